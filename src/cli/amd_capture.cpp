@@ -1,4 +1,4 @@
-// weir amd capture: runs a program with ROCm's log, the kernel's trace and KFD's state beside it, into one folder.
+// weir amd capture: runs a program while recording ROCm's log, the kernel's trace and KFD's state into one folder.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -80,7 +80,7 @@ std::int64_t interval_ns(const std::string& text) {
   return static_cast<std::int64_t>(seconds * 1e9);
 }
 
-// What stands behind "--"; without it, what stands behind the flags.
+// The words after "--"; without it, the words after the flags.
 std::vector<std::string> program_words(const Flags& flags) {
   const auto behind = words_behind_mark();
   if (!behind) return flags.program;
@@ -136,7 +136,7 @@ int execute(const Flags& flags) {
   if (flags.report == "json") {
     fmt::print("{}", to_text(document));
   } else if (!flags.is_quiet) {
-    // Standard output is the program's.
+    // Standard output belongs to the program.
     const Report report = capture_report(document, end.bytes, output.string());
     fmt::print(stderr, "{}", flags.report == "markdown" ? report_markdown(report) : report_text(report));
   }

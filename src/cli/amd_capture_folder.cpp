@@ -20,13 +20,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr int kDeepest = 16;  // of an earlier capture: our own are 9 levels deep
+constexpr int kDeepest = 16;  // of an earlier capture; Weir's own are 9 levels deep
 
 struct CloseListing {
   void operator()(DIR* listing) const { ::closedir(listing); }
 };
 
-// Names in an open folder, "." and ".." left out.
+// Names in an open folder, without "." and "..".
 std::vector<std::string> names_in(int folder) {
   std::vector<std::string> names;
   const int own = ::openat(folder, ".", kFolderFlags);
@@ -68,14 +68,14 @@ std::uint64_t bytes_of(int folder, const std::string& name, int depth) {
 
 std::string problem_at(const std::string& name) { return fmt::format("{}: {}", name, std::strerror(errno)); }
 
-// "a/b/" would lead over a link that "a/b" does not.
+// "a/b/" would follow a link that "a/b" does not.
 std::string without_slashes(const fs::path& path) {
   std::string text = path.string();
   while (text.size() > 1 && text.back() == '/') text.pop_back();
   return text;
 }
 
-// Whether another user may rename it: who owns a folder above it, or may write there without the sticky bit.
+// Whether another user may rename it: one who owns a folder above it, or can write there without the sticky bit.
 bool can_be_moved(const fs::path& path) {
   for (fs::path above = path.parent_path();; above = above.parent_path()) {
     struct stat facts{};
@@ -133,14 +133,14 @@ void CaptureFolder::remove_capture() {
   std::string text(1U << 20, '\0');
   const ssize_t count = file.get() < 0 ? -1 : ::read(file.get(), text.data(), text.size());
   text.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
-  // Its beginning is enough: a manifest that was cut is still one.
+  // The beginning is enough: a truncated manifest still counts.
   if (text.find(amd::kCaptureSchema) == std::string::npos)
     reject("--force: the folder is not empty, and there is no capture in it",
            "--force replaces captures and nothing else. Name a new folder.");
   for (const std::string& name : names_in(folder_.get()))
     if (name == "ftrace.txt" || name == "dmesg.txt" || name == "snapshots" || name.starts_with("log"))
       remove_tree(folder_.get(), name, kDeepest);
-  remove_tree(folder_.get(), amd::kManifestFile, 0);  // last: a removal that is interrupted can be repeated
+  remove_tree(folder_.get(), amd::kManifestFile, 0);  // last, so that an interrupted removal can be repeated
 }
 
 int CaptureFolder::create(const std::string& name) {
@@ -220,7 +220,7 @@ std::vector<std::string> CaptureFolder::files(const std::string& prefix) const {
   std::vector<std::string> names;
   for (std::string& name : names_in(folder_.get())) {
     struct stat facts{};
-    // Names that no manifest may hold are nobody's log.
+    // Names with control characters, which no manifest may contain, are not logs.
     if (std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }))
       continue;
     if (name.starts_with(prefix) && ::fstatat(folder_.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -24,7 +24,7 @@
 namespace weir::cli {
 namespace {
 
-// Files of tracefs as they are.
+// The real files of tracefs.
 class Tracefs final : public amd::TraceFiles {
  public:
   int write(const std::string& path, std::string_view text, bool is_appended) override;
@@ -33,11 +33,11 @@ class Tracefs final : public amd::TraceFiles {
   int remove_folder(const std::string& path) override;
 };
 
-constexpr std::size_t kMostBytes = 8U << 20;  // of a setting: a filter may name every function of the kernel
-constexpr int kTries = 100;                   // of 10 ms each, for an instance whose files somebody else has open
+constexpr std::size_t kMostBytes = 8U << 20;  // for a setting: a filter may name every function of the kernel
+constexpr int kTries = 100;                   // of 10 ms each, for an instance whose files are open elsewhere
 
 int Tracefs::write(const std::string& path, std::string_view text, bool is_appended) {
-  // Never creates: a file that is not there is a kernel that cannot do it. Truncation clears filters and buffers.
+  // Never creates a file: where it does not exist, the kernel lacks the feature. Truncation clears filters and buffers.
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | (is_appended ? O_APPEND : O_TRUNC)));
   if (file.get() < 0) return errno;
   if (text.empty()) return 0;
@@ -66,7 +66,7 @@ int Tracefs::remove_folder(const std::string& path) {
 }
 
 constexpr std::int64_t kMsNs = 1'000'000;
-constexpr std::int64_t kFirstLookNs = 10 * kMsNs, kLastLookNs = 200 * kMsNs;  // between looks at processes
+constexpr std::int64_t kFirstLookNs = 10 * kMsNs, kLastLookNs = 200 * kMsNs;  // between checks for new processes
 
 void add_reason(amd::CapturePart& part, const std::string& reason, const std::string& hint = "") {
   if (reason.empty()) return;
@@ -89,7 +89,7 @@ class Capture {
     begin();
     Forwarding forwarding;
     CaptureEnd end;
-    save_manifest(end);  // what there is, should nobody come back here
+    save_manifest(end);  // saves the current state, in case this process does not get further
     snapshot("before");
     arm();
     manifest_.started_at = wall_time();
@@ -148,7 +148,7 @@ class Capture {
       if (!has_snapshots() || during_ >= request_.most_snapshots) return next_look;
       if (now_ns() >= next_snapshot) {
         snapshot(fmt::format("during-{:02}", ++during_));
-        // One that takes longer than the interval is not made up for.
+        // Snapshots missed because one took longer than the interval are skipped.
         next_snapshot = std::max(next_snapshot + request_.interval_ns, now_ns());
       }
       return std::min(next_look, next_snapshot);
@@ -189,7 +189,7 @@ class Capture {
     amd::CapturePart& ftrace = part("ftrace");
     const Descriptor from(::open(session_.trace_file().c_str(), O_RDONLY | O_CLOEXEC));
     if (from.get() < 0) return add_reason(ftrace, fmt::format("{}: {}", session_.trace_file(), std::strerror(errno)));
-    // The program has ended: a signal from here on is for us, and the buffer can be gigabytes of text.
+    // The program has ended: signals from here on are for Weir, and the buffer can be gigabytes of text.
     Forwarding::take_signal();
     const auto copied = folder_.copy(from.get(), "ftrace.txt", std::numeric_limits<std::uint64_t>::max(),
                                      [] { return Forwarding::take_signal() != 0; });
@@ -219,7 +219,7 @@ class Capture {
     if (log_.lost() > 0) add_reason(dmesg, "lines were overwritten before they were read");
   }
 
-  // ROCm names the file as it was told, or with the process behind it; versions differ.
+  // ROCm uses the file name as given, or with the process id appended; versions differ.
   void keep_log() {
     amd::CapturePart& log = part("log");
     for (const std::string& name : folder_.files("log"))
@@ -245,7 +245,7 @@ class Capture {
   KernelLog log_;
   ProcessWatch processes_;
   amd::CaptureManifest manifest_;
-  int during_ = 0;  // snapshots while the program runs
+  int during_ = 0;  // snapshots taken while the program runs
 };
 
 }  // namespace

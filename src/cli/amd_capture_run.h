@@ -1,4 +1,4 @@
-// One capture from its first change of this machine to the last that is undone. Decides nothing: the plan does.
+// One capture, from its first change to this machine until the last one is undone. Decides nothing: the plan does.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@ namespace weir::cli {
 struct CaptureEnd {
   amd::CaptureManifest manifest;
   std::map<std::string, std::uint64_t> bytes;  // of each part
-  int code = 0;                                // the program's; 130 where we were interrupted before it ran
-  std::string problem;                         // the manifest could not be written
+  int code = 0;                                // the program's; 130 if Weir was interrupted before it ran
+  std::string problem;                         // why the manifest could not be written
 };
 
-// The request's folder is the one that is given. Signals go to the program; whatever happens, tracing is as it was
-// before when this returns or throws.
+// The request's folder must be `folder`. Signals are forwarded to the program; when this returns or throws, tracing is
+// restored to its previous state in all cases.
 CaptureEnd capture_program(amd::CaptureRequest request, CaptureFolder& folder);
 
 }  // namespace weir::cli

@@ -20,13 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostDebugfs = 64U << 20;  // of hqds, mqds or rls: 8 GPUs have 770 KB
-constexpr std::size_t kMostSysfsFile = 64U << 10;  // sysfs itself gives a page
+constexpr std::uint64_t kMostDebugfs = 64U << 20;  // for hqds, mqds or rls; 8 GPUs have 770 KB
+constexpr std::size_t kMostSysfsFile = 64U << 10;  // sysfs itself returns a page
 constexpr std::size_t kMostSysfsFiles = 20'000;
 constexpr std::size_t kMostLogBytes = 4U << 20, kMostLogRecords = 1'000'000;
 constexpr std::size_t kMostProcesses = 10'000;
 
-// A small file whole; nothing where it cannot be read.
+// A small file as a whole; empty where it cannot be read.
 std::string small_file(const std::string& path, int& error) {
   error = 0;
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -44,7 +44,7 @@ int error_of_opening(const std::string& path, int flags) {
   return file.get() < 0 ? errno : 0;
 }
 
-// Paths that fit a pattern below a root, relative to it.
+// Paths below a root that match a pattern, relative to it.
 std::vector<std::string> paths_like(const std::string& root, const std::string& pattern) {
   std::string whole;
   for (const char c : root) {
@@ -77,7 +77,7 @@ void copy_sysfs(const std::string& root, const std::string& target, CaptureFolde
         return note(part, fmt::format("more than {} files: the rest is left out", kMostSysfsFiles));
       int error = 0;
       const std::string text = small_file(from, error);
-      // Processes come and go, with their files.
+      // Processes and their files may disappear at any time.
       if (error == ENOENT || error == ENODEV || error == ESRCH) continue;
       if (error != 0) {
         if (problem.empty()) problem = fmt::format("{}: {}", from, std::strerror(error));
@@ -89,7 +89,7 @@ void copy_sysfs(const std::string& root, const std::string& target, CaptureFolde
   if (count > 0) part.files.push_back(target);
 }
 
-// 4711 (a name) with ) in it) S 1 ... : field 22 counts from behind the last bracket.
+// 4711 (a name) with ) in it) S 1 ... : field 22 is counted from the last bracket.
 std::string start_of(pid_t process) {
   int error = 0;
   const std::string text = small_file(fmt::format("/proc/{}/stat", process), error);
@@ -145,7 +145,7 @@ amd::CaptureFacts survey(amd::CaptureRequest& request) {
   std::error_code status;
   facts.is_root = ::geteuid() == 0;
   facts.has_driver = fs::is_directory(roots.sysfs + "/module/amdgpu", status);
-  // pid:[4026531836] is the first namespace, in all kernels since 3.8.
+  // pid:[4026531836] is the initial namespace, in all kernels since 3.8.
   const fs::path space = fs::read_symlink("/proc/self/ns/pid", status);
   facts.is_nested = !status && space != "pid:[4026531836]";
   facts.tracefs = error_of_opening(roots.tracefs + "/trace_clock", O_WRONLY);
@@ -232,9 +232,9 @@ std::string KernelLog::driver_lines() {
 std::vector<pid_t> ProcessWatch::children_of(pid_t process) const {
   std::vector<pid_t> children;
   std::error_code status;
-  // Children belong to the thread that made them.
+  // Children are listed under the thread that created them.
   fs::directory_iterator task(fmt::format("/proc/{}/task", process), status);
-  for (; !status && task != fs::directory_iterator(); task.increment(status)) {  // it may end meanwhile
+  for (; !status && task != fs::directory_iterator(); task.increment(status)) {  // the process may end meanwhile
     int error = 0;
     const std::string text = small_file((task->path() / "children").string(), error);
     for (std::size_t begin = 0; begin < text.size();) {
@@ -264,7 +264,7 @@ void ProcessWatch::look(pid_t program) {
       entry = alive_.erase(entry);
       continue;
     }
-    // An execution gives a process another name.
+    // exec() changes the name of a process.
     if (std::string name = name_of(entry->first); !name.empty()) entry->second.process.name = std::move(name);
     open.push_back(entry->first);
     ++entry;

@@ -1,5 +1,5 @@
-// What a capture reads while a program runs: what KFD shows at one moment, the kernel's log, and which processes there
-// are. Knows where things are on this machine; never what they mean.
+// What a capture reads while a program runs: KFD's state at one moment, the kernel's log, and the list of processes.
+// Knows where things are on this machine; never what they mean.
 #pragma once
 
 #include <sys/types.h>
@@ -15,22 +15,22 @@
 
 namespace weir::cli {
 
-// Looks at this machine; changes nothing. Where tracefs is at its old place, `request` is told.
+// Examines this machine; changes nothing. Where tracefs is mounted in its old place, `request` is updated.
 amd::CaptureFacts survey(amd::CaptureRequest& request);
 
-// Copies files of debugfs and sysfs into snapshots/WHEN. Adds what was copied, and what could not be, to `parts`.
+// Copies files of debugfs and sysfs into snapshots/WHEN. Records in `parts` what was copied and what could not be.
 amd::CaptureSnapshot take_snapshot(const amd::CaptureRequest& request, const amd::CapturePlan& plan,
                                    const std::string& when, CaptureFolder& folder,
                                    std::vector<amd::CapturePart>& parts);
 
-// The part of that name, added where there is none.
+// The part with that name, added if missing.
 amd::CapturePart& part_named(const std::string& name, std::vector<amd::CapturePart>& parts);
 
-// Lines of the kernel's log from its making on.
+// Lines of the kernel's log since this object was created.
 class KernelLog {
  public:
   explicit KernelLog(const std::string& path);
-  // What the driver said since: "[177770.879589] amdgpu 0000:05:00.0: ..." per line.
+  // What the driver logged since then: "[177770.879589] amdgpu 0000:05:00.0: ..." per line.
   std::string driver_lines();
   int error() const { return error_; }
   std::uint64_t lost() const { return lost_; }  // overwritten before they were read
@@ -41,8 +41,8 @@ class KernelLog {
   std::uint64_t lost_ = 0;
 };
 
-// A program and what it starts, as far as it is there when we look. Processes that live for less time between two
-// looks are not seen.
+// A program and its descendants, as far as they exist at the time of a check. Processes that start and end between two
+// checks are missed.
 class ProcessWatch {
  public:
   void look(pid_t program);
@@ -50,7 +50,7 @@ class ProcessWatch {
 
  private:
   struct Known {
-    std::string started;  // field 22 of stat: tells it from a later process of the same number
+    std::string started;  // field 22 of stat: distinguishes it from a later process with the same pid
     amd::CapturedProcess process;
   };
   std::vector<pid_t> children_of(pid_t process) const;

@@ -1,4 +1,4 @@
-// weir amd ftrace: what KFD did in a kernel trace, how long it took, and what of it the trace proves.
+// weir amd ftrace: what KFD did in a kernel trace, how long it took, and which of that the trace proves.
 #include <fmt/format.h>
 
 #include <algorithm>

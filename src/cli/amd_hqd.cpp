@@ -1,4 +1,4 @@
-// weir amd hqd: hardware queues of AMD GPUs from KFD's files in debugfs, of now or of an earlier moment.
+// weir amd hqd: hardware queues of AMD GPUs from KFD's debugfs files, current or saved earlier.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -50,7 +50,7 @@ std::string content_of(const std::string& path) {
   }
 }
 
-// Nothing of debugfs could be read: the first part says why, the others would only repeat it.
+// No file of debugfs could be read: the first error explains why, the others would only repeat it.
 [[noreturn]] void fail_for(const kfd::Snapshot& snapshot) {
   const kfd::MissingPart& first = snapshot.missing.front();
   fail(fmt::format("{}: {}", first.path, first.reason), first.hint);

@@ -44,7 +44,7 @@ struct Flags : DocumentOutput {
   }
 };
 
-// "17=3934101": the log's number, then the host's.
+// "17=3934101": the log's pid, then the host's.
 std::pair<int, int> pid_pair(const std::string& value) {
   const auto [log_text, host_text] = parse_assignment("--pid", value);
   const std::int64_t log = parse_integer(log_text).value_or(0), host = parse_integer(host_text).value_or(0);
@@ -79,7 +79,7 @@ amd::CaptureFiles files_of(const Flags& flags) {
   return files;
 }
 
-// Where the timeline goes; empty: nowhere.
+// The file for the timeline; empty: none.
 fs::path timeline_of(const Flags& flags, std::string& said) {
   if (flags.has_no_timeline) return {};
   if (!flags.timeline.empty()) {
@@ -115,7 +115,7 @@ int execute(const Flags& flags) {
     document["timeline"] = amd::to_json(counts, timeline.string());
   }
   flags.print(document, amd_join_report(document, flags.is_full));
-  // Not into a document that goes on through a pipe.
+  // Printed to stderr, so as not to corrupt a document that goes through a pipe.
   if (!flags.is_quiet && !timeline.empty()) fmt::print(stderr, "Timeline written to {}\n", timeline.string());
   if (!flags.is_quiet && !said.empty()) fmt::print(stderr, "{}\n", said);
   return 0;

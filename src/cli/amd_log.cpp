@@ -1,4 +1,4 @@
-// weir amd log: what the runtime's log says of queues, streams and kernels.
+// weir amd log: what the runtime's log contains about queues, streams and kernels.
 #include <fmt/format.h>
 
 #include "amd/log/log_document.h"

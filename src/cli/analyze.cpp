@@ -1,4 +1,4 @@
-// weir analyze: reads traces of any origin, says where the time went; two traces of the same ranks are compared.
+// weir analyze: reads traces of any origin and reports where the time went; two traces of the same ranks are compared.
 #include "run/analyze.h"
 
 #include <fmt/format.h>
@@ -64,10 +64,10 @@ struct Flags : DocumentOutput {
   }
 };
 
-// "4", "4G", "512M": gibibytes where no unit is given.
+// "4", "4G", "512M": gibibytes where there is no unit.
 std::uint64_t memory_of(const Flags& flags) {
   if (flags.memory.empty()) {
-    // Half of the machine: the analyses need about as much again as the timeline.
+    // Half of the machine's memory: the analyses need about as much again as the timeline.
     const auto pages = static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
     const auto size = static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PAGE_SIZE)));
     return std::max(pages * size / 2, std::uint64_t{256} << 20);
@@ -90,7 +90,7 @@ std::set<int> ranks_of(const Timeline& timeline) {
   return ranks;
 }
 
-// Files of different ranks are ranks of one job; two of the same ranks are two runs of it.
+// Files with different ranks are ranks of one job; two files with the same ranks are two runs of it.
 bool must_compare(const Flags& flags, const std::vector<ImportedTrace>& traces) {
   if (flags.are_compared && traces.size() != 2)
     reject(fmt::format("--compare: two traces are needed, these files hold {}", traces.size()));
@@ -117,7 +117,7 @@ int compare_two(const Flags& flags, const std::vector<ImportedTrace>& traces) {
   return exit_code(comparison, flags.is_strict);
 }
 
-// One file per process, as PyTorch writes them: of several, each name has its rank.
+// One file per process, as PyTorch writes them; with several processes, each name contains the rank.
 void export_kineto(const Flags& flags, const Timeline& timeline) {
   std::set<std::uint16_t> processes;
   for (const TraceStream& stream : timeline.streams) processes.insert(timeline.devices[stream.device].process);

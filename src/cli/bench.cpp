@@ -1,5 +1,4 @@
-// weir bench: finds kernel packages, measures them all in processes of their own, writes reports, and compares with a
-// baseline.
+// weir bench: finds kernel packages, measures each in separate processes, writes reports, and compares with a baseline.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -47,11 +46,11 @@ Json version_of(const std::string& compiler) {
   std::istringstream lines(*said);
   for (std::string line; std::getline(lines, line);)
     if (line.find("release ") != std::string::npos) return line;
-  // A wrapper without what it wraps says something else, and ends well.
+  // A wrapper whose compiler is missing prints something else, with exit code 0.
   return said->find("Traceback") == std::string::npos ? Json(first_line(*said)) : Json();
 }
 
-// Of the working folder. Hooks of its configuration are not run.
+// The state of the working folder. Hooks from its configuration are not run.
 Json git_state() {
   const auto commit = printed_by({"git", "rev-parse", "--verify", "HEAD"});
   if (!commit) return nullptr;
@@ -63,8 +62,8 @@ Json git_state() {
           {"is_changed", changes ? Json(!changes->empty()) : Json()}};
 }
 
-// weir.bench_environment/1: what every result carries (measure/environment.h), and "cpu_model", "devices", "compilers",
-// "git". `facts` as of cli/bench_facts.h.
+// weir.bench_environment/1: what every result contains (measure/environment.h), and "cpu_model", "devices",
+// "compilers", "git". `facts` is as in cli/bench_facts.h.
 Json bench_environment(const Json& facts, const std::string& compiler) {
   Json environment = {{"schema", "weir.bench_environment/1"}};
   const Json machine = run_context().environment;
@@ -78,23 +77,23 @@ Json bench_environment(const Json& facts, const std::string& compiler) {
   return environment;
 }
 
-// The folder that is filled: env.json, kernel_manifest.json, kernels/NAME.json, summary.json, summary.md,
-// regressions.md. Replaces reports of its own and nothing else. Knows documents as text.
+// The output folder: env.json, kernel_manifest.json, kernels/NAME.json, summary.json, summary.md, regressions.md.
+// Replaces Weir's own reports and nothing else. Knows documents as text.
 class BenchFolder {
  public:
-  // Rejects a folder that cannot be made or written to, and one where a file of ours would replace somebody else's,
-  // unless `is_forced`. Makes it.
+  // Creates the folder. Rejects one that cannot be created or written to, and one where a report would replace a file
+  // that is not Weir's, unless `is_forced`.
   BenchFolder(std::filesystem::path folder, bool is_forced);
 
-  // Whole or not at all. Where that fails (a full disk), it is remembered, and the run goes on: what was measured can
-  // still be printed.
+  // Writes the whole file or nothing. A failure (a full disk) is remembered and the run continues, so that measurements
+  // can still be printed.
   void write(const std::string& name, const std::string& text);
   void write(const std::string& name, const Json& document) { write(name, to_text(document)); }
   void write_kernel(const std::string& package, const Json& document);
   bool has(const std::string& name) const;
 
   const std::filesystem::path& path() const { return folder_; }
-  // Fails where something could not be written.
+  // Throws where something could not be written.
   void check() const;
 
  private:
@@ -106,7 +105,7 @@ constexpr std::string_view kKernels = "kernels";
 
 // {"schema": "weir.bench/1", ...
 // # weir bench
-// The beginning says whose it is: a report may be large, and half of one is somebody's all the same.
+// The beginning is enough to recognise it: a report may be large, or truncated.
 bool is_ours(const fs::path& file) {
   std::ifstream from(file, std::ios::binary);
   std::string beginning(200, '\0');
@@ -165,7 +164,7 @@ void BenchFolder::check() const {
 
 constexpr double kFactsLimitS = 60, kCeilingsLimitS = 120;
 
-// A word that takes nothing is a mistake, also beside others that do.
+// A filter that matches nothing is a mistake, even if others match.
 void check_filters(const BenchOptions& options, const package::Discovery& found) {
   std::vector<std::string> names;
   for (const package::Package& package : found.packages) names.push_back(package.name);
@@ -192,7 +191,7 @@ package::Discovery find_packages(const BenchOptions& options) {
   return found;
 }
 
-// Built libraries are kept between runs where this user has a place for that.
+// Built libraries are kept between runs where this user has a cache folder.
 fs::path cache_folder(const PrivateFolder& otherwise) {
   if (const auto cache = environment_variable("XDG_CACHE_HOME"); cache && fs::path(*cache).is_absolute())
     return fs::path(*cache) / "weir" / "kernels";
@@ -201,7 +200,7 @@ fs::path cache_folder(const PrivateFolder& otherwise) {
   return otherwise.path() / "cache";
 }
 
-// Nothing: interrupted. A driver that crashes or hangs costs its own backend.
+// Empty: interrupted. A driver that crashes or hangs affects only its own backend.
 std::optional<Json> find_facts(const BenchOptions& options) {
   Json backends = Json::object();
   for (const package::Backend backend : package::kBackends) {
@@ -217,7 +216,7 @@ std::optional<Json> find_facts(const BenchOptions& options) {
   return put_together(backends);
 }
 
-// Backends that the plan needs, each measured once, unless we are interrupted.
+// Measures each backend that the plan needs once, unless interrupted.
 void find_ceilings(const BenchPlan& plan, BenchSettings& settings, ProgressLine& progress) {
   for (const BenchUnit& unit : plan.units) {
     const std::string backend(name_of(unit.backend));
@@ -232,7 +231,7 @@ void find_ceilings(const BenchPlan& plan, BenchSettings& settings, ProgressLine&
       if (found.is_null()) return;
       settings.ceilings[backend] = std::move(found);
     } catch (const Error&) {
-      settings.ceilings[backend] = nullptr;  // a roofline is a bonus: entries say that there is none
+      settings.ceilings[backend] = nullptr;  // a roofline is optional: entries report that there is none
     }
   }
 }
@@ -267,8 +266,8 @@ class BenchRun {
     flags_.ci.check(flags_.document_output.is_forced,
                     flags_.document_output.report == "json" && flags_.document_output.output.empty());
     flags_.exports.check(flags_.document_output.is_forced);
-    // Before anything is measured or replaced: one that cannot be compared with must not cost a run, and it may be the
-    // very report that is there.
+    // Before anything is measured or replaced: an unusable baseline must not cost a run, and it may be the very report
+    // in the output folder.
     const Json baseline = flags_.compare_to.empty() ? Json() : load_baseline(flags_.compare_to, flags_.output_dir);
     if (!flags_.compare_to.empty()) bench::compared_summary(baseline, flags_.compare_to);
     BenchFolder folder(flags_.output_dir, flags_.document_output.is_forced);
@@ -305,7 +304,7 @@ class BenchRun {
     results_.emplace(plan);
     for (std::size_t i = 0; i < plan.packages.size(); ++i) save(plan, i, folder);
     ProgressLine progress(flags_.document_output.is_quiet);
-    // Where this is interrupted the rounds are too, at once, and tell what was not measured.
+    // If this is interrupted, the rounds stop at once as well, and report what was not measured.
     if (options_.has_roofline) find_ceilings(plan, settings_, progress);
     BenchEvents events;
     events.began = [&](const std::string& what, std::size_t done, std::size_t total) {
@@ -337,7 +336,7 @@ class BenchRun {
   void deliver(const Json& summary, BenchFolder& folder) const {
     folder.write("summary.json", summary);
     folder.write("summary.md", report_markdown(bench_report(summary, true)));
-    // Without a baseline one of an earlier run would contradict the summary beside it.
+    // Without a baseline, the file of an earlier run would contradict the new summary.
     if (!summary["regressions"].is_null() || folder.has("regressions.md"))
       folder.write("regressions.md", report_markdown(regressions_report(summary["regressions"])));
     flags_.document_output.print(
@@ -357,7 +356,7 @@ class BenchRun {
 
 int execute(const BenchFlags& flags) {
   if (!flags.child.empty()) return run_bench_child(flags.child);
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes is told like a full disk, not died of
+  std::signal(SIGXFSZ, SIG_IGN);  // reports a file-size limit as a write error instead of dying
   return BenchRun(flags).run();
 }
 

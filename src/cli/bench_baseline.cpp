@@ -59,7 +59,7 @@ GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::ve
   }
 }
 
-// What git's own rules allow, less what could be an option, a path or a range: no ':', no '..', no blanks.
+// What git allows, except anything that could be an option, a path or a range: no ':', no '..', no blanks.
 void check_ref(const std::string& what) {
   constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/@{}~^+-#=%";
   const bool is_plain = !what.empty() && what.size() <= kLongestRef && what.front() != '-' &&
@@ -70,7 +70,7 @@ void check_ref(const std::string& what) {
            "Name a summary.json, a folder of reports, or a branch, tag or commit.");
 }
 
-// Of what need not be there yet. Absolute first: what does not exist stays relative otherwise, and has no parent.
+// For a path that may not exist yet. Made absolute first: otherwise a nonexistent one stays relative and has no parent.
 fs::path real_path(const fs::path& path) {
   std::error_code status;
   const fs::path whole = fs::absolute(path, status);
@@ -112,7 +112,7 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
                        top.string()),
            "Fetch the ref first (git fetch origin NAME, then origin/NAME), or name a summary.json.");
   const std::string path = file.lexically_normal().generic_string();
-  // Not `git show`: that may run converters of the repository's own.
+  // Not `git show`, which may run the repository's own converters.
   const GitAnswer content = ask_git(ref, folder, {"cat-file", "blob", fmt::format("{}:{}", id, path)});
   if (content.code != 0)
     reject(fmt::format("--compare-to {}: {} has no {}: {}", ref, id.substr(0, 12), path, content.first_complaint()),

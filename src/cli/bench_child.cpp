@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using bench::entry_of;
 using package::Backend;
 
-constexpr rlim_t kLargestFile = rlim_t{1} << 30;  // what a kernel that never stops printing may fill
+constexpr rlim_t kLargestFile = rlim_t{1} << 30;  // what a kernel that prints endlessly may write
 
 void lower_limit(decltype(RLIMIT_CORE) what, rlim_t most) {
   rlimit limit{};
@@ -36,16 +36,16 @@ void lower_limit(decltype(RLIMIT_CORE) what, rlim_t most) {
   ::setrlimit(what, &limit);
 }
 
-// What a package does wrong must not cost more than its own process.
+// A faulty package must not affect more than its own process.
 void confine() {
   lower_limit(RLIMIT_CORE, 0);
   lower_limit(RLIMIT_FSIZE, kLargestFile);
-  // Where memory runs out, this process is to go and no other. No limit of addresses: GPU drivers reserve far more than
-  // they use.
+  // If memory runs out, this process should be killed and no other. Address space is not limited: GPU drivers reserve
+  // far more than they use.
   std::ofstream("/proc/self/oom_score_adj") << "1000";
 }
 
-// Samples of the case that runs, as doubles in a file of our parent's.
+// Samples of the running case, as doubles in a file that the parent reads.
 class SampleFile {
  public:
   explicit SampleFile(const std::string& name) : file_(::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) {
@@ -55,7 +55,7 @@ class SampleFile {
     if (::ftruncate(file_.get(), 0) != 0 || ::lseek(file_.get(), 0, SEEK_SET) != 0) fail("cannot keep samples");
   }
   void add(double sample_ns) {
-    // A sample that is not kept costs nothing unless we crash.
+    // A lost sample matters only if this process crashes.
     [[maybe_unused]] const ssize_t written = ::write(file_.get(), &sample_ns, sizeof(sample_ns));
   }
 
@@ -79,7 +79,7 @@ struct Job {
   bench::MethodOptions method;
   std::optional<bench::Ceilings> ceilings;
   Json facts;
-  std::vector<std::string> done;  // keys of cases that are not to be run
+  std::vector<std::string> done;  // keys of cases to leave out
 };
 
 package::Package package_at(const fs::path& folder, const std::string& name) {
@@ -88,7 +88,7 @@ package::Package package_at(const fs::path& folder, const std::string& name) {
   for (package::Package& package : found.packages) {
     std::error_code ignored;
     if (!fs::equivalent(package.folder, folder, ignored)) continue;
-    package.name = name;  // as the whole run calls it
+    package.name = name;  // the name that the whole run uses
     return std::move(package);
   }
   fail(fmt::format("{}: the package is gone", folder.string()), "Was it moved while weir bench ran?");
@@ -118,8 +118,8 @@ Job job_of(const Json& request, const std::string& file) {
   return job;
 }
 
-// As open_package() will, and keep it: by itself, so that a compiler that takes long is not taken for a library that
-// hangs when it is opened.
+// Builds what open_package() will use, and keeps it: as a separate step, so that a slow compiler is not mistaken for a
+// library that hangs when it is opened.
 void build_before(const Job& job) {
   const package::Part* const source = job.package.find(source_of(job.backend));
   if (source == nullptr) return;
@@ -132,14 +132,15 @@ void build_before(const Job& job) {
   }
 }
 
-// What a library says that it serves, before it is asked for something else; 0 where there is nothing to ask.
+// The backends that a library declares, before it is used for any; 0 where the package has none or has sources for it.
 std::uint32_t library_backends(const Job& job) {
   const package::Part* const library = job.package.find(package::Form::library);
   if (library == nullptr || job.package.find(source_of(job.backend)) != nullptr) return 0;
   return package::HostPart(library->file, job.package.name).table().backends;
 }
 
-// All parameters of the kernel: those that bench.yaml names have its values. An unknown one stays, to be refused.
+// All parameters of the kernel, with values from bench.yaml where it has them. Unknown ones are kept, to be rejected
+// later.
 package::Problem whole_problem(package::Problem defaults, const package::Problem& given) {
   for (const package::Setting& setting : given) {
     const auto found = std::find_if(defaults.begin(), defaults.end(),
@@ -160,7 +161,7 @@ std::string names_of(std::uint32_t bits, const auto& all) {
   return names.empty() ? "nothing" : names;
 }
 
-// Why a case is not to be run; empty where it is.
+// Why a case must not be run; empty where it may.
 std::string reason_to_skip(const Job& job, std::uint32_t offered, Precision precision) {
   const auto& listed = job.package.config.precisions;
   if (!listed.empty() && std::find(listed.begin(), listed.end(), precision) == listed.end())
@@ -243,7 +244,7 @@ void measure_package(const Json& request, const std::string& file, const ToParen
   for (const PlannedCase& one : cases) entries.push_back(one.entry);
   parent.send({{"event", "cases"}, {"entries", entries}});
   const bench::Surroundings surroundings = bench::host_surroundings();
-  surroundings.yardstick_ns();  // takes its memory now, so that it does not count as a kernel's
+  surroundings.yardstick_ns();  // allocates its memory now, so that it is not attributed to a kernel
   for (PlannedCase& one : cases) {
     const std::string key = one.entry["key"].string();
     if (one.is_skipped || std::find(job.done.begin(), job.done.end(), key) != job.done.end()) continue;
@@ -252,8 +253,8 @@ void measure_package(const Json& request, const std::string& file, const ToParen
     Json entry = measure_case(job, *open, std::move(one), surroundings);
     const bool has_failed = entry["status"] == "failed";
     parent.send({{"event", "ends"}, {"entry", std::move(entry)}});
-    // After a wrong address a GPU refuses this process everything, and a kernel may have left anything behind: the rest
-    // is for a new one.
+    // After an invalid address a GPU refuses all further work of this process, and a kernel may leave any state behind,
+    // so the remaining cases go to a new process.
     if (has_failed) return;
   }
 }
@@ -291,7 +292,7 @@ int run_bench_child(const std::string& file) {
   } catch (const JsonError& error) {
     reject(fmt::format("--child {}: is no request of weir bench: {}", file, error.what()));
   }
-  // Destructors of what packages loaded are theirs: results are told, so nothing is gained by running them.
+  // Destructors of loaded packages are not run: the results have been sent, so they could only do harm.
   ::_exit(0);
 }
 

@@ -46,7 +46,7 @@ Json machine_facts(const std::string& model) {
 Json describe(const DeviceInfo& info, Backend backend) {
   Json precisions = Json::array();
   for (const Precision precision : info.precisions) precisions.push_back(name_of(precision));
-  // Devices of steps have no fp64, so they do not tell; these have it always.
+  // DeviceInfo never lists fp64, because steps do not use it; these backends always have it.
   if (backend != Backend::opencl) precisions.push_back("fp64");
   return {{"is_present", true},
           {"reason", nullptr},
@@ -123,7 +123,7 @@ package::Facts condition_facts(const Json& facts, Backend backend, Precision pre
   const Json& precisions = value_at(facts, {"backends", name.c_str(), "precisions"});
   for (const char* one : {"fp64", "fp16", "bf16"}) {
     const bool has = is_cpu || std::find(precisions.begin(), precisions.end(), one) != precisions.end();
-    // OpenCL devices are not asked for fp64: a condition on it is refused, not guessed.
+    // OpenCL devices are not queried for fp64, so a condition on it is rejected, not guessed.
     if (has || !(backend == Backend::opencl && one == std::string_view("fp64")))
       known[fmt::format("device.has_{}", one)] = has;
   }

@@ -1,5 +1,5 @@
-// What this machine offers to kernel packages: which backends are here and why others are not, and the facts that
-// skip conditions may ask for. The search opens drivers, so it belongs into a child process for each backend.
+// What this machine offers to kernel packages: which backends exist, why others do not, and the facts that skip
+// conditions may use. The search opens drivers, so it belongs in a child process per backend.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@ namespace weir::cli {
 
 // {"is_present", "reason", "name", "model", "driver", "memory_bytes", "multiprocessors", "precisions"}
 Json find_backend_facts(package::Backend backend, int device);
-// The same for one that could not even be looked for.
+// The same for a backend that could not even be searched for.
 Json absent_backend(const std::string& reason);
 
-// "Facts" in what follows: {"machine": {"architecture", "cores", "cpu_model", "memory_bytes"}, "backends": {"cuda":
-// as above, ...}}
+// "Facts" below means: {"machine": {"architecture", "cores", "cpu_model", "memory_bytes"}, "backends": {"cuda": as
+// above, ...}}
 Json put_together(const Json& backends);
 
-// Why a backend cannot be used here; nothing where it can.
+// Why a backend cannot be used here; empty where it can.
 std::optional<std::string> absence_of(const Json& facts, package::Backend backend);
 
 package::Facts condition_facts(const Json& facts, package::Backend backend, Precision precision);
 
-// Why bench.yaml has this case skipped; nothing where it has not. Rejects a condition that cannot be answered.
+// Why bench.yaml skips this case; empty where it does not. Rejects a condition that cannot be evaluated.
 std::optional<std::string> skip_reason(const package::Package& package, package::Backend backend, Precision precision,
                                        const Json& facts);
 

@@ -18,7 +18,7 @@ namespace weir::cli {
 namespace {
 
 constexpr int kIterations = 30, kWarmup = 3, kRounds = 5;
-constexpr int kFewForRounds = 15;  // samples below which one process takes them all
+constexpr int kFewForRounds = 15;  // with fewer samples, one process takes them all
 constexpr std::uint64_t kSeed = 1337;
 constexpr double kTimeLimitS = 120;
 

@@ -1,4 +1,4 @@
-// The flags of `weir bench`, and what they make of a run.
+// The flags of `weir bench`, and the settings of a run that follow from them.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace weir::cli {
 
-// What was asked for. Where a flag was not given, a package's bench.yaml decides, and then the default.
+// The user's settings. Where a flag is missing, a package's bench.yaml decides, and then the default.
 struct BenchOptions {
   std::vector<std::filesystem::path> paths;  // empty: package::kUsualFolders
   std::vector<Precision> precisions;         // empty: those of each kernel
-  std::vector<package::Backend> backends;    // empty: those that are here
+  std::vector<package::Backend> backends;    // empty: those that exist here
   std::vector<std::string> filters;          // empty: all packages
   std::optional<int> iterations, warmup, rounds;
   std::optional<std::uint64_t> seed;
@@ -35,9 +35,9 @@ struct BenchOptions {
   int warmup_of(const package::Package& package) const;
   std::uint64_t seed_of(const package::Package& package) const;
   double time_limit_of(const package::Package& package) const;
-  // Separate processes that a package's samples are divided over.
+  // The number of processes that a package's samples are divided over.
   int rounds_of(const package::Package& package) const;
-  // Of each round; they add up to iterations_of(), and none has fewer than kLeastPerRound unless there is but one.
+  // Samples per round; they add up to iterations_of(), and none has fewer than kLeastPerRound unless there is only one.
   int iterations_of(const package::Package& package, int round) const;
   bool takes(const package::Package& package) const;
   Json to_json() const;
@@ -45,10 +45,10 @@ struct BenchOptions {
 
 inline constexpr int kLeastPerRound = 5;
 
-// A word of --filter is part of a name; with * ? or [ it is a pattern for the whole of it.
+// A word of --filter matches part of a name; with * ? or [ it is a pattern for the whole name.
 bool filter_takes(const std::string& word, const std::string& name);
 
-// As typed. Numbers are kept as text, so that messages can name the flag and show the word.
+// As typed. Numbers are kept as text, so that messages can show the flag and the word.
 struct BenchFlags {
   std::vector<std::string> paths;
   std::string iterations, warmup, precision, backends, output_dir = "reports", seed, filter, compare_to;
@@ -58,10 +58,10 @@ struct BenchFlags {
   DocumentOutput document_output;
   CiFlags ci;
   ExportFlags exports;
-  std::string child;  // a process of ours: the file that says what to do
+  std::string child;  // set in a child of Weir: the file with its request
 
   void add_to(CommandSyntax syntax);
-  // Each rejects by the name of the flag.
+  // Each rejects bad values, naming the flag.
   BenchOptions options() const;
   bench::RegressionOptions regression() const;
 };

@@ -19,12 +19,12 @@ using package::Package;
 
 bool has(const auto& list, auto word) { return std::find(list.begin(), list.end(), word) != list.end(); }
 
-// Precisions that are known before the kernel is asked.
+// Precisions that are known without opening the kernel.
 std::vector<Precision> known_precisions(const Package& package, const BenchOptions& options) {
   return options.precisions.empty() ? package.config.precisions : options.precisions;
 }
 
-// A library or an executable may serve any backend, but nobody said that it does.
+// A library or an executable may support any backend, but only those in bench.yaml are promised.
 bool is_promised(const Package& package, Backend backend) {
   using package::Form;
   return has(package.config.backends, backend) ||
@@ -88,7 +88,7 @@ class Planner {
     plan_.units.push_back({plan_.packages.size() - 1, backend});
   }
 
-  // Where bench.yaml has every precision skipped the package need not even be opened, and maybe cannot be.
+  // Where bench.yaml skips every precision, the package need not be opened, and perhaps cannot be.
   std::optional<std::string> reason_for_all(const Package& package, Backend backend) const {
     std::vector<Precision> precisions = known_precisions(package, options_);
     if (precisions.empty()) precisions.assign(std::begin(package::kPrecisions), std::end(package::kPrecisions));
@@ -122,7 +122,7 @@ class Planner {
 
   const BenchOptions& options_;
   const Json& facts_;
-  std::vector<std::string> missing_;  // dependencies of the package that is being added
+  std::vector<std::string> missing_;  // dependencies missing for the package being added
   BenchPlan plan_;
 };
 

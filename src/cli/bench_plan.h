@@ -1,5 +1,5 @@
-// What a run of `weir bench` has to do: which packages on which backends, and what is settled without running
-// anything, because it is broken, skipped or not here. Runs nothing.
+// What a run of `weir bench` has to do: which packages on which backends, and which cases are settled without running,
+// because they are broken, skipped or unavailable. Runs nothing.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace weir::cli {
 
-// One package on one backend: what a process opens.
+// One package on one backend: the work of one process.
 struct BenchUnit {
   std::size_t package = 0;  // index into BenchPlan::packages
   package::Backend backend = package::Backend::cpu;
 };
 
 struct BenchPlan {
-  std::vector<package::Package> packages;  // that were chosen, by name
+  std::vector<package::Package> packages;  // selected packages, by name
   std::vector<BenchUnit> units;
   std::vector<Json> settled;  // entries (bench/document.h) that need no process
   std::vector<package::Skipped> skipped;
@@ -25,10 +25,10 @@ struct BenchPlan {
   const package::Package& package_of(const BenchUnit& unit) const { return packages[unit.package]; }
 };
 
-// `facts` as of cli/bench_facts.h.
+// `facts` is as in cli/bench_facts.h.
 BenchPlan plan_bench(const package::Discovery& discovery, const BenchOptions& options, const Json& facts);
 
-// What --list shows (weir.bench_plan/1): {"units": [{"package", "backend", "precisions", "problems", "iterations",
+// The output of --list (weir.bench_plan/1): {"units": [{"package", "backend", "precisions", "problems", "iterations",
 // "rounds", "folder"}], "settled": [...], "skipped": [...]}
 Json plan_document(const BenchPlan& plan, const BenchOptions& options);
 

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using bench::value_at;
 
-constexpr double kBuildLimitS = 150;  // compilers are ended sooner, by the child
+constexpr double kBuildLimitS = 150;  // the child stops compilers earlier
 constexpr std::size_t kMostOutput = 2000;
 
 std::vector<std::string> child_command() { return {own_binary().string(), "bench", "--child"}; }
@@ -39,7 +39,7 @@ std::vector<double> read_samples(const fs::path& file) {
   return samples;
 }
 
-// One unit in one round, in as many processes as it takes.
+// One unit in one round, in as many processes as necessary.
 class UnitRun {
  public:
   UnitRun(const BenchPlan& plan, const BenchUnit& unit, const BenchSettings& settings, int round,
@@ -54,7 +54,7 @@ class UnitRun {
         samples_(folder_.path() / "samples"),
         limit_s_(settings.options.time_limit_of(package_)) {}
 
-  // False: interrupted.
+  // Returns false where it was interrupted.
   bool run() {
     if (given_up_.contains(own_key())) return true;
     for (;;) {
@@ -68,11 +68,11 @@ class UnitRun {
         return false;
       }
       if (end.how == TalkEnd::How::done && running_.empty() && has_cases_) {
-        if (has_failed_) continue;  // it left the rest to a new process, if there is one
+        if (has_failed_) continue;  // it left the remaining cases to a new process, if there are any
         return true;
       }
       if (!given_up_.contains(own_key())) give_up(end, child);
-      // Only a case can be stepped over. Where the process ended before there was one, the next would end there too.
+      // Only a case can be skipped. If the process ended before its first case, the next one would too.
       if (given_up_.contains(own_key()) || done_.size() == before) {
         leave_rest("failed", "its package could not be opened again after another case had crashed");
         return true;
@@ -102,7 +102,7 @@ class UnitRun {
             {"stop", static_cast<int>(options.stop)},
             {"budget_s", options.budget_s / options.rounds_of(package_)},
             {"is_cold", options.is_cold},
-            // Takes a second or more of running for each case; once is enough.
+            // Takes a second or more per case; one round is enough.
             {"measures_energy", round_ == 0},
             {"threads", options.threads},
             {"device", options.device},
@@ -142,12 +142,12 @@ class UnitRun {
   void hear_cases(const Json& entries) {
     for (const Json& entry : entries) {
       const std::string key = text_at(entry, "key");
-      if (!blank_.emplace(key, entry).second) continue;  // told by an earlier process of this round
+      if (!blank_.emplace(key, entry).second) continue;  // reported by an earlier process of this round
       if (text_at(entry, "status") == "skipped" && !results_.has(unit_.package, key)) add(entry);
     }
   }
 
-  // The case that was running, or all of the unit where none was.
+  // Records the failure of the running case, or of the whole unit if none was running.
   void give_up(const TalkEnd& end, const TalkingProcess& child) {
     const auto found = blank_.find(running_);
     Json entry = found == blank_.end() ? bench::entry_of(package_, unit_.backend) : found->second;
@@ -166,7 +166,7 @@ class UnitRun {
     add(std::move(entry));
   }
 
-  // Nothing vanishes: cases that were not reached are told, unless an earlier round has them.
+  // Every case appears in the results: unreached ones are added, unless an earlier round has them.
   void leave_rest(const char* status, const char* why) {
     for (auto& [key, entry] : blank_) {
       if (results_.has(unit_.package, key)) continue;
@@ -194,10 +194,10 @@ class UnitRun {
   bool has_failed_ = false;  // the last case that ended
   std::string running_;
   std::vector<std::string> done_;
-  std::map<std::string, Json> blank_;  // entries without results, by key
+  std::map<std::string, Json> blank_;  // entries without results yet, by key
 };
 
-// Units of which nothing was heard when the run was interrupted.
+// Adds units that had reported nothing when the run was interrupted.
 void leave_units(const BenchPlan& plan, BenchResults& results) {
   for (const BenchUnit& unit : plan.units) {
     const package::Package& package = plan.package_of(unit);
@@ -273,7 +273,7 @@ bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const Benc
     rounds = std::max(rounds, settings.options.rounds_of(plan.package_of(unit)));
     total += static_cast<std::size_t>(settings.options.rounds_of(plan.package_of(unit)));
   }
-  std::set<std::string> given_up;  // crashed, hung or failed: once is enough
+  std::set<std::string> given_up;  // crashed, hung or failed: not tried again
   for (int round = 0; round < rounds; ++round) {
     for (const BenchUnit& unit : plan.units) {
       const package::Package& package = plan.package_of(unit);

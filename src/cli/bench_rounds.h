@@ -1,5 +1,5 @@
-// The processes of `weir bench`: every package on every backend in a child of its own, round after round, so that what
-// one process has of luck shows. One that hangs or crashes costs one case, not the run. Knows no report.
+// The processes of `weir bench`: every package on every backend in a separate child, round after round, so that
+// variation between processes shows. One that hangs or crashes costs one case, not the run. Knows no report.
 #pragma once
 
 #include <filesystem>
@@ -14,26 +14,26 @@
 
 namespace weir::cli {
 
-// What children need to know besides their unit.
+// What children need besides their unit.
 struct BenchSettings {
   const BenchOptions& options;
-  Json facts;                            // of cli/bench_facts.h
-  std::map<std::string, Json> ceilings;  // by backend; none: no roofline
-  std::filesystem::path cache, include;  // of package::OpenOptions
+  Json facts;                            // as in cli/bench_facts.h
+  std::map<std::string, Json> ceilings;  // by backend; empty: no roofline
+  std::filesystem::path cache, include;  // for package::OpenOptions
   std::string compiler = "c++";
 };
 
-// Of a child that finds something out about this machine: {"task": "facts" | "ceilings", ...}. Fails with its words;
-// null where we were interrupted.
+// The answer of a child that examines this machine: {"task": "facts" | "ceilings", ...}. Throws with the child's
+// message; null where it was interrupted.
 Json ask_bench_child(const Json& request, double limit_s);
 
-// Entries as they come, by package and key, round by round.
+// Entries as they arrive, by package and key, round by round.
 class BenchResults {
  public:
   explicit BenchResults(const BenchPlan& plan);
   void add(std::size_t package, Json entry);
   bool has(std::size_t package, const std::string& key) const;
-  // Rounds put together; those that need no process first.
+  // Entries with their rounds combined; those that need no process first.
   std::vector<Json> entries(std::size_t package) const;
   std::vector<Json> entries() const;
 
@@ -48,10 +48,11 @@ class BenchResults {
 struct BenchEvents {
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> began;
   std::function<void(const Json& entry, int round)> measured;
-  std::function<void(std::size_t package)> saved;  // all of this round is there
+  std::function<void(std::size_t package)> saved;  // this round of the package is complete
 };
 
-// False: interrupted; what had come is in `results`. Call from the thread that goes on living: children die with it.
+// Returns false where it was interrupted; `results` has what arrived until then. Call from a thread that outlives the
+// children: they die with it.
 bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const BenchEvents& events, BenchResults& results);
 
 }  // namespace weir::cli

@@ -1,5 +1,5 @@
-// weir channel: measures the channels against each other, their floors and other people's queues, in processes of
-// their own; keeps baselines and compares with them.
+// weir channel: compares the channels with each other, their floors and third-party queues, in separate processes;
+// saves baselines and compares with them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -50,7 +50,8 @@ Measurement run_one(const Benchmark& benchmark, const Conditions& conditions) {
 }
 
 // The child's side: runs the benchmarks that a file names, in its order, and reports each result as a line of JSON:
-// {"begins": ID} before each benchmark, {"ends": ID, "measurement": {...}} after it. Rejects a file that is no request.
+// {"begins": ID} before each benchmark, {"ends": ID, "measurement": {...}} after it. Rejects a file that is not a
+// request.
 int run_channel_child(const std::string& file) {
   const Json request = read_json(file);
   if (!request.is_object() || !request.contains("benchmarks") || !request["benchmarks"].is_array() ||
@@ -58,11 +59,11 @@ int run_channel_child(const std::string& file) {
     reject(fmt::format("--child {}: is no request of weir channel", file));
   const Conditions conditions = conditions_from(request["conditions"], file);
   const ToParent parent;
-  std::map<std::string, std::vector<Benchmark>> made;  // by group; only those that are asked for
+  std::map<std::string, std::vector<Benchmark>> made;  // by group; only those requested
   for (const Json& wanted : request["benchmarks"]) {
     const std::string id = wanted.is_string() ? wanted.get<std::string>() : "";
     const std::string name = id.substr(0, id.find('/'));
-    parent.send({{"begins", id}});  // before its group is made: that may fail as well
+    parent.send({{"begins", id}});  // before its group is created, which may fail as well
     const Benchmark* chosen = nullptr;
     for (const Group& group : channel_bench::groups()) {
       if (group.name != name) continue;
@@ -76,7 +77,7 @@ int run_channel_child(const std::string& file) {
   return 0;
 }
 
-constexpr int kDeals = 200;  // of a calibration
+constexpr int kDeals = 200;  // in a calibration
 
 std::string joined(const Json& names) {
   return fmt::format("{}", fmt::join(names.get<std::vector<std::string>>(), ", "));
@@ -86,7 +87,7 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-// What one group offers here.
+// What one group offers on this machine.
 Json describe_group(const Group& group, const std::vector<Benchmark>& benchmarks) {
   std::vector<std::string> names, contestants;
   Json unavailable = Json::object(), targets = Json::array();
@@ -158,13 +159,14 @@ void add_warnings(const ChannelFlags& flags, ChannelReport& report) {
          "Use 8 or more."});
 }
 
-// Seconds that a run will take, roughly: samples, what surrounds them, and threads that are made.
+// Approximate seconds that a run will take: samples, the work around them, and starting threads.
 double estimate_s(const ChannelSettings& settings, std::size_t benchmarks) {
   const double one = settings.conditions.samples * settings.conditions.sample_ms * 1.5e-3 + 0.02;
   return settings.processes * (0.05 + static_cast<double>(benchmarks) * one);
 }
 
-// Runs everything into the report; false where it was interrupted. `save` is called whenever a process has ended.
+// Runs everything into the report; returns false where it was interrupted. `save` is called whenever a process has
+// ended.
 bool measure(const ChannelFlags& flags, ChannelReport& report, const std::function<void()>& save) {
   const ChannelSettings& settings = report.run.settings;
   ChannelPlan plan;
@@ -234,14 +236,14 @@ int execute(const ChannelFlags& flags) {
              fmt::format("Make it first: weir channel --save-baseline {}.", flags.baseline));
     baseline = load_channel_run(file);
     compare_channels(*baseline, flags.baseline, report.run,
-                     options);  // rejects what has nothing in common, before hours
+                     options);  // rejects runs with nothing in common, before hours of work
   }
   flags.check();
 
   const RunContext context = run_context();
   report.run.environment = context.environment;
   report.run.created = wall_time();
-  report.run.status = "interrupted";  // until it is not
+  report.run.status = "interrupted";  // until the run completes
   add_warnings(flags, report);
   bool has_written = false;
   const auto save = [&] {

@@ -16,8 +16,8 @@
 namespace weir::cli {
 namespace {
 
-constexpr int kProcesses = 5;             // that a table of values needs
-constexpr int kCompareProcesses = 10;     // that a verdict needs: fewer cannot be significant among many benchmarks
+constexpr int kProcesses = 5;          // needed for a table of values
+constexpr int kCompareProcesses = 10;  // needed for a verdict: with fewer, nothing is significant among many benchmarks
 constexpr int kCalibrationProcesses = 8;  // on each side
 constexpr int kQuickProcesses = 2;
 constexpr int kSamples = 10, kQuickSamples = 5;
@@ -103,7 +103,7 @@ ChannelSettings ChannelFlags::settings() const {
 
 std::int64_t ChannelFlags::limit_ns(const channel_bench::Conditions& conditions) const {
   const double seconds = real_number("--limit", limit, 0.1, 3600, "not a number of seconds");
-  // Samples that take twenty times what they should are still progress.
+  // Samples that take twenty times as long as they should still count as progress.
   const double samples_s = conditions.samples * conditions.sample_ms * 1e-3;
   return static_cast<std::int64_t>(std::max(seconds, 20 * samples_s) * 1e9);
 }
@@ -120,7 +120,7 @@ void ChannelFlags::check() const {
   std::error_code status;
   std::filesystem::create_directories(baseline_dir, status);
   if (status) reject(fmt::format("--baseline-dir {}: cannot be made: {}", baseline_dir, status.message()));
-  // A baseline is found by its name: a newer one replaces it, but nothing that is no baseline.
+  // A baseline is identified by its name: a newer one replaces it, but never a file that is not a baseline.
   if (!is_forced && std::filesystem::exists(file, status)) load_channel_run(file);  // rejects
   check_writable(file, true);
 }

@@ -1,4 +1,4 @@
-// The flags of `weir channel`, and what they make of a run.
+// The flags of `weir channel`, and the settings of a run that follow from them.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace weir::cli {
 
-// As typed. Numbers are kept as text, so that messages can name the flag and show the word.
+// As typed. Numbers are kept as text, so that messages can show the flag and the word.
 struct ChannelFlags {
   std::vector<std::string> groups;
   std::string channels;
@@ -19,18 +19,18 @@ struct ChannelFlags {
   std::string processes, samples, cores = "auto", capacity = "1024", device = "cpu", seed = "1", limit = "20";
   std::string threshold = "5%";
   std::string output, format = "text";
-  std::string child;  // a process of ours: the file that says what to run
+  std::string child;  // set in a child of Weir: the file with its request
   bool is_only = false, is_list = false, is_quick = false, is_calibration = false;
   bool is_json = false, is_quiet = false, is_strict = false, is_forced = false;
 
   void add_to(CommandSyntax syntax);
-  // Rejects by the name of the flag.
+  // Rejects bad values, naming the flag.
   ChannelWords words() const;
   ChannelSettings settings() const;
   std::size_t capacity_asked() const;
-  // Nanoseconds that a benchmark may take: what --limit says, and more where its samples alone take long.
+  // Nanoseconds that a benchmark may take: the value of --limit, or more where its samples alone take long.
   std::int64_t limit_ns(const channel_bench::Conditions& conditions) const;
-  // Rejects flags that contradict each other and files that could not be written.
+  // Rejects contradictory flags and files that could not be written.
   void check() const;
 };
 

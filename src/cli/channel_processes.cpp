@@ -16,7 +16,7 @@ namespace {
 
 using channel_bench::Measurement;
 
-constexpr std::array kEndNames{"done", "crashed", "timed_out", "interrupted"};  // as TalkEnd::How
+constexpr std::array kEndNames{"done", "crashed", "timed_out", "interrupted"};  // in the order of TalkEnd::How
 
 Json request_of(const ChannelPlan& plan, const std::vector<std::string>& ids) {
   Json request = Json::object();
@@ -54,7 +54,7 @@ void shuffle(std::vector<std::string>& ids, std::uint64_t seed) {
 }
 
 bool run_processes(const ChannelPlan& plan, const ChannelEvents& events) {
-  std::set<std::string> given_up;  // hung or crashed: once is enough
+  std::set<std::string> given_up;  // hung or crashed: not tried again
   std::size_t done = 0;
   const std::size_t total = plan.ids.size() * static_cast<std::size_t>(plan.processes);
   for (int process = 0; process < plan.processes; ++process) {
@@ -98,7 +98,7 @@ bool run_processes(const ChannelPlan& plan, const ChannelEvents& events) {
         ++done;
         events.measured(process, running, std::move(failed));
       } else if (!pending.empty() && measured == 0) {
-        // Nothing ran and nothing was running: the next child would do the same.
+        // No benchmark ran or was running, so the next child would fail the same way.
         fail(fmt::format("a child process failed: {}", end.words.empty() ? "it ended early" : end.words));
       }
     }

@@ -1,4 +1,4 @@
-// The processes of `weir channel`: each runs all benchmarks in an order of its own and tells results as they come. One
+// The processes of `weir channel`: each runs all benchmarks in its own order and reports results as they arrive. One
 // that hangs or crashes costs one benchmark, not the run. Knows no statistics.
 #pragma once
 
@@ -13,26 +13,26 @@
 namespace weir::cli {
 
 struct ChannelPlan {
-  std::vector<std::string> command;  // a program and its arguments; the file with what to run comes last
+  std::vector<std::string> command;  // a program and its arguments; the request file is appended
   std::vector<std::string> ids;      // of the benchmarks
   channel_bench::Conditions conditions;
   int processes = 1;
-  std::int64_t limit_ns = 0;  // that one benchmark may take
+  std::int64_t limit_ns = 0;  // for one benchmark
 };
 
 struct ChannelEvents {
   std::function<void(int process, const std::string& id, channel_bench::Measurement found)> measured;
   std::function<void(const ChannelProcess& process)> ended;
-  // What runs now, and how many of all measurements of the run are done.
+  // The benchmark that begins now, and how many of all measurements of the run are done.
   std::function<void(int process, const std::string& id, std::size_t done, std::size_t total)> began;
 };
 
 // Runs processes one after another. A benchmark that hangs or crashes is reported as a measurement with a failure, the
-// rest of its process goes on in a new one, and it is not tried again. False: interrupted; what had come has been told.
-// Call from the thread that goes on living: children die with it.
+// rest of its process continues in a new one, and it is not tried again. Returns false where it was interrupted;
+// results until then have been reported. Call from a thread that outlives the children: they die with it.
 bool run_processes(const ChannelPlan& plan, const ChannelEvents& events);
 
-// Every process has its own order; both follow from the seed of the run.
+// Every process has its own seed, which follows from the seed of the run, and hence its own order.
 std::uint64_t seed_of_process(std::uint64_t seed, int process);
 void shuffle(std::vector<std::string>& ids, std::uint64_t seed);
 

@@ -41,7 +41,7 @@ void check_contestants(const std::vector<Benchmark>& benchmarks, const std::vect
       reject(fmt::format("--channel {}: no benchmark of these groups has it", name), suggestion(name, names));
 }
 
-// Other people's, floors and the mutex: what a channel is held against.
+// Third-party queues, floors and the mutex: what a channel is compared with.
 bool is_company(const Benchmark& benchmark) {
   return !benchmark.is_ours || benchmark.contestant.starts_with("mutex") || benchmark.contestant == "floor";
 }
@@ -69,7 +69,7 @@ std::vector<Benchmark> choose_benchmarks(std::span<const Group> groups, const Ch
   }
   check_contestants(found, words.contestants);
   if (!words.contestants.empty()) {
-    std::set<std::string> places;  // group/name that a wanted contestant has
+    std::set<std::string> places;  // group/name of the selected contestants
     for (const Benchmark& benchmark : found)
       if (holds(words.contestants, benchmark.contestant)) places.insert(benchmark.group + "/" + benchmark.name);
     std::erase_if(found, [&](const Benchmark& benchmark) {
@@ -78,7 +78,7 @@ std::vector<Benchmark> choose_benchmarks(std::span<const Group> groups, const Ch
     });
   }
   if (words.is_only) return found;
-  // round_trip/one_line is held against ping_pong/one_line.
+  // round_trip/one_line is compared with ping_pong/one_line.
   std::erase_if(floors, [&](const Benchmark& floor) {
     return std::none_of(found.begin(), found.end(), [&](const Benchmark& benchmark) {
       return benchmark.group == "round_trip" && benchmark.name == floor.name;
@@ -103,7 +103,7 @@ ChannelResult result_for(const Benchmark& benchmark) {
 
 std::vector<int> ordered_cores(const std::vector<int>& usable, const std::filesystem::path& root) {
   struct Place {
-    int turn, package, core, cpu;  // turn: how many of its core came before it
+    int turn, package, core, cpu;  // turn: index among the hardware threads of its core
     auto operator<=>(const Place&) const = default;
   };
   std::vector<Place> places;
@@ -111,7 +111,7 @@ std::vector<int> ordered_cores(const std::vector<int>& usable, const std::filesy
   for (const int cpu : usable) {
     const auto topology = root / "sys/devices/system/cpu" / fmt::format("cpu{}", cpu) / "topology";
     const int package = number_in(topology / "physical_package_id"), core = number_in(topology / "core_id");
-    // Without a topology every one is a core of its own.
+    // Without a topology, each CPU counts as a separate core.
     const int turn = core < 0 ? 0 : taken[{package, core}]++;
     places.push_back({turn, package, core < 0 ? cpu : core, cpu});
   }

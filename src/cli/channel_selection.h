@@ -1,4 +1,4 @@
-// Which benchmarks `weir channel` runs, and on which cores: what the user's words mean. Runs nothing.
+// Which benchmarks `weir channel` runs, and on which cores: interprets the user's words. Runs nothing.
 #pragma once
 
 #include <filesystem>
@@ -14,11 +14,11 @@ namespace weir::cli {
 struct ChannelWords {
   std::vector<std::string> groups;       // empty: all
   std::vector<std::string> contestants;  // empty: all
-  bool is_only = false;                  // no floors or competitors beside them
+  bool is_only = false;                  // without floors or competitors
 };
 
-// In the order of the list. Floors that a chosen group is held against come along. Rejects unknown names with a
-// suggestion, and a choice that leaves nothing.
+// In the order of the list. Includes the floors that a selected group is compared with. Rejects unknown names with a
+// suggestion, and a selection that leaves nothing.
 std::vector<channel_bench::Benchmark> choose_benchmarks(std::span<const channel_bench::Group> groups,
                                                         const ChannelWords& words,
                                                         const channel_bench::Conditions& conditions);
@@ -27,8 +27,8 @@ ChannelResult result_for(const channel_bench::Benchmark& benchmark);
 // --cores: "none" binds nothing, "auto" is all usable cores, "0,2" these. Rejects cores that this process may not use.
 std::vector<int> cores_named(const std::string& text, const std::vector<int>& usable,
                              const std::filesystem::path& root = "/");
-// Usable cores so that the first ones are neighbours without sharing a core: one hardware thread of each core of the
-// first package, then of the others, then what is left.
+// Orders usable cores so that the first ones are neighbours that do not share a core: one hardware thread of each core
+// of the first package, then of the others, then the rest.
 std::vector<int> ordered_cores(const std::vector<int>& usable, const std::filesystem::path& root);
 
 }  // namespace weir::cli

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kGraceS = 3;  // between asking a child to end and ending it
+constexpr double kGraceS = 3;  // between asking a child to end and killing it
 
 void read_document(const fs::path& file, ChildOutcome& outcome) {
   try {
@@ -47,14 +47,14 @@ std::optional<fs::path> own_library(const char* file) {
 
 // weir: --streams 0: out of range
 //       Use 1 to 128.
-// and anything that drivers or sanitizers say above it. Lines of the hint are joined.
+// preceded by anything that drivers or sanitizers print. Lines of the hint are joined.
 Complaint complaint_in(const std::string& said) {
   constexpr std::string_view kMark = "weir: ";
   Complaint complaint;
   std::size_t begin = said.rfind("\n" + std::string(kMark));
   begin = begin == std::string::npos ? (said.starts_with(kMark) ? 0 : begin) : begin + 1;
   if (begin == std::string::npos) {
-    // Not in our form: its last line is the best that there is.
+    // Not in Weir's format: the last line is the best guess.
     const std::size_t last = said.find_last_not_of("\n ");
     if (last == std::string::npos) return complaint;
     const std::size_t line = said.rfind('\n', last);
@@ -123,7 +123,7 @@ std::optional<Json> child_document(const ChildRequest& request) {
   ChildOutcome outcome = run_child(request);
   if (outcome.end == ChildEnd::interrupted) return std::nullopt;
   if (outcome.end == ChildEnd::done) return std::move(outcome.document);
-  // What the child rejects was the user's: our own checks came first, so it is rare, but it stays bad input.
+  // If the child rejects its input, that is the user's error too. Rare, because this process checks first.
   if (outcome.code == static_cast<int>(Fault::input)) reject(outcome.message, outcome.hint);
   fail(fmt::format("a child process failed: {}", outcome.message), outcome.hint);
 }

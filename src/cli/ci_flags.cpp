@@ -17,8 +17,8 @@
 namespace weir::cli {
 namespace {
 
-// Appends to the file that `variable` names, if it is set: other steps, and this one before, have written to it too.
-// `text` gets the room that is left below `most`, and may make nothing of it.
+// Appends to the file that `variable` names, if it is set; other steps, and this one earlier, may have written to it.
+// `text` gets the space left below `most`, and may return nothing.
 void append_to(const char* variable, std::size_t most, const std::function<std::string(std::size_t room)>& text) {
   const auto path = environment_variable(variable);
   if (!path || path->empty()) return;
@@ -29,7 +29,7 @@ void append_to(const char* variable, std::size_t most, const std::function<std::
   const auto taken = static_cast<std::size_t>(S_ISREG(status.st_mode) ? status.st_size : 0);
   const std::size_t room = taken < most ? most - taken : 0;
   const std::string whole = text(room);
-  // GitHub drops a summary that is too long as a whole, with what others wrote.
+  // GitHub drops a summary that is too long entirely, including what others wrote.
   if (whole.size() > room)
     return complain(fmt::format("no room: GitHub takes {} bytes, and {} are there", most, taken));
   if (!write_all(file.get(), whole)) complain(std::strerror(errno));

@@ -1,5 +1,5 @@
-// The flags by which a comparison talks to the system that runs it: --github and --junit. Reads GitHub's variables;
-// knows no comparison.
+// The flags for output to the CI system that runs a comparison: --github and --junit. Reads GitHub's variables; knows
+// no comparison.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,14 @@ struct CiFlags {
   std::string junit;
 
   void add_to(CommandSyntax syntax);
-  // Rejects a file that could not be written, before any work is done for it, and annotations amid a document for
-  // programs: `prints_json` where that goes to standard output.
+  // Rejects a file that could not be written, before any work is done, and annotations within a document for programs:
+  // `prints_json` means that one goes to standard output.
   void check(bool is_forced, bool prints_json) const;
-  // A report as it may be printed: under GitHub's runner no line of it is a command.
+  // A report that is safe to print: under GitHub's runner no line of it is a command.
   std::string printable(const std::string& report, bool is_json) const;
   // Prints annotations, appends to the step's summary and outputs, and writes the JUnit file. `markdown` makes the
-  // report in at most so many bytes. A summary that cannot be appended to is told on stderr: the verdict stands.
+  // report in at most `most` bytes. A summary that cannot be appended to is reported on stderr and does not change the
+  // verdict.
   void report(const Judged& judged, const std::function<std::string(std::size_t most)>& markdown, bool is_forced) const;
 };
 

@@ -21,37 +21,37 @@ namespace weir::cli {
 
 struct CliCommand;
 
-// A flag or an argument that was added to a command; says more about it.
+// A flag or an argument of a command; sets further properties of it.
 class Flag {
  public:
   explicit Flag(CLI::Option& option) : option_(&option) {}
   const Flag& one_of(std::initializer_list<const char*> values) const;
   const Flag& required() const;
   const Flag& excludes(const char* flag) const;
-  // One mention may be followed by several values.
+  // One occurrence may be followed by several values.
   const Flag& takes_several() const;
   // Not shown in the help: for the program's own children and for scripts.
   const Flag& hidden() const;
-  // Shown apart, and in no reference.
+  // Listed separately in the help, and not in the reference.
   const Flag& for_tests() const;
 
  private:
   CLI::Option* option_;
 };
 
-// What may be written after a command's name. Borrows; the parser lives as long as the program.
+// The flags and arguments of a command. Borrows; the parser lives as long as the program.
 class CommandSyntax {
  public:
   explicit CommandSyntax(CLI::App& app) : app_(&app) {}
 
-  // `names` is "--output,-o", or one word without dashes for an argument; after a blank comes what stands for the value
-  // in the help: "--output,-o FILE". The target (text, optional text, list of texts, number or switch) keeps its value
-  // where the command line has none; a text that is not empty is shown in the help as the default.
+  // `names` is "--output,-o", or one word without dashes for an argument; after a blank follows the placeholder for the
+  // value in the help: "--output,-o FILE". The target (text, optional text, list of texts, number or switch) keeps its
+  // value if the command line has none; a text that is not empty is shown in the help as the default.
   template <class Target>
   Flag add(const char* names, Target& target, const std::string& help = {}) const;
 
-  // Adds the commands below this one. What the result points to runs the one that was chosen, and is empty where none
-  // was.
+  // Adds the commands below this one. The function that is pointed to runs the chosen one, and is empty if none was
+  // chosen.
   std::shared_ptr<std::function<int()>> add_commands(std::span<const CliCommand> commands) const;
   // One of them must be chosen.
   void require_command() const;
@@ -66,14 +66,15 @@ class CommandSyntax {
   CLI::App* app_;
 };
 
-// `configure` adds flags to `syntax` and returns what to do when the command is chosen: its result is the exit code.
+// `configure` adds flags to `syntax` and returns the function to call when the command is chosen; its result is the
+// exit code.
 struct CliCommand {
   const char* name;
   const char* summary;
   std::function<std::function<int()>(CommandSyntax syntax)> configure;
 };
 
-// A command with flags that say how they are added, and what is done with them.
+// A command from flags that can add themselves, and a function that uses them.
 template <class Flags>
 CliCommand command(const char* name, const char* summary, int (*execute)(Flags)) {
   return {name, summary, [execute](CommandSyntax syntax) {

@@ -30,7 +30,7 @@ CompareOptions CompareFlags::options() const {
 int CompareFlags::print(const Comparison& comparison, const char* tool) const {
   std::string report;
   if (format == "json") {
-    // Paths may hold bytes that are not UTF-8; they must not stop the report.
+    // Paths may hold invalid UTF-8, which must not prevent the report.
     report = comparison_json(comparison, is_strict).dump(2) + "\n";
   } else {
     report = format == "markdown" ? comparison_markdown(comparison) : comparison_text(comparison);

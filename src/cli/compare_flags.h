@@ -1,4 +1,4 @@
-// The flags that comparisons share: what counts as a change, how to tell it, where to.
+// The flags that comparisons share: what counts as a change, the output format, and the destination.
 #pragma once
 
 #include <string>
@@ -18,9 +18,10 @@ struct CompareFlags {
   CiFlags ci;
 
   void add_to(CommandSyntax syntax);
-  // Rejects by the name of the flag, and an output that could not be written.
+  // Rejects bad values, naming the flag, and an output that could not be written.
   CompareOptions options() const;
-  // Prints or writes the comparison, and tells CI systems; the exit code. `tool` is the command's name there.
+  // Prints or writes the comparison, and reports to CI systems; returns the exit code. `tool` is the command's name
+  // there.
   int print(const Comparison& comparison, const char* tool) const;
 };
 

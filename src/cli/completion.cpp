@@ -1,4 +1,4 @@
-// weir completion: scripts for shells, and what they ask at each TAB.
+// weir completion: scripts for shells, and the answers to their queries at each TAB.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace weir::cli {
 namespace {
 
-// Each script turns a shell's half-typed line into words, asks the program (`weir completion --complete -- WORDS`) and
-// gives the shell what it answers; none knows a command or a flag.
+// Each script splits the shell's half-typed line into words, asks the program (`weir completion --complete -- WORDS`)
+// and passes its answer to the shell; none knows a command or a flag.
 constexpr std::string_view kBash =
     R"BASH(# Completions of weir for bash (4.3 and later): source this file, or put it into
 # share/bash-completion/completions under the name weir.
@@ -140,7 +140,7 @@ constexpr struct {
 } kScripts[] = {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}};
 
 struct Flags {
-  std::vector<std::string> words;  // a shell; with --complete what was typed
+  std::vector<std::string> words;  // a shell; with --complete the typed words
   bool is_asked = false;
   std::optional<CommandSyntax> root;
 

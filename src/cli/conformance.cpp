@@ -1,4 +1,4 @@
-// weir conformance: runs one table of cases on devices and says what each cannot do and what it does wrong.
+// weir conformance: runs one table of cases on devices, and reports what each lacks and what it does wrong.
 #include "lab/conformance/conformance.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ struct Flags {
   }
 };
 
-// What is found on this machine; why the others are not, in the run.
+// The devices found on this machine; the reasons why others are missing go into `run`.
 std::vector<std::string> all_devices(ConformanceRun& run) {
   std::vector<std::string> names;
   for (const DeviceType& type : device_types()) {

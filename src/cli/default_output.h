@@ -12,8 +12,9 @@ enum class Earlier { stays, is_replaced, is_continued };
 
 Earlier earlier_output(bool is_forced, bool resumes = false);
 
-// STEM + SUFFIX. An earlier output that stays leaves the first free name of STEM-2, STEM-3, ...; the newest of these is
-// the one that is continued. `is_taken` decides where one name stands for several files; by default the file exists.
+// STEM + SUFFIX. If an earlier output stays, the first free name of STEM-2, STEM-3, ...; if it is continued, the newest
+// existing one. `is_taken` decides where one name stands for several files; by default it checks whether the file
+// exists.
 std::filesystem::path default_output(const std::string& stem, const std::string& suffix, Earlier earlier,
                                      const std::function<bool(const std::filesystem::path&)>& is_taken = {});
 

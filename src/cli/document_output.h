@@ -1,5 +1,4 @@
-// The flags by which a command that makes one document prints it: --report, --output, --force, --quiet.
-// Knows no document.
+// The flags for printing a command's document: --report, --output, --force, --quiet. Knows no document.
 #pragma once
 
 #include <functional>
@@ -16,9 +15,9 @@ struct DocumentOutput {
   bool is_forced = false, is_quiet = false;
 
   void add_to(CommandSyntax syntax);
-  // Rejects an output file that could not be written, before any work is done for it.
+  // Rejects an output file that could not be written, before any work is done.
   void check_output() const;
-  // Prints the document, or writes it to `output`: as JSON, or as one of the two makes it.
+  // Prints the document, or writes it to `output`: as JSON, or in the form that one of the two functions makes.
   void print(const Json& document, const std::function<std::string()>& text,
              const std::function<std::string()>& markdown) const;
   void print(const Json& document, const Report& report) const;

@@ -1,5 +1,5 @@
-// The flags by which a command that makes results writes them for other programs too: --openmetrics and --csv. What
-// `weir export` does with files afterwards.
+// The flags for writing a command's results for other programs as well: --openmetrics and --csv. `weir export` does the
+// same with files afterwards.
 #pragma once
 
 #include <span>
@@ -14,10 +14,10 @@ struct ExportFlags {
   std::string openmetrics, csv;
 
   void add_to(CommandSyntax syntax);
-  // Rejects files that could not be written, before any work is done for them.
+  // Rejects files that could not be written, before any work is done.
   void check(bool is_forced) const;
   bool is_asked() const { return !openmetrics.empty() || !csv.empty(); }
-  // Nothing where neither flag is given.
+  // Does nothing where neither flag is given.
   void write(std::span<const Json> documents, bool is_forced) const;
 };
 

@@ -39,7 +39,8 @@ void append(std::vector<FigureRow>& rows, const Json& document, const std::strin
   rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// The folder's *.json files. Others than results are passed over: reports and settings lie beside them.
+// The folder's *.json files. Files other than results are skipped, because reports and settings are stored next to
+// them.
 void append_folder(std::vector<FigureRow>& rows, const fs::path& folder, bool is_quiet) {
   std::error_code status, ignored;
   std::set<fs::path> files;

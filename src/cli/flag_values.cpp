@@ -64,7 +64,7 @@ double share_of(std::string_view flag, const std::string& text, double most) {
 }
 
 std::optional<double> time_in(std::string_view text, std::initializer_list<std::string_view> units) {
-  // The longer endings first: "ms" ends in "s".
+  // Longer suffixes first: "ms" ends in "s".
   constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1},   {"us", 1e3},   {"ms", 1e6}, {"s", 1e9},
                                                             {"m", 60e9}, {"h", 3600e9}, {"", 1e9}};
   for (const auto& [unit, ns] : kUnits) {

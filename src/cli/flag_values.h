@@ -1,5 +1,5 @@
-// Values that users type after a flag: numbers, parts, times. Each rejects in the name of `flag`. Knows no flag by
-// name.
+// Values that users type after a flag: numbers, fractions, times. Each rejects bad values, naming `flag`. Knows no flag
+// by name.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace weir::cli {
 
-// A number within the bounds; else "FLAG TEXT: WRONG". The hint is "Use LOWEST to HIGHEST." unless there is another.
+// A number within the bounds; else rejects with "FLAG TEXT: WRONG". The default hint is "Use LOWEST to HIGHEST."
 std::int64_t whole_number(std::string_view flag, const std::string& text, std::int64_t lowest, std::int64_t highest,
                           std::string_view wrong, const std::optional<std::string>& hint = {});
 double real_number(std::string_view flag, const std::string& text, double lowest, double highest,
                    std::string_view wrong, const std::optional<std::string>& hint = {});
 // "--top 0: not a number from 1 to 1000"
 std::int64_t number_within(std::string_view flag, const std::string& text, std::int64_t lowest, std::int64_t highest);
-// One whole number, where other commands take a list.
+// A single whole number, where other commands take a list.
 int one_count(const std::string& flag, const std::string& text, int lowest, int highest, const std::string& hint = {});
-// What stands after --seed.
+// The value of --seed.
 std::uint64_t seed_of(const std::string& text);
 
-// "5%", "0.05": more than nothing. Beyond 1 a run twice as slow would pass, and at 0 nothing could ever be the same.
+// "5%", "0.05": greater than 0. Above 1 a run twice as slow would pass, and at 0 nothing would ever be the same.
 double share_of(std::string_view flag, const std::string& text, double most = 1);
 
-// "1.5ms" in nanoseconds, in one of these units ("" is seconds); nothing where that is no time.
+// "1.5ms" in nanoseconds, in one of these units ("" is seconds); empty where it is not a time.
 std::optional<double> time_in(std::string_view text, std::initializer_list<std::string_view> units);
-// "300", "300s", "500ms", "5m", "1h": more than nothing and at most a week.
+// "300", "300s", "500ms", "5m", "1h": greater than 0 and at most a week.
 double seconds_of(const std::string& flag, const std::string& text);
 // "500us", "2ms", "1.5s", in nanoseconds, within the bounds.
 std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns, std::int64_t most_ns);

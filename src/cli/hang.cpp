@@ -19,23 +19,23 @@ namespace weir::cli {
 namespace {
 
 constexpr auto kGrace = std::chrono::milliseconds(2000);  // for the other ranks' reports
-constexpr auto kLimit = std::chrono::milliseconds(4000);  // of all of it
+constexpr auto kLimit = std::chrono::milliseconds(4000);  // for the whole procedure
 constexpr double kMostSeconds = 7 * 86400.0;
 
 std::atomic<bool> is_ending{false};
 
 void end_hung(const std::string& report) {
-  if (is_ending.exchange(true, std::memory_order_relaxed)) return;  // read by is_ending_hung(); a claim, nothing more
-  // Whatever happens below: nobody may read what we write.
+  if (is_ending.exchange(true, std::memory_order_relaxed)) return;  // read by is_ending_hung(); a claim only
+  // Ends the process in any case, because the write below may block if nobody reads.
   std::thread([] {
-    ::pthread_setname_np(::pthread_self(), "hang limit");  // it is among the stacks
+    ::pthread_setname_np(::pthread_self(), "hang limit");  // so named because it appears among the stacks
     std::this_thread::sleep_for(kLimit);
     ::_exit(static_cast<int>(Fault::run));
   }).detach();
   write_all(STDERR_FILENO,
             fmt::format("weir: {}\nHost threads, innermost function first:\n{}\n", report, host_stacks()));
-  // Where nobody else has something to say there is nothing to wait for. MPI is not asked to end the job: some thread
-  // may be inside of it, and two at once is more than MPI_THREAD_SERIALIZED allows.
+  // Without other ranks there is no report to wait for. MPI is not asked to end the job: some thread may be inside it,
+  // and MPI_THREAD_SERIALIZED does not allow two at once.
   if (job_ranks().count > 1) std::this_thread::sleep_for(kGrace);
   ::_exit(static_cast<int>(Fault::run));
 }

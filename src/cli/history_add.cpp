@@ -1,4 +1,4 @@
-// weir history add: puts results into the history, with the commit that they were taken of.
+// weir history add: adds results to the history, with the commit that they measure.
 #include <fmt/format.h>
 
 #include <optional>
@@ -31,7 +31,7 @@ struct Flags : HistoryFlags {
   }
 };
 
-// What git says; nothing where it is not here, fails, or takes too long.
+// git's output; empty where git is missing, fails, or takes too long.
 std::optional<std::string> said_by_git(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"git", "--no-optional-locks", "-c", "core.fsmonitor=false"});
   return printed_by(std::move(arguments));

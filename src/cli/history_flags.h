@@ -15,7 +15,7 @@ struct HistoryFlags : DocumentOutput {
   void add_to(CommandSyntax syntax);
 };
 
-// Rejects what is no number of an entry.
+// Rejects anything but the number of an entry.
 std::int64_t entry_number(const std::string& text);
 
 }  // namespace weir::cli

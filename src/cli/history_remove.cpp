@@ -1,4 +1,4 @@
-// weir history remove: takes an entry out again, with its points.
+// weir history remove: removes an entry and its points.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -23,7 +23,7 @@ struct Flags {
 
 int execute(const Flags& flags) {
   const std::int64_t entry = entry_number(flags.entry);
-  // Reading rejects a file that is not there, which writing would make.
+  // Opening for reading rejects a missing file; opening for writing would create it.
   history::Store(flags.database, history::Access::read);
   history::Store store(flags.database, history::Access::write);
   if (!store.remove(entry))

@@ -1,4 +1,4 @@
-// weir history trend: how one workload went over time, machine by machine, and where it changed.
+// weir history trend: how a workload developed over time, machine by machine, and where it changed.
 #include <fmt/format.h>
 
 #include "base/error.h"

@@ -29,25 +29,25 @@
 namespace weir::cli {
 namespace {
 
-// Linux' perf as a child process: attached to a running process, switched on and off, and what it saw as folded stacks.
+// Linux perf as a child process: attached to a running process, switched on and off; its samples become folded stacks.
 class PerfRecorder {
  public:
-  static constexpr int kHz = 997;  // not 1000: what happens every millisecond would always or never be seen
+  static constexpr int kHz = 997;  // not 1000, which would see events of every millisecond always or never
 
-  // Starts perf on the process, all its threads, switched off. Where that is not possible, `reason` says why.
+  // Starts perf on the process with all its threads, switched off. Where that is not possible, `reason` explains why.
   explicit PerfRecorder(pid_t process);
 
   bool is_on() const { return perf_.has_value(); }
-  // Returns when perf has done it; nothing where it is not there any more.
+  // Returns when perf has done it; does nothing where perf has ended.
   void enable() { command("enable\n"); }
   void disable() { command("disable\n"); }
-  // Ends recording and reads what was seen. False, with `reason`, where that failed.
+  // Stops recording and reads the samples. Returns false, with `reason`, where that failed.
   bool finish(FoldedStacks& into);
   const std::string& reason() const { return reason_; }
 
  private:
   void command(const char* word);
-  bool has_ended();  // perf, by itself: takes its reason
+  bool has_ended();  // perf ended by itself; reads its reason
   void give_up(const std::string& why);
   bool read_script(FoldedStacks& into);
 
@@ -61,12 +61,12 @@ namespace fs = std::filesystem;
 
 constexpr double kAnswerS = 20;  // to start, switch or end
 constexpr std::int64_t kScriptNs = 120'000'000'000;
-constexpr std::size_t kPart = 65536;  // of its output, at a time
+constexpr std::size_t kPart = 65536;  // of its output, read at a time
 constexpr std::size_t kMostScript = std::size_t{1} << 30;
 constexpr int kPollMs = 20;
 constexpr const char* kMostData = "256M";
 
-// perf's complaints are paragraphs, in which the first lines say what is wrong.
+// perf's errors are paragraphs, whose first lines state the problem.
 std::string first_words(const std::string& said) {
   std::istringstream in(said);
   std::string words;
@@ -97,7 +97,7 @@ PerfRecorder::PerfRecorder(pid_t process) {
     reason_ = "cannot make pipes for perf";
     return;
   }
-  // For both ways, so that opening does not wait for perf to open its end.
+  // Opened for reading and writing, so that opening does not wait for perf to open its end.
   to_.reset(::open(commands.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   from_.reset(::open(answers.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   ProcessOptions options;
@@ -107,7 +107,7 @@ PerfRecorder::PerfRecorder(pid_t process) {
                                                  fmt::format("fifo:{},{}", commands.string(), answers.string())});
   options.first_bytes = 4096;
   perf_.emplace(std::move(options));
-  // The answer to a harmless command: from here on it is attached.
+  // A harmless command: once perf answers, it is attached.
   disable();
 }
 
@@ -190,8 +190,8 @@ constexpr double kWantedNs = 2e9;  // about 2,000 samples of a thread that is al
 constexpr std::int64_t kLongestNs = 30'000'000'000;
 constexpr int kMostIterations = 200'000;
 
-// As many iterations as take two seconds, but no fewer than were asked for. Virtual time says nothing of ours: then as
-// many as may be, and the clock ends it.
+// As many iterations as take two seconds, but at least as many as requested. Virtual time does not predict real time:
+// then the maximum is used, and the clock stops the run.
 int iterations_for(const Result& result, const RunRequest& request, bool is_virtual) {
   const auto& intervals = result.samples.interval_ns;
   if (is_virtual) return std::max(request.iterations, kMostIterations);
@@ -216,7 +216,7 @@ HostProfile profile_host(Device& device, const RunRequest& request, const RunCon
   const std::int64_t limit_ns = is_virtual ? static_cast<std::int64_t>(kWantedNs) : kLongestNs;
   again.warmup = std::max(1, request.warmup);
   RunControl watched = control;
-  std::atomic<bool> is_over = false;  // read and set by this thread alone: progress is told by the one that measures
+  std::atomic<bool> is_over = false;  // used by this thread only: the thread that measures also reports progress
   enum class Phase { before, on, after } phase = Phase::before;
   std::int64_t begun_ns = 0, measured_ns = 0;
   watched.stop = &is_over;

@@ -1,4 +1,4 @@
-// weir info: devices found and why others are not, versions, queue settings, what was left out of the build.
+// weir info: devices found, why others are not, versions, queue settings, and what was left out of the build.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +16,7 @@
 namespace weir::cli {
 namespace {
 
-// Environment variables that decide how many hardware queues a runtime uses; each is read once, at its start.
+// Environment variables that determine how many hardware queues a runtime uses; each is read once, at its start.
 constexpr const char* kQueueSettings[] = {"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_VISIBLE_DEVICES",
                                           "GPU_MAX_HW_QUEUES",           "HIP_VISIBLE_DEVICES",
                                           "ROCR_VISIBLE_DEVICES",        "DEBUG_HIP_IGNORE_STREAM_PRIORITY"};
@@ -62,7 +62,7 @@ void print_device(const std::string& name) {
   }
 }
 
-// Timelines of CUDA devices are made of its records; it is asked for where there is a driver.
+// Timelines of CUDA devices come from CUPTI's records; it is queried only where there is a driver.
 std::string describe_activity() {
   if (!WEIR_HAVE_CUPTI) return fmt::format("left out: {}", WEIR_CUPTI_REASON);
   const GpuApi* const api = cuda_api(nullptr);
@@ -98,7 +98,7 @@ int execute() {
              WEIR_HAVE_NCURSES ? "yes" : "left out: not found when this was built, so `weir watch` has no live view");
   fmt::print("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");
   fmt::print("  MPI                {}\n", describe_mpi());
-  // What weir channel measures beside our own channels.
+  // What `weir channel` measures next to Weir's own channels.
   constexpr const char* kNoQueue = "left out: not found when this was built";
   fmt::print("  Boost.Lockfree     {}\n", WEIR_HAVE_BOOST_LOCKFREE ? "yes" : kNoQueue);
   fmt::print("  ConcurrentQueue    {}\n", WEIR_HAVE_CONCURRENTQUEUE ? "yes" : kNoQueue);

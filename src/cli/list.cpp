@@ -5,7 +5,7 @@
 namespace weir::cli {
 namespace {
 
-// Commands below one that does nothing by itself.
+// A group of commands that does nothing by itself.
 CliCommand group(const char* name, const char* summary, std::vector<CliCommand> below) {
   return {name, summary, [below = std::move(below)](CommandSyntax syntax) {
             syntax.require_command();

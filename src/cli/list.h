@@ -24,14 +24,14 @@ CliCommand export_results();
 CliCommand help();
 CliCommand completion();
 
-// Of `weir sched`.
+// Below `weir sched`.
 CliCommand sched_start();
 CliCommand sched_run();
 CliCommand sched_status();
 CliCommand sched_top();
 CliCommand sched_stop();
 
-// Of `weir queues`.
+// Below `weir queues`.
 CliCommand queues_map();
 CliCommand queues_cost();
 CliCommand queues_convoy();
@@ -40,12 +40,12 @@ CliCommand queues_limits();
 CliCommand queues_switch();
 CliCommand queues_fairness();
 
-// Of `weir overlap`.
+// Below `weir overlap`.
 CliCommand overlap_compare();
 CliCommand overlap_tune();
 std::span<const CliCommand> overlap_commands();
 
-// Of `weir history`.
+// Below `weir history`.
 CliCommand history_add();
 CliCommand history_list();
 CliCommand history_show();
@@ -53,7 +53,7 @@ CliCommand history_trend();
 CliCommand history_remove();
 CliCommand history_export();
 
-// Of `weir amd`.
+// Below `weir amd`.
 CliCommand amd_capture();
 CliCommand amd_log();
 CliCommand amd_compare();

@@ -1,4 +1,4 @@
-// weir list: the workloads, and with -v everything that can be known without running one.
+// weir list: the workloads; with -v, everything that is known without running one.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -50,7 +50,7 @@ std::string_view meaning_of(Scaling scaling) {
   }
 }
 
-// One line per parameter with its defaults under their scales, then what it is.
+// One line per parameter with its defaults under their scales, then its description.
 void print_params(const Workload& workload) {
   if (workload.params.empty()) return;
   std::size_t name_width = 10;
@@ -97,7 +97,7 @@ void print_details(const Workload& workload) {
 }
 
 void print_brief(std::span<const Workload* const> chosen) {
-  // Categories in the order in which they first appear; workloads in that of the list.
+  // Categories in order of first appearance; workloads in the order of the list.
   std::vector<std::string> categories;
   for (const Workload* workload : chosen)
     if (std::find(categories.begin(), categories.end(), workload->category) == categories.end())
@@ -115,7 +115,7 @@ void print_brief(std::span<const Workload* const> chosen) {
       const std::string head =
           fmt::format("  {:<{}}  P{:<4}  {:<7}  {:<{}}  ", workload->name, name_width, workload->priority,
                       fmt::format("{}-{}", workload->streams.min, workload->streams.max), workload->unit, unit_width);
-      // Where names leave no room for it, the summary goes below.
+      // The summary goes on the next line where the name leaves no room for it.
       if (head.size() + 24 <= kReportColumns) {
         fmt::print("{}{}\n", head, wrapped(workload->summary, head.size()));
       } else {

@@ -29,20 +29,20 @@ constexpr const char* kExitCodes =
     "Exit codes: 0 fine, 1 a run failed, 2 bad usage or input, 3 a comparison\n"
     "regressed, 4 ambiguous (with --strict), 130 interrupted.";
 
-// Lines that fit behind `column`; CLI11 indents them.
+// Lines that fit to the right of `column`; CLI11 indents them.
 std::string broken_lines(const std::string& text, std::size_t column) {
   const std::string indent = "\n" + std::string(column, ' ');
   std::string result;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (!result.empty()) result += '\n';
-    const bool fits = column + line.size() <= weir::kReportColumns;  // then its blanks are left as they are
+    const bool fits = column + line.size() <= weir::kReportColumns;  // if so, its blanks are kept
     result += fits ? line : CLI::detail::find_and_replace(weir::wrapped(line, column), indent, "\n");
   }
   return result;
 }
 
-// How `--help` is laid out: 80 columns, whatever a description's length, and lines to type at the end.
+// The layout of `--help`: 80 columns for descriptions of any length, and examples at the end.
 class HelpLayout : public CLI::Formatter {
  public:
   std::string make_option_desc(const CLI::Option* option) const override {
@@ -71,7 +71,7 @@ class HelpLayout : public CLI::Formatter {
   }
 };
 
-// What a bug report needs: which build this is, and what it was built without.
+// What a bug report needs: which build this is, and what was left out of it.
 std::string version_text() {
   const std::pair<const char*, bool> parts[] = {{"cuda", WEIR_HAVE_CUDA},       {"cupti", WEIR_HAVE_CUPTI},
                                                 {"hip", WEIR_HAVE_HIP},         {"opencl", WEIR_HAVE_OPENCL},
@@ -86,8 +86,8 @@ std::string version_text() {
 
 int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
-  std::fflush(stdout);  // what was printed before belongs above
-  // Messages quote what files hold. Terminals obey escapes, and GitHub's runner obeys lines.
+  std::fflush(stdout);  // keeps earlier output above the message
+  // Messages quote the contents of files. Terminals interpret escape sequences, and GitHub's runner interprets lines.
   std::string text = fmt::format("weir: {}\n", weir::without_controls(error.what(), ' ', "\n"));
   if (!error.hint.empty())
     text += fmt::format("      {}\n", weir::wrapped(weir::without_controls(error.hint, ' ', "\n\t"), 6));
@@ -96,7 +96,7 @@ int report(const weir::Error& error) {
   return static_cast<int>(error.fault);
 }
 
-// CLI11 only says that a command is required.
+// CLI11 only reports that a command is required.
 void reject_unknown_command(int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return;
   std::vector<std::string> names;
@@ -105,8 +105,8 @@ void reject_unknown_command(int argc, char** argv) {
     weir::reject(fmt::format("there is no command '{}'", argv[1]), weir::suggestion(argv[1], names));
 }
 
-// A list option of CLI11 takes all words that follow, arguments of the command too: `run --param size=64 moe`. Where a
-// command has arguments, each flag takes one value, and comes again for another.
+// A list option of CLI11 takes all following words, including arguments of the command: `run --param size=64 moe`. In
+// commands with arguments, each flag therefore takes one value, and is repeated for more.
 void leave_arguments_alone(CLI::App& app) {
   const auto options = app.get_options();
   const auto is_argument = [](const CLI::Option* option) { return option->get_positional(); };
@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
       "Weir follows a GPU command from the host thread that issues it to the hardware\n"
       "queue that runs it, and says where the time went.",
       "weir");
-  app.formatter(std::make_shared<HelpLayout>());  // commands take it over
+  app.formatter(std::make_shared<HelpLayout>());  // commands inherit it
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.footer(kExitCodes);

@@ -36,7 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A step from the middle: the first ones may still be warming up, and a picture of all of them shows none.
+// A step from the middle: the first ones may still be warming up, and a picture of all steps would be unreadable.
 std::uint32_t middle_iteration(const Timeline& timeline) {
   std::vector<std::uint32_t> iterations;
   for (const Span& span : timeline.spans) iterations.push_back(span.iteration);
@@ -52,8 +52,8 @@ std::string lines_text(const std::vector<Json>& lines) {
   return text;
 }
 
-// The folder that a run writes to: as asked, or results/overlap-NAME with a number behind it where that is taken.
-// Rejects one that holds files already, unless `overwrites`.
+// The folder that a run writes to: as given, or results/overlap-NAME, with a number appended if that exists. Rejects a
+// folder that holds files already, unless `overwrites`.
 fs::path overlap_folder(const std::string& asked, const std::string& name, bool overwrites) {
   std::error_code ignored;
   if (asked.empty()) return default_output("results/overlap-" + name, "", earlier_output(overwrites));
@@ -61,7 +61,7 @@ fs::path overlap_folder(const std::string& asked, const std::string& name, bool 
     reject(fmt::format("-o {}: is no folder", asked), "`weir overlap` writes several files: name a folder.");
   if (!overwrites && fs::is_directory(asked, ignored) && !fs::is_empty(asked, ignored))
     reject(fmt::format("-o {}: the folder is not empty", asked), "Choose another, or use --force.");
-  // It is made when there is something to put into it; that it can be is better known before the run.
+  // The folder is created only when there is something to write; whether that is possible is checked before the run.
   fs::path above = fs::absolute(asked, ignored);
   while (!fs::exists(above, ignored) && above.has_relative_path()) above = above.parent_path();
   if (!fs::is_directory(above, ignored) || ::access(above.c_str(), W_OK) != 0)
@@ -69,7 +69,8 @@ fs::path overlap_folder(const std::string& asked, const std::string& name, bool 
   return asked;
 }
 
-// rank_NN.jsonl, summary.json, report.md, rank_NN.svg and trace.json (all ranks on one clock). Returns their names.
+// Writes rank_NN.jsonl, summary.json, report.md, rank_NN.svg and trace.json (all ranks on one clock). Returns their
+// names.
 std::vector<std::string> write_overlap(const fs::path& folder, const OverlapRun& run, bool overwrites) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -100,7 +101,7 @@ std::vector<std::string> write_overlap(const fs::path& folder, const OverlapRun&
   for (const char* key : {"created", "command_line", "name", "config", "parameters"})
     options.about[key] = run.summary[key];
   Timeline all = merge(run.timelines);
-  for (TraceProcess& process : all.processes) process.clock = 0;  // rank 0's: a reader need not align them again
+  for (TraceProcess& process : all.processes) process.clock = 0;  // rank 0's clock: no need to align them again
   write_chrome_json(all, options, folder / "trace.json", overwrites);
   written.emplace_back("trace.json");
   return written;
@@ -135,7 +136,7 @@ void list_keys() {
   }
 }
 
-// Drivers read their number of queues once, at their start; devices of our own are told.
+// Drivers read their number of queues once, at their start; Weir's own devices get it as an option.
 void set_queue_variables(const OverlapConfig& config) {
   const std::string queues = config.value("run.hw_queues");
   if (queues == "0") return;
@@ -150,7 +151,7 @@ std::unique_ptr<Device> open(const OverlapConfig& config, Communicator& communic
   return open_device(config.value("run.device"), options);
 }
 
-// What a device alone decides: before any rank is started.
+// Checks what depends only on the device, before any rank is started.
 void check_points(const OverlapConfig& config, const std::vector<OverlapPoint>& points, int ranks) {
   AloneCommunicator alone;
   for (const OverlapPoint& point : points) {
@@ -164,7 +165,7 @@ void check_points(const OverlapConfig& config, const std::vector<OverlapPoint>& 
 }
 
 struct Point {
-  Json document;  // of the sweep: assignments, summary, failure
+  Json document;  // entry of the sweep: assignments, summary, failure
   bool is_interrupted = false;
 };
 
@@ -181,7 +182,7 @@ Point run_point(const Flags& flags, const OverlapPoint& point, const std::filesy
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   const std::string timeout = point.config.value("run.hang_timeout");
   watch_hangs(control, timeout == "0" ? "" : timeout);
-  // By default reports say less, and GPUs are left alone.
+  // Without an explicit timeout, reports contain less, and GPUs are not disturbed.
   control.follows_commands = point.config.has("run.hang_timeout");
   const OverlapRun run = run_overlap(*device, point.config, ranks, run_context(), control);
   line.clear();
@@ -199,7 +200,7 @@ Point run_point(const Flags& flags, const OverlapPoint& point, const std::filesy
       fmt::print("{}\nWritten to {}: {} files{}\n", report_text(overlap_report(run.summary)), folder.string(),
                  written.size(), written.back() == "trace.json" ? ", trace.json holds all ranks" : "");
   }
-  // Several documents would be none: of a sweep they are printed as one list.
+  // Several documents in a row are not valid JSON; those of a sweep are printed as one list.
   if (flags.is_json && point.assignments.empty()) fmt::print("{}", to_text(run.summary));
   std::fflush(stdout);
   return result;

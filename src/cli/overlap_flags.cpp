@@ -44,7 +44,7 @@ void OverlapFlags::add_to(CommandSyntax syntax) {
 OverlapConfig OverlapFlags::load() const {
   if (file.empty()) reject("a config is required", "For example: weir overlap config/default.yaml --ranks 4");
   int expected = rank_count(ranks);
-  // Ranks that a --set asks for are not there yet, and AORTA's batch depends on them.
+  // Ranks that a --set requests do not exist yet, but AORTA's batch size depends on them.
   for (const std::string& assignment : assignments)
     if (constexpr std::string_view kRanks = "run.ranks="; expected == 1 && assignment.starts_with(kRanks))
       expected = static_cast<int>(std::clamp<std::int64_t>(

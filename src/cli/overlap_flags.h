@@ -1,4 +1,4 @@
-// The flags by which `weir overlap` and `weir overlap tune` are told what to run.
+// The flags of `weir overlap` and `weir overlap tune` that say what to run.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ struct OverlapFlags {
   std::string ranks, device, hang_timeout;
 
   void add_to(CommandSyntax syntax);
-  // The file, with what the flags change. Rejects by file and line, or by flag.
+  // The file, with the changes from the flags. Rejects bad values, naming file and line, or the flag.
   OverlapConfig load() const;
-  // How many ranks it is to have. Rejects a config that wants others than this job has.
+  // The number of ranks to use. Rejects a config that needs another number than this job has.
   int ranks_of(const OverlapConfig& config) const;
 };
 

@@ -1,4 +1,4 @@
-// weir overlap tune: settings that expose the least communication, each trial a process of its own.
+// weir overlap tune: searches for the settings that expose the least communication; each trial is a separate process.
 #include "lab/overlap/overlap_tune.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ struct Flags {
   }
 };
 
-// What the config has comes first; then what else may be worth a try.
+// The config's own value comes first, then others that may be worth a try.
 std::vector<TuneAxis> axes_of(const OverlapConfig& config, const DeviceInfo& info) {
   std::vector<TuneAxis> axes;
   const auto add = [&](const std::string& key, const std::string& initial, std::vector<std::string> others) {
@@ -79,9 +79,9 @@ int execute(const Flags& flags) {
            fmt::format("Fix it (--set {}=...): the search chooses by itself.", config.sweeps[0].first));
   const int ranks = flags.config.ranks_of(config);
   if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
-  // Closed again before the first trial, which shall have the device to itself.
+  // Closed again before the first trial, so that the trial has the device to itself.
   const DeviceInfo info = open_device(config.value("run.device"), device_options("", {}))->info();
-  check_overlap(info, config, {0, ranks, true});  // what is wrong with the config would be so in every trial
+  check_overlap(info, config, {0, ranks, true});  // an error in the config would fail every trial
   const std::vector<TuneAxis> axes = axes_of(config, info);
 
   ProgressLine line(flags.is_quiet);

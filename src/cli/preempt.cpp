@@ -1,4 +1,4 @@
-// weir preempt: how long urgent work waits behind long kernels, for every way that the device has to let it pass.
+// weir preempt: how long urgent work waits behind long kernels, for every mechanism that the device offers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,17 +34,17 @@ using preempt::Victim;
 
 using preempt::Experiment;
 
-constexpr std::int64_t kTellNs = 1'000'000'000;  // rarely: our parent must not take a core from what is measured
+constexpr std::int64_t kTellNs = 1'000'000'000;  // rarely, so that the parent does not take a core from the measurement
 
-// The child's side: observes what a file asks for in a process of its own, because a driver reads some settings once,
-// or because the victim has to be somebody else. Requests and what is reported as lines of JSON:
+// The child's side: runs the request in a file in a separate process, because a driver reads some settings only once,
+// or because the victim must be another process. Requests, and reports as lines of JSON:
 //   {"task": "observe", "mechanism", "device", "sim", "hardware_queues", "plan", "victim"}
 //     {"event": "progress", "done", "of"}              now and then
 //     {"event": "observed", "observation": {...}}
 //   {"task": "victim", ...}                            until a SIGTERM comes
 //     {"event": "running"}                             the victim keeps the device busy from here on
 //     {"event": "observed", "observation": {...}}
-// Rejects a file that is no request.
+// Rejects a file that is not a request.
 int run_preempt_child(const std::string& file) {
   const Json request = read_json(file);
   const auto word = [&](const char* key) {
@@ -166,7 +166,7 @@ class Run {
     };
   }
 
-  // Observes, or says why not: one observation that fails does not cost the others.
+  // Observes, or records why not: one failed observation does not affect the others.
   template <class Observe>
   Observation attempt(const std::string& what, std::string& failure, const Observe& observe) {
     Observation seen;
@@ -181,7 +181,7 @@ class Run {
     return seen;
   }
 
-  // As often as the plan says: first, last, and evenly in between.
+  // As often as the plan requires: first, last, and evenly in between.
   void time_alone(int done, int points) {
     while (static_cast<int>(alone_.size()) < plan_.alone_repeats) {
       const int next = static_cast<int>(alone_.size());
@@ -210,7 +210,7 @@ class Run {
     Observation seen =
         attempt(fmt::format("{}, {}", curve.mechanism->name, words_for(victim)), failure,
                 [&](const auto& shown) { return stage_.observe(*curve.mechanism, paced, victim, shown); });
-    // Interrupted before anything came.
+    // Interrupted before any result.
     if (failure.empty() && is_stopped_ && seen.requests.empty()) return;
     Point point = point_of(victim, std::move(seen), paced);
     point.failure = failure;
@@ -218,7 +218,7 @@ class Run {
   }
 
   Json document(bool is_complete) {
-    // Quantiles with their intervals take a while; they change with a repeat only.
+    // Quantiles with intervals are slow to compute, and only change with a new repeat.
     if (summary_.repeats.size() != alone_.size()) summary_ = preempt::alone_of(alone_, plan_.seed);
     Findings findings = conclude(plan_, summary_, undisturbed_, curves_);
     findings.is_complete = is_complete;
@@ -234,7 +234,7 @@ class Run {
                                   : report_text(preempt_report(document, false));
   }
 
-  // Our own file may be replaced; somebody else's only with --force.
+  // Weir's own file may be replaced; any other only with --force.
   Json save(bool is_complete) {
     Json all = document(is_complete);
     if (!flags_.document_output.output.empty()) {

@@ -51,7 +51,7 @@ std::vector<VictimKind> kinds_of(const std::string& text) {
   return kinds;
 }
 
-// A cross instead of a grid: block times at four waves, waves at one block time, and one of each other kind.
+// A cross instead of a grid: block times at four waves, waves at one block time, and one victim of each other kind.
 std::vector<Victim> usual_victims(const std::vector<VictimKind>& kinds, bool is_quick) {
   std::vector<Victim> all = {
       {VictimKind::waves, 4, 10'000}, {VictimKind::waves, 4, 100'000}, {VictimKind::waves, 4, 1'000'000}};
@@ -166,8 +166,8 @@ Plan PreemptFlags::plan() const {
   return plan;
 }
 
-// Behind a kernel one request may pass at a time: those that come faster queue without end. So they come at a kernel's
-// pace or slower, and where that would take long there are fewer of them, but enough for a p99.
+// Behind a kernel only one request passes at a time, so faster requests would queue up without end. They are therefore
+// sent at most once per kernel; where that would take long there are fewer of them, but enough for a p99.
 Plan PreemptFlags::paced(const Plan& plan, const Victim& victim) const {
   constexpr double kKernels = 1.25;
   Plan paced = plan;

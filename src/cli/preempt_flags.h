@@ -1,4 +1,4 @@
-// The flags of `weir preempt`, and the plan that they make.
+// The flags of `weir preempt`, and the plan that follows from them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace weir::cli {
 
-// As typed. Numbers are kept as text, so that messages can name the flag and show the word.
+// As typed. Numbers are kept as text, so that messages can show the flag and the word.
 struct PreemptFlags {
   std::string device = "auto";
   std::string mechanisms = "all";
@@ -26,15 +26,15 @@ struct PreemptFlags {
   std::string child;  // this process is a child: the file with its request
 
   void add_to(CommandSyntax syntax);
-  // Rejects by the name of the flag.
+  // Rejects bad values, naming the flag.
   preempt::Plan plan() const;
   std::vector<const preempt::Mechanism*> chosen() const;
-  // The plan for one victim: what was not given follows from how long its kernels are.
+  // The plan for one victim: values that were not given follow from the length of its kernels.
   preempt::Plan paced(const preempt::Plan& plan, const preempt::Victim& victim) const;
 };
 
 // "10us", "1.5ms", "2s", and lists of them: "10us,1ms", "10us..10ms" (every decade), "10us..1ms:x2". Sorted, without
-// repeats; rejects what is below `lowest_ns` or above `highest_ns`.
+// repeats; rejects values below `lowest_ns` or above `highest_ns`.
 std::vector<std::int64_t> parse_times(const std::string& flag, const std::string& text, std::int64_t lowest_ns,
                                       std::int64_t highest_ns);
 

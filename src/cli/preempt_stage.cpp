@@ -21,7 +21,7 @@ using preempt::Plan;
 using preempt::Progress;
 using preempt::Victim;
 
-constexpr std::int64_t kSilenceNs = 120'000'000'000;  // that a child may take to open its device and warm up
+constexpr std::int64_t kSilenceNs = 120'000'000'000;  // for a child to open its device and warm up
 
 std::string event_of(const Json& line) {
   const auto found = line.find("event");
@@ -75,7 +75,7 @@ Observation PreemptStage::undisturbed(Plan plan, const Victim& victim, const Pro
 Observation PreemptStage::observe(const Mechanism& mechanism, const Plan& plan, const Victim& victim,
                                   const Progress& progress) {
   if (mechanism.is_between_processes) return observe_between(mechanism, plan, victim, progress);
-  // Drivers read how many queues they shall use once, from a variable.
+  // Drivers read the number of queues once, from a variable.
   const bool needs_process = mechanism.device_options != nullptr && !info_.queue_variable.empty() &&
                              mechanism.device_options(options_).hardware_queues != options_.hardware_queues;
   if (needs_process) return observe_in_child(mechanism, plan, victim, progress);
@@ -96,7 +96,7 @@ Json PreemptStage::request(const char* task, const Mechanism& mechanism, const P
 
 Observation PreemptStage::observe_in_child(const Mechanism& mechanism, const Plan& plan, const Victim& victim,
                                            const Progress& progress) {
-  device_.reset();  // the child shall have the device to itself
+  device_.reset();  // gives the child the device to itself
   const int queues = mechanism.device_options(options_).hardware_queues;
   TalkingProcess child({own_binary().string(), "preempt", "--child"}, request("observe", mechanism, plan, victim),
                        kSilenceNs, {{info_.queue_variable, std::to_string(queues)}});
@@ -125,14 +125,14 @@ Observation PreemptStage::observe_between(const Mechanism& mechanism, const Plan
     }
     if (auto found = observation_in(line)) theirs = std::move(found);
   });
-  // Interrupted: the child was ended without a word, but what was seen of the requests counts.
+  // When interrupted, the child ends without a report, but the requests observed so far count.
   if (ours && end.how == TalkEnd::How::interrupted) return std::move(*ours);
   if (end.how == TalkEnd::How::interrupted) return {};
   if (!end.words.empty()) fail("the victim's process: " + end.words);
   if (!ours || !theirs) fail("the victim's process ended without a result");
   theirs->requests = std::move(ours->requests);
   theirs->clock_error_ns = ours->clock_error_ns;
-  theirs->preemptions += ours->preemptions;  // by calls of the intruder's process, where there are such
+  theirs->preemptions += ours->preemptions;  // by calls of the intruder's process, if any
   theirs->suspend_ns = std::move(ours->suspend_ns);
   theirs->resume_ns = std::move(ours->resume_ns);
   return std::move(*theirs);

@@ -1,5 +1,5 @@
-// Gives each mechanism of `weir preempt` the device or the process that it needs, and observes it. Knows no order and
-// no document.
+// Provides the device or process that each mechanism of `weir preempt` needs, and observes it. Knows no order and no
+// document.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,13 @@ namespace weir::cli {
 
 class PreemptStage {
  public:
-  // Opens the device as usual. Rejects one that runs nothing.
+  // Opens the device as usual. Rejects one that cannot run anything.
   explicit PreemptStage(const PreemptFlags& flags);
 
   const DeviceInfo& info() const { return info_; }
   Capability offered(const preempt::Mechanism& mechanism) { return mechanism.offered(usual()); }
 
-  // Fails where the observation did, in words.
+  // Throws with the reason where the observation failed.
   preempt::Observation observe(const preempt::Mechanism& mechanism, const preempt::Plan& plan,
                                const preempt::Victim& victim, const preempt::Progress& progress);
   preempt::Observation alone(const preempt::Plan& plan, const preempt::Progress& progress);
@@ -39,9 +39,9 @@ class PreemptStage {
 
   const PreemptFlags& flags_;
   DeviceOptions options_;
-  std::unique_ptr<Device> device_;                 // one at a time: another one would hold memory and threads
-  const preempt::Mechanism* opened_as_ = nullptr;  // whose settings it has; null: the usual ones
-  DeviceInfo info_;                                // last: it asks the device
+  std::unique_ptr<Device> device_;                 // one at a time: a second one would hold memory and threads
+  const preempt::Mechanism* opened_as_ = nullptr;  // the mechanism whose settings it has; null: the usual ones
+  DeviceInfo info_;                                // last, because its initialiser asks the device
 };
 
 }  // namespace weir::cli

@@ -1,4 +1,4 @@
-// A folder for files of one run that only this user can look into; goes away with all that is in it, unless kept.
+// A folder for the files of one run, accessible to this user only; removed with its contents, unless kept.
 #pragma once
 
 #include <fmt/format.h>

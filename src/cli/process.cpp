@@ -62,7 +62,7 @@ const std::atomic<bool>& catch_interrupts() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGUSR1, &action, nullptr);  // what ranks are asked to stop by
+  sigaction(SIGUSR1, &action, nullptr);  // the signal that asks ranks to stop
   return is_interrupted;
 }
 

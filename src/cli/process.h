@@ -1,4 +1,4 @@
-// What this process was started with: arguments, environment, terminal, signals. Only src/cli may ask.
+// What this process was started with: arguments, environment, terminal, signals. Only src/cli may use it.
 #pragma once
 
 #include <atomic>
@@ -16,22 +16,22 @@ void remember_process(int argc, char** argv);
 // What the user typed, the program's name first.
 const std::vector<std::string>& own_arguments();
 
-// Command line and environment as every result carries them.
+// Command line and environment, as recorded in every result.
 RunContext run_context();
 
 std::optional<std::string> environment_variable(const char* name);
 
 // From here on the first Ctrl-C (or SIGTERM, or SIGUSR1) sets the flag; a second one ends the program at once. SIGUSR1
-// may come again: it only asks to stop, and launchers pass it on besides whoever sends it.
+// may repeat: it only asks to stop, and launchers forward it in addition to the original sender.
 const std::atomic<bool>& catch_interrupts();
-// The same, but a second one is only counted, for a caller that has processes to end first. Returns the count.
+// The same, but a second one is only counted, for a caller that must end other processes first. Returns the count.
 const std::atomic<int>& count_interrupts();
 
-// What a command returns that was interrupted; main() makes it 143 where the signal was SIGTERM.
+// The exit code of an interrupted command; main() turns it into 143 where the signal was SIGTERM.
 inline constexpr int kExitInterrupted = 130;
 int exit_code(int code);
 
-// One line on stderr that rewrites itself, only if stderr is a terminal and the user did not ask for quiet.
+// One line on stderr that is rewritten in place, only if stderr is a terminal and --quiet was not given.
 class ProgressLine {
  public:
   explicit ProgressLine(bool is_quiet);

@@ -1,4 +1,4 @@
-// weir profile: a traced pass beside the timed one, written as a trace; or a program of the user's, unmodified.
+// weir profile: a traced pass next to the timed one, written as a trace; or an unmodified program of the user.
 #include "run/profile.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ struct Flags {
   RunFlags run;
   WorkloadFlags workload;
   ProgramFlags program;
-  std::vector<std::string> rest;  // what stands behind the first word that is no flag
+  std::vector<std::string> rest;  // the words after the first one that is not a flag
   std::string streams;
   SubmitFlags submit;
   std::string traced_iterations = "20";
@@ -53,7 +53,7 @@ struct Flags {
   }
 };
 
-// `to`: standard output belongs to the user's program where there is one.
+// `to` is not standard output where that belongs to the user's program.
 void print(const Flags& flags, const Json& document, std::FILE* to) {
   if (flags.is_json) {
     fmt::print("{}", to_text(document));
@@ -64,7 +64,7 @@ void print(const Flags& flags, const Json& document, std::FILE* to) {
 
 int profile_any_program(const Flags& flags, const std::vector<std::string>& command) {
   if (command.empty()) reject("--: a program is required behind it", "For example: weir profile -- python3 train.py");
-  // Words before the mark are a workload's.
+  // Words before the mark name a workload.
   const std::size_t words = (flags.workload.name.empty() ? 0 : 1) + flags.rest.size();
   if (words > command.size() || !flags.workload.file.empty())
     reject(fmt::format("{}: a program is named after -- as well",
@@ -120,7 +120,7 @@ int execute(const Flags& flags) {
   const std::string word = ranks == nullptr ? "" : fmt::format("rank{}", ranks->ranks().rank);
   output.check(word);
   if (flags.has_latency) {
-    // Before anything touches the driver.
+    // Must happen before anything touches the driver.
     std::string reason;
     if (!enable_cupti_latency(&reason)) reject(fmt::format("--latency-timestamps: {}", reason), "Leave it out.");
   }

@@ -27,7 +27,7 @@ void ProfileOutput::decide(const std::string& stem) {
     reject(fmt::format("--format {}: traces cannot be written so", format), suggestion(format, formats));
   is_default = path.empty();
   if (!is_default) return;
-  // One name stands for those of all ranks, packed or not.
+  // One name stands for the files of all ranks, compressed or not.
   const auto is_taken = [&](const fs::path& candidate) {
     path = candidate;
     std::error_code ignored;

@@ -1,4 +1,4 @@
-// Where profiles go: names of trace files, and the exporter that writes them. Knows formats by the name of --format.
+// Where profiles are written: names of trace files, and the exporter for them. Knows formats by the name of --format.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ struct ProfileOutput {
   std::filesystem::path path;
   bool overwrites = false;
   std::function<void()> progress = {};  // called for every megabyte; may throw to stop
-  bool is_default = false;              // nobody chose the name
+  bool is_default = false;              // the user gave no name
 
-  // Rejects an unknown format. An empty `path` becomes STEM.trace.json or STEM.trace.csv, in the current folder,
-  // or STEM-2... where that is taken.
+  // Rejects an unknown format. An empty `path` becomes STEM.trace.json or STEM.trace.csv in the current folder, or
+  // STEM-2... if that exists.
   void decide(const std::string& stem);
-  // trace.json -> trace.rank3.json, trace.csv.gz -> trace.rank3.csv.gz; `word` may be empty. A name that nobody chose
-  // gets .gz where there are many commands.
+  // trace.json -> trace.rank3.json, trace.csv.gz -> trace.rank3.csv.gz; `word` may be empty. A default name gets .gz
+  // where there are many commands.
   std::filesystem::path named(const std::string& word, std::size_t commands) const;
-  // Rejects what could not be written, whatever the number of commands will be.
+  // Rejects files that could not be written, for any number of commands.
   void check(const std::string& word = {}) const;
-  // Writes one process of the timeline (CSV: all of it) and adds the file to the document's.
+  // Writes one process of the timeline (CSV: all of it) and adds the file to the document's list.
   void write(const Timeline& timeline, std::uint16_t process, std::int64_t process_id, int world_size,
              const Json& device_properties, const std::filesystem::path& to, Json& document) const;
 };

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kInjection = "libweir_cupti.so";
 constexpr const char* kRocprof = "rocprofv3";
-constexpr std::uint64_t kImportGrowth = 4;  // of a capture: memory that its timeline takes at most
+constexpr std::uint64_t kImportGrowth = 4;  // memory that a timeline takes at most, relative to its capture
 
 fs::path injection_library() {
   if (const auto library = own_library(kInjection)) return *library;
@@ -71,14 +71,14 @@ std::vector<fs::path> files_in(const fs::path& folder, const std::string& extens
 
 struct Interrupted {};
 
-// One trace per process that left one.
+// One trace per process that wrote one.
 struct Captured {
-  std::string process;  // number, as the profiler named the file by
-  std::string word;     // for the trace's name: "process4711", "process4711.1" of a program that it executed
+  std::string process;  // pid, as in the name of the profiler's file
+  std::string word;     // for the trace's name: "process4711", or "process4711.1" for a program that it executed
   Timeline timeline;
 };
 
-// What cannot be read is a note, and stays where it is.
+// A file that cannot be read causes a note, and is kept.
 std::vector<Captured> import_all(const std::vector<fs::path>& files, const ImportOptions& options,
                                  PrivateFolder& folder, Json& notes) {
   std::vector<Captured> all;
@@ -173,7 +173,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
 
   const bool is_cupti = profiler == Profiler::cupti;
   const auto files = files_in(folder.path(), is_cupti ? ".weircap" : ".json");
-  // From here on Ctrl-C is for us.
+  // From here on Ctrl-C is for Weir.
   const std::atomic<bool>& stop = catch_interrupts();
   ImportOptions import;
   import.format = is_cupti ? "weir_capture" : "rocprof_json";
@@ -225,7 +225,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
       profile.is_interrupted = true;
       return profile;
     } catch (const Error& error) {
-      // The program may have run for hours.
+      // Kept, because the program may have run for hours.
       folder.keep();
       throw Error(error.fault, error.what(),
                   fmt::format("{}{}What was captured is kept: weir analyze {}", error.hint,

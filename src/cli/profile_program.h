@@ -1,5 +1,5 @@
-// A program of the user's, profiled as it is: under our injection library on NVIDIA GPUs, under rocprofv3 on AMD's.
-// Starts it, waits for it, imports what was captured. Knows no trace format but by the importers' names.
+// Profiles an unmodified program of the user: with Weir's injection library on NVIDIA GPUs, with rocprofv3 on AMD GPUs.
+// Starts it, waits for it, imports what was captured. Knows trace formats only by the importers' names.
 #pragma once
 
 #include <string>
@@ -29,10 +29,10 @@ struct ProgramProfile {
   Json document = Json::object();
   int code = 0;  // the program's own, or 128 + signal
   bool has_timeline = false;
-  bool is_interrupted = false;  // while its records were read or written: then there is no document
+  bool is_interrupted = false;  // while its records were read or written; there is then no document
 };
 
-// Standard input, output and errors are the program's; signals that are sent to us go on to it.
+// Standard input, output and errors belong to the program; signals sent to this process are forwarded to it.
 ProgramProfile profile_program(const ProgramRequest& request);
 
 }  // namespace weir::cli

@@ -1,5 +1,5 @@
 // weir queues convoy: small kernels alone, beside large ones on other queues, and behind them on one. Queue counts
-// differ between the cases, so each is a process of its own: this command again, with --case.
+// differ between the cases, so each is a separate process: this command again, with --case.
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ namespace {
 struct Flags {
   QueuesFlags queues;
   std::string streams = "8", iterations = "100", large_us = "500", small_us = "5", large_blocks;
-  std::string which;  // in a child: the case that it measures
+  std::string which;  // in a child: the case to measure
 
   void add_to(CommandSyntax syntax) {
     syntax.add("--streams", streams, "streams; half of them have large kernels");
@@ -32,7 +32,7 @@ struct Flags {
     syntax.add("--large-us", large_us, "duration of a large kernel");
     syntax.add("--small-us", small_us, "duration of a small kernel");
     syntax.add("--large-blocks", large_blocks, "blocks of a large kernel (default: together half of the device)");
-    syntax.add("--case", which).hidden();  // of our own children
+    syntax.add("--case", which).hidden();  // for Weir's own children
     queues.add_to(syntax);
   }
 };
@@ -50,7 +50,7 @@ ConvoyRequest request_of(const Flags& flags) {
   return request;
 }
 
-// A child: one case on the device as it is.
+// In a child: measures one case on the device as it is.
 int measure_case(const Flags& flags, ConvoyRequest request) {
   const auto which = convoy_case_named(flags.which);
   if (!which) reject(fmt::format("--case {}: there is no such case", flags.which), "Use alone, beside or behind.");
@@ -64,7 +64,7 @@ int measure_case(const Flags& flags, ConvoyRequest request) {
   return 0;
 }
 
-// Nothing where we were interrupted.
+// Empty where it was interrupted.
 std::optional<Json> run_case(const Flags& flags, const ConvoyRequest& request, const std::string& device,
                              const QueueSetting& setting, ConvoyCase which, int queues) {
   ChildRequest child;
@@ -105,7 +105,7 @@ int execute(const Flags& flags) {
   if (!flags.queues.hardware_queues.empty())
     reject(fmt::format("--hw-queues {}: convoy chooses the counts itself", flags.queues.hardware_queues),
            "Leave it out: one queue for `behind`, a queue for each stream otherwise.");
-  // Closed again before the first child: it shall have the device to itself.
+  // Closed again before the first child, so that the child has the device to itself.
   const DeviceInfo info = flags.queues.open(request.streams)->info();
   const QueueSetting setting = queue_setting(info);
   if (request.streams > setting.most)

@@ -1,4 +1,4 @@
-// weir queues cost: what sharing hardware queues costs a step, and what other counts would do.
+// weir queues cost: what sharing hardware queues costs a step, and the effect of other counts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,14 +68,14 @@ RunRequest request_of(const Flags& flags) {
   return request;
 }
 
-// The step in processes of their own: drivers read the number of queues once, and a process' luck lasts as long as it
-// does. Without `queues`: as the device is now. Nothing where we were interrupted.
+// Measures the step in separate processes: drivers read the number of queues once, and random effects last as long as a
+// process. Without `queues`: as the device is now. Empty where it was interrupted.
 std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceInfo& info, const RunRequest& request,
                                               std::optional<int> queues) {
   FlagValues values = {
       {"--device", child_device(info, flags.shared.device)}, {"--streams", flags.streams}, {"--scale", flags.scale}};
   for (const auto& [name, value] : request.params) values.emplace_back("--param", name + "=" + value);
-  // Would win over the count that is to be measured.
+  // It would override the count that is to be measured.
   for (const std::string& setting : flags.shared.sim)
     if (!queues || !setting.starts_with("queues=")) values.emplace_back("--sim", setting);
   values.insert(values.end(), {{"--iterations", flags.iterations},
@@ -93,7 +93,7 @@ std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceIn
     child.arguments.push_back("--hw-queues=" + flags.shared.hardware_queues);
   }
   std::vector<std::pair<double, double>> found;  // step and submit, by process
-  // Virtual time has no luck.
+  // Virtual time does not vary between processes.
   const int processes = info.is_virtual ? 1 : std::max(1, one_count("--processes", flags.processes, 0, 100));
   for (int i = 0; i < processes; ++i) {
     const std::optional<Json> result = child_document(child);
@@ -131,7 +131,7 @@ int execute(const Flags& flags) {
   probe.progress = control.progress;
   request.probe = probe_queues(*device, probe);
   if (control.is_stopped()) return kExitInterrupted;
-  device.reset();  // children shall have it to themselves
+  device.reset();  // gives the children the device to themselves
   if (!info.is_virtual && flags.processes != "0") {
     line.show("measure the step in processes of its own", 0, 1);
     request.measured = measure_elsewhere(flags, info, request.run, std::nullopt);

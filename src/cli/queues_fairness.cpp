@@ -1,4 +1,4 @@
-// weir queues fairness: who gets how much of a full device.
+// weir queues fairness: how a full device is shared.
 
 #include <fmt/format.h>
 

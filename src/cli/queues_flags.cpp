@@ -23,7 +23,7 @@ void QueuesFlags::add_to(CommandSyntax syntax) {
 
 std::unique_ptr<Device> QueuesFlags::open(int streams) const {
   DeviceOptions options = device_options(hardware_queues, sim);
-  // A held stream's worker sleeps; those that are not held need one to run on.
+  // The worker of a held stream sleeps; other streams need workers to run on.
   options.workers = std::max(static_cast<int>(std::thread::hardware_concurrency()), streams + 2);
   options.compute_units = one_unit_count(compute_units);
   auto opened = open_able(device, options);

@@ -1,4 +1,4 @@
-// The flags that all experiments of `weir queues` share, and how they end: a table for people, a document for programs.
+// The flags that all experiments of `weir queues` share, and their output: a table for people, a document for programs.
 #pragma once
 
 #include <memory>
@@ -22,15 +22,15 @@ struct QueuesFlags {
   bool is_forced = false;
 
   void add_to(CommandSyntax syntax);
-  // `streams` held streams must not take all workers of the cpu device.
+  // `streams` held streams must not occupy all workers of the cpu device.
   std::unique_ptr<Device> open(int streams) const;
   // As `weir run` opens it.
   std::unique_ptr<Device> open_as_usual() const;
-  // Adds what a child of the same kind needs to see the same device, but for its queue count.
+  // Adds the arguments that a child of the same kind needs to see the same device, except for its queue count.
   void pass_on(std::vector<std::string>& arguments) const;
-  // Rejects an output file that could not be written, before any work is done for it.
+  // Rejects an output file that could not be written, before any work is done.
   void check_output() const;
-  // Writes the document (weir.queues/1) where the user asked for it and prints `text` unless told to be quiet.
+  // Writes the document (weir.queues/1) to the requested file and prints `text` unless --quiet was given.
   void deliver(const Json& document, const std::string& text) const;
 };
 

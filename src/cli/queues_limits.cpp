@@ -1,4 +1,4 @@
-// weir queues limits: what a device takes before something waits.
+// weir queues limits: how much a device accepts before something waits.
 
 #include <algorithm>
 

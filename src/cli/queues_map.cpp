@@ -1,4 +1,4 @@
-// weir queues map: which stream sits on which hardware queue.
+// weir queues map: which stream uses which hardware queue.
 #include <fmt/format.h>
 
 #include <algorithm>

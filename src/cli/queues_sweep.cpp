@@ -1,5 +1,5 @@
 // weir queues sweep: one workload over queue counts, stream counts and sizes. Drivers read the queue count once, so
-// each point is a process of its own (`weir run`), which reports the count that it saw.
+// each point is a separate process (`weir run`), which reports the count that it saw.
 #include "lab/queues/queues_sweep.h"
 
 #include <fmt/format.h>
@@ -125,7 +125,7 @@ int execute(const Flags& flags) {
   if (job_ranks().count > 1)
     reject("queues sweep: this job has several ranks", "Start it as one process, without mpirun or srun.");
   flags.limit_ns();  // rejects
-  // Closed again before the first child: it shall have the device to itself.
+  // Closed again before the first child, so that the child has the device to itself.
   DeviceOptions options = device_options("", flags.sim);
   options.compute_units = one_unit_count(flags.compute_units);
   const DeviceInfo info = open_able(flags.device, options)->info();

@@ -1,4 +1,4 @@
-// weir queues switch: what hops between streams cost and what queues save, for one queue count or several.
+// weir queues switch: what hops between streams cost and what more queues save, for one queue count or several.
 #include "lab/queues/queues_switch.h"
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ Json measure_here(const Flags& flags, const std::string& queues, SwitchSettings 
   return measure_switch(*device, settings, run_context());
 }
 
-// Nothing where we were interrupted.
+// Empty where it was interrupted.
 std::optional<Json> measure_in_child(const Flags& flags, const DeviceInfo& info, int queues) {
   ChildRequest child;
   child.arguments = {"queues",
@@ -80,7 +80,7 @@ std::optional<Json> measure_in_child(const Flags& flags, const DeviceInfo& info,
   return document;
 }
 
-// A document per queue count; fewer where we were interrupted.
+// One document per queue count; fewer where it was interrupted.
 std::vector<Json> measure_all(const Flags& flags, const SwitchSettings& settings, const std::vector<int>& counts) {
   std::vector<Json> documents;
   if (counts.empty()) {
@@ -95,7 +95,7 @@ std::vector<Json> measure_all(const Flags& flags, const SwitchSettings& settings
     reject(fmt::format("--hw-queues {}: device '{}' takes 1 to {}", counts.back(), info.name, setting.most));
   ProgressLine progress(flags.queues.is_quiet);
   for (const int count : counts) {
-    // Where the count is a flag of ours, a device of this process can have it.
+    // Where the count is a flag of Weir, a device in this process can have it.
     if (setting.variable.empty()) {
       documents.push_back(measure_here(flags, std::to_string(count), settings));
       continue;
@@ -110,7 +110,7 @@ std::vector<Json> measure_all(const Flags& flags, const SwitchSettings& settings
 
 int execute(const Flags& flags) {
   const SwitchSettings settings = settings_of(flags);
-  std::vector<int> counts;  // none: as the device has them
+  std::vector<int> counts;  // empty: the device's own count
   if (!flags.queues.hardware_queues.empty())
     counts = parse_counts("--hw-queues", flags.queues.hardware_queues, 1, kMaxStreams);
   flags.queues.check_output();

@@ -37,13 +37,13 @@ namespace fs = std::filesystem;
 constexpr const char* kSrunAdvice =
     "Start them with the launcher of your MPI; under Slurm: srun --mpi=pmix (srun --mpi=list shows what there is).";
 
-// Exit statuses: what docs/cli.md promises.
+// Exit codes that docs/cli.md promises.
 constexpr int kLastExitCode = 4;
 
-// Lives until leave_ranks(); never destroyed otherwise, because MPI must not be finalised after a failure.
+// Lives until leave_ranks(); otherwise never destroyed, because MPI must not be finalised after a failure.
 Communicator* joined = nullptr;
 RankWatch* watch = nullptr;
-std::optional<Ranks> part;  // from MPI, once it has said so
+std::optional<Ranks> part;  // from MPI, once it is known
 
 std::optional<int> number_in(const char* variable) {
   const auto text = environment_variable(variable);
@@ -53,7 +53,7 @@ std::optional<int> number_in(const char* variable) {
   return static_cast<int>(*number);
 }
 
-// "--ranks 4" and "--ranks=4" are taken out: inside the job its size is what counts.
+// Removes "--ranks 4" and "--ranks=4": inside the job, the job's size counts.
 std::vector<std::string> without_ranks(const std::vector<std::string>& arguments) {
   std::vector<std::string> kept;
   for (std::size_t i = 1; i < arguments.size(); ++i) {
@@ -66,7 +66,7 @@ std::vector<std::string> without_ranks(const std::vector<std::string>& arguments
   return kept;
 }
 
-// What runs below this process: everything, and of that the ranks, which run this very program.
+// The descendants of this process: all of them, and the ranks among them, which run this same program.
 struct Descendants {
   std::vector<pid_t> all, ranks;
 };
@@ -77,7 +77,7 @@ Descendants find_descendants() {
   for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
     const auto pid = parse_integer(entry.path().filename().string());
     if (!pid) continue;
-    // 1234 (weir (x)) S 1200 ...: the name may hold anything, so the fields are counted from the last ')'.
+    // 1234 (weir (x)) S 1200 ...: the name may contain anything, so fields are counted from the last ')'.
     std::ifstream file(entry.path() / "stat");
     std::string line, state;
     std::getline(file, line);
@@ -102,7 +102,7 @@ Descendants find_descendants() {
   return found;
 }
 
-// Before it has a handler the signal would end it.
+// Until it has a handler, the signal would kill it.
 bool has_handler(pid_t process, int signal) {
   // SigCgt:	0000000000004002
   std::ifstream status(fmt::format("/proc/{}/status", process));
@@ -111,14 +111,14 @@ bool has_handler(pid_t process, int signal) {
   return false;
 }
 
-// Passes our own interrupts on to a job of ranks. Open MPI 4.1 kills ranks within a second of its own SIGINT, and
-// passes SIGUSR1 on only while the handler is its own: hwloc's OpenCL plugin may load LLVM into it, which takes that
-// over. So ranks on this host are asked directly, by SIGUSR1: they stop after their iteration, together with those
-// elsewhere, and rank 0 saves what there is. The second interrupt ends everything.
+// Forwards interrupts to a job of ranks. Open MPI 4.1 kills ranks within a second of its own SIGINT, and forwards
+// SIGUSR1 only while the handler is its own: hwloc's OpenCL plugin may load LLVM into it, which replaces the handler.
+// So ranks on this host are asked directly, by SIGUSR1: they stop after their iteration, together with those on other
+// hosts, and rank 0 saves the results so far. The second interrupt ends everything.
 class Interruption {
  public:
   explicit Interruption(pid_t launcher) : launcher_(launcher) {
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what mpirun leaves behind becomes ours, and can be ended
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of mpirun become children of this process, and can be ended
   }
 
   bool is_asked() const { return interrupts_.load(std::memory_order_relaxed) > 0; }
@@ -140,7 +140,7 @@ class Interruption {
       ::kill(launcher_, SIGTERM);  // ends ranks on other hosts
     } else {
       ask(found.ranks);
-      // None here: they may all be on other hosts.
+      // There are none here; they may all be on other hosts.
       if (seen_ns_ == 0 && now - asked_ns_ > kStartNs && !std::exchange(is_launcher_asked_, true))
         ::kill(launcher_, SIGUSR1);
     }
@@ -149,7 +149,7 @@ class Interruption {
  private:
   static constexpr std::int64_t kLookNs = 100'000'000;
   static constexpr std::int64_t kGraceNs = 400'000'000;            // for mpirun to end by itself
-  static constexpr std::int64_t kLaunchersEndNs = 10'000'000'000;  // the same, when its ranks have ended
+  static constexpr std::int64_t kLaunchersEndNs = 10'000'000'000;  // the same, after its ranks have ended
   static constexpr std::int64_t kStartNs = 2'000'000'000;          // for ranks to appear
 
   void ask(const std::vector<pid_t>& ranks) {
@@ -167,7 +167,7 @@ class Interruption {
   bool is_launcher_asked_ = false;
 };
 
-// Waits for mpirun; its exit code, or 128 + signal. Nothing that it started is left then.
+// Waits for mpirun; returns its exit code, or 128 + signal. Nothing that it started is left then.
 int wait_for(Process& launcher) {
   Interruption interruption(launcher.id());
   while (launcher.listen(20)) interruption.pass_on();
@@ -190,7 +190,7 @@ const MpiModule& module_or_reject() {
 
 Ranks job_ranks() {
   if (part) return *part;
-  // A batch script has SLURM_NTASKS but is one process: only steps that srun starts have SLURM_STEP_NUM_TASKS.
+  // A batch script has SLURM_NTASKS but is one process; only steps started by srun have SLURM_STEP_NUM_TASKS.
   constexpr struct {
     const char* rank;
     const char* count;
@@ -230,13 +230,13 @@ int start_ranks(int count) {
   std::vector<std::string>& command = options.command;
   command = {"mpirun", "-n", std::to_string(count)};
   if (module.library().starts_with("Open MPI")) {
-    // -q: rank 0 says what there is to say. No binding: it would squeeze a rank's worker threads onto one core.
+    // -q: rank 0 prints everything necessary. No binding: it would confine a rank's worker threads to one core.
     command.insert(command.end(), {"-q", "--oversubscribe", "--bind-to", "none"});
     if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
   }
   command.push_back(own_binary().string());
   for (const std::string& argument : without_ranks(run_context().command_line)) command.push_back(argument);
-  // hwloc's OpenCL plugin would load drivers into mpirun that take over its signal handlers (Open MPI 4.1, hwloc 2.9,
+  // hwloc's OpenCL plugin would load drivers into mpirun that replace its signal handlers (Open MPI 4.1, hwloc 2.9,
   // PoCL 3.1). Remove this when mpirun no longer looks for such devices.
   if (!environment_variable("HWLOC_COMPONENTS")) options.variables = {{"HWLOC_COMPONENTS", "-opencl"}};
   int code = kNotExecuted;
@@ -244,9 +244,9 @@ int start_ranks(int count) {
     Process launcher(std::move(options));
     code = wait_for(launcher);
   } catch (const StartError&) {
-    // As if it had said so.
+    // Reported below, like a launcher that exits with this code.
   }
-  // Ranks end with codes of ours, which mpirun hands on. Others are its own, and -q keeps it from saying why.
+  // Ranks end with Weir's codes, which mpirun passes on. Others are mpirun's own, and -q suppresses its explanation.
   if (code <= kLastExitCode || code == kExitInterrupted) return code;
   if (code == kNotExecuted) fail("mpirun could not be executed", "Try: mpirun --version.");
   if (code > 128)
@@ -258,15 +258,15 @@ int start_ranks(int count) {
 Communicator* join_ranks() {
   const Ranks job = job_ranks();
   if (job.count == 1) return nullptr;
-  // Open MPI ends the process in MPI_Init where srun has no plugin for it: say it before.
+  // Open MPI ends the process in MPI_Init where srun has no plugin for it, so this is reported before.
   const bool has_launcher = number_in("OMPI_COMM_WORLD_RANK") || number_in("PMI_RANK") || number_in("PMIX_RANK");
   if (!has_launcher) reject(fmt::format("srun started {} tasks without telling MPI", job.count), kSrunAdvice);
-  catch_interrupts();  // SIGUSR1 may come at any moment
+  catch_interrupts();  // SIGUSR1 may arrive at any moment
   joined = module_or_reject().open().release();
   part = joined->ranks();
   if (part->count != job.count) {
     const int seen = part->count;
-    part = job;  // only one of the tasks shall speak
+    part = job;  // only one of the tasks may print
     reject(fmt::format("the launcher started {} tasks, but MPI ({}) sees {}", job.count, joined->library(), seen),
            kSrunAdvice);
   }
@@ -283,9 +283,9 @@ void watch_ranks() {
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank]["host"] == own["host"]) here.push_back({static_cast<int>(rank), all[rank]["pid"].get<pid_t>()});
   watch = new RankWatch(here, [own_rank = joined->ranks().rank](const RankProcess& dead, int lowest_alive) {
-    if (is_ending_hung()) return;  // ends by itself, once its report is out
-    // One of those that are left speaks. All stay a while: whoever notices late must not take the speaker for the first
-    // that died.
+    if (is_ending_hung()) return;  // ends by itself, after its report
+    // One of the remaining ranks prints. All wait a while, so that one that notices late does not take the printing
+    // rank for the first that died.
     if (own_rank == lowest_alive) {
       fmt::print(stderr, "weir: rank {} (pid {}) died; ending the run\n", dead.rank, dead.pid);
       std::fflush(stderr);
@@ -297,7 +297,7 @@ void watch_ranks() {
 
 void leave_ranks() {
   if (joined == nullptr) return;
-  // Nobody's process ends before everybody's watch has: MPI's own end waits for all.
+  // No process may end before every watch has stopped: MPI's own shutdown waits for all.
   joined->barrier();
   delete watch;
   watch = nullptr;
@@ -308,13 +308,13 @@ void leave_ranks() {
 void end_ranks(const Error& error) {
   const Ranks job = job_ranks();
   if (joined == nullptr) {
-    // Before MPI all ranks find the same mistakes: one of them speaks.
+    // Before MPI starts, all ranks find the same errors; one of them prints.
     if (job.count > 1 && job.rank > 0 && error.fault == Fault::input) std::exit(static_cast<int>(error.fault));
     return;
   }
   const int code = static_cast<int>(error.fault);
-  // A wrong argument is found by all: rank 0 says so and ends the others (their launcher signals it) before they repeat
-  // it. What only one of them found is said a little later.
+  // All ranks find a wrong argument: rank 0 reports it and ends the others (their launcher signals it) before they
+  // repeat it. An error that only one rank found is reported a little later.
   const bool is_common = error.fault == Fault::input;
   if (is_common && job.rank > 0) {
     const std::atomic<bool>& is_ended = catch_interrupts();

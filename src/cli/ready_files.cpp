@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "fork_join" and "config/fork_join", but no way out of the folder.
+// Accepts "fork_join" and "config/fork_join", but no path out of the folder.
 std::optional<fs::path> name_in(const std::string& typed, const char* folder) {
   const fs::path path = typed;
   if (path.is_absolute() || path.filename().empty() || typed.find("..") != std::string::npos) return std::nullopt;
@@ -36,7 +36,7 @@ std::optional<fs::path> ready_folder() {
   const fs::path binary = fs::read_symlink("/proc/self/exe", failed);
   if (failed) return std::nullopt;
   const fs::path folder = binary.parent_path();
-  // build/release/weir lies two folders below the checkout's.
+  // build/release/weir is two folders below the checkout.
   for (const fs::path& candidate : {folder.parent_path() / "share" / "weir", folder.parent_path().parent_path()})
     if (is_there(candidate / "config" / "default.yaml")) return candidate;
   return std::nullopt;

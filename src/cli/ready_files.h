@@ -1,5 +1,5 @@
-// Files that come with the program, found from where it lies: share/weir beside bin where it is installed, else the
-// checkout that its build folder is in. What the user names as a path always comes first.
+// Files that come with the program, found relative to the binary: share/weir next to bin where it is installed, else
+// the checkout that contains its build folder. A path that the user names always comes first.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,17 @@
 
 namespace weir::cli {
 
-// The folder that has config/ and kernels/; nothing where the binary was copied alone.
+// The folder that has config/ and kernels/; empty where only the binary was copied.
 std::optional<std::filesystem::path> ready_folder();
 
-// A YAML file as typed, where there is one; else the ready one of that name: "fork_join", "fork_join.yaml" or
-// "config/fork_join.yaml". What is neither is returned as typed, for its reader to complain of.
+// A YAML file as typed, if it exists; else the one of that name that comes with the program: "fork_join",
+// "fork_join.yaml" or "config/fork_join.yaml". Anything else is returned as typed, so that its reader reports the
+// error.
 std::string config_file(const std::string& typed);
-// The same of kernel packages: "softmax", "kernels/softmax", and "kernels" for all of them.
+// The same for kernel packages: "softmax", "kernels/softmax", and "kernels" for all of them.
 std::string package_folder(const std::string& typed);
 
-// Names for people to choose from, in alphabetical order. Workload files have a name in them, scenarios do not.
+// Names to choose from, in alphabetical order. Workload files contain a name, scenarios do not.
 struct ReadyNames {
   std::vector<std::string> workloads, scenarios, packages;
 };

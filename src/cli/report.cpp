@@ -1,4 +1,4 @@
-// weir report: results, traces and other documents as one HTML page that explains itself, or as its JSON.
+// weir report: results, traces and other documents as one self-contained HTML page, or as its JSON.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFindings = 5;  // that the terminal shows; the page has all
+constexpr std::size_t kMostFindings = 5;  // shown in the terminal; the page has all
 
 struct Flags {
   std::vector<std::string> paths;
@@ -47,7 +47,7 @@ struct Flags {
   }
 };
 
-// Only the JSON where that alone was asked for.
+// Empty where only the JSON was requested.
 std::string html_file(const Flags& flags) {
   if (!flags.output.empty() || !flags.json.empty()) return flags.output;
   return default_output("report", ".html", earlier_output(flags.is_forced)).string();

@@ -1,4 +1,4 @@
-// The report of results, traces and other documents, as `weir report` and the end of `weir run-priority` make it.
+// The report of results, traces and other documents, for `weir report` and for the end of `weir run-priority`.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,13 @@ struct ReportRequest {
 // Why this program cannot write HTML; empty where it can.
 std::string why_no_page();
 
-// The document (weir.report/1); nothing where it was stopped. Prints on stderr what cannot be used, and rejects where
-// that is everything.
+// The document (weir.report/1); empty where it was stopped. Prints unusable files to stderr, and rejects if nothing is
+// usable.
 std::optional<Json> report_document(const ReportRequest& request);
-// The page of such a document.
+// The HTML page of such a document.
 std::string report_html(const Json& document);
 
-// The first findings of a document for a terminal, with or without what to do about them.
+// The first findings of a document for a terminal, with or without advice.
 std::string findings_text(const Json& document, std::size_t most, bool has_advice);
 
 }  // namespace weir::cli

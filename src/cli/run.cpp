@@ -46,7 +46,7 @@ struct Flags {
   }
 };
 
-// Draws and describes the step without touching the device's memory.
+// Draws and describes the step without using the device's memory.
 void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& info, Ranks ranks) {
   const StepView view = view_of(request, build_run(info, request, ranks));
   if (flags.dot == "-") {
@@ -59,7 +59,7 @@ void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& 
   if (!flags.dot.empty()) fmt::print("\nDrawn to {}\n", flags.dot);
 }
 
-// What perf saw of the host is told beside the result; that there is none is no failure of the run.
+// Adds perf's view of the host to the result; if there is none, the run still succeeds.
 void add_host_profile(const Flags& flags, Device& device, const RunRequest& request, const RunControl& control,
                       Result& result) {
   HostProfile profile =
@@ -96,7 +96,7 @@ int execute(const Flags& flags) {
     if (!flags.host_profile.empty()) reject(kOneProcess, "Leave out --ranks.");
     check_output();
     const int count = rank_count(flags.run.ranks);
-    // Here, so that a mistake gives one message and not one per rank.
+    // Checked here, so that a mistake gives one message instead of one per rank.
     check_request(flags.run.open()->info(), request, {0, count});
     return start_ranks(count);
   }
@@ -111,7 +111,7 @@ int execute(const Flags& flags) {
     return 0;
   }
 
-  // A drawing on standard output is for a program, which would stumble over anything else.
+  // A drawing on standard output is for a program, which could not parse anything else.
   const bool is_quiet = flags.run.is_quiet || flags.dot == "-";
   RunControl control;
   control.stop = &catch_interrupts();
@@ -125,11 +125,11 @@ int execute(const Flags& flags) {
   if (!flags.host_profile.empty()) add_host_profile(flags, *device, request, control, result);
   line.clear();
   device.reset();
-  // What was held is known behind the run.
+  // Hold times are known only after the run.
   if (Json facts = scheduling_facts(); !facts.is_null()) result.environment["scheduler"] = std::move(facts);
   leave_ranks();
   if (!speaks()) return 0;
-  // What the user can mend by other flags (sizes that do not fit) is a message, not a result.
+  // Errors that the user can fix with other flags (sizes that do not fit) become a message, not a result.
   if (result.status == "failed" && result.fault == Fault::input) reject(result.failure, result.hint);
   const Json json = to_json(result);
   if (!flags.output.empty()) write_file(flags.output, to_text(json), flags.run.is_forced);

@@ -86,7 +86,7 @@ std::unique_ptr<Device> RunFlags::open_confined(int units, Communicator* communi
   DeviceOptions options = device_options(hardware_queues, sim, communicator);
   options.compute_units = units;
   const auto open = [&] { return open_able(device, options); };
-  // Who only starts ranks runs nothing itself.
+  // A process that only starts ranks runs nothing itself.
   return must_start_ranks(ranks) ? open() : open_scheduled(open, communicator, is_quiet);
 }
 

@@ -1,4 +1,4 @@
-// The flags that run, sweep and run-priority share, and what they make of them.
+// The flags that run, sweep and run-priority share, and the requests that follow from them.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace weir::cli {
 
-// As typed. Numbers are kept as text, so that messages can name the flag and show the word.
+// As typed. Numbers are kept as text, so that messages can show the flag and the word.
 struct RunFlags {
   std::string device = "auto";
   std::string iterations = "100";
@@ -33,39 +33,39 @@ struct RunFlags {
   bool is_forced = false;
 
   void add_to(CommandSyntax syntax);
-  // Everything but workload, streams and submit. Rejects by the name of the flag.
+  // Everything except workload, streams and submit. Rejects bad values, naming the flag.
   RunRequest request() const;
-  // `communicator` where there are other ranks: those of one host share its cores.
+  // `communicator` is set where there are other ranks: those on one host share its cores.
   std::unique_ptr<Device> open(Communicator* communicator = nullptr) const;
   // The same with this many compute units for each stream, whatever the flag says; 0: all of them.
   std::unique_ptr<Device> open_confined(int compute_units, Communicator* communicator = nullptr) const;
 };
 
-// Which workload: one of this program by name, or one from a file.
+// The workload: a built-in one by name, or one from a file.
 struct WorkloadFlags {
   std::string name, file;
 
   void add_to(CommandSyntax syntax);
-  // Loads the file where there is one. Rejects both at once, and neither.
+  // Loads the file if one is given. Rejects a name together with a file, and neither.
   void choose(RunRequest& request) const;
 };
 
-// `weir run` as words for a child process, always without the traced pass. Flags without a value are left out: the
-// child takes its default.
+// `weir run` as arguments for a child process, always without the traced pass. Flags with an empty value are left out,
+// so that the child uses its default.
 using FlagValues = std::vector<std::pair<const char*, std::string>>;
 std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValues& flags, bool skips_check);
 
-// What --streams says where a command takes one count; `hint` where it says several.
+// The value of --streams where a command takes one count; `hint` is for several.
 int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint);
 
-// What --compute-units says: 0 where it is not given. Rejects several counts.
+// The value of --compute-units: 0 where it is not given. Rejects several counts.
 int one_unit_count(const std::string& text);
 inline constexpr int kMostComputeUnits = 100'000;
 
-// Opens a device and rejects what it cannot do of the options: those that ask for a part of it.
+// Opens a device and rejects options that it does not support: those that request a part of it.
 std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options);
 
-// What the flags and the environment say to a device; what the driver read at its start is among it.
+// Device options from the flags and the environment, including what the driver read at its start.
 DeviceOptions device_options(const std::string& hardware_queues, const std::vector<std::string>& sim,
                              Communicator* communicator = nullptr);
 

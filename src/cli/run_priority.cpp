@@ -1,5 +1,5 @@
-// weir run-priority: all workloads of a class, each as one run or as a small sweep, and a report of them. Goes on past
-// a failure.
+// weir run-priority: all workloads of a class, each as one run or as a small sweep, and a report of them. Continues
+// after a failure.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace weir::cli {
 namespace {
 
-constexpr std::size_t kMostFindings = 3;  // at the end; the report has all
+constexpr std::size_t kMostFindings = 3;  // printed at the end; the report has all
 
 struct Flags {
   RunFlags run;
@@ -57,8 +57,8 @@ std::vector<const Workload*> chosen_workloads(const std::string& priority) {
   return chosen;
 }
 
-// Writes the report of these sweeps beside them, and prints where it is and what matters most in it. A report that
-// cannot be made is no failure of the runs.
+// Writes the report of these sweeps next to them, and prints its path and main findings. If it cannot be made, the runs
+// still count as successful.
 void write_report(const std::vector<std::string>& sweeps, const std::filesystem::path& folder, const Flags& flags,
                   const DeviceInfo& info) {
   try {
@@ -81,7 +81,7 @@ void write_report(const std::vector<std::string>& sweeps, const std::filesystem:
   }
 }
 
-// Three commands that this build can run on this device, as they can be typed where this one was.
+// Three commands that this build can run on this device, as they can be typed in the same place.
 void print_next(const DeviceInfo& info, const std::string& workload) {
   const bool is_real = info.is_gpu && !info.is_virtual;
   const std::string probed = is_real && info.host_memory ? info.name : "sim:h200";
@@ -97,7 +97,7 @@ void print_next(const DeviceInfo& info, const std::string& workload) {
   for (const auto& [words, why] : commands) fmt::print("  {} {}\n      {}\n", own_arguments()[0], words, why);
 }
 
-// An empty folder is free: who starts the ranks has made it, and they look again.
+// An empty folder counts as free: the process that starts the ranks creates it, and they check again.
 std::filesystem::path folder_of(const Flags& flags) {
   if (!flags.folder.empty()) return flags.folder;
   const auto is_taken = [](const std::filesystem::path& path) {

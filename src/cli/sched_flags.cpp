@@ -31,7 +31,7 @@ int priority_of(const std::string& text) {
   const bool is_negative = text.starts_with('-');
   const auto number = parse_integer(std::string_view(text).substr(is_negative ? 1 : 0));
   if (!number) reject(fmt::format("--priority {}: not a priority", text), hint);
-  // Compared before the sign: the most negative number has no counterpart.
+  // Compared before applying the sign, because the most negative number has no positive counterpart.
   if (*number > (is_negative ? -scheduler::kLowestPriority : scheduler::kHighestPriority))
     reject(fmt::format("--priority {}: out of range", text), hint);
   return static_cast<int>(is_negative ? -*number : *number);

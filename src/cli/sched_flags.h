@@ -1,5 +1,4 @@
-// The flags that the commands of `weir sched` share: where the daemon listens, and what people type for terms and
-// times.
+// The flags that the commands of `weir sched` share: where the daemon listens, and how terms and times are typed.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +14,16 @@ struct SocketFlag {
   std::string socket;
 
   void add_to(CommandSyntax syntax);
-  // What the flag says; else the daemon that this process runs under, else this user's. Always absolute.
+  // The flag's value; else the daemon that this process runs under, else this user's. Always absolute.
   std::filesystem::path path() const;
 };
 
-// As typed. Numbers are kept as text, so that messages can name the flag and show the word.
+// As typed. Numbers are kept as text, so that messages can show the flag and the word.
 struct TermsFlags {
   std::string priority = "normal", weight = "1", deadline;
 
   void add_to(CommandSyntax syntax);
-  // Rejects by the name of the flag.
+  // Rejects bad values, naming the flag.
   scheduler::Terms terms() const;
 };
 

@@ -1,5 +1,5 @@
-// weir sched run: a program as a client of the daemon. It is executed in place of this process, so that exit code,
-// signals and terminal are its own; what holds its launches is loaded into it by the driver, or by the loader.
+// weir sched run: runs a program as a client of the daemon. The program replaces this process, so that exit code,
+// signals and terminal are its own; the driver or the loader loads the library that holds its launches.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -48,7 +48,7 @@ std::vector<std::string> program_of(const Flags& flags) {
   return program;
 }
 
-// A list of libraries, whose separators no path in it may hold.
+// LD_PRELOAD is a list, so no path in it may contain a separator.
 bool fits_preload(const std::string& path) { return path.find_first_of(": ") == std::string::npos; }
 
 Variables variables_of(const std::filesystem::path& socket, const scheduler::Terms& terms,
@@ -81,7 +81,7 @@ int execute(const Flags& flags) {
   const scheduler::Terms terms = flags.terms.terms();
   std::vector<std::string> program = program_of(flags);
   const std::filesystem::path socket = flags.socket.path();
-  scheduler::ask_status(socket);  // throws where none answers
+  scheduler::ask_status(socket);  // throws where no daemon answers
   std::vector<std::string> notes;
   for (const auto& [name, value] : variables_of(socket, terms, notes)) ::setenv(name.c_str(), value.c_str(), 1);
   if (!flags.is_quiet)

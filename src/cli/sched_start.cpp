@@ -1,4 +1,4 @@
-// weir sched start: this user's daemon. Returns when the daemon answers, and shows why where it does not come up.
+// weir sched start: starts this user's daemon. Returns when the daemon answers, or reports why it did not start.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@
 namespace weir::cli {
 namespace {
 
-// A daemon cannot take turns as short as policies can: it has to be woken up for each.
+// A daemon cannot take turns as short as policies can, because it must be woken up for each.
 constexpr std::int64_t kLeastSliceNs = 100'000, kLeastAgeingNs = 1'000'000;
 constexpr int kMostInFlight = 1024;
 
@@ -76,7 +76,7 @@ void serve(scheduler::Server& server) {
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
   server.serve();
-  // A signal from here on ends the process as it would have ended anyway.
+  // A signal from here on ends the process as usual, which is about to end anyway.
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
   g_server.store(nullptr);
 }
@@ -86,8 +86,8 @@ std::string words_of(const Flags& flags, const scheduler::ServerOptions& options
                      options.settings.ageing_ns == 0 ? "never" : flags.ageing, options.in_flight);
 }
 
-// What the daemon tells the one who started it: "+" when it listens, or the error in three lines' worth of text that
-// no message holds: fault, what, hint, separated by zero bytes.
+// What the daemon sends to its starter: "+" when it listens, or else the error as fault, what and hint, separated by
+// zero bytes, which no message contains.
 constexpr char kListens = '+';
 
 std::string message_of(const Error& error) {
@@ -99,10 +99,10 @@ std::string message_of(const Error& error) {
   return text;
 }
 
-// Nothing of the one who started us stays open, and nothing of the terminal.
+// Closes everything inherited from the starter and from the terminal.
 void cut_ties(int keep, int log) {
   constexpr int kKept = 3;
-  // Out of the way first: where the starter had closed its standard descriptors, these may be among them.
+  // Moved out of the way first: if the starter had closed its standard descriptors, these may have their numbers.
   keep = ::fcntl(keep, F_DUPFD, kKept + 1);
   if (log >= 0) log = ::fcntl(log, F_DUPFD, kKept + 1);
   const int null = ::open("/dev/null", O_RDWR);
@@ -138,7 +138,7 @@ void cut_ties(int keep, int log) {
     fmt::print(stderr, "weir: {}\n", error.what());
     code = 1;
   }
-  // Not exit(): what this process inherited of the starter's (buffers of standard output) is the starter's to end.
+  // Not exit(): buffers inherited from the starter (standard output) are the starter's to flush.
   std::fflush(stderr);
   ::_exit(code);
 }

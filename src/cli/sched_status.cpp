@@ -1,4 +1,4 @@
-// weir sched status: who has a seat at the daemon, who waits for whom, and what each has used.
+// weir sched status: the daemon's clients, who is waiting for whom, and what each has used.
 #include "cli/document_output.h"
 #include "cli/list.h"
 #include "cli/sched_flags.h"

@@ -1,4 +1,4 @@
-// weir sched stop: ends the daemon; its clients run on unscheduled.
+// weir sched stop: ends the daemon; its clients continue unscheduled.
 #include <fmt/format.h>
 
 #include "cli/list.h"

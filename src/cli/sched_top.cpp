@@ -1,5 +1,4 @@
-// weir sched top: the daemon's clients again and again: on a terminal as a screen, elsewhere as one table after
-// another.
+// weir sched top: a live view of the daemon's clients: full-screen on a terminal, elsewhere one table after another.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,8 +22,8 @@ namespace weir::cli {
 namespace {
 
 constexpr std::int64_t kLeastIntervalNs = 50'000'000, kMostIntervalNs = 3600'000'000'000;
-constexpr std::int64_t kFirstLookNs = 200'000'000;  // the first rates shall not take a long interval
-constexpr std::int64_t kStepNs = 20'000'000;        // how long a Ctrl-C may go unseen
+constexpr std::int64_t kFirstLookNs = 200'000'000;  // so that the first rates do not take a long interval
+constexpr std::int64_t kStepNs = 20'000'000;        // longest delay in noticing Ctrl-C
 
 struct Flags {
   SocketFlag socket;
@@ -48,7 +47,7 @@ std::uint64_t iterations_of(const Flags& flags) {
       whole_number("--iterations", flags.iterations, 1, INT64_MAX, "not a count", "Use 1 or more."));
 }
 
-// False: somebody asked to end meanwhile.
+// Returns false where the user asked to end meanwhile.
 bool pause_until(std::int64_t end_ns, const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
     const std::int64_t left = end_ns - now_ns();

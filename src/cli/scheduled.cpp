@@ -28,12 +28,12 @@ struct Asked {
   scheduler::Terms terms;
 };
 
-// What results say; read and written by the thread that opens devices.
+// For results; read and written by the thread that opens devices.
 Json g_facts = nullptr;
 
-// The libraries that hold other people's launches must not hold these a second time: the first gate's commands would
-// wait at the second, and nobody who shares the device would go on. So they find no socket in this process; they look
-// for it when a driver is loaded, which comes later.
+// The libraries that hold other programs' launches must not hold these a second time: commands from the first gate
+// would wait at the second, and every client of the device would stall. So they must find no socket in this process;
+// they look for it when a driver is loaded, which happens later.
 std::optional<Asked> take_request() {
   static const std::optional<Asked> kAsked = []() -> std::optional<Asked> {
     const auto socket = environment_variable(scheduler::kSocketVariable);
@@ -62,11 +62,11 @@ Json policy_of(const std::string& socket) {
     const Json status = scheduler::ask_status(socket);
     return fields::at(status, {"policy"});
   } catch (const Error&) {
-    return nullptr;  // gone between two questions
+    return nullptr;  // gone between two requests
   }
 }
 
-// For those who look at the daemon's clients: "weir run large_gemm_only".
+// The name shown in the daemon's list of clients: "weir run large_gemm_only".
 std::string own_name() {
   std::string name = "weir";
   const auto& words = own_arguments();
@@ -81,7 +81,7 @@ void note_unscheduled(const std::string& reason, bool is_quiet) {
   if (!is_quiet && speaks()) fmt::print(stderr, "weir: {}: this runs unscheduled\n", without_controls(reason, ' '));
 }
 
-// Lives as long as the device does.
+// Lives as long as the device.
 class SchedulerClient {
  public:
   explicit SchedulerClient(std::unique_ptr<scheduler::Connection> connection)
@@ -100,7 +100,7 @@ class SchedulerClient {
 
  private:
   GatedWork work_;
-  std::unique_ptr<scheduler::Connection> connection_;  // behind the work: its thread looks at that until it is gone
+  std::unique_ptr<scheduler::Connection> connection_;  // after work_: its thread uses that until destroyed
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ std::string SubmitFlags::with_counts(const std::string& way) const {
   return submitters.empty() ? counted : fmt::format("{}x{}", counted, submitters);
 }
 
-// One thread decides for all streams, command by command: whatever takes that out of its hands cannot be scheduled.
+// One thread decides for all streams, command by command; ways of submitting that bypass it cannot be scheduled.
 std::vector<std::string> SubmitFlags::scheduled(const std::vector<std::string>& ways) const {
   for (const std::string& way : ways) {
     if (way == "inline") continue;
@@ -80,7 +80,7 @@ std::vector<std::string> SubmitFlags::ways() const {
 }
 
 std::string SubmitFlags::way() const {
-  // Several are one way that there is not, and the message says so.
+  // A list is passed on as one unknown mode, which the parser rejects.
   if (submit.find(',') != std::string::npos) return submit;
   if (schedule.find(',') != std::string::npos) return "scheduled:" + schedule;
   return ways().front();

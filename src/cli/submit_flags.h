@@ -1,4 +1,4 @@
-// How commands are to be submitted, as flags: --submit, --producers, --submitters, --schedule, --in-flight.
+// How commands are submitted, as flags: --submit, --producers, --submitters, --schedule, --in-flight.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace weir::cli {
 
-// As typed. The counts are part of a way's name (channel:mpsc:4x2, scheduled:priority:2); the flags put them there.
+// As typed. The counts are part of a mode's name (channel:mpsc:4x2, scheduled:priority:2); the flags put them there.
 struct SubmitFlags {
   std::string submit = "inline";
   std::string producers, submitters;
   std::string schedule, in_flight;
 
-  // `takes_several`: a list of ways, for a sweep over them.
+  // `takes_several`: a list of modes, for a sweep over them.
   void add_to(CommandSyntax syntax, bool takes_several);
-  // The ways with their counts. Rejects counts where there is no channel, those that are given twice, and a schedule
-  // for commands that nobody could hold back.
+  // The modes with their counts. Rejects counts without a channel, counts given twice, and a schedule for commands that
+  // cannot be held back.
   std::vector<std::string> ways() const;
-  // Where there is one.
+  // The mode, for commands that take only one.
   std::string way() const;
 
  private:

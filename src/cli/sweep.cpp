@@ -34,7 +34,7 @@ struct Flags {
   }
 };
 
-// Doubling from the smallest to the largest count that the workload takes, 32 at most.
+// Doubles from the smallest to the largest count that the workload accepts, at most 32.
 std::vector<int> usual_counts(const Workload& workload) {
   std::vector<int> counts;
   for (int n = workload.streams.min; n <= std::min(32, workload.streams.max); n *= 2) counts.push_back(n);
@@ -65,7 +65,7 @@ int execute(const Flags& flags) {
     return start_ranks(count);
   }
   Communicator* const ranks = join_ranks();
-  // The largest count first, for a moment: what the device does not have is rejected before anything runs.
+  // Opens the largest count briefly, so that a count that the device does not have is rejected before anything runs.
   if (request.compute_units.size() > 1) flags.run.open_confined(request.compute_units.back(), ranks);
   auto device = flags.run.open_confined(request.compute_units.front(), ranks);
   if (flags.output.empty()) {
@@ -87,7 +87,7 @@ int execute(const Flags& flags) {
   device.reset();
   leave_ranks();
   if (!speaks()) return 0;
-  // The file has the points that were kept of an earlier sweep too.
+  // The file also has the points kept from an earlier sweep.
   if (flags.exports.is_asked()) {
     const Json sweep = read_json(request.output);
     flags.exports.write({&sweep, 1}, flags.run.is_forced);

@@ -60,7 +60,7 @@ int print_sweep(Device& device, const SweepRequest& request, const RunFlags& fla
   bool has_head = false;
   std::string floors;
   control.on_floor = [&](const Json& entries) {
-    std::map<std::string, double> highest;  // by way to submit
+    std::map<std::string, double> highest;  // by submit mode
     for (const Json& entry : entries) {
       if (entry["ns_per_command"].is_null()) continue;
       const std::string submit = entry["submit"].get<std::string>();

@@ -22,9 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kGraceNs = 5'000'000'000;  // between the last line of a child and its end
-constexpr std::int64_t kPollMs = 500;             // rarely: the parent must not take a core from what is measured
+constexpr std::int64_t kPollMs = 500;  // rarely, so that the parent does not take a core from the measurement
 constexpr std::size_t kLongestLine = 64 << 20;
-constexpr std::size_t kMostHeard = 16 * 1024;  // of stderr: its end, where the reason is
+constexpr std::size_t kMostHeard = 16 * 1024;  // of stderr, from its end, which has the reason
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// A process of ours that reports what it finds as lines of JSON, one per event: both sides of that. It may hang or
-// crash, which is reported in words. Knows no experiment.
+// Both sides of a child process of Weir that reports its results as lines of JSON, one per event. It may hang or crash,
+// which is reported in words. Knows no experiment.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace weir::cli {
 
-// The child's side. Takes over standard output: what libraries print goes where errors go from then on.
+// The child's side. Takes over standard output: output of libraries goes to standard error from then on.
 class ToParent {
  public:
   ToParent();
-  void send(const Json& line) const;  // fails where nobody listens any more
+  void send(const Json& line) const;  // throws where nobody reads any more
 
  private:
   Descriptor pipe_;
@@ -33,27 +33,28 @@ struct TalkEnd {
 
 class TalkingProcess {
  public:
-  // Starts `command` with the name of a file that holds `request` after it. It may be silent for `limit_ns`.
-  // `variables` are set on top of our own environment.
+  // Starts `command` with the name of a file that holds `request` appended. It may be silent for `limit_ns`.
+  // `variables` are set in addition to this process's environment.
   TalkingProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns,
                  Variables variables = {});
 
-  // Hears it until it has ended, was silent for too long (it is killed then, with all that it started), or we are
-  // interrupted. Lines that are no JSON objects are left out. Call once, from the thread that goes on living.
+  // Passes its lines to `heard` until it has ended, was silent for too long (it is then killed, with its descendants),
+  // or this process is interrupted. Lines that are not JSON objects are skipped. Call once, from a thread that outlives
+  // the child.
   TalkEnd follow(const std::function<void(const Json&)>& heard);
-  // From the line that is being heard to the next.
+  // Sets the limit between the current line and the next.
   void limit(std::int64_t limit_ns) { limit_ns_ = limit_ns; }
-  // By SIGTERM: it may still say what it has. While a line is being heard.
+  // Sends SIGTERM; it may still report what it has. Call while a line is being handled.
   void ask_to_end() const { process_->signal(SIGTERM); }
 
-  // How a process ended that exited: "its process ended with status 3: the file is gone".
+  // Describes how a process exited: "its process ended with status 3: the file is gone".
   std::string words_of_exit(int status) const;
-  // The end of what it said on stderr.
+  // The end of its output on stderr.
   std::string output(std::size_t most = 2000) const;
 
  private:
   const PrivateFolder folder_;
-  const std::filesystem::path said_;  // a file, because the parent must not take a core from what is measured
+  const std::filesystem::path said_;  // a file, so that the parent does not take a core from the measurement
   std::int64_t limit_ns_;
   std::optional<Process> process_;
 };

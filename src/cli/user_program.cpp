@@ -23,7 +23,8 @@ std::atomic<pid_t> g_child{0};
 std::atomic<int> g_signal{0};
 static_assert(std::atomic<pid_t>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
-// What the terminal sends goes to the program by itself, which is in our group; what others send is for it as well.
+// The program is in the same process group, so it gets signals from the terminal directly; those from others are
+// forwarded.
 void forward(int signal, siginfo_t* info, void*) {
   const int kept = errno;
   const pid_t child = g_child.load(std::memory_order_relaxed);
@@ -32,7 +33,7 @@ void forward(int signal, siginfo_t* info, void*) {
   errno = kept;
 }
 
-// None of `signals` reaches this thread while it lives.
+// Blocks `signals` for this thread during the lifetime of this object.
 class Blocked {
  public:
   explicit Blocked(std::span<const int> signals) {
@@ -99,7 +100,7 @@ int Forwarding::take_signal() { return g_signal.exchange(0, std::memory_order_re
 int Forwarding::run(const std::vector<std::string>& command, const Variables& variables, const Beside& beside) {
   std::optional<Process> program;
   try {
-    // None may come between the program's start and our knowing its number.
+    // No signal may arrive between the program's start and storing its pid.
     const Blocked blocked(kSignals);
     ProcessOptions options;
     options.command = command;
@@ -118,7 +119,7 @@ int Forwarding::run(const std::vector<std::string>& command, const Variables& va
   while (program->listen(static_cast<int>(wait_ms())))
     if (now_ns() >= next) next = beside(program->id());
   const ProcessEnd end = program->end();
-  // Its number may be another's from here on.
+  // From here on its pid may belong to another process.
   g_child.store(0, std::memory_order_relaxed);
   return end.code();
 }

@@ -1,5 +1,5 @@
-// A program of the user's that runs under us: standard input, output, errors and the terminal are its own, signals that
-// are sent to us go on to it, its exit code is ours. Knows nothing of what we want with it.
+// Runs a program of the user: standard input, output, errors and the terminal are its own, signals sent to this process
+// are forwarded to it, and its exit code is returned. Does not know what it is run for.
 #pragma once
 
 #include <signal.h>
@@ -16,18 +16,18 @@
 
 namespace weir::cli {
 
-// Where the program is that a shell would run; nothing where there is none.
+// The program that a shell would run; empty where there is none.
 std::optional<std::filesystem::path> find_program(const std::string& name);
 
-// What stands after "--" on our command line: the user's program with its own flags. Nothing where there is no "--".
+// The words after "--" on the command line: the user's program with its own flags. Empty where there is no "--".
 std::optional<std::vector<std::string>> words_behind_mark();
 
-// Something to do beside a program: called with its process id right after its start, and again when the time that
-// the call returned (on now_ns) has come.
+// Work to do beside a program: called with its process id right after its start, and again at the time (on now_ns) that
+// the call returned.
 using Beside = std::function<std::int64_t(pid_t)>;
 
-// Passes on what is sent to us while it lives. What was ignored (nohup) stays so, for the program as well, which would
-// lose that if we handled it. One at a time.
+// Forwards signals sent to this process during the lifetime of this object. Ignored signals (nohup) stay ignored, also
+// for the program, which would lose that if this process handled them. One at a time.
 class Forwarding {
  public:
   Forwarding();
@@ -35,13 +35,13 @@ class Forwarding {
   Forwarding(const Forwarding&) = delete;
   Forwarding& operator=(const Forwarding&) = delete;
 
-  // Runs the program to its end: exit code, or 128 + signal. Rejects one that cannot be executed.
+  // Runs the program to its end; returns its exit code, or 128 + signal. Rejects a program that cannot be executed.
   int run(const std::vector<std::string>& command, const Variables& variables, const Beside& beside = {});
-  // A signal that asks to end came since the last call; 0: none.
+  // The signal that asked to end since the last call; 0: none.
   static int take_signal();
 
  private:
-  // The last two are for our own limits of time and of files: ending by them would leave things undone.
+  // The last two are for this process's own limits of time and file size: dying from them would leave work undone.
   static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
   struct sigaction before_[8] = {};
 };

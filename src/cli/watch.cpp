@@ -1,4 +1,4 @@
-// weir watch: queues of this moment, again and again: on a terminal, as documents, or as a file for Prometheus.
+// weir watch: a live view of queues: on a terminal, as documents, or as a file for Prometheus.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/eventfd.h>
@@ -32,7 +32,7 @@ namespace weir::cli {
 namespace {
 
 constexpr const char* kDefaultWorkload = "hetero_kernels";
-constexpr std::int64_t kFirstLookNs = 250'000'000;  // a live view shall not stay empty for a long interval
+constexpr std::int64_t kFirstLookNs = 250'000'000;  // so that a live view does not stay empty for a long interval
 
 struct Flags {
   std::string source = "auto";
@@ -102,7 +102,7 @@ std::uint64_t iterations_of(const Flags& flags) {
 
 struct Source {
   watch::Feed::Body body;
-  bool has_rates_at_once = false;  // the first sample has them
+  bool has_rates_at_once = false;  // the first sample already has rates
 };
 
 std::string words_of(const kfd::MissingPart& part) { return fmt::format("{}: {}", part.path, part.reason); }
@@ -146,14 +146,14 @@ Source source_of(const Flags& flags) {
     reject(fmt::format("--source kfd: {}", words_of(snapshot.missing.front())), snapshot.missing.front().hint);
   }
   std::vector<std::string> notes;
-  // There is an AMD GPU, and its queues could be seen.
+  // There is an AMD GPU, but its queues cannot be read.
   if (snapshot.sysfs && !snapshot.missing.empty())
     notes.push_back(fmt::format("KFD's queues cannot be seen: {}. {}", words_of(snapshot.missing.front()),
                                 snapshot.missing.front().hint));
   return device_source(flags, std::move(notes));
 }
 
-// Rewritten at each sample. A file that a watch wrote may be replaced; somebody else's only with --force.
+// Rewritten with each sample. A file that a watch wrote may be replaced; any other only with --force.
 class Metrics {
  public:
   explicit Metrics(const Flags& flags) : path_(flags.metrics) {
@@ -170,8 +170,8 @@ class Metrics {
   }
   void write(const watch::Sample& sample) const {
     if (path_.empty()) return;
-    // A name of its own that nobody can have put there before: the folder may be writable for others. It does not end
-    // as the collector's files do, so that half a file is never read.
+    // A unique name that nobody can have created before: the folder may be writable for others. Its suffix differs from
+    // the collector's files, so that an incomplete file is never read.
     std::string temporary = path_ + ".XXXXXX";
     const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
     if (descriptor < 0) fail(fmt::format("--openmetrics {}: {}", path_, std::strerror(errno)));
@@ -203,11 +203,11 @@ watch::View view_of(const Flags& flags) {
   return view;
 }
 
-// Without a screen: tables, documents or nothing but the metrics, until there were enough samples.
+// Without a screen: prints tables or documents, or only writes the metrics, until there were enough samples.
 int print_samples(const Flags& flags, const watch::View& view, const Source& source, std::uint64_t count) {
   const std::atomic<bool>& stop = catch_interrupts();
   const Metrics metrics(flags);
-  // The one sample that is asked for shall have rates.
+  // A single sample must have rates.
   const std::uint64_t first = flags.is_once && !source.has_rates_at_once ? 2 : 1;
   watch::Feed feed(source.body, {source.has_rates_at_once ? view.interval_ns : 0, view.interval_ns});
   for (std::uint64_t next = first; next - first < count;) {
@@ -235,7 +235,7 @@ int print_samples(const Flags& flags, const watch::View& view, const Source& sou
   return 0;
 }
 
-// The screen is gone, and what runs on the device ends with its iteration.
+// The screen is closed, and the work on the device ends after its iteration.
 void end_feed(watch::Feed& feed) {
   feed.stop();
   feed.await(UINT64_MAX, 1'000'000'000);

@@ -19,7 +19,7 @@
 #include <cstring>
 #include <string>
 
-// Last: it defines short words as macros.
+// Last, because it defines short words as macros.
 #include <ncurses.h>
 #endif
 
@@ -31,14 +31,14 @@ namespace {
 constexpr std::array kEndings = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
 constexpr std::array kCrashes = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 
-// What handlers touch. Everything is set before they are installed.
+// State that signal handlers use. Everything is set before they are installed.
 std::atomic<int> caught{0};
-std::atomic<int> bell{-1};  // an eventfd: a signal that comes just before poll() must not wait for the next key
+std::atomic<int> bell{-1};  // an eventfd: a signal just before poll() must not wait for the next key
 std::array<struct sigaction, kEndings.size()> old_endings{};
 std::array<struct sigaction, kCrashes.size()> old_crashes{};
 termios saved_terminal{};
 bool has_saved_terminal = false;
-std::array<char, 256> leave_text{};  // what makes the terminal its old self, as terminfo has it
+std::array<char, 256> leave_text{};  // restores the terminal, from terminfo
 std::size_t leave_bytes = 0;
 SCREEN* screen = nullptr;
 bool is_gone = false;  // the terminal
@@ -51,7 +51,7 @@ void on_ending(int signal) {
   errno = error;
 }
 
-// endwin() may not be called here; tcsetattr() and write() may.
+// endwin() is not allowed here; tcsetattr() and write() are.
 void on_crash(int signal) {
   if (has_saved_terminal) ::tcsetattr(STDIN_FILENO, TCSANOW, &saved_terminal);
   [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, leave_text.data(), leave_bytes);
@@ -203,14 +203,14 @@ void Screen::redraw() { ::clearok(curscr, TRUE); }
 
 std::vector<watch::Key> Screen::await(int wake) {
   std::array<pollfd, 3> waits = {{{STDIN_FILENO, POLLIN, 0}, {wake, POLLIN, 0}, {bell.load(), POLLIN, 0}}};
-  // SIGWINCH interrupts it. One that comes just before is seen a moment later.
+  // SIGWINCH interrupts it. One that arrives just before is noticed a moment later.
   ::poll(waits.data(), waits.size(), 200);
   if ((waits[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) is_gone = true;
   std::uint64_t count = 0;
   if ((waits[1].revents & POLLIN) != 0) [[maybe_unused]]
     const auto taken = ::read(wake, &count, sizeof count);
   std::vector<watch::Key> keys;
-  constexpr std::size_t kMostKeys = 256;  // a flood of keys must not keep the picture waiting
+  constexpr std::size_t kMostKeys = 256;  // a flood of keys must not delay drawing
   while (keys.size() < kMostKeys && !is_gone) {
     const int code = ::getch();
     if (code == ERR) break;

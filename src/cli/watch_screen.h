@@ -1,4 +1,4 @@
-// The terminal of `weir watch`: cells go out, keys come in. The only file that knows ncurses.
+// The terminal of `weir watch`: draws cells, reads keys. The only file that knows ncurses.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace weir::cli {
 
-// Blocks the signals by which a terminal is redrawn, for this thread and those that it starts: ncurses' handlers must
-// run in the thread that draws. A screen unblocks them for the thread that makes it.
+// Blocks the signals that cause a redraw, for this thread and those that it starts: ncurses' handlers must run in the
+// thread that draws. A screen unblocks them for the thread that creates it.
 void keep_screen_signals();
 
-// One at a time. While it lives, SIGINT, SIGTERM, SIGQUIT and SIGHUP are caught; behind it they do what they did
-// before, and the terminal is as it was, also where the program ends by an exception or a crash.
+// One at a time. During its lifetime, SIGINT, SIGTERM, SIGQUIT and SIGHUP are caught; afterwards they have their
+// previous handlers, and the terminal is restored, even if the program ends by an exception or a crash.
 class Screen {
  public:
   Screen();  // rejects: built without ncurses, or a terminal that it does not know
@@ -24,10 +24,10 @@ class Screen {
   int width() const;
   int height() const;
   void draw(const watch::Grid& grid);
-  void redraw();  // the whole of it, whatever others wrote over it
-  // Waits for keys, for a resize, for a signal, or until `wake` can be read. Any of them may be none.
+  void redraw();  // everything, including cells that others overwrote
+  // Waits for keys, a resize, a signal, or until `wake` is readable. The result may be empty.
   std::vector<watch::Key> await(int wake);
-  // By a signal; or the terminal is gone.
+  // Whether a signal asked to end, or the terminal is gone.
   bool is_ended() const;
   int signal() const;  // 0: none
 };

@@ -1,9 +1,9 @@
-// The binary file that `weir profile -- program` leaves behind, one per process: written by the injection library, read
-// by the importer weir_capture. Plain structs, because the writer lives in other people's programs; knows no profiler.
+// The binary file that `weir profile -- program` writes, one per process: written by the injection library, read by the
+// importer weir_capture. Plain structs, because the writer runs inside other people's programs; knows no profiler.
 //
 // A file is a FileHeader, then blocks until it ends: BlockHeader, then `bytes` of payload without padding. Everything
-// is little endian. Arrays of records tell how big a record is, so that later versions can add fields at a record's
-// end; readers pass over blocks of types that they do not know. A file may end anywhere: its program may be killed.
+// is little endian. Arrays of records state the size of a record, so that later versions can append fields; readers
+// skip blocks of unknown types. A file may end anywhere, because its program may be killed.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 namespace weir::capture {
 
 inline constexpr char kMagic[8] = {'W', 'E', 'I', 'R', 'C', 'A', 'P', '1'};
-inline constexpr std::uint32_t kVersion = 1;            // readers refuse later ones: those would not be compatible
+inline constexpr std::uint32_t kVersion = 1;            // readers refuse later versions, which are incompatible
 inline constexpr std::uint32_t kMostBytes = 16U << 20;  // of a block's payload
-inline constexpr std::uint32_t kNone = UINT32_MAX;      // a name, channel, event or device that is not known
-inline constexpr std::int64_t kUnknownTime = 0;         // of every time but starts and ends of commands
+inline constexpr std::uint32_t kNone = UINT32_MAX;      // an unknown name, channel, event or device
+inline constexpr std::int64_t kUnknownTime = 0;         // for every time except starts and ends of commands
 
 struct FileHeader {
   char magic[8];
@@ -33,9 +33,9 @@ enum class Block : std::uint32_t {
   events = 8,     // ArrayHeader, then EventRecord ...
   markers = 9,    // ArrayHeader, then MarkerRecord ...
   contexts = 10,  // ArrayHeader, then ContextRecord ...
-  lost = 11,      // LostFacts, then the reason as text; each adds to those before
+  lost = 11,      // LostFacts, then the reason as text; the counts add up
   message = 12,   // text: what went wrong and what was done about it
-  end = 13,       // EndFacts: the program came to its end
+  end = 13,       // EndFacts: the program ended normally
 };
 
 struct BlockHeader {
@@ -65,10 +65,10 @@ struct NameFacts {
   std::uint32_t reserved;
 };
 
-// As CUPTI numbers them.
+// The numbers are CUPTI's.
 enum class ChannelType : std::uint32_t { unknown = 0, compute = 1, async_memcpy = 2, decompression = 3 };
 
-// Where and when a command ran. What launches it has the same correlation.
+// Where and when a command ran. The call that launches it has the same correlation.
 struct Place {
   std::uint32_t device;
   std::uint32_t context;
@@ -90,7 +90,7 @@ struct KernelRecord {
   std::uint32_t reserved;
 };
 
-// As CUPTI numbers copies; memsets have a number of ours.
+// The numbers for copies are CUPTI's; the one for memsets is Weir's own.
 enum class CopyKind : std::uint32_t {
   unknown = 0,
   host_to_device = 1,
@@ -114,14 +114,14 @@ struct CopyRecord {
 };
 
 struct CallRecord {
-  std::uint32_t name;    // the function's, or kNone
-  std::uint32_t thread;  // the kernel's thread id
+  std::uint32_t name;    // of the function, or kNone
+  std::uint32_t thread;  // thread id as the kernel knows it
   std::uint64_t correlation;
   std::int64_t started_ns;
   std::int64_t ended_ns;
 };
 
-// As CUPTI numbers them.
+// The numbers are CUPTI's.
 enum class SyncType : std::uint32_t {
   unknown = 0,
   event_synchronize = 1,   // the host waits for an event
@@ -133,9 +133,9 @@ enum class SyncType : std::uint32_t {
 struct SyncRecord {
   std::uint32_t type;  // SyncType
   std::uint32_t context;
-  std::uint32_t stream;      // who waits, or what is waited for; kNone where there is none
+  std::uint32_t stream;      // the one that waits or is waited for; kNone where there is none
   std::uint32_t event;       // or kNone
-  std::uint64_t event_sync;  // tells records of one event apart (CUPTI's cudaEventSyncId); 0 where unknown
+  std::uint64_t event_sync;  // distinguishes records of one event (CUPTI's cudaEventSyncId); 0 where unknown
   std::uint64_t correlation;
   std::int64_t started_ns;
   std::int64_t ended_ns;
@@ -151,7 +151,7 @@ struct EventRecord {
   std::uint64_t correlation;
 };
 
-// A stretch that the program named (NVTX), on the host.
+// A range that the program named (NVTX), on the host.
 struct MarkerRecord {
   std::uint32_t name;
   std::uint32_t thread;
@@ -159,7 +159,7 @@ struct MarkerRecord {
   std::int64_t ended_ns;
 };
 
-// Which device a context is on: waits name contexts only.
+// Which device a context is on; waits name only contexts.
 struct ContextRecord {
   std::uint32_t context;
   std::uint32_t device;

@@ -17,12 +17,12 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kFewestMatched = 3;
-constexpr double kClearOffset = 2;  // errors: a smaller offset may be how ranks leave collectives
+constexpr double kClearOffset = 2;  // in errors; a smaller offset may only be the way ranks leave collectives
 constexpr std::size_t kFewestForDrift = 30;
 constexpr double kShortestForDrift = 1e9;
-constexpr std::size_t kMostIndirect = 256;  // ranks among which chains of common groups are looked for
+constexpr std::size_t kMostIndirect = 256;  // ranks among which chains of common groups are searched
 
-// What ranks leave together. The root of a broadcast or a reduce may leave before the others have arrived.
+// Collectives that ranks leave together. The root of a broadcast or a reduce may leave before the others have arrived.
 bool ends_together(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
          kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all ||
@@ -30,16 +30,16 @@ bool ends_together(CollectiveKind kind) {
 }
 
 struct Pairs {
-  std::vector<double> at_ns;        // of the reference, since its first
+  std::vector<double> at_ns;        // times of the reference, since its first
   std::vector<double> distance_ns;  // other minus reference
-  std::optional<double> rival_ns;   // a distance that other pairs would give, as steadily
+  std::optional<double> rival_ns;   // another distance that other pairs would give just as steadily
 };
 
 double difference(std::int64_t from, std::int64_t to) {
   return to >= from ? length_between(from, to) : -length_between(to, from);
 }
 
-// Sequences by process: the first device of each stands for it.
+// Sequences by process; each process is represented by its first device.
 class Sequences {
  public:
   explicit Sequences(const Timeline& timeline) : timeline_(timeline), sequences_(collective_sequences(timeline)) {
@@ -55,8 +55,8 @@ class Sequences {
 
   bool has_any(std::uint16_t process) const { return !by_process_[process].empty(); }
 
-  // Ends of all collectives that two processes have in common. The longest sequence finds the distance of the clocks,
-  // the others follow it.
+  // Ends of all collectives that two processes share. The longest sequence determines the distance of the clocks; the
+  // others follow it.
   Pairs common_ends(std::uint16_t reference, std::uint16_t process) const {
     Pairs pairs;
     std::optional<double> expected;
@@ -120,14 +120,14 @@ std::optional<double> drift_of(const Pairs& pairs, double error_ns) {
   }
   if (early.size() < kFewestMatched || late.size() < kFewestMatched) return std::nullopt;
   const double change = median(late) - median(early);
-  // The middle half of each third says how well its median is known.
+  // The middle half of each third shows how well its median is known.
   const double noise =
       (quantile(early, 0.75) - quantile(early, 0.25) + quantile(late, 0.75) - quantile(late, 0.25)) / 2;
   if (std::fabs(change) <= std::max(noise, 0.1 * error_ns)) return std::nullopt;
   return change / (median(late_at) - median(early_at)) * 1e6;
 }
 
-// `base_ns` and `base_error_ns` are of the rank that the pairs are against.
+// `base_ns` and `base_error_ns` belong to the rank that the pairs are compared with.
 void align(RankClock& clock, const Pairs& pairs, double base_ns, double base_error_ns) {
   clock.matched = std::max(clock.matched, pairs.distance_ns.size());
   if (pairs.distance_ns.size() < kFewestMatched) return;
@@ -144,8 +144,8 @@ void align(RankClock& clock, const Pairs& pairs, double base_ns, double base_err
                     format_duration(std::fabs(*pairs.rival_ns - distance)));
 }
 
-// Processes whose times one recorder wrote have one clock, so what is known of one is known of all: the offset with the
-// smallest error counts. Tells whether a rank got an offset by that.
+// Processes whose times were written by one recorder share a clock, so an offset known for one holds for all; the one
+// with the smallest error is used. Returns whether a rank got an offset this way.
 bool share_clocks(ClockAlignment& alignment, const Timeline& timeline) {
   std::unordered_map<std::int32_t, const RankClock*> best;
   const auto clock_of = [&](const RankClock& rank) { return timeline.processes[rank.process].clock; };
@@ -176,7 +176,7 @@ bool is_one_clock(const ClockAlignment& alignment, const Timeline& timeline) {
          });
 }
 
-// Ranks of a grid share groups with their row and column only: the rest is reached through those, and errors add up.
+// Ranks of a grid share groups with their row and column only. The others are reached through those, and errors add up.
 void align_by_others(ClockAlignment& alignment, const Sequences& sequences, const Timeline& timeline) {
   if (alignment.ranks.size() > kMostIndirect) return;
   for (bool has_changed = true; has_changed;) {
@@ -208,7 +208,7 @@ std::vector<Range> ranges_of(const Timeline& timeline) {
   return ranges;
 }
 
-// Why a rank cannot be brought onto one clock; clocks of different kinds show in their ranges.
+// Why a rank cannot be brought onto one clock. Different kinds of clocks are recognised by their ranges.
 std::string reason_for(const RankClock& clock, int reference, const Range& ours, const Range& theirs) {
   std::string reason =
       clock.matched == 0
@@ -253,7 +253,7 @@ void shift(Span& span, std::int64_t by) noexcept {
     span.*time = shifted(span.*time, by);
 }
 
-// Of calls and ranges.
+// For calls and ranges.
 template <class Stretch>
 void shift(Stretch& stretch, std::int64_t by) noexcept {
   stretch.started_ns = shifted(stretch.started_ns, by);
@@ -272,7 +272,7 @@ std::optional<ClockAlignment> align_clocks(const Timeline& timeline) {
   std::stable_sort(alignment.ranks.begin(), alignment.ranks.end(),
                    [](const RankClock& a, const RankClock& b) { return a.rank < b.rank; });
   const Sequences sequences(timeline);
-  // The first rank that has anything to be aligned on.
+  // The reference is the first rank that has collectives to align on.
   alignment.reference = alignment.ranks.front().process;
   for (const RankClock& clock : alignment.ranks) {
     if (!sequences.has_any(clock.process)) continue;
@@ -295,7 +295,7 @@ std::optional<ClockAlignment> align_clocks(const Timeline& timeline) {
     if (!clock.offset_ns)
       clock.reason = reason_for(clock, reference_rank, ranges[alignment.reference], ranges[clock.process]);
   }
-  // The worst rank tells how far apart ranks may leave a collective on one clock; some always leave a little later.
+  // The worst rank shows how far apart ranks may leave a collective on one clock; some always leave a little later.
   double left_ns = 0;
   for (RankClock& clock : alignment.ranks) {
     if (!clock.offset_ns) continue;
@@ -316,7 +316,7 @@ void apply_alignment(Timeline& timeline, const ClockAlignment& alignment) {
   std::vector<std::int64_t> by(timeline.processes.size(), 0);
   bool moves = false;
   for (const RankClock& clock : alignment.ranks) {
-    // Distances of 64-bit times fit, but for absurd ones, which stay.
+    // Differences of 64-bit times fit, except extreme ones, which are not applied.
     if (!clock.is_shifted || !clock.offset_ns || std::fabs(*clock.offset_ns) > 9e18) continue;
     by[clock.process] = std::llround(*clock.offset_ns);
     moves = true;
@@ -336,7 +336,7 @@ void apply_alignment(Timeline& timeline, const ClockAlignment& alignment) {
 }
 
 void shift_clock(Timeline& timeline, std::int64_t ns) noexcept {
-  // No time is that far from another on one clock.
+  // Times on one clock are never that far apart.
   const std::int64_t back = ns == INT64_MIN ? INT64_MAX : -ns;
   for (Span& span : timeline.spans) shift(span, back);
   for (HostCall& call : timeline.calls) shift(call, back);

@@ -1,5 +1,6 @@
-// How far the clocks of ranks are apart, told by the collectives that they left together, and the shift that brings
-// them onto one. Assumes that all ranks leave a collective at nearly the same moment; states how nearly.
+// How far apart the clocks of ranks are, derived from the collectives that they left together, and the shift that
+// brings them onto one clock. Assumes that all ranks leave a collective at nearly the same moment, and states how
+// nearly.
 #pragma once
 
 #include <cstddef>
@@ -15,30 +16,30 @@ namespace weir {
 struct RankClock {
   std::uint16_t process = 0;
   int rank = 0;
-  std::size_t matched = 0;          // collectives it has in common with the reference
-  std::optional<double> offset_ns;  // its clock minus the reference's; nothing where `reason` says why
-  std::optional<double> error_ns;   // nine of ten collectives lie within this of the offset
-  std::optional<double> drift_ppm;  // of a trace of a second or more, where it exceeds the error
-  bool is_shifted = false;          // apply_alignment() moves it; not where the offset is within twice the worst error
-  std::string reason;               // why there is no offset, or why it may be wrong
+  std::size_t matched = 0;          // collectives shared with the reference
+  std::optional<double> offset_ns;  // its clock minus the reference's; empty where `reason` explains why
+  std::optional<double> error_ns;   // nine of ten collectives are within this of the offset
+  std::optional<double> drift_ppm;  // for traces of a second or more, where it exceeds the error
+  bool is_shifted = false;  // apply_alignment() moves it; false where the offset is within twice the worst error
+  std::string reason;       // why there is no offset, or why it may be wrong
 };
 
 struct ClockAlignment {
   std::uint16_t reference = 0;   // process
   std::vector<RankClock> ranks;  // by rank; the reference has offset 0
-  bool is_aligned = false;       // every rank has an offset, so times of ranks may be compared
-  double error_ns = 0;           // the worst rank's, and the largest offset that was left
-  std::string summary;           // for the reader: what was done, or why nothing could be
+  bool is_aligned = false;       // every rank has an offset, so times of different ranks may be compared
+  double error_ns = 0;           // the worst rank's, or the largest offset that was not applied if that is larger
+  std::string summary;           // for the user: what was done, or why nothing was possible
 };
 
-// Nothing for fewer than two processes with commands. Processes of one clock (TraceProcess::clock) get one offset.
+// Empty for fewer than two processes with commands. Processes on one clock (TraceProcess::clock) get one offset.
 std::optional<ClockAlignment> align_clocks(const Timeline& timeline);
 
-// Moves all times of the ranks that are shifted (commands, calls, ranges), and sorts again. Adds a note, and the error
-// to the timeline's.
+// Moves all times of the shifted ranks (commands, calls, ranges) and sorts again. Adds a note, and raises the
+// timeline's clock error to the alignment's.
 void apply_alignment(Timeline& timeline, const ClockAlignment& alignment);
 
-// Moves all times (commands, calls, ranges) later by `ns`; what would leave the range of times has none then.
+// Moves all times (commands, calls, ranges) later by `ns`; a time that would leave the valid range becomes kNoTime.
 void shift_clock(Timeline& timeline, std::int64_t ns) noexcept;
 
 }  // namespace weir

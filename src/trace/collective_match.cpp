@@ -11,15 +11,16 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostSampled = 256;  // pairs that a shift is judged by
+constexpr std::size_t kMostSampled = 256;  // pairs that are examined to judge a shift
 constexpr std::size_t kFewestPairs = 3;
-constexpr std::int64_t kMostShift = 2000;  // collectives that a trace may lack at its beginning
-// A shift has to be this much steadier than one that is nearer to none.
+constexpr std::int64_t kMostShift = 2000;  // collectives that a trace may lack at its start
+// A shift must be this much steadier than one that is closer to zero.
 constexpr double kClearlySteadier = 0.67;
-// Ends that deviate by less than this part of the usual distance between collectives leave no doubt about the shift.
+// Ends that deviate by less than this fraction of the usual distance between collectives leave no doubt about the
+// shift.
 constexpr double kSteady = 0.1;
 
-// Ends as differences of integers: epoch nanoseconds as doubles are 256 ns apart.
+// Subtracts as integers: epoch nanoseconds as doubles are 256 ns apart.
 double distance_of(const Timeline& timeline, const CollectiveFacts& reference, const CollectiveFacts& other) {
   const std::int64_t from = timeline.spans[reference.span].ended_ns, to = timeline.spans[other.span].ended_ns;
   return static_cast<double>(
@@ -36,7 +37,7 @@ class Fitter {
          const std::vector<CollectiveFacts>& other)
       : timeline_(timeline), reference_(reference), other_(other) {}
 
-  // Nothing where the shift leaves too few pairs, or one in ten pairs differs in size.
+  // Empty where the shift leaves too few pairs, or one in ten pairs differs in size.
   std::optional<SequenceFit> at(std::int64_t shift) {
     const auto n = static_cast<std::int64_t>(reference_.size()), m = static_cast<std::int64_t>(other_.size());
     const std::int64_t first = std::max<std::int64_t>(0, -shift), last = std::min(m, n - shift);
@@ -63,7 +64,8 @@ class Fitter {
     return fit;
   }
 
-  // The shift that puts ends nearest to `expected_ns` apart. Collectives are in order, so a search finds it.
+  // The shift at which the distance of ends is closest to `expected_ns`. Collectives are in order, so a binary search
+  // finds it.
   std::optional<SequenceFit> near(double expected_ns) {
     const std::size_t middle = other_.size() / 2;
     const auto nearest = std::lower_bound(reference_.begin(), reference_.end(), expected_ns,
@@ -117,7 +119,7 @@ std::vector<CollectiveSequence> collective_sequences(const Timeline& timeline) {
       for (const CollectiveFacts& facts : all) ranks = std::max(ranks, facts.ranks);
     }
     if (ranks != 0 && by_device.size() > ranks) continue;
-    // Of more than two ranks nothing tells who sent to whom.
+    // With more than two ranks, the trace does not show who sent to whom.
     if (sequence.kind == CollectiveKind::send_receive && by_device.size() > 2) continue;
     const auto rank_of = [&](std::uint16_t device) {
       return timeline.processes[timeline.devices[device].process].rank;
@@ -143,8 +145,8 @@ std::optional<SequenceFit> fit_sequences(const Timeline& timeline, const std::ve
   if (reference.empty() || other.empty()) return std::nullopt;
   Fitter fitter(timeline, reference, other);
   if (expected_ns) return fitter.near(*expected_ns);
-  // Ranks of one host share a clock: where that explains the ends, no other shift is looked at. Iterations look alike,
-  // so a whole iteration's shift would fit about as well.
+  // Ranks of one host share a clock: where that explains the ends, no other shift is considered. Iterations look alike,
+  // so a shift by a whole iteration would fit about as well.
   const double steady = kSteady * fitter.usual_distance();
   if (const auto fit = fitter.near(0); fit && fit->spread_ns <= steady && std::fabs(fit->distance_ns) <= steady)
     return fit;
@@ -159,7 +161,7 @@ std::optional<SequenceFit> fit_sequences(const Timeline& timeline, const std::ve
       if (size == 0) break;
     }
   }
-  // As many on both sides: traces of the same iterations.
+  // Equal counts on both sides: traces of the same iterations.
   if (!best || (best->shift == 0 && reference.size() == other.size())) return best;
   for (const SequenceFit& fit : fits)
     if (fit.shift != best->shift && !best->rival_ns && kClearlySteadier * fit.spread_ns <= best->spread_ns)
@@ -171,7 +173,7 @@ std::vector<MatchedCollective> match_collectives(const Timeline& aligned, const 
   std::vector<MatchedCollective> matches;
   for (const CollectiveSequence& sequence : collective_sequences(aligned)) {
     std::size_t reference = SIZE_MAX;
-    std::vector<MatchedCollective> own;  // by place in the reference's sequence
+    std::vector<MatchedCollective> own;  // by position in the reference's sequence
     for (std::size_t k = 0; k < sequence.devices.size(); ++k) {
       const std::uint16_t device = sequence.devices[k];
       const std::uint16_t process = aligned.devices[device].process;

@@ -17,7 +17,7 @@ std::vector<std::uint32_t> ordered(const Timeline& timeline, bool (*is_wanted)(c
     const Span &first = timeline.spans[a], &second = timeline.spans[b];
     return std::tie(first.started_ns, first.ended_ns, a) < std::tie(second.started_ns, second.ended_ns, b);
   };
-  // Importers' spans come so; those of sessions need not.
+  // Spans from importers are already sorted; those of sessions may not be.
   if (!std::is_sorted(order.begin(), order.end(), earlier)) std::sort(order.begin(), order.end(), earlier);
   return order;
 }
@@ -32,7 +32,7 @@ SpanLanes lanes_of(const Timeline& timeline, std::span<const std::uint32_t> orde
   std::sort(lanes.ids.begin(), lanes.ids.end());
   std::size_t begin = 0;
   for (const std::int32_t id : lanes.ids) {
-    // From here on the place of its next span: at last the end of its lane.
+    // From here on counts[id] is the position of the lane's next span; after the last one it is the end of the lane.
     begin += std::exchange(counts[id], begin);
     lanes.ends.push_back(begin);
   }

@@ -1,4 +1,4 @@
-// Which spans of a timeline are work of the device, and in which order. What analyses agree on.
+// Which spans of a timeline are work of the device, and in which order. The analyses share these definitions.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// Of commands, calls and ranges.
+// For commands, calls and ranges.
 template <class Stretch>
 bool is_timed(const Stretch& one) noexcept {
   return one.started_ns != kNoTime && one.ended_ns != kNoTime && one.ended_ns >= one.started_ns;
@@ -20,12 +20,12 @@ bool is_timed(const Stretch& one) noexcept {
 // Host functions occupy their stream, but not the device.
 inline bool is_device_work(const Span& span) noexcept { return is_timed(span) && span.kind != SpanKind::host; }
 
-// When the driver had it; when it was asked for, where that is not known; kNoTime where neither is.
+// When the driver accepted it, or else when it was submitted; kNoTime where neither is known.
 inline std::int64_t handed_over_ns(const Span& span) noexcept {
   return span.accepted_ns != kNoTime ? span.accepted_ns : span.submitted_ns;
 }
 
-// Adds to a list that holds the worst first, and at most so many.
+// Adds to a list that is sorted worst first and holds at most `most` items.
 template <class Item, class IsWorse>
 void keep_worst(std::vector<Item>& worst, const Item& item, std::size_t most, IsWorse is_worse) {
   const auto at = std::upper_bound(worst.begin(), worst.end(), item, is_worse);
@@ -34,13 +34,13 @@ void keep_worst(std::vector<Item>& worst, const Item& item, std::size_t most, Is
   if (worst.size() > most) worst.pop_back();
 }
 
-// Indices of the device's work by start, then by end, then as given.
+// Indices of the device's work by start, then by end, then in the given order.
 std::vector<std::uint32_t> device_work_by_start(const Timeline& timeline);
 
-// The same, of everything that has times: what streams see.
+// The same for everything that has times, which is what streams see.
 std::vector<std::uint32_t> timed_by_start(const Timeline& timeline);
 
-// Indices of spans, apart by stream or queue; their order within a lane is as it was given.
+// Indices of spans, separated by stream or queue; within a lane they keep the given order.
 struct SpanLanes {
   std::vector<std::int32_t> ids;  // ascending: indices of streams, or ids of queues
   std::vector<std::size_t> ends;  // by lane, in `spans`
@@ -53,10 +53,10 @@ struct SpanLanes {
   }
 };
 
-// Linear: with a sort by lane all of `gaps` took 2.5 s instead of 1.5 s for 5 million spans (a Neoverse-V1 core that
-// others used as well, November 2026).
+// Linear: with a sort by lane, all of `gaps` took 2.5 s instead of 1.5 s for 5 million spans (a shared Neoverse-V1
+// core, November 2026).
 SpanLanes lanes_by_stream(const Timeline& timeline, std::span<const std::uint32_t> order);
-// Without those whose queue is not known.
+// Leaves out spans whose queue is not known.
 SpanLanes lanes_by_queue(const Timeline& timeline, std::span<const std::uint32_t> order);
 
 }  // namespace weir

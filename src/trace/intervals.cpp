@@ -44,7 +44,7 @@ TimeIntervals intersect(const TimeIntervals& a, const TimeIntervals& b) {
   auto from_b = b.begin();
   while (from_a != a.end() && from_b != b.end()) {
     append(common, {std::max(from_a->from_ns, from_b->from_ns), std::min(from_a->to_ns, from_b->to_ns)});
-    // The one that ends first meets nothing more.
+    // The one that ends first intersects nothing more.
     if (from_a->to_ns < from_b->to_ns) {
       ++from_a;
     } else {
@@ -60,7 +60,7 @@ TimeIntervals subtract(const TimeIntervals& a, const TimeIntervals& b) {
   for (const TimeInterval& whole : a) {
     std::int64_t from = whole.from_ns;
     while (hole != b.end() && hole->to_ns <= from) ++hole;
-    // A hole may reach into the next interval, so this one does not take it away.
+    // A hole may reach into the next interval, so `hole` does not advance here.
     for (auto at = hole; at != b.end() && at->from_ns < whole.to_ns; ++at) {
       append(left, {from, at->from_ns});
       from = at->to_ns;
@@ -77,7 +77,7 @@ std::uint64_t total_ns(const TimeIntervals& intervals) noexcept {
 }
 
 std::size_t most_at_once(std::span<const TimeInterval> stretches) {
-  std::vector<std::pair<std::int64_t, int>> turns;  // at one moment ends come first
+  std::vector<std::pair<std::int64_t, int>> turns;  // ends sort before starts at the same moment
   turns.reserve(2 * stretches.size());
   for (const TimeInterval& one : stretches) {
     if (one.to_ns <= one.from_ns) continue;

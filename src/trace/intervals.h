@@ -1,4 +1,4 @@
-// Arithmetic of stretches of time: unions, intersections, differences. Knows numbers only.
+// Arithmetic on time intervals: unions, intersections, differences. Knows numbers only.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@ namespace weir {
 
 struct TimeInterval {
   std::int64_t from_ns = 0;
-  std::int64_t to_ns = 0;  // not part of it
+  std::int64_t to_ns = 0;  // exclusive
 
   bool operator==(const TimeInterval&) const = default;
 };
 
-// What all of these give and (but for `unite_all`) take: ascending, disjoint, apart from each other, none empty.
+// What all of these return and (except `unite_all`) take: ascending, disjoint, not touching, none empty.
 using TimeIntervals = std::vector<TimeInterval>;
 
-// 0 where `to_ns` is not later. Exact for all times: their distance may be more than a signed number holds.
+// 0 where `to_ns` is not later. Exact for all times: the distance may exceed what a signed number holds.
 inline std::uint64_t distance_ns(std::int64_t from_ns, std::int64_t to_ns) noexcept {
   return to_ns > from_ns ? static_cast<std::uint64_t>(to_ns) - static_cast<std::uint64_t>(from_ns) : 0;
 }
@@ -28,20 +28,20 @@ inline double length_between(std::int64_t from_ns, std::int64_t to_ns) noexcept 
   return static_cast<double>(distance_ns(from_ns, to_ns));
 }
 
-// Adds a stretch that starts no earlier than any before it; what touches becomes one.
+// Adds an interval that starts no earlier than any before it; intervals that touch are merged.
 void append(TimeIntervals& to, const TimeInterval& next);
 
-// Of any stretches in any order; empty ones vanish. Linear where they come by start.
+// Takes intervals in any order; empty ones vanish. Linear where they are sorted by start.
 TimeIntervals unite_all(std::vector<TimeInterval> stretches);
 
 TimeIntervals unite(const TimeIntervals& a, const TimeIntervals& b);
 TimeIntervals intersect(const TimeIntervals& a, const TimeIntervals& b);
-TimeIntervals subtract(const TimeIntervals& a, const TimeIntervals& b);  // what is in `a` and not in `b`
+TimeIntervals subtract(const TimeIntervals& a, const TimeIntervals& b);  // what is in `a` but not in `b`
 std::uint64_t total_ns(const TimeIntervals& intervals) noexcept;
 
-// Calls visit(from_ns, to_ns, level) for each stretch in which `level` of those that begin at `starts` and end at
-// `ends` are open, by time; not where none is. Back to back is not at once. Both in any order; nothing ends before it
-// starts.
+// Calls visit(from_ns, to_ns, level) for each stretch in which `level` of the intervals that begin at `starts` and end
+// at `ends` are open, by time; never with level 0. Back-to-back intervals do not overlap. Both lists may be in any
+// order; nothing ends before it starts.
 template <class Visit>
 void visit_levels(std::vector<std::int64_t> starts, std::vector<std::int64_t> ends, Visit visit) {
   if (!std::is_sorted(starts.begin(), starts.end())) std::sort(starts.begin(), starts.end());
@@ -56,7 +56,8 @@ void visit_levels(std::vector<std::int64_t> starts, std::vector<std::int64_t> en
     ++(is_end ? ended : started);
   }
 }
-// How many stretches cover one moment at most; in any order. One that ends where another begins does not meet it.
+// The largest number of intervals that cover one moment, given in any order. One that ends where another begins does
+// not overlap it.
 std::size_t most_at_once(std::span<const TimeInterval> stretches);
 
 }  // namespace weir

@@ -9,7 +9,7 @@ namespace weir {
 namespace {
 
 bool contains(std::string_view text, std::string_view part) noexcept {
-  // Names of kernels are long, and find() stops at each place that has the first letter.
+  // Kernel names are long, and find() stops at every occurrence of the first letter.
   return text.size() >= part.size() && memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
 }  // namespace
 
 bool is_collective_name(std::string_view name) noexcept {
-  // ncclDevKernel_AllReduce_Sum_f32_RING_LL(...), ncclKernel_SendRecv_RING..., rccl's are nccl's names too
+  // ncclDevKernel_AllReduce_Sum_f32_RING_LL(...), ncclKernel_SendRecv_RING...; RCCL uses NCCL's names
   for (const std::string_view part : {"nccl", "rccl", "NCCL", "RCCL", "oneccl", "msccl", "all_reduce_kernel_nvls"})
     if (contains(name, part)) return true;
   return false;

@@ -1,4 +1,4 @@
-// What names tell: which kernels are collectives or copies, what a call of the driver does; and the words for kinds.
+// What names reveal: which kernels are collectives or copies, and what a driver call does; also the names of kinds.
 // Knows no file format.
 #pragma once
 
@@ -8,15 +8,15 @@
 
 namespace weir {
 
-// Whether a kernel of this name is a collective's (NCCL, RCCL, oneCCL ...), and which.
+// Whether a kernel of this name belongs to a collective (NCCL, RCCL, oneCCL ...), and to which kind.
 bool is_collective_name(std::string_view name) noexcept;
 CollectiveKind collective_kind_of(std::string_view name);
-// What a kernel of this name is: a collective, a copy or a memset that a runtime makes with kernels of its own, else a
+// The kind of a kernel of this name: a collective, a copy or memset that a runtime does with its own kernels, or else a
 // kernel.
 SpanKind kernel_kind_of(std::string_view name) noexcept;
 const char* to_string(CollectiveKind kind) noexcept;
 const char* to_string(SpanKind kind) noexcept;
-// What a driver's function does, by its name: cudaLaunchKernel, cuMemcpyAsync, hipStreamWaitEvent ...
+// What a driver function does, by its name: cudaLaunchKernel, cuMemcpyAsync, hipStreamWaitEvent ...
 CallKind call_kind_of(std::string_view name) noexcept;
 // Whether it waits for all streams: cudaDeviceSynchronize, cuCtxSynchronize.
 bool waits_for_everything(std::string_view name) noexcept;

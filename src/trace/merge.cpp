@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostLanes = 65'535;
 
-// Timelines of our own sessions have spans only.
+// Timelines of Weir's own sessions have spans only.
 void add_lanes(Timeline& part) {
   if (part.processes.empty()) part.processes.push_back({0, part.source});
   if (part.devices.empty()) part.devices.push_back({0, 0, "GPU 0"});
@@ -51,7 +51,7 @@ class Merger {
       devices += part.devices.size();
       streams += part.streams.size();
       whole_.clock_error_ns = std::max(whole_.clock_error_ns, part.clock_error_ns);
-      if (part.spans.empty()) continue;  // knows nothing, and takes nothing from the others
+      if (part.spans.empty()) continue;  // it has no facts to contribute, and must not clear those of the others
       has_spans = true;
       whole_.has_exact_gaps &= part.has_exact_gaps;
       whole_.has_dependencies &= part.has_dependencies;
@@ -78,7 +78,7 @@ class Merger {
     const std::size_t process_base = whole_.processes.size(), device_base = whole_.devices.size();
     std::unordered_map<std::int32_t, std::int32_t> clock_of;
     for (TraceProcess& process : part.processes) {
-      // Clocks of different captures are different ones, whatever their numbers.
+      // Different captures have different clocks, even where the numbers are equal.
       if (process.clock >= 0) {
         const auto [at, is_new] = clock_of.try_emplace(process.clock, clocks_);
         if (is_new) ++clocks_;
@@ -104,7 +104,7 @@ class Merger {
       queue.device = static_cast<std::uint16_t>(queue.device + device_base);
       whole_.queues.push_back(std::move(queue));
     }
-    // Queues that spans name and no lane describes.
+    // Queues that spans name but no lane describes.
     for (const Span& span : part.spans)
       if (span.queue != kNoQueue && !queue_of.contains(span.queue)) renumber(span.queue);
     if (queues_ > static_cast<std::size_t>(kCopyQueues))
@@ -165,7 +165,7 @@ class Merger {
     if (notes_.insert(text).second) whole_.notes.push_back(std::move(text));
   }
 
-  // Captures that do not know their rank all say 0.
+  // Captures that do not know their rank all have rank 0.
   void number_ranks() {
     std::set<int> taken;
     for (const TraceProcess& process : whole_.processes) taken.insert(process.rank);

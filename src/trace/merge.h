@@ -1,4 +1,4 @@
-// Several captures as ranks of one timeline. Renumbers names, lanes, calls and spans; leaves every time as it is
+// Combines several captures as ranks of one timeline. Renumbers names, lanes, calls and spans; changes no times
 // (trace/clock_alignment.h does that).
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace weir {
 
-// Spans sorted by start. A part without lanes gets a process, a device and streams of its own; ranks that occur twice
-// are renumbered, and a note says so. Rejects what exceeds 65,535 processes, devices or streams.
+// Spans are sorted by start. A part without lanes gets its own process, device and streams; duplicate ranks are
+// renumbered, which a note reports. Rejects more than 65,535 processes, devices or streams.
 Timeline merge(std::vector<Timeline> parts);
 
-// Spans by start (then end, stream), and everything that counts them follows.
+// Sorts spans by start (then end, stream), and updates everything that refers to them by number.
 void sort_by_start(Timeline& timeline);
 
 }  // namespace weir

@@ -30,7 +30,7 @@ Arrivals arrivals_of(const Timeline& timeline, const MatchedCollective& match) {
   return found;
 }
 
-// Among the ranks that have been aligned.
+// Matches only among the ranks that were aligned.
 std::vector<MatchedCollective> matches_of(const Timeline& aligned, const ClockAlignment& alignment) {
   std::vector<bool> is_aligned(aligned.processes.size(), false);
   for (const RankClock& clock : alignment.ranks)
@@ -116,7 +116,7 @@ std::vector<std::vector<LastArrival>> last_arrivals(const Timeline& aligned,
                                                     const std::optional<ClockAlignment>& alignment) {
   std::vector<std::vector<LastArrival>> found(aligned.devices.size());
   if (!alignment) return found;
-  // Where each span comes to lie in its device's slice.
+  // The position of each span in its device's slice.
   std::vector<std::uint32_t> counts(aligned.devices.size()), place(aligned.spans.size(), UINT32_MAX);
   for (std::size_t i = 0; i < aligned.spans.size(); ++i)
     if (const std::uint16_t stream = aligned.spans[i].stream; stream < aligned.streams.size())
@@ -154,7 +154,7 @@ RankCollectives rank_collectives(const Timeline& aligned, const std::optional<Cl
       RankWait& rank = by_device[one.device];
       ++rank.collectives;
       rank.collective_ns += length_between(span.started_ns, span.ended_ns);
-      // A rank may leave before the last one comes: a broadcast's root, or a clock that is a little off.
+      // A rank may leave before the last one arrives: the root of a broadcast, or a clock that is slightly off.
       const double waited = length_between(span.started_ns, std::min(arrivals.last_ns, span.ended_ns));
       rank.waiting_ns += waited;
       waits[match.kind] += waited;

@@ -1,4 +1,5 @@
-// Who came late to collectives and what that cost the others. Reads ranks on one clock (trace/clock_alignment.h).
+// Which ranks arrived late at collectives, and what that cost the others. Reads ranks on one clock
+// (trace/clock_alignment.h).
 #pragma once
 
 #include <cstddef>
@@ -13,15 +14,15 @@
 
 namespace weir {
 
-// One device: a rank of collectives, also where a process drives several.
+// One device. It is one rank of collectives, even where a process drives several devices.
 struct RankWait {
   std::uint16_t device = 0;
   int rank = 0;
-  std::size_t collectives = 0;       // that it shares with another rank
+  std::size_t collectives = 0;       // shared with another rank
   double collective_ns = 0;          // sum of their durations
-  double waiting_ns = 0;             // of it: from its own arrival to the last one's (or its own end)
+  double waiting_ns = 0;             // part of it: from its own arrival to the last one's (or its own end)
   std::optional<double> wait_share;  // of the rank's span, first start to last end
-  std::optional<double> last_share;  // of the instances that all ranks came to
+  std::optional<double> last_share;  // of the instances in which all ranks took part
   std::optional<double> behind_ns;   // median of its arrival minus the median of the others'
 };
 
@@ -30,7 +31,7 @@ struct KindSkew {
   std::size_t instances = 0;
   // Last minus first arrival.
   double p50_ns = 0, p95_ns = 0, max_ns = 0;
-  double waiting_ns = 0;  // of all ranks together
+  double waiting_ns = 0;  // all ranks together
 };
 
 // One collective with its ranks' arrivals.
@@ -50,19 +51,19 @@ struct RankCollectives {
   std::size_t matched = 0;      // collectives that two or more ranks share
   std::vector<KindSkew> kinds;  // by waiting time
   std::vector<RankWait> ranks;  // by rank
-  // Over the ranks that share the most: the whole group, where there is one. By place in skew_devices.
+  // Over the ranks that share the most: the whole group, if there is one. By position in skew_devices.
   std::optional<RankSkew> skew;
   std::vector<std::uint16_t> skew_devices;
-  std::vector<Straggler> stragglers;    // `rank` is the process's; the reason names the device where that is not enough
+  std::vector<Straggler> stragglers;    // `rank` is the process's; the reason names the device if ambiguous
   std::vector<SkewedCollective> worst;  // by skew, at most kMostSkewed
-  std::string reason;                   // why there is nothing, or which ranks are left out
+  std::string reason;                   // why there are no results, or which ranks are left out
 };
 
-// When the last rank came to a collective, on the clock of the timeline.
+// When the last rank arrived at a collective, on the timeline's clock.
 struct LastArrival {
   std::uint32_t span = 0;
   std::int64_t arrived_ns = 0;
-  int rank = 0;  // who came last
+  int rank = 0;  // the rank that arrived last
 };
 
 // By device; spans are those of its slice (trace/analyse/slice.h). Empty for one rank, and for ranks that could not be

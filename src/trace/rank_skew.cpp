@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-constexpr double kChance = 0.001;  // of calling a rank a straggler where all are equal, over all ranks
+constexpr double kChance = 0.001;  // of calling a rank a straggler where all are equal, for all ranks together
 
 // Probability of `hits` or more of `count`, each with probability `p`. Exact; summed in logarithms.
 double binomial_tail(double hits, std::size_t count, double p) {
@@ -35,7 +35,7 @@ std::optional<RankSkew> rank_skew(std::span<const std::vector<Arrival>> arrivals
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (const Arrival& arrival : arrivals[rank]) {
       std::vector<double>& times = instances[{arrival.iteration, arrival.command}];
-      // A rank without this arrival leaves a gap that the next one's index shows.
+      // A rank without this arrival leaves the list too short, so the next rank's index does not match.
       if (arrival.started_ns != kNoTime && times.size() == rank)
         times.push_back(static_cast<double>(arrival.started_ns));
     }
@@ -117,7 +117,7 @@ std::optional<double> collective_share(const Timeline& timeline, const std::vect
   double whole = 0, busy = 0;
   for (auto& [number, iteration] : iterations) {
     whole += static_cast<double>(iteration.ended_ns - iteration.started_ns);
-    // Collectives on several streams overlap: their union counts.
+    // Collectives on several streams may overlap, so their union counts.
     busy += static_cast<double>(total_ns(unite_all(std::move(iteration.collectives))));
   }
   if (whole <= 0) return std::nullopt;

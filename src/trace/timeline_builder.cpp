@@ -15,9 +15,9 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kMostLanes = 65'535;
-// A command cannot start before the host asked for it; clocks of hosts and devices differ by less than this.
+// A command cannot start before the host submitted it; host and device clocks differ by less than this.
 constexpr std::int64_t kClockSlack = 2'000;
-// Times beyond 146 years are no times; differences of those that remain cannot overflow.
+// Times beyond 146 years are invalid; differences of the remaining times cannot overflow.
 constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
 
 bool is_beyond(std::int64_t ns) noexcept { return ns != kNoTime && (ns > kMostTime || ns < -kMostTime); }
@@ -66,7 +66,7 @@ void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
 }
 
 std::uint32_t TimelineBuilder::name(std::string_view text) {
-  // Names of kernels are long and few: most are found by their length and both ends, without hashing all of them.
+  // Kernel names are long and few: most are found by their length and both ends, without hashing the whole name.
   std::uint32_t& recent = recent_names_[slot_of(text) % recent_names_.size()];
   if (recent < texts_.size() && *texts_[recent] == text) return recent;
   if (const auto found = names_.find(text); found != names_.end()) return recent = found->second;
@@ -166,7 +166,7 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
   Command made{command, command.correlation, command.process};
   Span& span = made.span;
   span.command = static_cast<std::uint32_t>(commands_.size());
-  // By name whatever the source: Kineto's and rocprofiler's dispatches alike hold kernels of the runtime's own copies.
+  // By name for every source: dispatches from both Kineto and rocprofiler include kernels of the runtime's own copies.
   if (span.kind == SpanKind::kernel && span.name != kNoName) span.kind = kernel_kinds_[span.name];
   for (std::int64_t* ns : {&span.enqueued_ns, &span.submitted_ns, &span.accepted_ns, &span.launched_ns, &span.seen_ns})
     forget_beyond(*ns);
@@ -224,7 +224,7 @@ void TimelineBuilder::add(const Dependency& dependency) {
 void TimelineBuilder::drop(std::string_view reason, std::uint64_t at, std::uint64_t count) {
   for (Dropped& dropped : timeline_.dropped) {
     if (dropped.reason != reason) continue;
-    // Counts come from files too, and shall not wrap round.
+    // Counts come from files too, and must not wrap around.
     dropped.count += std::min(count, UINT64_MAX - dropped.count);
     return;
   }
@@ -264,7 +264,7 @@ void TimelineBuilder::join_calls() {
     return std::tie(a.process, a.thread, a.started_ns, a.ended_ns) <
            std::tie(b.process, b.thread, b.started_ns, b.ended_ns);
   });
-  // Calls by correlation, open addressing: at most half of the places are taken.
+  // Calls by correlation, open addressing: at most half of the slots are in use.
   std::vector<std::uint32_t> table(std::bit_ceil(calls.size() * 2 + 1), kNoCall);
   const auto place_of = [&](std::uint16_t process, std::uint64_t correlation) -> std::uint32_t& {
     std::size_t at = LaneHash()({process, correlation});
@@ -277,7 +277,7 @@ void TimelineBuilder::join_calls() {
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
     if (calls[i].correlation == 0) continue;
     std::uint32_t& place = place_of(calls[i].process, calls[i].correlation);
-    // A runtime call and the driver's call within it may share an id: the one that launches counts.
+    // A runtime call and the driver call within it may share an id; the one that launches is used.
     if (place == kNoCall || (calls[place].kind == CallKind::other && calls[i].kind != CallKind::other)) place = i;
   }
   for (const Command& command : commands_) {
@@ -347,7 +347,7 @@ void TimelineBuilder::resolve_waits() {
     const auto& after = streams[wait.stream];
     const auto last = std::lower_bound(before.begin(), before.end(), Issued{wait.record_correlation, 0}, earlier);
     const auto first = std::upper_bound(after.begin(), after.end(), Issued{wait.correlation, 0}, earlier);
-    if (last == before.begin() || first == after.end()) continue;  // nothing to wait for, or nobody who waits
+    if (last == before.begin() || first == after.end()) continue;  // nothing to wait for, or nothing that waits
     timeline_.dependencies.push_back({(last - 1)->span, first->span});
   }
   const auto order = [](const Dependency& a, const Dependency& b) {
@@ -401,7 +401,7 @@ void TimelineBuilder::check_clocks() {
     ++early;
     worst = std::max(worst, ahead);
   }
-  if (early * 100 <= joined) return;  // a few are the source's mistakes
+  if (early * 100 <= joined) return;  // a few are errors of the source
   note(
       fmt::format("{} of {} commands start before the call that submitted them, by up to {}: the host's and the "
                   "device's times are on different clocks, so what lies between them means little",
@@ -417,9 +417,9 @@ void TimelineBuilder::extend(std::uint16_t process, std::int64_t from_ns, std::i
   file.process = process;
 }
 
-// Parts of one capture overlap in time. Those that are far apart were recorded apart, or by different clocks.
+// Parts of one capture overlap in time. Parts that are far apart come from separate recordings or different clocks.
 void TimelineBuilder::check_files() {
-  constexpr double kApart = 10;         // lengths of both together
+  constexpr double kApart = 10;         // times the length of both together
   constexpr double kLeastApart = 60e9;  // one minute
   for (std::size_t i = 0; i + 1 < files_.size(); ++i) {
     for (std::size_t j = i + 1; j < std::min(files_.size(), i + 8); ++j) {

@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// Its last digit counts the layouts.
+// The last digit is the version of the layout.
 constexpr std::string_view kMagic = "weir timeline 1\n";
 
 // One list of fields serves both directions: an archive is a Writer or a Reader.
@@ -86,7 +86,7 @@ class Reader {
   void list(std::vector<Item>& items, Each each) {
     std::uint64_t count = 0;
     field(count);
-    // Every item has at least a byte, so no count makes more room than the bytes that came.
+    // Every item takes at least one byte, so a count cannot allocate more than the bytes received.
     if (count > left_.size()) fail("it is cut off");
     items.clear();
     items.reserve(std::min<std::uint64_t>(count, left_.size() / sizeof(Item) + 1));
@@ -136,7 +136,7 @@ void fields_of(Archive& archive, TimelineOf<Archive>& timeline) {
   archive.list(timeline.notes, [&](auto& note) { archive.fields(note); });
 }
 
-// Analyses look things up by number and trust what importers made.
+// Analyses index by these numbers and trust what importers produced.
 void check_numbers(const Timeline& timeline, const Reader& reader) {
   const auto is_in = [&](std::size_t index, std::size_t count, const char* what) {
     if (index >= count) reader.fail(what);

@@ -1,5 +1,5 @@
-// A timeline as bytes and back, for processes of one build to hand theirs to each other. Not a file format: the layout
-// may change with every version, and another version's bytes are rejected.
+// Serialises a timeline for exchange between processes of one build. Not a file format: the layout may change with
+// every version, and bytes of another version are rejected.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace weir {
 
-// Everything that a timeline holds.
+// Includes everything that a timeline holds.
 std::string timeline_bytes(const Timeline& timeline);
 
-// Fails (Error) on what timeline_bytes() did not write: truncated, longer, of another version, numbers that name a
-// span, stream, device, call, process or name which is not there. `from` says whose they are, for the message.
+// Throws Error on anything that timeline_bytes() did not write: truncated, too long, of another version, or with
+// numbers of spans, streams, devices, calls, processes or names that do not exist. `from` names the sender in the
+// message.
 Timeline timeline_of_bytes(std::string_view bytes, const std::string& from);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// What may stand where a flag or an argument wants a value: names from the program's own lists. Opens no driver.
+// Possible values of flags and arguments: names from the program's own lists. Opens no driver.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -66,7 +66,7 @@ Values packages(const Typed&) {
   return values;
 }
 
-// "name=", or "name=choice" once the name is there.
+// "name=", or "name=choice" once the name is complete.
 struct Assignable {
   std::string name, help;
   std::vector<std::string> choices;
@@ -95,7 +95,7 @@ Values parameters(const Typed& typed) {
       loaded.push_back(load_workload(config_file(typed.file)));
       workload = &loaded.back();
     } catch (const Error&) {
-      // Half of a name, or a file that is being written: nothing to offer yet.
+      // An incomplete name, or a file that is being written: there is nothing to offer yet.
     }
   }
   if (workload == nullptr) return {};
@@ -183,7 +183,7 @@ struct Entry {
   Values (*values)(const Typed&);
 };
 
-// What belongs to one command comes before what belongs to any.
+// Entries for one command come before those for any command.
 constexpr Entry kEntries[] = {
     {"run-priority", "class", classes},
     {"overlap", "config", scenarios},
@@ -238,7 +238,7 @@ constexpr Entry kEntries[] = {
     {"", "--save-profile", any_file},
 };
 
-// Where no entry knows more: the type that help shows.
+// For values without an entry: by the type shown in the help.
 PathKind paths_of(const std::string& type) {
   if (type.find("FILE") != std::string::npos || type.find("PATH") != std::string::npos) return PathKind::files;
   return type.find("DIR") != std::string::npos || type.find("FOLDER") != std::string::npos ? PathKind::folders

@@ -7,7 +7,7 @@
 namespace weir::cli {
 namespace {
 
-// Follows the words that are complete: which command it is, and what the next word is for.
+// Follows the complete words: which command it is, and what the next word is for.
 class Line {
  public:
   explicit Line(const CommandFacts& root) : root_(&root), command_(&root) {}
@@ -54,7 +54,7 @@ class Line {
       values.paths = own.paths;
       values.has_more = own.has_more;
     }
-    // Of `weir help` words are commands, one below the other.
+    // The words after `weir help` are commands, each below the one before.
     if (command_->path == "help") add_helped(values);
     if (values.candidates.empty() && values.paths == PathKind::none) values = flags();
     return begun_with(word, values);
@@ -96,7 +96,7 @@ class Line {
     return !arguments.empty() && arguments.back().takes_several ? &arguments.back() : nullptr;
   }
 
-  // Those that were not given yet, or may come again.
+  // Flags that were not given yet, or may be repeated.
   Values flags() const {
     Values values;
     for (const FlagFacts& flag : command_->flags) {
@@ -108,7 +108,7 @@ class Line {
     return values;
   }
 
-  // A program of the user's behind "--", and its arguments.
+  // The user's program after "--", and its arguments.
   Values rest() const {
     const bool takes_program = std::any_of(command_->arguments.begin(), command_->arguments.end(),
                                            [](const FlagFacts& each) { return each.value == "program"; });
@@ -117,7 +117,7 @@ class Line {
     return values;
   }
 
-  // With what stands before the value put before each candidate: "--device=", and "inline," of a list.
+  // Prefixes each candidate with what precedes the value: "--device=", or "inline," of a list.
   Values values_for(const FlagFacts& flag, std::string before, const std::string& value) {
     typed_.value = value;
     Values values = values_of(flag, typed_);
@@ -148,7 +148,7 @@ class Line {
 
   const CommandFacts* root_;
   const CommandFacts* command_;
-  const FlagFacts* waiting_ = nullptr;  // for its value
+  const FlagFacts* waiting_ = nullptr;  // the flag that needs a value next
   std::vector<const FlagFacts*> given_;
   std::size_t argument_count_ = 0, rest_count_ = 0;
   bool is_rest_ = false;
@@ -168,7 +168,7 @@ Values complete(const CommandFacts& root, std::span<const std::string> words) {
 std::string completion_lines(const Values& values) {
   std::string lines;
   for (const Candidate& each : values.candidates) {
-    // One line each, whatever a workload's file says of itself.
+    // One line each, even if a workload file's description has several.
     lines += without_controls(each.text, ' ');
     if (!each.help.empty()) lines += "\t" + without_controls(each.help, ' ');
     lines += "\n";

@@ -13,8 +13,8 @@
 namespace weir::cli {
 namespace {
 
-// Text that roff prints as it is: a backslash opens an escape, a hyphen would become a dash that cannot be copied, and
-// a dot or an apostrophe at the begin of a line makes it a request.
+// Escapes text for roff: a backslash opens an escape, a hyphen would become a dash that cannot be copied, and a dot or
+// an apostrophe at the beginning of a line makes it a request.
 std::string escaped(std::string_view text) {
   constexpr std::string_view kSpecial = "\\-~^'`";
   constexpr const char* kEscapes[] = {"\\e", "\\-", "\\(ti", "\\(ha", "\\(aq", "\\(ga"};
@@ -28,7 +28,7 @@ std::string escaped(std::string_view text) {
 
 std::string line_of(const std::string& text) { return (text.starts_with('.') ? "\\&" : "") + text + "\n"; }
 
-// Names are not to be broken within: a word that looks like one gets \% before it.
+// Names must not be hyphenated: a word that looks like one gets \% before it.
 std::string unbroken(const std::string& text) {
   std::string result;
   std::istringstream words(text);
@@ -40,7 +40,7 @@ std::string unbroken(const std::string& text) {
   return result;
 }
 
-// `code` becomes bold, [text](page.md#place) the page as it is installed.
+// `code` becomes bold, [text](page.md#place) the installed page.
 std::string paragraph(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size(); ++at) {

@@ -1,5 +1,5 @@
-// What the manual says of each command beyond its flags: notes, and lines to type. One table for `--help`, the man page
-// and docs/cli.md. Knows the commands' names; not what they do.
+// What the manual contains about each command besides its flags: notes, and examples. One table for `--help`, the man
+// page and docs/cli.md. Knows the commands' names; not what they do.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@ namespace weir::cli {
 
 struct ManualEntry {
   std::string_view command;  // "queues map"
-  // Paragraphs with a blank line between, and lists ("- ..."); `code` and [text](page.md) are the only marks.
+  // Paragraphs separated by a blank line, and lists ("- ..."); `code` and [text](page.md) are the only markup.
   std::string_view notes;
-  // Lines of a shell, at most 78 columns, each of which works; "# ..." says what the next ones are for.
+  // Shell commands, at most 78 columns, each of which works; "# ..." explains the next ones.
   std::string_view examples;
   // Comments for tests/docs, which runs the lines (tests/docs/page.h): what a line needs, or how it ends.
   std::string_view marks = {};

@@ -12,7 +12,7 @@
 namespace weir::cli {
 namespace {
 
-// A cell must not end by what a text holds.
+// Text must not end a table cell.
 std::string cell(const std::string& text) {
   std::string escaped;
   for (const char each : text) {

@@ -85,7 +85,7 @@ CommandFacts facts_of(CommandSyntax syntax) {
   facts.path = path_of(app);
   facts.summary = app.get_description();
   facts.footer = app.get_footer();
-  // Commands take the program's over.
+  // Commands inherit the program's footer.
   const CLI::App* root = &app;
   while (root->get_parent() != nullptr) root = root->get_parent();
   if (root != &app && facts.footer == root->get_footer()) facts.footer.clear();
@@ -104,7 +104,7 @@ CommandFacts facts_of(CommandSyntax syntax) {
 std::string help_of(CommandSyntax root, std::span<const std::string> words) {
   const CLI::App* command = &root.app();
   for (const std::string& word : words) command = command->get_subcommand(word);
-  // For a command that was not chosen, CLI11 needs to know what stands before its name.
+  // For a command that was not chosen, CLI11 needs the words before its name.
   const std::string path = path_of(*command);
   return command->get_formatter()->make_help(command, path.empty() ? "weir" : "weir " + path,
                                              CLI::AppFormatMode::Normal);

@@ -1,5 +1,5 @@
-// The program's commands and flags as data, read from its own parser: what the manual, docs/cli.md and completions are
-// made of. Knows the parser; no shell, and no format of text.
+// The program's commands and flags as data, read from its own parser: the source for the manual, docs/cli.md and
+// completions. Knows the parser; no shell and no text format.
 #pragma once
 
 #include <span>
@@ -11,16 +11,16 @@
 
 namespace weir::cli {
 
-// A flag, or an argument without one (`names` is empty then).
+// A flag, or an argument (`names` is then empty).
 struct FlagFacts {
   std::vector<std::string> names;    // "-o", "--output"
-  std::string value;                 // FILE, TEXT ...; of an argument its name; empty where none is taken
+  std::string value;                 // FILE, TEXT ...; the name of an argument; empty where there is no value
   std::string type;                  // FILE, TEXT ...
   std::vector<std::string> choices;  // as the parser itself checks them
   std::string initial;
   std::string help;
   bool is_required = false;
-  bool is_repeatable = false;  // comes again
+  bool is_repeatable = false;  // may be given several times
   bool takes_several = false;  // values one after the other
 
   bool is_argument() const { return names.empty(); }
@@ -32,9 +32,9 @@ struct FlagFacts {
 struct CommandFacts {
   std::string path;  // "queues map"; empty: the program
   std::string summary;
-  std::string footer;                  // exit codes, in one line; empty where they are the program's
-  std::vector<FlagFacts> arguments;    // in their order
-  std::vector<FlagFacts> flags;        // without those that are hidden or for tests
+  std::string footer;                  // exit codes, in one line; empty where they are those of the program
+  std::vector<FlagFacts> arguments;    // in order
+  std::vector<FlagFacts> flags;        // without hidden flags and those for tests
   std::vector<CommandFacts> commands;  // likewise
   bool needs_command = false;
 
@@ -44,24 +44,24 @@ struct CommandFacts {
   std::string full_name() const { return path.empty() ? "weir" : "weir " + path; }
   // "weir queues map [OPTIONS] [workload]"
   std::string usage() const;
-  // What is said of each: arguments, then flags but --help.
+  // All entries with a description: arguments, then flags except --help.
   std::vector<FlagFacts> described() const;
-  // Null where there is none below this one.
+  // Null where there is none below this command.
   const CommandFacts* find(std::string_view name) const;
 };
 
-// Of this command and all below it.
+// For this command and all below it.
 CommandFacts facts_of(CommandSyntax syntax);
 // "queues map"; empty for the program.
 std::string path_of(const CLI::App& app);
 // What `weir queues map --help` prints, for the words "queues" and "map".
 std::string help_of(CommandSyntax root, std::span<const std::string> words);
-// The command and all below it, in the order of help pages.
+// The command and all below it, in the order of the help pages.
 std::vector<const CommandFacts*> all_commands(const CommandFacts& root);
 
 // docs/cli.md: `weir help --markdown`.
 std::string markdown_reference(const CommandFacts& root);
-// weir.1: `weir help --man`. Macros of man(7) that groff and mandoc both know.
+// weir.1: `weir help --man`. Uses only macros of man(7) that groff and mandoc both know.
 std::string man_page(const CommandFacts& root, std::string_view version);
 
 }  // namespace weir::cli

@@ -1,5 +1,5 @@
-// Pages of `weir help` on what several commands share. Plain text of at most 80 columns; each names the docs that say
-// more. Knows no command's flags.
+// Pages of `weir help` on topics that several commands share. Plain text of at most 80 columns; each names the docs
+// with more detail. Knows no command's flags.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 namespace weir::cli {
 
 struct Topic {
-  std::string_view name;     // as `weir help` takes it
+  std::string_view name;     // as typed after `weir help`
   std::string_view summary;  // one line
   std::string_view text;
 };

@@ -204,7 +204,7 @@ std::vector<FigureRow> of_sweep(const Json& sweep, const std::string& name) {
   return rows;
 }
 
-// A document's schema, and what makes rows of it.
+// A document's schema, and the function that makes rows of it.
 struct Reader {
   const char* schema;
   std::vector<FigureRow> (*read)(const Json& document, const std::string& name);

@@ -1,5 +1,5 @@
-// What a result document says in numbers: one row per measured point, with what identifies it, its figures in base
-// units, and its samples. What OpenMetrics and CSV are made of. Knows the documents' fields; judges nothing.
+// The numbers in a result document: one row per measured point, with its identity, its figures in base units, and its
+// samples. OpenMetrics and CSV are made from these. Knows the documents' fields; judges nothing.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// One number. `name` and `unit` are ours and fixed; what comes from a file is in labels: {"quantile", "0.5"}.
+// One number. `name` and `unit` are Weir's own and fixed; values from a file are in labels: {"quantile", "0.5"}.
 struct Figure {
   std::string name;  // "latency"
   std::string unit;  // "seconds", "bytes", "joules", "ratio", ...; empty for counts
@@ -30,13 +30,13 @@ struct FigureSeries {
 
 struct FigureRow {
   std::string group;                                        // "run", "bench", "overlap", "preempt", "channel"
-  std::vector<std::pair<std::string, std::string>> labels;  // what it was; the same names for all rows of a group
+  std::vector<std::pair<std::string, std::string>> labels;  // identify the row; the same names for all rows of a group
   std::string status;                                       // of the run: complete, failed, skipped, ...
-  std::string failure;                                      // why there is nothing better; empty where all is well
+  std::string failure;                                      // why figures are missing; empty on success
   bool is_failed = false;
-  std::string created;  // 2026-01-31T12:00:00Z; empty where the document does not say
+  std::string created;  // 2026-01-31T12:00:00Z; empty where the document has no date
   std::string version, commit;
-  std::vector<Figure> figures;  // what is not known is not there
+  std::vector<Figure> figures;  // unknown values are left out
   std::vector<FigureSeries> series;
 };
 
@@ -44,28 +44,27 @@ struct FigureRow {
 bool has_figures(const Json& document);
 
 // Rows of a weir.result/1, weir.sweep/1, weir.bench/1, weir.overlap/1, weir.preempt/1 or weir.channel/1. Rejects
-// anything else by `name`, and a document that lacks what identifies its points. Values of other types than they should
-// have are passed over.
+// anything else by `name`, and a document that lacks the identity of its points. Values of the wrong type are skipped.
 std::vector<FigureRow> figures_of(const Json& document, const std::string& name);
 
-// Seconds since 1970 of "2026-01-31T12:00:00Z"; nothing where it is no such time.
+// Seconds since 1970 for "2026-01-31T12:00:00Z"; empty where it is not such a time.
 std::optional<double> unix_seconds(const std::string& created);
 
 // OpenMetrics 1.0 text, for Prometheus.
-// Gauges only, in base units, without timestamps: node_exporter's textfile collector refuses those, so when a result
-// was made is a gauge of its own. Rows with equal labels (repeated runs) are told apart by the label `repeat`.
+// Gauges only, in base units, without timestamps: node_exporter's textfile collector refuses those, so the creation
+// time of a result is a separate gauge. Rows with equal labels (repeated runs) are distinguished by the label `repeat`.
 std::string results_openmetrics(std::span<const FigureRow> rows);
 
 // Tables for spreadsheets (RFC 4180).
-// One line per point. Headings name the unit: latency_p50_seconds. What is not known is an empty cell. Rejects more
-// than 1,000 columns.
+// One line per point. Headings include the unit: latency_p50_seconds. Unknown values are empty cells. Rejects more than
+// 1,000 columns.
 std::string results_csv(std::span<const FigureRow> rows);
 
-// One line per sample: what the point was, the sample's number from 0, and a column for each series.
+// One line per sample: the point's labels, the sample's number from 0, and a column for each series.
 std::string samples_csv(std::span<const FigureRow> rows);
 
-// A text as a cell: quoted where it must be. Spreadsheets run what begins with = + - @, so an apostrophe comes before
-// it, unless it is a number.
+// A text as a cell, quoted where necessary. Spreadsheets execute text that begins with = + - @, so an apostrophe is put
+// before it, unless it is a number.
 std::string csv_cell(std::string_view text);
 
 }  // namespace weir

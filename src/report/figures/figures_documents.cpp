@@ -14,7 +14,7 @@ using namespace fields;
 
 constexpr std::size_t kMostCauses = 50;
 
-// What all documents open with.
+// A row with the fields that all documents begin with.
 FigureRow begun(const Json& document, const char* group) {
   FigureRow row;
   row.group = group;
@@ -25,7 +25,7 @@ FigureRow begun(const Json& document, const char* group) {
   return row;
 }
 
-// "latency_ms_p50" of bench cases, as the summary that add_summary() reads.
+// "latency_ms_p50" of bench cases, in the form that add_summary() reads.
 Json bench_summary_of(const Json& timing) {
   Json summary = Json::object();
   for (const char* key : {"p50", "p90", "p99", "mean", "std"})

@@ -1,4 +1,4 @@
-// How figures are put into a row. For the files that read documents; nobody else needs it.
+// Adds figures to a row. Only for the files that read documents.
 #pragma once
 
 #include <initializer_list>
@@ -10,7 +10,7 @@ namespace weir::figures {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// Nothing is added where there is no finite number.
+// Adds nothing where there is no finite number.
 void add(FigureRow& row, const char* name, const char* unit, const char* help, std::optional<double> value,
          double scale = 1, const Labels& labels = {});
 
@@ -19,13 +19,13 @@ void add(FigureRow& row, const char* name, const char* unit, const char* help, s
 void add_summary(FigureRow& row, const std::string& name, const char* help, const Json& summary, const char* suffix,
                  double scale, const Labels& labels = {});
 
-// A list of numbers; anything else makes the list end.
+// A list of numbers; ends at the first element of another type.
 void add_series(FigureRow& row, const char* name, const char* unit, const Json& list, double scale);
 
-// A text, or a number as text; bounded, because labels come with every sample.
+// A text, or a number as text; limited in length, because labels are repeated for every sample.
 std::string label(const Json& value);
 
-// "a=1,b=x" of an object of scalars.
+// "a=1,b=x" from an object of scalars.
 std::string settings(const Json& object);
 
 std::vector<FigureRow> of_bench(const Json& document);

@@ -1,4 +1,4 @@
-// What GitHub Actions reads of a step: annotations, outputs. Knows GitHub's rules of escaping and its limits.
+// What GitHub Actions reads from a step: annotations, outputs. Knows GitHub's escaping rules and limits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,12 +18,12 @@ std::string cut(const std::string& text, std::size_t most) {
   return whole.size() == text.size() ? text : std::string(whole) + "...";
 }
 
-// "##[" would be a command by itself, if the line were ever printed within another.
+// "##[" would be a command by itself if the line were ever printed inside another.
 std::string plain(const std::string& text, std::string_view kept) {
   return without_commands(without_controls(as_utf8(text), ' ', kept));
 }
 
-// The order matters nowhere: each character is looked at once.
+// The order does not matter: each character is examined once.
 std::string escaped(const std::string& text, bool is_property) {
   std::string safe;
   for (const char c : text) {
@@ -48,7 +48,7 @@ std::string words_of(Finding finding) {
   return fmt::format("{}{}", is_verdict ? "is " : "", name_of(finding));
 }
 
-// The worst of these findings, `most` of them at most.
+// The worst of these findings, at most `most`.
 std::string annotations_of(const Judged& judged, const char* kind, std::initializer_list<Finding> findings,
                            std::size_t most) {
   std::vector<const Judgement*> chosen;
@@ -77,7 +77,7 @@ std::string github_annotations(const Judged& judged) {
   const auto counts = judged.counts();
   const auto lone = counts.find(Finding::lone);
   std::string text = annotations_of(judged, "error", {Finding::failed, Finding::slower}, kMostAnnotations);
-  // One of the warnings is for points without a partner: each by itself would hide what is ambiguous.
+  // One warning is reserved for all points without a partner: one warning each would displace the ambiguous ones.
   text += annotations_of(judged, "warning", {Finding::ambiguous}, kMostAnnotations - (lone == counts.end() ? 0 : 1));
   if (lone != counts.end())
     text += annotation("warning", fmt::format("{}: {} not compared", judged.tool, lone->second),
@@ -107,7 +107,7 @@ std::string github_excerpt(const std::string& markdown, std::size_t most) {
 std::string without_commands(std::string_view text, bool is_json) {
   std::string safe;
   safe.reserve(text.size());
-  bool is_beginning = true;  // only blanks since the line's begin
+  bool is_beginning = true;  // only blanks since the beginning of the line
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::string_view rest = text.substr(i);
     if (rest.starts_with("##[")) {
@@ -116,7 +116,7 @@ std::string without_commands(std::string_view text, bool is_json) {
       is_beginning = false;
       continue;
     }
-    // Never in JSON: its lines begin with brackets and quotes.
+    // This never happens in JSON, whose lines begin with brackets and quotes.
     if (is_beginning && rest.starts_with("::")) safe += '|';
     const char c = text[i];
     is_beginning = c == '\n' || c == '\r' || (is_beginning && (c == ' ' || c == '\t' || c == '\v' || c == '\f'));

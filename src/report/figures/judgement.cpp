@@ -18,7 +18,7 @@ Judgement of_pair(const PairComparison& pair) {
   Judgement judgement;
   judgement.label = pair.label;
   judgement.badness = slowness_of(pair);
-  // A baseline that failed leaves nothing to judge; a test that failed is worse than slow.
+  // A failed baseline leaves nothing to judge; a failed test is worse than a slow one.
   judgement.finding = pair.verdict == Verdict::slower   ? pair.failure.empty() ? Finding::slower : Finding::failed
                       : pair.verdict == Verdict::faster ? Finding::faster
                       : pair.verdict == Verdict::same   ? Finding::same
@@ -34,7 +34,7 @@ Judgement of_lone(const LonePoint& point, const char* side) {
   return {Finding::lone, point.label, fmt::format("only in the {}: {}", side, point.nearest), 0};
 }
 
-// "slower", "less_accurate", ... of bench_regressions.md, by what it means for a gate.
+// "slower", "less_accurate", ... of bench_regressions.md, by what they mean for a gate.
 Finding finding_of(const std::string& verdict, bool is_regression) {
   if (verdict == "failed") return Finding::failed;
   if (is_regression) return Finding::slower;
@@ -101,7 +101,7 @@ Judged judge_bench(const Json& summary, bool is_strict, int exit_code) {
     const std::string key = text(entry, {"key"}), status = text(entry, {"status"});
     const bool is_failed = status != "ok" && status != "skipped";
     const auto found = by_key.find(key);
-    // What failed has no times to compare; a baseline does not change that.
+    // A failed case has no times to compare; a baseline does not change that.
     if (found != by_key.end() && !is_failed) continue;
     Judgement judgement;
     judgement.label = key;

@@ -1,4 +1,4 @@
-// What a comparison found, case by case, for systems that run tests: GitHub's annotations and outputs, JUnit's files.
+// The results of a comparison, case by case, for systems that run tests: GitHub's annotations and outputs, JUnit files.
 // Touches no file and no environment.
 #pragma once
 
@@ -13,15 +13,15 @@
 
 namespace weir {
 
-// From the worst to what needs nobody. `lone`: only one side has it, so nothing was compared.
+// From the worst to those that need no attention. `lone`: only one side has it, so nothing was compared.
 enum class Finding { failed, slower, ambiguous, lone, faster, same };
 const char* name_of(Finding finding);
 
 struct Judgement {
   Finding finding = Finding::same;
-  std::string label;   // may come from a file, as all texts here: whoever writes them out makes them safe
+  std::string label;   // may come from a file, like all texts here: the code that writes them out must escape them
   std::string text;    // figures and reasons, a line each
-  double badness = 0;  // among findings of one kind the largest comes first
+  double badness = 0;  // among findings of one kind, the largest comes first
 };
 
 struct JudgedSuite {
@@ -37,36 +37,37 @@ struct Judged {
   std::vector<JudgedSuite> suites;
 
   std::map<Finding, std::size_t> counts() const;
-  // The worst that there is; `lone` points decide nothing.
+  // The worst finding; `lone` points do not count.
   Finding verdict() const;
 };
 
 Judged judge(const Comparison& comparison, const std::string& tool, bool is_strict);
-// A weir.bench/1: its cases, and where there was a baseline its regressions.
+// A weir.bench/1: its cases, and its regressions where there was a baseline.
 Judged judge_bench(const Json& summary, bool is_strict, int exit_code);
 
 // JUnit XML, which most CI systems read.
 // One testcase per case: slower is a failure, a failed run an error, ambiguous is skipped (with --strict a failure),
-// and what only one side has is skipped. Characters that XML does not allow are left out.
+// and cases that only one side has are skipped. Characters that XML does not allow are left out.
 std::string junit_xml(const Judged& judged);
 
-// GitHub shows this many annotations of a kind per step, and takes this much text in a comment and in a step's summary.
+// GitHub shows this many annotations of a kind per step, and accepts this much text in a comment and in a step's
+// summary.
 inline constexpr std::size_t kMostAnnotations = 10;
 inline constexpr std::size_t kMostComment = 65'536;
 inline constexpr std::size_t kMostSummary = 1'048'576;
 
-// ::error for what failed or is slower, ::warning for what is ambiguous (and one for all lone points), ::notice for
-// what is faster; the worst first, and where there are more than GitHub shows the last one says how many.
+// ::error for failed or slower, ::warning for ambiguous (and one for all lone points), ::notice for faster; the worst
+// first, and if there are more than GitHub shows, the last one reports how many.
 std::string github_annotations(const Judged& judged);
 
-// verdict=slower, slower=1, ... for $GITHUB_OUTPUT: our own words and numbers only.
+// verdict=slower, slower=1, ... for $GITHUB_OUTPUT: only Weir's own words and numbers.
 std::string github_outputs(const Judged& judged);
 
-// The first whole lines of a Markdown text that fit into `most` bytes, with a remark where that is not all.
+// The first whole lines of a Markdown text that fit into `most` bytes, with a remark if some are left out.
 std::string github_excerpt(const std::string& markdown, std::size_t most);
 
-// The runner obeys lines that begin with "::" and anything in "##[...]", wherever they are printed: a name from a file
-// must not become a command. Text that holds neither is unchanged; in JSON it still means the same.
+// The runner executes lines that begin with "::" and anything in "##[...]", wherever they are printed: a name from a
+// file must not become a command. Text without either is unchanged; in JSON the meaning stays the same.
 std::string without_commands(std::string_view text, bool is_json = false);
 
 }  // namespace weir

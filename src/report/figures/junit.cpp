@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// XML 1.0 has no control characters but tab and line breaks, and not U+FFFE and U+FFFF, not even escaped.
+// XML 1.0 allows no control characters except tab and line breaks, and neither U+FFFE nor U+FFFF, not even escaped.
 std::string xml(const std::string& text) {
   std::string plain = without_controls(as_utf8(text), '\x01', "\n\t");
   std::erase(plain, '\x01');

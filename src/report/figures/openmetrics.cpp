@@ -16,7 +16,7 @@ struct Family {
   std::vector<std::pair<MetricLabels, double>> samples;
 };
 
-// Families in the order in which they are first met: their samples must be together, rows hold one of each.
+// Families in order of first appearance: the samples of a family must be contiguous, but each row has one of each.
 class Families {
  public:
   void add(const std::string& group, const Figure& figure, const MetricLabels& of_row) {
@@ -31,7 +31,7 @@ class Families {
   void write(OpenMetricsText& text) const {
     for (const Family& family : list_) {
       text.family(family.name, "gauge", family.unit, family.help);
-      // What a file says twice (one cause in two entries) must not cost the reader the whole text.
+      // Duplicates in a file (one cause in two entries) must not make the whole text invalid.
       std::set<MetricLabels> seen;
       for (const auto& [labels, value] : family.samples)
         if (seen.insert(labels).second) text.add(labels, value);
@@ -56,7 +56,7 @@ std::string results_openmetrics(std::span<const FigureRow> rows) {
   std::map<std::pair<std::string, MetricLabels>, int> repeats;
   for (const FigureRow& row : rows) {
     MetricLabels labels;
-    // To Prometheus an empty label is none.
+    // Prometheus treats an empty label as missing.
     for (const auto& label : row.labels)
       if (!label.second.empty()) labels.push_back(label);
     if (const int count = ++repeats[{row.group, row.labels}]; count > 1)

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostColumns = 1'000;
 
-// "0.5" -> "p50", "0.999" -> "p999": as people say them.
+// "0.5" -> "p50", "0.999" -> "p999": the usual names.
 std::string quantile_word(const std::string& quantile) {
   if (quantile == "0") return "min";
   if (quantile == "1") return "max";
@@ -37,7 +37,7 @@ std::string heading(const Figure& figure) {
   return name + rate;
 }
 
-// Columns in the order in which they are first met.
+// Columns in order of first appearance.
 class Columns {
  public:
   std::size_t of(const std::string& name) {
@@ -55,7 +55,7 @@ class Columns {
   std::vector<std::string> names_;
 };
 
-// Cells by column; those that are not there are empty.
+// Cells by column; missing ones are empty.
 using Line = std::map<std::size_t, std::string>;
 
 std::string cells(const Line& line, std::size_t columns) {
@@ -84,7 +84,7 @@ void put_identity(const FigureRow& row, Columns& columns, Line& line) {
     if (!value.empty()) line[columns.of(name)] = csv_cell(value);
 }
 
-// Labels first: rows of several kinds have different ones, and figures should not come between.
+// Labels come first: rows of different kinds have different labels, and figures should not come between them.
 void name_labels(std::span<const FigureRow> rows, Columns& columns) {
   columns.of("kind");
   for (const FigureRow& row : rows)
@@ -132,7 +132,7 @@ std::string samples_csv(std::span<const FigureRow> rows) {
   for (const FigureRow& row : rows)
     for (const FigureSeries& series : row.series) column_of(series);
   std::string text = table(columns, {});
-  // There may be millions of lines: what a point's lines have in common is made once.
+  // There may be millions of lines, so the common part of a point's lines is built once.
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Line identity;
     put_identity(rows[r], columns, identity);

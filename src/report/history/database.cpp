@@ -20,17 +20,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "Weir" as four bytes of the file's header: tells a history from the databases of other programs.
+// "Weir" as four bytes of the file's header, which distinguishes a history from databases of other programs.
 constexpr std::int64_t kApplication = 0x57656972;
 constexpr int kBusyMs = 30'000;  // an add holds the file for less than a second
 constexpr int kLongestValue = 256 << 20;
 constexpr std::int64_t kHeapBytes = std::int64_t{1} << 30;
-// Damaged trees can visit a page over and over; this ends that.
+// Damaged trees can visit a page repeatedly; this limit stops that.
 constexpr std::uint64_t kStepsAtLeast = 50'000'000;
 constexpr std::uint64_t kStepsPerByte = 256;
 constexpr int kStepsPerCheck = 10'000;
 
-// One for each version: what makes it of the one before. Files keep their number in user_version.
+// One entry per version: the statements that upgrade the version before. Files store their version in user_version.
 constexpr std::array kVersions = {R"(
 CREATE TABLE machine(
   id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, label TEXT NOT NULL, facts TEXT NOT NULL);
@@ -70,7 +70,7 @@ Database::Database(const fs::path& path, Access access) : name_(path.string()) {
   steps_left_ = kStepsAtLeast + (status ? 0 : size) * kStepsPerByte;
   if (access == Access::read && !status && size == 0)
     reject(fmt::format("{}: is empty, and no history yet", name_), "`weir history add RESULTS...` makes one of it.");
-  // Opened for writing in order to read as well: what a killed process left half done has to be undone first.
+  // Opened for writing even to read, because changes that a killed process left incomplete must be rolled back first.
   const bool can_write = access == Access::write || ::access(path.c_str(), W_OK) == 0;
   const int flags = (can_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
                     (access == Access::write ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX;
@@ -126,7 +126,7 @@ void Database::complain(int code) const {
     case SQLITE_CORRUPT:
       reject(fmt::format("{}: the database is damaged: {}", name_, said),
              "Put back a copy, or save what is left with `sqlite3 FILE .recover | sqlite3 NEW`.");
-    case SQLITE_ERROR:  // a table or column that we ask for is not there
+    case SQLITE_ERROR:  // a table or column that a statement needs does not exist
       reject(fmt::format("{}: is no history that this Weir can read: {}", name_, said), "--db names another file.");
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
@@ -169,7 +169,7 @@ void Database::bring_up_to_date() const {
   run(fmt::format("PRAGMA user_version = {}", kVersion).c_str());
 }
 
-// IMMEDIATE: the lock is taken here, where waiting for it is possible, and not at the first change.
+// IMMEDIATE takes the lock here, where waiting for it is possible, and not at the first change.
 Transaction::Transaction(Database& database) : database_(database) { database_.run("BEGIN IMMEDIATE"); }
 
 Transaction::~Transaction() {

@@ -1,5 +1,6 @@
-// One SQLite file that is a history: opened, recognised, brought to the present version; statements with bound values.
-// Knows the tables; what they mean is store.h's. Without SQLite in this build, opening says so.
+// One SQLite file that is a history: opens it, checks it, upgrades it to the current version; statements with bound
+// values. Knows the tables; store.h knows what they mean. Without SQLite in this build, opening it fails with a
+// message.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +19,15 @@ enum class Access : std::uint8_t { read, write };
 
 class Database {
  public:
-  // Rejects what is no history, is damaged, or was written by a newer Weir. With Access::write a file that is not there
-  // is made, and one of an older version brought up to date.
+  // Rejects a file that is not a history, is damaged, or was written by a newer Weir. With Access::write a missing file
+  // is created, and an older version upgraded.
   Database(const std::filesystem::path& path, Access access);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
   const std::string& name() const noexcept { return name_; }
-  // Fails or rejects in words, by what SQLite says is wrong.
+  // Throws the error that matches SQLite's code, with a message for the user.
   [[noreturn]] void complain(int code) const;
 
  private:
@@ -41,7 +42,7 @@ class Database {
   std::uint64_t steps_left_ = 0;
 };
 
-// All or nothing: what is not committed is undone, also where this process is killed. Waits for other writers.
+// All or nothing: uncommitted changes are rolled back, even if this process is killed. Waits for other writers.
 class Transaction {
  public:
   explicit Transaction(Database& database);
@@ -55,7 +56,7 @@ class Transaction {
   bool is_open_ = true;
 };
 
-// Values are bound in order, and read by column. A column of another type than asked for reads as nothing.
+// Values are bound in order, and read by column. A column of another type than requested reads as empty.
 class Statement {
  public:
   Statement(Database& database, const char* sql);
@@ -76,7 +77,7 @@ class Statement {
   }
   // True while there is a row.
   bool next();
-  // Runs it to its end, ready to be bound again.
+  // Runs it to its end; it can then be bound again.
   void run();
 
   std::optional<std::int64_t> integer(int column) const;

@@ -65,7 +65,7 @@ Json change_json(const Series& series, const ChangePoint& change) {
           {"first_after", {{"at", after.at}, {"commit", text_or_null(after.commit)}, {"entry", after.entry}}}};
 }
 
-// What may explain a change: facts that do not part machines, where they changed with it.
+// What may explain a change: facts that do not separate machines, where they changed at the same point.
 Json explanations(Store& store, const Series& series, const ChangePoint& change) {
   Json found = Json::array();
   const Point& before = series.points[change.index - 1];
@@ -123,7 +123,7 @@ Json series_json(Store& store, const Series& series) {
           {"notes", series.notes}};
 }
 
-// Several machines: how each differs from the first, so that a reader sees why there are several.
+// With several machines: how each differs from the first, so that the user sees why there are several.
 Json differences(const Machine& first, const Machine& other) {
   Json found = Json::array();
   const auto value = [](const Machine& machine, const std::string& fact) {
@@ -165,7 +165,7 @@ Json gate_json(const std::vector<Series>& all, std::size_t within) {
          "Leave out --streams, --param, --key or --machine to see what there is.");
 }
 
-// Quoted where it has to be; what a spreadsheet would take for a formula is kept from being one.
+// Quoted where necessary; text that a spreadsheet would take for a formula is neutralised.
 std::string csv_cell(const std::string& text) {
   std::string cell = text;
   if (!cell.empty() && std::string_view("=+-@\t\r").find(cell[0]) != std::string_view::npos) cell.insert(0, "'");

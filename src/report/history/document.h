@@ -1,4 +1,4 @@
-// What `weir history` tells, as documents (weir.history/1, docs/schema). Knows no text.
+// The output of `weir history` as documents (weir.history/1, docs/schema). Knows no text.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@ inline constexpr const char* kSchema = "weir.history/1";
 
 Json added_document(const Store& store, const Added& added, const AddOptions& options, const Intake& intake);
 Json list_document(Store& store, const EntryFilter& filter);
-// Rejects an entry that is not there.
+// Rejects an entry that does not exist.
 Json show_document(Store& store, std::int64_t entry);
 
 struct TrendOptions {
   HistorySelection selection;
   ChangeOptions changes;
   bool is_gate = false;
-  std::size_t within = 10;  // runs: a regression that is older does not fail the gate
+  std::size_t within = 10;  // runs; an older regression does not fail the gate
 };
-// Rejects a selection that nothing fits, and says what there is.
+// Rejects a selection that matches nothing, and lists what exists.
 Json trend_document(Store& store, const TrendOptions& options);
-// 3 where the document has a gate that did not hold, else 0.
+// 3 where the document has a gate that failed, else 0.
 int gate_code(const Json& trend);
 
-// One row for each point: CSV with a heading.
+// CSV with a heading, one row per point.
 std::string points_csv(Store& store, const PointFilter& filter);
 
 }  // namespace weir::history

@@ -20,8 +20,8 @@ constexpr std::size_t kIdDigits = 12;
 constexpr std::size_t kLongestLabel = 200;
 constexpr std::string_view kVariable = "environment.variables.";
 
-// Of the job, not of the machine: they differ from run to run. Where something is installed says nothing of speed,
-// unlike where the loader looks first.
+// Variables of the job, not of the machine: they differ from run to run. Where something is installed does not affect
+// speed, unlike where the loader looks first.
 bool is_of_this_run(std::string_view name) {
   constexpr std::array<std::string_view, 5> kPrefixes = {"SLURM_", "PMIX_", "OMPI_MCA_orte_", "OMPI_MCA_ess_",
                                                          "OMPI_MCA_shmem_"};
@@ -31,7 +31,7 @@ bool is_of_this_run(std::string_view name) {
   return name != "LD_LIBRARY_PATH" && (name.ends_with("_PATH") || name.ends_with("_HOME") || name.ends_with("_ROOT"));
 }
 
-// What kernels reserve for themselves differs from version to version by some megabytes: whole GiB are the machine's.
+// The memory that kernels reserve differs between versions by some megabytes; whole GiB describe the machine.
 std::string rounded_memory(const std::string& bytes) {
   const auto value = parse_integer(bytes);
   if (!value) return bytes;
@@ -56,7 +56,7 @@ Json object_or_null(const Json& json) { return json.is_object() ? json : Json();
 bool is_result(const Json& json) {
   const std::string schema = text_of(member(json, "schema"));
   if (schema == kBench || schema == "weir.result/1" || schema == "weir.sweep/1") return true;
-  // A newer version of what we read is refused with its own words, not passed over.
+  // A newer version of a known schema is refused with its own message, not skipped.
   if (schema.starts_with("weir.result/") || schema.starts_with("weir.sweep/") || schema.starts_with("weir.bench/"))
     return true;
   return schema.empty() && json.is_object() &&
@@ -67,7 +67,7 @@ bool is_result(const Json& json) {
 std::vector<NewPoint> result_points(const Json& document, const std::string& name) {
   ResultFile file = parse_results(document, name);
   const Json& results = member(document, "results");
-  // Loading gives one point for each result, in order; a single result is the document itself.
+  // Loading yields one point per result, in order; a single result is the document itself.
   const bool is_list = results.is_array() && results.size() == file.points.size();
   std::vector<NewPoint> points;
   for (std::size_t i = 0; i < file.points.size(); ++i) {
@@ -157,7 +157,7 @@ Machine machine_of(const ResultPoint& point) {
     else if (name.starts_with(kVariable) && !is_of_this_run(std::string_view(name).substr(kVariable.size())))
       machine.facts[name] = value;
     else if (name.starts_with("environment.rocm_info.") || name.starts_with("environment.driver_info."))
-      machine.facts[name] = value;  // AORTA's words for the driver
+      machine.facts[name] = value;  // AORTA's names for driver facts
   }
   std::string all;
   for (const auto& [name, value] : machine.facts)
@@ -207,7 +207,7 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
   for (const Json& one : cases) {
     const std::string kernel = text_of(member(one, "kernel_name")), backend = text_of(member(one, "backend"));
     const std::string status = text_of(member(one, "status"));
-    // What was left out on purpose has neither numbers nor a failure.
+    // Cases that were skipped on purpose have neither numbers nor a failure.
     if (kernel.empty() || backend.empty() || status == "skipped") continue;
     NewPoint point;
     point.point.origin = fmt::format("{}: cases[{}]", name, &one - &cases[0]);
@@ -220,7 +220,7 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
     for (const auto& [size, value] : member(one, "problem_size").items())
       key["param." + size] = content_of(value).substr(0, kLongestText);
 
-    // The device as its case has it, and what is known of the backend beside that.
+    // The device as its case describes it, plus what is known about the backend.
     point.device = object_or_null(member(member(all, "devices"), backend.c_str()));
     for (const char* fact : {"is_present", "reason", "precisions"})
       if (point.device.is_object()) point.device.erase(fact);

@@ -50,7 +50,7 @@ Json item_of(Store& store, const Series& series) {
 std::vector<Json> history_items(const std::filesystem::path& file, const HistorySelection& selection) {
   Store store(file, Access::read);
   std::vector<Series> all = make_series(store, selection);
-  // Of runs that all failed there is nothing to draw.
+  // A series whose runs all failed has nothing to draw.
   std::erase_if(all, [](const Series& series) { return series.points.empty(); });
   std::stable_sort(all.begin(), all.end(),
                    [](const Series& one, const Series& two) { return age_of(one) < age_of(two); });

@@ -8,7 +8,7 @@
 namespace weir::history {
 namespace {
 
-constexpr char kWhole = 'i';                 // differences from the value before, zigzag, as LEB128
+constexpr char kWhole = 'i';                 // differences from the previous value, zigzag, as LEB128
 constexpr char kReal = 'f';                  // IEEE 754 double, low byte first
 constexpr double kExact = 9007199254740992;  // 2^53
 constexpr std::size_t kReal64 = 8;
@@ -61,7 +61,7 @@ std::optional<std::vector<double>> unpack_samples(std::string_view bytes) {
     return samples;
   }
   if (form != kWhole) return std::nullopt;
-  std::uint64_t before = 0, value = 0;  // unsigned: whatever the bytes say, nothing overflows
+  std::uint64_t before = 0, value = 0;  // unsigned, so that no input can overflow
   unsigned shift = 0;
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);

@@ -1,5 +1,5 @@
-// Samples as the bytes that a history keeps: every value exactly, whole numbers in one or two bytes each. Knows no
-// file.
+// Encodes samples as the bytes that a history stores: every value exactly, whole numbers in one or two bytes each.
+// Knows no file.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace weir::history {
 
 std::string pack_samples(std::span<const double> samples);
-// Nothing where the bytes are not what pack_samples() makes.
+// Empty where the bytes are not from pack_samples().
 std::optional<std::vector<double>> unpack_samples(std::string_view bytes);
 
 }  // namespace weir::history

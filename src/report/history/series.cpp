@@ -28,10 +28,10 @@ std::string word_of(const std::string& name, const std::string& value) {
   return fmt::format("{}={}", name.starts_with(kParameter) ? name.substr(kParameter.size()) : name, value);
 }
 
-// The workload, its streams, and what differs between the series of it.
+// The workload, its streams, and the settings that differ between its series.
 void set_titles(std::vector<Series>& series) {
   std::map<std::string, std::map<std::string, std::set<std::string>>> values;
-  std::map<std::string, std::size_t> with;  // "workload\nname": how many series have it at all
+  std::map<std::string, std::size_t> with;  // "workload\nname": how many series have it
   std::map<std::string, std::size_t> of;
   for (const Series& one : series) {
     const std::string& workload = one.key.at("workload");

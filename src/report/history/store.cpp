@@ -14,17 +14,17 @@
 namespace weir::history {
 namespace {
 
-constexpr int kResamples = 2'000;  // of a median; a folder of a hundred results shall not take a minute
+constexpr int kResamples = 2'000;  // for a median; a folder of a hundred results must not take a minute
 constexpr std::size_t kMostRead = 1'000'000;
 
-// Keys and facts are objects of texts.
+// Keys and facts are objects of strings.
 std::string text_of(const std::map<std::string, std::string>& values) {
   Json json = Json::object();
   for (const auto& [name, value] : values) json[name] = value;
   return json.dump();
 }
 
-// Whatever the file holds: null where it is no object.
+// Accepts any text: null where it is not an object.
 Json object_of(const std::string& text) {
   try {
     Json json = parse_json(text, "history");
@@ -34,7 +34,7 @@ Json object_of(const std::string& text) {
   }
 }
 
-// What is no text is left out.
+// Values that are not strings are left out.
 std::map<std::string, std::string> values_of(const std::string& text) {
   std::map<std::string, std::string> values;
   const Json json = object_of(text);
@@ -45,7 +45,7 @@ std::map<std::string, std::string> values_of(const std::string& text) {
 
 std::string document_text(const Json& json) { return json.is_null() ? std::string() : json.dump(); }
 
-// The identity of a row that is there once: found, or made.
+// The id of a row that exists once: found or created.
 std::int64_t identity(Database& database, const char* find, const char* make, const std::string& key,
                       const std::string& first, const std::string& second) {
   Statement found(database, find);
@@ -216,7 +216,7 @@ std::vector<Point> Store::points(const PointFilter& filter) {
     point.throughput = read_measure(rows, 19);
     points.push_back(std::move(point));
   }
-  // When it was measured, not when it was added: old results may be added late.
+  // Sorts by when it was measured, not when it was added, because old results may be added late.
   std::stable_sort(points.begin(), points.end(), [](const Point& one, const Point& two) { return one.at < two.at; });
   return points;
 }

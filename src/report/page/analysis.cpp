@@ -11,7 +11,7 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostDevices = 64;  // with pictures of their own
+constexpr std::size_t kMostDevices = 64;  // that get their own pictures
 constexpr std::size_t kMostBars = 1024;
 constexpr double kLeastWarned = 0.05;  // of a device's span
 
@@ -27,7 +27,7 @@ struct CauseSum {
   double ns = 0;
 };
 
-// Bars of all devices that communicate, for one of their steps: the whole divided by how many there were.
+// Bars of all devices that communicate, per step: totals divided by the number of steps.
 std::string add_overlap(Page& page, std::size_t source, const std::string& name, const Json& document) {
   Json bars = Json::array();
   std::vector<std::string> notes;
@@ -88,7 +88,7 @@ std::string add_overlap(Page& page, std::size_t source, const std::string& name,
   return page.add("overlaps", std::move(item));
 }
 
-// The item that shows what a finding is about.
+// Ids of the items that findings link to.
 struct Anchors {
   std::string timeline, waterfall, queue_map, overlap;
   std::string of(const std::string& text) const {

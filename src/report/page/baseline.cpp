@@ -19,7 +19,7 @@ std::string reason_of(const Error& error) {
   return error.hint.empty() ? error.what() : fmt::format("{}. {}", error.what(), error.hint);
 }
 
-// Where a series stands since its last change.
+// Reports the last change of a series.
 void find_change(Page& page, const Json& series, const std::string& anchor) {
   const Json& changes = values::list(series, {"changes"});
   const Json& points = values::list(series, {"points"});
@@ -53,7 +53,7 @@ void add_baseline(Page& page, const std::filesystem::path& baseline, const std::
     return;
   }
   const ResultFile before = load_results(baseline);
-  // One at a time: a file without a partner must not cost the others their comparison.
+  // One at a time, so that a file without a partner does not prevent the other comparisons.
   for (const ResultFile& test : tests) {
     try {
       const Comparison comparison = compare_results(before, std::span(&test, 1));

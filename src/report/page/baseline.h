@@ -1,4 +1,4 @@
-// What a report sets its measurements against: a baseline, or their history. Knows no flag.
+// What a report compares its measurements with: a baseline, or their history. Knows no flag.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,11 @@
 
 namespace weir::page {
 
-// Compares the measurements with those of a result, a sweep or a folder. Refuses a baseline that has no partner here.
+// Compares the measurements with those of a result, a sweep or a folder. Refuses a baseline without a matching
+// measurement.
 void add_baseline(Page& page, const std::filesystem::path& baseline, const std::vector<Measured>& measured);
 
-// Series of a history file, and where they changed last.
+// Adds the series of a history file, and their latest changes.
 void add_history(Page& page, const std::filesystem::path& file);
 
 }  // namespace weir::page

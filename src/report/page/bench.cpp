@@ -76,7 +76,7 @@ Json case_item(const Json& entry, const Changes& changes) {
           {"change", std::move(change)}};
 }
 
-// What each backend can do at best, for every precision that was measured or used.
+// The peak performance of each backend, for every precision that was measured or used.
 Json rooflines(const Json& document) {
   std::map<std::pair<std::string, std::string>, Json> found;
   const auto add = [&](const std::string& backend, const std::string& precision, Json compute, Json bandwidth,
@@ -125,7 +125,7 @@ void find_changes(Page& page, const std::string& title, const Json& document, co
                "", anchor});
   }
   const std::string whole = values::word(regressions, {"verdict"});
-  if (whole == "ambiguous" || whole == "cannot_say")  // the word of version 0.1
+  if (whole == "ambiguous" || whole == "cannot_say")  // the name in version 0.1
     page.find({Tone::warning, 0, fmt::format("{}: no regression was found, but not every case could be judged.", title),
                "Take more rounds on both sides (--rounds).", anchor});
   if (whole == "same") page.find({Tone::good, 0, fmt::format("{}: nothing regressed.", title), "", anchor});

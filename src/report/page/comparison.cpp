@@ -1,4 +1,4 @@
-// A comparison: each pair with its medians, ratio and interval; what became slower or faster comes into the verdict.
+// A comparison: each pair with its medians, ratio and interval; slowdowns and speedups become findings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using namespace fields;
 constexpr std::size_t kMostPairs = 10'000;
 constexpr std::array kVerdicts = {"slower", "faster", "same", "ambiguous", "not_comparable"};
 
-// What is none of these cannot be drawn as one: "ambiguous" claims nothing.
+// Anything else is shown as "ambiguous", which claims nothing.
 std::string verdict_at(const Json& json) {
   const std::string verdict = text(json, {"verdict"});
   return std::find(kVerdicts.begin(), kVerdicts.end(), verdict) == kVerdicts.end() ? "ambiguous" : verdict;
@@ -49,7 +49,7 @@ Json pair_json(const Json& pair) {
   return json;
 }
 
-// How far it went, whichever way is better: 0.5 is half as fast or twice as fast.
+// The size of a change in either direction: 0.5 is half as fast or twice as fast.
 double change_of(const Json& pair) {
   double most = 0;
   for (const Json& metric : pair["metrics"])
@@ -75,7 +75,7 @@ std::string change_words(const Json& pair) {
   return "no metric says by how much";
 }
 
-// The worst of one verdict by name, the others by their number.
+// Names the worst pair of one verdict, and counts the others.
 void find_changed(Page& page, const Json& item, const char* verdict, Tone tone, const char* advice) {
   const Json* most = nullptr;
   std::size_t count = 0;

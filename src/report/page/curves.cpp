@@ -20,7 +20,7 @@ constexpr std::size_t kMostNotes = 12;
 
 using Key = std::map<std::string, std::string>;
 
-// All that points of one picture have in common.
+// Everything that the points of one picture share.
 Key common_key(const Measured& measured) {
   Key key = measured.point.key;
   for (const char* name : {"streams", "submit", "compute_units"}) key.erase(name);
@@ -35,7 +35,7 @@ std::string plain_name(const std::string& name) {
   return name.starts_with("param.") ? name.substr(6) : name == "sync_mode" ? "sync" : name;
 }
 
-// Groups of one workload differ in something: their titles say in what. Environments have labels of their own.
+// Groups of one workload differ in some setting, which their titles name. Environments have their own labels.
 void set_titles(const Page& page, std::vector<CurveGroup>& groups) {
   std::map<std::string, std::map<std::string, std::set<std::string>>> values;  // workload -> name -> values
   for (const CurveGroup& group : groups)
@@ -50,20 +50,20 @@ void set_titles(const Page& page, std::vector<CurveGroup>& groups) {
         group.title += fmt::format(", {} {}", plain_name(name), value);
     }
   }
-  // Still alike: measured on two machines, or twice on one.
+  // Titles that are still equal were measured on two machines, or twice on one.
   const std::vector<std::function<std::string(const Measured&)>> additions = {
       [&](const Measured& first) { return " on " + page.label_of(first.environment); },
       [](const Measured& first) { return fmt::format(" ({})", std::filesystem::path(first.path).filename().string()); },
       [](const Measured& first) { return fmt::format(" ({})", first.path); }};
   for (const auto& addition : additions) {
-    std::map<std::string, std::set<std::string>> titles;  // and what would be added to them
+    std::map<std::string, std::set<std::string>> titles;  // and the texts to append to them
     for (const CurveGroup& group : groups) titles[group.title].insert(addition(group.first()));
     for (CurveGroup& group : groups)
       if (titles[group.title].size() > 1) group.title += addition(group.first());
   }
 }
 
-// scaling_of() wants results: no more of them than it looks at.
+// scaling_of() takes results; this passes only the fields that it uses.
 Json analysed(const Curve& curve) {
   Json results = Json::array();
   for (const Measured* point : curve.points)
@@ -146,7 +146,7 @@ std::size_t source_of(const CurveGroup& group) {
   return group.first().source;
 }
 
-// "size 4096, order alternating, precision fp32": what was measured, for those who want to do it again.
+// "size 4096, order alternating, precision fp32": what was measured, so that it can be repeated.
 std::string key_words(const Measured& measured) {
   std::string words;
   for (const auto& [name, value] : measured.point.key)
@@ -183,7 +183,7 @@ std::vector<CurveGroup> group_measured(const Page& page, std::span<const Measure
     const auto [group, is_first] = group_of.try_emplace(common_key(measured), groups.size());
     if (is_first) groups.emplace_back();
     std::vector<Curve>& curves = groups[group->second].curves;
-    // The same point again, of another file: it must not be averaged away, so it belongs to a curve of its own.
+    // The same point from another file must not be averaged away, so it gets a separate curve.
     const int nth = ++measurements[{group->second, measured.curve}][measured.streams];
     const std::string name = nth == 1 ? measured.curve : fmt::format("{} (again, {})", measured.curve, nth);
     const auto [curve, is_new] = curve_of.try_emplace({group->second, name}, curves.size());

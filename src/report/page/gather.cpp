@@ -19,14 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kDeepest = 8;
-constexpr std::size_t kMostEntries = 50'000;  // of one path, whatever they are
+constexpr std::size_t kMostEntries = 50'000;  // in one path, of any kind
 constexpr std::size_t kMostFiles = 5'000;     // of all
 constexpr std::uintmax_t kLargestFile = std::uintmax_t{256} << 20;
-constexpr std::uintmax_t kLargestSum = std::uintmax_t{1} << 30;  // of documents, which are parsed whole
+constexpr std::uintmax_t kLargestSum = std::uintmax_t{1} << 30;  // of documents, which are parsed as a whole
 
 struct FoundFile {
   fs::path path;
-  bool is_named = false;  // by the user, rather than found in a folder
+  bool is_named = false;  // given by the user, rather than found in a folder
 };
 
 struct Walk {
@@ -34,11 +34,11 @@ struct Walk {
   struct Left {
     std::string path, reason;
   };
-  std::vector<Left> left;  // what was not followed or is not there, and why
+  std::vector<Left> left;  // what was not followed or does not exist, and why
 };
 
-// Folders are walked to a bounded depth and count; links are not followed out of them. A file that is reached twice is
-// found once.
+// Folders are walked to a limited depth and count; links to folders and links that lead out are not followed. A file
+// that is reached twice is listed once.
 class Walker {
  public:
   void start(const fs::path& path) {
@@ -77,7 +77,7 @@ class Walker {
     }
   }
 
-  // A link may lead anywhere; what lies in the folder is met on the way anyhow.
+  // A link may lead anywhere; targets inside the folder are found without following it.
   bool leads_out(const fs::path& path) const {
     std::error_code status;
     const fs::path target = fs::weakly_canonical(path, status);
@@ -118,7 +118,7 @@ class Walker {
   bool is_full_ = false;
 };
 
-// Documents that show nothing by themselves, and what to give instead.
+// Documents that cannot be shown by themselves, and what to pass instead.
 struct Part {
   std::string_view schema;
   const char* advice;
@@ -139,7 +139,7 @@ std::string start_of(const fs::path& path, std::size_t bytes) {
   return start;
 }
 
-// {"schema": "weir.result/1", ...: as Weir writes them; the order of keys may be another where others have been at it.
+// {"schema": "weir.result/1", ...: as Weir writes them; other tools may have reordered the keys.
 bool begins_as_document(std::string_view start) {
   for (const std::string_view part : {"{", "\"schema\"", ":", "\"weir."}) {
     start.remove_prefix(std::min(start.find_first_not_of(" \t\r\n"), start.size()));
@@ -154,7 +154,7 @@ bool may_be_json(std::string_view start) {
   return first != std::string_view::npos && (start[first] == '{' || start[first] == '[');
 }
 
-// What is wrong, without the name that stands beside it anyway.
+// The reason without the file name, which is shown next to it.
 std::string reason_of(const Error& error, const std::string& name) {
   std::string_view what = error.what();
   if (what.starts_with(name + ": ")) what.remove_prefix(name.size() + 2);
@@ -178,7 +178,7 @@ class Gatherer {
     } catch (const Error& error) {
       page_.refuse(name, reason_of(error, name));
     } catch (const std::exception& error) {
-      // A document may be wrong in ways that nobody thought of; the others still make a report.
+      // A document may be invalid in unforeseen ways; the others still make a report.
       page_.refuse(name, fmt::format("it could not be read as what it says it is: {}", error.what()));
     }
   }
@@ -205,7 +205,7 @@ class Gatherer {
     if (!begins_as_document(start)) {
       if (is_trace(file.path)) return take_trace(file.path);
       const bool is_meant = file.is_named || file.path.extension() == ".json";
-      // Folders hold other things as well: tables, pictures, logs.
+      // Folders also hold other files: tables, pictures, logs.
       if (!is_meant) return;
       if (!may_be_json(start))
         reject("is neither a document of Weir nor a trace of a known format",
@@ -218,7 +218,7 @@ class Gatherer {
     take_document(file, name, read_json(file.path));
   }
 
-  // Traces may be SQLite files as well: what is no history is left to the importers.
+  // Traces may be SQLite files as well, so a file that is not a history is left to the importers.
   bool take_history(const fs::path& path) {
     try {
       add_history(page_, path);
@@ -282,7 +282,7 @@ class Gatherer {
                                      schema));
   }
 
-  // "weir.sweep/2" of a later Weir, or something that no version has written.
+  // "weir.sweep/2" from a later Weir, or a schema that no version has written.
   [[noreturn]] void reject_schema(const std::string& schema) const {
     const std::string kind = schema.substr(0, schema.rfind('/') + 1);
     const auto version = parse_integer(std::string_view(schema).substr(kind.size()));

@@ -9,7 +9,7 @@
 namespace weir::page {
 namespace {
 
-constexpr std::string_view kPlace = ">__WEIR_DOCUMENT__<";  // the scripts may name the placeholder too
+constexpr std::string_view kPlace = ">__WEIR_DOCUMENT__<";  // the scripts may contain the placeholder too
 constexpr std::string_view kTitle = "<title>", kTitleEnd = "</title>";
 
 std::string escaped_text(std::string text) {
@@ -17,7 +17,7 @@ std::string escaped_text(std::string text) {
   return replaced(markup_escaped(text), {{'\'', "&#39;"}});
 }
 
-// Whole UTF-8: a page with other bytes shows them as it likes.
+// Replaces invalid UTF-8, which browsers would show in different ways.
 std::string repaired(const std::string& text) { return Json::parse(Json(text).dump()).get<std::string>(); }
 
 }  // namespace
@@ -27,7 +27,8 @@ std::string script_json(const Json& document) {
   std::string safe;
   safe.reserve(json.size() + json.size() / 64);
   for (const char c : json) {
-    // They occur in strings only, where \u003c is the same to a reader of JSON: "</script>" and "<!--" never appear.
+    // These characters occur only in strings, where JSON readers treat \u003c as the same: "</script>" and "<!--" never
+    // appear.
     switch (c) {
       case '<':
         safe += "\\u003c";

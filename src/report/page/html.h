@@ -1,5 +1,5 @@
-// A report's document inside its page: one HTML file that needs no network. Knows the template's two places; never
-// looks into the document.
+// Embeds a report's document in its page: one HTML file that needs no network. Knows the template's two placeholders;
+// never looks into the document.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace weir::page {
 
-// The document as JSON that is safe inside a script element: ASCII alone, with no character that HTML obeys. Bytes that
-// are not UTF-8 are replaced.
+// The document as JSON that is safe inside a script element: ASCII only, without characters that are special in HTML.
+// Invalid UTF-8 is replaced.
 std::string script_json(const Json& document);
 
-// The template with the document and its title in place. Fails where it is no template.
+// The template with the document and its title filled in. Throws where it is not a template.
 std::string html_page(std::string_view html_template, const Json& document);
 
 }  // namespace weir::page

@@ -36,16 +36,16 @@ Json missing_items(const Json& missing) {
   return items;
 }
 
-// Which hop takes longest, up to the command's end where that is known: the host may look long after.
+// The longest hop, up to the command's end where that is known: the host may look much later.
 std::string dominating_words(const Json& each) {
   for (const char* key : {"words_to_end", "dominating_to_end_words", "words", "dominating_words"})
     if (const std::string words = values::word(each, {key}); !words.empty()) return words;
   return {};
 }
 
-constexpr double kTolerance = 1e-3;  // of the span: parts that are means of rounded numbers
+constexpr double kTolerance = 1e-3;  // of the span, for parts that are means of rounded numbers
 
-// Beyond these a picture of cells is no picture, and a hostile file no reason for millions of them.
+// Beyond these a picture of cells is unreadable, and a hostile file could ask for millions of them.
 constexpr std::size_t kMostStreams = 1024, kMostQueues = 256, kMostCells = 65'536;
 
 std::string label_of(const Json& json) { return json.is_string() ? json.get<std::string>() : json.dump(); }
@@ -93,8 +93,8 @@ bool make_bar(const Json& times, OverlapBar& bar, std::vector<std::string>& note
   const auto alone = part("alone_communication_ns");
   bar.exposed_ns = alone ? *alone : part("exposed_ns").value_or(0);
   bar.hidden_ns = std::max(0.0, communication - bar.exposed_ns);
-  // Communication that compute ran beside; where the document does not tell it from what copies hid, all that was
-  // hidden, so that compute alone is the least that it may have been.
+  // Communication that overlapped compute. Where the document does not separate it from communication hidden by copies,
+  // all hidden communication is used, so that "compute only" is a lower bound.
   const double beside = part("hidden_communication_ns").value_or(bar.hidden_ns);
   bar.compute_only_ns = std::max(0.0, compute - beside);
   bar.idle_ns = part("idle_ns").value_or(std::max(0.0, *span - part("busy_ns").value_or(*span)));
@@ -154,8 +154,8 @@ std::string QueueGrid::add_to(Page& page, std::size_t source, const std::string&
 }
 
 std::string add_queue_map(Page& page, std::size_t source, const std::string& where, const Json& map, QueueGrid grid) {
-  // Streams that moved are told with their commands; the others only by the queue's sum, which is theirs where it has
-  // no other stream.
+  // For streams that moved, the document has commands per queue; for the others only the queue's total, which is the
+  // stream's where it has the queue to itself.
   for (const Json& queue : values::list(map, {"queues"})) grid.queue(label_of(values::at(queue, {"queue"})));
   for (const Json& stream : values::list(map, {"moving"}))
     for (const Json& queue : values::list(stream, {"queues"}))

@@ -1,5 +1,5 @@
-// Spans of one lane of a timeline as text that a page unpacks: base64 of unsigned LEB128 triples (web/src/document.ts).
-// Knows no timeline.
+// Encodes the spans of one timeline lane as text that a page unpacks: base64 of unsigned LEB128 triples
+// (web/src/document.ts). Knows no timeline.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace weir::page {
 
-// Ends no earlier than it starts.
+// The end is never before the start.
 struct LaneSpan {
   std::uint64_t start_ns = 0, end_ns = 0;
   std::uint32_t name = 0;
@@ -17,8 +17,8 @@ struct LaneSpan {
 
 struct EncodedLane {
   std::size_t count = 0;
-  std::uint64_t busy_ns = 0;  // of the union: what runs twice at once counts once
-  std::uint64_t end_ns = 0;   // of the last to end
+  std::uint64_t busy_ns = 0;  // of the union: time when several spans run counts once
+  std::uint64_t end_ns = 0;   // of the span that ends last
   std::string spans;
 };
 

@@ -1,4 +1,4 @@
-// The sections by name, for list.cpp and for the files that define them: one file each.
+// The sections by name, for list.cpp and for the files that define them, one each.
 #pragma once
 
 #include "report/page/page.h"

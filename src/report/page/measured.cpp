@@ -19,7 +19,7 @@ using namespace fields;
 
 constexpr std::size_t kMostPoints = 10'000;  // of a file
 
-// Times and rates are not below 0; what a file says otherwise is no number.
+// Times and rates are never below 0; other values in a file are ignored.
 Json number_at(const Json& json, values::Keys keys) { return number_or_null(values::amount(json, keys, 1e300)); }
 
 // "environment.rocm_info.version": "6.2" -> {"rocm_info.version": "6.2"}
@@ -88,7 +88,7 @@ Measured measured_of(Page& page, std::size_t source, const std::string& path, co
   const std::string submit = measured.name("submit");
   const auto units = parse_integer(measured.name("compute_units")).value_or(0);
   measured.curve = submit.empty() ? "as measured" : curve_of(submit, static_cast<int>(units));
-  // What failed has no numbers, whatever the file says.
+  // A failed point has no numbers, even if the file contains some.
   if (!measured.point.failure.empty())
     for (Json* number : {&measured.throughput, &measured.throughput_interval, &measured.p50_ns,
                          &measured.p50_interval_ns, &measured.p99_ns, &measured.host_ns_per_command})
@@ -107,7 +107,7 @@ std::vector<Measured> read_measured(Page& page, std::size_t source, const std::s
   }
   const auto read = [&](const Json& result, const std::string& name) {
     try {
-      // A sweep of AORTA names the workload once, for all: its results are read as a sweep of one.
+      // An AORTA sweep names the workload once for all results; each result is read as a sweep of one.
       const Json alone =
           is_aorta_sweep ? Json{{"workload", at(document, {"workload"})}, {"results", Json::array({result})}} : Json();
       ResultFile file = parse_results(is_aorta_sweep ? alone : result, name);

@@ -1,5 +1,5 @@
-// What a report takes from one measured configuration, Weir's or AORTA's: numbers of its point on a curve, its samples
-// and what may be said about it. Knows result files; judges nothing.
+// What a report takes from one measured configuration, Weir's or AORTA's: the numbers of its point on a curve, its
+// samples, and the rest of its document. Knows result files; judges nothing.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace weir::page {
 struct Measured {
   std::size_t source = 0;
   std::string path;          // of the file
-  bool is_of_sweep = false;  // its curve is that of its file, and of no other
+  bool is_of_sweep = false;  // its curve contains points of its file only
   std::optional<std::size_t> environment;
   ResultPoint point;  // key, samples, failure
   std::string curve;  // "inline", "threads", "graph on 16 units"
@@ -23,16 +23,16 @@ struct Measured {
   Json throughput, throughput_interval, p50_ns, p50_interval_ns, p99_ns, host_ns_per_command, floor_ns_per_command;
   Json document;  // the result, without its samples
 
-  std::string name(const char* key) const;  // of the point's key; empty where it is not known
+  std::string name(const char* key) const;  // from the point's key; empty where unknown
 };
 
-// A result, or AORTA's, which `point` was read from. Registers its environment.
+// For the result, Weir's or AORTA's, from which `point` was read. Registers its environment.
 Measured measured_of(Page& page, std::size_t source, const std::string& path, const Json& result, ResultPoint point);
 
-// Those of a result file, in order. One that cannot be read is refused, and the others stay.
+// All measurements of a result file, in order. A result that cannot be read is refused, and the others are kept.
 std::vector<Measured> read_measured(Page& page, std::size_t source, const std::string& path, const Json& document);
 
-// Whether this is a result or a sweep of AORTA, which carry no schema.
+// Whether this is an AORTA result or sweep, which carry no schema.
 bool is_aorta(const Json& document);
 
 }  // namespace weir::page

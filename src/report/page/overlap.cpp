@@ -10,8 +10,8 @@ namespace weir::page {
 namespace {
 
 constexpr std::size_t kMostRanks = 1024, kMostCauses = 32;
-constexpr double kLeastLoss = 0.02;  // of a step, exposed: what costs less is left to the picture
-constexpr double kLeastGain = 0.02;  // of a step, against everything on one stream
+constexpr double kLeastLoss = 0.02;  // of a step, exposed; smaller losses appear only in the picture
+constexpr double kLeastGain = 0.02;  // of a step, compared with everything on one stream
 
 void find_losses(Page& page, const std::string& name, const Json& document, const std::string& anchor) {
   if (const Json failure = values::word_or_null(document, {"failure"}); failure.is_string())
@@ -31,7 +31,7 @@ void find_losses(Page& page, const std::string& name, const Json& document, cons
   }
   const auto step = values::amount(document, {"step_ns", "overlapped", "p50"});
   const auto serial = values::amount(document, {"step_ns", "serial", "p50"});
-  // Medians alone: what lies within each other's intervals is no difference.
+  // Medians differ only where their intervals do not overlap.
   const Json own = values::interval(document, {"step_ns", "overlapped", "p50_interval"});
   const Json other = values::interval(document, {"step_ns", "serial", "p50_interval"});
   if (step && serial && *serial > 0 && own.is_array() && other.is_array() &&

@@ -13,7 +13,7 @@
 namespace weir::page {
 namespace {
 
-// Names of hostile files may be megabytes long. What nobody reads must not make the page slow for everybody.
+// Names in hostile files may be megabytes long. Text that nobody reads must not make the page slow.
 constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostArguments = 256;
 constexpr std::size_t kMostFacts = 200;
@@ -34,7 +34,7 @@ std::string bounded(const std::string& text) {
   return fmt::format("{}... (cut: {} bytes in all)", whole_characters(text, kLongestText), text.size());
 }
 
-// Spans are ours: packed by timeline.cpp, limited by --max-spans, and worthless if cut.
+// Spans are Weir's own: packed by timeline.cpp, limited by --max-spans, and useless if truncated.
 void bound(Json& json, bool is_packed = false) {
   if (json.is_string()) {
     auto& text = json.string();
@@ -46,14 +46,14 @@ void bound(Json& json, bool is_packed = false) {
   }
 }
 
-// What a measurement does not depend on, or what belongs to one run and not to its machine.
+// Facts that do not affect a measurement, or that belong to one run rather than to its machine.
 bool is_of_the_run(const std::string& name) {
   return name == "load_average" || name == "compute_units" || name == "compute_units_asked";
 }
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// Scalars by their path, in the document's order; null and what is empty say nothing.
+// Scalars by their path, in document order; null and empty values are left out.
 void collect_facts(const Json& json, const std::string& path, int depth, Facts& facts) {
   if (facts.size() >= kMostFacts || json.is_null()) return;
   if (json.is_object()) {
@@ -83,20 +83,21 @@ std::string canonical(const Facts& device, const Facts& environment, const Facts
   return json.dump();
 }
 
-// FNV-1a, as 16 digits: an id that stays the same from report to report.
+// FNV-1a, as 16 digits: an id that stays the same across reports.
 std::string digest(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return fmt::format("{:016x}", hash);
 }
 
-// "memory_bytes" -> "memory bytes": for people.
+// "memory_bytes" -> "memory bytes", for display.
 std::string spaced(std::string name) {
   std::replace(name.begin(), name.end(), '_', ' ');
   return name;
 }
 
-// What tells `facts` from another environment's, of the same model and name: the first pair that is not there as well.
+// What distinguishes this environment from another one with the same model and name: the first pair that the other
+// lacks.
 std::string difference(const Json& other, const char* list, const Json& own) {
   std::set<Json> theirs(other[list].begin(), other[list].end());
   for (const Json& pair : own)
@@ -128,7 +129,7 @@ std::string label_for(const Json& device, const std::vector<Json>& others, const
   return label;
 }
 
-// Up to the end of the first sentence: a headline is one.
+// The text up to the end of its first sentence, because a headline is one sentence.
 std::string first_sentence(const std::string& text) {
   const std::size_t end = text.find(". ");
   return std::string(whole_characters(end == std::string::npos ? text : text.substr(0, end + 1), 300));
@@ -243,7 +244,7 @@ void Page::find(Finding finding) {
 
 Json Page::verdict() const {
   std::vector<Finding> sorted = findings_;
-  // Worst first; praise comes before what is merely to be known.
+  // Worst first; good news comes before plain information.
   const auto order = [](Tone tone) {
     return tone == Tone::bad ? 0 : tone == Tone::warning ? 1 : tone == Tone::good ? 2 : 3;
   };

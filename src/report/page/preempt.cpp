@@ -1,4 +1,4 @@
-// weir.preempt/1: how long urgent work waits, a curve per mechanism, beside what others published.
+// weir.preempt/1: how long urgent work waits, one curve per mechanism, next to published results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostGroups = 16, kMostCurves = 64, kMostPoints = 512, kMostWords = 50;
 
-// Victims that differ in the time of their blocks only make one picture: a line between others would mean nothing.
+// Victims that differ only in the duration of their blocks share a picture; a line between others would be meaningless.
 struct Group {
   std::string kind;
   double waves = 0;  // 0: not known
@@ -32,7 +32,7 @@ std::string words_of(const Group& group) {
 
 bool is_known(const Json& latency) { return values::amount(latency, {"p50_ns"}).value_or(0) > 0; }
 
-// To the first block where every point tells it, else to the end: as the SVG picture has it.
+// To the start of the first block if every point has that latency, else to the end, as in the SVG picture.
 const char* latency_of(const Json& document) {
   for (const Json& mechanism : values::list(document, {"mechanisms"}))
     for (const Json& point : values::list(mechanism, {"points"}))
@@ -43,7 +43,7 @@ const char* latency_of(const Json& document) {
 Json point_item(const Json& point, const char* latency) {
   const Json& victim = values::at(point, {"victim"});
   const auto block = values::amount(victim, {"block_ns"}), waves = values::amount(victim, {"waves"});
-  // A persistent kernel has no waves: how long it runs is not in the document.
+  // A persistent kernel has no waves: the document does not contain how long it runs.
   const auto kernel =
       block && waves && *block * *waves <= values::kLongest ? std::optional(*block * *waves) : std::nullopt;
   const auto requests = values::amount(point, {latency, "p50_ns"});
@@ -100,7 +100,7 @@ Json published_items(const Json& published) {
   return items;
 }
 
-// Most block times first; then in the order of the document.
+// The group with the most block times first; then in document order.
 std::vector<Group> groups_of(const Json& document) {
   std::vector<std::pair<Group, std::size_t>> found;
   const auto add = [&](const Json& victim) {
@@ -152,7 +152,7 @@ void section_list::preempt(Page& page, std::size_t source, const Json& document)
     for (const Json& mechanism : values::list(document, {"mechanisms"})) {
       if (item["curves"].size() == kMostCurves) break;
       Json curve = curve_item(mechanism, group, latency);
-      // What cannot be had here is told once.
+      // Mechanisms without points appear only in the first picture.
       if (is_first || !curve["points"].empty()) item["curves"].push_back(std::move(curve));
     }
     item["published"] = is_first ? published_items(values::at(document, {"published"})) : Json::array();

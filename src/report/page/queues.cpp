@@ -1,4 +1,4 @@
-// weir.queues/1: the map of streams and hardware queues as a picture, one for each way in which it was found; the other
+// weir.queues/1: the map of streams and hardware queues as a picture, one per method that found it; the other
 // experiments as text.
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostStreams = 4096;  // of a map
 constexpr std::size_t kMostIntervals = 200'000;
-constexpr std::size_t kMostPoints = 2'000;  // of a document's lists that is told in a table: that takes their square
+constexpr std::size_t kMostPoints = 2'000;  // of lists that are printed as a table, which costs the square of this
 
 std::string numbered(const char* what, double number) { return fmt::format("{} {:.0f}", what, number); }
 
@@ -35,7 +35,7 @@ QueueGrid by_stream(const Json& queue_of_stream) {
   return grid;
 }
 
-// A stream may sit on one queue several times.
+// A stream may use one queue several times.
 QueueGrid by_intervals(const Json& intervals) {
   std::map<std::pair<double, double>, std::uint64_t> counts;
   std::set<double> queues, streams;
@@ -88,7 +88,7 @@ void add_maps(Page& page, std::size_t source, const std::string& title, const Js
                "Repeat it on an idle device; what disagrees is listed with the map.", first});
 }
 
-// Lists that are told in a table, of any experiment.
+// The longest of the lists that are printed as a table, in any experiment.
 std::size_t longest_list(const Json& json, int depth = 0) {
   std::size_t longest = json.is_array() ? json.size() : 0;
   if (json.is_structured() && depth < 4)

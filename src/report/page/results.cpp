@@ -15,17 +15,17 @@ namespace {
 
 using namespace fields;
 
-// About a megabyte of samples in all: a report of very many points keeps fewer of each.
+// About a megabyte of samples in total: a report with very many points keeps fewer of each.
 constexpr std::size_t kMostValues = 512, kFewestValues = 32, kAllValues = 100'000;
 
 constexpr std::size_t kMostNamed = 4;  // points that a sentence names one by one
-constexpr double kHostBound = 0.8;     // of an iteration: what the host spends on submitting it
+constexpr double kHostBound = 0.8;     // of an iteration: time that the host spends on submitting it
 constexpr double kHighConvoy = 2;      // p99 of small commands, mixed over alone
 constexpr double kLowFairness = 0.8;   // Jain
-constexpr double kFall = 0.05;         // of throughput, from the best count to the largest: kKneeLevel's counterpart
-constexpr double kHardlyConcurrent = 1.5;  // commands at once on average
+constexpr double kFall = 0.05;  // of throughput, from the best count to the largest; the counterpart of kKneeLevel
+constexpr double kHardlyConcurrent = 1.5;  // mean number of commands at once
 
-constexpr double kGoodFit = 0.8;      // R2 from which on a fitted law is worth reporting
+constexpr double kGoodFit = 0.8;      // R2 from which a fitted law is worth reporting
 constexpr double kLeastTurns = 0.05;  // contention
 
 using Points = std::vector<const Measured*>;
@@ -79,7 +79,7 @@ void find_failures(Page& page, const CurveGroup& group) {
                "Run them again to the end; `weir sweep --resume` does what is left of a sweep.", group.id});
 }
 
-// One finding for each kind of warning: where it was seen, and what it said the first time.
+// One finding per kind of warning: where it occurred, and its first message.
 void find_warnings(Page& page, const CurveGroup& group) {
   std::vector<std::pair<std::string, Points>> kinds;
   std::vector<const Json*> first;
@@ -91,7 +91,7 @@ void find_warnings(Page& page, const CurveGroup& group) {
         const std::string code = text(warning, {"code"});
         auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const auto& each) { return each.first == code; });
         if (kind == kinds.end()) {
-          if (kinds.size() >= 20) continue;  // Weir knows fewer; a file may have any number
+          if (kinds.size() >= 20) continue;  // Weir has fewer kinds; a file may contain any number
           kinds.push_back({code, {}});
           first.push_back(&warning);
           kind = std::prev(kinds.end());
@@ -109,7 +109,7 @@ void find_warnings(Page& page, const CurveGroup& group) {
   }
 }
 
-// The share of an iteration that submitting takes; nothing where the host waits on purpose.
+// The share of an iteration spent on submitting; empty where the host waits on purpose.
 std::optional<double> host_share(const Measured& point) {
   const auto each = number(point.document, {"metrics", "host_ns_per_command"});
   const auto commands = number(point.document, {"commands_per_iteration"});
@@ -180,7 +180,7 @@ void find_unfair(Page& page, const CurveGroup& group) {
              group.id});
 }
 
-// What more streams brought. `flat` is no fault: it says how many are enough.
+// What more streams gained. `flat` is not a fault: it shows how many streams are enough.
 void find_scaling(Page& page, const CurveGroup& group, const Curve& curve) {
   const std::string words = scaling_words(curve.name, curve.analysis, group.first().unit);
   if (words.empty()) return;
@@ -217,8 +217,7 @@ void find_scaling(Page& page, const CurveGroup& group, const Curve& curve) {
   page.find(std::move(finding));
 }
 
-// What stands out in a group that was added to the page: failures first, then what holds it back, each with its figures
-// and what to do.
+// Adds the findings of a group on the page: failures first, then bottlenecks, each with figures and advice.
 void find_in_group(Page& page, const CurveGroup& group) {
   find_failures(page, group);
   find_warnings(page, group);

@@ -1,4 +1,4 @@
-// Measurements of all files that a report is made of, as curves, distributions and findings.
+// Shows the measurements of all input files as curves, distributions and findings.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace weir::page {
 
-// Points of several files that differ in streams alone make one curve; those of two environments never do.
+// Points from several files that differ only in streams form one curve; points from two environments never do.
 void add_results(Page& page, std::span<const Measured> all);
 
 }  // namespace weir::page

@@ -9,7 +9,7 @@ namespace weir::page {
 namespace {
 
 constexpr std::size_t kLongestName = 400;
-// A hostile trace names every command differently.
+// A hostile trace may give every command a different name.
 constexpr std::size_t kMostNames = 65'536, kMostBytes = 8U << 20;
 
 }  // namespace
@@ -36,7 +36,7 @@ void SpanNames::number() {
   for (std::size_t i = 0; i < uses_.size(); ++i)
     if (uses_[i] > 0) order.push_back(i);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return uses_[a] > uses_[b]; });
-  // The rest goes by its kind.
+  // Names without room are replaced by their kind.
   std::vector<std::uint32_t> rest(kDrawnKinds, UINT32_MAX);
   for (const std::size_t slot : order) {
     const std::size_t name = slot / kDrawnKinds;

@@ -1,5 +1,5 @@
-// The names that spans of a drawn timeline share, those used most first: their numbers take the fewest bytes. Knows no
-// lane.
+// The names that spans of a drawn timeline share, the most used first, so that their numbers take the fewest bytes.
+// Knows no lane.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace weir::page {
 
-// As web/src/document.ts has them: those of commands, and steps.
+// As in web/src/document.ts: kinds of commands, and steps.
 enum class DrawnKind : std::uint8_t { kernel, collective, copy, memset, host, step };
 inline constexpr std::size_t kDrawnKinds = 6;
 
@@ -23,11 +23,12 @@ class SpanNames {
  public:
   explicit SpanNames(const Timeline& timeline);
 
-  // First every use is counted, then numbers are given. `name` is an index into the timeline's names, or kNoName.
+  // All uses are counted first; numbers are assigned afterwards. `name` is an index into the timeline's names, or
+  // kNoName.
   void count(std::uint32_t name, DrawnKind kind) { ++uses_[slot(name, kind)]; }
   void number();
   std::uint32_t of(std::uint32_t name, DrawnKind kind) const { return numbers_[slot(name, kind)]; }
-  // A name that is none of the timeline's.
+  // Adds a name that is not from the timeline.
   std::uint32_t add(std::string text, DrawnKind kind);
 
   std::size_t left_out() const noexcept { return left_out_; }  // names for which there was no room

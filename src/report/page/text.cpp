@@ -1,4 +1,4 @@
-// Documents without a picture of their own, as `weir` tells them in the terminal; and what they warn of.
+// Documents without a picture, as `weir` prints them in the terminal; and their warnings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct TextOf {
   Told (*tell)(const Json& document);
 };
 
-// By what the function makes of a document: a text, a report, or a report that may be full.
+// Selects by what the function returns: a text, a report, or a report with a full form.
 template <auto tell>
 Told text_by(const Json& document) {
   if constexpr (std::is_invocable_r_v<std::string, decltype(tell), const Json&>)
@@ -114,7 +114,7 @@ Json lines_of(const std::string& text) {
   return lines;
 }
 
-// Kinds of documents name the same fields differently.
+// Different kinds of documents use different names for the same field.
 std::string one_of(const Json& json, std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (const Json& value = at(json, {name}); value.is_string()) return value.get<std::string>();

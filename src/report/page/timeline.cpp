@@ -18,12 +18,12 @@
 namespace weir::page {
 namespace {
 
-// Numbers of a page are exact up to 2^53, which is 104 days; nothing that belongs together is further apart.
+// A page's numbers are exact up to 2^53 ns, which is 104 days; nothing that belongs together is further apart.
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 52;
 constexpr std::size_t kMostLanes = 2000;     // of a group
 constexpr std::size_t kMostSteps = 100'000;  // they are few, and do not count against the limit
 
-// Anything that is drawn, wherever it comes from.
+// Anything that is drawn, from any source.
 struct Piece {
   std::int64_t started_ns = 0, ended_ns = 0;
   std::uint32_t name = kNoName;
@@ -46,7 +46,7 @@ std::uint64_t distance(std::int64_t a, std::int64_t b) noexcept {
                : static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
 }
 
-// Which pieces are drawn, by their starts.
+// Selects which pieces are drawn, by their starts.
 class Window {
  public:
   void consider(const Piece& piece) { starts_.push_back(piece.started_ns); }
@@ -58,7 +58,7 @@ class Window {
       return starts_[n];
     };
     median_ = nth(starts_.size() / 2);
-    // What is far from the middle has a broken time; without it the rest fits.
+    // A start far from the median is invalid; without those the rest fits.
     std::erase_if(starts_, [&](std::int64_t start) { return distance(start, median_) > kFarthest; });
     first_ = *std::min_element(starts_.begin(), starts_.end());
     total_ = starts_.size();
@@ -69,7 +69,7 @@ class Window {
       high_ = nth(before + most);
       const auto within = static_cast<std::size_t>(std::count_if(
           starts_.begin(), starts_.end(), [&](std::int64_t start) { return start >= low_ && start < high_; }));
-      // Many may start at one time: as many of those as there is room for.
+      // Many pieces may start at the same time; only as many of them are drawn as there is room for.
       room_ = within < most ? most - within : 0;
     }
     starts_.clear();
@@ -86,7 +86,7 @@ class Window {
     --room_;
     return true;
   }
-  // Steps that begin within; they take no room from commands.
+  // Steps that begin within the window; they take no room from commands.
   bool covers(const Piece& step) const noexcept {
     return !is_cut_ || (step.started_ns >= low_ && step.started_ns <= high_);
   }
@@ -135,7 +135,7 @@ class Drawing {
     return has_ranks_ ? fmt::format("rank {}, ", rank_of(process)) : "";
   }
 
-  // What can be drawn at all; counts the rest once.
+  // The piece to draw; empty where its times are unusable, which is counted in `odd` unless that is null.
   std::optional<Piece> piece_of(std::int64_t started_ns, std::int64_t ended_ns, std::uint32_t name, DrawnKind kind,
                                 Odd* odd) const {
     if (started_ns == kNoTime || ended_ns == kNoTime) {
@@ -175,7 +175,7 @@ class Drawing {
     return true;
   }
 
-  // Steps that the program marked; else those that commands carry the number of.
+  // Steps marked by the program, or else those whose numbers commands carry.
   void add_steps() {
     std::set<std::uint16_t> processes;
     for (const TraceRange& range : timeline_.ranges) processes.insert(range.process);
@@ -196,7 +196,7 @@ class Drawing {
     for (const auto& [key, step] : found) ++counts[key.first];
     for (auto& [key, step] : found) {
       if (counts[key.first] < 2) continue;
-      step.name = key.second;  // a number, until there is a table
+      step.name = key.second;  // the number of the iteration, until the table of names exists
       steps_[key.first].push_back(step);
       are_steps_numbers_ = true;
     }

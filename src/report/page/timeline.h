@@ -11,13 +11,13 @@
 namespace weir::page {
 
 struct DrawnTimeline {
-  std::size_t spans = 0;  // commands and host calls; one on a stream and a queue counts once
-  Json fields;            // of Timeline in web/src/document.ts, besides those of every item
+  std::size_t spans = 0;  // commands and host calls; one that is on both a stream and a queue counts once
+  Json fields;            // of Timeline in web/src/document.ts, besides those that every item has
   std::vector<std::string> notes;
 };
 
-// Draws at most `most` commands and calls. Of more, those in the middle of the trace: its beginning warms up, and a
-// stretch without holes is what can be read.
+// Draws at most `most` commands and calls. If there are more, it draws those in the middle of the trace: the beginning
+// is warm-up, and only a stretch without holes is readable.
 DrawnTimeline draw_timeline(const Timeline& timeline, std::size_t most);
 
 }  // namespace weir::page

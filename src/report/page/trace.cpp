@@ -21,7 +21,7 @@ bool looks_like_trace(ByteSource& bytes) {
   return TarReader::sniff(start);
 }
 
-// The document tells how many commands a queue ran; the timeline also of which stream they were.
+// The document contains how many commands a queue ran; the timeline also shows which streams they came from.
 CountedQueues count_queues(const Timeline& timeline) {
   std::map<std::pair<std::uint16_t, std::int32_t>, std::uint64_t> counts;
   for (const Span& span : timeline.spans)
@@ -34,7 +34,7 @@ CountedQueues count_queues(const Timeline& timeline) {
   };
   std::map<std::int32_t, std::string> labels;
   for (const TraceQueue& queue : timeline.queues) labels[queue.id] = queue.label;
-  // Queues in the order of their ids, streams in that of the source.
+  // Queues in the order of their ids, streams in the order of the source.
   for (const TraceQueue& queue : timeline.queues)
     if (queue.id < kCopyQueues && queue.device < timeline.devices.size()) grid_of(queue.device).queue(queue.label);
   for (const auto& [place, commands] : counts) {
@@ -67,7 +67,7 @@ std::size_t add_trace(Page& page, const std::filesystem::path& file, const Trace
   const std::string format = trace.files.empty() ? "trace" : trace.files.front().format;
   const std::size_t source = page.add_source(file.string(), format, Json::object());
   const std::string name = file.filename().string();
-  // Brings the clocks of ranks together, so it comes before the drawing.
+  // Aligns the clocks of ranks, so it comes before the drawing.
   const Json analysis = analyze_timeline(trace.timeline, trace.files, {});
 
   std::string id;

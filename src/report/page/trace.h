@@ -13,17 +13,17 @@
 namespace weir::page {
 
 struct TraceOptions {
-  std::size_t max_spans = 2'000'000;                    // commands and host calls that are drawn of it
-  std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // of its timeline; more is rejected
-  std::string format;                                   // an importer's name; empty: found out
+  std::size_t max_spans = 2'000'000;                    // commands and host calls drawn from it
+  std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // for its timeline; larger ones are rejected
+  std::string format;                                   // an importer's name; empty: detected
   std::function<void()> progress;                       // may be empty; may throw to stop
 };
 
-// Whether the file's beginning looks like a trace of any importer. Never throws; false for what cannot be opened.
+// Whether the beginning of the file looks like a trace of any importer. Never throws; false where it cannot be opened.
 bool is_trace(const std::filesystem::path& file);
 
-// Registers the file as a source and adds its timeline, waterfalls, queue maps, overlap and findings. Rejects what is
-// no trace. Returns how many spans are drawn, so that several traces can share one limit.
+// Registers the file as a source and adds its timeline, waterfalls, queue maps, overlap and findings. Rejects files
+// that are not a trace. Returns the number of spans drawn, so that several traces can share one limit.
 std::size_t add_trace(Page& page, const std::filesystem::path& file, const TraceOptions& options);
 
 }  // namespace weir::page

@@ -1,5 +1,5 @@
-// Values of a document as a report's items want them: of the right type and in range, or null. Documents are hostile;
-// nothing here throws. Knows no document.
+// Values of a document in the form that a report's items need: of the right type and in range, or null. Documents are
+// hostile; nothing here throws. Knows no document.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,7 @@ using fields::list;
 using fields::object;
 using Keys = std::initializer_list<const char*>;
 
-// 31 years: no time that anything took.
+// 31 years: longer than any real duration.
 inline constexpr double kLongest = 1e18;
 
 inline std::optional<double> finite(const Json& json, Keys keys) {
@@ -27,7 +27,7 @@ inline std::optional<double> finite(const Json& json, Keys keys) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-// Of times, rates and the like: not below 0, and not absurd.
+// For times, rates and the like: not below 0, and not above `most`.
 inline std::optional<double> amount(const Json& json, Keys keys, double most = kLongest) {
   const auto value = finite(json, keys);
   return value && *value >= 0 && *value <= most ? value : std::nullopt;
@@ -40,7 +40,7 @@ inline std::uint64_t count(const Json& json, Keys keys) {
   return static_cast<std::uint64_t>(amount(json, keys, 9e15).value_or(0));
 }
 
-// [low, high], times `scale`; null where there are not two numbers in order.
+// [low, high], times `scale`; null unless these are two numbers in order.
 inline Json interval(const Json& json, Keys keys, double scale = 1) {
   const auto pair = fields::interval(json, keys);
   if (!pair) return nullptr;

@@ -1,4 +1,4 @@
-// weir.amd_capture/1: what a capture of a program has and lacks.
+// weir.amd_capture/1: what a capture of a program contains and lacks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::string liveliest(const Json& manifest) {
   return folder;
 }
 
-// "Missing" holds what is not there at all, "Incomplete" what is less than asked for.
+// "Missing" lists parts that do not exist at all, "Incomplete" parts that contain less than requested.
 ReportSection lacks(const Json& manifest, bool is_there, const char* title) {
   ReportSection section{title};
   std::map<std::string, std::string> fixes;  // hint to names of parts
@@ -54,7 +54,7 @@ ReportSection lacks(const Json& manifest, bool is_there, const char* title) {
       names += (names.empty() ? "" : ", ") + name;
     }
   }
-  // One fix often serves several parts.
+  // One fix often applies to several parts.
   for (const auto& [hint, names] : fixes) section.remark("{}: {}", names, hint);
   return section;
 }

@@ -37,7 +37,7 @@ std::string value_text(double value, std::string_view unit) {
   return fmt::format("{:.2f}", value);
 }
 
-// Without "per second", which the value beside it has.
+// Without "per second", which the value next to it shows.
 std::string interval_text(const Json& interval, std::string_view unit) {
   const auto ends = fields::interval(interval);
   if (!ends) return "-";
@@ -47,7 +47,7 @@ std::string interval_text(const Json& interval, std::string_view unit) {
   return fmt::format("[{}, {}]", low, high);
 }
 
-// Once for both sides where they say the same.
+// Prints one remark for both sides where they are equal.
 void tell_both(const std::string& what, const std::string& a, const std::string& b, ReportSection& section) {
   const auto tell = [&](const char* who, const std::string& text) {
     if (!text.empty()) section.remark("{}{}{}", who, what, text);

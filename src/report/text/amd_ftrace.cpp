@@ -33,7 +33,8 @@ std::string joined(const std::vector<std::string>& parts) {
   return all;
 }
 
-// A few words for each question of the document; its own where it has one that this report does not know.
+// A short label for each question of the document; the document's own text for questions that this report does not
+// know.
 std::string label_of(const Json& answer) {
   static constexpr std::pair<const char*, const char*> kLabels[] = {
       {"how_is_a_queue_asked_for", "asking for a queue"},   {"how_long_does_kfd_take", "creating it takes"},
@@ -78,8 +79,8 @@ ReportSection trace_section(const Json& document) {
   return section;
 }
 
-// One row for each kind of length: known lengths and bounds never share one.
-// `owner`: of the first column, where the table has one; that one has no room for p90.
+// One row per kind of length: known lengths and bounds never share a row.
+// `owner` is the text of the first column, in tables that have it; those have no room for p90.
 void add_rows(ReportTable& table, const Json& verb, const std::string* owner) {
   bool is_first = true;
   const auto add = [&](const char* kind, const Json& tally) {

@@ -15,7 +15,7 @@ using namespace fields;
 
 constexpr std::size_t kShortList = 24;
 
-// 1M, 4K: rings are powers of two, and a row is short of room.
+// 1M, 4K: ring sizes are powers of two, and rows have little room.
 std::string ring_size(const Json& queue) {
   const auto bytes = number(queue, {"ring_bytes"});
   if (!bytes) return "-";
@@ -31,7 +31,7 @@ std::string quantum(const Json& queue) {
   const Json& value = at(queue, {"quantum"});
   if (!value.is_object()) return "-";
   if (value.value("is_enabled", false) == false) return "off";
-  // The scale's one meaning that sources name is a millisecond.
+  // A scale of 1 is milliseconds; no source documents another meaning.
   return value.value("scale", 0) == 1
              ? fmt::format("{} ms", value.value("duration", 0))
              : fmt::format("{} of scale {}", value.value("duration", 0), value.value("scale", 0));
@@ -69,7 +69,7 @@ std::string cwsr(const Json& queue) {
   return at(queue, {"is_active"}) == false ? "saved" : "was";
 }
 
-// One row for each queue for which `row` has cells.
+// One row for each queue for which `row` returns cells.
 template <class Row>
 ReportTable queue_table(const Json& document, bool is_full, std::vector<ReportTable::Column> columns, const Row& row) {
   ReportTable table{std::move(columns)};
@@ -115,7 +115,7 @@ void add_queues(Report& report, const Json& document, bool is_full) {
   report.add_unless_empty("Compute queues", std::move(table), std::move(remarks));
 }
 
-// One row per slot: what the registers themselves say.
+// One row per slot, as the registers show it.
 void add_slots(Report& report, const Json& document) {
   ReportTable table{{{"GPU"}, {"ring"}, {"XCC"}, {"slot"}, {"VMID"}, {"read"}, {"write"}}};
   for (const Json& queue : at(document, {"queues"})) {

@@ -1,4 +1,4 @@
-// weir.amd_join/1: queues from stream to hardware slot, what matches rest on, clocks.
+// weir.amd_join/1: queues from stream to hardware slot, the evidence for matches, clocks.
 #include <fmt/format.h>
 
 #include <array>
@@ -33,7 +33,7 @@ std::string streams_text(const Json& queue) {
   if (!at(queue, {"runtime"}).is_object()) return text(queue, {"role"}) == "internal" ? "own" : "-";
   const std::size_t known = at(queue, {"runtime", "streams"}).size();
   const auto most = number(queue, {"runtime", "streams_most"});
-  // The log counts streams on a queue; which ones they are it does not always tell.
+  // The log counts the streams on a queue, but does not always name them.
   if (known == 0 && most) return fmt::format("{:.0f}", *most);
   return known == 0 ? "-" : fmt::format("{}", known);
 }
@@ -51,7 +51,7 @@ std::string slot_text(const Json& queue) {
   return "none";
 }
 
-// "R", "RQT": each key once, in the order of the legend.
+// "R", "RQT": each key once, in legend order.
 std::string evidence_text(const Json& queue) {
   static constexpr std::array<std::pair<const char*, char>, 5> kKeys = {
       {{"ring", 'R'}, {"queue id", 'Q'}, {"mqd", 'M'}, {"doorbell", 'D'}, {"time", 'T'}}};
@@ -69,7 +69,7 @@ std::string plural(std::size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-// Each reason once, with how many queues have it.
+// Each reason once, with the number of queues that have it.
 void add_reasons(ReportSection& section, const Json& document, bool is_full) {
   std::map<std::pair<std::string, std::string>, std::size_t> reasons;
   for (const Json& queue : at(document, {"queues"}))
@@ -80,7 +80,7 @@ void add_reasons(ReportSection& section, const Json& document, bool is_full) {
     section.remark("Not in the {} ({}): {}.", key.first, plural(times, "queue"), key.second);
 }
 
-// Slots and ids are each GPU's own: with several of them a row has to say which. "0xf7bc" is short of room.
+// Slots and ids are per GPU, so with several GPUs each row must name its own. The "0x" of "0xf7bc" is dropped for room.
 bool has_several_gpus(const Json& document, bool is_full) {
   std::set<std::string> gpus;
   for (const Json& queue : at(document, {"queues"}))
@@ -218,7 +218,7 @@ void add_rests(Report& report, const Json& document) {
       section.fact("process " + log, "{} on the host, by {}", text(process, {"host_pid"}), text(process, {"rests_on"}));
   }
   section.fact("clocks", clock_text(at(document, {"clock"})));
-  std::map<std::string, std::size_t> shortfalls;  // of snapshots that were read all the same
+  std::map<std::string, std::size_t> shortfalls;  // for snapshots that were read anyway
   for (const Json& part : at(document, {"parts"})) {
     const std::string reason = at(part, {"reason"}).is_string() ? text(part, {"reason"}) : "";
     const bool is_read = at(part, {"is_read"}) == Json(true);

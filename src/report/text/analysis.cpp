@@ -1,4 +1,4 @@
-// weir.analysis/1: what a trace shows, as a whole; its devices are in analysis_use.cpp and analysis_causes.cpp.
+// weir.analysis/1: what a trace shows as a whole; its devices are in analysis_use.cpp and analysis_causes.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ void add_ranks(Report& report, const Json& document) {
   const Json& clocks = at(document, {"clocks"});
   if (!clocks.is_object()) return;
   ReportSection& section = report.section("Ranks");
-  // What moved times is among the notes already.
+  // If times were moved, the summary is already among the notes.
   const Json& notes = at(document, {"notes"});
   if (std::find(notes.begin(), notes.end(), at(clocks, {"summary"})) == notes.end())
     section.remark(word(clocks, "summary"));
@@ -63,7 +63,7 @@ ReportSection waterfall_section(const Json& waterfall) {
                        {"p99"},
                        {"share"},
                        {"n"}}};
-    // Shares are of the way to the end: the host may look long after.
+    // Shares are of the time up to the end, because the host may look much later.
     double way = 0;
     for (const Json& hop : at(each, {"hops"}))
       if (at(hop, {"to"}) != "seen") way += number(hop, {"mean_ns"}).value_or(0);
@@ -75,7 +75,7 @@ ReportSection waterfall_section(const Json& waterfall) {
                             is_after || way <= 0 ? "-" : percent(mean ? std::optional(*mean / way) : std::nullopt),
                             count(hop, "count")});
     }
-    // Start and end alone are no way.
+    // Start and end alone show no path.
     if (at(each, {"hops"}).size() < 2) {
       table.after = "when the host submitted them is not in the source";
       section.tables.push_back(std::move(table));
@@ -123,7 +123,7 @@ Report analysis_report(const Json& document, bool is_full) {
   }
   add_ranks(report, document);
   add_devices(report, document);
-  // Of many devices the first one is told at length; the others have their row, and everything is in the JSON.
+  // With many devices only the first is printed in detail; the others have a row, and everything is in the JSON.
   const std::size_t told = is_full ? devices.size() : std::min<std::size_t>(devices.size(), 1);
   for (std::size_t i = 0; i < told; ++i) {
     const Json& device = devices[i];

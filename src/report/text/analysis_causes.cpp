@@ -1,4 +1,4 @@
-// What held a device up: shared queues, the host, the critical path, collectives.
+// What delayed a device: shared queues, the host, the critical path, collectives.
 #include <fmt/format.h>
 
 #include <algorithm>

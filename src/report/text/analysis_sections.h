@@ -1,4 +1,5 @@
-// The sections of one device of a weir.analysis/1 document. Judge nothing themselves; lists have at most `most` rows.
+// The sections of one device in a weir.analysis/1 document. They judge nothing themselves; lists have at most `most`
+// rows.
 #pragma once
 
 #include <cstddef>

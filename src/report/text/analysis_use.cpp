@@ -104,7 +104,7 @@ ReportSection queues_section(const Json& device, std::size_t most) {
   }
   const bool is_fixed = is_true(map, {"is_fixed"});
   const bool is_shared = number(map, {"shared_queues"}).value_or(0) > 0;
-  // A queue per stream: a table of queues would be that of streams again.
+  // With one queue per stream, a table of queues would repeat the table of streams.
   if (is_fixed && !is_shared) {
     section.remark("Every stream kept a hardware queue of its own.");
     return section;
@@ -150,7 +150,7 @@ ReportSection gaps_section(const Json& device) {
   section.fact("gaps", "{}, {} in all; p50 {}, p95 {}, p99 {}, longest {}", count(gaps, "count"),
                duration(gaps, "total_ns"), duration(gaps, "p50_ns"), duration(gaps, "p95_ns"), duration(gaps, "p99_ns"),
                duration(gaps, "max_ns"));
-  // Below a microsecond clocks round, so those are one row; lengths that none has are left out.
+  // Clocks round below a microsecond, so shorter gaps share one row; empty bins are left out.
   constexpr double kShortest = 1'000;
   std::size_t short_gaps = 0;
   double short_ns = 0, most = 1;

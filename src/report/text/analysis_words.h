@@ -1,4 +1,4 @@
-// Words for values of a weir.analysis/1 document, as its sections use them. Knows no section.
+// Words for values of a weir.analysis/1 document, shared by its sections. Knows no section.
 #pragma once
 
 #include <fmt/format.h>

@@ -63,7 +63,7 @@ std::vector<std::string> notes_of(const Json& regressions) {
   return notes;
 }
 
-// Only one side has times. With --filter that is most of a baseline.
+// Whether only one side has times. With --filter that is most of a baseline.
 bool is_one_sided(const Json& entry) {
   const std::string verdict = text(entry, {"verdict"});
   return verdict == "gone" || verdict == "new";

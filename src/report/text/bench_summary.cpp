@@ -36,7 +36,7 @@ std::string percent(std::optional<double> share) { return share ? fmt::format("{
 bool has_samples(const Json& entry) { return number(entry, {"timing", "latency_ms_p50"}).has_value(); }
 bool is_good(const Json& entry) { return word(entry, "status") == "ok"; }
 
-// "12.3 G cell/s", or runs where the kernel did not tell what it works on.
+// "12.3 G cell/s", or runs where the kernel does not declare its work.
 std::string rate(const Json& entry) {
   if (const auto items = number(entry, {"timing", "items_per_sec"})) {
     const std::string name = text(entry, {"timing", "item_name"});
@@ -147,7 +147,7 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-// What is not on the leaderboard, and why: in a file case by case, on a terminal by reason.
+// Cases that are not on the leaderboard, and why: case by case in a file, by reason on a terminal.
 void add_missing(const Json& cases, bool is_full, ReportSection& section) {
   ReportTable table{{{"case", true}, {"status", true}, {"why", true}}};
   std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
@@ -269,7 +269,7 @@ std::string bench_line(const Json& entry) {
   if (has_samples(entry)) line += ", p50 " + milliseconds(entry, "latency_ms_p50");
   if (const std::string what = text(entry, {"error", "what"}); what != "-")
     line += ": " + what.substr(0, std::min<std::size_t>(what.find('\n'), 200));
-  // Names and messages are a package's own, and terminals obey escapes.
+  // Names and messages come from packages, and terminals interpret escape sequences.
   return without_controls(line, ' ');
 }
 

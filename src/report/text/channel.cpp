@@ -139,7 +139,7 @@ ReportSection section_of(const Json& document, const Json& group) {
   return section;
 }
 
-// The targets that somebody set, for each benchmark that has one: what the best of ours does, and how many meet it.
+// For each benchmark with a target: the result of Weir's best channel, and how many meet the target.
 void add_targets(const Json& document, Report& report) {
   struct Row {
     std::string target, place;
@@ -196,7 +196,7 @@ void add_comparison(const Json& document, Report& report) {
                           change_text(number(change, {"slowness"})),
                           noise ? fmt::format("{:.1f} %", 100 * (*noise - 1)) : "-",
                           verdict + (at(change, {"is_ours"}) == true ? "" : " (control)")});
-    // Every benchmark has its own figure of noise, which the table shows.
+    // Every benchmark has its own noise figure, which the table shows.
     if (!at(change, {"reason"}).is_null() && !text(change, {"reason"}).starts_with("identical processes"))
       ++reasons[text(change, {"reason"})];
   }

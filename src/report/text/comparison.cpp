@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 
-// Names come from files, and terminals obey escapes. Breaks at blanks; lines after the first are indented by `indent`
-// + 2.
+// Names come from files, and terminals interpret escape sequences. Breaks lines at blanks; lines after the first are
+// indented by `indent` + 2.
 std::string wrapped(const std::string& text, std::size_t indent) {
   std::istringstream words(without_controls(text, ' '));
   std::string lines(indent, ' ');

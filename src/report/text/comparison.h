@@ -8,19 +8,18 @@
 
 namespace weir {
 
-// At most 80 columns, apart from words (paths, names) that are longer themselves.
+// At most 80 columns, except for longer words (paths, names).
 std::string comparison_text(const Comparison& comparison);
-// The worst first, what is the same folded away where it is much; at most `most` bytes, so that it fits into a comment
-// on GitHub: what has no room is left out, with a remark. Names from files take no effect there: no markup, no link, no
-// mention.
+// Worst first; many equal results are folded. At most `most` bytes, so that it fits into a comment on GitHub: what does
+// not fit is left out, with a remark. Names from files have no effect there: no markup, no link, no mention.
 std::string comparison_markdown(const Comparison& comparison, std::size_t most = 65'536);
-// Schema weir.comparison/1; what is not known is null.
+// Schema weir.comparison/1; unknown values are null.
 Json comparison_json(const Comparison& comparison, bool is_strict);
 
-// "3 same, 1 slower": one line for the end of every form.
+// "3 same, 1 slower": the last line of every form.
 std::string verdict_line(const Comparison& comparison);
 
-// How its numbers are said in every form.
+// Numbers are formatted the same way in every form.
 // "4.21 us", "1.2 k", "-"
 std::string value_text(const MetricComparison& metric, const std::optional<double>& value);
 // "[1.071, 1.110]"

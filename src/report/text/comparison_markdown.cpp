@@ -1,4 +1,4 @@
-// A comparison as Markdown, fit for a comment on a pull request.
+// A comparison as Markdown, suitable for a comment on a pull request.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +12,12 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kMostOpen = 10;    // pairs, and remarks, that are not folded
-constexpr std::size_t kReserve = 1'000;  // for what closes the text
+constexpr std::size_t kReserve = 1'000;  // for the closing text
 constexpr std::size_t kLongestName = 300, kLongestRemark = 600;
-constexpr double kShareOfRows = 0.75;  // of the room; remarks have the rest
+constexpr double kShareOfRows = 0.75;  // of the space; remarks get the rest
 
-// Cells of a table must not end early, and names from files must not become markup. GitHub looks for mentions (@name),
-// issues (#12) and addresses in what is rendered, where a backslash is gone already: an empty comment breaks those up.
+// Cells of a table must not end early, and names from files must not become markup. GitHub detects mentions (@name),
+// issues (#12) and addresses in the rendered text, where backslashes are gone: an empty comment breaks them up.
 std::string inert(std::string_view text, std::size_t most) {
   const std::string plain = without_controls(as_utf8(text), ' ');
   const std::string_view whole = whole_characters(plain, most);
@@ -44,7 +44,7 @@ std::string inert(std::string_view text, std::size_t most) {
 
 std::string name(const std::string& text) { return inert(text, kLongestName); }
 
-// As a reader should meet them.
+// The order in which readers should see them.
 int rank_of(const PairComparison& pair) {
   switch (pair.verdict) {
     case Verdict::slower:
@@ -61,7 +61,7 @@ int rank_of(const PairComparison& pair) {
   return 5;
 }
 
-// Rows of one pair, together or not at all.
+// The rows of one pair, which are kept together or left out together.
 std::string rows_of(const PairComparison& pair) {
   if (pair.metrics.empty())
     return fmt::format("| {} | - | - | - | - | - | - | **{}** |\n", name(pair.label),
@@ -96,7 +96,7 @@ std::vector<std::string> remarks_of(const TestComparison& test, const std::vecto
   return remarks;
 }
 
-// Text that grows up to a bound and counts what found no room.
+// Text that grows up to a limit and counts what did not fit.
 class Page {
  public:
   explicit Page(std::size_t most) : most_(most) {}
@@ -104,7 +104,7 @@ class Page {
   void allow(double share) {
     limit_ = most_ < kReserve ? 0 : static_cast<std::size_t>(static_cast<double>(most_ - kReserve) * share);
   }
-  // Headings and ends of folds: small, and the text would be broken without.
+  // Headings and ends of folds: they are small, and the text would be broken without them.
   void put(const std::string& text) { text_ += text; }
   bool has_room() const { return text_.size() < limit_; }
   bool put_if_room(const std::string& text) {

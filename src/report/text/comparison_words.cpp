@@ -1,4 +1,4 @@
-// How the numbers of a comparison are said in every form.
+// How the numbers of a comparison are formatted in every form.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ double slowness_of(const PairComparison& pair) {
   double worst = 0;
   for (const MetricComparison& metric : pair.metrics) {
     if (!metric.ratio || !(*metric.ratio > 0)) continue;
-    // Of rates and efficiencies less is worse; only times are in nanoseconds.
+    // For rates and efficiencies, less is worse; only times are in nanoseconds.
     worst = std::max(worst, metric.unit == "ns" ? *metric.ratio : 1 / *metric.ratio);
   }
   return worst;

@@ -18,7 +18,7 @@ std::int64_t count(const Json& json, const char* key) {
   return static_cast<std::int64_t>(number(json, {key}).value_or(0));
 }
 
-// Zeros are what a reader hopes for or need not see: a dash.
+// Zeros are expected or uninteresting, so they are shown as a dash.
 std::string cell(std::int64_t value) { return value == 0 ? "-" : std::to_string(value); }
 
 void add_row(std::string& out, const std::string& name, const Json& counts) {
@@ -27,7 +27,7 @@ void add_row(std::string& out, const std::string& name, const Json& counts) {
                      cell(count(counts, "not_run")), format_duration(number(counts, {"seconds"}).value_or(0) * 1e9));
 }
 
-// Distinct texts of cases with that outcome, in order of appearance, with how many they are.
+// Distinct texts of cases with that outcome, in order of appearance, with their counts.
 std::vector<std::pair<std::string, int>> texts_of(const Json& device, const char* outcome) {
   std::vector<std::pair<std::string, int>> texts;
   std::map<std::string, std::size_t> places;

@@ -17,11 +17,11 @@ namespace {
 
 using namespace fields;
 
-constexpr double kGoodFit = 0.8;  // R2 from which on a fitted law is worth printing
+constexpr double kGoodFit = 0.8;  // R2 from which a fitted law is worth printing
 
 std::string duration(std::optional<double> ns) { return ns ? format_duration(*ns) : "-"; }
 
-// Rates in GFLOP/s carry a scaled unit already; those that count things are scaled here: 3.90 M.
+// Rates in GFLOP/s already have a scaled unit; plain counts are scaled here: 3.90 M.
 std::string bare_rate(double value, const std::string& unit) {
   if (unit.starts_with("GFLOP") || unit.starts_with("TFLOP"))
     return fmt::format("{:.{}f}", value, value < 1 ? 4 : (value < 100 ? 2 : 0));
@@ -36,7 +36,7 @@ void line(std::string& out, const char* label, const std::string& value) {
   out += fmt::format("  {:<13}{}\n", label, value);
 }
 
-// A column less than other texts.
+// One column narrower than other texts.
 std::string narrow(const std::string& words, std::size_t indent) { return wrapped(words, indent, kReportColumns - 1); }
 
 void add_convoy(std::string& out, const Json& result) {
@@ -144,7 +144,7 @@ std::string describe_result(const Json& result) {
   }
   if (const auto device = number(result, {"metrics", "device_ns", "p50"}))
     line(out, "on device", fmt::format("p50 {} from the first start to the last end", format_duration(*device)));
-  // A scheduled host waits until a command may go: that is no cost of submitting.
+  // A scheduled host waits until a command may run; that is not a cost of submitting.
   const bool waits = text(result, {"submit"}).starts_with("scheduled:");
   line(out, "host cost",
        fmt::format("{} per command{}, {} commands (floor {})",
@@ -167,7 +167,7 @@ std::string describe_result(const Json& result) {
   return out;
 }
 
-constexpr std::size_t kMostSubmitWidth = 12;  // then a row with a mark has 80 columns
+constexpr std::size_t kMostSubmitWidth = 12;  // a row with a mark then has 80 columns
 
 std::string sweep_head(const Json& settings, std::size_t submit_width) {
   submit_width = std::min(submit_width, kMostSubmitWidth);
@@ -181,7 +181,7 @@ std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_widt
   const Json& units = at(result, {"device", "compute_units"});
   std::string way = way_of(text(result, {"submit"}), units.is_number_integer() ? units.get<int>() : 0);
   submit_width = std::min(submit_width, kMostSubmitWidth);
-  // A long name (scheduled:earliest_deadline:2) has a line of its own, so that the numbers stay within 80 columns.
+  // A long name (scheduled:earliest_deadline:2) gets a separate line, so that the numbers stay within 80 columns.
   if (way.size() > submit_width) way += "\n" + std::string(9 + submit_width, ' ');
   const std::string unit = text(result, {"workload", "unit"});
   const bool is_interrupted = text(result, {"status"}) == "interrupted";
@@ -201,7 +201,7 @@ std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_widt
 
 std::string scaling_words(const std::string& name, const Json& analysis, const std::string& unit) {
   const Json& rows = at(analysis, {"rows"});
-  if (rows.size() < 2) return {};  // one point scales to nothing
+  if (rows.size() < 2) return {};  // one point shows no scaling
   std::string words = fmt::format("{}: best at {} stream{}", name, text(analysis, {"best_streams"}),
                                   at(analysis, {"best_streams"}) == 1 ? "" : "s");
   for (const Json& row : rows)
@@ -213,7 +213,7 @@ std::string scaling_words(const std::string& name, const Json& analysis, const s
     words += fmt::format("; {} enough for 95% of it",
                          at(analysis, {"knee"}) == 1 ? "1 is" : text(analysis, {"knee"}) + " are");
   words += '.';
-  // A law that does not describe the points predicts nothing.
+  // A law that does not fit the points predicts nothing.
   const double fit = number(analysis, {"usl", "r_squared"}).value_or(0);
   if (fit >= kGoodFit) {
     words += fmt::format(" Scalability law: contention {:.3f}, coherency {:.5f} (R2 {:.3f})",
@@ -234,7 +234,7 @@ std::string sweep_summary(const Json& sweep) {
   const std::string unit = results.empty() ? "" : text(results[0], {"workload", "unit"});
   for (const auto& [submit, analysis] : at(sweep, {"scaling"}).items())
     if (const std::string words = scaling_words(submit, analysis, unit); !words.empty()) out += narrow(words, 2) + "\n";
-  // One line per kind of warning: where it was seen, and what it said the first time.
+  // One line per kind of warning: where it occurred, and its first message.
   std::map<std::string, std::pair<std::string, std::string>> seen;
   for (const Json& result : results) {
     for (const Json& warning : at(result, {"warnings"})) {

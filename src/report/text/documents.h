@@ -1,6 +1,6 @@
-// Documents for people. A report (sections.h) has a text and a Markdown form; what has a layout of its own is text for
-// a terminal of 80 columns, apart from words (paths, names) that are longer themselves. All of them read the document
-// alone: they measure nothing and judge nothing.
+// Documents as text for people. A report (sections.h) has a text and a Markdown form; others are text for a terminal of
+// 80 columns, except for longer words (paths, names). All of them read only the document: they measure nothing and
+// judge nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,49 +13,50 @@
 
 namespace weir {
 
-// weir.result/1: what was run, what came out, what to be careful about.
+// weir.result/1: what was run, the results, and caveats.
 std::string describe_result(const Json& result);
 
-inline constexpr std::size_t kSubmitWidth = 11;  // of the column of ways to submit, where none has a longer name
+inline constexpr std::size_t kSubmitWidth = 11;  // of the column of ways to submit, unless a name is longer
 
-// The head and the rows of a sweep's table, apart, so that rows can be printed as they come.
+// The head and the rows of a sweep's table, separately, so that rows can be printed as they arrive.
 std::string sweep_head(const Json& settings, std::size_t submit_width = kSubmitWidth);
-// `was_kept`: the point was in the file before.
+// `was_kept`: the point was already in the file.
 std::string sweep_row(const Json& result, bool was_kept = false, std::size_t submit_width = kSubmitWidth);
-// "inline: best at 8 streams (...); 4 are enough for 95% of it. Scalability law: ...": one curve's analysis, as
-// `weir.sweep/1` has it, with the throughput's unit. Empty where there is one point.
+// "inline: best at 8 streams (...); 4 are enough for 95% of it. Scalability law: ...": one curve's analysis as in
+// `weir.sweep/1`, with the throughput's unit. Empty where there is only one point.
 std::string scaling_words(const std::string& name, const Json& analysis, const std::string& unit);
-// What a sweep shows as a whole: best point, knee, efficiency, scalability law.
+// A summary of a sweep: best point, knee, efficiency, scalability law.
 std::string sweep_summary(const Json& sweep);
 
-// weir.analysis/1. `is_full`: everything in the document; otherwise what decides, and what it lacks in one line each.
+// weir.analysis/1. `is_full`: everything in the document; otherwise the main results, and one line for each missing
+// one.
 Report analysis_report(const Json& document, bool is_full);
 
-// What stands out in a weir.analysis/1: the largest losses, each with its figure and what to do about it.
+// What stands out in a weir.analysis/1: the largest losses, each with its figure and advice.
 struct Standout {
   double share = 0;    // of the device's span; 0 where the cost is not known
   std::string text;    // a sentence
-  std::string advice;  // one or more; empty where there is nothing to do
+  std::string advice;  // one or more sentences; empty where there is nothing to do
 };
-// At most five, the largest share of a device's span first; of each kind the device that it costs most. Never empty
-// where there is a device with times.
+// At most five, the largest share of a device's span first; for each kind, the device with the highest cost. Never
+// empty where there is a device with times.
 std::vector<Standout> standouts(const Json& document);
-// The same as plain text, advice after it.
+// The same as plain text, followed by advice.
 std::vector<std::string> findings(const Json& document);
 
 std::string trace_comparison_text(const Json& document);  // weir.trace_comparison/1
 std::string trace_comparison_markdown(const Json& document);
 std::string describe_profile(const Json& document);  // weir.profile/1
 
-// weir.bench/1 in six sections, whatever happened. `is_full`: everything; otherwise the quickest cases, and everything
-// that went wrong.
+// weir.bench/1 in six sections, which are always present. `is_full`: everything; otherwise the quickest cases, and
+// everything that went wrong.
 Report bench_report(const Json& summary, bool is_full);
-// One case, as it comes: "softmax/cpu/fp32: ok, p50 1.23 ms".
+// One case, printed as it finishes: "softmax/cpu/fp32: ok, p50 1.23 ms".
 std::string bench_line(const Json& entry);
-// What --list shows (cli/bench_plan.h).
+// The output of --list (cli/bench_plan.h).
 Report bench_plan_report(const Json& plan);
 // The block "regressions" of weir.bench/1 as one section: the verdict in a sentence, and the cases that deserve a look.
-// A null block says that nothing was compared.
+// A null block means that nothing was compared.
 ReportSection regressions_section(const Json& regressions);
 // regressions.md: every case, and how to read it.
 Report regressions_report(const Json& regressions);
@@ -67,8 +68,7 @@ Report channel_report(const Json& document);  // weir.channel/1
 // One member of `devices` of weir.conformance/1: a table by group, every failure with its explanation, every reason to
 // skip with its count.
 std::string describe_conformance(const Json& device);
-// What is to be said about all devices together: those that could not be opened, and the verdict where there are
-// several.
+// A summary of all devices: those that could not be opened, and the verdict where there are several.
 std::string conformance_summary(const Json& document);
 
 // weir.history/1. `is_full`: all runs of a trend, not only the last ones.
@@ -80,7 +80,7 @@ Report overlap_report(const Json& summary);
 Report overlap_sweep_report(const Json& points);
 Report tune_report(const Json& document);  // weir.overlap_tune/1
 
-// weir.preempt/1. `has_published`: also figures that others published, which are many lines about another machine.
+// weir.preempt/1. `has_published`: also print published figures, which are many lines about other machines.
 Report preempt_report(const Json& document, bool has_published);
 
 // weir.queues/1, by the experiment.
@@ -92,19 +92,19 @@ std::string describe_queues_sweep(const Json& document);
 std::string describe_queues_convoy(const Json& document);
 std::string describe_fairness(const Json& document);
 
-// weir.sched_status/1: who has a seat, who waits for whom, what each used. `before`: an earlier status, of the same
-// daemon or another: where a client was there already, its columns say what happened since then instead of since it
-// came. Null: there is none.
+// weir.sched_status/1: clients with a seat, who is waiting for whom, what each used. `before` is an earlier status, of
+// the same daemon or another: where a client was already present, its columns show what happened since then instead of
+// since it connected. Null: there is none.
 Report sched_status_report(const Json& status, const Json& before = nullptr);
 
-// weir.amd_capture/1: what a capture has and lacks. `bytes`: of each part, by its name; `folder`: as commands that come
-// next should name it.
+// weir.amd_capture/1: what a capture contains and lacks. `bytes` has the size of each part by name; `folder` is the
+// name that suggested commands should use.
 Report capture_report(const Json& manifest, const std::map<std::string, std::uint64_t>& bytes,
                       const std::string& folder);
 Report amd_compare_report(const Json& document);             // weir.amd_compare/1
-Report ftrace_report(const Json& document, bool is_full);    // weir.amd_ftrace/1; all processes and creates
-Report amd_hqd_report(const Json& document, bool is_full);   // weir.amd_hqd/1; every queue and every GPU
-Report amd_join_report(const Json& document, bool is_full);  // weir.amd_join/1; also other processes, and streams
-Report amd_log_report(const Json& document, bool is_full);   // weir.amd_log/1; long lists are not cut
+Report ftrace_report(const Json& document, bool is_full);    // weir.amd_ftrace/1; full: all processes and creates
+Report amd_hqd_report(const Json& document, bool is_full);   // weir.amd_hqd/1; full: every queue and every GPU
+Report amd_join_report(const Json& document, bool is_full);  // weir.amd_join/1; full: also other processes, and streams
+Report amd_log_report(const Json& document, bool is_full);   // weir.amd_log/1; full: long lists are not shortened
 
 }  // namespace weir

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// Light enough for black text; neighbours differ for colour-blind readers too (after ColorBrewer's Set3).
+// Light enough for black text; neighbours also differ for colour-blind readers (based on ColorBrewer's Set3).
 constexpr std::array<std::string_view, 12> kColours = {"#8dd3c7", "#ffffb3", "#bebada", "#fb8072",
                                                        "#80b1d3", "#fdb462", "#b3de69", "#fccde5",
                                                        "#d9d9d9", "#bc80bd", "#ccebc5", "#ffed6f"};
@@ -26,13 +26,13 @@ std::string escaped(std::string_view text) { return replaced(text, {{'"', "\\\""
 
 std::string html(std::string_view text) { return replaced(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}}); }
 
-// Commands that follow each other on one stream and are drawn as one.
+// Consecutive commands on one stream that are drawn as one.
 struct Node {
   std::vector<CommandId> commands;
   StreamId stream = 0;
 };
 
-// How much is drawn as one node: from nothing to everything.
+// How many commands are drawn as one node, from none to all.
 enum class Merging : std::uint8_t { none, role_between_waits, between_waits, role, stream };
 
 constexpr std::string_view name_of(Merging merging) {
@@ -162,7 +162,7 @@ class Drawing {
                       shape_of(command.kind), colour(command.role),
                       command.kind == CommandKind::kernel ? ", style=\"filled,rounded\"" : ", margin=\"0.2,0.08\"",
                       is_run ? ", peripheries=2" : "");
-      // A row is held together by its own order, which is weightier than any arrow across.
+      // Edges along a row weigh more than any arrow across, which keeps the row together.
       std::size_t& before = last[node.stream];
       rows[node.stream] +=
           before == SIZE_MAX
@@ -172,7 +172,7 @@ class Drawing {
       commands[node.stream] += node.commands.size();
     }
     std::string same;
-    // Backwards, because Graphviz stacks rows from below; it changes their order only to save crossings.
+    // In reverse, because Graphviz stacks rows from the bottom; it reorders them only to avoid crossings.
     for (std::size_t s = streams; s-- > 0;) {
       out_ += fmt::format(
           "  subgraph cluster_{0} {{\n    style=\"filled,rounded\"; color=\"#f4f4f4\"; label=\"\";\n"

@@ -1,4 +1,4 @@
-// Text with single characters replaced: what escaping for XML, HTML and Graphviz is made of.
+// Replaces single characters in text: the basis of escaping for XML, HTML and Graphviz.
 #pragma once
 
 #include <algorithm>

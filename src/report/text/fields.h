@@ -1,4 +1,4 @@
-// Values of a document by their path. Documents may come from anywhere, so nothing in them is taken for granted.
+// Values of a document by their path. Documents may come from anywhere, so nothing about them is assumed.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +12,20 @@
 
 namespace weir::fields {
 
-// Follows keys as long as they are there; null otherwise.
+// Follows keys as long as they exist; null otherwise.
 const Json& at(const Json& json, std::initializer_list<const char*> keys);
 std::optional<double> number(const Json& json, std::initializer_list<const char*> keys);
 // A string as it is, "-" for null, anything else as JSON.
 std::string text(const Json& json, std::initializer_list<const char*> keys);
 std::string string(const Json& json, std::initializer_list<const char*> keys, const std::string& otherwise = {});
 bool is_true(const Json& json, std::initializer_list<const char*> keys);
-// An array, an object; empty where the document has something else.
+// An array or an object; empty where the document has something else.
 const Json& list(const Json& json, std::initializer_list<const char*> keys);
 const Json& object(const Json& json, std::initializer_list<const char*> keys);
-// [low, high]; nothing where these are not two numbers.
+// [low, high]; empty where these are not two numbers.
 std::optional<std::pair<double, double>> interval(const Json& json, std::initializer_list<const char*> keys = {});
 
-// The strings of a list; what else is in it is left out.
+// The strings of a list; other elements are left out.
 std::string joined(const Json& list, std::string_view glue = ", ");
 
 // The first elements of a list, `most` at most.

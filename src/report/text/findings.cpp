@@ -1,4 +1,4 @@
-// What stands out in a weir.analysis/1: the largest losses, each with its figure and what to do about it.
+// What stands out in a weir.analysis/1: the largest losses, each with its figure and advice.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 using namespace analysis;
 
 constexpr std::size_t kMost = 5;
-// Of a device's span: what costs less is left to the sections.
+// Of a device's span; smaller losses appear only in the sections.
 constexpr double kLeastShare = 0.02;
 constexpr double kLeastIdle = 0.20;
 constexpr double kLeastRatio = 1.05;
@@ -31,7 +31,7 @@ std::string where(const Json& document, const Json& device) {
   return fmt::format("rank {}, {}: ", count(device, "rank"), word(device, "label"));
 }
 
-// One kind of finding on one device; nothing where it is too small.
+// One kind of finding on one device; empty where it is too small.
 using Look = std::optional<Finding> (*)(const Json& device, double span_ns);
 
 std::optional<Finding> launch_bound(const Json& device, double span_ns) {
@@ -68,7 +68,7 @@ std::optional<Finding> exposed(const Json& device, double span_ns) {
   std::string advice =
       "Start it earlier (smaller buckets, prefetch) or give it compute to run beside; in collectives that is also time "
       "spent waiting for other ranks.";
-  // The largest cause that is known.
+  // The largest known cause.
   for (const Json& cause : at(device, {"exposed_causes", "causes"})) {
     if (word(cause, "cause") == "unknown") continue;
     if (value(cause, {"share"}) >= kLeastCause)
@@ -142,7 +142,7 @@ std::optional<Finding> idle_unexplained(const Json& device, double span_ns) {
                  "Trace these too (rocprofv3 --sys-trace, PyTorch's ProfilerActivity.CPU)."};
 }
 
-// Costs that nothing tells come last.
+// Its cost is unknown, so it comes last.
 std::optional<Finding> shared_queues(const Json& device, double) {
   const Json& map = at(device, {"queue_map"});
   if (value(map, {"shared_queues"}) < 1 || at(device, {"false_serialisation"}).is_object()) return std::nullopt;

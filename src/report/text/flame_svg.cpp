@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kWidth = 1200, kMargin = 10, kRow = 17, kTop = 48;
 constexpr double kNarrowest = 0.4;  // pixels
-constexpr double kLetter = 7;       // pixels of one, about
+constexpr double kLetter = 7;       // approximate width of one letter, in pixels
 constexpr std::size_t kMostFrames = 20'000;
 constexpr std::size_t kMostRows = 260;
 
@@ -20,7 +20,7 @@ struct Frame {
   std::map<std::string_view, std::size_t> inner;  // indices into the list of frames
 };
 
-// Warm colours as flame graphs have them; the same name has the same one.
+// Warm colours, as usual for flame graphs; equal names get equal colours.
 std::string colour_of(std::string_view name) {
   std::uint32_t hash = 2166136261U;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
@@ -56,7 +56,7 @@ std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string&
   const auto width_of = [&](std::size_t frame) {
     return (kWidth - 2 * kMargin) * static_cast<double>(frames[frame].count) / all;
   };
-  // Rows from the outermost down; a list instead of recursion.
+  // Rows from the outermost inwards; a list instead of recursion.
   std::vector<Box> boxes{{0, 0, kMargin, "all"}};
   std::size_t rows = 1;
   for (std::size_t i = 0; i < boxes.size() && boxes.size() < kMostFrames; ++i) {

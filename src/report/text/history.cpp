@@ -50,14 +50,14 @@ std::string interval_text(const Json& json, const std::string& unit) {
   return ends ? fmt::format("{} .. {}", amount(ends->first, unit), amount(ends->second, unit)) : "-";
 }
 
-// Half of the interval, of the median.
+// Half the width of the interval, relative to the median.
 std::string half_width(const Json& point) {
   const auto ends = interval(point, {"interval"});
   const double middle = number(point, {"median"}).value_or(0);
   return ends && middle > 0 ? fmt::format("+-{:.1f} %", 50 * (ends->second - ends->first) / middle) : "-";
 }
 
-// "slower by 8.1 %": of a latency by how much longer, of a throughput by how much less.
+// "slower by 8.1 %": for a latency how much longer, for a throughput how much less.
 std::string change_words(const Json& change) {
   const double ratio = number(change, {"ratio"}).value_or(1);
   return fmt::format("{} by {:.1f} %", word(change, "verdict"), std::fabs(ratio - 1) * 100);
@@ -136,7 +136,7 @@ std::string word_of_key(const std::string& name, const std::string& value) {
   return fmt::format("{}={}", name.starts_with("param.") ? name.substr(6) : name, value);
 }
 
-// What tells the points of a machine from each other, and what they share.
+// What distinguishes the points of a machine, and what they share.
 class Keys {
  public:
   explicit Keys(const std::vector<const Json*>& points) {
@@ -194,7 +194,7 @@ Report show_report(const Json& document) {
   return report;
 }
 
-// From the lowest to the highest, so that a few percent can be seen.
+// Scaled from the lowest to the highest value, so that a few percent are visible.
 std::string spark_of(const Json& points) {
   std::vector<double> values;
   for (const Json& point : points)

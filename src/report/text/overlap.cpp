@@ -26,7 +26,7 @@ std::string as_sentence(std::string text) {
   return text;
 }
 
-// The longest cause first: its advice is what the reader came for.
+// The longest cause comes first, because its advice is what the reader needs most.
 std::vector<std::string> opening(const Json& summary) {
   std::vector<std::string> lines;
   const Json& overlap = at(summary, {"overlap"});
@@ -168,7 +168,7 @@ ReportSection ranks_section(const Json& summary) {
   for (const Json& rank : ranks) {
     const Json& pass = at(rank, {"overlapped"});
     const auto of = [&](const char* field) { return pass.is_object() ? at(pass, {field}) : Json(nullptr); };
-    // A column of its own would not fit into 80.
+    // A separate column would not fit into 80.
     const std::string device = at(rank, {"device"}).get<std::string>(), host = at(rank, {"host"}).get<std::string>();
     table.rows.push_back({std::to_string(at(rank, {"rank"}).get<int>()), is_one_host ? device : host + " " + device,
                           duration(of("compute_ns")), duration(of("communication_ns")), duration(of("exposed_ns")),

@@ -23,7 +23,7 @@ std::string bytes(const Json& value) {
   return value.is_number() ? format_bytes(static_cast<std::uint64_t>(value.get<double>())) : "-";
 }
 
-// "prefetch 2, streams 6": what differs from the first trial, without the sections' names.
+// "prefetch 2, streams 6": the differences from the first trial, without section names.
 std::string settings_of(const Json& trial, const Json& first) {
   std::string text;
   for (const auto& [key, value] : at(trial, {"settings"}).items()) {

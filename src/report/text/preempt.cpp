@@ -29,7 +29,7 @@ std::string times(const Json& json, std::initializer_list<const char*> keys) {
 
 std::string percent(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);
-  // Rounded before it is written: a loss of -0.01 % is no "-0.0 %".
+  // Rounded first, so that a loss of -0.01 % is not printed as "-0.0 %".
   return value ? fmt::format("{:.1f} %", std::round(*value * 1000) / 10 + 0.0) : "-";
 }
 
@@ -41,7 +41,7 @@ std::string victim_words(const Json& victim) {
                      waves == "1" ? "" : "s", block);
 }
 
-// What a reader must know before any number.
+// What the reader must know before any number.
 std::vector<std::string> opening(const Json& document) {
   std::vector<std::string> lines;
   for (const Json& failure : at(document, {"failures"})) lines.push_back("FAILED: " + text(failure, {}));
@@ -68,7 +68,7 @@ ReportSection mechanisms(const Json& document) {
   ReportSection section{"Mechanisms"};
   for (const Json& mechanism : at(document, {"mechanisms"})) {
     const std::string level = text(mechanism, {"level"});
-    // Verdicts are whole sentences; the name stands beside it already.
+    // Verdicts are whole sentences; the name is already printed next to them.
     const std::string name = text(mechanism, {"name"});
     std::string verdict = text(mechanism, {"verdict"});
     for (const char* end : {": ", " "})
@@ -106,7 +106,7 @@ ReportTable end_table(const std::vector<Row>& rows) {
   return table;
 }
 
-// One section per victim, in the order of the plan: a victim's mechanisms stand below each other.
+// One section per victim, in the order of the plan: the mechanisms for a victim are listed below each other.
 std::vector<ReportSection> victims(const Json& document) {
   std::vector<ReportSection> sections;
   for (const Json& victim : at(document, {"plan", "victims"})) {

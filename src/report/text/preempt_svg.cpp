@@ -53,7 +53,7 @@ struct Range {
     high = std::max(high, value);
   }
   bool is_empty() const { return !(low <= high); }
-  // To whole decades, two at least apart from each other's logarithm's noise.
+  // Rounds out to whole decades, at least one apart; the 1e-9 absorbs rounding errors of the logarithm.
   void round_out() {
     low = std::floor(std::log10(low) + 1e-9);
     high = std::ceil(std::log10(high) - 1e-9);
@@ -63,7 +63,7 @@ struct Range {
 
 bool is_drawable(std::optional<double> value) { return value && std::isfinite(*value) && *value > 0 && *value < 1e18; }
 
-// Which latency the picture is about: to the first block where every mechanism knows it.
+// The latency that the picture shows: to the start of the first block if every mechanism has that, else to the end.
 const char* latency_of(const Json& document) {
   for (const Json& mechanism : at(document, {"mechanisms"}))
     for (const Json& point : at(mechanism, {"points"}))
@@ -79,7 +79,7 @@ std::optional<Place> place_of(const Json& point, const char* latency, double x) 
   return place;
 }
 
-// Victims that differ in one thing only make a panel: by block time, or by waves.
+// Victims that differ in only one respect share a panel: by block time, or by waves.
 std::vector<Panel> own_panels(const Json& document, const char* latency) {
   struct Key {
     bool is_by_waves;
@@ -144,7 +144,7 @@ Panel published_panel(const Json& document) {
   panel.axis = "time of the preempted kernel";
   panel.has_alone = false;
   for (const Json& level : at(published, {"levels"})) {
-    // The colour of a mechanism that preempts as much, where there is one.
+    // The colour of a mechanism with the same preemption level, if there is one.
     std::size_t colour = kColours - 1, index = 0;
     for (const Json& mechanism : at(document, {"mechanisms"})) {
       if (at(mechanism, {"level"}) == at(level, {"level"})) colour = index % kColours;
@@ -179,7 +179,7 @@ class Picture {
 
   std::string draw() {
     std::vector<Panel> panels = own_panels(document_, latency_);
-    // Beside the first one, which is the one that it can be held against.
+    // Placed next to the first panel, which it can be compared with.
     if (Panel others = published_panel(document_); !others.series.empty())
       panels.insert(panels.begin() + (panels.empty() ? 0 : 1), std::move(others));
     find_ranges(panels);
@@ -206,7 +206,7 @@ class Picture {
   }
 
  private:
-  // One scale of latencies for all panels, and one of times along x: what looks alike is alike.
+  // All panels share one latency scale and one time scale along x, so that equal lengths mean equal values.
   void find_ranges(const std::vector<Panel>& panels) {
     for (const Panel& panel : panels)
       for (const Series& series : panel.series)
@@ -298,7 +298,7 @@ class Picture {
     body_ += "</g>\n";
   }
 
-  // Beside the ends of their lines, pushed apart where they would cover each other.
+  // Labels at the ends of their lines, moved apart where they would overlap.
   template <class Y>
   void draw_names(const Panel& panel, double right, const Y& y, double highest, double lowest) {
     std::vector<std::pair<double, const Series*>> names;
@@ -324,7 +324,7 @@ class Picture {
   const Json& document_;
   const char* latency_;
   Range y_, times_, counts_;
-  std::optional<double> low_, high_;  // of the command alone
+  std::optional<double> low_, high_;  // for the command alone
   std::string body_;
 };
 

@@ -1,4 +1,4 @@
-// weir.profile/1: a traced pass beside a timed one.
+// weir.profile/1: a traced pass next to a timed one.
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -57,7 +57,7 @@ std::string busy_words(const Json& device) {
 // kernel (1200): accepted -> started: 61 % of the way ...
 //   hop                        p50        p95        p99    share
 void add_waterfall(std::string& out, const Json& device) {
-  std::string told;  // reasons are mostly the same for all classes
+  std::string told;  // reasons are mostly the same for all classes, so they are not repeated
   for (const Json& one : at(device, {"waterfall"})) {
     out += fmt::format("\n  {} ({})\n    {:<26}{:>11}{:>11}{:>11}{:>9}\n", text(one, {"kind"}), text(one, {"commands"}),
                        "hop", "p50", "p95", "p99", "share");

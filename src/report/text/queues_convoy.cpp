@@ -15,7 +15,7 @@ using namespace fields;
 
 constexpr std::size_t kBarColumns = 23;
 
-// Latencies span decades, so a bar's length is the logarithm: one kernel's own time is its beginning.
+// Latencies span decades, so bars are logarithmic, starting at a single kernel's own time.
 std::string bar(double ns, double shortest, double longest) {
   if (ns <= 0 || shortest <= 0 || longest <= shortest) return "#";
   const double part = std::log(ns / shortest) / std::log(longest / shortest);

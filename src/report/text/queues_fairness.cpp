@@ -1,4 +1,4 @@
-// weir.queues/1, fairness: who got how much of a full device.
+// weir.queues/1, fairness: how a full device was shared.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using namespace queues_text;
 constexpr double kBarPerShare = 20;  // characters for a fair share
 constexpr double kLongestBar = 50;
 
-// One line per stream: a bar whose fair length is marked.
+// One line per stream: a bar on which the fair share is marked.
 void add_bars(std::string& out, const Json& streams) {
   out += "\n  stream  priority   share  (| is fair)\n";
   for (const Json& stream : streams) {

@@ -1,4 +1,4 @@
-// weir.queues/1, limits: of a device's queues, copies and priorities.
+// weir.queues/1, limits: a device's limits on queues, copies and priorities.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace queues_text;
 
-// "8; the device says 8", or why not.
+// "8; the device says 8", or the reason why it is not known.
 std::string found_and_told(const Json& document, const Json& found, const Json& told, const std::string& name) {
   std::string words = found.is_null() ? "not known" : found.dump();
   if (found.is_null())

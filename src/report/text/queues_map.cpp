@@ -1,4 +1,4 @@
-// weir.queues/1, map: verdict, picture, how certain it is, who disagrees.
+// weir.queues/1, map: verdict, picture, confidence, disagreements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ std::string saturation(const Json& curve) {
   return text;
 }
 
-// What the other two ways say, and who disagrees.
+// The results of the other two methods, and where they disagree.
 std::string others(const Json& document) {
   const Json& map = at(document, {"map"});
   std::string text;

@@ -1,4 +1,4 @@
-// weir.queues/1, sweep: a matrix per kernel size, and which count of queues is best.
+// weir.queues/1, sweep: a matrix per kernel size, and which queue count is best.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string size_of(const Json& point) {
   return text;
 }
 
-// "1.23 ms  1.00 *": the median, and how many times the best of its column.
+// "1.23 ms  1.00 *": the median, and its ratio to the best of its column.
 std::string cell(const Json& points, const std::string& size, int queues, int streams) {
   for (const Json& point : points) {
     if (at(point, {"queues"}) != queues || at(point, {"streams"}) != streams || size_of(point) != size) continue;

@@ -1,4 +1,4 @@
-// weir.queues/1, switch: what hops and false serialisation cost.
+// weir.queues/1, switch: the cost of hops and false serialisation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::string p50_p90(const Json& row, const char* member) {
   return microseconds(p50) + "/" + microseconds(number(row, {member, "value", "p90"}));
 }
 
-// A table queues x streams; several below each other where there are many stream counts.
+// A table queues x streams, split into several where there are many stream counts.
 void add_table(std::string& out, const Json& settings, const std::string& title,
                const std::function<std::string(const Json& row)>& cell) {
   std::set<int> streams;
@@ -61,7 +61,7 @@ bool has_any(const Json& settings, const char* member) {
   return false;
 }
 
-// Why a whole table is missing: the reason of the row with the most streams says it best.
+// Why a whole table is missing: the reason of the last row, which has the most streams, is the most useful.
 std::string first_reason(const Json& settings, const char* member) {
   std::string found = "not measured";
   for (const Json& setting : settings)
@@ -78,7 +78,8 @@ void add_gaps(std::string& out, const Json& settings, const char* member, const 
   }
 }
 
-// The timeline's overhead of leaving a queue, else of changing streams in it, else with queues unknown.
+// The overhead, from the timeline, of changing queues, else of changing streams within a queue, else with queues
+// unknown.
 std::string timeline_overhead(const Json& row) {
   for (const char* kind : {"other_queue_overhead_ns", "same_queue_overhead_ns", "unknown_queue_overhead_ns"})
     if (const auto ns = number(row, {"timeline", kind})) return microseconds(ns);

@@ -1,4 +1,4 @@
-// weir.sched_status/1: who has a seat, who waits for whom, what each used.
+// weir.sched_status/1: clients with a seat, who is waiting for whom, what each used.
 #include <fmt/format.h>
 
 #include <optional>
@@ -19,13 +19,13 @@ std::string duration(const Json& json, std::initializer_list<const char*> keys, 
   return ns ? format_duration(*ns) : otherwise;
 }
 
-// A number of clients may be anything that is written there.
+// Numbers come from clients and may be anything.
 std::string count(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);
   return value ? format_quantity(*value) : "-";
 }
 
-// Only the term that the policy looks at: all three would not leave room for the rest.
+// Only the term that the policy uses: all three would not leave room for the rest.
 struct Term {
   const char* heading;
   std::string (*text)(const Json& client);
@@ -55,7 +55,7 @@ std::string state_of(const Json& client) {
   return is_active.get<bool>() ? "active" : "idle";
 }
 
-// The same client in an earlier status: a seat may have been given to another one since.
+// The same client in an earlier status: its seat may have gone to another one since.
 const Json* same_client(const Json& before, const Json& client) {
   const Json& clients = at(before, {"clients"});
   if (!clients.is_array()) return nullptr;

@@ -15,7 +15,7 @@ constexpr std::size_t kIndent = 2;
 constexpr std::size_t kBetween = 2;  // blanks between columns
 constexpr std::size_t kLeastText = 12;
 
-// Control characters of a file's names would move the cursor of whoever looks.
+// Control characters in names from files would move the terminal's cursor.
 std::string plain(std::string_view text) { return without_controls(text, ' '); }
 
 std::string markdown_cell(std::string_view text) {
@@ -35,7 +35,7 @@ std::vector<std::size_t> widths_of(const ReportTable& table) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   std::size_t used =
       kIndent + kBetween * (widths.size() - 1) + std::accumulate(widths.begin(), widths.end(), std::size_t{0});
-  // Texts give way, the widest first.
+  // Text columns are shortened, the widest first.
   while (used > kReportColumns) {
     std::size_t widest = widths.size();
     for (std::size_t i = 0; i < widths.size(); ++i)
@@ -84,12 +84,12 @@ std::string table_markdown(const ReportTable& table) {
   return text;
 }
 
-// What is left of a name once everything within `depth` or more angle brackets is cut.
+// The name without everything nested in `depth` or more angle brackets.
 std::string without_arguments(std::string_view name, int depth) {
   std::string kept;
   int open = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
-    // operator->, operator<< and the like are rare in names of kernels; an arrow is no bracket.
+    // operator->, operator<< and the like are rare in kernel names; an arrow is not a bracket.
     const bool is_arrow = name[i] == '>' && i > 0 && name[i - 1] == '-';
     if (name[i] == '<' && ++open == depth) kept += "<..";
     if (open < depth) kept += name[i];
@@ -146,7 +146,7 @@ std::string short_kernel_name(std::string_view name, std::size_t columns) {
   for (int depth = 4; depth >= 2 && text.size() > columns; --depth) text = without_arguments(text, depth);
   if (text.size() <= columns) return text;
   if (columns < 8) return text.substr(0, columns);
-  // Beginning and end tell kernels apart: the function first, its last arguments (types, sizes) behind.
+  // Beginning and end distinguish kernels: the function comes first, its last arguments (types, sizes) at the end.
   std::size_t head = (columns - 2) * 3 / 5, tail = text.size() - (columns - 2 - head);
   while (head > 0 && is_continuation(text[head])) --head;
   while (tail < text.size() && is_continuation(text[tail])) ++tail;
@@ -198,7 +198,7 @@ std::string report_markdown(const Report& report) {
   for (const ReportSection& section : report.sections) {
     text += "\n## " + markdown_cell(section.title) + "\n\n";
     for (const auto& [name, value] : section.facts) {
-      // Without a label it goes on from the one before: a picture in characters.
+      // A fact without a label continues the one before: a picture made of characters.
       if (name.empty())
         text += fmt::format("  `{}`\n", plain(value));
       else

@@ -13,11 +13,11 @@ namespace weir {
 struct ReportTable {
   struct Column {
     std::string heading;
-    bool is_text = false;  // to the left; a table's text gives way where there is no room
+    bool is_text = false;  // left-aligned; shortened where the table is too wide
   };
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows = {};
-  std::string after = {};  // a line below: what was left out
+  std::string after = {};  // a line below the table: what was left out
 };
 
 struct ReportSection {
@@ -36,7 +36,7 @@ struct ReportSection {
   void remark(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
     remark(fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
   }
-  // Adds an empty table; the reference is good until the next one is added.
+  // Adds an empty table; the reference is valid until the next one is added.
   ReportTable& table(std::vector<ReportTable::Column> columns) { return tables.emplace_back(std::move(columns)); }
   void add_unless_empty(ReportTable table) {
     if (!table.rows.empty()) tables.push_back(std::move(table));
@@ -53,9 +53,9 @@ struct Report {
   void open(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
     open(fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
   }
-  // Adds an empty section; the reference is good until the next one is added.
+  // Adds an empty section; the reference is valid until the next one is added.
   ReportSection& section(std::string heading) { return sections.emplace_back(std::move(heading)); }
-  // A section that is one table; nothing where that has no rows.
+  // Adds a section with one table, unless that has no rows.
   void add_unless_empty(std::string heading, ReportTable table, std::vector<std::string> remarks = {}) {
     if (!table.rows.empty()) sections.push_back({std::move(heading), {}, {std::move(table)}, std::move(remarks)});
   }
@@ -66,10 +66,10 @@ inline constexpr std::size_t kReportColumns = 80;
 std::string report_text(const Report& report);
 std::string report_markdown(const Report& report);
 
-// Breaks at blanks; all lines begin at `column`, where the first one stands already.
+// Breaks lines at blanks; every line begins at `column`, and the first is assumed to be there already.
 std::string wrapped(std::string_view text, std::size_t column, std::size_t columns = kReportColumns);
 
-// A kernel's name in at most `columns`: template arguments and parameters go first, then the middle.
+// A kernel name in at most `columns`: template arguments and parameters are removed first, then the middle.
 std::string short_kernel_name(std::string_view name, std::size_t columns);
 
 // A row of cells that shows values between 0 and the largest: " .:-=+*#%@".

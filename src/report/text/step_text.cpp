@@ -56,7 +56,7 @@ std::string command_size(const Step& step, CommandId id) {
   const std::size_t shown = name == "gemm" ? 3 : dims.size();
   std::string text;
   for (std::size_t i = 0; i < shown; ++i)
-    // Options that some kernels pack into a dim would only puzzle.
+    // Options that some kernels pack into a dim would only confuse.
     if (dims[i] > 0 && dims[i] < kLeastPacked) text += fmt::format("{}{}", text.empty() ? "" : " x ", dims[i]);
   return text.empty() ? std::string(type) : fmt::format("{}, {}", text, type);
 }

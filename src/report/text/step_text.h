@@ -1,4 +1,4 @@
-// A step in words: single commands, and the whole of it; and drawn for Graphviz. Knows the catalogue's names.
+// A step in words, as single commands and as a whole, and as a drawing for Graphviz. Knows the catalogue's names.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// gemm, copy, all_reduce: what a command is called.
+// The name of a command: gemm, copy, all_reduce.
 std::string command_name(const Command& command);
 // "64 x 64 x 64, bf16" or "to device, 4.00 KiB": its size in a few words.
 std::string command_size(const Step& step, CommandId id);
@@ -16,7 +16,7 @@ std::string command_size(const Step& step, CommandId id);
 std::string describe_step(const StepView& view);
 
 // For Graphviz: a row per stream, commands in order, an arrow wherever a stream waits for another. Steps of more than
-// `most_nodes` commands are drawn in summary: runs of commands become one node, and the title says so.
+// `most_nodes` commands are summarised: runs of commands become one node, and the title says so.
 std::string draw_step(const StepView& view, std::size_t most_nodes = 240);
 
 }  // namespace weir

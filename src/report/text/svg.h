@@ -1,4 +1,4 @@
-// Pictures as standalone SVG files, without a script and without anything from outside; and what they are drawn with.
+// Pictures as standalone SVG files, without scripts or external resources; and the functions that draw them.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,27 @@
 
 namespace weir {
 
-// A flame graph of counted stacks; names show on hovering. Frames too narrow to see are left out; `title` is the line
+// A flame graph of counted stacks; names appear on hovering. Frames too narrow to see are left out; `title` is the line
 // above.
 std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string& title);
 
-// weir.preempt/1: latency over the length of the victim's blocks, a curve per mechanism, published curves beside.
+// weir.preempt/1: latency over the duration of the victim's blocks, one curve per mechanism, next to published curves.
 std::string preempt_svg(const Json& document);
 
 struct SvgOptions {
   std::string title;
   double width = 1280;     // of the whole picture, in pixels
-  std::size_t lanes = 48;  // of streams per device, the busiest; and as many of queues
+  std::size_t lanes = 48;  // streams per device, the busiest; and the same number of queues
   std::size_t devices = 16;
-  std::size_t arrows = 200;  // of dependencies; beyond that none are drawn, and the picture says so
+  std::size_t arrows = 200;  // for dependencies; if there are more, none are drawn, and the picture says so
 };
 
-// Per device what ran, one lane per stream and one per hardware queue. However long the timeline is, the picture stays
-// small: what falls into one pixel is drawn once.
+// What ran on each device, one lane per stream and one per hardware queue. The picture stays small for timelines of any
+// length: everything within one pixel is drawn once.
 std::string timeline_svg(const Timeline& timeline, const SvgOptions& options);
 
-// As character data or as an attribute's value. Names come from files: control characters are no XML, and bytes may be
-// no UTF-8, so what is not printable ASCII becomes '?'.
+// For character data or attribute values. Names come from files: control characters are not allowed in XML, and bytes
+// may not be UTF-8, so everything except printable ASCII becomes '?'.
 std::string svg_escaped(std::string_view text);
 
 // Elements with a class of the picture's style.

@@ -18,7 +18,7 @@ constexpr double kLabels = 170;  // pixels left of the lanes
 constexpr double kMargin = 16;
 constexpr double kLane = 14;  // height
 constexpr double kLaneGap = 4;
-constexpr double kNamedBar = 2.5;  // wider bars carry their name
+constexpr double kNamedBar = 2.5;  // wider bars show their name
 constexpr std::size_t kMostNamed = 12'000;
 
 constexpr std::array kKinds = {SpanKind::kernel, SpanKind::collective, SpanKind::copy, SpanKind::memset,
@@ -56,7 +56,7 @@ struct Scale {
   }
 };
 
-// Bars of one lane: those too narrow to point at are joined with their neighbours of the same kind.
+// Bars of one lane: those too narrow to point at are merged with neighbours of the same kind.
 class Lane {
  public:
   Lane(const Timeline& timeline, const Scale& scale, double y, double height, std::size_t* named)
@@ -120,7 +120,7 @@ class Lane {
   std::array<Run, kKinds.size()> runs_{};
   std::array<std::string, kKinds.size()> paths_;
   std::string bars_;
-  std::size_t* named_;  // bars with names so far, in the whole picture
+  std::size_t* named_;  // named bars so far, in the whole picture
 };
 
 double round_step(double ns) {
@@ -225,7 +225,7 @@ class Picture {
     std::vector<std::uint32_t> spans;
   };
 
-  // The busiest lanes, in their own order.
+  // The busiest lanes, in their original order.
   template <class Key>
   static std::vector<Key> choose(const std::map<Key, Busy>& lanes, std::size_t most) {
     std::vector<Key> keys;
@@ -252,7 +252,7 @@ class Picture {
     y_ += kLane + kLaneGap;
   }
 
-  // Compute, communication and copies of all streams in three rows; what of the communication nothing hides, in red.
+  // Compute, communication and copies of all streams in three rows; communication that nothing hides is red.
   void activity(const std::vector<std::uint32_t>& spans) {
     struct Row {
       const char* label;
@@ -284,7 +284,7 @@ class Picture {
       path += fmt::format("M{:.2f} {:.1f}h{:.2f}v{:.1f}h-{:.2f}z", x, y + kLane - 4, std::max(0.1, scale_.x(to) - x),
                           3.0, std::max(0.1, scale_.x(to) - x));
     };
-    std::int64_t busy_to = INT64_MIN;  // compute seen so far ends here
+    std::int64_t busy_to = INT64_MIN;  // end of the compute seen so far
     for (const std::uint32_t i : communication) {
       const std::int64_t from = std::max(timeline_.spans[i].started_ns, covered);
       const std::int64_t to = timeline_.spans[i].ended_ns;

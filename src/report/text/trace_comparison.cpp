@@ -14,7 +14,7 @@ namespace {
 
 using namespace fields;
 
-constexpr std::size_t kRows = 30;  // kernels without a verdict, and of one trace only, that text shows
+constexpr std::size_t kRows = 30;  // rows shown for kernels without a verdict, and for those in only one trace
 constexpr std::size_t kMarkdownName = 100;
 
 std::string duration_text(const Json& json, std::initializer_list<const char*> keys) {
@@ -42,7 +42,7 @@ std::string count_text(const Json& row, std::initializer_list<const char*> keys)
   return count < 1e5 ? fmt::format("{:.0f}", count) : format_quantity(count);
 }
 
-// Names come from files: control characters would reach the terminal, line ends would break tables.
+// Names come from files: control characters would reach the terminal, and line ends would break tables.
 std::string plain(std::string_view text) {
   std::string safe(text);
   for (char& letter : safe)

@@ -40,7 +40,7 @@ BusyTimes busy_times(const Timeline& timeline, std::span<const std::uint32_t> or
     const Span& span = timeline.spans[index];
     const TimeInterval stretch{span.started_ns, span.ended_ns};
     append(span.kind == SpanKind::kernel ? compute : span.kind == SpanKind::collective ? communication : copy, stretch);
-    // Whatever lies before the latest end so far runs beside at least one other: these started earlier.
+    // The part before the latest end so far overlaps at least one other command, because those started earlier.
     append(overlapped, {stretch.from_ns, std::min(stretch.to_ns, times.last_ns)});
     times.last_ns = std::max(times.last_ns, span.ended_ns);
   }

@@ -1,5 +1,6 @@
 // Collectives by kind, group and size: how long they took and at what bandwidth. A collective's time includes its wait
-// for other ranks, so bandwidths are what the program got, not what the links can do. Reads one device or one rank.
+// for other ranks, so bandwidths are what the program achieved, not what the links can do. Reads one device or one
+// rank.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ struct CollectiveClass {
   std::optional<std::uint64_t> from_bytes;  // a power of two: sizes from here to just below twice this
   std::size_t count = 0;
   double total_ns = 0, p50_ns = 0, p99_ns = 0;
-  std::optional<double> bytes;  // of all; nothing where unknown
-  // Bytes per second, as NCCL's tests define them. Nothing where bytes (or ranks, for the bus) are unknown.
+  std::optional<double> bytes;  // sum; empty where unknown
+  // Bytes per second, as defined by NCCL's tests. Empty where bytes (or ranks, for the bus) are unknown.
   std::optional<double> algorithm_bandwidth, bus_bandwidth;
 };
 
@@ -33,11 +34,11 @@ struct Collectives {
 
 Collectives collectives(const Timeline& timeline);
 
-// By span; unknown where Timeline::collectives is silent.
+// By span; unknown where Timeline::collectives has no entry.
 std::vector<CollectiveKind> collective_kinds(const Timeline& timeline);
 
 // What the links carry for each byte of a collective among `ranks`: 2(n-1)/n for all_reduce, (n-1)/n for all_gather,
-// reduce_scatter and all_to_all, else 1. Nothing where ranks are unknown and matter.
+// reduce_scatter and all_to_all, else 1. Empty where ranks matter but are unknown.
 std::optional<double> bus_factor(CollectiveKind kind, std::uint32_t ranks);
 
 }  // namespace weir

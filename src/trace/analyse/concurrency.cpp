@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Of the spans that `is_wanted`.
+// Considers only spans for which `is_wanted` returns true.
 template <class IsWanted>
 std::optional<ConcurrencyLevels> levels_of(const Timeline& timeline, IsWanted is_wanted) {
   std::vector<std::int64_t> starts, ends;

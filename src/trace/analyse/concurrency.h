@@ -14,20 +14,20 @@ inline constexpr std::size_t kMostLevels = 64;
 struct ConcurrencyLevels {
   std::vector<double> exactly_ns;  // [k - 1]: exactly k ran, up to the largest or kMostLevels
   double beyond_ns = 0;            // more than kMostLevels ran
-  double busy_ns = 0;              // all of these
+  double busy_ns = 0;              // sum of these
   double mean = 0;                 // over busy_ns
   std::size_t max = 0;
 
   double overlapped_ns() const noexcept { return exactly_ns.empty() ? 0 : busy_ns - exactly_ns.front(); }
 };
 
-// Of all commands; nothing where none lasted.
+// For all commands; empty where none has a duration.
 std::optional<ConcurrencyLevels> concurrency(const Timeline& timeline);
 
-// Of the device's commands, host functions left out. Nothing where no such command lasted.
+// For the device's commands, without host functions. Empty where no such command has a duration.
 struct ConcurrencyProfile {
   std::optional<ConcurrencyLevels> all;
-  std::optional<ConcurrencyLevels> kernels;  // those that are no collectives
+  std::optional<ConcurrencyLevels> kernels;  // without collectives
 };
 
 ConcurrencyProfile concurrency_profile(const Timeline& timeline);

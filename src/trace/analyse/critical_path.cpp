@@ -13,12 +13,12 @@ namespace weir {
 namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
-// Queues and events hand over within this; a command that starts later was not held by the one that ended before.
+// Queues and events hand over within this time; a command that starts later was not held by the one that ended before.
 constexpr std::uint64_t kHandover = 20'000;
-// A thread that was outside of the driver for longer may have been woken by another thread.
+// A thread that was outside the driver for longer may have been woken by another thread.
 constexpr std::uint64_t kThreadHandover = 50'000;
-// Commands of one stream should not overlap. Sources that call a hardware queue a stream show some that do; the one
-// that held the next is then a few places back.
+// Commands of one stream should not overlap. They may where a source reports a hardware queue as a stream; the one that
+// held the next is then a few places back.
 constexpr int kMostBack = 8;
 
 PathResource resource_of(SpanKind kind) {
@@ -48,7 +48,7 @@ void sort_moments(std::vector<Moment>& moments) {
   });
 }
 
-// The last one at or before `ns`.
+// The last moment at or before `ns`.
 const Moment* last_until(const std::vector<Moment>& moments, std::int64_t ns) {
   const auto after =
       std::upper_bound(moments.begin(), moments.end(), ns, [](std::int64_t t, const Moment& m) { return t < m.ns; });
@@ -68,8 +68,8 @@ class Walk {
       if (timeline_.spans[i].ended_ns > timeline_.spans[last].ended_ns) last = i;
     cursor_ = timeline_.spans[last].ended_ns;
     path_.span_ns = length_between(first_ns_, cursor_);
-    // Each round ends on a command, a call or a submission that has not been visited, so rounds are bounded by their
-    // number.
+    // Each round ends on a command, call or submission that has not been visited, so the number of rounds is bounded by
+    // theirs.
     span_ = last;
     while (cursor_ > first_ns_ && (span_ != kNone || call_ != kNoCall || submission_ != kNone)) {
       if (span_ != kNone)
@@ -115,7 +115,7 @@ class Walk {
                      [](const Dependency& a, const Dependency& b) { return a.after < b.after; });
   }
 
-  // The path from `from` to the cursor was `resource`'s. Moves the cursor back.
+  // Assigns the path from `from` to the cursor to `resource`, and moves the cursor back.
   void spend(PathResource resource, std::int64_t from, std::uint32_t span, std::uint32_t call) {
     from = std::max(from, first_ns_);
     if (from >= cursor_) return;
@@ -187,7 +187,7 @@ class Walk {
           distance_ns(before.ended_ns, cursor_) <= kHandover)
         is_queue = offer(queued);
     }
-    // The call had returned, or else began, before the command started.
+    // The call had returned, or at least begun, before the command started.
     const std::int64_t released =
         span.accepted_ns != kNoTime && span.accepted_ns <= cursor_ ? span.accepted_ns : span.submitted_ns;
     const bool is_submission_known = released != kNoTime && !is_submission_visited_[current];
@@ -204,7 +204,7 @@ class Walk {
       if (span.call >= timeline_.calls.size() || !is_timed(timeline_.calls[span.call]))
         submission_ = current;
       else if (is_call_visited_[span.call])
-        go_before(span.call);  // a copy whose call waited for it: the path came from there
+        go_before(span.call);  // a copy whose call waited for it: the path came from that call
       else
         call_ = span.call;
       return;
@@ -215,8 +215,8 @@ class Walk {
     span_ = best;
   }
 
-  // Where the source does not record waits between streams: a command of another stream that ended right before one
-  // that had been ready for long, as far as is known, is what that waited for.
+  // For sources that do not record waits between streams: if a command had been ready for long, as far as is known, and
+  // one of another stream ended right before it started, it waited for that one.
   std::uint32_t unrecorded_wait(const Span& span, std::int64_t ready_ns) const {
     if (timeline_.has_dependencies || distance_ns(ready_ns, cursor_) <= kHandover) return kNone;
     const Moment* ended = last_until(ends_, cursor_);
@@ -262,7 +262,7 @@ class Walk {
     go_before(current);
   }
 
-  // What the host did before a call: the thread's call before it, or another thread's that may have woken it.
+  // What the host did before a call: the thread's previous call, or another thread's that may have woken it.
   void go_before(std::uint32_t current) {
     const HostCall& call = timeline_.calls[current];
     std::uint32_t before = kNoCall;
@@ -285,13 +285,13 @@ class Walk {
         other = other == call_ends_.data() ? nullptr : other - 1;
       }
     }
-    // Whatever the host did before its first call in the trace is the host's.
+    // Time before the host's first call in the trace is the host's.
     if (before == kNoCall) return spend(PathResource::host, first_ns_, kNone, kNoCall);
     spend(PathResource::host, timeline_.calls[before].ended_ns, kNone, kNoCall);
     call_ = before;
   }
 
-  // Sources without calls: the host came from its previous submission, or from seeing a command end.
+  // For sources without calls: the host came from its previous submission, or from seeing a command end.
   void leave_submission() {
     const std::uint32_t current = std::exchange(submission_, kNone);
     is_submission_visited_[current] = true;
@@ -352,7 +352,7 @@ class Walk {
   Names names_, calls_;
   CriticalPath path_;
   std::int64_t first_ns_ = 0, cursor_ = 0;
-  // Where the walk stands: one of these.
+  // The current position of the walk: one of these.
   std::uint32_t span_ = kNone, call_ = kNoCall, submission_ = kNone;
 };
 

@@ -17,15 +17,15 @@ enum class PathResource : std::uint8_t {
   compute,
   communication,
   copy,
-  host,     // calls of the driver, the program between them, host functions
+  host,     // driver calls, the program between them, host functions
   launch,   // from the call that submitted a command to its start
-  waiting,  // from the end of a command to the start of the next: nothing that the source tells held it
-  unknown   // before a command that nothing ties to another
+  waiting,  // from the end of a command to the start of the next, where the source records no reason
+  unknown   // before a command that has no known link to another
 };
 inline constexpr std::size_t kPathResources = 7;
 const char* to_string(PathResource resource) noexcept;
 
-// All steps of the path that have one name.
+// All steps of the path that share a name.
 struct PathName {
   std::uint32_t name = kNoName;
   PathResource resource = PathResource::compute;
@@ -47,18 +47,18 @@ struct CriticalPath {
   double span_ns = 0;                          // first start to last end
   std::array<double, kPathResources> ns{};     // by resource; the sum is span_ns
   std::array<double, kPathResources> share{};  // of span_ns; the sum is 1, or all are 0 where span_ns is 0
-  double in_calls_ns = 0;                      // of the host's: inside calls of the driver
+  double in_calls_ns = 0;                      // part of the host's time: inside driver calls
   std::size_t steps = 0;                       // commands and calls on the path
   std::size_t commands = 0;
-  std::size_t queue_steps = 0;     // a command of another stream on the same queue was in the way
+  std::size_t queue_steps = 0;     // blocked by a command of another stream on the same queue
   std::size_t inferred_steps = 0;  // a command of another stream ended right before, and waits are not recorded
   std::vector<PathName> names;     // commands, by time on the path
-  std::vector<PathName> calls;     // calls of the driver, by time on the path
-  std::vector<PathStep> longest;   // single stretches, by length
-  std::string known;               // what the path could see, in words
+  std::vector<PathName> calls;     // driver calls, by time on the path
+  std::vector<PathStep> longest;   // single steps, by length
+  std::string known;               // what the path could take into account, in words
 };
 
-// Nothing without spans that have times.
+// Empty without spans that have times.
 std::optional<CriticalPath> critical_path(const Timeline& timeline);
 
 }  // namespace weir

@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// Waits that are followed from one command to the one before it; a chain of more is a dependency in any case.
+// Waits that are followed from one command to the one before it; a longer chain is a dependency in any case.
 constexpr int kMostHops = 256;
 
 struct CauseWords {
@@ -44,15 +44,15 @@ constexpr std::array<CauseWords, kExposedCauses> kWords = {{
      "trace the host's calls and the waits between streams too (weir profile, CUPTI's or rocprofv3's API traces)"},
 }};
 
-// What communicates while nothing else runs.
+// A stretch of communication during which nothing else runs.
 struct Piece {
   std::int64_t from_ns = 0, to_ns = 0;
-  std::uint32_t owner = 0;  // of those that run at once the one that started first
+  std::uint32_t owner = 0;  // of the collectives that run at once, the one that started first
 };
 
 bool is_communication(const Span& span) noexcept { return span.kind == SpanKind::collective; }
 
-// What could hide communication. Commands without length hide nothing.
+// Whether a command could hide communication. Commands without length hide nothing.
 bool could_hide(const Span& span) noexcept {
   return is_device_work(span) && !is_communication(span) && span.ended_ns > span.started_ns;
 }
@@ -75,7 +75,7 @@ std::vector<Piece> exposed_pieces(const Timeline& timeline, std::span<const std:
   for (const Piece& whole : owned) {
     std::int64_t from = whole.from_ns;
     while (other != others.end() && other->to_ns <= from) ++other;
-    // One that reaches beyond this piece may cover a part of the next as well.
+    // A command that reaches beyond this piece may also cover part of the next.
     for (auto at = other; at != others.end() && at->from_ns < whole.to_ns; ++at) {
       if (from < at->from_ns) pieces.push_back({from, at->from_ns, whole.owner});
       from = at->to_ns;
@@ -98,7 +98,7 @@ class Attribution {
     for (const LastArrival& arrival : arrivals)
       if (arrival.span < arrived_.size()) arrived_[arrival.span] = arrival.arrived_ns;
     place(ranges);
-    find_holders();  // queues know nothing of turns
+    find_holders();  // before take_turns(): queues are independent of turns
     take_turns();
     find_waiting();
   }
@@ -120,13 +120,13 @@ class Attribution {
   }
 
  private:
-  // How much earlier a collective could have run, and what it lacked for that.
+  // How much earlier a collective could have run, and what prevented it.
   struct Lateness {
     ExposedCause cause = ExposedCause::dependency;
     std::uint64_t ns = 0;
     std::uint32_t blocker = kNoSpan;
   };
-  // Ready, and not started yet.
+  // A command that is ready and has not started.
   struct Waiting {
     std::int64_t ready_ns = 0, started_ns = 0;
     std::uint32_t span = 0;
@@ -144,7 +144,8 @@ class Attribution {
     const auto gap_ns = length_between(from_ns, to_ns);
     return gap_ns <= std::max(limit_ns_, timeline_.clock_error_ns);
   }
-  // When nothing but the device held it; the host's time counts where it is later by more than clocks disagree.
+  // The moment from which only the device held it; the host's time is used where it is later by more than the clock
+  // error.
   std::int64_t ready_ns(std::uint32_t index) const {
     const std::int64_t handed = handed_over_ns(span(index)), floor = floors_.floor_ns[index];
     return is_clear(floor, handed) ? handed : floor;
@@ -162,7 +163,7 @@ class Attribution {
       if (could_hide(span(order_[i]))) hiding_.push_back(order_[i]);
     }
     numbers_ = placed.numbers;
-    // Within an iteration they stay by start.
+    // A stable sort keeps them ordered by start within an iteration.
     std::stable_sort(hiding_.begin(), hiding_.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return group_of(a) < group_of(b); });
   }
@@ -170,10 +171,10 @@ class Attribution {
     return iteration_[index] == kNoIteration ? begins_.size() - 1 : iteration_[index];
   }
 
-  // Collectives share links and, mostly, a communicator, which runs one after the other whatever their streams: one
-  // that starts right when another ends had to wait for that, and not for room.
+  // Collectives share links and usually a communicator, which runs them one after another whatever their streams. One
+  // that starts right when another ends had to wait for that one, not for free compute units.
   void take_turns() {
-    std::uint32_t last = kNoSpan;  // ended last of those that started before
+    std::uint32_t last = kNoSpan;  // of those that started before, the one that ended last
     for (const std::uint32_t index : order_) {
       if (!is_communication(span(index))) continue;
       if (last != kNoSpan) {
@@ -189,7 +190,7 @@ class Attribution {
     }
   }
 
-  // Until when a command of another stream kept its queue busy, or stopped it.
+  // Until when a command of another stream kept its queue busy or blocked it.
   void find_holders() {
     held_until_.assign(timeline_.spans.size(), kNoTime);
     holder_.assign(timeline_.spans.size(), kNoSpan);
@@ -209,7 +210,7 @@ class Attribution {
                   });
   }
 
-  // Without dependencies nothing tells what was ready.
+  // Without dependencies it is not known which commands were ready.
   void find_waiting() {
     if (!timeline_.has_dependencies) return;
     for (const std::uint32_t index : hiding_) {
@@ -232,7 +233,8 @@ class Attribution {
     while (next_waiting_ < waiting_.size() && waiting_[next_waiting_].ready_ns < piece.to_ns)
       ready_.push(waiting_[next_waiting_++]);
     while (!ready_.empty() && ready_.top().started_ns <= piece.from_ns) ready_.pop();
-    // Of those that were ready the first. Before that moment: why what runs next was not.
+    // The first of the commands that were ready blocks from here on. Before that, the question is why the next command
+    // was not ready.
     const std::int64_t cut = ready_.empty() ? piece.to_ns : std::max(piece.from_ns, ready_.top().ready_ns);
     if (piece.from_ns < cut) {
       const std::uint32_t next = next_of(piece);
@@ -244,7 +246,7 @@ class Attribution {
     if (cut < piece.to_ns) held(ready_.top().span, cut, piece.to_ns);
   }
 
-  // In the iteration of the collective.
+  // The next command in the collective's iteration.
   std::uint32_t next_of(const Piece& piece) const {
     const auto key = [&](std::uint32_t i) { return std::pair(group_of(i), span(i).started_ns); };
     const std::pair wanted(group_of(piece.owner), piece.to_ns);
@@ -253,7 +255,7 @@ class Attribution {
     return at == hiding_.end() || group_of(*at) != wanted.first ? kNoSpan : *at;
   }
 
-  // `index` had not started by `to`: looks at what it lacked, from the end to the beginning.
+  // `index` had not started by `to`: finds what it waited for, from the end backwards.
   void not_ready(std::uint32_t index, std::int64_t from, std::int64_t to) {
     for (int hop = 0; hop < kMostHops; ++hop) {
       if (!floors_.is_known[index]) {
@@ -280,7 +282,7 @@ class Attribution {
         to = running;
       }
       if (from >= to) return;
-      // Clocks that disagree can make a ring of waits.
+      // Clock errors can create cycles of waits.
       if (std::tuple(span(before).started_ns, before) >= std::tuple(span(index).started_ns, index)) {
         lacks_ends_ = true;
         return add(ExposedCause::unknown, from, to, index, kNoSpan);
@@ -290,7 +292,7 @@ class Attribution {
     add(ExposedCause::dependency, from, to, index, kNoSpan);
   }
 
-  // `index` was ready and had not started.
+  // `index` was ready but had not started.
   void held(std::uint32_t index, std::int64_t from, std::int64_t to) {
     if (from >= to) return;
     if (!timeline_.has_dependencies) return add(ExposedCause::unknown, from, to, index, kNoSpan);
@@ -307,7 +309,7 @@ class Attribution {
     add(ExposedCause::no_room, from, to, index, kNoSpan);
   }
 
-  // `before` ran, and `index` needs its end. Had it begun earlier, its last part would be gone.
+  // `index` needs the end of `before`, which ran. Had `before` begun earlier, its last part would not be exposed.
   void waited_for(std::uint32_t before, std::uint32_t index, std::int64_t from, std::int64_t to) {
     if (!is_communication(span(before)))
       return add(span(before).kind == SpanKind::host ? ExposedCause::launch_bound : ExposedCause::dependency, from, to,
@@ -338,7 +340,7 @@ class Attribution {
     }
     if (ready > floor) return {ExposedCause::launch_bound, distance_ns(std::max(floor, begin), ready)};
     const std::uint32_t before = floors_.last[index];
-    // What reduces needs the results of what ran before it; what gathers needs a place to put them.
+    // A reduction needs the results of the command before it; a gather only needs a buffer to write to.
     const CollectiveKind kind = kinds_[index];
     if (kind != CollectiveKind::all_gather && kind != CollectiveKind::broadcast) return {};
     if (before == kNoSpan || span(before).kind != SpanKind::kernel || span(before).stream == collective.stream)
@@ -388,12 +390,12 @@ class Attribution {
   const double limit_ns_;
   const std::vector<CollectiveKind> kinds_;
   std::vector<std::int64_t> arrived_, held_until_;  // by span
-  std::vector<std::int64_t> turns_;                 // by span: when the collectives that started before had ended
+  std::vector<std::int64_t> turns_;                 // by span: when the collectives that started before it had ended
   std::vector<std::uint32_t> iteration_, holder_;   // by span
   std::vector<std::uint32_t> numbers_;              // of iterations
-  std::vector<std::int64_t> begins_;                // of iterations; the last of what belongs to none
+  std::vector<std::int64_t> begins_;                // of iterations; the last entry is for commands that belong to none
   std::vector<std::uint32_t> hiding_;               // by iteration, by start
-  std::vector<Waiting> waiting_;                    // by the moment when they were ready
+  std::vector<Waiting> waiting_;                    // by the moment when they became ready
   std::size_t next_waiting_ = 0;
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> ready_;
   std::unordered_map<std::uint32_t, Lateness> lateness_;

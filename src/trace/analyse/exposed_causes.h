@@ -1,5 +1,5 @@
 // Why nothing else ran while a device communicated: each nanosecond of exposed communication gets one cause. Reads the
-// timeline of one device, and when the other ranks came to its collectives where somebody knows.
+// timeline of one device and, where known, when the other ranks arrived at its collectives.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@
 namespace weir {
 
 enum class ExposedCause : std::uint8_t {
-  dependency,        // what comes next waited for this collective, which could not have started earlier
-  shallow_prefetch,  // the same, but the collective had been held back by a command that still used its buffer
-  shared_queue,      // the next command was ready and stood behind another stream's in its hardware queue
+  dependency,        // the next command waited for this collective, which could not have started earlier
+  shallow_prefetch,  // the same, but the collective was held back by a command that still used its buffer
+  shared_queue,      // the next command was ready but queued behind another stream's in its hardware queue
   launch_bound,      // the host had not submitted the next command yet, or had submitted the collective late
   no_room,           // the next command was ready, alone in its queue, and did not start: no free compute units
   rank_skew,         // the collective waited for the last rank
   step_end,          // nothing follows in this iteration
-  unknown            // the source does not tell
+  unknown            // the source does not record it
 };
 inline constexpr std::size_t kExposedCauses = 8;
 
@@ -36,10 +36,10 @@ inline constexpr std::size_t kMostExposedStretches = 5;
 
 struct ExposedStretch {
   std::int64_t from_ns = 0, to_ns = 0;
-  std::uint32_t collective = 0;     // that ran: index into spans
+  std::uint32_t collective = 0;     // the one that ran: index into spans
   std::uint32_t blocked = kNoSpan;  // what would have run beside it; kNoSpan where nothing would have
-  std::uint32_t blocker = kNoSpan;  // what held `blocked` (shallow_prefetch: the collective) back, where that is known
-  std::int32_t queue = kNoQueue;    // of shared_queue
+  std::uint32_t blocker = kNoSpan;  // what held `blocked` (shallow_prefetch: the collective) back, where known
+  std::int32_t queue = kNoQueue;    // for shared_queue
   std::uint32_t iteration = 0;      // of the collective
 
   bool operator==(const ExposedStretch&) const = default;
@@ -53,7 +53,7 @@ struct CauseTotal {
 
 struct ExposedCauses {
   std::array<CauseTotal, kExposedCauses> causes;  // by ExposedCause
-  double exposed_ns = 0;                          // sum of them: BusyTimes::alone_communication_ns
+  double exposed_ns = 0;                          // their sum: BusyTimes::alone_communication_ns
   bool are_submissions_known = false;
   bool are_dependencies_known = false;
   std::string reason;  // why causes are unknown
@@ -61,8 +61,8 @@ struct ExposedCauses {
   const CauseTotal& of(ExposedCause cause) const noexcept { return causes[static_cast<std::size_t>(cause)]; }
 };
 
-// `iterations` as for breakdown(): without them Span::iteration tells where one ends. `arrivals` in any order; those
-// that are no later than the clocks can tell count for nothing.
+// `iterations` is as for breakdown(): without it, Span::iteration defines iterations. `arrivals` may be in any order;
+// those that are late by less than the clock error are ignored.
 ExposedCauses exposed_causes(const Timeline& timeline, std::span<const LastArrival> arrivals = {},
                              std::span<const TraceRange> iterations = {});
 

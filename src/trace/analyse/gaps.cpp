@@ -17,9 +17,9 @@ namespace {
 
 std::uint64_t length_of(const LongGap& gap) noexcept { return distance_ns(gap.from_ns, gap.to_ns); }
 
-// Gaps between the unions of `order`, which is by start.
+// Gaps between the unions of `order`, which is sorted by start.
 void collect(const Timeline& timeline, std::span<const std::uint32_t> order, std::vector<LongGap>& to) {
-  const Span* last = nullptr;  // ended last so far
+  const Span* last = nullptr;  // the one that ended last so far
   std::uint32_t last_index = 0;
   for (const std::uint32_t index : order) {
     const Span& span = timeline.spans[index];
@@ -33,7 +33,7 @@ void collect(const Timeline& timeline, std::span<const std::uint32_t> order, std
   }
 }
 
-// Leaves `found` in another order.
+// Reorders `found`.
 std::optional<IdleGaps> describe(std::vector<LongGap>& found) {
   if (found.empty()) return std::nullopt;
   IdleGaps gaps;
@@ -46,7 +46,7 @@ std::optional<IdleGaps> describe(std::vector<LongGap>& found) {
     const auto length_ns = static_cast<double>(length);
     lengths.push_back(length_ns);
     gaps.total_ns += length_ns;
-    // A gap is never empty, so it has a highest bit.
+    // A gap is never empty, so its highest bit exists.
     GapBin& bin = bins[static_cast<std::size_t>(std::bit_width(length)) - 1];
     ++bin.count;
     bin.total_ns += length_ns;

@@ -30,13 +30,13 @@ struct IdleGaps {
   std::size_t count = 0;
   double total_ns = 0;
   double mean_ns = 0, p50_ns = 0, p95_ns = 0, p99_ns = 0, max_ns = 0;
-  std::vector<GapBin> histogram;  // by length, from the first to the last that has any; at most 64
+  std::vector<GapBin> histogram;  // by length, from the first to the last non-empty bin; at most 64
   std::vector<LongGap> longest;   // longest first, at most kMostLongGaps
 };
 
 // Commands that took no time neither end a gap nor begin one.
 struct GapsFound {
-  std::optional<IdleGaps> device;          // between unions of all that the device ran
+  std::optional<IdleGaps> device;          // between unions of everything that the device ran
   std::optional<IdleGaps> within_streams;  // of all streams together; a host function occupies its stream
   std::string reason;                      // why the device has none
 };

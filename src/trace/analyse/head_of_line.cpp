@@ -35,8 +35,8 @@ HeadOfLine head_of_line(const Timeline& timeline,
       return std::tuple(handed_over_ns(*a), a->command) < std::tuple(handed_over_ns(*b), b->command);
     });
     std::map<std::uint32_t, std::int64_t> ended;         // by command
-    std::map<std::uint16_t, std::int64_t> stream_ended;  // the last one submitted so far
-    std::map<std::int32_t, QueueFront> fronts;           // by queue; of when commands left it
+    std::map<std::uint16_t, std::int64_t> stream_ended;  // of the command submitted last so far
+    std::map<std::int32_t, QueueFront> fronts;           // by queue; their ready_ns is when a command left the queue
     for (const Span* span : spans) ended[span->command] = span->ended_ns;
     for (const Span* span : spans) {
       std::int64_t ready = handed_over_ns(*span);

@@ -12,18 +12,18 @@
 namespace weir {
 namespace {
 
-// Host and device clocks differ by less than this where they are one clock at all.
+// Host and device clocks differ by less than this where they are the same clock.
 constexpr std::int64_t kClockSlack = 2'000;
 constexpr double kSlowFactor = 10, kSlowAtLeast = 20'000;
-// A launch that waits for a full queue sees the backlog at about its largest.
+// A launch that waits for a full queue sees a backlog near its maximum.
 constexpr std::size_t kDeepBacklog = 16;
-// Functions that launched less often have no usual duration.
+// Functions with fewer launches have no usual duration.
 constexpr std::size_t kFewestLaunches = 5;
-// How many calls in a row may have ended before a stretch until none of the earlier ones can reach into it. Calls nest
-// (runtime around driver), so one is not enough.
+// After this many calls in a row that ended before an interval, no earlier call is expected to reach into it. Calls
+// nest (runtime around driver), so one is not enough.
 constexpr int kMostNested = 4;
 
-// By call: it returned only when the device had finished something.
+// By call: whether it returned only when the device had finished something.
 std::vector<bool> waiting_calls(const Timeline& timeline) {
   std::vector<bool> waits(timeline.calls.size(), false);
   for (std::size_t i = 0; i < waits.size(); ++i)
@@ -61,7 +61,7 @@ HostPart host_part(const Timeline& timeline, const std::vector<bool>& waits, std
   }
   HostPart part;
   std::int64_t done = from;
-  // From the earliest on, so that an outer call takes all of its time and inner ones add nothing.
+  // Starts with the earliest, so that an outer call gets all of its time and inner ones add nothing.
   for (auto at = inside.rbegin(); at != inside.rend(); ++at) {
     const HostCall& call = timeline.calls[*at];
     const std::int64_t begin = std::max(done, call.started_ns), end = std::min(to, call.ended_ns);
@@ -78,7 +78,7 @@ HostPart host_part(const Timeline& timeline, const std::vector<bool>& waits, std
   return part;
 }
 
-// When the driver had the command, at most its start; kNoTime where nothing tells.
+// When the driver had the command, at most its start; kNoTime where unknown.
 std::int64_t handed_over(const Timeline& timeline, const std::vector<bool>& waits, const Span& span) {
   if (span.accepted_ns != kNoTime) return std::min(span.accepted_ns, span.started_ns);
   if (span.call >= timeline.calls.size() || waits[span.call] || !is_timed(timeline.calls[span.call])) return kNoTime;
@@ -108,7 +108,7 @@ std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std
     const std::int64_t to = next->started_ns;
     ++found.gaps;
     found.idle_ns += length_between(from, to);
-    // Of those that start together the first one to be submitted could have ended the gap.
+    // Of the commands that start together, the first one submitted could have ended the gap.
     std::uint32_t which = order[k];
     for (std::size_t other = k + 1; other < order.size() && timeline.spans[order[other]].started_ns == to; ++other) {
       const std::int64_t submitted = timeline.spans[order[other]].submitted_ns;
@@ -154,14 +154,14 @@ std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std
   return found;
 }
 
-// Commands that had been submitted and had not started, at any moment.
+// Commands that were submitted but not started, at any moment.
 class Backlog {
  public:
   explicit Backlog(const Timeline& timeline) {
     for (const Span& span : timeline.spans) {
       if (span.submitted_ns == kNoTime || !is_timed(span)) continue;
       submitted_.push_back(span.submitted_ns);
-      // Clocks that disagree must not make the count negative.
+      // Clock errors must not make the count negative.
       started_.push_back(std::max(span.started_ns, span.submitted_ns));
     }
     std::sort(submitted_.begin(), submitted_.end());
@@ -187,7 +187,7 @@ void add(BlockedCalls& calls, const BlockedCall& call) {
 HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& waits) {
   HostBlocked found;
   const Backlog backlog(timeline);
-  // Launches of this device only; a process may have others.
+  // Launches for this device only; a process may have several.
   std::vector<bool> is_launch(timeline.calls.size(), false);
   for (const Span& span : timeline.spans)
     if (span.call < is_launch.size() && timeline.calls[span.call].kind == CallKind::launch &&

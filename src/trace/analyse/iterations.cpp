@@ -74,7 +74,7 @@ std::vector<TraceRange> iteration_ranges(const Timeline& whole, std::uint16_t pr
     if (range.process != process || !is_timed(range) || range.name >= whole.names.size()) continue;
     if (is_iteration_name(whole.names[range.name])) ranges.push_back(range);
   }
-  // The longer of two that begin together holds the other.
+  // Of two ranges that begin together, the longer contains the other.
   std::sort(ranges.begin(), ranges.end(), [](const TraceRange& a, const TraceRange& b) {
     return std::tie(a.started_ns, b.ended_ns, a.name) < std::tie(b.started_ns, a.ended_ns, b.name);
   });

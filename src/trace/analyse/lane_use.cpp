@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// The device's span, cut into buckets of whole nanoseconds so that every time falls into one exactly.
+// The device's span, divided into buckets of whole nanoseconds so that every time falls into exactly one.
 struct Axis {
   std::int64_t first_ns = 0, last_ns = 0;
   std::uint64_t bucket_ns = 1;
@@ -30,7 +30,7 @@ struct Axis {
   }
 };
 
-// Spreads `level` over the buckets between two distances from the axis's start.
+// Adds level x time to the area, and `level` to the maximum, of each bucket between two distances from the axis start.
 void spread(const Axis& axis, std::uint64_t from, std::uint64_t to, std::size_t level, std::vector<double>& areas,
             std::vector<std::uint32_t>& largest) {
   while (from < to) {
@@ -50,7 +50,7 @@ std::optional<Backlog> backlog_of(const Timeline& timeline, std::span<const std:
     const Span& span = timeline.spans[index];
     if (handed_over_ns(span) == kNoTime) continue;
     ++backlog.commands;
-    // Nothing ends before the first start, so what came before it still stands there then.
+    // No command ends before the first start, so one handed over earlier is still waiting then.
     const std::int64_t entry = std::max(axis.first_ns, std::min(handed_over_ns(span), span.started_ns));
     if (entry == span.ended_ns) continue;
     entries.push_back(entry);
@@ -78,10 +78,10 @@ std::optional<Backlog> backlog_of(const Timeline& timeline, std::span<const std:
   return backlog;
 }
 
-// Spans of a lane are by start.
+// Spans of a lane are sorted by start.
 std::vector<LaneUse> uses_of(const Timeline& timeline, const SpanLanes& lanes, const Axis& axis) {
   const std::size_t count = lanes.ids.size();
-  // Series go to the lanes with most commands: thousands of streams would make them larger than the timeline.
+  // Only the lanes with the most commands get series: for thousands of streams they would be larger than the timeline.
   std::vector<std::size_t> by_commands(count);
   std::iota(by_commands.begin(), by_commands.end(), std::size_t{0});
   std::stable_sort(by_commands.begin(), by_commands.end(),

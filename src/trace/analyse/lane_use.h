@@ -1,5 +1,5 @@
-// How busy each stream and each hardware queue was, and how much work stood before it over time. Reads the timeline of
-// one device; host functions are left out.
+// How busy each stream and hardware queue was, and how much work was pending on it over time. Reads the timeline of one
+// device; host functions are left out.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ inline constexpr std::size_t kBacklogBuckets = 200;
 inline constexpr std::size_t kMostBacklogSeries = 64;
 
 // Commands that the host had handed over (accepted by the driver, or submitted where that is not known) and that had
-// not ended. A command that is running counts, whatever the clocks say.
+// not ended. A running command counts even where the clocks disagree.
 struct Backlog {
-  std::size_t commands = 0;  // that have such a time
+  std::size_t commands = 0;  // those that have such a time
   std::size_t peak = 0;
   std::int64_t peak_ns = 0;  // when it was first reached
   double mean = 0;           // over the device's span
-  // Equal buckets of LaneUses::bucket_ns from LaneUses::first_ns on (the last may be cut short); empty for lanes beyond
+  // Equal buckets of LaneUses::bucket_ns from LaneUses::first_ns on (the last may be shorter); empty for lanes beyond
   // kMostBacklogSeries.
   std::vector<std::uint32_t> max_in_bucket;
   std::vector<float> mean_in_bucket;
@@ -34,7 +34,7 @@ struct LaneUse {
   double busy_ns = 0;                      // union
   double utilisation = 0;                  // busy over the device's span
   std::int64_t first_ns = 0, last_ns = 0;  // first start, last end
-  std::optional<Backlog> backlog;          // nothing where none of its commands has a time of submission
+  std::optional<Backlog> backlog;          // empty where none of its commands has a time of submission
 };
 
 struct LaneUses {
@@ -42,7 +42,7 @@ struct LaneUses {
   double bucket_ns = 0;
   std::vector<LaneUse> streams;    // by stream
   std::vector<LaneUse> queues;     // by id; empty where the source names none
-  std::optional<Backlog> device;   // of all lanes together
+  std::optional<Backlog> device;   // all lanes together
   std::size_t without_queue = 0;   // commands of the device whose queue is not known
   std::size_t without_submit = 0;  // commands left out of backlogs
   std::string reason;              // why there are no lanes, or no backlog

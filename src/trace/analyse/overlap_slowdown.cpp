@@ -12,11 +12,11 @@
 namespace weir {
 namespace {
 
-constexpr double kMostShared = 0.5;  // of an instance's time: from here on it ran beside a collective
+constexpr double kMostShared = 0.5;  // of an instance's time; from this share on it counts as beside a collective
 constexpr double kSignificance = 0.01;
 constexpr double kSmallestChange = 0.02;
 
-// How much of any stretch communication covers.
+// How much of an interval communication covers.
 class Cover {
  public:
   explicit Cover(TimeIntervals intervals) : intervals_(std::move(intervals)) {
@@ -36,7 +36,7 @@ class Cover {
   }
 
   TimeIntervals intervals_;
-  std::vector<std::uint64_t> before_{0};  // covered before interval i
+  std::vector<std::uint64_t> before_{0};  // time covered before interval i
 };
 
 struct Instances {
@@ -88,7 +88,7 @@ OverlapSlowdown overlap_slowdown(const Timeline& timeline) {
     kernel.ratio = kernel.beside_p50_ns / kernel.alone_p50_ns;
     kernel.p = mann_whitney(instances.beside, instances.alone).p;
     kernel.cost_ns = (kernel.beside_p50_ns - kernel.alone_p50_ns) * static_cast<double>(kernel.beside);
-    // Sums of medians, as everywhere here: one instance that was preempted must not stand for the rest.
+    // Sums of medians, as everywhere here: one preempted instance must not distort the rest.
     found.beside_ns += kernel.beside_p50_ns * static_cast<double>(kernel.beside);
     expected_ns += kernel.alone_p50_ns * static_cast<double>(kernel.beside);
     found.kernels.push_back(kernel);

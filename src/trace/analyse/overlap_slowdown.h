@@ -1,5 +1,5 @@
 // How much slower compute kernels run while a collective runs beside them: instances of one name alone against those
-// beside. Grids are not in the model, so a name that stands for several sizes is compared as one. One device.
+// beside. Grid sizes are not in the model, so all sizes under one name are compared together. One device.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace weir {
 
 struct KernelSlowdown {
   std::uint32_t name = kNoName;
-  std::size_t alone = 0, beside = 0;  // instances: no collective at any time, a collective for at least half of it
+  std::size_t alone = 0, beside = 0;  // instances: no collective at all; one for at least half of the time
   double alone_p50_ns = 0, beside_p50_ns = 0;
   double ratio = 0;       // beside / alone, of medians
   double p = 1;           // Mann-Whitney, two-sided, after Holm over all names
@@ -31,9 +31,9 @@ struct OverlapSlowdown {
   std::vector<KernelSlowdown> kernels;  // by cost, at most kMostSlowdowns
   std::optional<double> ratio;          // all judged kernels: time beside over what the same instances take alone
   double beside_ns = 0;                 // time of the judged instances beside collectives
-  double cost_ns = 0;                   // of the clear ones
-  std::size_t partly = 0;               // instances left out: a collective for less than half of it
-  std::size_t too_few = 0;              // names left out
+  double cost_ns = 0;                   // for the clear ones
+  std::size_t partly = 0;               // instances left out: a collective for less than half of the time
+  std::size_t too_few = 0;              // names left out for lack of instances
   std::string reason;                   // why there is no ratio
 };
 

@@ -1,5 +1,5 @@
-// How well each iteration of a device hid its communication: exposed is what ran while nothing else did, hidden the
-// rest. Reads the timeline of one device (trace/slice.h).
+// How well each iteration of a device hid its communication: exposed communication ran while nothing else did, hidden
+// is the rest. Reads the timeline of one device (trace/analyse/slice.h).
 #pragma once
 
 #include <array>
@@ -17,19 +17,19 @@ namespace weir {
 
 inline constexpr std::size_t kCollectiveKinds = 9;  // of CollectiveKind
 
-// Of some commands of a device, as if no others had run.
+// For some commands of a device, as if no others had run.
 struct OverlapTimes {
   std::uint32_t iteration = 0;   // as IterationTimes::number
   std::uint32_t name = kNoName;  // of its range
   std::size_t commands = 0;
   BusyTimes times;
-  std::array<double, kCollectiveKinds> collective_ns{};  // by CollectiveKind: unions, so they may exceed communication
-  double compute_sum_ns = 0;        // of durations: over that of a run without communication it is the inflation
+  std::array<double, kCollectiveKinds> collective_ns{};  // by kind: unions, so their sum may exceed communication
+  double compute_sum_ns = 0;        // of durations; divided by that of a run without communication it is the inflation
   double communication_sum_ns = 0;  // of durations
 
   double exposed_ns() const noexcept { return times.alone_communication_ns; }
   double hidden_ns() const noexcept { return times.communication_ns - times.alone_communication_ns; }
-  // Hidden over all communication; nothing where there is none.
+  // Hidden over all communication; empty where there is none.
   std::optional<double> efficiency() const noexcept {
     return times.communication_ns > 0 ? std::optional(hidden_ns() / times.communication_ns) : std::nullopt;
   }
@@ -37,12 +37,13 @@ struct OverlapTimes {
 
 struct OverlapFound {
   std::optional<OverlapTimes> whole;
-  // All of them, by number, those without commands left out. One, the whole, where the timeline tells none apart.
+  // All iterations by number, except those without commands. A single entry for the whole where the timeline does not
+  // distinguish iterations.
   std::vector<OverlapTimes> iterations;
   std::string reason;  // why there is nothing
 };
 
-// `iterations` as for breakdown(). Kinds are those of Timeline::collectives.
+// `iterations` is as for breakdown(). Kinds are those of Timeline::collectives.
 OverlapFound overlap_times(const Timeline& timeline, std::span<const TraceRange> iterations = {});
 
 }  // namespace weir

@@ -69,7 +69,7 @@ QueueMap queue_map(const Timeline& timeline) {
       queues[queue].streams.push_back(own.stream);
     }
   }
-  // Intervals come by stream, as found.streams does.
+  // Intervals are sorted by stream, like found.streams.
   auto own = found.streams.begin();
   for (std::size_t i = 0; i < sat.intervals.size(); ++i) {
     const StreamInterval& interval = sat.intervals[i];

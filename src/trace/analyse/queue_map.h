@@ -1,4 +1,4 @@
-// On which hardware queues streams sat and when, when that changed, and which streams share one. Reads timelines that
+// Which hardware queues streams used and when, when that changed, and which streams share a queue. Reads timelines that
 // name queues; infers nothing.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// From the start of the first to the end of the last of consecutive commands of a stream that ran from one queue.
+// Consecutive commands of a stream that ran from one queue, from the start of the first to the end of the last.
 struct StreamInterval {
   std::uint16_t stream = 0;
   std::int32_t queue = kNoQueue;
@@ -24,10 +24,10 @@ struct StreamInterval {
 struct StreamIntervals {
   std::vector<StreamInterval> intervals;             // by stream, then by time
   std::vector<std::vector<std::int32_t>> queues_of;  // by stream: every queue it used, in ascending order
-  // Every stream used one queue only; nothing where no stream did anything twice.
+  // Whether every stream used only one queue; empty where no stream has two commands.
   std::optional<bool> is_fixed;
   std::size_t on_copy_engines = 0;  // commands left out: copy engines have queues of their own
-  std::size_t without_queue = 0;    // commands left out: host functions, and what has no times
+  std::size_t without_queue = 0;    // commands left out: host functions, and commands without times
   std::string reason;               // why is_fixed is empty
 };
 
@@ -59,12 +59,12 @@ struct QueueChange {
 };
 
 struct QueueMap {
-  std::vector<StreamQueues> streams;  // those that used any, by stream
+  std::vector<StreamQueues> streams;  // those that used any queue, by stream
   std::vector<QueueStreams> queues;   // by id
   std::vector<QueueChange> changes;   // the first kMostQueueChanges, by time
   std::size_t change_count = 0;
-  std::size_t shared_queues = 0;                       // with more than one stream
-  std::size_t sharing_streams = 0;                     // on any of those
+  std::size_t shared_queues = 0;                       // used by more than one stream
+  std::size_t sharing_streams = 0;                     // streams on any of those
   std::optional<bool> is_fixed;                        // as in StreamIntervals
   std::size_t on_copy_engines = 0, without_queue = 0;  // commands left out
   std::string reason;                                  // why there is nothing, or why is_fixed is empty

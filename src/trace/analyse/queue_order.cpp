@@ -13,7 +13,7 @@ namespace {
 struct Lane {
   std::uint16_t stream = 0;
   std::vector<const Span*> spans;  // by submission
-  std::size_t before = 0;          // so many were submitted before the command that is looked at
+  std::size_t before = 0;          // how many were submitted before the current command
 };
 
 // Dense index of the pair (low, high) among `count` lanes: (0,1) (0,2) ... (1,2) ...

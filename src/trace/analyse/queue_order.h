@@ -1,5 +1,5 @@
-// What a timeline proves about hardware queues that it does not name: in one queue commands start in the order in which
-// they were submitted. Reads times of submission and of start only.
+// What a timeline proves about hardware queues that it does not name: in one queue, commands start in the order in
+// which they were submitted. Reads only times of submission and start.
 #pragma once
 
 #include <cstddef>
@@ -22,16 +22,16 @@ struct PairOrder {
 };
 
 struct QueueOrder {
-  std::vector<PairOrder> pairs;  // of all streams that have commands with times, by a, then by b
+  std::vector<PairOrder> pairs;  // all pairs of streams that have commands with times, by a, then by b
   std::size_t left_out = 0;      // commands without times, or on copy engines, which have queues of their own
   std::string reason;            // why there are no pairs
 
-  // Null where one of them has no commands.
+  // Null where either has no commands.
   const PairOrder* find(std::uint16_t a, std::uint16_t b) const noexcept;
 };
 
-// Costs a sort and one look per command and stream: commands of a stream start in order, so of all that a stream had
-// submitted before, the last one starts last and decides. 100,000 commands on 64 streams: 6.4 million looks.
+// Costs a sort and one check per command and stream: commands of a stream start in order, so of all that a stream had
+// submitted before, the last one starts last and decides. 100,000 commands on 64 streams: 6.4 million checks.
 QueueOrder queue_order(const Timeline& timeline);
 
 }  // namespace weir

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// Sources that name queues of kernels alone leave copies without one.
+// Some sources name queues only for kernels, so copies have none.
 bool is_on_copy_engine(const Span& span) noexcept {
   return span.queue >= kCopyQueues || (span.queue == kNoQueue && span.kind == SpanKind::copy);
 }
@@ -37,14 +37,14 @@ QueueSwitch queue_switch(const Timeline& timeline) {
   }
   std::vector<double> same_stream, same_queue, other_queue, unknown_queue;
   const Span* last = nullptr;            // the command that ended last so far
-  std::int64_t host_ended_ns = kNoTime;  // the last host function so far: a gap that one reaches into is the host's
+  std::int64_t host_ended_ns = kNoTime;  // of the last host function so far: a gap that it reaches into is the host's
   for (const std::uint32_t index : timed_by_start(timeline)) {
     const Span* const span = &timeline.spans[index];
     if (span->kind == SpanKind::host) {
       host_ended_ns = std::max(host_ended_ns, span->ended_ns);
       continue;
     }
-    // Only pairs with nothing running in between have a gap at all.
+    // Only pairs with nothing running in between have a gap.
     if (last != nullptr && span->started_ns >= last->ended_ns && span->iteration == last->iteration) {
       const auto gap = length_between(last->ended_ns, span->started_ns);
       if (is_on_copy_engine(*span) || is_on_copy_engine(*last)) {

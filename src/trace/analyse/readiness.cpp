@@ -51,13 +51,13 @@ Floors floors_of(const Timeline& timeline, std::span<const std::uint32_t> order)
     return a.after != b.after ? a.after < b.after : a.before < b.before;
   });
 
-  // The latest end along any chain that leads to a span and through it. What starts later than its dependant cannot be
-  // in a chain that clocks agree on: of that its own end counts.
+  // The latest end along any chain that leads to a span, including its own. A span that starts later than its dependant
+  // is not in a chain on which the clocks agree; only its own end is used.
   std::vector<std::int64_t> chain_end(count);
   for (std::size_t i = 0; i < count; ++i) chain_end[i] = timeline.spans[i].ended_ns;
   struct StreamEnd {
     std::int64_t ns = kNoTime;
-    std::uint32_t span = kNoSpan;    // that makes it
+    std::uint32_t span = kNoSpan;    // the one with this end
     std::uint32_t newest = kNoSpan;  // on the stream
   };
   std::vector<StreamEnd> streams(std::size_t{UINT16_MAX} + 1);

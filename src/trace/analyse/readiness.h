@@ -1,4 +1,4 @@
-// When commands were ready to run, and what stood in front of them in their hardware queues. Reads the timeline of one
+// When commands were ready to run, and what was ahead of them in their hardware queues. Reads the timeline of one
 // device; judges nothing.
 #pragma once
 
@@ -18,17 +18,17 @@ namespace weir {
 
 inline constexpr std::uint32_t kNoSpan = UINT32_MAX;
 
-// Copy engines are left out: they are one engine each.
+// Copy engines are left out: each is a single engine.
 inline bool is_on_queue(const Span& span) noexcept {
   return span.kind != SpanKind::host && span.queue != kNoQueue && span.queue < kCopyQueues;
 }
 
-// By span: when all that is known to come before it had ended, on its stream and by dependencies; kNoTime where there
-// is nothing.
+// By span: when everything known to precede it had ended, on its stream and by dependencies; kNoTime where nothing
+// does.
 struct Floors {
   std::vector<std::int64_t> floor_ns;
-  std::vector<std::uint32_t> last;  // of those before it: the one that makes the floor; kNoSpan where there is none
-  std::vector<bool> is_known;       // false for what depends on a command without an end
+  std::vector<std::uint32_t> last;  // the preceding command that ended last; kNoSpan where there is none
+  std::vector<bool> is_known;       // false where it depends on a command without an end
 
   // Dependencies by the command that waits: those of span i are edges[first_edge[i]] to edges[first_edge[i + 1]].
   std::vector<Dependency> edges;
@@ -36,20 +36,21 @@ struct Floors {
   std::vector<std::uint32_t> stream_before;  // the command before it on its stream; kNoSpan where there is none
 };
 
-// `order` is timed_by_start(). Chains need no search: what lies between two commands that depend on each other in
-// several steps ends after the first of them, and that end is looked at; where clocks disagree the latest end along the
-// chain is handed on.
+// `order` is timed_by_start(). Chains need no search: a command between two that depend on each other in several steps
+// ends after the first of them, and that end is examined; where clocks disagree, the latest end along the chain is
+// passed on.
 Floors floors_of(const Timeline& timeline, std::span<const std::uint32_t> order);
 
-// How far apart commands of one stream follow each other on a queue when the host is not late: what is not much further
-// apart is back to back.
+// The largest gap that counts as back to back: twice the usual gap between commands of one stream on a queue when the
+// host is not late, within bounds.
 struct GapLimit {
   double ns = 0;
   std::string origin;  // in words
 };
 GapLimit gap_limit(const Timeline& timeline, std::span<const std::uint32_t> order);
 
-// For each pair (first, second): `second` is next on its queue, and `first` ended last of those that started before.
+// Visits each pair (first, second) where `second` is next on its queue and, of those that started before, `first` ended
+// last.
 template <class Visit>
 void visit_neighbours(const Timeline& timeline, std::span<const std::uint32_t> order, Visit visit) {
   std::unordered_map<std::int32_t, std::uint32_t> last_of;  // by queue
@@ -63,8 +64,8 @@ void visit_neighbours(const Timeline& timeline, std::span<const std::uint32_t> o
   }
 }
 
-// Of the commands that came into a queue so far: those that became ready last (or left it last, as the caller counts),
-// of two different streams. A third one finds one of them in front of it.
+// Of the commands that entered a queue so far, the ones of two different streams that became ready last (or left it
+// last, depending on the caller). A command of any stream then finds one of another stream ahead of it.
 struct QueueFront {
   struct Latest {
     std::int64_t ready_ns = kNoTime;
@@ -85,8 +86,8 @@ struct QueueFront {
   const Latest& for_stream(std::uint16_t stream) const { return first.stream == stream ? second : first; }
 };
 
-// Calls visit(first, second, from, to) for each command that was ready at `from` and stood behind one that was ready
-// only at `to`. A queue hands its commands out in the order in which it got them.
+// Calls visit(first, second, from, to) for each command that was ready at `from` and queued behind one that was ready
+// only at `to`. A queue issues its commands in the order in which it received them.
 template <class Visit>
 void visit_blocked(const Timeline& timeline, std::vector<std::uint32_t> order, const Floors& floors, Visit visit) {
   std::erase_if(order, [&](std::uint32_t i) {
@@ -101,8 +102,8 @@ void visit_blocked(const Timeline& timeline, std::vector<std::uint32_t> order, c
     const std::int64_t ready = std::max(handed_over_ns(span), floors.floor_ns[index]);
     QueueFront& front = fronts[span.queue];
     if (const QueueFront::Latest& ahead = front.for_stream(span.stream); ahead.span != kNoSpan) {
-      // What overtook the one in front of it was not behind it after all. One that left the queue first may start
-      // later: a collective that waits for a link.
+      // A command that overtook the one ahead was not behind it after all. A command that left the queue first may
+      // still start later: a collective that waits for a link.
       const Span& other = timeline.spans[ahead.span];
       const bool left_first = other.launched_ns != kNoTime && span.launched_ns != kNoTime &&
                               other.launched_ns <= span.launched_ns && ahead.ready_ns <= span.started_ns;

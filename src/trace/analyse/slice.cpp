@@ -6,7 +6,7 @@ namespace weir {
 
 namespace {
 
-// Lanes and what the source says of itself; no commands yet.
+// Lanes and the source's own properties; no commands yet.
 Timeline framed(const Timeline& whole) {
   Timeline part;
   part.source = whole.source;
@@ -20,7 +20,8 @@ Timeline framed(const Timeline& whole) {
   return part;
 }
 
-// The commands that `keeps` chooses, with their dependencies and collectives; `call_at` by call of the whole.
+// The commands for which `keeps` returns true, with their dependencies and collectives; `call_at` is by call of the
+// whole.
 template <class Keeps>
 void take_commands(const Timeline& whole, const std::vector<std::uint32_t>& call_at, Timeline& part, Keeps&& keeps) {
   std::vector<std::uint32_t> span_at(whole.spans.size(), UINT32_MAX);

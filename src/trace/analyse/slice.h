@@ -1,4 +1,4 @@
-// One device's part of a timeline, as a timeline of its own. Analyses look at one device at a time.
+// One device's part of a timeline, as a separate timeline. Analyses look at one device at a time.
 #pragma once
 
 #include "measure/timeline.h"
@@ -6,10 +6,11 @@
 namespace weir {
 
 // Spans of `device` with their dependencies and collectives, calls and ranges of its process; lanes keep their numbers,
-// so labels stay right. Names are not copied: they are the whole's. Everything where the timeline has no lanes.
+// so labels stay valid. Names are not copied: look them up in the whole. Returns everything where the timeline has no
+// lanes.
 Timeline slice(const Timeline& whole, std::uint16_t device);
 
-// The commands of one iteration, with what ties them to each other; without calls and ranges.
+// The commands of one iteration with the dependencies among them; without calls and ranges.
 Timeline only_iteration(const Timeline& whole, std::uint32_t iteration);
 
 }  // namespace weir

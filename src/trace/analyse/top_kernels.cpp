@@ -38,7 +38,7 @@ TopKernels top_kernels(const Timeline& timeline, std::size_t most) {
   }
   found.kernels = uses.size();
 
-  // Durations side by side, each use's own in one stretch: a list per name would cost more than the durations.
+  // All durations in one array, each use's own contiguous: a list per name would cost more than the durations.
   std::vector<std::size_t> ends(uses.size());
   std::size_t begin = 0;
   for (std::size_t i = 0; i < uses.size(); ++i) {

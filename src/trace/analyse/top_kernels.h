@@ -22,13 +22,13 @@ struct TopKernels {
   std::size_t kernels = 0;     // different names and kinds in all
   std::size_t commands = 0;
   double total_ns = 0;         // sum of all durations
-  std::size_t rest_count = 0;  // commands of those that are not among the top
+  std::size_t rest_count = 0;  // commands that are not among the top
   double rest_ns = 0;
 };
 
 inline constexpr std::size_t kTopKernels = 20;
 
-// Kernels, collectives, copies and memsets with times; equal names of different kinds are different.
+// Kernels, collectives, copies and memsets with times; equal names of different kinds count separately.
 TopKernels top_kernels(const Timeline& timeline, std::size_t most = kTopKernels);
 
 }  // namespace weir

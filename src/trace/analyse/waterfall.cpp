@@ -18,9 +18,9 @@ constexpr std::size_t kKinds = 5;
 struct StageFacts {
   const char* name;
   std::int64_t Span::* time;
-  const char* why_unknown;  // why a source may not know it, where it knows others
+  const char* why_unknown;  // why a source may lack it although it has others
 };
-// By Stage, in the order of the way.
+// By Stage, in the order in which a command passes them.
 constexpr std::array<StageFacts, kStages> kWay = {{
     {"enqueued", &Span::enqueued_ns, "no channel lies before the driver, or the source does not record it"},
     {"submitted", &Span::submitted_ns, "the source has no host call for these commands"},
@@ -31,7 +31,7 @@ constexpr std::array<StageFacts, kStages> kWay = {{
     {"seen", &Span::seen_ns, "no synchronisation of the host is recorded after them"},
 }};
 
-// What commands do on a hop, for people. Hops skip stages that the source does not know.
+// What commands do on a hop, for the user. Hops skip stages that the source does not know.
 const char* meaning_of(Stage from, Stage to) noexcept {
   if (to == Stage::seen) return from == Stage::ended ? "the host looks only later" : "until the host knows";
   if (to == Stage::ended) return from == Stage::started ? "commands run" : "commands wait and run";
@@ -72,7 +72,7 @@ Hop measure_hop(const Timeline& timeline, SpanKind kind, Stage from, Stage to, s
   return hop;
 }
 
-// The largest mean of hops[0, count), and its share of them in words.
+// The hop with the largest mean in hops[0, count), and its share of them in words.
 std::optional<std::size_t> dominating_of(const std::vector<Hop>& hops, std::size_t count, const char* way,
                                          std::string* words) {
   double sum = 0;
@@ -102,7 +102,7 @@ ClassWaterfall follow(const Timeline& timeline, SpanKind kind, std::size_t comma
   std::vector<Stage> stages;
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto stage = static_cast<Stage>(i);
-    // A stage that only a few have would cut the others' way in two and speak for those few.
+    // A stage that only a few commands have would split the way of the others and represent only those few.
     if (2 * known[i] >= commands)
       stages.push_back(stage);
     else

@@ -9,10 +9,10 @@
 namespace weir {
 namespace {
 
-// Of one kind of record, then they are written: a few thousand records per write().
+// For one kind of record, before they are written: a few thousand records per write().
 constexpr std::size_t kPendingBytes = std::size_t{256} << 10;
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
-// Kept free below the limit, so that a full file can still say what it lacks.
+// Kept free below the limit, so that a full file can still report what it lacks.
 constexpr std::uint64_t kReserve = 4096;
 
 void append_bytes(std::vector<char>& to, const void* from, std::size_t size) {
@@ -40,7 +40,7 @@ bool CaptureWriter::write_all(const void* bytes, std::size_t size) noexcept {
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
       error_ = done < 0 ? errno : EIO;
-      // A block that is cut off would look as if the program had been killed. Room that this frees is for the end.
+      // A truncated block would look as if the program had been killed. The freed space is used for the end block.
       if (::ftruncate(descriptor_, static_cast<off_t>(whole_)) == 0) {
         ::lseek(descriptor_, static_cast<off_t>(whole_), SEEK_SET);
         written_ = whole_;
@@ -79,7 +79,7 @@ void CaptureWriter::process(const capture::ProcessFacts& facts, std::string_view
     text += '\0';
     for (const std::string& word : words) text.append(word.c_str(), word.size() + 1);
     block(capture::Block::process, &facts, sizeof(facts), text);
-  } catch (const std::bad_alloc&) {  // a capture without its command line is still one
+  } catch (const std::bad_alloc&) {  // a capture without its command line is still usable
   }
 }
 
@@ -102,7 +102,7 @@ std::uint32_t CaptureWriter::name(std::string_view text) noexcept {
     if (const auto found = names_.find(key); found != names_.end()) return found->second;
     const auto number = static_cast<std::uint32_t>(names_.size());
     const capture::NameFacts facts{number, 0};
-    // A full file takes no more texts either.
+    // A full file accepts no more texts either.
     if (written_ + texts_.size() + key.size() > limit_) return capture::kNone;
     block(capture::Block::name, &facts, sizeof(facts), key);
     names_.emplace(std::move(key), number);
@@ -175,7 +175,7 @@ void CaptureWriter::finish(std::int64_t ended_ns) noexcept {
   if (descriptor_ < 0) return;
   flush();
   if (const int error = error_; error != 0) {
-    // Once more: there may be room for as little as this.
+    // Try again: there may be room for this little.
     error_ = 0;
     failed_ = error;
     texts_.clear();

@@ -1,5 +1,5 @@
-// Writes Weir's own captures (trace/capture_format.h). Lives in other people's programs, so it needs nothing but the
-// standard library, throws nothing, and after a failed write counts what is lost instead. One thread at a time.
+// Writes Weir's own captures (trace/capture_format.h). Runs inside other people's programs, so it needs only the
+// standard library, throws nothing, and counts lost records after a failed write. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace weir {
 
 class CaptureWriter {
  public:
-  // Takes over `descriptor`, which is closed in the end. Beyond `limit_bytes` records are counted as lost.
+  // Takes ownership of `descriptor`. Records beyond `limit_bytes` are counted as lost.
   explicit CaptureWriter(int descriptor, std::uint64_t limit_bytes = UINT64_MAX) noexcept;
-  // Writes what is pending and the end block.
+  // Writes pending records and the end block.
   ~CaptureWriter();
   CaptureWriter(const CaptureWriter&) = delete;
   CaptureWriter& operator=(const CaptureWriter&) = delete;
@@ -27,7 +27,7 @@ class CaptureWriter {
   void device(std::uint32_t device, std::string_view name) noexcept;
   void message(std::string_view text) noexcept;
   void lost(std::uint64_t records, std::string_view reason) noexcept;
-  // Gives equal texts one number, to be used in records; capture::kNone where there is no memory.
+  // Gives equal texts the same number, for use in records; capture::kNone where there is no memory.
   std::uint32_t name(std::string_view text) noexcept;
 
   void add(const capture::KernelRecord& record) noexcept { put(kernels_, record); }
@@ -38,11 +38,11 @@ class CaptureWriter {
   void add(const capture::MarkerRecord& record) noexcept { put(markers_, record); }
   void add(const capture::ContextRecord& record) noexcept { put(contexts_, record); }
 
-  // Writes everything that is pending.
+  // Writes all pending records.
   void flush() noexcept;
-  // The same, and the end block. Whatever comes later is lost.
+  // Like flush(), then writes the end block. Everything added later is lost.
   void finish(std::int64_t ended_ns) noexcept;
-  // In a child after fork(): forgets everything without writing, because the file is the parent's.
+  // In a child after fork(): discards everything without writing, because the file belongs to the parent.
   void abandon() noexcept;
 
   std::uint64_t lost_records() const noexcept { return lost_; }
@@ -50,7 +50,7 @@ class CaptureWriter {
   int error() const noexcept { return error_ != 0 ? error_ : failed_; }
 
  private:
-  // Records of one kind that wait to be written as one block.
+  // Records of one kind, waiting to be written as one block.
   struct Pending {
     capture::Block type;
     std::uint32_t record_bytes;
@@ -70,12 +70,12 @@ class CaptureWriter {
   int descriptor_;
   std::uint64_t limit_;
   std::uint64_t written_ = 0;
-  std::uint64_t whole_ = 0;      // of these, up to the end of the last write that went through
+  std::uint64_t whole_ = 0;      // part of these, up to the end of the last successful write
   std::uint64_t lost_ = 0;       // for any reason
-  std::uint64_t untold_ = 0;     // of these, beyond the limit and not in the file yet
-  std::uint64_t unwritten_ = 0;  // of those lost, because a write had failed
-  int error_ = 0;                // of the write that failed: then nothing more is written
-  int failed_ = 0;               // the same, once the end was written in spite of it
+  std::uint64_t untold_ = 0;     // part of these: beyond the limit and not yet reported in the file
+  std::uint64_t unwritten_ = 0;  // part of lost_: because a write had failed
+  int error_ = 0;                // of the failed write; nothing more is written after it
+  int failed_ = 0;               // the same, after the end block was attempted in spite of it
   std::vector<char> texts_;      // whole blocks, written before any record that may need them
   std::unordered_map<std::string, std::uint32_t> names_;
   Pending kernels_{capture::Block::kernels, sizeof(capture::KernelRecord)};

@@ -17,10 +17,11 @@
 namespace weir {
 namespace {
 
-// A queue may have commands in flight at the same time, which one lane cannot show.
+// A queue may have several commands in flight at once, which one lane cannot show.
 constexpr std::int64_t kNextLane = 100'000'000;
 
-// Correlations: 4 (i + 1) is command i, one less its wait, one more its event's record, two more a call without one.
+// Correlations: 4 (i + 1) is command i, one less is its wait, one more is the record of its event, two more is a call
+// without a command.
 constexpr std::uint64_t correlation_of(std::uint32_t span) { return 4 * (std::uint64_t{span} + 1); }
 
 class Writer {
@@ -45,8 +46,8 @@ class Writer {
         << ",\n\"distributedInfo\":" << text_of(distributed_info())
         << ",\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[";
     name_lanes();
-    // What lies around others at the same time comes first, and an arrow after both slices that it joins: Perfetto
-    // takes events of one time in the order of the file, and ties an arrow to the innermost slice that is open then.
+    // Enclosing slices come first, and an arrow comes after both slices that it joins: Perfetto takes events with equal
+    // times in file order, and ties an arrow to the innermost slice that is open then.
     write_ranges();
     for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)
       if (is_ours(timeline_.calls[i].process)) write_call(i);
@@ -97,14 +98,14 @@ class Writer {
     return name < names_.size() ? std::string_view(names_[name]) : std::string_view("\"?\"");
   }
 
-  // Commands of one call (a graph's) share its correlation, as in Kineto's traces.
+  // Commands of one call (a graph launch) share its correlation, as in Kineto's traces.
   std::uint64_t correlation(std::uint32_t span) const {
     const std::uint32_t call = timeline_.spans[span].call;
     return correlation_of(call < first_span_of_.size() ? first_span_of_[call] : span);
   }
 
   // The hardware's own number: importers give queues numbers that are unique within a timeline, and keep this one in
-  // the label, "queue 17", "copy engine 2".
+  // the label: "queue 17", "copy engine 2".
   static std::int64_t number_of(const TraceQueue& queue) {
     const std::size_t digits = queue.label.find_last_not_of("0123456789") + 1;
     const auto number = parse_integer(std::string_view(queue.label).substr(std::min(digits, queue.label.size())));
@@ -149,7 +150,7 @@ class Writer {
     to_ << ",\"" << key << "\":";
     to_.number(value);
   }
-  // What the importer tells ranks of one file apart by.
+  // The importer uses this to distinguish the ranks of one file.
   void rank_argument(std::size_t process) {
     if (const auto& rank = host_of(process).rank) argument("rank", std::int64_t{*rank});
   }
@@ -212,7 +213,7 @@ class Writer {
     to_ << ",\"Collective name\":\"" << to_string(at->kind) << '"';
     const std::uint64_t bytes = at->bytes != 0 ? at->bytes : timeline_.spans[i].bytes;
     if (bytes != 0) {
-      // Elements are not known here, so they are bytes.
+      // The number of elements is not known here, so bytes are written as elements.
       argument("In msg nelems", bytes);
       argument("Out msg nelems", bytes);
       to_ << ",\"dtype\":\"Byte\"";
@@ -249,8 +250,8 @@ class Writer {
                span == UINT32_MAX ? correlation_of(i) + 2 : correlation_of(span));
   }
 
-  // The same commands once more, by hardware queue. Their arguments are not called stream and correlation:
-  // HolisticTraceAnalysis and TraceLens take whatever has these for work of the GPU and would count it twice.
+  // The same commands again, by hardware queue. Their arguments are not called stream and correlation:
+  // HolisticTraceAnalysis and TraceLens treat everything with these as GPU work and would count it twice.
   void write_queues() {
     std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::int64_t>> ends;  // by device and queue, by lane
     const auto tid_of = [&](const Span& span, std::int64_t lane) {
@@ -286,7 +287,7 @@ class Writer {
   }
 
   void write_waits() {
-    // Where the source has the calls themselves, inventing them would count them twice.
+    // Where the source has the calls themselves, made-up ones would count them twice.
     std::set<std::size_t> has_calls;  // processes
     for (const HostCall& call : timeline_.calls)
       if (call.kind == CallKind::record || call.kind == CallKind::wait) has_calls.insert(call.process);
@@ -310,7 +311,7 @@ class Writer {
       argument("wait_on_stream", stream_id(before));
       argument("wait_on_cuda_event_record_corr_id", record);
       argument("wait_on_cuda_event_id", std::uint64_t{dependency.before} + 1);
-      // Commands of one call, a graph's, cannot be told apart by correlations.
+      // Correlations cannot distinguish the commands of one call (a graph launch).
       argument("before command", std::uint64_t{dependency.before});
       argument("after command", std::uint64_t{dependency.after});
       rank_argument(process_of(after));
@@ -330,7 +331,7 @@ class Writer {
     if (ns != kNoTime) call_event(quoted_name, call, ns, ns, correlation);
   }
 
-  // On the first thread of its process.
+  // Ranges go on the first thread of their process.
   void write_ranges() {
     std::vector<std::int64_t> threads(lanes_.hosts.size(), INT64_MAX);
     for (const HostCall& call : timeline_.calls)
@@ -377,7 +378,7 @@ class Writer {
     Json list = Json::array();
     for (const TraceDevice& device : timeline_.devices) {
       if (!is_ours(device.process)) continue;
-      // Importers put the number before the name: "GPU 3: NVIDIA A100". Not once more with each export.
+      // Importers put the number before the name: "GPU 3: NVIDIA A100". It must not be added again with each export.
       const std::string number = fmt::format("GPU {}: ", device.id);
       const bool has_number = device.label.starts_with(number) && device.label.size() > number.size();
       Json properties = {{"id", device.id}, {"name", has_number ? device.label.substr(number.size()) : device.label}};

@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// Lanes of hardware queues are a process of their own beside the device's streams.
+// Lanes of hardware queues form a separate process beside the device's streams.
 constexpr std::int64_t kQueueProcesses = 1'000'000;
 constexpr std::int64_t kHostProcesses = 100'000;
 
@@ -36,7 +36,7 @@ void number_one(ChromeLanes& lanes, const Timeline& timeline, std::uint16_t proc
   }
 }
 
-// Ranks as the processes have them, where these can tell them apart.
+// Uses the ranks of the processes where these are distinct, and numbers the processes otherwise.
 void number_all(ChromeLanes& lanes, const Timeline& timeline) {
   std::set<int> ranks;
   for (const TraceProcess& process : timeline.processes)
@@ -52,7 +52,7 @@ void number_all(ChromeLanes& lanes, const Timeline& timeline) {
   }
   std::stable_sort(by_rank.begin(), by_rank.end(),
                    [&](std::size_t a, std::size_t b) { return *lanes.hosts[a].rank < *lanes.hosts[b].rank; });
-  // A host, its devices, each with its queues; then the next rank.
+  // Each host is followed by its devices, each device by its queues; then comes the next rank.
   std::int64_t order = 0, host_pid = kHostProcesses, device_pid = 0;
   for (const std::size_t process : by_rank) {
     lanes.hosts[process].pid = host_pid++;

@@ -1,4 +1,4 @@
-// Which process numbers the lanes of a Chrome trace have: hosts, devices, and their hardware queues. Writes nothing.
+// Assigns process numbers to the lanes of a Chrome trace: hosts, devices, and their hardware queues. Writes nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace weir {
 
-// Numbers that Chrome traces call pid, all different.
+// The numbers that Chrome traces call pid, all distinct.
 struct ChromeLanes {
   struct Host {
     std::int64_t pid = 0;
-    std::int64_t order = 0;   // among processes, for viewers
-    std::optional<int> rank;  // where events must say whose they are
+    std::int64_t order = 0;   // among processes, in viewers
+    std::optional<int> rank;  // set where events must name their rank
     bool is_written = false;
     std::string label;
   };
@@ -27,8 +27,8 @@ struct ChromeLanes {
   std::vector<Host> hosts;      // by process; at least one
   std::vector<Device> devices;  // by device; at least one
 
-  // One process has its own number and its devices theirs, as Kineto has them; of all processes (`process` is nothing)
-  // numbers are made up, because ranks of several hosts may have the same.
+  // A single process keeps its own number and those of its devices, as in Kineto; for all processes (`process` is
+  // empty) numbers are made up, because ranks on several hosts may have equal ones.
   ChromeLanes(const Timeline& timeline, std::optional<std::uint16_t> process, std::int64_t process_id);
 };
 

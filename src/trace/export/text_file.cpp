@@ -18,11 +18,11 @@
 namespace weir {
 namespace {
 
-constexpr int kMostNames = 100;  // for a file that is not whole yet
+constexpr int kMostNames = 100;  // tried for the incomplete file
 
 }  // namespace
 
-// Plain or packed bytes into one descriptor.
+// Writes plain or compressed bytes to one descriptor.
 class TextFile::Sink {
  public:
   Sink(int descriptor, bool is_packed) : descriptor_(descriptor) {
@@ -81,7 +81,7 @@ TextFile::TextFile(const std::filesystem::path& path, bool overwrite, std::funct
   const bool is_packed = path.extension() == ".gz";
   if (is_packed && WEIR_HAVE_ZLIB == 0)
     reject(fmt::format("{}: this build has no zlib, so it cannot write .gz", path.string()), "Leave out .gz.");
-  // Never a file that is there, nor through a link that somebody laid: in /tmp others write as well.
+  // Never opens an existing file or follows a link, because others can write to /tmp as well.
   int descriptor = -1;
   std::string name;
   for (int i = 0; i < kMostNames && descriptor < 0; ++i) {
@@ -111,9 +111,9 @@ void TextFile::drain() {
 void TextFile::commit() {
   drain();
   if (!sink_->close()) fail(fmt::format("{}: cannot write: {}", path_.string(), std::strerror(errno)));
-  // link() refuses an existing name atomically, which rename() does not; some file systems have no links.
+  // link() refuses an existing name atomically, unlike rename(); some file systems have no links.
   if (!overwrites_) {
-    if (::link(temporary_.c_str(), path_.c_str()) == 0) return;  // the temporary name goes with this object
+    if (::link(temporary_.c_str(), path_.c_str()) == 0) return;  // the destructor removes the temporary name
     if (errno == EEXIST)
       reject(fmt::format("{}: exists already", path_.string()), "Use --force to replace it, or choose another name.");
   }

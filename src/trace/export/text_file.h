@@ -1,4 +1,4 @@
-// A text file that is written piece by piece and appears under its name only when it is whole; packed where the name
+// A text file that is written piece by piece and appears under its name only when complete; compressed where the name
 // ends in .gz. Knows no trace format.
 #pragma once
 
@@ -16,7 +16,7 @@ class TextFile {
   // Rejects an existing file unless `overwrite`, and .gz where zlib was left out of the build.
   // `progress`: called for every megabyte; may be empty, may throw to stop.
   TextFile(const std::filesystem::path& path, bool overwrite, std::function<void()> progress = {});
-  // Without commit() nothing is left behind.
+  // Without commit() no file remains.
   ~TextFile();
   TextFile(const TextFile&) = delete;
   TextFile& operator=(const TextFile&) = delete;
@@ -30,7 +30,7 @@ class TextFile {
   void number(std::int64_t value);
   void number(std::uint64_t value);
 
-  // Gives the file its name. Throws where the disk is full or the like.
+  // Gives the file its name. Throws on errors such as a full disk.
   void commit();
 
  private:

@@ -43,7 +43,7 @@ void write_timeline_csv(const Timeline& timeline, const std::filesystem::path& p
     to << ',';
     to.number(stream != nullptr ? stream->id : std::uint64_t{span.stream});
     to << ',';
-    // As people know it; the timeline's numbers of copy engines are its own.
+    // The label, which users know; the timeline's numbers of copy engines are internal.
     if (span.queue != kNoQueue) {
       const auto label = labels.find(span.queue);
       if (label == labels.end() || label->second.empty()) {

@@ -103,7 +103,7 @@ class MemorySource : public ByteSource {
   std::string_view text_;
 };
 
-// Somebody else's source.
+// A source owned by somebody else.
 class BorrowedSource : public ByteSource {
  public:
   explicit BorrowedSource(ByteSource& source) : source_(source) {}
@@ -119,7 +119,7 @@ class BorrowedSource : public ByteSource {
 constexpr std::string_view kGzipStart = "\x1f\x8b";
 
 #if WEIR_HAVE_ZLIB
-// One or more gzip members, one after another; what follows the last is ignored, as gunzip does.
+// One or more gzip members, one after another; data after the last is ignored, as gunzip does.
 class GzipSource : public ByteSource {
  public:
   explicit GzipSource(std::unique_ptr<ByteSource> packed) : packed_(std::move(packed)) {
@@ -137,7 +137,7 @@ class GzipSource : public ByteSource {
     const auto room = static_cast<uInt>(std::min<std::size_t>(capacity, 1U << 30));
     stream_.next_out = reinterpret_cast<Bytef*>(to);
     stream_.avail_out = room;
-    // As much as fits: members of a few bytes each would make every read a tiny one.
+    // Fills the buffer: members of a few bytes each would otherwise make every read tiny.
     while (!is_done_ && stream_.avail_out > 0) {
       if (stream_.avail_in == 0 && !refill()) break;
       const int result = inflate(&stream_, Z_NO_FLUSH);
@@ -183,7 +183,7 @@ class GzipSource : public ByteSource {
   std::vector<char> input_;
   z_stream stream_{};
   bool is_done_ = false;
-  bool is_between_ = false;  // members: the file may end here
+  bool is_between_ = false;  // between members: the file may end here
   std::string problem_;
 };
 #endif
@@ -268,7 +268,7 @@ std::optional<std::uint64_t> octal(std::string_view field) noexcept {
   return has_digit ? std::optional(value) : std::nullopt;
 }
 
-// The value after "LENGTH key=": the length counts the whole line with its end.
+// The value after "LENGTH key="; the length covers the whole line, including its end.
 std::optional<std::string> pax_value(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     const std::size_t space = text.find(' ');
@@ -312,7 +312,7 @@ bool TarReader::skip(std::uint64_t count) {
   return true;
 }
 
-// A member that says something about the next one; nothing where the archive ends within it.
+// A member that describes the next one; empty where the archive ends within it.
 std::optional<std::string> TarReader::read_small(std::uint64_t size) {
   std::string text(static_cast<std::size_t>(size), '\0');
   for (std::size_t had = 0; had < text.size();) {
@@ -328,7 +328,7 @@ std::optional<std::string> TarReader::read_small(std::uint64_t size) {
 
 ByteSource* TarReader::next(std::string* name) {
   if (member_ != nullptr) {
-    // What is left of it (peeked bytes were read already), and the padding.
+    // The unread rest of the member (peeked bytes have already been read), and its padding.
     const std::uint64_t left = member_->left();
     member_.reset();
     if (!skip(left)) return nullptr;
@@ -337,7 +337,7 @@ ByteSource* TarReader::next(std::string* name) {
   std::uint64_t long_size = UINT64_MAX;  // none
   while (true) {
     const std::uint64_t over = archive_.position() % kBlock;
-    // Writers may leave out the last padding.
+    // Writers may omit the last padding.
     if (over != 0 && archive_.peek(1).empty()) return nullptr;
     if (over != 0 && !skip(kBlock - over)) return nullptr;
     const std::string_view header = archive_.peek(kBlock);

@@ -1,4 +1,5 @@
-// Bytes of a file, a member of an archive or memory, in one pass; .gz is unpacked on the way. Knows no trace format.
+// Bytes of a file, of an archive member or of memory, in one pass; .gz is decompressed on the fly. Knows no trace
+// format.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +17,13 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // Copies the next bytes; 0 at the end. Throws our error where the file cannot be read.
+  // Copies the next bytes; returns 0 at the end. Throws Error where the file cannot be read.
   std::size_t read(char* to, std::size_t capacity);
-  // The next bytes without taking them: up to `count`, fewer only at the end. Valid until the next call.
+  // The next bytes without consuming them: up to `count`, fewer only at the end. Valid until the next call.
   std::string_view peek(std::size_t count);
-  // Taken so far, unpacked.
+  // Bytes consumed so far, after decompression.
   std::uint64_t position() const noexcept { return position_; }
-  // Why the bytes ended before they should have ("the .gz file ends in the middle"); empty where they did not.
+  // Why the bytes ended early ("the .gz file ends in the middle"); empty where they did not.
   virtual std::string problem() const { return {}; }
 
  protected:
@@ -30,17 +31,18 @@ class ByteSource {
 
  private:
   std::vector<char> ahead_;
-  std::size_t taken_ = 0;  // of ahead_
+  std::size_t taken_ = 0;  // consumed part of ahead_
   std::uint64_t position_ = 0;
 };
 
-// A file, unpacked if it begins as gzip does. Rejects what is missing, empty, a folder or not readable.
+// Opens a file, decompressing it if it begins like gzip. Rejects files that are missing, empty or unreadable, and
+// folders.
 std::unique_ptr<ByteSource> open_bytes(const std::filesystem::path& path);
 
-// `text` outlives it. Unpacks gzip too.
+// `text` must outlive it. Decompresses gzip too.
 std::unique_ptr<ByteSource> bytes_of(std::string_view text);
 
-// What is packed in `packed`, which outlives it; null where that does not begin as gzip does.
+// Decompresses `packed`, which must outlive it; null where `packed` does not begin like gzip.
 std::unique_ptr<ByteSource> unpack(ByteSource& packed);
 
 // A tar archive within a source: members one after another, each read once.
@@ -51,7 +53,8 @@ class TarReader {
 
   explicit TarReader(ByteSource& archive);
   ~TarReader();
-  // Goes to the next regular file, past what was left unread. Null at the end; the member is valid until the next call.
+  // Advances to the next regular file, skipping any unread rest. Null at the end; the member is valid until the next
+  // call.
   ByteSource* next(std::string* name);
   std::string problem() const { return problem_; }
 

@@ -35,7 +35,7 @@ int CsvReader::take() {
   return c;
 }
 
-// Characters up to one of `ends` go into the field as they are; at most what was read so far.
+// Copies characters up to one of `ends` into the field; at most what is in the buffer.
 void CsvReader::take_plain(const char* ends) {
   const std::size_t stop = std::min(ahead_.find_first_of(ends, at_), ahead_.size());
   text_.append(ahead_, at_, stop - at_);
@@ -54,7 +54,7 @@ CsvReader::Row CsvReader::take_quoted() {
       text_ += static_cast<char>(c);
       continue;
     }
-    // "a ""b"" c" doubles its quotes; "a "b" c" should have, and only a quote at a field's end closes it.
+    // "a ""b"" c" doubles its quotes. "a "b" c" should but does not, so only a quote at the end of a field closes it.
     const int after = look();
     if (after == '"') {
       take();
@@ -94,9 +94,9 @@ CsvReader::Row CsvReader::take_fields() {
 
 void CsvReader::resume_after_first_line() {
   const std::size_t end = raw_.find('\n');
-  // Reading again costs up to 1 MiB a line: no file shall ask for that on each of its lines.
+  // Reading again costs up to 1 MiB per line, so a file may cause that only a limited number of times.
   if (end != std::string::npos && ++resumed_ <= kMostResumed) {
-    // What follows its first line is read again: it may well be rows.
+    // The text after the first line is read again, because it probably consists of rows.
     ahead_ = raw_.substr(end + 1) + ahead_.substr(at_);
     at_ = 0;
     next_line_ = line_ + 1;

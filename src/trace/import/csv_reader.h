@@ -1,4 +1,4 @@
-// Rows of a CSV text, one at a time, from files of any size: quotes, doubled or bare, commas and line ends within them,
+// Reads CSV one row at a time, from files of any size: quotes, doubled or bare, commas and line ends within them,
 // either kind of line end. Knows no columns.
 #pragma once
 
@@ -16,13 +16,13 @@ class CsvReader {
   explicit CsvReader(ByteSource& bytes) : bytes_(bytes) {}
 
   enum class Row { whole, too_long, unended, none };
-  // Goes to the next row that is not empty. `too_long` rows (over 1 MiB: a quote that nobody closed) are passed over up
-  // to the end of their first line; `unended` is a last row that ends within quotes.
+  // Advances to the next row that is not empty. `too_long` rows (over 1 MiB: an unclosed quote) are skipped up to the
+  // end of their first line; `unended` is a last row that ends within quotes.
   Row next();
-  // Of the row; valid until next().
+  // Fields of the row; valid until next().
   std::size_t size() const noexcept { return fields_.size(); }
   std::string_view operator[](std::size_t field) const noexcept;
-  // Where the row begins, from 1.
+  // The line on which the row begins, from 1.
   std::uint64_t line() const noexcept { return line_; }
 
  private:
@@ -37,10 +37,10 @@ class CsvReader {
   void resume_after_first_line();
 
   ByteSource& bytes_;
-  std::string ahead_;  // what was read and not used yet
+  std::string ahead_;  // read but not used yet
   std::size_t at_ = 0;
   std::string text_;  // fields without their quotes
-  std::string raw_;   // the row as it stands
+  std::string raw_;   // the row as written in the file
   std::vector<Field> fields_;
   std::uint64_t line_ = 0, next_line_ = 1;
   int resumed_ = 0;

@@ -37,7 +37,7 @@ std::optional<CudaActivity::Lane> CudaActivity::lane(std::uint16_t process, std:
   const auto label = labels_.find(device);
   const auto device_lane = to_.device(process, device, label == labels_.end() ? std::string_view() : label->second);
   Context& owner = context_of(process, context, device);
-  // A context has one device. Where records say otherwise, their streams are told apart by device alone.
+  // A context has one device. Where records disagree, their streams are distinguished by device only.
   const bool is_own = owner.device == device;
   if (is_own && device_lane) {
     const auto known = owner.streams.find(stream);
@@ -77,7 +77,7 @@ bool CudaActivity::has_times(std::int64_t started_ns, std::int64_t ended_ns, std
 void CudaActivity::add(std::int64_t type, const Waited& waited, std::int64_t started_ns, std::int64_t ended_ns) {
   using capture::SyncType;
   if (type == static_cast<std::int64_t>(SyncType::stream_wait_event)) return keep(waits_, waited);
-  // Where the host waits for an event, that says nothing about the rest of its stream.
+  // When the host waits for an event, the rest of its stream may still be running.
   const bool is_stream = type == static_cast<std::int64_t>(SyncType::stream_synchronize);
   if (!is_stream && type != static_cast<std::int64_t>(SyncType::context_synchronize)) return;
   keep(host_waits_,
@@ -86,7 +86,7 @@ void CudaActivity::add(std::int64_t type, const Waited& waited, std::int64_t sta
 
 std::optional<std::uint16_t> CudaActivity::stream_of(std::uint16_t process, std::uint32_t context,
                                                      std::uint64_t stream) const {
-  // Nsight Systems 2026.2 writes device 0 into every wait, so only the context tells.
+  // Nsight Systems 2026.2 writes device 0 into every wait, so only the context identifies the device.
   const auto owner = contexts_.find(context_key(process, context));
   if (owner == contexts_.end()) return std::nullopt;
   const auto found = owner->second.streams.find(stream);
@@ -100,7 +100,7 @@ void CudaActivity::resolve(std::string_view how_to) {
   for (const HostWaited& waited : host_waits_) {
     TraceSync sync{waited.process, std::nullopt, waited.started_ns, waited.ended_ns};
     if (!waited.stream && active[waited.process] > 1) {
-      // Other contexts, often other devices, went on meanwhile.
+      // Other contexts, often on other devices, continued meanwhile.
       const auto owner = contexts_.find(context_key(waited.process, waited.context));
       if (owner == contexts_.end()) continue;
       for (const auto& [id, stream] : owner->second.streams) {
@@ -128,7 +128,7 @@ void CudaActivity::resolve(std::string_view how_to) {
   };
   std::sort(records_.begin(), records_.end(), order);
   for (const Waited& wait : waits_) {
-    // A wait is for the last record of its event before it.
+    // A wait is for the last record of its event that precedes it.
     auto at = std::lower_bound(records_.begin(), records_.end(), static_cast<const Recorded&>(wait), order);
     const Recorded* record = nullptr;
     if (at != records_.begin() && (at - 1)->process == wait.process && (at - 1)->event == wait.event)

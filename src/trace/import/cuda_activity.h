@@ -1,4 +1,4 @@
-// What CUPTI's activity records mean, whoever wrote them down: lanes by context, names of copies and calls, and which
+// What CUPTI's activity records mean, whichever tool wrote them: lanes by context, names of copies and calls, and which
 // record of an event a wait was for. Knows no file format.
 #pragma once
 
@@ -15,17 +15,17 @@
 
 namespace weir {
 
-// "Memcpy HtoD", by CUPTI's number of the kind.
+// For example "Memcpy HtoD", by CUPTI's number for the kind.
 std::string_view cuda_copy_name(std::int64_t kind) noexcept;
 
-// cudaLaunchKernel_v7000, cuMemcpyAsync_v2_ptsz: the function without its version.
+// The function name without its version: cudaLaunchKernel_v7000, cuMemcpyAsync_v2_ptsz.
 std::string_view without_version(std::string_view function) noexcept;
 
-// Streams, events and waits of a trace; gives the builder what follows from them.
+// Collects streams, events and waits of a trace; adds the resulting lanes and waits to the builder.
 class CudaActivity {
  public:
   using Lane = TimelineBuilder::Lane;
-  // An event was recorded on a stream. `sync` tells records of one event apart; 0 where unknown.
+  // An event was recorded on a stream. `sync` distinguishes records of one event; 0 where unknown.
   struct Recorded {
     std::uint16_t process = 0;
     std::uint32_t context = 0;
@@ -40,37 +40,38 @@ class CudaActivity {
 
   explicit CudaActivity(TimelineBuilder& to) : to_(to) {}
 
-  // Where a command ran; remembers which device its context is on. Nothing where there are too many: that is dropped.
+  // Where a command ran; remembers which device its context is on. Empty where there are too many; the command is
+  // dropped.
   std::optional<Lane> lane(std::uint16_t process, std::int64_t device, std::uint32_t context, std::uint64_t stream,
                            std::uint64_t at);
   void context_is_on(std::uint16_t process, std::uint32_t context, std::int64_t device) {
     context_of(process, context, device);
   }
-  // CUPTI writes 0 twice where it could not take the times of a command: that is dropped.
+  // CUPTI writes 0 for both times where it could not measure a command; such a command is dropped.
   bool has_times(std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t at);
-  // What a device is called; before its first command.
+  // Names a device; must precede its first command.
   void name_device(std::int64_t device, std::string name) { labels_[device] = std::move(name); }
   void add(const Recorded& recorded) { keep(records_, recorded); }
-  // A record about waiting; `type` is a capture::SyncType, and of others nothing follows. Of a wait for a context the
-  // stream means nothing.
+  // A record about waiting. `type` is a capture::SyncType; other types have no effect. For a wait on a context the
+  // stream is ignored.
   void add(std::int64_t type, const Waited& waited, std::int64_t started_ns, std::int64_t ended_ns);
-  // The source has records of waits, even if there are none.
+  // The source records waits, even if there are none.
   void knows_waits() noexcept { knows_waits_ = true; }
-  // Once all commands are there. `how_to` tells how to have records of events in such a file.
+  // Call after all commands were added. `how_to` explains how to get records of events into such a file.
   void resolve(std::string_view how_to);
 
  private:
-  // The host waits for a stream, or for all of a context.
+  // The host waits for a stream, or for a whole context.
   struct HostWaited {
     std::uint16_t process = 0;
     std::uint32_t context = 0;
     std::optional<std::uint64_t> stream;
     std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
   };
-  // Ids of streams are unique within a context only; commands of a device may come from several.
+  // Stream ids are unique only within a context, and a device may run commands from several contexts.
   struct Context {
     std::int64_t device = 0;
-    std::uint16_t place = 0;  // among those of its process and device that ran something, in order of appearance
+    std::uint16_t place = 0;  // among the contexts of its process and device that ran something, in order of appearance
     std::unordered_map<std::uint64_t, std::uint16_t> streams;
   };
   template <class Record>
@@ -79,7 +80,7 @@ class CudaActivity {
     records.push_back(record);
   }
   Context& context_of(std::uint16_t process, std::uint32_t context, std::int64_t device);
-  // Nothing where no command ran on it.
+  // Empty where no command ran on it.
   std::optional<std::uint16_t> stream_of(std::uint16_t process, std::uint32_t context, std::uint64_t stream) const;
 
   TimelineBuilder& to_;

@@ -1,5 +1,5 @@
-// Reads CUPTI's activity records as CUPTI's samples print them, between whatever else the program printed. Fields are
-// found by their keys, because their order and number change from one CUDA version to the next.
+// Reads CUPTI's activity records as CUPTI's samples print them, mixed with other output of the program. Fields are
+// found by their keys, because their order and number differ between CUDA versions.
 #include <fmt/format.h>
 
 #include <array>
@@ -84,7 +84,8 @@ std::optional<std::uint64_t> number_after(std::string_view text, std::initialize
   return std::nullopt;
 }
 
-// A record and the lines that continue it. Texts in quotes are kept apart: they may hold brackets, commas and keys.
+// A record and its continuation lines. Quoted texts are kept separately, because they may contain brackets, commas and
+// keys.
 struct Record {
   Kind kind = Kind::none;
   std::uint64_t line = 0, last_line = 0;
@@ -125,7 +126,7 @@ class Reader {
       if (file_.progress && (line_ & 4095) == 0) file_.progress();
       use_line(line);
     }
-    // Records end in a line end: numbers at the end of one that does not may lack digits.
+    // Records end with a line end; in one that does not, the last number may lack digits.
     if (is_unended_ && record_.kind != Kind::none && record_.last_line == line_) {
       to_.drop("record that the file ends within", record_.line);
       ++records_;
@@ -180,7 +181,7 @@ class Reader {
     const bool is_continuation = line[0] == '\t' || line[0] == ' ';
     const Kind kind = is_continuation ? Kind::none : kind_of(line);
     if (kind == Kind::none) {
-      // Between a record and its continuation other threads may print.
+      // Other threads may print between a record and its continuation.
       if (is_continuation && record_.kind != Kind::none && record_.text.size() + line.size() < kLongestLine)
         (record_.text += ", ").append(line);
       if (is_continuation) record_.last_line = line_;

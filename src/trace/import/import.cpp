@@ -57,7 +57,7 @@ class Capture {
   void read(const std::filesystem::path& path, ByteSource& bytes) {
     const std::string name = path.string();
     if (TarReader::sniff(bytes.peek(kSniffBytes))) return read_archive(name, bytes);
-    // Importers that need the file itself (SQLite) get it where it is not packed.
+    // Importers that need the file itself (SQLite) get its path unless it is compressed.
     std::error_code ignored;
     const bool is_packed = path.extension() == ".gz" || path.extension() == ".tgz";
     read_one(name, is_packed || !std::filesystem::is_regular_file(path, ignored) ? std::filesystem::path() : path,
@@ -92,7 +92,7 @@ class Capture {
   }
 
  private:
-  // Files that are parts of one capture are one process's; an archive may hold several such.
+  // Files that are parts of one capture belong to one process; an archive may hold several captures.
   std::uint16_t process_for(const Importer& importer, const std::string& name) {
     const auto add = [&] { return builder_.add_process(static_cast<int>(files_.size()), name); };
     if (importer.capture_of == nullptr) return add();
@@ -111,7 +111,7 @@ class Capture {
       const std::unique_ptr<ByteSource> unpacked = unpack(*packed);
       ByteSource& found = unpacked != nullptr ? *unpacked : *packed;
       const std::string_view start = found.peek(kSniffBytes);
-      // Archives hold notes and scripts too; a format that was asked for is taken at its word.
+      // Archives also hold notes and scripts; if the user named a format, every member is read as that.
       if (start.empty() || (options_.format.empty() && sniff(start) == nullptr)) {
         if (++strangers == 1) builder_.begin_file(full);
         builder_.drop("member of the archive that is no trace", 0);
@@ -132,14 +132,14 @@ class Capture {
   const ImportOptions options_;
   TimelineBuilder builder_;
   std::vector<ImportedFile> files_;
-  std::map<std::string, std::uint16_t> process_of_;  // by what parts of a capture have in common
+  std::map<std::string, std::uint16_t> process_of_;  // by what the parts of a capture have in common
 };
 
 }  // namespace
 
 std::vector<ImportedTrace> import_traces(const std::vector<std::filesystem::path>& paths,
                                          const ImportOptions& options) {
-  // Parts of one capture go into one builder, in the order in which they were named.
+  // Parts of one capture go into one builder, in the order given.
   std::vector<std::unique_ptr<Capture>> captures;
   std::map<std::string, Capture*> parts;
   for (const std::filesystem::path& path : paths) {
@@ -150,12 +150,12 @@ std::vector<ImportedTrace> import_traces(const std::vector<std::filesystem::path
     std::string key;
     if (importer != nullptr && importer->capture_of != nullptr) {
       key = std::string(importer->name) + "\n" + importer->capture_of(path);
-      // The same file once more is not another part of it.
+      // A file that is listed twice is not a second part.
       if (const auto found = parts.find(key); found != parts.end() && !found->second->has(path))
         capture = found->second;
     }
     if (capture == nullptr) {
-      ImportOptions own = options;  // the limit is on all of them together
+      ImportOptions own = options;  // the limit applies to all of them together
       for (const auto& other : captures) own.limits.used_bytes += other->used_bytes();
       captures.push_back(std::make_unique<Capture>(own));
       capture = captures.back().get();

@@ -11,24 +11,24 @@
 
 namespace weir {
 
-// What a reader reads. `path` is empty for members of archives, for packed files and for memory.
+// The input of a reader. `path` is empty for members of archives, for compressed files and for memory.
 struct TraceFile {
   std::string name;  // for messages
   std::filesystem::path path;
   ByteSource* bytes = nullptr;
-  std::uint16_t process = 0;  // of the builder: commands of this file are this process's unless the file says otherwise
+  std::uint16_t process = 0;       // in the builder; commands of this file belong to it unless the file says otherwise
   std::function<void()> progress;  // may be empty; called now and then, may throw to stop
 };
 
 struct Importer {
-  const char* name;     // as --format names it
-  const char* summary;  // one line for people
+  const char* name;     // as given to --format
+  const char* summary;  // one line for the user
   // Whether the first bytes (up to 64 KiB, unpacked) look like this format.
   bool (*sniff)(std::string_view start);
-  // Fills the builder. Rejects what is not this format at all; counts and passes over what is broken in it.
+  // Fills the builder. Rejects input that is not this format at all; counts and skips damaged parts.
   void (*read)(const TraceFile& file, TimelineBuilder& to);
-  // For formats that spread one process over several files: what the names of those have in common. Null: each file is
-  // a capture of its own.
+  // For formats that spread one process over several files: the common part of their names. Null: each file is a
+  // separate capture.
   std::string (*capture_of)(const std::filesystem::path& path) = nullptr;
 };
 

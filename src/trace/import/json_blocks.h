@@ -1,5 +1,5 @@
-// 64 bytes of JSON as bit masks, one bit per byte: the compilers' vectors, with NEON, SSE2 or plain C++ to make bits of
-// them. Knows characters, not the grammar.
+// 64 bytes of JSON as bit masks, one bit per byte: uses compiler vectors, with NEON, SSE2 or plain C++ to extract the
+// bits. Knows characters, not the grammar.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@ namespace weir::json_blocks {
 
 inline constexpr std::size_t kBlock = 64;
 
-// Bit i tells of byte i.
+// Bit i describes byte i.
 struct Masks {
   std::uint64_t quote = 0;      // "
   std::uint64_t backslash = 0;  // the character itself
   std::uint64_t open = 0;       // { [
   std::uint64_t close = 0;      // } ]
   std::uint64_t brace = 0;      // {
-  std::uint64_t between = 0;    // what may stand beside a string: white space, control characters and , : { } [ ]
+  std::uint64_t between = 0;    // characters allowed next to a string: white space, control characters and , : { } [ ]
 };
 
 namespace detail {
 
 using Part [[gnu::vector_size(16)]] = unsigned char;
-using Flags [[gnu::vector_size(16)]] = signed char;  // of a comparison: 0 or all bits of a byte
+using Flags [[gnu::vector_size(16)]] = signed char;  // result of a comparison: 0 or all bits of a byte
 
 [[gnu::always_inline]] inline Part load(const char* at) noexcept {
   Part part;
@@ -37,7 +37,7 @@ using Flags [[gnu::vector_size(16)]] = signed char;  // of a comparison: 0 or al
   return part;
 }
 
-// Bits of 64 bytes; and the first of 16 bytes that is set, 16 where none is.
+// Bits of 64 bytes; and the index of the first set byte of 16, 16 where none is set.
 #if defined(__aarch64__) && defined(__ARM_NEON)
 
 [[gnu::always_inline]] inline std::uint64_t bits_of(const Flags (&flags)[4]) noexcept {
@@ -96,7 +96,7 @@ template <class Test>
   Masks masks;
   masks.quote = bits_where(parts, [](Part part) { return part == '"'; });
   masks.backslash = bits_where(parts, [](Part part) { return part == '\\'; });
-  // '[' and '{' differ in the bit 0x20 alone, as ']' and '}' do.
+  // '[' and '{' differ only in the bit 0x20, as do ']' and '}'.
   masks.open = bits_where(parts, [](Part part) { return (part | 0x20) == '{'; });
   masks.close = bits_where(parts, [](Part part) { return (part | 0x20) == '}'; });
   masks.brace = bits_where(parts, [](Part part) { return part == '{'; });
@@ -116,14 +116,16 @@ inline std::uint64_t prefix_xor(std::uint64_t bits) noexcept {
   return bits;
 }
 
-// Bytes that a backslash before them escapes. `is_carried`: whether the first one is, and afterwards the next block's.
+// Bytes that are escaped by a backslash before them. `is_carried` says whether the first one is, and is updated for the
+// next block.
 inline std::uint64_t escaped_of(std::uint64_t backslash, bool& is_carried) noexcept {
   const std::uint64_t carried = is_carried ? 1 : 0;
   if (backslash == 0) {
     is_carried = false;
     return carried;
   }
-  // Runs of backslashes: every second one escapes. Carries of the addition run along those that start at odd places.
+  // In runs of backslashes every second one escapes. Carries of the addition propagate along runs that start at odd
+  // positions.
   constexpr std::uint64_t kEven = 0x5555555555555555U;
   backslash &= ~carried;
   const std::uint64_t follows = backslash << 1 | carried;

@@ -22,7 +22,7 @@ constexpr auto kEndsWord = [] {
   for (const char c : {',', ':', '{', '}', '[', ']', '"'}) ends[static_cast<unsigned char>(c)] = true;
   return ends;
 }();
-// What a value or a key can begin with.
+// Characters that can begin a value or a key.
 bool is_begin(char c) noexcept {
   return c == '"' || c == '{' || c == '[' || c == '-' || (c >= '0' && c <= '9') || std::strchr("tfnNI", c) != nullptr;
 }
@@ -38,12 +38,12 @@ JsonReader::JsonReader(ByteSource& source, std::function<void()> progress, const
       at_(buffer_.get()),
       end_(at_) {}
 
-// Keeps what lies from at_ on. False where nothing came.
+// Keeps everything from at_ on. Returns false where there was nothing more to read.
 bool JsonReader::fill() {
   if (is_over_) return false;
   const auto kept = static_cast<std::size_t>(end_ - at_);
   const auto taken = static_cast<std::size_t>(at_ - buffer_.get());
-  // Moving nearly all of a full window for a few bytes more, again and again, would be quadratic.
+  // Repeatedly moving nearly all of a full window for a few more bytes would be quadratic.
   if (capacity_ >= window_.longest_text && kept > capacity_ - capacity_ / 8) {
     is_full_ = true;
     return false;
@@ -61,7 +61,8 @@ bool JsonReader::fill() {
   char* const begin = buffer_.get() + kept;
   char* to = begin;
   char* const limit = buffer_.get() + capacity_;
-  // Full windows whatever the source hands out at a time: what is seen must not depend on that.
+  // Fills the window completely however little the source returns per read, so that results do not depend on read
+  // sizes.
   while (to < limit) {
     const std::size_t got = source_.read(to, static_cast<std::size_t>(limit - to));
     if (got == 0) {
@@ -87,7 +88,7 @@ void JsonReader::cut_off() noexcept {
 
 char JsonReader::peek_far() {
   if (problem_ != nullptr) return 0;
-  // "key": 1 has one blank, and a lone one is found faster by looking.
+  // "key": 1 has one blank, which is found faster by a direct check.
   if (end_ - at_ > 1 && !is_blank(at_[1])) return is_blank(*at_) ? *++at_ : *at_;
   while (true) {
     while (at_ < end_) {
@@ -99,7 +100,7 @@ char JsonReader::peek_far() {
   }
 }
 
-// The first character from `offset` after at_ on that is no white space, and where it is; 0 at the end.
+// Returns the first character from `offset` after at_ that is not white space, and updates `offset`; 0 at the end.
 char JsonReader::ahead(std::size_t& offset) {
   while (true) {
     const char* from = at_ + offset;
@@ -116,8 +117,8 @@ char JsonReader::ahead(std::size_t& offset) {
   }
 }
 
-// Where to read on if what most files have after a closing quote is there; null where that needs a closer look. Commas
-// are passed, since nobody needs them. May look at bytes past the end, which are zeros.
+// Where to continue if the closing quote is followed by what most files have there; null where a closer look is needed.
+// Commas are skipped, since nothing uses them. May look at bytes past the end, which are zeros.
 template <JsonReader::Ends ends>
 const char* JsonReader::next_after(const char* after) {
   switch (ends) {
@@ -163,12 +164,13 @@ bool JsonReader::can_end(Ends ends, std::size_t after) {
   return begin == 0 || begin == '}' || begin == ']' || begin == ',' || is_begin(begin);
 }
 
-// From the opening quote at at_, or inside of a text where `from` is 0. Takes it, of keys the ':' too.
+// Reads a text from the opening quote at at_, or from inside a text where `from` is 0. Consumes it, including the ':'
+// after keys.
 template <JsonReader::Ends ends>
 std::string_view JsonReader::text(std::size_t from) {
   const std::size_t begin = from;
-  // A text that began earlier saw that none of these quotes ends one: whoever begins among them goes on after them, or
-  // damage that repeats would be searched to its end each time.
+  // An earlier text established that none of these quotes ends one, so a text that begins among them continues after
+  // them; otherwise repeated damage would be searched to its end each time.
   Unended& unended = unended_[static_cast<std::size_t>(ends)];
   const std::uint64_t began = position();
   if (began >= unended.from && began + from < unended.to) from = static_cast<std::size_t>(unended.to - began);
@@ -208,13 +210,13 @@ std::string_view JsonReader::text(std::size_t from) {
           return {};
         }
         ++after;
-        // ahead() found the ':' in the window already, so that nothing moved.
+        // The ':' was already in the window when ahead() found it, so nothing moved.
       }
       at_ += after;
       return found;
     }
-    // A quote that is content. If a line ended before it as well, or an event begins there, then more likely the
-    // closing quote is missing.
+    // This quote is content. If a line also ended before it, or an event begins there, the closing quote is probably
+    // missing.
     const char* const inside = at_ + quote;
     if (std::memchr(at_ + searched, '\n', quote - searched) != nullptr ||
         (quote > 0 && inside[-1] == '{' && guard_ != nullptr && is_marked(inside - 1, guard_))) {
@@ -227,7 +229,7 @@ std::string_view JsonReader::text(std::size_t from) {
   }
 }
 
-// 1.5, true, NaN, -nan(ind): up to what ends a value.
+// 1.5, true, NaN, -nan(ind): up to the end of the value.
 std::string_view JsonReader::word() {
   std::size_t length = 0;
   while (true) {
@@ -244,7 +246,7 @@ std::string_view JsonReader::word() {
 }
 
 bool JsonReader::next_key(std::string_view* key) {
-  // A short key after few blanks, with its colon: whatever is read here lies in the window.
+  // A short key after few blanks, with its colon: everything read here is in the window.
   if (problem_ == nullptr && end_ - at_ >= static_cast<std::ptrdiff_t>(kBlock)) {
     const char* const quote = at_ + (is_blank(*at_) ? json_blocks::blank_run(at_) : 0U);
     if (*quote == '"') {
@@ -350,15 +352,15 @@ void JsonReader::skip_rest() {
   }
 }
 
-// False where the value ended or the reader broke.
+// Returns false where the value ended or the reader broke.
 bool JsonReader::pass_block(Passing& state) {
   const json_blocks::Masks masks = json_blocks::masks_of(at_);
   bool is_escaped = state.is_escaped;
   const std::uint64_t quote = masks.quote & ~json_blocks::escaped_of(masks.backslash, is_escaped);
   const std::uint64_t inside = json_blocks::prefix_xor(quote) ^ (state.is_inside ? ~std::uint64_t{0} : 0);
   const std::uint64_t closing = quote & ~inside;
-  // Quotes come in pairs where each has its like beside it. Where one has not, quotes are content and must be told one
-  // by one.
+  // Quotes form pairs where each has a suitable neighbour. Where one has not, quotes are content and must be examined
+  // one by one.
   const std::uint64_t odd = ((closing << 1 | (state.was_close ? 1U : 0U)) & ~masks.between) |
                             (quote & inside & ~(masks.between << 1 | (state.was_between ? 1U : 0U)));
   if (odd != 0) return pass_slowly(state);
@@ -398,7 +400,7 @@ bool JsonReader::pass_block(Passing& state) {
   return true;
 }
 
-// The same byte by byte, until the block is passed and no text is open.
+// The same byte by byte, until the end of the block is reached and no text is open.
 bool JsonReader::pass_slowly(Passing& state) {
   const std::uint64_t behind = position() + kBlock;
   char before = state.was_close ? '"' : state.was_between ? ' ' : 'x';
@@ -443,7 +445,7 @@ bool JsonReader::recover(Mark mark) {
   while (true) {
     if (end_ - at_ < static_cast<std::ptrdiff_t>(kAhead)) fill();
     if (at_ == end_) return false;
-    // Whatever is nearer than kAhead to the window's end is looked at with the next one.
+    // Bytes closer than kAhead to the end of the window are examined with the next window.
     const char* const stop = is_over_ ? end_ : end_ - kAhead + 1;
     for (; at_ < stop; ++at_)
       if ((*at_ == '{' || *at_ == '"') && is_marked(at_, mark)) return true;

@@ -1,5 +1,5 @@
-// JSON as traces really have it, pulled value by value through a sliding window: every byte is looked at once, and what
-// nobody asked for is passed over 64 bytes at a time. Keeps no nesting: callers know where they are. Knows no format.
+// Pull parser for JSON as it occurs in real traces, over a sliding window: every byte is examined once, and unwanted
+// values are skipped 64 bytes at a time. Keeps no nesting: callers know where they are. Knows no format.
 #pragma once
 
 #include <array>
@@ -19,27 +19,27 @@ struct JsonWindow {
   std::size_t longest_text = std::size_t{16} << 20;  // the window grows up to this for one text
 };
 
-// A member of an object, and what reads its value.
+// A member of an object, and the function that reads its value.
 template <class Read>
 struct JsonKey {
   std::string_view name;
   Read read;
 };
 
-// Tolerates unescaped quotes in texts (a quote closes only where the text can end), control characters and bytes that
-// are no UTF-8, NaN and its like, missing and superfluous commas. What it cannot make sense of makes it broken: then it
-// stands still until recover(). Views are valid until the next call.
+// Tolerates unescaped quotes in texts (a quote closes only where the text can end), control characters, invalid UTF-8,
+// NaN and the like, and missing or extra commas. Input that it cannot parse makes it broken: it then stays where it is
+// until recover(). Views are valid until the next call.
 class JsonReader {
  public:
-  // Where a value stands: decides what may follow a text.
+  // The container of a value, which decides what may follow a text.
   enum class In : std::uint8_t { object, array };
-  // Whether something to go on with begins here; sees up to kAhead bytes, of which the first is '{' or '"'.
+  // Whether a point to resume at begins here; sees up to kAhead bytes, of which the first is '{' or '"'.
   using Mark = bool (*)(std::string_view ahead);
   static constexpr std::size_t kAhead = 512;
 
   explicit JsonReader(ByteSource& source, std::function<void()> progress = {}, const JsonWindow& window = {});
 
-  // The next character that is no white space, not taken; 0 at the end.
+  // The next character that is not white space, without consuming it; 0 at the end.
   char peek() {
     if (at_ < end_ && static_cast<unsigned char>(*at_) > ' ' && problem_ == nullptr) return *at_;
     return peek_far();
@@ -49,10 +49,10 @@ class JsonReader {
     ++at_;
     return true;
   }
-  // In an object, after its '{' or after a value: the next key, undecoded, its ':' taken. False at the object's '}',
-  // which is taken, and where the reader is broken.
+  // In an object, after its '{' or after a value: reads the next key, undecoded, and consumes its ':'. Returns false at
+  // the object's '}', which is consumed, and where the reader is broken.
   bool next_key(std::string_view* key);
-  // Takes this text if it stands here, after white space; commas count.
+  // Consumes this text if it comes next, after white space; commas in it are compared too.
   bool take_text(std::string_view text) {
     peek();
     if (problem_ != nullptr || static_cast<std::size_t>(end_ - at_) < text.size() ||
@@ -61,19 +61,19 @@ class JsonReader {
     at_ += text.size();
     return true;
   }
-  // The same of arrays; what it returns true for is still to be read.
+  // The same for arrays; where it returns true, the element is still to be read.
   bool next_element();
-  // A text without its quotes, undecoded; or a number or a word as it stands there, empty where there is none. Objects
-  // and arrays make the reader broken.
+  // A text without its quotes, undecoded; or a number or word as written, empty where there is none. Objects and arrays
+  // make the reader broken.
   std::string_view scalar(In in, bool* is_text = nullptr);
-  // Of a member of an object: the same, but objects and arrays are passed over, and empty.
+  // The same for a member of an object, except that objects and arrays are skipped and yield an empty text.
   std::string_view value() {
     const char next = peek();
     if (next != '{' && next != '[') return scalar(In::object);
     skip(In::object);
     return {};
   }
-  // In an array: goes into its next object, past anything else. False at the array's end.
+  // In an array: enters the next object, skipping anything else. Returns false at the end of the array.
   bool next_object() {
     while (next_element()) {
       if (take('{')) return true;
@@ -81,33 +81,33 @@ class JsonReader {
     }
     return false;
   }
-  // The next value times 10^places (0 to 3) where it is a number as most are written: digits, at most `places` of them
-  // after a point, and what fits 63 bits. False where it is anything else: that is for scalar() to read.
+  // Reads the next value times 10^places (0 to 3) if it is an ordinary number: digits, at most `places` of them after a
+  // point, within 63 bits. Returns false for anything else, which scalar() then reads.
   bool plain_number(int places, std::int64_t* number);
   void skip(In in);
-  // Reads all members of an object whose '{' was taken: read() of the key that fits takes the value, and what has no
-  // key here is passed over.
+  // Reads all members of an object whose '{' was consumed: the read() with the matching key takes the value, and
+  // members without one are skipped.
   template <class... Reads>
   void members(const JsonKey<Reads>&... keys) {
     std::string_view key;
     while (next_key(&key))
       if (!((key == keys.name && (keys.read(), true)) || ...)) skip(In::object);
   }
-  // To the end of the object or array that the reader is in.
+  // Skips to the end of the current object or array.
   void skip_rest();
 
-  // An object that this holds for is never part of another value: where one begins in something that is passed over,
-  // that something had no end. Null: none.
+  // An object for which this returns true is never part of another value: where one begins inside a skipped value, that
+  // value is missing its end. Null: no such check.
   void set_guard(Mark guard) noexcept { guard_ = guard; }
 
   bool is_broken() const noexcept { return problem_ != nullptr; }
   const char* problem() const noexcept { return problem_; }
-  // It broke because the bytes ended.
+  // Whether it broke because the bytes ended.
   bool is_cut_off() const noexcept { return is_cut_off_; }
   bool is_at_end() { return peek() == 0; }
-  // For what the caller finds wrong.
+  // For errors that the caller finds.
   void break_here(const char* problem) noexcept;
-  // Goes to the next place from here on where `mark` holds. False at the end.
+  // Advances to the next place where `mark` holds, starting here. Returns false at the end.
   bool recover(Mark mark);
 
   std::uint64_t position() const noexcept { return base_ + static_cast<std::uint64_t>(at_ - buffer_.get()); }
@@ -116,13 +116,13 @@ class JsonReader {
   enum class Ends : std::uint8_t { key, in_object, in_array, anywhere };
   struct Passing {
     std::int64_t depth = 1;
-    bool is_inside = false;   // a text
+    bool is_inside = false;   // in a text
     bool is_escaped = false;  // the next byte
     bool was_close = false;   // the byte before was a closing quote
-    bool was_between = true;  // the byte before may stand before a text
+    bool was_between = true;  // the byte before may precede a text
   };
 
-  // Positions of a text that had no end, and of where its search stopped.
+  // Positions where a text without an end began, and where the search for its end stopped.
   struct Unended {
     std::uint64_t from = 0, to = 0;
   };

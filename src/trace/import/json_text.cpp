@@ -18,7 +18,7 @@ struct Decimal {
   bool is_negative = false;
   std::uint64_t magnitude = 0;  // at most 19 digits; further ones only move the exponent
   std::int64_t exponent = 0;
-  bool is_cut = false;  // digits other than 0 were left out
+  bool is_cut = false;  // nonzero digits were left out
 };
 
 std::optional<Decimal> decimal_of(std::string_view text) noexcept {
@@ -90,7 +90,7 @@ std::optional<std::int64_t> with_sign(std::uint64_t magnitude, bool is_negative)
 // The magnitude of a whole number: 3, 3.0, 3e2, but not 3.5.
 std::optional<std::uint64_t> whole_of(std::string_view text, bool& is_negative) noexcept {
   is_negative = false;
-  // Up to 20 digits exactly, which decimal_of() would cut.
+  // Parses up to 20 digits exactly, which decimal_of() would truncate.
   if (const auto plain = number_in<std::uint64_t>(text)) return plain;
   if (const auto address = hexadecimal_of(text)) return address;
   const auto decimal = decimal_of(text);
@@ -185,7 +185,7 @@ std::string decoded(std::string_view raw) {
       continue;
     }
     i += 5;
-    // \ud83d\ude00: two halves of one; a half alone becomes the replacement character.
+    // \ud83d\ude00: a surrogate pair; a lone half becomes the replacement character.
     if (*code >= 0xD800 && *code < 0xDC00) {
       const auto low = code_at(raw, i + 1);
       if (low && *low >= 0xDC00 && *low < 0xE000) {

@@ -1,5 +1,6 @@
-// Kineto's JSON (PyTorch's profiler; Weir's own exports) in one pass: finds the events and what stands beside them, and
-// goes on after what is damaged. Knows the file's frame; events are kineto_event's, their meaning kineto_timeline's.
+// Reads Kineto's JSON (PyTorch's profiler; Weir's own exports) in one pass: finds the events and the fields beside
+// them, and resumes after damage. Knows the outer structure; kineto_event reads events, kineto_timeline interprets
+// them.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -64,7 +65,7 @@ class KinetoFile {
         own();
       } else if (key == "baseTimeNanoseconds") {
         const std::uint64_t at = reader_.position();
-        // The first one alone: a file can repeat it as often as it likes.
+        // Only the first is used: a file can repeat it any number of times.
         const auto base = signed_of(reader_.value());
         if (base && !has_base_)
           to_.note(fmt::format("times count from {} ns after 1970 (baseTimeNanoseconds)", *base));
@@ -98,7 +99,7 @@ class KinetoFile {
     if (!reader_.is_broken()) is_in_event_ = false;
   }
 
-  // Keeps the name's memory, and leaves alone what was not written.
+  // Keeps the memory of the name, and does not touch fields that were not written.
   void reset(std::uint64_t at) {
     event_.at = at;
     event_.phase = 0;
@@ -113,7 +114,7 @@ class KinetoFile {
     event_.has_arguments = false;
   }
 
-  // [{"id": 0, "name": "NVIDIA A100", ...}, ...], with "rank": 3 in our own exports of several ranks
+  // [{"id": 0, "name": "NVIDIA A100", ...}, ...], with "rank": 3 in Weir's own exports of several ranks
   void devices() {
     while (reader_.next_object()) {
       std::optional<std::int64_t> id, rank;
@@ -132,8 +133,8 @@ class KinetoFile {
                             }});
   }
 
-  // "weir": {"source": "...", "has_exact_gaps": true, "has_dependencies": true, ...}: a step without waits has no event
-  // that would tell that waits are recorded.
+  // "weir": {"source": "...", "has_exact_gaps": true, "has_dependencies": true, ...}: in a step without waits, no event
+  // shows that waits are recorded.
   void own() {
     timeline_.set_exact_gaps(false);
     bool has_dependencies = false, is_one_clock = false;
@@ -145,7 +146,7 @@ class KinetoFile {
     if (is_one_clock) timeline_.set_one_clock();
   }
 
-  // The reader is broken: counts that, and finds where to go on.
+  // The reader is broken: counts that, and finds where to resume.
   void go_on() {
     if (is_in_event_) {
       const bool is_used = timeline_.add(event_, true);
@@ -155,7 +156,7 @@ class KinetoFile {
                event_.at);
     } else if (!reader_.is_cut_off()) {
       to_.drop(reader_.problem(), reader_.position());
-    } else if (!is_bare_) {  // an array alone need not be closed
+    } else if (!is_bare_) {  // a bare array need not be closed
       to_.drop("trace without its end", reader_.position());
     }
     is_in_event_ = false;
@@ -172,10 +173,10 @@ class KinetoFile {
   JsonReader reader_;
   KinetoTimeline timeline_;
   KinetoEvent event_;
-  std::string source_;  // how the times were taken, of our own exports
+  std::string source_;  // how the times were taken, in Weir's own exports
   bool has_base_ = false;
-  bool is_bare_ = false;     // the array of events alone
-  bool has_events_ = false;  // there was an array of them, empty or not
+  bool is_bare_ = false;     // only the array of events
+  bool has_events_ = false;  // there was an array of events, empty or not
   bool is_in_event_ = false;
 };
 

@@ -13,12 +13,12 @@ namespace {
 using In = JsonReader::In;
 
 KinetoCategory category_of(std::string_view text) {
-  // The common ones as they are written today.
+  // The common categories in today's spelling.
   if (text == "cpu_op") return KinetoCategory::operation;
   if (text == "python_function" || text == "ac2g" || text == "fwdbwd") return KinetoCategory::other;
   if (text == "kernel") return KinetoCategory::kernel;
   if (text == "cuda_runtime") return KinetoCategory::call;
-  const std::string name = plain(text);  // files say "gpu_memcpy", "Memcpy", "Kernel" and "Gpu Memcpy"
+  const std::string name = plain(text);  // files use "gpu_memcpy", "Memcpy", "Kernel" and "Gpu Memcpy"
   if (name == "kernel" || name == "gpukernel" || name == "concurrentkernel") return KinetoCategory::kernel;
   if (name == "gpumemcpy" || name == "memcpy") return KinetoCategory::copy;
   if (name == "gpumemset" || name == "memset") return KinetoCategory::memset;
@@ -70,7 +70,7 @@ class EventReader {
 
   bool read() {
     std::string_view key;
-    // What nearly every event of every Kineto begins with.
+    // The beginning of nearly every event in every version of Kineto.
     if (reader_.take_text("\"ph\": \"X\", \"cat\": ")) {
       event_.phase = 'X';
       event_.category = category_of(reader_.value());
@@ -86,7 +86,7 @@ class EventReader {
       } else if (key == "cat") {
         event_.category = category_of(reader_.value());
       } else if (key == "name") {
-        event_.name.assign(reader_.value());  // a copy: the window moves on
+        event_.name.assign(reader_.value());  // a copy, because the window moves on
         event_.has_name = !reader_.is_broken();
       } else if (key == "ts") {
         event_.started_ns = time();
@@ -111,7 +111,7 @@ class EventReader {
   }
 
  private:
-  // As far as can be told from what was read.
+  // As far as can be judged from the keys read so far.
   bool is_wanted() const noexcept {
     if (event_.phase == 0) return true;
     if (event_.phase == 'B' || event_.phase == 'E') return true;
@@ -188,7 +188,7 @@ class EventReader {
       case 4:
         if (key == "rank") return void(found.rank = number());
         if (key == "seen") return void(found.seen_ns = hop());
-        // of calls: "size": "2560"
+        // in calls: "size": "2560"
         if (key == "size") return void(found.bytes = whole().value_or(0));
         if (key == "kind") return void(found.has_kind = !reader_.value().empty());
         break;
@@ -252,7 +252,7 @@ class EventReader {
     reader_.skip(In::object);
   }
 
-  // [[2873320]] or [[[53120, 2]], [], ...]: how many elements the first tensor has
+  // [[2873320]] or [[[53120, 2]], [], ...]: the number of elements of the first tensor
   void first_dimensions() {
     if (reader_.peek() != '[') return reader_.skip(In::object);
     constexpr int kMostLevels = 4;
@@ -286,7 +286,7 @@ class EventReader {
   KinetoEvent& event_;
 };
 
-// For the beginning of an event: reads keys and values without taking them.
+// Reads keys and values at the beginning of an event without consuming them.
 class Glance {
  public:
   explicit Glance(std::string_view text) : left_(text) {}
@@ -297,7 +297,7 @@ class Glance {
     left_.remove_prefix(1);
     return true;
   }
-  // Of a key, without taking it; '"' where there is none.
+  // First letter of a key, without consuming it; '"' where there is none.
   char first_letter() noexcept {
     while (!left_.empty() && static_cast<unsigned char>(left_[0]) <= ' ') left_.remove_prefix(1);
     return left_.size() > 1 && left_[0] == '"' ? left_[1] : '"';
@@ -335,14 +335,14 @@ bool is_kineto_event(std::string_view ahead) noexcept {
   static constexpr std::array<std::string_view, 5> kSecond = {"ph", "cat", "ts", "pid", "tid"};
   Glance glance(ahead);
   if (!glance.take('{')) return false;
-  // Most objects are told from events by one letter.
+  // One letter is enough to distinguish most objects from events.
   static constexpr std::uint32_t kLetters = 1U << ('p' - 'a') | 1U << ('c' - 'a') | 1U << ('n' - 'a') |
                                             1U << ('t' - 'a') | 1U << ('d' - 'a') | 1U << ('i' - 'a') | 1U;
   const char letter = glance.first_letter();
   if (letter < 'a' || letter > 'z' || (kLetters >> (letter - 'a') & 1U) == 0) return false;
   const std::string_view first = glance.key();
   if (first == "ph" || first == "cat") return true;
-  // Objects of other kinds have names and ids as well: the second key decides.
+  // Other kinds of objects have names and ids as well, so the second key decides.
   if (!is_any(first, kFirst)) return false;
   glance.value();
   return glance.take(',') && is_any(glance.key(), kSecond);

@@ -1,5 +1,5 @@
-// One event of a Kineto (Chrome trace) file: what of it matters to a timeline. Knows the event's keys in any order and
-// nothing of other events.
+// One event of a Kineto (Chrome trace) file: the parts that matter to a timeline. Knows the event's keys in any order,
+// and nothing about other events.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace weir {
 
 enum class KinetoCategory : std::uint8_t {
-  unknown,  // not said
-  other,    // of no interest
+  unknown,  // not given
+  other,    // not used
   kernel,
   copy,
   memset,
@@ -22,25 +22,25 @@ enum class KinetoCategory : std::uint8_t {
   call,
   synchronization,
   annotation,
-  operation  // of interest where it is a collective's
+  operation  // used only for collectives
 };
 
 enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context };
 
-// What an event's args may hold.
+// Values from an event's args.
 struct KinetoArguments {
   std::optional<std::int64_t> device, stream, wait_on_stream, rank;
   std::optional<std::uint64_t> queue, correlation, external, record_correlation;
-  std::optional<std::uint64_t> command, before, after;  // of Weir's own exports: numbers of commands
+  std::optional<std::uint64_t> command, before, after;  // in Weir's own exports: numbers of commands
   std::uint64_t bytes = 0;
   std::uint32_t iteration = 0;
   std::int64_t enqueued_ns = kNoTime, submitted_ns = kNoTime, accepted_ns = kNoTime, launched_ns = kNoTime;
   std::int64_t seen_ns = kNoTime;
   bool is_copy_engine = false;
-  bool has_kind = false;  // "kind": ROCm's commands have it
+  bool has_kind = false;  // "kind": present in ROCm's commands
   KinetoSync sync = KinetoSync::none;
 
-  bool is_collective = false;  // something was said of one
+  bool is_collective = false;  // some field describes a collective
   CollectiveKind collective = CollectiveKind::unknown;
   std::uint64_t in_elements = 0, out_elements = 0, input_elements = 0;
   std::uint32_t element_bytes = 0;
@@ -56,21 +56,21 @@ struct KinetoEvent {
   KinetoCategory category = KinetoCategory::unknown;
   bool has_name = false;
   bool has_arguments = false;
-  bool has_bad_time = false;  // ts or dur is no number, or beyond what nanoseconds of 64 bits hold
+  bool has_bad_time = false;  // ts or dur is not a number, or exceeds 64 bits of nanoseconds
   std::string name;
-  std::int64_t process_id = 0, thread_id = 0;  // texts are folded to a number
-  std::optional<std::uint64_t> lane;           // of "tid": 7 and "tid": "stream 7"
-  std::optional<std::int64_t> device;          // of "pid": 0
+  std::int64_t process_id = 0, thread_id = 0;  // texts are hashed to a number
+  std::optional<std::uint64_t> lane;           // from "tid": 7 and "tid": "stream 7"
+  std::optional<std::int64_t> device;          // from "pid": 0
   std::int64_t started_ns = kNoTime;
   std::int64_t duration_ns = kNoTime;
   KinetoArguments arguments;
 };
 
-// Reads an event whose '{' was taken. False where it is of no interest (it was passed over then) or the reader broke;
-// the event holds what was read before.
+// Reads an event whose '{' was consumed. Returns false where it is not needed (it was then skipped) or the reader
+// broke; the event holds what was read until then.
 bool read_kineto_event(JsonReader& reader, KinetoEvent& event);
 
-// Whether an event begins here; and the same, or a key of the file's outermost object.
+// Whether an event begins here; and whether an event or a key of the file's outermost object does.
 bool is_kineto_event(std::string_view ahead) noexcept;
 bool is_kineto_mark(std::string_view ahead) noexcept;
 

@@ -9,9 +9,9 @@
 namespace weir {
 namespace {
 
-// Of begun events that may be open at a time.
+// Limit of begun events that are open at a time.
 constexpr std::size_t kMostBegun = 20'000;
-// Of those that share an external id: a collective has two or three.
+// Limit of operations that share an external id; a collective has two or three.
 constexpr int kMostOperations = 16;
 
 bool is_command(KinetoCategory category) noexcept {
@@ -34,7 +34,7 @@ SpanKind kind_of(KinetoCategory category) noexcept {
 
 std::int64_t end_of(const KinetoEvent& event) noexcept { return event.started_ns + event.duration_ns; }
 
-// Fills what is not known yet.
+// Fills in the fields that are not known yet.
 void complete(TraceCollective& facts, const TraceCollective& from) noexcept {
   if (facts.kind == CollectiveKind::unknown) facts.kind = from.kind;
   if (facts.ranks == 0) facts.ranks = from.ranks;
@@ -51,7 +51,7 @@ bool KinetoTimeline::add(KinetoEvent& event, bool is_damaged) {
   return false;
 }
 
-// ph B begins what the next ph E of the same thread ends; a thread's pairs nest.
+// ph B opens an event that the next ph E of the same thread closes; the pairs of a thread nest.
 bool KinetoTimeline::pair(KinetoEvent& event) {
   const std::uint64_t key =
       static_cast<std::uint64_t>(event.process_id) * 0x9E3779B97F4A7C15U ^ static_cast<std::uint64_t>(event.thread_id);
@@ -202,7 +202,7 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
     command.queue = to_.queue(where.device, *arguments.queue, arguments.is_copy_engine);
   } else if (arguments.has_kind && arguments.stream && *arguments.stream >= 0) {
     // Kineto on ROCm until mid-2026, "kind": "Dispatch Kernel", "stream": 4, no "queue": its stream is roctracer's
-    // queue. Can go when nobody has such files any more.
+    // queue. Can be removed when such files are no longer in use.
     command.queue = to_.queue(where.device, static_cast<std::uint64_t>(*arguments.stream));
     if (!has_told_queues_)
       to_.note(
@@ -310,7 +310,8 @@ void KinetoTimeline::set_device_name(std::optional<std::int64_t> rank, std::int6
   if (device_names_.size() < kMostDevices) device_names_.insert_or_assign(DeviceKey{rank, device}, std::move(name));
 }
 
-// A kernel's collective is the one that its call was made in; files of 2024 and later give both the same external id.
+// A kernel belongs to the collective in which its call was made; files of 2024 and later give both the same external
+// id.
 void KinetoTimeline::join_collectives() {
   if (collectives_.empty() || operations_.empty()) return;
   const auto by_time = [](const Operation& a, const Operation& b) {
@@ -348,7 +349,7 @@ void KinetoTimeline::join_collectives() {
       take(call->external);
       const Operation now{call->process, call->thread, call->started_ns, 0, 0, {}};
       auto at = std::upper_bound(operations_.begin(), operations_.end(), now, by_time);
-      // Those around a call are few: nccl:all_reduce in record_param_comms.
+      // Few operations enclose a call: nccl:all_reduce in record_param_comms.
       for (int i = 0; i < 4 && at != operations_.begin(); ++i) {
         --at;
         if (at->process != call->process || at->thread != call->thread) break;
@@ -359,7 +360,7 @@ void KinetoTimeline::join_collectives() {
   }
 }
 
-// ROCm tells a copy's size in its call alone.
+// ROCm records a copy's size only in its call.
 void KinetoTimeline::join_copies() {
   if (copies_.empty() || copy_calls_.empty()) return;
   const auto by_correlation = [](const Copy& a, const Copy& b) {
@@ -389,7 +390,7 @@ void KinetoTimeline::finish() {
   join_collectives();
   join_copies();
   join_waits();
-  // CUPTI's stamps are the GPU's own; Kineto on ROCm clips commands so that they do not overlap.
+  // CUPTI's timestamps come from the GPU; Kineto on ROCm clips commands so that they do not overlap.
   if (are_gaps_exact_.value_or(has_cuda_calls_ && !has_rocm_ && has_fine_times_)) to_.trust_gaps();
   if (!are_gaps_exact_ && has_cuda_calls_ && !has_rocm_ && !has_fine_times_ && to_.command_count() > 0)
     to_.note("times are whole microseconds: gaps between commands are as coarse");
@@ -399,7 +400,7 @@ void KinetoTimeline::finish() {
     if (found != device_names_.end() && !found->second.empty())
       to_.label_device(device, fmt::format("GPU {}: {}", key.second, found->second));
   }
-  // Numbers of clocks need to differ between files only.
+  // Clock numbers only need to differ between files.
   if (is_one_clock_)
     for (const std::uint16_t process : processes_) to_.set_clock(process, file_.process);
   if (rank_ && !has_ranks_ && *rank_ >= 0 && *rank_ <= std::numeric_limits<int>::max())

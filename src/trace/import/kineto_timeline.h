@@ -1,5 +1,5 @@
-// Makes a timeline's parts of Kineto's events, in any order: lanes, commands, calls, waits, collectives. Knows what the
-// events mean and nothing of how they are written.
+// Builds the parts of a timeline from Kineto's events, in any order: lanes, commands, calls, waits, collectives. Knows
+// what the events mean, not how they are written.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,23 @@ class KinetoTimeline {
  public:
   KinetoTimeline(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to) {}
 
-  // An event that was read completely, or (`is_damaged`) in part: then it is used where it is enough, and nothing is
-  // said of what it lacks. True where it was used.
+  // Adds an event that was read completely, or (`is_damaged`) in part: that one is used if it suffices, and what it
+  // lacks is not reported. Returns whether it was used.
   bool add(KinetoEvent& event, bool is_damaged = false);
-  // `rank` where the file holds several and says whose device that is.
+  // `rank` is set where the file holds several and names the rank of the device.
   void set_device_name(std::optional<std::int64_t> rank, std::int64_t device, std::string name);
   void set_rank(std::int64_t rank) { rank_ = rank; }
-  // What an export of Weir's says of the timeline that it was made of.
+  // What an export by Weir records about its timeline.
   void set_exact_gaps(bool are_exact) { are_gaps_exact_ = are_exact; }
   void set_one_clock() { is_one_clock_ = true; }
-  // Joins what came in different events. Once, at the file's end.
+  // Joins facts from different events. Call once, at the end of the file.
   void finish();
 
  private:
   struct Place {
     std::uint16_t process = 0, device = 0, stream = 0;
   };
-  // A command whose facts are elsewhere.
+  // A command with facts in another event.
   struct Pending {
     std::uint32_t command = 0;
     std::uint16_t process = 0;
@@ -77,25 +77,25 @@ class KinetoTimeline {
   const TraceFile& file_;
   TimelineBuilder& to_;
   std::optional<std::int64_t> rank_;
-  bool has_ranks_ = false;  // events say whose they are
+  bool has_ranks_ = false;  // events name their rank
   std::int64_t last_rank_ = 0;
   std::uint16_t last_process_ = 0;
   using DeviceKey = std::pair<std::optional<std::int64_t>, std::int64_t>;  // rank, id
   std::map<DeviceKey, std::string> device_names_;
-  std::unordered_map<std::uint16_t, DeviceKey> devices_;  // that were used
-  std::set<std::uint16_t> processes_;                     // of ranks that events name
+  std::unordered_map<std::uint16_t, DeviceKey> devices_;  // devices that were used
+  std::set<std::uint16_t> processes_;                     // of the ranks that events name
   std::vector<Pending> collectives_, copies_;
   std::vector<Call> launches_;
   std::vector<Copy> copy_calls_;
   std::vector<Operation> operations_;
-  std::unordered_map<std::uint64_t, std::uint32_t> commands_;          // by the number that an export of Weir's gave it
+  std::unordered_map<std::uint64_t, std::uint32_t> commands_;          // by its number in an export by Weir
   std::vector<std::pair<std::uint64_t, std::uint64_t>> own_waits_;     // before, after, by those numbers
   std::unordered_map<std::uint64_t, std::vector<KinetoEvent>> begun_;  // by process and thread
   std::size_t begun_count_ = 0, begun_bytes_ = 0, begun_charged_ = 0;
   bool has_cuda_calls_ = false, has_rocm_ = false, has_fine_times_ = false;
   bool has_told_queues_ = false;
   bool is_one_clock_ = false;
-  std::optional<bool> are_gaps_exact_;  // as Weir's own export says
+  std::optional<bool> are_gaps_exact_;  // from Weir's own export
 };
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// Reads what `nsys export --type sqlite` writes. Tables and columns differ from version to version: what is there is
-// read, what is not is noted. Each process with GPU work is a rank.
+// Reads what `nsys export --type sqlite` writes. Tables and columns differ between versions: what exists is read, and
+// what is missing is noted. Each process with GPU work is a rank.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,12 +23,12 @@ constexpr const char* kEvents = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
 constexpr const char* kRanges = "NVTX_EVENTS";
 
 constexpr std::size_t kMostRanges = 10'000;
-// A process and its threads share all bits but the last 24, which are the thread's id.
+// A process and its threads share all bits except the last 24, which are the thread id.
 constexpr std::int64_t kThreadBits = 0xFFFFFF;
-// Before the process's id stand the machine's and the virtual machine's, a byte each.
+// The process id is preceded by the ids of the machine and the virtual machine, one byte each.
 constexpr int kHostShift = 48;
 
-// "aten::copy_, op_id = 990349": what PyTorch's emit_nvtx writes for every operator; "ncclSend": NCCL's own calls.
+// "aten::copy_, op_id = 990349": PyTorch's emit_nvtx writes these for every operator; "ncclSend": NCCL's own calls.
 bool is_routine(std::string_view range) noexcept {
   return range.find(", op_id = ") != std::string_view::npos || range.starts_with("aten::") || range.starts_with("nccl");
 }
@@ -70,7 +70,7 @@ class Reader {
       if (!database_.has(table)) to_.note(fmt::format("the database has no table {}", table));
   }
 
-  // Older exports have no globalPid: then everything is one process, number 0.
+  // Older exports have no globalPid; everything is then one process, number 0.
   void find_processes() {
     std::set<std::int64_t> found;
     for (const char* table : {kKernels, kCopies, kMemsets}) {
@@ -91,7 +91,7 @@ class Reader {
       else
         processes_.emplace(process, to_.add_process(rank, label));
       if (found.size() > 1) to_.set_rank(processes_[process], rank);
-      // One session, one clock, unless reports of several machines were put together.
+      // One session has one clock, unless reports of several machines were combined.
       to_.set_clock(processes_[process], static_cast<std::int32_t>(process >> kHostShift & 0xFFFF));
       ++rank;
     }
@@ -103,7 +103,7 @@ class Reader {
 
   void read_commands(const char* table, SpanKind kind) {
     const std::uint32_t memset = to_.name("Memset");
-    // channelID: no export has had it so far, but CUPTI's records do.
+    // channelID: no export has contained it so far, but CUPTI's records do.
     auto rows =
         database_.rows(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
                                "demangledName", "shortName", "bytes", "copyKind", "channelID", "channelType"});
@@ -113,7 +113,7 @@ class Reader {
         to_.drop(fmt::format("row of {} without start, end, device or stream", table), rows.row());
         continue;
       }
-      // An index that does not agree with its table hid it from find_processes().
+      // find_processes() missed it because an index disagrees with its table.
       const auto process = processes_.find(rows.integer_or(6, 0));
       if (process == processes_.end()) {
         to_.drop(fmt::format("row of {} of a process that the table's index lacks", table), rows.row());
@@ -147,7 +147,7 @@ class Reader {
     while (rows.next()) {
       const std::int64_t thread = rows.integer_or(2, 0);
       const auto process = processes_.find(is_one_process_ ? 0 : thread & ~kThreadBits);
-      if (process == processes_.end()) continue;  // of a process that ran nothing on a GPU
+      if (process == processes_.end()) continue;  // of a process without GPU work
       const std::int64_t start = rows.integer_or(0, kNoTime), end = rows.integer_or(1, kNoTime);
       if (start == kNoTime || end == kNoTime)
         to_.drop("call without a start or an end", rows.row());
@@ -159,7 +159,7 @@ class Reader {
   }
 
   // syncType as in ENUM_CUPTI_SYNC_TYPE: 1 the host waits for an event, 2 a stream does, 3 the host waits for a stream,
-  // 4 for a context. Before schema 3.1x: the same numbers, the column then called deprecatedSyncType was all there was.
+  // 4 for a context. Before schema 3.1x the same numbers are in deprecatedSyncType, which was the only column.
   void read_waits() {
     if (database_.has(kWaits)) cuda_.knows_waits();
     auto rows = database_.rows(kWaits, {"start", "end", "contextId", "streamId", "correlationId", "globalPid",
@@ -184,7 +184,7 @@ class Reader {
     }
   }
 
-  // 59 push/pop, 60 start/end, 70 and 71 the same of nvtxt; others are marks and names.
+  // 59 push/pop, 60 start/end, 70 and 71 the same for nvtxt; others are marks and names.
   void read_ranges() {
     std::size_t kept = 0, left_out = 0;
     auto rows = database_.rows(kRanges, {"start", "end", "eventType", "text", "textId", "globalTid"});
@@ -221,7 +221,7 @@ class Reader {
   SqliteNames names_;
   CudaActivity cuda_;
   std::map<std::int64_t, std::uint16_t> processes_;  // by globalPid
-  bool is_one_process_ = false;                      // nothing says whose a row is
+  bool is_one_process_ = false;                      // no column names the process of a row
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Reads rocprofv3's CSV files: kernels, copies, calls of HIP and HSA, markers. Which of them a file is its header
-// tells. One process writes several files; they are read one by one into the same process.
+// Reads rocprofv3's CSV files: kernels, copies, HIP and HSA calls, markers. The header shows which of these a file
+// holds. One process writes several files; they are read one by one into the same process.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostRanges = 10'000;
 
-// Columns under all the names that they have had: without case, quotes, '_', '-' and ' '.
+// Columns under all names that they have had, ignoring case, quotes, '_', '-' and ' '.
 // rocprofv3 "Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id","Kernel_Id","Kernel_Name",
 //           "Correlation_Id","Start_Timestamp","End_Timestamp", ...    before ROCm 6.4 without Stream_Id
 // rocprofv2 Dispatch_ID,GPU_ID,Queue_ID,PID,TID,...,Kernel_Name,Start_Timestamp,End_Timestamp,Correlation_ID
@@ -89,7 +89,7 @@ Columns columns_of(const CsvReader& header) {
   return columns;
 }
 
-// What is missing to read rows with such columns.
+// The columns that are missing to read such rows.
 std::vector<std::string_view> missing(const Columns& columns) {
   std::vector<std::string_view> names;
   if (!columns.has(kKernel) && !columns.has(kDirection) && !columns.has(kFunction))
@@ -169,7 +169,7 @@ class Reader {
   // MEMORY_COPY_HOST_TO_DEVICE, or without the prefix
   void use_copy(std::int64_t start, std::int64_t end) {
     const std::string_view direction = field(kDirection);
-    // The device of a copy is the end of it that is a GPU; of two, the one that it reads from.
+    // The device of a copy is the side that is a GPU; of two GPUs, the one that it reads from.
     const bool is_from_host = direction.find("HOST_TO_") != std::string_view::npos;
     const auto agent = agent_of(field(is_from_host ? kDestination : kSource));
     if (!agent) return to_.drop("row without an agent", csv_.line());

@@ -41,7 +41,8 @@ Family family_of(std::string_view key) noexcept {
   return Family::none;
 }
 
-// {"size":184,"kind":11, ... and {"kind":11, ...: what a record begins with; and keys of what holds records.
+// {"size":184,"kind":11, ... and {"kind":11, ...: the beginning of a record; also keys of the objects that hold
+// records.
 bool is_mark(std::string_view ahead) noexcept {
   const auto take = [&](std::string_view part) {
     while (!ahead.empty() && static_cast<unsigned char>(ahead[0]) <= ' ') ahead.remove_prefix(1);
@@ -54,7 +55,7 @@ bool is_mark(std::string_view ahead) noexcept {
       while (!ahead.empty() && ahead[0] >= '0' && ahead[0] <= '9') ahead.remove_prefix(1);
       take(",");
     }
-    // Names of kinds are listed in objects that begin alike.
+    // Objects that list the names of kinds begin the same way.
     return take("\"kind\"") && take(":") && !take("\"");
   }
   for (const std::string_view key : {"\"kernel_dispatch\"", "\"memory_copy\"", "\"hip_api\"", "\"hsa_api\"",
@@ -116,7 +117,7 @@ class RocprofFile {
       } else if (key == "buffer_records" && reader_.take('{')) {
         records();
       } else if (family_of(key) != Family::none) {
-        // Found again after damage, within the object of records.
+        // Found again after damage, inside the object of records.
         family(key);
         records();
       } else {
@@ -232,7 +233,7 @@ class RocprofFile {
     }
   }
 
-  // Of a record and of the "dispatch_info" in it.
+  // Fields of a record and of its "dispatch_info".
   void fields(bool is_inner = false) {
     const auto read_kind = [&] {
       const auto kind = number();
@@ -307,7 +308,7 @@ class RocprofFile {
     if (!device) return to_.drop("command beyond 65,535 devices", record_.at);
     auto lane = record_.stream;
     if (!lane) {
-      // rocprofv3 before 7.0 says nothing of streams.
+      // rocprofv3 before 7.0 does not record streams.
       lane = record_.queue.value_or(0);
       to_.note("this trace does not name streams: hardware queues stand for them");
     }
@@ -341,7 +342,7 @@ class RocprofFile {
     if (number && unnamed) unnamed_.emplace_back(*number, *unnamed);
   }
 
-  // What came after the commands that it belongs to.
+  // Fills in names that came after the commands they belong to.
   void end_process() {
     for (const auto& [command, kernel] : unnamed_) {
       const auto symbol = symbols_.find(kernel);
@@ -359,7 +360,7 @@ class RocprofFile {
     operations_.clear();
   }
 
-  // The reader is broken: counts that, and finds where to go on.
+  // The reader is broken: counts that, and finds where to resume.
   void go_on() {
     if (is_in_record_)
       to_.drop(reader_.is_cut_off() ? "record cut off by the file's end" : "damaged record", record_.at);
@@ -379,7 +380,7 @@ class RocprofFile {
     if (!reader_.is_broken()) processes();
   }
 
-  // What the builder does not count.
+  // Limits for memory that the builder does not count.
   static constexpr std::size_t kMostNames = 1'000'000, kMostSymbols = 4'000'000;
 
   const TraceFile& file_;
@@ -401,7 +402,7 @@ class RocprofFile {
 bool sniff(std::string_view start) {
   const std::size_t first = start.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || start[first] != '{') return false;
-  // Not find(), which stops at every quote: other formats' JSON is full of them, and each file is asked.
+  // Not find(), which stops at every quote: JSON of other formats is full of them, and every file is checked.
   constexpr std::string_view kKey = "\"rocprofiler-sdk-tool\"";
   return memmem(start.data(), start.size(), kKey.data(), kKey.size()) != nullptr;
 }

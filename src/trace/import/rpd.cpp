@@ -1,5 +1,5 @@
-// Reads rocmProfileData's SQLite files (.rpd): operations on GPUs, and the calls that asked for them; and the files of
-// rocprofv3 --output-format rocpd, which have other tables under similar names.
+// Reads rocmProfileData's SQLite files (.rpd): operations on GPUs, and the calls that requested them; also files of
+// rocprofv3 --output-format rocpd, which have different tables under similar names.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class Reader {
     }
   }
 
-  // One file may hold several processes: each is a rank, in the order of their numbers.
+  // One file may hold several processes: each is a rank, in the order of their pids.
   void find_processes() {
     auto rows = database_.rows("rocpd_api", {"pid"});
     while (rows.next() && processes_.size() < 65'000) processes_.emplace(rows.integer_or(0, 0), file_.process);
@@ -154,10 +154,10 @@ class Reader {
   std::uint64_t without_stream_ = 0;
 };
 
-// rocprofv3's tables. Written after the public schema (rocprofiler-sdk,
-// source/share/rocprofiler-sdk-rocpd/rocpd_tables.sql); no file of a real run was at hand. Each table's name ends in
+// rocprofv3's tables. Written from the public schema (rocprofiler-sdk,
+// source/share/rocprofiler-sdk-rocpd/rocpd_tables.sql); no file of a real run was available. Each table's name ends in
 // the run's id, rocpd_kernel_dispatch_0f3c..., and a file merged from several runs has several such sets. Two layouts:
-// rows with start, end, agent, queue and stream in them, and rows that name a track and two timestamps.
+// rows that contain start, end, agent, queue and stream, and rows that name a track and two timestamps.
 constexpr std::string_view kDispatches = "rocpd_kernel_dispatch";
 constexpr std::size_t kMostRanges = 10'000;
 
@@ -202,7 +202,7 @@ class RocpdReader {
 
   std::string of(std::string_view table) const { return std::string(table) + suffix_; }
 
-  // The stack's number is the one that a call and what it launched have in common.
+  // A call and the command it launched share the stack's number.
   std::uint64_t correlation_of(std::optional<std::int64_t> event) {
     const SqliteRows* const row = event ? events_.find(*event) : nullptr;
     return row == nullptr ? 0 : static_cast<std::uint64_t>(row->integer_or(0, 0));
@@ -239,7 +239,7 @@ class RocpdReader {
     if (!lane) return;
     command.process = process_;
     command.stream = lane->stream;
-    // Copies run on DMA engines, whatever queue their row names.
+    // Copies run on DMA engines, whichever queue their row names.
     if (place.queue && command.kind == SpanKind::kernel)
       command.queue = to_.queue(lane->device, static_cast<std::uint64_t>(*place.queue));
     command.started_ns = time_of(row.integer(0), row.integer(2));
@@ -270,7 +270,7 @@ class RocpdReader {
       command.kind = SpanKind::copy;
       command.name = names_.of(rows.integer(10));
       command.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(rows.integer_or(11, 0), 0));
-      // The device of a copy is the end of it that is a GPU.
+      // The device of a copy is the side that is a GPU.
       std::int64_t agent = rows.integer_or(5, place.agent);
       const auto target = agents_.find(agent);
       if (target != agents_.end() && target->second.is_host) agent = rows.integer_or(9, agent);
@@ -313,7 +313,7 @@ class RocpdReader {
   std::uint64_t without_stream_ = 0;
 };
 
-// False where the database has none of them.
+// Returns false where the database has none of them.
 bool read_rocpd_tables(const TraceFile& file, TimelineBuilder& to, SqliteFile& database) {
   int runs = 0;
   for (const std::string& table : database.tables()) {
@@ -322,7 +322,7 @@ bool read_rocpd_tables(const TraceFile& file, TimelineBuilder& to, SqliteFile& d
       to.note("only the first 64 runs of the database were read");
       break;
     }
-    // Runs are merged by rank: each is a process of its own.
+    // Runs are merged by rank: each is a separate process.
     const std::uint16_t process =
         runs == 0 ? file.process : to.add_process(runs, fmt::format("{}, run {}", file.name, runs));
     RocpdReader(to, database, table.substr(kDispatches.size()), process).read();

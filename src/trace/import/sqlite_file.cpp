@@ -26,13 +26,13 @@ bool is_sqlite(std::string_view start) noexcept { return start.substr(0, kMagic.
 #if WEIR_HAVE_SQLITE
 namespace {
 
-// Unpacked into memory.
+// Limit for databases that are decompressed into memory.
 constexpr std::uint64_t kMostInMemory = std::uint64_t{2} << 30;
 constexpr int kLongestValue = 64 << 20;  // Nsight Systems keeps whole files in some rows
 constexpr std::size_t kLongestText = 65'536;
 constexpr std::int64_t kHeapBytes = std::int64_t{512} << 20;
-// Steps of SQLite's machine: a row takes one per column and a few more, and is no smaller than a byte per column.
-// Damaged trees can visit a page over and over; this ends that.
+// Steps of SQLite's virtual machine: a row takes one per column and a few more, and has at least one byte per column.
+// Damaged trees can visit a page repeatedly; this limit stops that.
 constexpr std::uint64_t kStepsPerByte = 32;
 constexpr std::uint64_t kStepsAtLeast = 1'000'000;
 constexpr int kStepsPerCheck = 10'000;
@@ -40,14 +40,14 @@ constexpr int kMostFailed = 1000;  // look-ups in one table
 
 std::string uri_of(const std::filesystem::path& path) {
   std::string uri = "file:";
-  std::error_code no_folder;  // the current one was removed: the name stays as it is
+  std::error_code no_folder;  // the current folder was removed: the name stays as it is
   const std::filesystem::path whole = std::filesystem::absolute(path, no_folder);
   for (const char c : (no_folder ? path : whole).string()) {
     const bool is_plain =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' || c == '_';
     uri += is_plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
   }
-  // Immutable: no locks, no journal, nothing is written beside the file.
+  // Immutable: no locks, no journal, and no files are written next to it.
   return uri + "?mode=ro&immutable=1";
 }
 
@@ -57,7 +57,7 @@ std::string identifier(std::string_view name) {
   return text + "\"";
 }
 
-// From the header: size of a page (2 bytes at 16, 1 means 65,536) and number of pages (4 bytes at 28), high byte first.
+// From the header, big endian: page size (2 bytes at 16; 1 means 65,536) and number of pages (4 bytes at 28).
 constexpr std::size_t kHeaderBytes = 100;
 constexpr std::size_t kPagesAt = 28;
 
@@ -73,7 +73,7 @@ Pages pages_of(const unsigned char* header) noexcept {
   return {size == 1 ? 65536 : size, count};
 }
 
-// Whether SQLite would open it by itself: it refuses a file that lacks pages as a whole.
+// Whether SQLite can open it directly: it refuses the whole file if pages are missing.
 bool is_whole_database(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::string start(kHeaderBytes, '\0');
@@ -84,7 +84,7 @@ bool is_whole_database(const std::filesystem::path& path) {
   return error || !pages_of(reinterpret_cast<const unsigned char*>(start.data())).are_missing(size);
 }
 
-// What a file may ask for while we read it: columns of tables, and nothing else.
+// What a file may access while it is read: columns of tables, and nothing else.
 int allow(void*, int action, const char*, const char*, const char*, const char*) {
   return action == SQLITE_SELECT || action == SQLITE_READ ? SQLITE_OK : SQLITE_DENY;
 }
@@ -110,7 +110,7 @@ struct SqliteFile::Database {
     for (std::size_t got = 0;;) {
       if (bytes.size() - got < 65536) {
         const std::size_t more = std::max<std::size_t>(bytes.size(), std::size_t{1} << 17);
-        to.charge(more + more / 2);  // the old and the new are both there while one grows into the other
+        to.charge(more + more / 2);  // the old and the new buffer exist at the same time while it grows
         bytes.resize(bytes.size() + more);
       }
       const std::size_t more = file.bytes->read(reinterpret_cast<char*>(bytes.data()) + got, bytes.size() - got);
@@ -125,7 +125,7 @@ struct SqliteFile::Database {
       }
     }
     use_what_is_there(to);
-    // A database in WAL mode cannot be read from memory; without its log it is an ordinary one.
+    // A database in WAL mode cannot be read from memory; without its log it is an ordinary database.
     if (bytes.size() > 19) bytes[18] = bytes[19] = 1;
     allow_steps(bytes.size());
     sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -133,7 +133,7 @@ struct SqliteFile::Database {
     if (handle != nullptr) sqlite3_deserialize(handle, "main", bytes.data(), size, size, SQLITE_DESERIALIZE_READONLY);
   }
 
-  // Of a file that was cut off, the tables whose pages are left can be read if it does not claim to have the others.
+  // In a truncated file, tables whose pages remain can be read once the header no longer claims the missing pages.
   void use_what_is_there(TimelineBuilder& to) {
     if (bytes.size() < kHeaderBytes) return;
     const Pages pages = pages_of(bytes.data());
@@ -236,7 +236,7 @@ void* SqliteFile::prepare(const std::string& table, const char* key, std::initia
 }
 
 void SqliteFile::problem(const std::string& table, std::uint64_t row) {
-  // Names of tables are the file's own: only those that we ask for get here.
+  // Table names come from the file, but only those that the importers ask for get here.
   if (database_->steps_left == 0)
     return to_.drop(fmt::format("table {}: damaged: it takes more steps to read than a file of its size should", table),
                     row);
@@ -258,7 +258,7 @@ bool SqliteRows::next() {
 
 std::optional<std::int64_t> SqliteRows::integer(int column) const {
   auto* const statement = static_cast<sqlite3_stmt*>(statement_);
-  // Anything may stand in any column. A real number is as good as an integer where it is one.
+  // Any column may hold any type. A real number with an integer value counts as an integer.
   switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
       return sqlite3_column_int64(statement, column);
@@ -291,13 +291,14 @@ const SqliteRows* SqliteLookup::find(std::int64_t key) {
   const int status = sqlite3_step(statement);
   if (status == SQLITE_ROW) return &*row_;
   if (status == SQLITE_DONE) return nullptr;
-  // One bad row or page says nothing about the others; a file that is bad all over shall not cost a message each.
+  // One bad row or page does not make the others unusable, but a file that is bad throughout must not cause a message
+  // for each.
   row_->file_->problem(row_->table_, 0);
   if (status == SQLITE_INTERRUPT || ++failed_ >= kMostFailed) row_.reset();
   return nullptr;
 }
 
-#else  // the importers are there, so that a file is recognised and the reader told what is missing
+#else  // the importers exist all the same, so that a file is recognised and the message names what is missing
 
 struct SqliteFile::Database {};
 

@@ -1,5 +1,5 @@
-// A SQLite database of somebody else, read only: which tables and columns there are, and their rows. Never joins and
-// never uses the database's own views, so that no file can make a query expensive. Knows no trace format.
+// Reads a foreign SQLite database: which tables and columns exist, and their rows. Never joins and never uses the
+// database's own views, so that no file can make a query expensive. Knows no trace format.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace weir {
 
-// Whether `start` begins as a SQLite database does.
+// Whether `start` begins like a SQLite database.
 bool is_sqlite(std::string_view start) noexcept;
 
 class SqliteFile;
 
-// The rows of one table, in the order of the file. A column that the table lacks reads as nothing.
+// The rows of one table, in file order. A column that the table lacks reads as empty.
 class SqliteRows {
  public:
   ~SqliteRows();
@@ -31,7 +31,7 @@ class SqliteRows {
   std::uint64_t row() const noexcept { return row_; }  // counts from 1
   std::optional<std::int64_t> integer(int column) const;
   std::int64_t integer_or(int column, std::int64_t otherwise) const { return integer(column).value_or(otherwise); }
-  // Valid until next(). Empty where there is none; texts of more than 64 KiB are cut.
+  // Valid until next(). Empty where there is none; texts of more than 64 KiB are truncated.
   std::string_view text(int column) const;
 
  private:
@@ -45,10 +45,10 @@ class SqliteRows {
   std::uint64_t row_ = 0;
 };
 
-// One row of a table by a number.
+// Finds a row of a table by number.
 class SqliteLookup {
  public:
-  // Null where the row is not there, or the table has no such key. The row is valid until the next call.
+  // Null where the row does not exist or the table has no such key. The row is valid until the next call.
   const SqliteRows* find(std::int64_t key);
 
  private:
@@ -60,18 +60,18 @@ class SqliteLookup {
 
 class SqliteFile {
  public:
-  // Opens the file itself, or its unpacked bytes in memory where there is no path. Rejects what is no database, what is
-  // too large to unpack, and everything where this build has no SQLite.
+  // Opens the file itself, or its decompressed bytes in memory where there is no path. Rejects files that are no
+  // database or too large to decompress, and everything where this build has no SQLite.
   SqliteFile(const TraceFile& file, TimelineBuilder& to);
   ~SqliteFile();
   SqliteFile(const SqliteFile&) = delete;
   SqliteFile& operator=(const SqliteFile&) = delete;
 
-  // Plain tables; no views, no virtual ones.
+  // Ordinary tables; no views or virtual tables.
   const std::vector<std::string>& tables() const noexcept { return tables_; }
   bool has(std::string_view table) const noexcept;
   bool has(const std::string& table, std::string_view column);
-  // Of a table that is not there: no rows.
+  // A missing table has no rows.
   SqliteRows rows(const std::string& table, std::initializer_list<const char*> columns);
   SqliteLookup lookup(const std::string& table, const char* key, std::initializer_list<const char*> columns);
 
@@ -82,7 +82,7 @@ class SqliteFile {
 
   std::vector<std::string> columns_of(const std::string& table);
   void* prepare(const std::string& table, const char* key, std::initializer_list<const char*> columns);
-  // A table that cannot be read to its end: counts it and goes on.
+  // Counts a table that cannot be read to its end; reading goes on with the others.
   void problem(const std::string& table, std::uint64_t row);
 
   const TraceFile& file_;
@@ -91,14 +91,14 @@ class SqliteFile {
   std::vector<std::string> tables_;
 };
 
-// Texts of a table by their id, as the builder numbers them.
+// Texts of a table by id, as numbers of the builder.
 class SqliteNames {
  public:
   SqliteNames(TimelineBuilder& to, SqliteFile& file, const std::string& table,
               std::initializer_list<const char*> columns)
       : to_(to), rows_(file.lookup(table, "id", columns)), has_second_(columns.size() > 1) {}
-  // Of the first column, or of the second where that is empty; kNoName where there is no such row. `shown` makes of the
-  // text what is kept.
+  // From the first column, or from the second where the first is empty; kNoName where there is no such row. `shown`
+  // selects the part of the text to keep.
   std::uint32_t of(std::optional<std::int64_t> id, std::string_view (*shown)(std::string_view) noexcept = nullptr);
   // The text itself, valid until the next call; empty where there is none.
   std::string_view text_of(std::int64_t id) {

@@ -1,4 +1,4 @@
-// Reads Weir's own captures (trace/capture_format.h), as far as they go: the program that wrote one may have been
+// Reads Weir's own captures (trace/capture_format.h) as far as they go: the program that wrote one may have been
 // killed. Trusts no count and no size in the file.
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ Record as(const char* bytes) noexcept {
 
 std::int64_t time_of(std::int64_t ns) noexcept { return ns == capture::kUnknownTime ? kNoTime : ns; }
 
-// Texts come from other programs: notes show them in one line.
+// Texts come from other programs; notes show them on one line.
 std::string printable(std::string_view text) {
   std::string shown(text.substr(0, 200));
   for (char& c : shown)
@@ -72,7 +72,8 @@ class Reader {
     return got;
   }
 
-  // The next `size` bytes in payload_, fewer where the file ends. Grows with what is there, not with what is claimed.
+  // Reads the next `size` bytes into payload_, fewer where the file ends. Grows with the data present, not with the
+  // claimed size.
   void fill_payload(std::size_t size) {
     payload_.clear();
     while (payload_.size() < size) {
@@ -129,7 +130,7 @@ class Reader {
     }
   }
 
-  // Texts that were cut off would be wrong, so these blocks are used whole or not at all.
+  // Truncated texts would be wrong, so these blocks are used completely or not at all.
   void use_text(capture::Block type) {
     const std::string_view payload(payload_.data(), payload_.size());
     const auto has = [&](std::size_t size) {
