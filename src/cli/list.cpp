@@ -15,41 +15,22 @@ CliCommand group(const char* name, const char* summary, std::vector<CliCommand> 
 
 }  // namespace
 
+CliCommand queues() { return group("queues", "find, map and price hardware queues", {WEIR_QUEUES_COMMANDS}); }
+CliCommand amd() { return group("amd", "AMD's hardware queues: logs, kernel traces, debugfs", {WEIR_AMD_COMMANDS}); }
+CliCommand sched() {
+  return group("sched", "let programs share a GPU by priority, weight, deadline or turns", {WEIR_SCHED_COMMANDS});
+}
+CliCommand history() {
+  return group("history", "keep results over time, and say when and where they changed", {WEIR_HISTORY_COMMANDS});
+}
+
 std::span<const CliCommand> commands() {
-  static const std::vector<CliCommand> kCommands = {
-      list_workloads(),
-      info(),
-      run(),
-      sweep(),
-      run_priority(),
-      compare(),
-      profile(),
-      analyze(),
-      report(),
-      group("queues", "find, map and price hardware queues",
-            {queues_map(), queues_limits(), queues_switch(), queues_cost(), queues_sweep(), queues_convoy(),
-             queues_fairness()}),
-      overlap(),
-      channel(),
-      conformance(),
-      group("amd", "AMD's hardware queues: logs, kernel traces, debugfs",
-            {amd_capture(), amd_log(), amd_hqd(), amd_ftrace(), amd_join(), amd_compare()}),
-      watch(),
-      bench(),
-      group("sched", "let programs share a GPU by priority, weight, deadline or turns",
-            {sched_start(), sched_run(), sched_status(), sched_top(), sched_stop()}),
-      preempt(),
-      group("history", "keep results over time, and say when and where they changed",
-            {history_add(), history_list(), history_show(), history_trend(), history_remove(), history_export()}),
-      export_results(),
-      help(),
-      completion(),
-  };
+  static const std::vector<CliCommand> kCommands = {WEIR_COMMANDS};
   return kCommands;
 }
 
 std::span<const CliCommand> overlap_commands() {
-  static const std::vector<CliCommand> kCommands = {overlap_compare(), overlap_tune()};
+  static const std::vector<CliCommand> kCommands = {WEIR_OVERLAP_COMMANDS};
   return kCommands;
 }
 

@@ -1,64 +1,29 @@
-// The commands by name, for list.cpp and for the files that define them.
+// The commands, and those below one of them, in the order of the help: a file each beside this one, and its name here.
 #pragma once
 
 #include "cli/command.h"
 
+#define WEIR_COMMANDS                                                                                                \
+  list_workloads(), info(), run(), sweep(), run_priority(), compare(), profile(), analyze(), report(), queues(),     \
+      overlap(), channel(), conformance(), amd(), watch(), bench(), sched(), preempt(), history(), export_results(), \
+      help(), completion()
+#define WEIR_QUEUES_COMMANDS \
+  queues_map(), queues_limits(), queues_switch(), queues_cost(), queues_sweep(), queues_convoy(), queues_fairness()
+#define WEIR_AMD_COMMANDS amd_capture(), amd_log(), amd_hqd(), amd_ftrace(), amd_join(), amd_compare()
+#define WEIR_SCHED_COMMANDS sched_start(), sched_run(), sched_status(), sched_top(), sched_stop()
+#define WEIR_HISTORY_COMMANDS \
+  history_add(), history_list(), history_show(), history_trend(), history_remove(), history_export()
+#define WEIR_OVERLAP_COMMANDS overlap_compare(), overlap_tune()
+
 namespace weir::cli {
 
-CliCommand list_workloads();
-CliCommand info();
-CliCommand run();
-CliCommand sweep();
-CliCommand run_priority();
-CliCommand compare();
-CliCommand analyze();
-CliCommand report();
-CliCommand profile();
-CliCommand channel();
-CliCommand conformance();
-CliCommand overlap();
-CliCommand watch();
-CliCommand bench();
-CliCommand preempt();
-CliCommand export_results();
-CliCommand help();
-CliCommand completion();
+CliCommand WEIR_COMMANDS;
+CliCommand WEIR_QUEUES_COMMANDS;
+CliCommand WEIR_AMD_COMMANDS;
+CliCommand WEIR_SCHED_COMMANDS;
+CliCommand WEIR_HISTORY_COMMANDS;
+CliCommand WEIR_OVERLAP_COMMANDS;
 
-// Below `weir sched`.
-CliCommand sched_start();
-CliCommand sched_run();
-CliCommand sched_status();
-CliCommand sched_top();
-CliCommand sched_stop();
-
-// Below `weir queues`.
-CliCommand queues_map();
-CliCommand queues_cost();
-CliCommand queues_convoy();
-CliCommand queues_sweep();
-CliCommand queues_limits();
-CliCommand queues_switch();
-CliCommand queues_fairness();
-
-// Below `weir overlap`.
-CliCommand overlap_compare();
-CliCommand overlap_tune();
 std::span<const CliCommand> overlap_commands();
-
-// Below `weir history`.
-CliCommand history_add();
-CliCommand history_list();
-CliCommand history_show();
-CliCommand history_trend();
-CliCommand history_remove();
-CliCommand history_export();
-
-// Below `weir amd`.
-CliCommand amd_capture();
-CliCommand amd_log();
-CliCommand amd_compare();
-CliCommand amd_hqd();
-CliCommand amd_ftrace();
-CliCommand amd_join();
 
 }  // namespace weir::cli

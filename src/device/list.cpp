@@ -15,15 +15,8 @@
 namespace weir {
 
 std::span<const DeviceType> device_types() {
-  // GPUs first: "auto" takes the first GPU that is found.
-  static const std::array kTypes = {
-      device_list::cuda(),    //
-      device_list::hip(),     //
-      device_list::opencl(),  //
-      device_list::cpu(),     //
-      device_list::sim(),     //
-      device_list::null(),    //
-  };
+  using namespace device_list;
+  static const std::array kTypes = {WEIR_DEVICES};
   return kTypes;
 }
 

@@ -1,15 +1,10 @@
-// The devices by name, for list.cpp and for the files that define them.
+// The devices, GPUs first, because "auto" takes the first GPU that is found: a file or folder each, and its name here.
 #pragma once
 
 #include "device/device.h"
 
+#define WEIR_DEVICES cuda(), hip(), opencl(), cpu(), sim(), null()
+
 namespace weir::device_list {
-
-DeviceType null();
-DeviceType cpu();
-DeviceType cuda();
-DeviceType hip();
-DeviceType opencl();
-DeviceType sim();
-
+DeviceType WEIR_DEVICES;
 }  // namespace weir::device_list

@@ -8,62 +8,21 @@
 #include "base/options.h"
 #include "kernel/kernel.h"
 
+#define WEIR_KERNELS                                                                                                   \
+  gemm(), chain(), softmax(), layer_norm(), gelu(), reduce(), gather(), scatter(), copy(), fill(), spin(), increase(), \
+      dispatch(), add(), sum_rows(), transpose(), softmax_backward(), gelu_backward(), layer_norm_backward(),          \
+      layer_norm_grad(), adam(), graph_break(), attention(), cache_write(), arg_max(), top_k(), accept(), advance(),   \
+      admit(), route(), ragged_gemm(), combine(), im2col(), augment(), stamp(), hold(), adamw(), clip(), square_sum(), \
+      weighted_bce(), embedding_grad(), toil()
+
 namespace weir {
 namespace catalogue {
-
-Kernel accept(), adam(), adamw(), add(), admit(), advance(), arg_max(), attention(), augment(), cache_write(), chain(),
-    clip(), combine(), copy(), dispatch(), embedding_grad(), fill(), gather(), gelu(), gelu_backward(), gemm(),
-    graph_break(), hold(), im2col(), increase(), layer_norm(), layer_norm_backward(), layer_norm_grad(), ragged_gemm(),
-    reduce(), route(), scatter(), softmax(), softmax_backward(), spin(), square_sum(), stamp(), sum_rows(), toil(),
-    top_k(), transpose(), weighted_bce();
-
-}  // namespace catalogue
+Kernel WEIR_KERNELS;
+}
 
 std::span<const Kernel> kernels() {
-  static const Kernel kKernels[] = {
-      catalogue::gemm(),                 //
-      catalogue::chain(),                //
-      catalogue::softmax(),              //
-      catalogue::layer_norm(),           //
-      catalogue::gelu(),                 //
-      catalogue::reduce(),               //
-      catalogue::gather(),               //
-      catalogue::scatter(),              //
-      catalogue::copy(),                 //
-      catalogue::fill(),                 //
-      catalogue::spin(),                 //
-      catalogue::increase(),             //
-      catalogue::dispatch(),             //
-      catalogue::add(),                  //
-      catalogue::sum_rows(),             //
-      catalogue::transpose(),            //
-      catalogue::softmax_backward(),     //
-      catalogue::gelu_backward(),        //
-      catalogue::layer_norm_backward(),  //
-      catalogue::layer_norm_grad(),      //
-      catalogue::adam(),                 //
-      catalogue::graph_break(),          //
-      catalogue::attention(),            //
-      catalogue::cache_write(),          //
-      catalogue::arg_max(),              //
-      catalogue::top_k(),                //
-      catalogue::accept(),               //
-      catalogue::advance(),              //
-      catalogue::admit(),                //
-      catalogue::route(),                //
-      catalogue::ragged_gemm(),          //
-      catalogue::combine(),              //
-      catalogue::im2col(),               //
-      catalogue::augment(),              //
-      catalogue::stamp(),                //
-      catalogue::hold(),                 //
-      catalogue::adamw(),                //
-      catalogue::clip(),                 //
-      catalogue::square_sum(),           //
-      catalogue::weighted_bce(),         //
-      catalogue::embedding_grad(),       //
-      catalogue::toil(),                 //
-  };
+  using namespace catalogue;
+  static const Kernel kKernels[] = {WEIR_KERNELS};
   return kKernels;
 }
 

@@ -1,4 +1,5 @@
-// A workload, device, command ... is one file and one line in its folder's list.cpp: finds files that nobody listed.
+// A workload, device, command ... is one file, and its name in its folder's list.h or list.cpp: finds files that nobody
+// listed.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,7 +21,9 @@ std::vector<std::string> unlisted_files(const fs::path& root) {
     if (list.filename() != "list.cpp") continue;
     const fs::path folder = list.parent_path();
     std::string text;
-    for (const auto& line : read_lines(list)) text += line.substr(0, line.find("//")) + "\n";
+    for (const fs::path& names : {list, folder / "list.h"})
+      if (fs::exists(names))
+        for (const auto& line : read_lines(names)) text += line.substr(0, line.find("//")) + "\n";
     for (const auto& file : files_below(folder, {".cpp"})) {
       // A device has a folder of its own, named like it; so has what else lies below.
       if (file.parent_path() != folder && file.stem() != file.parent_path().filename()) continue;

@@ -7,9 +7,7 @@ namespace weir::conformance {
 std::span<const ConformanceCase> cases() {
   static const Cases kCases = [] {
     Cases all;
-    for (Cases& group :
-         std::vector{kernels(), gemm(), copies(), buffers(), streams(), events(), priorities(), host_functions(),
-                     graphs(), timelines(), probes(), compute_units(), sessions(), errors()})
+    for (Cases& group : std::vector{WEIR_CASE_GROUPS})
       all.insert(all.end(), std::make_move_iterator(group.begin()), std::make_move_iterator(group.end()));
     return all;
   }();

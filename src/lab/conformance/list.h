@@ -1,27 +1,18 @@
-// The groups of cases by name, for list.cpp and for the files that define them.
+// The groups of cases: a file each beside this one, and its name here.
 #pragma once
 
 #include <vector>
 
 #include "lab/conformance/conformance.h"
 
+#define WEIR_CASE_GROUPS                                                                                              \
+  kernels(), gemm(), copies(), buffers(), streams(), events(), priorities(), host_functions(), graphs(), timelines(), \
+      probes(), compute_units(), sessions(), errors()
+
 namespace weir::conformance {
 
 using Cases = std::vector<ConformanceCase>;
 
-Cases kernels();
-Cases gemm();
-Cases copies();
-Cases buffers();
-Cases streams();
-Cases events();
-Cases priorities();
-Cases host_functions();
-Cases graphs();
-Cases timelines();
-Cases probes();
-Cases compute_units();
-Cases sessions();
-Cases errors();
+Cases WEIR_CASE_GROUPS;
 
 }  // namespace weir::conformance

@@ -1,4 +1,3 @@
-// The list of mechanisms, weakest first. To add one, add a file beside this one and its name below.
 #include "lab/preempt/list.h"
 
 #include <fmt/format.h>
@@ -11,16 +10,8 @@
 namespace weir::preempt {
 
 std::span<const Mechanism> mechanisms() {
-  static const std::array kMechanisms = {
-      mechanism_list::none(),              //
-      mechanism_list::queues(),            //
-      mechanism_list::priority(),          //
-      mechanism_list::time_slice(),        //
-      mechanism_list::partition(),         //
-      mechanism_list::launch_gate(),       //
-      mechanism_list::cooperative_flag(),  //
-      mechanism_list::kfd_suspend(),       //
-  };
+  using namespace mechanism_list;
+  static const std::array kMechanisms = {WEIR_MECHANISMS};
   return kMechanisms;
 }
 

@@ -1,17 +1,11 @@
-// The mechanisms by name, for list.cpp and for the files that define them.
+// The mechanisms, weakest first: a file each beside this one, and its name here.
 #pragma once
 
 #include "lab/preempt/experiment.h"
 
+#define WEIR_MECHANISMS \
+  none(), queues(), priority(), time_slice(), partition(), launch_gate(), cooperative_flag(), kfd_suspend()
+
 namespace weir::preempt::mechanism_list {
-
-Mechanism none();
-Mechanism queues();
-Mechanism priority();
-Mechanism launch_gate();
-Mechanism cooperative_flag();
-Mechanism partition();
-Mechanism time_slice();
-Mechanism kfd_suspend();
-
+Mechanism WEIR_MECHANISMS;
 }  // namespace weir::preempt::mechanism_list

@@ -13,24 +13,8 @@ namespace weir {
 
 std::span<const Workload> workloads() {
   static const std::vector<Workload> kWorkloads = [] {
-    std::vector<Workload> all = {
-        workload_list::hetero_kernels(),
-        workload_list::tiny_kernel_stress(),
-        workload_list::large_gemm_only(),
-        workload_list::fsdp_tp(),
-        workload_list::moe(),
-        workload_list::speculative_decode(),
-        workload_list::continuous_batch(),
-        workload_list::disaggregated_serving(),
-        workload_list::ranking_transformer(),
-        workload_list::activation_ckpt(),
-        workload_list::rag_pipeline(),
-        workload_list::grad_accum(),
-        workload_list::graph_subgraphs(),
-        workload_list::async_dataload(),
-        workload_list::zero_offload(),
-        workload_list::torch_compile(),
-    };
+    using namespace workload_list;
+    std::vector<Workload> all = {WEIR_WORKLOADS};
     std::vector<Workload> cases = case_workloads();
     all.insert(all.end(), std::make_move_iterator(cases.begin()), std::make_move_iterator(cases.end()));
     return all;

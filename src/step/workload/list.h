@@ -1,25 +1,13 @@
-// The workloads by name, for list.cpp and for the files that define them.
+// The workloads: a file each beside this one, and its name here.
 #pragma once
 
 #include "step/workload/workload.h"
 
+#define WEIR_WORKLOADS                                                                                       \
+  hetero_kernels(), tiny_kernel_stress(), large_gemm_only(), fsdp_tp(), moe(), speculative_decode(),         \
+      continuous_batch(), disaggregated_serving(), ranking_transformer(), activation_ckpt(), rag_pipeline(), \
+      grad_accum(), graph_subgraphs(), async_dataload(), zero_offload(), torch_compile()
+
 namespace weir::workload_list {
-
-Workload hetero_kernels();
-Workload tiny_kernel_stress();
-Workload large_gemm_only();
-Workload fsdp_tp();
-Workload moe();
-Workload speculative_decode();
-Workload continuous_batch();
-Workload disaggregated_serving();
-Workload ranking_transformer();
-Workload activation_ckpt();
-Workload rag_pipeline();
-Workload grad_accum();
-Workload graph_subgraphs();
-Workload async_dataload();
-Workload zero_offload();
-Workload torch_compile();
-
+Workload WEIR_WORKLOADS;
 }  // namespace weir::workload_list

@@ -11,11 +11,8 @@
 namespace weir::scheduler {
 
 std::span<const Policy> policies() {
-  static const std::array kPolicies = {
-      policy_list::fifo(),          policy_list::priority(),
-      policy_list::weighted_fair(), policy_list::earliest_deadline(),
-      policy_list::time_slice(),
-  };
+  using namespace policy_list;
+  static const std::array kPolicies = {WEIR_POLICIES};
   return kPolicies;
 }
 

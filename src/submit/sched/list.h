@@ -1,14 +1,10 @@
-// The policies by name, for list.cpp and for the files that define them.
+// The policies: a file each beside this one, and its name here.
 #pragma once
 
 #include "submit/sched/policy.h"
 
+#define WEIR_POLICIES fifo(), priority(), weighted_fair(), earliest_deadline(), time_slice()
+
 namespace weir::scheduler::policy_list {
-
-Policy fifo();
-Policy priority();
-Policy weighted_fair();
-Policy earliest_deadline();
-Policy time_slice();
-
+Policy WEIR_POLICIES;
 }  // namespace weir::scheduler::policy_list

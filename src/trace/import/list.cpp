@@ -6,9 +6,7 @@ namespace weir {
 
 std::span<const Importer> importers() {
   using namespace importer_list;
-  static const std::vector<Importer> kImporters = {
-      weir_capture(), nsys(), rpd(), rocprof_json(), kineto(), rocprof_csv(), cupti_text(),
-  };
+  static const std::vector<Importer> kImporters = {WEIR_IMPORTERS};
   return kImporters;
 }
 

@@ -1,22 +1,19 @@
-// The trace formats that can be read, in the order in which they are tried.
+// The trace formats that can be read, in the order in which they are tried: a file each beside this one, and its name
+// here.
 #pragma once
 
 #include <span>
 
 #include "trace/import/importer.h"
 
+#define WEIR_IMPORTERS weir_capture(), nsys(), rpd(), rocprof_json(), kineto(), rocprof_csv(), cupti_text()
+
 namespace weir {
 
 std::span<const Importer> importers();
 
 namespace importer_list {
-Importer kineto();
-Importer rocprof_json();
-Importer rocprof_csv();
-Importer nsys();
-Importer rpd();
-Importer cupti_text();
-Importer weir_capture();
+Importer WEIR_IMPORTERS;
 }  // namespace importer_list
 
 }  // namespace weir

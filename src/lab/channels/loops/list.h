@@ -1,31 +1,14 @@
-// All groups of benchmarks, in the order in which `weir channel` shows them.
+// The groups of benchmarks, in the order in which `weir channel` shows them: a file each beside this one, and its name
+// here.
 #pragma once
 
 #include "lab/channels/loops/benchmark.h"
 
+#define WEIR_CHANNEL_GROUPS                                                                                  \
+  ping_pong(), send_latency(), mutex_latency(), round_trip(), throughput(), backpressure(), payload_clone(), \
+      memory_pool(), sequential(), contention(), producers(), consumers(), placement(), wait_strategies(),   \
+      read_in_place(), request(), priority(), kernel_latency(), devices(), memory_pressure(), error_path(), metrics()
+
 namespace weir::channel_bench {
-
-Group ping_pong();
-Group send_latency();
-Group mutex_latency();
-Group round_trip();
-Group throughput();
-Group backpressure();
-Group payload_clone();
-Group memory_pool();
-Group sequential();
-Group contention();
-Group producers();
-Group consumers();
-Group placement();
-Group wait_strategies();
-Group read_in_place();
-Group request();
-Group priority();
-Group kernel_latency();
-Group devices();
-Group memory_pressure();
-Group error_path();
-Group metrics();
-
+Group WEIR_CHANNEL_GROUPS;
 }  // namespace weir::channel_bench
