@@ -1,4 +1,4 @@
-// One open file descriptor, closed with its owner. Not base/handle.h: 0 is a descriptor, so "none" has to be -1.
+// One open file descriptor, closed with its owner. Not base/handle.h: 0 is a valid descriptor, so "none" must be -1.
 #pragma once
 
 #include <unistd.h>
@@ -34,7 +34,7 @@ class Descriptor {
   int file_ = -1;
 };
 
-// Writes all of it; false, with errno, where that fails.
+// Writes all of it; on failure false, with errno.
 inline bool write_all(int file, std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());
@@ -46,7 +46,7 @@ inline bool write_all(int file, std::string_view text) noexcept {
   return true;
 }
 
-// Appends what there is to be read, until `text` has more than `most` bytes; false, with errno, where that fails.
+// Appends available input until `text` has more than `most` bytes; on failure false, with errno.
 inline bool read_all(int file, std::string& text, std::size_t most = SIZE_MAX) {
   char part[16384];
   while (text.size() <= most) {

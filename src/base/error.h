@@ -7,10 +7,10 @@
 
 namespace weir {
 
-// What went wrong decides the exit code: `run` exits 1, `input` exits 2.
+// The kind of fault decides the exit code: `run` exits 1, `input` exits 2.
 enum class Fault : int { run = 1, input = 2 };
 
-// Thrown by cold code. `what()` says what is wrong, `hint` what the user can do about it (may be empty).
+// Thrown by cold code. `what()` describes the problem, `hint` what the user can do about it (may be empty).
 class Error : public std::runtime_error {
  public:
   Error(Fault fault, const std::string& what, std::string hint = {},
@@ -22,13 +22,13 @@ class Error : public std::runtime_error {
   std::source_location where;
 };
 
-// The user gave something we cannot use: exit 2.
+// The user gave unusable input: exit 2.
 [[noreturn]] inline void reject(const std::string& what, std::string hint = {},
                                 std::source_location where = std::source_location::current()) {
   throw Error(Fault::input, what, std::move(hint), where);
 }
 
-// Something failed while working: exit 1.
+// Something failed during the work: exit 1.
 [[noreturn]] inline void fail(const std::string& what, std::string hint = {},
                               std::source_location where = std::source_location::current()) {
   throw Error(Fault::run, what, std::move(hint), where);

@@ -1,4 +1,4 @@
-// Owns one resource of a C interface and gives it back once. Knows no particular interface.
+// Owns one resource of a C interface and releases it once. Knows no particular interface.
 #pragma once
 
 #include <utility>

@@ -95,7 +95,7 @@ void write_file(const fs::path& path, std::string_view text, bool overwrite) {
     if (written < 0) give_up("write");
     done += static_cast<std::size_t>(written);
   }
-  // A result that survived `rename` must survive a power cut as well.
+  // A result that survived `rename` must also survive a power failure.
   if (::fsync(descriptor) != 0) give_up("flush");
   file.reset();
   if (overwrite) {

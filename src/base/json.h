@@ -1,5 +1,5 @@
-// JSON files: read with errors that name the place, written so that nobody ever sees half a file; and values of
-// documents by their path. Knows no document.
+// JSON files: read with errors that name the position, written so that nobody ever sees a partial file; and values of
+// documents by path. Knows no particular document.
 #pragma once
 
 #include <filesystem>
@@ -12,23 +12,23 @@
 
 namespace weir {
 
-// Parses text that came from `name`; rejects what is empty, truncated, malformed or nested too deep.
+// Parses text that came from `name`; rejects text that is empty, truncated, malformed or nested too deeply.
 Json parse_json(std::string_view text, const std::string& name);
 
-// Reads and parses a file; rejects a missing, unreadable, truncated or malformed one by name and position.
+// Reads and parses a file; reports a missing, unreadable, truncated or malformed one by name and position.
 Json read_json(const std::filesystem::path& path);
 
 // Writes to a temporary name in the same folder and renames. With `overwrite` false an existing file is rejected.
 void write_file(const std::filesystem::path& path, std::string_view text, bool overwrite);
 
-// A document as text for a file. Bytes that are not UTF-8 (paths and variables may hold any) are replaced: they must
+// A document as text for a file. Invalid UTF-8 (paths and variables may contain any bytes) is replaced, because it must
 // not cost a finished run its result.
 std::string to_text(const Json& json);
 
 // Rejects a path that `write_file` could not write, before any work is done for it.
 void check_writable(const std::filesystem::path& path, bool overwrite);
 
-// A number, or null where there is none: results never say 0 for "no data". NaN and infinity are null too.
+// A number, or null if there is none: results never use 0 for "no data". NaN and infinity are null too.
 Json number_or_null(std::optional<double> value);
 template <typename T>
 Json or_null(const std::optional<T>& value) {
@@ -37,8 +37,8 @@ Json or_null(const std::optional<T>& value) {
 // Null for an empty text.
 Json text_or_null(std::string_view text);
 
-// Of documents that may come from anywhere: a member of an object, or what its path leads to; null where there is none,
-// or where something on the way is no object.
+// For untrusted documents: a member of an object, or the value at a path; null if it does not exist, or if something on
+// the path is not an object.
 using JsonPath = std::initializer_list<const char*>;
 const Json& member(const Json& json, std::string_view name);
 const Json& at_path(const Json& json, JsonPath path);

@@ -14,10 +14,10 @@ namespace {
 
 using Library = nlohmann::json;
 
-// Hostile objects have many members: finding each by walking over all before it would take quadratic time.
+// Hostile objects have many members: a linear search for each would take quadratic time.
 constexpr std::size_t kFewMembers = 16;
 
-// Of members with one name the last counts, at the place of the first.
+// If a name is repeated, the last value counts, at the position of the first.
 void drop_repeated(Json& object) {
   const std::span<Json::Member> members = object.items();
   if (members.size() < 2) return;
@@ -98,13 +98,13 @@ class Builder final : public nlohmann::json_sax<Library> {
     return add(std::move(done.value));
   }
 
-  std::vector<Json::Member> open_;  // with the name that each will have in the one around it
+  std::vector<Json::Member> open_;  // each with the name it will have in its parent
   std::string name_;
 };
 
 const Json kNull;
 
-// Exact for all pairs of kinds: a double holds no integer above 2^53.
+// Exact for all pairs of kinds: a double cannot represent every integer above 2^53.
 std::partial_ordering compare_integers(std::int64_t left, std::uint64_t right) {
   return std::cmp_less(left, right)    ? std::partial_ordering::less
          : std::cmp_equal(left, right) ? std::partial_ordering::equivalent
@@ -454,7 +454,7 @@ void Json::erase(const iterator& place) {
 }
 
 void Json::erase_element(std::size_t index) {
-  existing(index);  // throws where there is none
+  existing(index);  // throws if it does not exist
   erase(begin() + static_cast<std::ptrdiff_t>(index));
 }
 

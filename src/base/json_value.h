@@ -1,5 +1,5 @@
-// JSON: a small value of our own, so that a source that handles documents does not compile a JSON library; nlohmann
-// parses and spells numbers for it in json_value.cpp alone (docs/adr/0029-own-json-value.md).
+// JSON: a small value type of our own, so that sources that handle documents do not compile a JSON library; only
+// json_value.cpp uses nlohmann, to parse and to print numbers (docs/adr/0029-own-json-value.md).
 #pragma once
 
 #include <concepts>
@@ -19,10 +19,10 @@
 
 namespace weir {
 
-// Text that is not JSON, or a value of another kind than the one that was asked for.
+// Text that is not JSON, or a value of a different kind than requested.
 struct JsonError : std::runtime_error {
   using std::runtime_error::runtime_error;
-  std::size_t byte = 0;  // where a text stopped being JSON; the first byte is 1
+  std::size_t byte = 0;  // where the text stopped being JSON; the first byte is 1
 };
 
 template <typename T>
@@ -37,7 +37,7 @@ concept JsonList = !JsonText<T> && requires(const T& list) {
   list.begin() != list.end();
 };
 
-// Objects keep the order in which their members were added. Copying copies everything below.
+// Objects keep the order in which their members were added. A copy is deep.
 class Json {
  public:
   struct Item;    // an element of a braced list
@@ -69,7 +69,7 @@ class Json {
   Json(std::string text);
   Json(std::string_view text);
   Json(const char* text);
-  // A list of values is an array; a map from texts is an object.
+  // A list of values becomes an array; a map with string keys becomes an object.
   template <typename T>
     requires(!std::same_as<T, Json> && JsonList<T>)
   Json(const T& list) : Json(empty_for<typename T::value_type>()) {
@@ -80,7 +80,7 @@ class Json {
         push_back(static_cast<typename T::value_type>(each));
     }
   }
-  // {{"name", value}, ...} is an object, any other list an array.
+  // {{"name", value}, ...} becomes an object, any other list an array.
   Json(std::initializer_list<Item> items);
   static Json array(std::initializer_list<Item> items = {});
   static Json object(std::initializer_list<Item> members = {});
@@ -99,12 +99,12 @@ class Json {
     std::swap(held_, other.held_);
   }
 
-  // Throws JsonError for anything but one JSON value, and for one that is nested too deep: see kDeepest.
+  // Throws JsonError for anything but one JSON value, and for nesting deeper than kDeepest.
   static Json parse(std::string_view text);
   static std::optional<Json> parse_if_valid(std::string_view text);
   static constexpr int kDeepest = 100;
-  // One line, or `indent` blanks per level. Bytes that are not UTF-8 are replaced, and NaN and infinity become null.
-  // With `is_ascii` all other characters are escaped.
+  // One line, or `indent` blanks per level. Invalid UTF-8 is replaced, and NaN and infinity become null. With
+  // `is_ascii` all other characters are escaped.
   std::string dump(int indent = -1, bool is_ascii = false) const;
 
   bool is_null() const noexcept { return kind_ == Kind::null; }
@@ -119,7 +119,7 @@ class Json {
   bool is_structured() const noexcept { return is_array() || is_object(); }
   const char* type_name() const noexcept;
 
-  // The value as a T; throws JsonError where it is of another kind, or a number that a T cannot hold.
+  // The value as a T; throws JsonError if it is of another kind, or a number that a T cannot hold.
   template <typename T>
   T get() const {
     if constexpr (std::same_as<T, Json>) {
@@ -147,8 +147,8 @@ class Json {
   const std::string& string() const;
   std::string& string();
 
-  // Members and elements. A null becomes an object or an array when something is added to it. A `const` object has null
-  // for every name that it lacks.
+  // Members and elements. A null becomes an object or an array when something is added to it. A `const` object returns
+  // null for every name that it lacks.
   Json& operator[](std::string_view name);
   const Json& operator[](std::string_view name) const;
   template <std::integral T>
@@ -159,7 +159,7 @@ class Json {
   const Json& operator[](T index) const {
     return at(index);
   }
-  // Throws JsonError where there is none.
+  // Throws JsonError if it does not exist.
   Json& at(std::string_view name);
   const Json& at(std::string_view name) const;
   template <std::integral T>
@@ -178,7 +178,7 @@ class Json {
   std::string value(std::string_view name, const char* otherwise) const;
 
   bool contains(std::string_view name) const noexcept { return find_member(name) != nullptr; }
-  std::size_t size() const noexcept;  // 1 for what has no elements but is not null
+  std::size_t size() const noexcept;  // 1 for a value without elements that is not null
   bool empty() const noexcept { return size() == 0; }
   iterator find(std::string_view name);
   const_iterator find(std::string_view name) const;
@@ -186,7 +186,7 @@ class Json {
   iterator end();
   const_iterator begin() const;
   const_iterator end() const;
-  // The members of an object; nothing for anything else.
+  // The members of an object; empty for any other value.
   std::span<Member> items();
   std::span<const Member> items() const;
   Json& front() { return at(0); }
@@ -199,12 +199,12 @@ class Json {
   void emplace_back(T&& value) {
     push_back(Json(std::forward<T>(value)));
   }
-  void append(std::string name, Json value);  // a member that the object is known not to have yet
-  void update(const Json& other);             // members of `other` are added, and replace those of the same name
+  void append(std::string name, Json value);  // the object must not have this member yet
+  void update(const Json& other);             // adds the members of `other`, replacing those of the same name
   std::size_t erase(std::string_view name);
   void erase(std::integral auto index) { erase_element(static_cast<std::size_t>(index)); }
   void erase(const iterator& place);
-  void clear() noexcept;  // leaves an array, an object or a text empty
+  void clear() noexcept;  // empties an array, an object or a text
 
   // Numbers are equal by value. Objects are equal only if their members have the same order.
   friend bool operator==(const Json& left, const Json& right);
@@ -264,7 +264,7 @@ struct Json::Member {
   bool operator==(const Member&) const = default;
 };
 
-// Walks over elements of an array, or values of an object. Anything else that is not null is its own only element.
+// Iterates over elements of an array or values of an object. Any other value except null is its own only element.
 template <bool is_const>
 class Json::Walk {
  public:

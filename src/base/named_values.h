@@ -1,4 +1,4 @@
-// Members of structs as members of a JSON object, under their own names: nobody spells a name twice.
+// Turns members of structs into members of a JSON object under their own names, so that no name is written twice.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace weir {
 
-// A value as documents hold it: null where there is none, enumerators by the word that to_string() has for them.
+// A value in the form used in documents: null if there is none, enumerators as the word from to_string().
 template <class Value>
 Json json_of(const Value& value) {
   if constexpr (std::is_enum_v<Value>)
@@ -26,7 +26,7 @@ Json json_of(const std::optional<Value>& value) {
     return value ? json_of(*value) : Json();
 }
 
-// `names` as WEIR_NAMED() spells them: "times.span_ns, found->busy_ns".
+// `names` as spelled in WEIR_NAMED(): "times.span_ns, found->busy_ns".
 template <class... Values>
 Json named_values(std::string_view names, const Values&... values) {
   Json json = Json::object();
@@ -44,7 +44,7 @@ Json named_values(std::string_view names, const Values&... values) {
 // WEIR_NAMED(times.span_ns, times.busy_ns) is {"span_ns": ..., "busy_ns": ...}. Members only: no calls with commas.
 #define WEIR_NAMED(...) ::weir::named_values(#__VA_ARGS__, __VA_ARGS__)
 
-// An array of what `each` makes of the elements.
+// An array of the results of `each` for the elements.
 template <class List, class Each>
 Json json_list(const List& list, Each each) {
   Json json = Json::array();

@@ -102,7 +102,7 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
   const std::string* best = nullptr;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    // Users type beginnings: "hetero" means hetero_kernels however many letters are missing.
+    // Users type prefixes: "hetero" means hetero_kernels, however many letters are missing.
     const bool is_beginning = name.size() >= 3 && candidate.starts_with(name);
     const std::size_t distance = is_beginning ? 0 : edit_distance(name, candidate);
     if (distance < best_distance) {

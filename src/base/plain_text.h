@@ -1,5 +1,5 @@
-// Text that files, programs and users brought: made fit for a terminal, which obeys what it is sent; trimmed, and read
-// as a number. Knows no file.
+// Text from files, programs and users: made safe for a terminal, which obeys escape sequences; trimmed, and parsed as
+// numbers. Knows no file.
 #pragma once
 
 #include <charconv>
@@ -9,12 +9,12 @@
 
 namespace weir {
 
-// Each control character becomes `instead`: those below a blank, DEL, and the second set (U+0080 to U+009F), whose
-// U+009B begins an escape just as ESC [ does, as UTF-8 and as bytes that belong to no character. `kept` stay.
+// Replaces each control character by `instead`: those below a blank, DEL, and C1 (U+0080 to U+009F), whose U+009B
+// begins an escape sequence just as ESC [ does, both as UTF-8 and as stray bytes. Characters in `kept` stay.
 inline std::string without_controls(std::string_view text, char instead, std::string_view kept = {}) {
   std::string plain;
   plain.reserve(text.size());
-  int following = 0;  // bytes that the character begun last still has
+  int following = 0;  // remaining bytes of the current character
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
@@ -30,17 +30,17 @@ inline std::string without_controls(std::string_view text, char instead, std::st
 }
 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-// Of the words that users may define: letters of ASCII, and '_'.
+// A letter of a user-defined word: an ASCII letter or '_'.
 constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// Without the blanks at both ends.
+// Without blanks at either end.
 constexpr std::string_view trimmed(std::string_view text, std::string_view blanks = " \t") noexcept {
   const std::size_t begin = text.find_first_not_of(blanks);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-// The number that the whole text is; nothing where it is anything else (blanks, suffixes, overflow).
+// The whole text as a number; nothing if it is anything else (blanks, suffixes, overflow).
 template <class Number>
 std::optional<Number> parse_as(std::string_view text) noexcept {
   Number value{};
@@ -48,7 +48,7 @@ std::optional<Number> parse_as(std::string_view text) noexcept {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-// The first `most` bytes at most, and no part of a character.
+// At most the first `most` bytes, never ending within a character.
 inline std::string_view whole_characters(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
   std::size_t end = most;
@@ -56,7 +56,7 @@ inline std::string_view whole_characters(std::string_view text, std::size_t most
   return text.substr(0, end);
 }
 
-// Length of the UTF-8 character that begins at `at`; 0 where there is none (overlong, surrogate, cut).
+// Length of the UTF-8 character that begins at `at`; 0 if it is invalid (overlong, surrogate, truncated).
 inline std::size_t character_bytes(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const unsigned char lead = byte(0);
@@ -75,7 +75,7 @@ inline std::size_t character_bytes(std::string_view text, std::size_t at) {
   return length;
 }
 
-// Each byte that belongs to no character becomes U+FFFD: names and paths may hold any, formats want UTF-8.
+// Replaces each invalid byte by U+FFFD: names and paths may contain any bytes, but formats require UTF-8.
 inline std::string as_utf8(std::string_view text) {
   std::string clean;
   clean.reserve(text.size());

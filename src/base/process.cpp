@@ -22,13 +22,13 @@
 namespace weir {
 namespace {
 
-constexpr int kPeriod_ms = 100;  // of asking whether we are to stop
+constexpr int kPeriod_ms = 100;  // how often to check whether to stop
 
 int wait_of(std::int64_t left_ns) {
   return static_cast<int>(std::clamp<std::int64_t>(left_ns / 1'000'000 + 1, 0, kPeriod_ms));
 }
 
-// A pipe whose ends are beyond the standard descriptors, which we may have been started without.
+// A pipe with ends above the standard descriptors, which may be closed in this process.
 struct Pipe {
   Descriptor read, write;
 
@@ -77,7 +77,7 @@ void limit(int what, std::optional<std::uint64_t> value) {
   ::setrlimit(static_cast<__rlimit_resource>(what), &wanted);
 }
 
-// Writing to a child that has gone must not kill us, and a handler for the whole process is not ours to set.
+// Writing to a child that has ended must not kill this process, and a handler for the whole process is not an option.
 class NoPipeSignal {
  public:
   NoPipeSignal() {
@@ -113,7 +113,7 @@ void KeptOutput::add(std::string_view text) {
     return;
   }
   last_ += text;
-  // Cut now and then, so that many short pieces do not move the whole each time.
+  // Trimmed only now and then, so that many short pieces do not move the whole text each time.
   if (last_.size() > 2 * kLastBytes) {
     dropped_ += last_.size() - kLastBytes;
     last_.erase(0, last_.size() - kLastBytes);
@@ -154,25 +154,25 @@ Process::~Process() {
 
 void Process::start() {
   using Output = ProcessOptions::Output;
-  // All that allocates comes before the fork: another thread may hold the allocator's lock.
+  // Everything that allocates comes before the fork, because another thread may hold the allocator's lock.
   const std::string& program = options_.command.at(0);
   std::vector<std::string> lines = environment_with(options_.variables);
   const std::vector<char*> arguments = pointers_to(options_.command), environment = pointers_to(lines);
   const std::string folder = options_.folder.string();
   const bool is_ours = options_.out == Output::ours, shares = options_.shares_terminal != nullptr;
 
-  Pipe in, out, words, trouble;  // the last one is closed by a successful execution
+  Pipe in, out, words, trouble;  // a successful exec closes the last one
   if (options_.has_input) in.open(program);
   if (options_.out == Output::read) out.open(program);
   if (!is_ours && options_.err_file < 0) words.open(program);
   trouble.open(program);
   const int err = is_ours ? STDERR_FILENO : options_.err_file >= 0 ? options_.err_file : words.write.get();
-  if (is_ours) std::fflush(nullptr);  // what we said comes first
+  if (is_ours) std::fflush(nullptr);  // our own output comes first
 
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ == 0) {
-    // Only what is safe after fork() in a program with threads: no memory is taken.
+    // Only async-signal-safe calls after fork() in a program with threads: no allocation.
     if (!shares) ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, options_.death_signal);
     if (::getppid() != parent) ::_exit(127);
@@ -183,7 +183,7 @@ void Process::start() {
       ::sigemptyset(&none);
       ::sigprocmask(SIG_SETMASK, &none, nullptr);
       for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
-      const int nothing = ::open("/dev/null", O_RDWR);  // not closed by exec(): it may be one of the three itself
+      const int nothing = ::open("/dev/null", O_RDWR);  // exec() must not close it: it may be one of the three itself
       ::dup2(options_.has_input ? in.read.get() : nothing, STDIN_FILENO);
       if (!is_ours)
         ::dup2(options_.out == Output::read      ? out.write.get()
@@ -197,7 +197,7 @@ void Process::start() {
     limit(RLIMIT_AS, options_.memory_bytes);
     limit(RLIMIT_FSIZE, options_.file_bytes);
 #ifdef SYS_close_range
-    // CLOSE_RANGE_CLOEXEC: others' descriptors are none of its business.
+    // CLOSE_RANGE_CLOEXEC: the child inherits no other descriptors.
     if (!shares) ::syscall(SYS_close_range, 3U, ~0U, 4U);
 #endif
     int error = 0;
@@ -216,7 +216,7 @@ void Process::start() {
     throw StartError(fmt::format("cannot start {}: {}", program, std::strerror(error)), error, false,
                      "Look at the limits of this user: ulimit -u.");
   }
-  if (!shares) ::setpgid(pid_, pid_);  // also here: whoever comes first
+  if (!shares) ::setpgid(pid_, pid_);  // parent and child both call it, because either may run first
   trouble.write.reset();
   ssize_t got = 0;
   do got = ::read(trouble.read.get(), &error, sizeof error);
@@ -235,7 +235,7 @@ void Process::start() {
   for (const Descriptor* end : {&input_, &answers_, &words_})
     if (*end) ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
 #ifdef SYS_pidfd_open
-  // -1 before Linux 5.3: then we look now and then.
+  // -1 before Linux 5.3; then the end is polled.
   death_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0U)));
 #endif
 }
@@ -255,7 +255,7 @@ void Process::signal(int number) const {
 
 ProcessEnd Process::end() {
   if (pid_ < 0) return {};
-  // Before the leader is buried: after that its number may be somebody else's.
+  // Before waitpid(): afterwards the group's number may belong to another process.
   if (options_.shares_terminal == nullptr) {
     ::kill(-pid_, SIGKILL);
     ::kill(pid_, SIGKILL);
@@ -268,7 +268,7 @@ ProcessEnd Process::end() {
   return {ProcessEnd::How::signalled, WTERMSIG(status)};
 }
 
-// False: there is nothing now. Closes at the end of the stream.
+// False: no data at present. Closes the descriptor at the end of the stream.
 bool Process::read_some(Descriptor& from, std::string* into) {
   if (!from) return false;
   char buffer[65536];
@@ -287,14 +287,14 @@ bool Process::read_some(Descriptor& from, std::string* into) {
 }
 
 bool Process::listen(int most_ms, std::size_t most_unread, bool is_writing) {
-  // Where there is nothing to poll for, poll() is a nap.
+  // With nothing to poll for, poll() only sleeps.
   const bool is_blind = !death_ && !words_ && !answers_;
   pollfd polled[] = {{answers_.get(), POLLIN, 0},
                      {words_.get(), POLLIN, 0},
                      {death_.get(), POLLIN, 0},
                      {is_writing ? input_.get() : -1, POLLOUT, 0}};
   ::poll(polled, std::size(polled), std::min(most_ms, is_blind ? 5 : !death_ ? kPeriod_ms : most_ms));
-  const bool is_over = is_dead();  // asked before reading: what it said before its death is in the pipes by now
+  const bool is_over = is_dead();  // checked before reading: output from before its death is already in the pipes
   while (read_some(words_, nullptr)) {
   }
   while (unread_.size() <= most_unread && read_some(answers_, &unread_)) {
@@ -336,7 +336,7 @@ Process::Answer Process::ask(std::string_view text, double limit_s, std::size_t 
     if (!text.empty() && input_) {
       const ssize_t sent = ::write(input_.get(), text.data(), text.size());
       if (sent > 0) text.remove_prefix(static_cast<std::size_t>(sent));
-      if (sent < 0 && errno != EAGAIN && errno != EINTR) input_.reset();  // it may still have something to say
+      if (sent < 0 && errno != EAGAIN && errno != EINTR) input_.reset();  // it may still have output
     }
     const std::int64_t left_ns = end_ns - now_ns();
     if (left_ns <= 0) return Answer::timed_out;
@@ -348,7 +348,7 @@ Process::Answer Process::ask(std::string_view text, double limit_s, std::size_t 
 ProcessEnd Process::finish(double limit_s) {
   input_.reset();
   const std::int64_t end_ns = now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
-  std::int64_t kill_ns = 0;  // 0: it may go on
+  std::int64_t kill_ns = 0;  // 0: it may continue
   std::optional<ProcessEnd::How> cut;
   for (int wait_ms = 0; listen(wait_ms);) {
     unread_.clear();

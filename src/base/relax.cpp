@@ -9,8 +9,8 @@
 namespace weir {
 
 void yield_core() noexcept {
-  constexpr std::int64_t kLateNs = 1'000'000;        // a time slice of somebody else; our own threads hold it for less
-  constexpr std::int64_t kContestedNs = 50'000'000;  // then the machine may have become quiet, and is asked again
+  constexpr std::int64_t kLateNs = 1'000'000;        // another process's time slice; Weir's threads hold it for less
+  constexpr std::int64_t kContestedNs = 50'000'000;  // then yields again, because the machine may be idle by now
   constexpr timespec kNap{0, 20'000};
   static thread_local std::int64_t contested_until_ns = 0;
   const std::int64_t begun_ns = now_ns();

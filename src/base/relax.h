@@ -1,10 +1,9 @@
-// How a thread waits for another one that will not be long, where neither may take a lock. Knows nothing of what is
-// awaited.
+// How a thread waits briefly for another one when neither may take a lock. Knows nothing about what it waits for.
 #pragma once
 
 namespace weir {
 
-// Tells the core that this is a spin.
+// Tells the core that this is a spin loop.
 inline void pause_core() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -14,12 +13,12 @@ inline void pause_core() noexcept {
 #endif
 }
 
-// Lets another thread have this core. A thread that only yields beside busy ones waits for whole time slices of theirs:
-// so where the core came back late, it sleeps for some microseconds each time from then on. Who slept runs at once.
+// Gives this core to another thread. A thread that only yields beside busy ones waits for their whole time slices, so
+// if the core comes back late, later calls sleep for some microseconds instead. A thread that slept runs at once.
 void yield_core() noexcept;
 
-// The `spins`-th time in a row that nothing had changed: pauses for some microseconds, then yields, since who is
-// awaited may need this core.
+// Called the `spins`-th time in a row that nothing has changed: pauses for some microseconds, then yields, because the
+// other thread may need this core.
 inline void relax(int spins) noexcept {
   constexpr int kYieldFrom = 200;
   if (spins < kYieldFrom)

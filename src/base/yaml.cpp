@@ -20,7 +20,7 @@ std::string_view name_of(YamlNode::Kind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-// Copies what yaml-cpp parsed, within bounds: aliases make a small text large, or even endless.
+// Copies the tree from yaml-cpp, within limits: aliases can make a small text large, or even endless.
 class Reader {
  public:
   Reader(const std::string& name, const YamlBounds& bounds)
@@ -58,7 +58,7 @@ class Reader {
     std::string path = map.place.path.empty() ? shown(key) : map.place.path + "." + shown(key);
     if (map.find(key) != nullptr) YamlPlace{file_, line, path}.refuse("given twice");
     YamlNode child = read(value, std::move(path), line, depth + 1);
-    // A list or map below its key begins a line later: people look for the key.
+    // A list or map below its key begins a line later, but people look for the key.
     child.place.line = line;
     child.key = key;
     map.items.push_back(std::move(child));

@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// A place in a file that a message can name: "my.yaml:12: commands[3].kernel".
+// A place in a file, for messages: "my.yaml:12: commands[3].kernel".
 struct YamlPlace {
   std::shared_ptr<const std::string> file;
   int line = 0;
@@ -22,7 +22,7 @@ struct YamlPlace {
   std::string text() const;
   // "my.yaml:12: commands[3].kernel: WHAT"
   [[noreturn]] void refuse(const std::string& what, std::string hint = {}) const;
-  // Calls `body`; what it rejects, or fails at, is rejected in the name of this place.
+  // Calls `body`; if it throws, the error names this place.
   template <class Body>
   decltype(auto) guard(Body&& body) const {
     try {
@@ -39,16 +39,16 @@ class YamlNode {
 
   Kind kind = Kind::null;
   YamlPlace place;
-  std::string key;              // where it is in a map
-  std::string text;             // of a scalar
-  std::vector<YamlNode> items;  // of a list, or of a map in the order of the file
+  std::string key;              // its key, if in a map
+  std::string text;             // if a scalar
+  std::vector<YamlNode> items;  // of a list, or of a map in file order
 
-  // The value of a key; null where there is none.
+  // The value of a key; null if there is none.
   const YamlNode* find(std::string_view name) const;
-  // Rejects a map that lacks it, or a node that is no map.
+  // Rejects a map that lacks it, or a node that is not a map.
   const YamlNode& at(std::string_view name) const;
 
-  // Each rejects a node of another kind, in words that show what is wanted.
+  // Each rejects a node of another kind, with an example of what is wanted.
   const std::string& scalar(std::string_view wanted) const;
   std::span<const YamlNode> list(std::string_view wanted) const;
   std::span<const YamlNode> map(std::string_view wanted) const;
@@ -59,14 +59,14 @@ class YamlNode {
 
 struct YamlBounds {
   std::size_t file_bytes = 1 << 20;
-  std::size_t nodes = 200'000;  // as visited: an alias counts as often as it is used
+  std::size_t nodes = 200'000;  // as visited: an alias counts each time it is used
   int depth = 40;
 };
 
-// Rejects text that is no YAML, or beyond the bounds. `name` stands for the file in messages.
+// Rejects text that is not YAML or exceeds the limits. `name` stands for the file in messages.
 YamlNode parse_yaml(std::string_view text, const std::string& name, const YamlBounds& bounds);
 
-// A word of the user's for a message: at most 40 characters, without line breaks.
+// A user's word for a message: at most 40 characters, without line breaks.
 std::string shown(std::string_view text);
 
 }  // namespace weir

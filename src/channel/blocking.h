@@ -1,4 +1,4 @@
-// The waiting half of every channel: push and pop that wait, made of the channel's try_push and try_pop. Knows no ring.
+// The waiting half of every channel: push and pop that wait, built from its try_push and try_pop. Knows no ring.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// What became of a batch: how many were moved, and why not more.
+// The result of a batch: how many were moved, and why not more.
 struct Moved {
   std::size_t count = 0;
   Outcome outcome = Outcome::done;
@@ -26,7 +26,7 @@ Moved push_batch(Channel& channel, Event<kWait, Sync>& room, std::span<const typ
   });
   return all;
 }
-// Waits for the first, then takes what is there.
+// Waits for the first command, then takes all that are available.
 template <Wait kWait, class Sync, PassOn kPassOn = PassOn::no, class Channel>
 Moved pop_batch(Channel& channel, Event<kWait, Sync>& items_came, std::span<typename Channel::Item> items,
                 Limit limit) noexcept {
@@ -38,13 +38,13 @@ Moved pop_batch(Channel& channel, Event<kWait, Sync>& items_came, std::span<type
   return moved;
 }
 
-// `Self` has try_push, try_push_batch, try_pop and try_pop_batch, and calls pushed() and popped() after each change.
+// `Self` has try_push, try_push_batch, try_pop and try_pop_batch, and calls came() and left() after each change.
 template <class Self, class T, Wait kWait, class Sync, PassOn kPassOn = PassOn::no>
 class Blocking {
  public:
   using Item = T;
 
-  // The limit covers everything until the command is in the channel. Without one (Limit::none()) this is try_push.
+  // The limit covers the whole call, until the command is in the channel. Without one (Limit::none()) this is try_push.
   Outcome push(const T& item, Limit limit = Limit::forever()) noexcept {
     return await<kWait, Sync, kPassOn>(room_, limit, Outcome::full, [&] { return self().try_push(item); });
   }
@@ -59,9 +59,9 @@ class Blocking {
   }
 
  protected:
-  // Commands came in: wakes as many consumers as can have one each.
+  // Commands were pushed: wakes one consumer for each.
   void came(std::size_t count) noexcept { items_.notify(static_cast<int>(count)); }
-  // Commands were taken out: wakes as many producers.
+  // Commands were popped: wakes one producer for each.
   void left(std::size_t count) noexcept { room_.notify(static_cast<int>(count)); }
   void wake_all() noexcept {
     items_.notify_all();

@@ -1,6 +1,5 @@
-// Every consumer sees every command, from any number of producers. What happens when a consumer is a whole ring behind
-// is its own choice: it holds producers up, or it is told exactly how many commands it missed. Nothing is lost
-// silently.
+// Every consumer sees every command, from any number of producers. A consumer chooses what happens when it is a whole
+// ring behind: it blocks producers, or it learns exactly how many commands it missed. Nothing is lost silently.
 #pragma once
 
 #include <algorithm>
@@ -17,21 +16,21 @@
 
 namespace weir {
 
-// What a consumer does that is a whole ring behind.
+// What happens to a consumer that is a whole ring behind.
 enum class Behind : std::uint8_t {
-  blocks,  // producers find the channel full until it has caught up or left
-  misses,  // it is overwritten; the next pop says `missed`, and how many. Such a consumer can hold nobody up.
+  blocks,  // the channel is full for producers until it has caught up or left
+  misses,  // its commands are overwritten; the next pop returns `missed`, with the number. It never blocks producers.
 };
 
 template <class T, Wait kWait = Wait::spin_then_park, class Sync = System>
 class Broadcast {
-  // In the tail, so that no position can be claimed behind the closing: what is left to pop is exact.
+  // Part of the tail, so that no position can be claimed after closing: the number of commands left to pop is exact.
   static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kNobody = UINT64_MAX;
 
   using Cell = SharedCell<T, Sync>;
   using Index = typename Sync::template Atomic<std::uint64_t>;
-  // Where a consumer that blocks says how far it is.
+  // A blocking consumer's published position.
   struct alignas(kApart) Place {
     Index cursor{kNobody};
     typename Sync::template Atomic<bool> is_taken{false};
@@ -40,7 +39,7 @@ class Broadcast {
  public:
   using Item = T;
 
-  // `most_blocking`: how many consumers that block there can be at once. Others are not counted.
+  // `most_blocking`: how many blocking consumers can exist at once. Others are not limited.
   explicit Broadcast(std::size_t capacity, std::size_t most_blocking = 16)
       : mask_(ring_capacity(capacity) - 1),
         cells_(new Cell[mask_ + 1]),
@@ -49,7 +48,7 @@ class Broadcast {
     Sync::prepare();
   }
 
-  // Any thread. Without consumers, commands go to nobody: there is no one who could miss them.
+  // Any thread. Without consumers, commands are discarded: nobody can miss them.
   Outcome try_push(const T& item) noexcept {
     const Claim claim = claim_positions(1);
     if (claim.count == 0) [[unlikely]]
@@ -58,8 +57,7 @@ class Broadcast {
     pushed();
     return Outcome::done;
   }
-  // Pushes as many as there is room for, in order, and next to each other up to a ring of them; none where the channel
-  // is closed.
+  // Pushes as many as fit, in order, and contiguously up to a ring of them; none if the channel is closed.
   Moved try_push_batch(std::span<const T> items) noexcept {
     Moved moved;
     while (moved.count < items.size()) {
@@ -79,8 +77,8 @@ class Broadcast {
     return weir::push_batch<kWait, Sync>(*this, room_, items, limit);
   }
 
-  // The reading end: one thread at a time. Sees what is pushed from now on; leaves when it is destroyed, and the
-  // channel outlives it.
+  // The reading end: one thread at a time. Sees commands pushed from now on; unsubscribes when destroyed. The channel
+  // must outlive it.
   class Subscriber {
    public:
     using Item = T;
@@ -97,14 +95,14 @@ class Broadcast {
     }
     ~Subscriber() { leave(); }
 
-    // `missed`: nothing was popped, missed() says how many commands are gone, and the next pop goes on with the oldest
-    // that is still there.
+    // `missed`: nothing was popped, missed() returns the number of lost commands, and the next pop continues with the
+    // oldest one still available.
     Outcome try_pop(T& item) noexcept {
       const Outcome outcome = read(item);
       if (outcome == Outcome::done) advance(1);
       return outcome;
     }
-    // What is there, in order, as far as it fits in `items`. `missed` comes alone, as for try_pop.
+    // Pops available commands in order, as many as fit in `items`. `missed` comes alone, as in try_pop.
     Moved try_pop_batch(std::span<T> items) noexcept {
       if (items.empty()) return {};
       std::size_t count = 0;
@@ -121,14 +119,14 @@ class Broadcast {
       return weir::pop_batch<kWait, Sync>(*this, channel_->items_, items, limit);
     }
 
-    std::uint64_t missed() const noexcept { return missed_; }  // told of last
+    std::uint64_t missed() const noexcept { return missed_; }  // as last reported
     std::uint64_t missed_in_all() const noexcept { return missed_in_all_; }
 
    private:
     friend Broadcast;
     explicit Subscriber(Broadcast& channel) noexcept : channel_(&channel) {}
 
-    // Reads the command that is `ahead` of the next one; position_ stays where it is unless commands were missed.
+    // Reads the command `ahead` positions after the next one; position_ changes only if commands were missed.
     Outcome read(T& item, std::size_t ahead = 0) noexcept {
       const std::uint64_t position = position_ + ahead;
       const Cell& cell = channel_->at(position);
@@ -147,14 +145,14 @@ class Broadcast {
         return channel_->tail_.load(std::memory_order_relaxed) == (kClosed | position) ? Outcome::closed
                                                                                        : Outcome::empty;
       }
-      // Overwritten. What was read before this one counts first; the next call comes here again.
+      // Overwritten. Commands read before this one are returned first; the next call gets here again.
       if (ahead == 0) skip(holds);
       return Outcome::missed;
     }
-    // Goes on with the oldest command that is still there, now that this cell holds the one before `holds`.
+    // Continues with the oldest command still available, now that this cell holds the one before `holds`.
     void skip(std::uint64_t holds) noexcept {
       const std::uint64_t tail = channel_->tail_.load(std::memory_order_relaxed) & ~kClosed;
-      // What comes a ring behind the tail is overwritten next. A tail read here may be older than the stamp.
+      // The command a ring before the tail is overwritten next. The tail read here may be older than the stamp.
       const std::uint64_t oldest = std::max(tail, holds) - channel_->capacity();
       missed_ = oldest - position_;
       missed_in_all_ += missed_;
@@ -169,14 +167,14 @@ class Broadcast {
     void leave() noexcept {
       if (place_ != nullptr) {
         place_->cursor.store(kNobody, std::memory_order_release);  // pairs with the fence in slowest()
-        place_->is_taken.store(false, std::memory_order_release);  // pairs with the acquire in subscribe()
+        place_->is_taken.store(false, std::memory_order_release);  // pairs with the acquire in take_place()
         channel_->room_.notify_all();
       }
       place_ = nullptr;
     }
 
     Broadcast* channel_ = nullptr;
-    Place* place_ = nullptr;  // nullptr: it misses what it is too slow for
+    Place* place_ = nullptr;  // nullptr: it misses commands when it is too slow
     std::uint64_t position_ = 0;
     std::uint64_t missed_ = 0, missed_in_all_ = 0;
   };
@@ -186,8 +184,8 @@ class Broadcast {
     if (behind == Behind::blocks) {
       subscriber.place_ = &take_place();
       auto& cursor = subscriber.place_->cursor;
-      // Holds producers up from here on, if they do not know it yet: they may have been a ring ahead before this was
-      // seen, so where we begin is read once more behind the fence.
+      // Blocks producers from here on, unless they have not seen it yet: they may have been a ring ahead before, so the
+      // starting position is read again after the fence.
       cursor.store(position_of_tail(), std::memory_order_release);
       Sync::heavy_fence();  // pairs with the light_fence() in slowest()
       subscriber.position_ = position_of_tail();
@@ -199,9 +197,9 @@ class Broadcast {
     return subscriber;
   }
 
-  // Any thread, any number of times. Pushes fail from now on; what was pushed can still be popped.
+  // Any thread, any number of times. Pushes fail from now on; commands already pushed can still be popped.
   void close() noexcept {
-    tail_.fetch_or(kClosed, std::memory_order_relaxed);  // the tail itself is all that is told
+    tail_.fetch_or(kClosed, std::memory_order_relaxed);  // publishes nothing but the tail itself
     items_.notify_all();
     room_.notify_all();
   }
@@ -212,7 +210,7 @@ class Broadcast {
   struct Claim {
     std::uint64_t first = 0;
     std::size_t count = 0;
-    Outcome outcome = Outcome::done;  // done: all that were wanted
+    Outcome outcome = Outcome::done;  // done: all that were requested
   };
 
   Cell& at(std::uint64_t position) const noexcept { return cells_[position & mask_]; }
@@ -221,7 +219,7 @@ class Broadcast {
   Place& take_place() {
     for (std::size_t i = 0; i < place_count_; ++i) {
       bool is_taken = false;
-      // Pairs with the release in leave(): what the last one read is behind us.
+      // Pairs with the release in leave(): the previous consumer has finished reading.
       if (places_[i].is_taken.compare_exchange_strong(is_taken, true, std::memory_order_acquire)) return places_[i];
     }
     reject("a broadcast has no place for another consumer that blocks", "Make it with a larger `most_blocking`.");
@@ -232,7 +230,7 @@ class Broadcast {
     for (;;) {
       if ((tail & kClosed) != 0) return {0, 0, Outcome::closed};
       std::uint64_t gate = gate_seen_.load(Sync::kScan);  // pairs with the release below
-      if (gate > tail) {                                  // a tail from before that gate: others went ahead
+      if (gate > tail) {                                  // the tail was read before that gate: others went ahead
         tail = tail_.load(std::memory_order_relaxed);
         continue;
       }
@@ -251,19 +249,19 @@ class Broadcast {
         continue;
       }
       if (tail_.compare_exchange_weak(tail, tail + count, std::memory_order_relaxed)) {
-        Sync::acquire_fence();  // behind the loads of gate_seen_ and stamps: those before us have left these cells
+        Sync::acquire_fence();  // after the loads of gate_seen_ and stamps: earlier users have left these cells
         return {tail, count, count == wanted ? Outcome::done : Outcome::full};
       }
     }
   }
-  // Whether what stood in this cell a ring ago is complete: its producer may be slower than all consumers.
+  // Whether the command of a ring ago in this cell is complete: its producer may be slower than all consumers.
   bool is_written(std::uint64_t position) const noexcept {
     const std::uint64_t before = position < capacity() ? 0 : position - capacity() + 1;
     return at(position).stamp(Sync::kScan) == before;  // pairs with the release in SharedCell::write()
   }
-  // How far the slowest consumer that blocks is; never more than `tail`, which was read before.
+  // The position of the slowest blocking consumer; never more than `tail`, which was read before.
   std::uint64_t slowest(std::uint64_t tail) noexcept {
-    Sync::light_fence();  // pairs with the heavy_fence() in subscribe(): who is not seen here begins at `tail` or later
+    Sync::light_fence();  // pairs with the heavy_fence() in subscribe(): consumers not seen start at `tail` or later
     std::uint64_t gate = tail;
     for (std::size_t i = 0; i < place_count_; ++i) gate = std::min(gate, places_[i].cursor.load(Sync::kScan));
     Sync::acquire_fence();  // pairs with the releases of the cursors
@@ -272,7 +270,7 @@ class Broadcast {
   void publish(std::uint64_t position, const T& item) noexcept { at(position).write(position, item); }
   void pushed() noexcept {
     items_.notify_all();
-    room_.notify_all();  // a producer may wait for this very cell, a ring later
+    room_.notify_all();  // a producer may be waiting for this cell, a ring later
   }
 
   const std::uint64_t mask_;
@@ -280,7 +278,7 @@ class Broadcast {
   const std::size_t place_count_;
   const std::unique_ptr<Place[]> places_;
   alignas(kApart) Index tail_{0};
-  Index gate_seen_{0};  // no newer than the slowest consumer that blocks
+  Index gate_seen_{0};  // no newer than the slowest blocking consumer
   Event<kWait, Sync> items_, room_;
 };
 

@@ -1,4 +1,4 @@
-// The cells of a ring: a stamp that says whose turn a cell is, and the contents beside it. Knows no protocol.
+// The cells of a ring: a stamp that decides whose turn a cell is, and the contents beside it. Knows no protocol.
 #pragma once
 
 #include <bit>
@@ -13,14 +13,14 @@
 
 namespace weir {
 
-// A power of two, at least what was asked for. Rejects 0 and what no machine has memory for.
+// A power of two, at least the requested size. Rejects 0 and sizes beyond any machine's memory.
 inline std::size_t ring_capacity(std::size_t asked) {
   if (asked == 0) reject("a channel of capacity 0 can carry nothing", "Use a capacity of 1 or more.");
   if (asked > (std::size_t{1} << 30)) reject("a channel's capacity is at most 2^30", "Use a smaller capacity.");
   return std::bit_ceil(asked);
 }
 
-// Records that leave their first word to the channel are their own cells: CommandRecord, WideCommandRecord.
+// Records that reserve their first word for the channel are cells themselves: CommandRecord, WideCommandRecord.
 template <class T>
 concept LeavesRoomForStamp = requires { requires T::kLeavesRoomForStamp; };
 
@@ -34,7 +34,7 @@ class Cells {
   static constexpr std::size_t kFirstLine = kLineBytes - kStampBytes;
 
  public:
-  // In lines of its own: the next cell is being written while this one is read.
+  // In cache lines of its own, because the next cell is written while this one is read.
   struct alignas(kLineBytes) Cell {
     std::uint64_t stamp;
     alignas(kSkipped != 0 ? kStampBytes : alignof(T)) std::byte bytes[kBytes];
@@ -42,7 +42,7 @@ class Cells {
   static_assert(!LeavesRoomForStamp<T> || sizeof(Cell) == sizeof(T));
 
   explicit Cells(std::size_t count) : mask_(count - 1), cells_(new Cell[count]) {
-    std::memset(static_cast<void*>(cells_.get()), 0, count * sizeof(Cell));  // touched before anything is measured
+    std::memset(static_cast<void*>(cells_.get()), 0, count * sizeof(Cell));  // touches it before any measurement
     for (std::size_t i = 0; i < count; ++i) {
       Sync::store(cells_[i].stamp, 0, std::memory_order_relaxed);
       Sync::note_write(&cells_[i], sizeof(Cell));
@@ -61,7 +61,7 @@ class Cells {
     Sync::store(cell.stamp, value, order);
   }
 
-  // Contents may be touched only by the one whose turn it is.
+  // Contents may be accessed only by the thread whose turn it is.
   static void write(Cell& cell, const T& item) noexcept {
     Sync::note_write(&cell, sizeof(Cell));
     copy(cell.bytes, contents(item), used(item));
@@ -70,7 +70,7 @@ class Cells {
     Sync::note_read(&cell, sizeof(Cell));
     copy(const_cast<std::byte*>(contents(item)), cell.bytes, used(in_place(cell)));
   }
-  // In place. The stamp of a record that leaves room for one is not part of it.
+  // In place. If a record reserves room for the stamp, the stamp is not part of its value.
   static const T& item(const Cell& cell) noexcept {
     Sync::note_read(&cell, sizeof(Cell));
     return in_place(cell);
@@ -81,7 +81,7 @@ class Cells {
     return reinterpret_cast<const std::byte*>(&item) + kSkipped;
   }
   static const T& in_place(const Cell& cell) noexcept { return *reinterpret_cast<const T*>(cell.bytes - kSkipped); }
-  // Bytes of the contents that mean anything.
+  // The used bytes of the contents.
   static std::size_t used(const T& item) noexcept {
     if constexpr (requires { item.used_bytes(); }) {
       return item.used_bytes() - kSkipped;
@@ -91,7 +91,7 @@ class Cells {
   }
   static void copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
     if constexpr (requires(const T& item) { item.used_bytes(); }) {
-      // The first line always, in a size that the compiler knows.
+      // The first line is always copied, with a size that the compiler knows.
       copy_words<kFirstLine>(to, from);
       if (bytes > kFirstLine) std::memcpy(to + kFirstLine, from + kFirstLine, bytes - kFirstLine);
     } else if constexpr (kBytes % sizeof(std::uint64_t) == 0 && kBytes <= kLineBytes) {
@@ -100,15 +100,15 @@ class Cells {
       std::memcpy(to, from, kBytes);
     }
   }
-  // A record was filled word by word just before, and on x86 a wide load that spans two such stores waits until they
-  // have left the store buffer. The contents of a line begin 8 bytes behind it: a plain memcpy would load nothing but
-  // such pairs (push of an spsc 8.4 ns; Xeon, 2026-11). So the first word goes alone, and the others in natural pairs.
+  // A record was just filled word by word, and on x86 a wide load that spans two such stores waits until they have left
+  // the store buffer. The contents of a line begin 8 bytes into it, so a plain memcpy would load only such pairs (push
+  // of an spsc 8.4 ns; Xeon, 2026-11). Therefore the first word is copied alone, and the others in natural pairs.
   template <std::size_t kCopied>
   static void copy_words(std::byte* to, const std::byte* from) noexcept {
     if constexpr (kSkipped != 0) {
       std::uint64_t word;
       std::memcpy(&word, from, sizeof word);
-      asm("" : "+r"(word));  // or the compiler makes it part of a wide one
+      asm("" : "+r"(word));  // keeps the compiler from merging it into a wide load
       std::memcpy(to, &word, sizeof word);
       std::memcpy(std::assume_aligned<16>(to + sizeof word), std::assume_aligned<16>(from + sizeof word),
                   kCopied - sizeof word);

@@ -1,4 +1,4 @@
-// What every channel offers, as concepts, and the names by which the command line knows them.
+// The interface of every channel, as concepts, and the names of channels on the command line.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace weir {
 
-// Where commands go in. Full is the caller's choice: fail (try_push), block (push), block until (push with a limit).
+// The pushing end. The caller chooses what happens when full: fail (try_push), block (push), or block until a limit.
 template <class Channel>
 concept CommandSink = requires(Channel& channel, const typename Channel::Item& item,
                                std::span<const typename Channel::Item> items, Limit limit) {
@@ -30,7 +30,7 @@ concept CommandSink = requires(Channel& channel, const typename Channel::Item& i
   { channel.push_batch(items, limit) } noexcept -> std::same_as<Moved>;
 };
 
-// Where they come out.
+// The popping end.
 template <class Channel>
 concept CommandSource =
     requires(Channel& channel, typename Channel::Item& item, std::span<typename Channel::Item> items, Limit limit) {
@@ -40,7 +40,7 @@ concept CommandSource =
       { channel.pop_batch(items, limit) } noexcept -> std::same_as<Moved>;
     };
 
-// What holds them in between: whoever closes it wakes everybody, lets what is in it be popped, then says `closed`.
+// The channel itself. Closing it wakes all waiters; commands in it can still be popped, and then pops return `closed`.
 template <class Channel>
 concept Closable = requires(Channel& channel, const Channel& same) {
   { channel.close() } noexcept;
@@ -63,12 +63,12 @@ static_assert(CommandSink<Lanes<CommandRecord>::Producer> && CommandSource<Lanes
 static_assert(CommandSink<Broadcast<CommandRecord>> && CommandSource<Broadcast<CommandRecord>::Subscriber> &&
               Closable<Broadcast<CommandRecord>>);
 
-// In the order in which they are shown: file names, and what --channel and --submit channel:NAME take.
+// In display order: file names, and the values of --channel and --submit channel:NAME.
 inline constexpr std::array<std::string_view, 7> kChannelNames = {"mutex_deque", "spsc",      "mpsc",    "lanes",
                                                                   "mpmc",        "broadcast", "priority"};
 constexpr std::span<const std::string_view> channel_names() noexcept { return kChannelNames; }
 
-// Held by a consumer: when it ends, however it ends, producers that wait or still come are told `closed`.
+// Held by a consumer: when it ends, for whatever reason, producers that wait or push later get `closed`.
 template <Closable Channel>
 class CloseOnExit {
  public:

@@ -1,5 +1,5 @@
-// A command as it travels through a channel: a record of one cache line that can be copied like bytes. The first word
-// of the line is the channel's: with its stamp in the same line, a command crosses from core to core in one transfer.
+// A command in a channel: a record of one cache line that can be copied as bytes. The first word of the line belongs to
+// the channel: with the stamp in the same line, a command moves from core to core in one transfer.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::string_view name_of(RecordKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-// Where the bytes of a copy are: a slot of a pool or a reference-counted Payload. Ownership (of the slot, of one
+// Identifies the bytes of a copy: a slot of a pool or a reference-counted Payload. Ownership (of the slot, or of one
 // reference) travels with the command; the bytes stay where they are. 0: none.
 using PayloadHandle = std::uint64_t;
 
@@ -26,7 +26,7 @@ inline constexpr std::size_t kNarrowParams = 24;  // bytes of a launch's paramet
 inline constexpr std::size_t kWideParams = 128;   // and in a wide record
 inline constexpr std::uint16_t kAllStreams = UINT16_MAX;
 
-// No device has more than 65535 of y and z.
+// No device allows more than 65535 in y and z.
 struct Grid {
   std::uint32_t x;
   std::uint16_t y, z;
@@ -41,7 +41,7 @@ struct LaunchFields {
   Block block;
   Grid grid;
   std::uint32_t unused;
-  std::array<std::byte, kNarrowParams> params;  // in a wide record they are behind the line
+  std::array<std::byte, kNarrowParams> params;  // in a wide record they follow the line
 };
 struct CopyFields {
   std::uint64_t buffer;
@@ -52,11 +52,11 @@ struct CopyFields {
 struct alignas(64) CommandRecord {
   static constexpr bool kLeavesRoomForStamp = true;
 
-  std::uint64_t stamp;  // the channel's: users leave it alone
+  std::uint64_t stamp;  // used by the channel; users must not touch it
   RecordKind kind;
-  std::uint8_t priority;  // of the priority channel: 0 is the most urgent
-  std::uint16_t stream;   // kAllStreams: the whole device is synchronized
-  std::uint32_t id;       // the sender's, to know the command again
+  std::uint8_t priority;  // for the priority channel: 0 is the most urgent
+  std::uint16_t stream;   // kAllStreams: synchronize the whole device
+  std::uint32_t id;       // chosen by the sender, to recognise the command
   union {
     LaunchFields launch;
     CopyFields copy;
@@ -64,7 +64,7 @@ struct alignas(64) CommandRecord {
 };
 static_assert(sizeof(CommandRecord) == 64 && std::is_trivially_copyable_v<CommandRecord>);
 
-// A command whose parameters need more than its line. Only what is used of it is copied.
+// A command whose parameters need more than its line. Only the used part is copied.
 struct alignas(64) WideCommandRecord {
   static constexpr bool kLeavesRoomForStamp = true;
 
@@ -96,7 +96,7 @@ inline CommandRecord make_copy(RecordKind direction, std::uint16_t stream, const
   return record;
 }
 
-// `params` beyond kNarrowParams are cut off: such launches are made with make_wide_launch().
+// `params` beyond kNarrowParams are cut off; use make_wide_launch() for such launches.
 inline CommandRecord make_launch(std::uint16_t stream, std::uint32_t kernel, Grid grid, Block block,
                                  std::span<const std::byte> params = {}, std::uint32_t id = 0) noexcept {
   CommandRecord record{};

@@ -1,5 +1,5 @@
-// Many producers, one consumer, a ring of its own for each producer: the cheapest push there is, since producers share
-// nothing. The price: commands of one producer keep their order, those of different producers have none.
+// Many producers, one consumer, and a ring for each producer: the cheapest possible push, because producers share
+// nothing. The price: commands keep their order within a producer, but not between producers.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class Lanes {
     Outcome try_push(const T& item) noexcept {
       const Outcome outcome = ring_.try_push(item);
       if (outcome != Outcome::full) [[likely]]
-        items_.notify();  // also where it is closed: the consumer may sleep until it hears how this ended
+        items_.notify();  // even if closed: the consumer may sleep until it learns the outcome
       return outcome;
     }
     Moved try_push_batch(std::span<const T> items) noexcept {
@@ -50,7 +50,7 @@ class Lanes {
     Event<kWait, Sync> room_;
   };
 
-  // `capacity` is each lane's.
+  // `capacity` is per lane.
   explicit Lanes(std::size_t capacity, std::size_t lanes) {
     if (lanes == 0) reject("a channel without a lane has no producer", "Use one lane per producer.");
     for (std::size_t i = 0; i < lanes; ++i) lanes_.push_back(std::make_unique<Producer>(items_, capacity));
@@ -59,7 +59,7 @@ class Lanes {
   Producer& producer(std::size_t lane) noexcept { return *lanes_[lane]; }
   std::size_t lanes() const noexcept { return lanes_.size(); }
 
-  // The consumer's. A lane keeps its turn for up to kTurn commands, so that none waits for ever.
+  // For the consumer. A lane keeps its turn for up to kTurn commands, so that no other waits forever.
   Outcome try_pop(T& item) noexcept {
     std::size_t closed = 0;
     for (std::size_t tried = 0; tried < lanes_.size(); ++tried) {
@@ -90,7 +90,7 @@ class Lanes {
     return weir::pop_batch<kWait, Sync>(*this, items_, items, limit);
   }
 
-  // Any thread, any number of times. Pushes fail from now on; what was pushed can still be popped.
+  // Any thread, any number of times. Pushes fail from now on; commands already pushed can still be popped.
   void close() noexcept {
     for (const auto& lane : lanes_) {
       lane->ring_.close();
@@ -104,7 +104,7 @@ class Lanes {
  private:
   static constexpr std::size_t kTurn = 16;
 
-  // Once around the lanes: take_from(ring, done) takes what it can from one.
+  // Visits each lane once: take_from(ring, done) takes what it can from one.
   template <class TakeFrom>
   Moved take(std::size_t most, TakeFrom&& take_from) noexcept {
     std::size_t done = 0, closed = 0;
@@ -126,7 +126,7 @@ class Lanes {
 
   Event<kWait, Sync> items_;
   std::vector<std::unique_ptr<Producer>> lanes_;
-  std::size_t current_ = 0, taken_ = 0;  // the consumer's
+  std::size_t current_ = 0, taken_ = 0;  // for the consumer
 };
 
 }  // namespace weir

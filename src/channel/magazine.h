@@ -1,5 +1,5 @@
-// Slots: their sizes, and those that are free in handfuls: magazines that travel between threads, and the stack on
-// which they wait. What is known about a slot lies here too, in host memory, because the slot itself may be a device's.
+// Slot sizes, and free slots in magazines that travel between threads, with the stack on which magazines wait. The
+// record of a slot is here too, in host memory, because the slot itself may be device memory.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace weir {
 
 class SlotStore;
 
-// Sizes of slots: four to each doubling, so that at most a fifth of a slot is wasted (small payloads aside).
+// Slot sizes: four per doubling, so that at most a fifth of a slot is wasted (except for small payloads).
 namespace slot_bins {
 
 inline constexpr std::size_t kSmallest = 256;
@@ -24,7 +24,7 @@ constexpr std::size_t bytes_of(std::uint32_t bin) noexcept {
   if (bin == 0) return kSmallest;
   return (kSmallest / 4 << (bin - 1) / 4) * (5 + (bin - 1) % 4);
 }
-// The smallest that holds so many bytes; kCount or more where there is none.
+// The smallest bin that holds this many bytes; kCount or more if there is none.
 constexpr std::uint32_t bin_of(std::size_t bytes) noexcept {
   const std::size_t last = (bytes <= kSmallest ? kSmallest : bytes) - 1;
   const auto bits = static_cast<std::uint32_t>(std::bit_width(last));   // 8 for the smallest
@@ -37,32 +37,32 @@ static_assert(bytes_of(bin_of(1 << 20)) == 1 << 20 && bytes_of(bin_of(1000)) == 
 
 }  // namespace slot_bins
 
-// Of one slot, or of one Payload in plain memory. Lives as long as the pool; in release builds a slot's record is only
-// read once it is made, so that both sides of a channel keep its line in their caches.
+// The record of one slot, or of one Payload in plain memory. Lives as long as the pool; in release builds a slot's
+// record is only read after it was set up, so both sides of a channel keep its line in their caches.
 struct alignas(kLineBytes) SlotRecord {
   std::byte* data = nullptr;
-  SlotStore* store = nullptr;  // null: plain memory behind this record
+  SlotStore* store = nullptr;  // null: plain memory after this record
   std::uint64_t serial = 0;    // the store's
   std::uint32_t bin = 0;
-  std::uint32_t chunk = 0;                   // of the bin
-  bool has_pattern = false;                  // both ends are marked as free; where memory is checked
+  std::uint32_t chunk = 0;                   // index within the bin
+  bool has_pattern = false;                  // both ends are marked as free; only with memory checks
   std::size_t size_bytes = 0;                // of the Payload
   std::atomic<std::uint32_t> references{0};  // Payloads that share it: see Payload
-  std::atomic<std::uint32_t> generation{0};  // odd while somebody has it; counted where memory is checked
+  std::atomic<std::uint32_t> generation{0};  // odd while in use; counted only with memory checks
 };
 static_assert(sizeof(SlotRecord) == kLineBytes);
 
-// Whoever holds it may change it; handed over by the stack.
+// Its current holder may change it; the stack hands it over.
 struct alignas(256) Magazine {
   static constexpr std::uint32_t kMost = 29;
 
   std::atomic<Magazine*> next{nullptr};  // in a stack
-  std::uint64_t count = 0;               // while nobody fills or empties it
+  std::uint64_t count = 0;               // valid while nobody fills or empties it
   SlotRecord* slots[kMost + 1]{};
 };
 static_assert(sizeof(Magazine) == 256);
 
-// Where the next slot goes in some magazine: one word says which magazine and how many slots it has, because magazines
+// The place of the next slot in some magazine: one word holds both the magazine and its slot count, because magazines
 // are aligned to their size and never quite full.
 struct MagazineTop {
   std::uintptr_t word = kNone;
@@ -99,20 +99,20 @@ class MagazineStack {
     for (;;) {
       Magazine* const magazine = top(head);
       if (magazine == nullptr) return nullptr;
-      // Somebody else may have it by now and write to it; then the exchange fails.
+      // Another thread may own it by now and write to it; then the exchange fails.
       Magazine* const next = magazine->next.load(std::memory_order_relaxed);
-      // Releases too: whoever sees the stack without it knows who has it (SlotStore::is_all_in_use()).
+      // Also a release: a thread that sees the stack without it knows who has it (SlotStore::is_all_in_use()).
       if (head_.compare_exchange_weak(head, above(head, next), std::memory_order_acq_rel, std::memory_order_acquire))
         return magazine;
     }
   }
-  // Changes with every push and pop; whether there was anything then.
+  // Changes with every push and pop; also shows whether the stack was empty then.
   std::uint64_t version() const noexcept { return head_.load(std::memory_order_acquire); }  // pairs with push()
   static bool is_empty(std::uint64_t version) noexcept { return top(version) == nullptr; }
 
  private:
-  // 48 bits of an address whose lowest 8 are 0, and 24 bits that count changes: without them a pop that slept could
-  // exchange a head that went and came back.
+  // 48 bits of an address whose lowest 8 are 0, and 24 bits that count changes: without them, a pop that was suspended
+  // could exchange a head that went and came back.
   static constexpr int kCountBits = 24;
   static Magazine* top(std::uint64_t head) noexcept { return std::bit_cast<Magazine*>(head >> kCountBits << 8); }
   static std::uint64_t above(std::uint64_t head, Magazine* magazine) noexcept {

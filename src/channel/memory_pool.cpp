@@ -17,8 +17,8 @@
 namespace weir {
 namespace {
 
-// Written over both ends of a free slot, and looked for when it is used again: whoever wrote meanwhile did it after the
-// release. AddressSanitizer sees every access instead.
+// Written over both ends of a free slot and checked when it is used again: any difference was written after the
+// release. AddressSanitizer detects every access instead.
 constexpr int kFreePattern = 0xdb;
 constexpr std::size_t kPatternBytes = 64;
 
@@ -50,7 +50,7 @@ void die(const char* what, const SlotRecord& record) noexcept {
 }
 
 std::uint32_t take(SlotRecord& record, std::size_t size_bytes) noexcept {
-  // Relaxed: slots pass from thread to thread in magazines, which order everything.
+  // Relaxed: slots move between threads in magazines, which provide the ordering.
   const std::uint32_t generation = record.generation.fetch_add(1, std::memory_order_relaxed);
   if (generation % 2 != 0) die("is in use and free at once: the pool's tables were overwritten", record);
   const std::size_t end = slot_bins::bytes_of(record.bin) - kPatternBytes;
@@ -66,7 +66,7 @@ std::uint32_t take(SlotRecord& record, std::size_t size_bytes) noexcept {
 
 void give(SlotRecord& record, std::uint32_t generation) noexcept {
   std::uint32_t now = record.generation.load(std::memory_order_relaxed);
-  // One of two threads that free at once must find out.
+  // If two threads free a slot at once, one of them must detect it.
   if ((now & payload_handle::kGenerationMask) != generation ||
       !record.generation.compare_exchange_strong(now, now + 1, std::memory_order_relaxed))
     die("is freed twice", record);

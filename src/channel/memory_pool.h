@@ -1,5 +1,5 @@
-// A pool of memory: slots of fixed sizes that are really used again, with owners that can travel inside a command. The
-// memory is a source's: the host's, pinned, or a device's, which the pool never touches.
+// A memory pool: slots of fixed sizes that are reused, with owners that can travel inside a command. The memory comes
+// from a source: host, pinned, or device memory, which the pool never touches.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace weir {
 
-// Checked builds: called around the life of a slot. They end the program with a message where something is wrong.
+// For checked builds: called when a slot is taken, used and given back. An error ends the program with a message.
 namespace slot_check {
 
 [[noreturn]] void die(const char* what, const SlotRecord& record) noexcept;
-std::uint32_t take(SlotRecord& record, std::size_t size_bytes) noexcept;  // its generation from now on
+std::uint32_t take(SlotRecord& record, std::size_t size_bytes) noexcept;  // returns its new generation
 void give(SlotRecord& record, std::uint32_t generation) noexcept;
 inline void use(const SlotRecord& record, std::uint32_t generation) noexcept {
-  // Relaxed: a right program has been told about the slot by other means.
+  // Relaxed: a correct program has learned of the slot by other means.
   if ((record.generation.load(std::memory_order_relaxed) & payload_handle::kGenerationMask) != generation) [[unlikely]]
     die("is used after it was released", record);
 }
 
 }  // namespace slot_check
 
-// Owns a slot and gives it back, on whatever thread that happens. Must not outlive its pool.
+// Owns a slot and returns it, on any thread. Must not outlive its pool.
 class Slot {
  public:
   Slot() = default;
@@ -40,16 +40,16 @@ class Slot {
   ~Slot() { reset(); }
 
   explicit operator bool() const noexcept { return handle_ != 0; }
-  // Aligned to a cache line. A device's memory has an address too, which the host must not follow.
+  // Aligned to a cache line. Device memory has an address too, which the host must not dereference.
   std::byte* data() const noexcept {
     if constexpr (kChecksMemory) {
       if (handle_ != 0) slot_check::use(record(), payload_handle::generation(handle_));
     }
     return handle_ == 0 ? nullptr : record().data;
   }
-  std::size_t size_bytes() const noexcept { return size_ & kSizeMask; }  // as it was asked for
+  std::size_t size_bytes() const noexcept { return size_ & kSizeMask; }  // as requested
   std::size_t capacity_bytes() const noexcept { return handle_ == 0 ? 0 : slot_bins::bytes_of(bin()); }
-  // Only where is_host_accessible().
+  // Only if is_host_accessible().
   std::span<std::byte> bytes() const noexcept { return {data(), size_bytes()}; }
   bool is_host_accessible() const noexcept { return handle_ != 0 && record().store->is_host_accessible(); }
 
@@ -62,12 +62,12 @@ class Slot {
     size_ = 0;
   }
 
-  // The ownership as a number that travels in a command. Whoever receives it adopts it, once.
+  // Ownership as a number that travels in a command. The receiver must adopt it exactly once.
   PayloadHandle release() noexcept {
     size_ = 0;
     return std::exchange(handle_, 0);
   }
-  // `size_bytes` as it was asked for: the number does not know it.
+  // `size_bytes` as requested, which the handle does not contain.
   static Slot adopt(PayloadHandle handle, std::size_t size_bytes) noexcept {
     if constexpr (kChecksMemory) check(handle, size_bytes);
     return {handle, payload_handle::bin(handle), size_bytes};
@@ -77,9 +77,8 @@ class Slot {
   friend class MemoryPool;
   friend class Payload;
 
-  // The size of the slot and that which was asked for in one word. Not taken from the handle: where a slot is freed
-  // soon, the processor need not wait for the handle to know which list it belongs to (8 ns instead of 11 for a pair on
-  // a Neoverse-V1, 2026-11).
+  // The size of the slot and the requested size in one word. Not read from the handle: if a slot is freed soon, the
+  // processor need not wait for the handle to know its list (8 ns instead of 11 for a pair on a Neoverse-V1, 2026-11).
   static constexpr int kBinShift = 56;
   static constexpr std::uint64_t kSizeMask = (std::uint64_t{1} << kBinShift) - 1;
 
@@ -99,12 +98,12 @@ class MemoryPool {
   // Rejects a limit below the smallest slot.
   explicit MemoryPool(const PoolOptions& options = {},
                       std::shared_ptr<MemorySource> source = std::make_shared<HostMemorySource>());
-  // Every slot must be back. Otherwise checked builds end the program, and others let the memory live on for ever.
+  // Every slot must have been returned. Otherwise checked builds end the program, and others leak the memory.
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // Contents are what was there before. Throws an Error that says which size does not fit into what.
+  // Contents are not initialized. Throws an Error that states which size does not fit into what.
   [[gnu::always_inline]] Slot allocate(std::size_t size_bytes) {
     Refusal why;
     SlotRecord* const record = take(size_bytes, why);
@@ -112,7 +111,7 @@ class MemoryPool {
       throw_refusal(size_bytes, why);
     return own(*record, size_bytes);
   }
-  // Empty where it is refused, for that reason.
+  // Empty if refused, with the reason.
   [[gnu::always_inline]] Slot try_allocate(std::size_t size_bytes, Refusal& why) noexcept {
     SlotRecord* const record = take(size_bytes, why);
     if (record == nullptr) [[unlikely]]
@@ -126,7 +125,7 @@ class MemoryPool {
 
   PoolStatistics statistics() const { return store_->statistics(); }
   const PoolOptions& options() const noexcept { return store_->options(); }
-  std::size_t largest_bytes() const noexcept { return largest_bytes_; }  // that one slot can have
+  std::size_t largest_bytes() const noexcept { return largest_bytes_; }  // of one slot
   MemoryKind kind() const noexcept { return store_->source().kind(); }
   bool is_host_accessible() const noexcept { return store_->is_host_accessible(); }
 

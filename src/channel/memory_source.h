@@ -1,4 +1,4 @@
-// Where a pool's memory comes from: the host, pinned host memory, a device. Knows no pool.
+// Sources of a pool's memory: the host, pinned host memory, a device. Knows no pool.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace weir {
 
 enum class MemoryKind : std::uint8_t {
   host,
-  pinned,  // the host's, and a device's engines reach it by themselves
+  pinned,  // host memory that a device's engines can access directly
   device,
 };
 constexpr std::string_view name_of(MemoryKind kind) {
@@ -21,14 +21,14 @@ constexpr std::string_view name_of(MemoryKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-// Called by any thread, one at a time for each pool. Expensive: a pool exists so that it is rarely asked.
+// Called by any thread, one at a time for each pool. Expensive: a pool exists to call it rarely.
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
   virtual MemoryKind kind() const noexcept = 0;
-  // False: nobody on the host may read or write it, not even the pool.
+  // False: nothing on the host may read or write it, not even the pool.
   virtual bool is_host_accessible() const noexcept = 0;
-  // Aligned to a cache line at least. Null: there is none left.
+  // Aligned at least to a cache line. Null: there is none left.
   virtual std::byte* allocate(std::size_t bytes) noexcept = 0;
   virtual void release(std::byte* memory, std::size_t bytes) noexcept = 0;
 };

@@ -1,5 +1,5 @@
-// A channel that counts what goes through it. Each thread counts in a line of its own, so that nothing is shared on the
-// way; whoever asks adds them up.
+// A channel that counts its traffic. Each thread counts in a cache line of its own, so that nothing is shared on the
+// hot path; readers add the counts up.
 #pragma once
 
 #include <algorithm>
@@ -16,22 +16,22 @@
 
 namespace weir {
 
-// Since the channel was made. Taken while threads run, the numbers are each right but not of the same moment.
+// Since the channel was created. While threads run, each number is correct, but they are not from the same moment.
 struct ChannelCounts {
   std::uint64_t pushes = 0, pops = 0;           // commands
-  std::uint64_t full = 0, empty = 0;            // attempts that found no room, nothing
-  std::uint64_t push_waits = 0, pop_waits = 0;  // calls that had to wait, whatever came of it
+  std::uint64_t full = 0, empty = 0;            // attempts that found the channel full, or empty
+  std::uint64_t push_waits = 0, pop_waits = 0;  // calls that had to wait, with any outcome
   std::uint64_t push_closed = 0, pop_closed = 0;
   std::uint64_t late = 0;  // waits that ended at their deadline
-  // The most commands that were ever seen in the channel at once: at full, at each of a thread's first kLookEvery
-  // pushes, then every kLookEvery-th. Between two looks it may have been deeper.
+  // The largest number of commands seen in the channel: sampled when full, at each of a thread's first kLookEvery
+  // pushes, then at every kLookEvery-th. Between two samples it may have been deeper.
   std::uint64_t deepest = 0;
   static constexpr std::uint64_t kLookEvery = 32;
 
   std::uint64_t depth() const noexcept { return pushes > pops ? pushes - pops : 0; }
 };
 
-// Same functions as `Channel`, same promises.
+// Same functions and guarantees as `Channel`.
 template <class Channel>
 class Metered {
  public:
@@ -76,7 +76,7 @@ class Metered {
   void close() noexcept { channel_.close(); }
   bool is_closed() const noexcept { return channel_.is_closed(); }
   std::size_t capacity() const noexcept { return channel_.capacity(); }
-  Channel& channel() noexcept { return channel_; }  // what goes through this is not counted
+  Channel& channel() noexcept { return channel_; }  // direct use of it is not counted
 
   // Any thread, any time.
   ChannelCounts snapshot() const noexcept {
@@ -108,15 +108,15 @@ class Metered {
     return std::span(counts_).first(static_cast<std::size_t>(std::min(thread_slots_used(), kThreadSlots + 1)));
   }
 
-  // The new value. Alone in its line, a thread need not lock it against others.
+  // Returns the new value. The line belongs to one thread, so no locked instruction is needed.
   std::uint64_t add(Count Counts::* which, std::uint64_t more) noexcept {
     const int slot = thread_slot();
     Count& count = counts_[static_cast<std::size_t>(slot)].*which;
     if (slot == kThreadSlots) [[unlikely]]
       return count.fetch_add(more, std::memory_order_relaxed) + more;
     const std::uint64_t sum = count.load(std::memory_order_relaxed) + more;
-    // Relaxed, since it orders nothing: a release here would wait for the command's own line to get through (one
-    // producer, one consumer: 22 M/s instead of 36; Neoverse-V1, 2026-11).
+    // Relaxed, because it orders nothing: a release here would wait for the command's own line (one producer, one
+    // consumer: 22 M/s instead of 36; Neoverse-V1, 2026-11).
     count.store(sum, std::memory_order_relaxed);
     return sum;
   }
@@ -174,7 +174,7 @@ class Metered {
   }
 
   Channel channel_;
-  std::array<Counts, kThreadSlots + 1> counts_{};  // the last is for the threads that share
+  std::array<Counts, kThreadSlots + 1> counts_{};  // the last one is for threads that share
 };
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // Many producers, many consumers: a ring in which both sides claim positions by one compare-and-swap. The stamp in a
-// cell says whose turn it is: position = the producer's of that position, position + 1 = its consumer's.
+// cell decides whose turn it is: position = the producer of that position, position + 1 = its consumer.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
     for (std::uint64_t i = 0; i < cells_.size(); ++i) cells_.set_stamp(cells_.at(i), i, std::memory_order_relaxed);
   }
 
-  // Any thread, all of them.
+  // Any thread.
   Outcome try_push(const T& item) noexcept {
     const Claim claim = claim_positions(tail_, 0, 1);
     if (claim.count == 0) [[unlikely]]
@@ -30,7 +30,7 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
     this->came(1);
     return Outcome::done;
   }
-  // Pushes as many as there is room for, next to each other and in order; none where the channel is closed.
+  // Pushes as many as fit, contiguously and in order; none if the channel is closed.
   Moved try_push_batch(std::span<const T> items) noexcept {
     if (items.empty()) return {};
     const Claim claim = claim_positions(tail_, 0, items.size());
@@ -46,7 +46,7 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
     this->left(1);
     return Outcome::done;
   }
-  // What is there, in order, as far as it fits in `items`.
+  // Pops available commands in order, as many as fit in `items`.
   Moved try_pop_batch(std::span<T> items) noexcept {
     if (items.empty()) return {};
     const Claim claim = claim_positions(head_, 1, items.size());
@@ -56,34 +56,34 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
     return {claim.count, Outcome::done};
   }
 
-  // Any thread, any number of times. Pushes fail from now on; what was pushed can still be popped.
+  // Any thread, any number of times. Pushes fail from now on; commands already pushed can still be popped.
   void close() noexcept {
-    tail_.fetch_or(kClosed, std::memory_order_relaxed);  // the tail itself is all that is told
-    is_closing_.store(true, std::memory_order_relaxed);  // a hint where to look; ordered by the fence in wake_all()
+    tail_.fetch_or(kClosed, std::memory_order_relaxed);  // publishes nothing but the tail itself
+    is_closing_.store(true, std::memory_order_relaxed);  // a hint to check the tail; ordered by wake_all()'s fence
     this->wake_all();
   }
   bool is_closed() const noexcept { return (tail_.load(std::memory_order_relaxed) & kClosed) != 0; }
   std::size_t capacity() const noexcept { return cells_.size(); }
 
  private:
-  // In the tail, so that no position can be claimed behind the closing: what is left to pop is exact.
+  // Part of the tail, so that no position can be claimed after closing: the number of commands left to pop is exact.
   static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
   using Index = typename Sync::template Atomic<std::uint64_t>;
   using Cell = typename Cells<T, Sync>::Cell;
 
   struct Claim {
-    std::uint64_t first;  // the index itself where nothing was claimed
+    std::uint64_t first;  // the index itself if nothing was claimed
     std::size_t count;
     Cell* cell;  // of the first
   };
-  // Takes up to `wanted` positions whose cells have the stamp position + `turn`: 0 of the tail, 1 of the head. Nobody
-  // but the one who claims such a cell can change it, so the stamps still hold when the exchange succeeds.
+  // Claims up to `wanted` positions whose cells have the stamp position + `turn`: 0 for the tail, 1 for the head. Only
+  // the thread that claims such a cell can change it, so the stamps still hold when the exchange succeeds.
   Claim claim_positions(Index& index, std::uint64_t turn, std::size_t wanted) noexcept {
     std::uint64_t first = index.load(std::memory_order_relaxed);
     for (;;) {
       if ((first & kClosed) != 0) [[unlikely]]
         return {first, 0, nullptr};
-      // Relaxed, and one fence when the claim is ours: an acquiring load waits for our own earlier releases on arm64
+      // Relaxed, with one fence after a successful claim: an acquiring load would wait for earlier releases on arm64
       // (throughput of one producer and one consumer 7 M/s with, 30-68 M/s without; Neoverse-V1, 2026-11).
       Cell& cell = cells_.at(first);
       const std::uint64_t stamp = cells_.stamp(cell, Sync::kScan);
@@ -109,9 +109,9 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
     // Pairs with claim_positions() of the tail.
     cells_.set_stamp(cell, position + cells_.size(), std::memory_order_release);
   }
-  // Nothing to pop at `head`: for now, or for ever?
+  // Nothing to pop at `head`: distinguishes `empty` from `closed`.
   Outcome absent(std::uint64_t head) const noexcept {
-    // Not the tail: consumers that poll would take its line away from the producers again and again.
+    // Not the tail: polling consumers would keep taking its line away from the producers.
     if (!is_closing_.load(std::memory_order_relaxed)) [[likely]]
       return Outcome::empty;
     return tail_.load(std::memory_order_relaxed) == (kClosed | head) ? Outcome::closed : Outcome::empty;

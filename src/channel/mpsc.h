@@ -1,5 +1,5 @@
-// Many producers, one consumer: a ring in which producers claim positions by one compare-and-swap and publish by the
-// stamp in the cell. Commands are popped in the order in which their positions were claimed.
+// Many producers, one consumer: a ring in which producers claim positions by one compare-and-swap and publish through
+// the stamp in the cell. Commands are popped in the order in which their positions were claimed.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
     this->came(1);
     return Outcome::done;
   }
-  // Pushes as many as there is room for, next to each other and in order; none where the channel is closed.
+  // Pushes as many as fit, contiguously and in order; none if the channel is closed.
   Moved try_push_batch(std::span<const T> items) noexcept {
     if (items.empty()) return {};
     const Claim claim = claim_positions(items.size());
@@ -38,22 +38,22 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
     return {claim.count, claim.outcome};
   }
 
-  // Any thread, any number of times. Pushes fail from now on; what was pushed can still be popped.
+  // Any thread, any number of times. Pushes fail from now on; commands already pushed can still be popped.
   void close() noexcept {
-    tail_.fetch_or(kClosed, std::memory_order_relaxed);  // the tail itself is all that is told
-    is_closing_.store(true, std::memory_order_relaxed);  // a hint where to look; ordered by the fence in wake_all()
+    tail_.fetch_or(kClosed, std::memory_order_relaxed);  // publishes nothing but the tail itself
+    is_closing_.store(true, std::memory_order_relaxed);  // a hint to check the tail; ordered by wake_all()'s fence
     this->wake_all();
   }
   bool is_closed() const noexcept { return (tail_.load(std::memory_order_relaxed) & kClosed) != 0; }
 
  private:
-  // In the tail, so that no position can be claimed behind the closing: what is left to pop is exact.
+  // Part of the tail, so that no position can be claimed after closing: the number of commands left to pop is exact.
   static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
 
   struct Claim {
     std::uint64_t first = 0;
     std::size_t count = 0;
-    Outcome outcome = Outcome::done;  // done: all that were wanted
+    Outcome outcome = Outcome::done;  // done: all that were requested
   };
   Claim claim_positions(std::size_t wanted) noexcept {
     std::uint64_t tail = tail_.load(std::memory_order_relaxed);
@@ -64,24 +64,24 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
         head = this->head();
         head_seen_.store(head, std::memory_order_release);  // passes on what head() acquired
       }
-      if (head > tail) {  // a tail from before that head: others went ahead
+      if (head > tail) {  // the tail was read before that head: others went ahead
         tail = tail_.load(std::memory_order_relaxed);
         continue;
       }
       const std::uint64_t used = tail - head;
-      // More than full: a head from before that tail. To wait for a newer one is the caller's choice.
+      // More than full: the head was read before that tail. The caller decides whether to wait for a newer one.
       if (used >= this->capacity()) return {0, 0, Outcome::full};
       const std::size_t count = std::min<std::size_t>(wanted, this->capacity() - used);
       if (tail_.compare_exchange_weak(tail, tail + count, std::memory_order_relaxed)) {
-        Sync::acquire_fence();  // behind the load of head_seen_: the consumer has left these cells
+        Sync::acquire_fence();  // after the load of head_seen_: the consumer has left these cells
         return {tail, count, count == wanted ? Outcome::done : Outcome::full};
       }
     }
   }
-  // Nothing to pop: for now, or for ever?
+  // Nothing to pop: distinguishes `empty` from `closed`.
   Outcome outcome_when_empty() const noexcept {
-    // Not the tail: a consumer that polls would take its line away from the producers again and again (round trip 412
-    // ns instead of 280; Neoverse-V1, 2026-11).
+    // Not the tail: a polling consumer would keep taking its line away from the producers (round trip 412 ns instead of
+    // 280; Neoverse-V1, 2026-11).
     if (!is_closing_.load(std::memory_order_relaxed)) [[likely]]
       return Outcome::empty;
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
@@ -91,7 +91,7 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
   using Index = typename Sync::template Atomic<std::uint64_t>;
   alignas(kApart) typename Sync::template Atomic<bool> is_closing_{false};  // read by the consumer, written once
   alignas(kApart) Index tail_{0};
-  Index head_seen_{0};  // no newer than the head; producers look here first, since the consumer writes the head's line
+  Index head_seen_{0};  // no newer than the head; producers read this first, since the consumer writes the head's line
 };
 
 }  // namespace weir

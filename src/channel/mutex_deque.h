@@ -1,5 +1,5 @@
-// The legacy pattern: a deque behind a mutex, with condition variables for those who wait. Fairly written: bounded,
-// batches under one lock, nobody is woken where nobody waits. Any number of producers and consumers.
+// The traditional pattern: a deque with a mutex, and condition variables for waiting. A fair competitor: bounded, with
+// batches under one lock and no wake-ups without waiters. Any number of producers and consumers.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace weir {
 
-// What threads do while they wait is the condition variables' business (they park); `kWait` spin only polls.
+// The condition variables decide how threads wait (they park); with `kWait` spin, threads only poll.
 template <class T, Wait kWait = Wait::park>
 class MutexDeque {
  public:

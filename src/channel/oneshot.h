@@ -1,6 +1,6 @@
-// One reply to one question: set once, awaited with a limit. Either side may go away first: a sender that is dropped
-// closes its reply, a receiver that is dropped lets the reply fall. Replies live in slots that are used again and
-// again, so asking allocates nothing; a slot's generation tells a late reply from the one that is awaited there now.
+// One reply to one request: set once, awaited with a limit. Either side may go away first: a dropped sender closes its
+// reply, and a reply to a dropped receiver is discarded. Replies live in reused slots, so a request allocates nothing;
+// a slot's generation distinguishes a late reply from the one that is awaited there now.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace weir {
 
-// Names one reply for all time: the slot and its generation. Can travel through a channel like bytes. 0: none.
+// Uniquely identifies one reply: the slot and its generation. Can travel through a channel as bytes. 0: none.
 using Ticket = std::uint64_t;
 
-// The slots. They outlive every ticket that is still used, as a channel outlives those who push to it.
+// The slots. They must outlive every ticket in use, as a channel must outlive its producers.
 template <class T, Wait kWait = Wait::spin_then_park, class Sync = System>
 class Oneshots {
   static_assert(std::is_trivially_copyable_v<T>, "replies are copied like bytes");
@@ -39,11 +39,11 @@ class Oneshots {
     }
   }
 
-  // The receiver's. `full`: every slot is awaited, and none came back within the limit.
+  // For the receiver. `full`: every slot is in use, and none was returned within the limit.
   Outcome open(Ticket& ticket, Limit limit = Limit::none()) noexcept {
     return await<kWait, Sync>(freed_, limit, Outcome::full, [&] { return try_open(ticket); });
   }
-  // `done`: the reply is in `reply`; `closed`: there will be none. After both the ticket is spent. `late` (`empty`
+  // `done`: the reply is in `reply`; `closed`: there will be none. Either ends the ticket's use. `late` (`empty`
   // without a limit): not yet; wait again, or give up.
   Outcome wait(Ticket ticket, T& reply, Limit limit = Limit::forever()) noexcept {
     Slot& slot = slot_of(ticket);
@@ -59,15 +59,15 @@ class Oneshots {
         retire(ticket);
         return Outcome::closed;
       }
-      // Another generation: the ticket was spent before.
+      // Another generation: the ticket was already used up.
       return generation_of(state) == generation_of(ticket) ? Outcome::empty : Outcome::closed;
     });
   }
-  // From now on a reply falls. The slot serves others at once: a sender that is too late finds another generation.
+  // From now on a reply is discarded. The slot can be reused at once: a late sender finds another generation.
   void give_up(Ticket ticket) noexcept {
     Slot& slot = slot_of(ticket);
     std::uint64_t state = state_of(ticket, Phase::open);
-    // Acquires: the next reply is written behind what became of this one.
+    // Acquires, so that the next reply is written after the end of this one.
     while (!slot.state.compare_exchange_weak(state, next_of(ticket, state), std::memory_order_acq_rel,
                                              std::memory_order_acquire)) {
       if (generation_of(state) != generation_of(ticket) || phase_of(state) == Phase::abandoned) return;
@@ -75,11 +75,11 @@ class Oneshots {
     if (phase_of(state) != Phase::writing) recycle(ticket);
   }
 
-  // The sender's, once; any thread. False: nobody waits any more, and the reply fell.
+  // For the sender, once; any thread. False: nobody is waiting any more, and the reply was discarded.
   bool set(Ticket ticket, const T& reply) noexcept {
     Slot& slot = slot_of(ticket);
     std::uint64_t state = state_of(ticket, Phase::open);
-    // Ours to write only while this generation is open. Pairs with the release in try_open().
+    // Writable only while this generation is open. Pairs with the release in try_open().
     if (!slot.state.compare_exchange_strong(state, state_of(ticket, Phase::writing), std::memory_order_acquire,
                                             std::memory_order_relaxed)) {
       return false;
@@ -90,24 +90,24 @@ class Oneshots {
     // Pairs with the acquires in wait() and give_up().
     if (!slot.state.compare_exchange_strong(state, state_of(ticket, Phase::set), std::memory_order_release,
                                             std::memory_order_relaxed)) {
-      retire(ticket);  // given up while it was written: the slot was left to us
+      retire(ticket);  // the receiver gave up during the write and left the slot to this thread
       return false;
     }
     slot.changed.notify();
     return true;
   }
-  // There will be no reply. Harmless where there has been one.
+  // There will be no reply. Harmless if there was one already.
   void drop(Ticket ticket) noexcept {
     Slot& slot = slot_of(ticket);
     std::uint64_t state = state_of(ticket, Phase::open);
-    // Pairs with the acquire in wait(): who is told sees what led to it.
+    // Pairs with the acquire in wait(): the receiver sees what led to this.
     if (slot.state.compare_exchange_strong(state, state_of(ticket, Phase::dropped), std::memory_order_release,
                                            std::memory_order_relaxed)) {
       slot.changed.notify();
     }
   }
 
-  // The two ends as objects that let go when they are destroyed: one class, but for what letting go is.
+  // The two ends as objects that let go when destroyed; they differ only in how they let go.
   template <void (Oneshots::*kLetGo)(Ticket) noexcept>
   class End {
    public:
@@ -125,7 +125,7 @@ class Oneshots {
     void let_go() noexcept {
       if (ticket_ != 0) (slots_->*kLetGo)(release());
     }
-    // A sender's into a channel: whoever takes it from there makes a Sender of it again.
+    // For sending through a channel: the receiver of the ticket makes a Sender of it again.
     Ticket release() noexcept { return std::exchange(ticket_, 0); }
 
    protected:
@@ -134,13 +134,13 @@ class Oneshots {
   };
   struct Sender : End<&Oneshots::drop> {
     using End<&Oneshots::drop>::End;
-    // False: nobody waits any more, or this was set before.
+    // False: nobody is waiting any more, or a reply was already set.
     bool set(const T& reply) noexcept { return this->ticket_ != 0 && this->slots_->set(this->release(), reply); }
     void drop() noexcept { this->let_go(); }
   };
   struct Receiver : End<&Oneshots::give_up> {
     using End<&Oneshots::give_up>::End;
-    // `late`: not yet; may be called again. `closed` where the sender is gone, and after a reply.
+    // `late`: not yet; may be called again. `closed` if the sender is gone, and after a reply.
     Outcome wait(T& reply, Limit limit = Limit::forever()) noexcept {
       if (this->ticket_ == 0) return Outcome::closed;
       const Outcome outcome = this->slots_->wait(this->ticket_, reply, limit);
@@ -153,7 +153,7 @@ class Oneshots {
     Sender sender;
     Receiver receiver;
   };
-  // Nothing: every slot is awaited, and none came back within the limit.
+  // Nothing: every slot is in use, and none was returned within the limit.
   std::optional<Pair> make(Limit limit = Limit::none()) noexcept {
     Ticket ticket = 0;
     if (open(ticket, limit) != Outcome::done) return std::nullopt;
@@ -161,21 +161,21 @@ class Oneshots {
   }
 
  private:
-  // What a slot is up to. With the generation in one word, so that one exchange decides who comes first.
+  // The state of a slot. In one word with the generation, so that one exchange decides which side is first.
   enum class Phase : std::uint64_t {
     free,
     open,       // awaited
-    writing,    // a sender has it, the receiver waits on
+    writing,    // a sender has it, and the receiver still waits
     abandoned,  // a sender has it, the receiver is gone: the sender frees it
     set,
     dropped,
   };
   static constexpr std::uint64_t kFirstGeneration = 1;  // no ticket is 0
-  static constexpr int kPhaseBits = kIndexBits;         // a ticket is a state with the index in the place of the phase
+  static constexpr int kPhaseBits = kIndexBits;         // a ticket is a state with the index in place of the phase
 
   struct alignas(kApart) Slot {
     typename Sync::template Atomic<std::uint64_t> state{0};
-    typename Sync::template Atomic<std::uint32_t> next{kNoSlot};  // of those that are free
+    typename Sync::template Atomic<std::uint32_t> next{kNoSlot};  // in the list of free slots
     T reply{};
     Event<kWait, Sync> changed;
   };
@@ -195,7 +195,7 @@ class Oneshots {
   static constexpr std::uint64_t freed_state(Ticket ticket) noexcept {
     return ((generation_of(ticket) + 1) << kPhaseBits) | static_cast<std::uint64_t>(Phase::free);
   }
-  // What the state becomes when the receiver gives up.
+  // The new state when the receiver gives up.
   static constexpr std::uint64_t next_of(Ticket ticket, std::uint64_t state) noexcept {
     return phase_of(state) == Phase::writing ? state_of(ticket, Phase::abandoned) : freed_state(ticket);
   }
@@ -208,11 +208,11 @@ class Oneshots {
     do {
       index = static_cast<std::uint32_t>(head);
       if (index == kNoSlot) return Outcome::full;
-      // May be another's `next` by now; then the tag has changed, and the exchange fails.
+      // May be another list's `next` by now; then the tag has changed, and the exchange fails.
     } while (!free_.compare_exchange_weak(head, tagged(head, slots_[index].next.load(std::memory_order_relaxed)),
                                           std::memory_order_acquire));
     Slot& slot = slots_[index];
-    const std::uint64_t state = slot.state.load(std::memory_order_relaxed);      // ours alone: acquired with the list
+    const std::uint64_t state = slot.state.load(std::memory_order_relaxed);      // ours: acquired with the list
     ticket = state | index;                                                      // the phase is `free`, which is 0
     slot.state.store(state_of(ticket, Phase::open), std::memory_order_release);  // pairs with the acquire in set()
     return Outcome::done;

@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-// The count of a payload in plain memory whose memory went back.
+// The reference count of a freed payload in plain memory.
 constexpr std::uint32_t kGone = 0xdeadU << 16;
 
 }  // namespace
@@ -17,7 +17,7 @@ Payload::Payload(Slot&& slot) noexcept {
   if (!slot) return;
   SlotRecord& record = slot.record();
   record.size_bytes = slot.size_bytes();
-  record.references.store(1, std::memory_order_relaxed);  // nobody else knows it yet
+  record.references.store(1, std::memory_order_relaxed);  // not shared yet
   handle_ = payload_handle::as(HandleKind::payload, slot.release());
 }
 
@@ -26,7 +26,7 @@ Payload Payload::allocate(std::size_t size_bytes) {
   auto* const record = new (memory) SlotRecord;
   record->data = static_cast<std::byte*>(memory) + sizeof(SlotRecord);
   record->size_bytes = size_bytes;
-  record->references.store(1, std::memory_order_relaxed);  // nobody else knows it yet
+  record->references.store(1, std::memory_order_relaxed);  // not shared yet
   Payload payload;
   payload.handle_ = payload_handle::make(HandleKind::payload, record, 0, 0);
   return payload;
@@ -39,7 +39,7 @@ Payload Payload::copy_of(std::span<const std::byte> bytes) {
 }
 
 void Payload::dispose(SlotRecord& shared, PayloadHandle handle) noexcept {
-  // Reads the zero that our own subtraction left, and with it every release before: pairs with those in reset().
+  // Reads the zero from this thread's own subtraction, and thereby acquires every earlier release: pairs with reset().
   static_cast<void>(shared.references.load(std::memory_order_acquire));
   if (shared.store != nullptr) {
     Slot::adopt(payload_handle::as(HandleKind::slot, handle), 0).reset();
@@ -57,8 +57,8 @@ void Payload::check() const noexcept {
     std::abort();
   }
   const SlotRecord& record = *payload_handle::record<SlotRecord>(handle_);
-  // Plain memory that went back may hold anything by now; AddressSanitizer knows that, and otherwise the mark helps as
-  // long as nobody has written over it.
+  // Freed plain memory may contain anything. AddressSanitizer detects that; otherwise the mark helps until it is
+  // overwritten.
   const std::uint32_t references = record.references.load(std::memory_order_relaxed);
   if (record.store != nullptr) slot_check::use(record, payload_handle::generation(handle_));
   if (references == 0 || references >= kGone) slot_check::die("is used after its last reference was dropped", record);

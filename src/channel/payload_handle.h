@@ -1,5 +1,5 @@
-// What a PayloadHandle is made of: the address of a record, what it stands for, and in checked builds how often the
-// record had been used when the handle was made. Knows neither pool nor payload.
+// The contents of a PayloadHandle: the address of a record, its kind, and in checked builds the record's generation
+// when the handle was made. Knows neither pool nor payload.
 #pragma once
 
 #include <bit>
@@ -23,8 +23,8 @@
 namespace weir {
 
 inline constexpr bool kHasAsan = WEIR_HAS_ASAN != 0;
-// Double frees and uses after release end the program with a message. Not in release builds: the check writes to the
-// record of a slot with every allocation and every free, and that line would travel from core to core.
+// Double frees and uses after release end the program with a message. Not in release builds: the check writes to a
+// slot's record with every allocation and every free, and that line would move from core to core.
 #if defined(NDEBUG)
 inline constexpr bool kChecksMemory = kHasAsan;
 #else
@@ -33,12 +33,13 @@ inline constexpr bool kChecksMemory = true;
 
 enum class HandleKind : std::uint8_t {
   none,
-  slot,     // a slot of a pool, with its ownership
+  slot,     // a slot of a pool, owned by the handle
   payload,  // one reference to a Payload
 };
 
-// Records are aligned to 64 bytes and lie below 2^48, as everything that Linux gives to a program that does not ask for
-// more: the lowest bits have room for the kind, the highest for the generation and the size (an index of slot_bins).
+// Records are aligned to 64 bytes and lie below 2^48, like all memory that Linux gives to a program that does not
+// request more: the lowest bits have room for the kind, the highest for the generation and the size (an index of
+// slot_bins).
 namespace payload_handle {
 
 inline constexpr std::uint64_t kKindMask = 3;
@@ -60,7 +61,7 @@ inline std::uint32_t generation(PayloadHandle handle) noexcept {
   return static_cast<std::uint32_t>(handle >> kAddressBits) & kGenerationMask;
 }
 inline std::uint32_t bin(PayloadHandle handle) noexcept { return static_cast<std::uint32_t>(handle >> kBinShift); }
-// The same slot as something else.
+// The same slot with another kind.
 inline PayloadHandle as(HandleKind kind, PayloadHandle handle) noexcept {
   return (handle & ~kKindMask) | static_cast<std::uint64_t>(kind);
 }

@@ -1,6 +1,6 @@
 // The most urgent command first: a ring per level and a bit mask of the levels in use. Any number of producers, one
-// consumer; first in, first out within a level. Each level is bounded by itself, so that a flood of normal commands
-// leaves room for an urgent one.
+// consumer; first in, first out within a level. Each level has its own bound, so that a flood of normal commands leaves
+// room for an urgent one.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +26,11 @@ constexpr std::size_t priority_of(const T& item) noexcept {
   } else if constexpr (requires { item.record; }) {
     return priority_of(item.record);
   } else {
-    return SIZE_MAX;  // the least urgent there is
+    return SIZE_MAX;  // the least urgent level
   }
 }
 
-// `kPatience`: so many fruitless looks into a level before its bit is taken away, since that costs the consumer a
+// `kPatience`: how often a level must be found empty before its bit is cleared, because clearing costs the consumer a
 // heavy_fence(), a microsecond or two.
 template <class T, Wait kWait = Wait::spin_then_park, class Sync = System, std::size_t kLevels = 4,
           int kPatience = 1024>
@@ -40,10 +40,10 @@ class Priority {
  public:
   using Item = T;
 
-  // `capacity` is each level's.
+  // `capacity` is per level.
   explicit Priority(std::size_t capacity) : Priority(capacity, std::make_index_sequence<kLevels>()) {}
 
-  // Any thread. The level is the item's own; levels beyond the last are the last.
+  // Any thread. The item determines its level; levels beyond the last count as the last.
   Outcome try_push(const T& item) noexcept { return try_push(item, priority_of(item)); }
   Outcome try_push(const T& item, std::size_t level) noexcept {
     level = clamp(level);
@@ -51,7 +51,7 @@ class Priority {
     if (outcome == Outcome::done) came(level);
     return outcome;
   }
-  // In order, as far as there is room: `full` stops at the first whose level is. Runs of one level go in together.
+  // In order, as far as there is room: stops at the first item whose level is full. Pushes runs of one level together.
   Moved try_push_batch(std::span<const T> items) noexcept {
     Moved all;
     while (all.count < items.size()) {
@@ -71,7 +71,7 @@ class Priority {
     level = clamp(level);
     return await<kWait, Sync>(levels_[level].room, limit, Outcome::full, [&] { return try_push(item, level); });
   }
-  // One limit for all of them; waits for the level of the first that has no room.
+  // One limit for all items; waits for the level of the first that has no room.
   Moved push_batch(std::span<const T> items, Limit limit = Limit::forever()) noexcept {
     Moved all = try_push_batch(items);
     while (all.outcome == Outcome::full && !limit.is_none()) {
@@ -84,7 +84,7 @@ class Priority {
     return all;
   }
 
-  // The consumer's.
+  // For the consumer.
   Outcome try_pop(T& item) noexcept {
     const std::size_t level = most_urgent();
     if (level == kLevels) return outcome_when_empty();
@@ -92,7 +92,7 @@ class Priority {
     left(level, 1);
     return Outcome::done;
   }
-  // What is there, the most urgent first. What comes meanwhile may have to wait for the next batch.
+  // Pops available commands, the most urgent first. Later arrivals may have to wait for the next batch.
   Moved try_pop_batch(std::span<T> items) noexcept {
     if (items.empty()) return {};
     std::size_t count = 0;
@@ -112,22 +112,22 @@ class Priority {
     return weir::pop_batch<kWait, Sync>(*this, items_, items, limit);
   }
 
-  // Any thread, any number of times. Pushes fail from now on; what was pushed can still be popped.
+  // Any thread, any number of times. Pushes fail from now on; commands already pushed can still be popped.
   void close() noexcept {
     for (Level& level : levels_) level.ring.close();
     for (Level& level : levels_) level.room.notify_all();
     items_.notify_all();
   }
   bool is_closed() const noexcept { return levels_.back().ring.is_closed(); }
-  std::size_t capacity() const noexcept { return levels_.front().ring.capacity(); }  // of each level
+  std::size_t capacity() const noexcept { return levels_.front().ring.capacity(); }  // per level
   static constexpr std::size_t levels() noexcept { return kLevels; }
 
  private:
   struct Level {
     explicit Level(std::size_t capacity) : ring(capacity) {}
-    Mpsc<T, Wait::spin, Sync> ring;  // never waits by itself, so nobody need be woken there
+    Mpsc<T, Wait::spin, Sync> ring;  // never used for waiting, so nobody need be woken there
     Event<kWait, Sync> room;
-    int fruitless = 0;  // looks into this level while a less urgent one had something; the consumer's
+    int fruitless = 0;  // times this level was empty while a less urgent one was not; for the consumer
   };
 
   template <std::size_t... kIndex>
@@ -137,19 +137,19 @@ class Priority {
   static constexpr std::size_t clamp(std::size_t level) noexcept { return std::min(level, kLevels - 1); }
   static constexpr std::uint32_t bit(std::size_t level) noexcept { return std::uint32_t{1} << level; }
 
-  // Behind the publishing. The mask is only read here as long as the level's bit is set, so that producers and the
-  // consumer can all keep a copy of its line.
+  // Called after publishing. While the level's bit is set, this only reads the mask, so that producers and the consumer
+  // can all keep a copy of its line.
   void came(std::size_t level) noexcept {
-    Sync::light_fence();  // pairs with the heavy_fence() in retire(): it sees our command, or we see its bit gone
+    Sync::light_fence();  // pairs with the heavy_fence() in retire(): that sees the command, or this sees its bit gone
     if ((used_.load(std::memory_order_relaxed) & bit(level)) == 0) [[unlikely]]
       used_.fetch_or(bit(level), std::memory_order_release);  // pairs with the acquire in most_urgent()
     items_.notify();
   }
   void left(std::size_t level, std::size_t count) noexcept { levels_[level].room.notify(static_cast<int>(count)); }
 
-  // kLevels: there is none.
+  // kLevels: all are empty.
   std::size_t most_urgent() noexcept {
-    std::uint32_t used = used_.load(std::memory_order_acquire);  // pairs with the release in pushed()
+    std::uint32_t used = used_.load(std::memory_order_acquire);  // pairs with the release in came()
     const std::uint32_t all = used;
     for (; used != 0; used &= used - 1) {
       const auto level = static_cast<std::size_t>(std::countr_zero(used));
@@ -162,7 +162,7 @@ class Priority {
     }
     return kLevels;
   }
-  // Levels in `above` had nothing while `level` had. Takes away the bits of those that have had nothing for long; gives
+  // Levels in `above` were empty while `level` was not. Clears the bits of those that have been empty for long; returns
   // the level to pop from.
   std::size_t retire(std::uint32_t above, std::size_t level) noexcept {
     std::uint32_t idle = 0;
@@ -175,21 +175,21 @@ class Priority {
     if (idle == 0) [[likely]]
       return level;
     used_.fetch_and(~idle, std::memory_order_relaxed);  // ordered by the fence
-    Sync::heavy_fence();                                // pairs with the light_fence() in pushed()
+    Sync::heavy_fence();                                // pairs with the light_fence() in came()
     for (; idle != 0; idle &= idle - 1) {
       const auto other = static_cast<std::size_t>(std::countr_zero(idle));
       if (!levels_[other].ring.has_next()) continue;
       used_.fetch_or(idle,
-                     std::memory_order_relaxed);  // its producer may have seen the bit; those behind may stay, too
+                     std::memory_order_relaxed);  // its producer may have seen the bit; later ones may stay, too
       return other;
     }
     return level;
   }
-  // Nothing to pop: for now, or for ever?
+  // Nothing to pop: distinguishes `empty` from `closed`.
   Outcome outcome_when_empty() noexcept {
     if (!is_closed()) [[likely]]
       return Outcome::empty;
-    // Not the mask: bits may lag behind what was pushed before the closing. Whoever sets them then wakes us.
+    // Not the mask: bits may lag behind commands pushed before closing. Setting them then wakes the consumer.
     const bool is_finished =
         std::all_of(levels_.begin(), levels_.end(), [](Level& level) { return level.ring.is_finished(); });
     return is_finished ? Outcome::closed : Outcome::empty;

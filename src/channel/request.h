@@ -1,6 +1,6 @@
-// Request and response: a command goes through any channel, its result comes back through a oneshot. One limit covers
-// both ways and the waiting for room, so that a full queue cannot block for ever; a reply that comes too late falls,
-// and can reach nobody else.
+// Request and response: a command goes through any channel, and its result comes back through a oneshot. One limit
+// covers both ways and the wait for room, so that a full queue cannot block forever; a late reply is discarded, and can
+// reach nobody else.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// What travels. The ticket is the server's to answer, once.
+// The message. The server answers the ticket once.
 template <class Record = CommandRecord>
 struct alignas(64) Request {
   static_assert(Record::kLeavesRoomForStamp, "the channel's stamp lies in the record's first word");
@@ -25,7 +25,7 @@ struct alignas(64) Request {
 };
 static_assert(sizeof(Request<CommandRecord>) == 128);
 
-// `Channel` carries Request<Record>. Outlives clients, servers and what they hold, as does the channel.
+// `Channel` carries Request<Record>. This and the channel must outlive clients, servers and everything they hold.
 template <class Channel, class Result = std::uint64_t, Wait kWait = Wait::spin_then_park, class Sync = System>
 class Requests {
  public:
@@ -36,8 +36,8 @@ class Requests {
   // `most_in_flight`: how many results can be awaited at once.
   explicit Requests(Channel& channel, std::size_t most_in_flight = 64) : channel_(channel), replies_(most_in_flight) {}
 
-  // A client's. Asks and waits. `late`: there was no room in time or no reply in time; whatever the server still does
-  // with the command, its result falls. `closed`: the channel is closed, or the server let go of the command.
+  // For a client. Sends and waits. `late`: no room or no reply in time; whatever the server still does with the
+  // command, its result is discarded. `closed`: the channel is closed, or the server dropped the command.
   Outcome call(const Record& record, Result& result, Limit limit) noexcept {
     Pending pending;
     const Outcome sent = send(record, pending, limit);
@@ -45,7 +45,7 @@ class Requests {
     const Outcome outcome = pending.wait(result, limit);
     return outcome == Outcome::empty ? Outcome::late : outcome;
   }
-  // Asks; the result is awaited later, or given up when `pending` is destroyed. `full` only without a limit.
+  // Sends; the result is awaited later, or given up when `pending` is destroyed. `full` only without a limit.
   using Pending = typename Replies::Receiver;
   Outcome send(const Record& record, Pending& pending, Limit limit) noexcept {
     Item item;
@@ -58,11 +58,11 @@ class Requests {
     return pushed;
   }
 
-  // A command at the server. Destroyed without a reply, it tells the client `closed`.
+  // A command at the server. If destroyed without a reply, the client gets `closed`.
   class Taken {
    public:
     const Record& record() const noexcept { return record_; }
-    // False: the client gave up, and the result fell.
+    // False: the client gave up, and the result was discarded.
     bool reply(const Result& result) noexcept { return sender_.set(result); }
     void drop() noexcept { sender_.drop(); }
 
@@ -71,7 +71,7 @@ class Requests {
     Record record_;
     typename Replies::Sender sender_;
   };
-  // A server's, by as many threads as the channel has consumers.
+  // For servers, on as many threads as the channel has consumers.
   Outcome take(Taken& taken, Limit limit = Limit::forever()) noexcept {
     Item item;
     const Outcome outcome = channel_.pop(item, limit);
@@ -81,8 +81,8 @@ class Requests {
     return outcome;
   }
 
-  // A server while it lives: when it ends, however it ends, the channel is closed and whoever still waits in it hears
-  // so. Destroyed on a thread that may pop.
+  // A server for its lifetime: when it ends, for whatever reason, the channel is closed and waiting clients get
+  // `closed`. Must be destroyed on a thread that may pop.
   class Server {
    public:
     explicit Server(Requests& requests) noexcept : requests_(requests) {}
@@ -99,7 +99,7 @@ class Requests {
   void refuse_all() noexcept {
     channel_.close();
     Taken taken;
-    // Ends: after close(), only pushes that are under way can still come.
+    // Terminates: after close(), only pushes already in progress can arrive.
     while (take(taken) == Outcome::done) taken.drop();
   }
 

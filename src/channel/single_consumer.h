@@ -1,6 +1,5 @@
-// The reading end of a ring with one consumer: what spsc and mpsc share. A cell is published by its stamp (position +
-// 1) and given back by the head alone, so the consumer never writes to a cell, and its line changes hands once per
-// command.
+// The reading end of a ring with one consumer, shared by spsc and mpsc. A cell is published by its stamp (position + 1)
+// and released by the head alone, so the consumer never writes to a cell, and its line changes hands once per command.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 
 namespace weir {
 
-// `Self` has outcome_when_empty(): whether an empty channel is `empty` or `closed`.
+// `Self` has outcome_when_empty(), which distinguishes `empty` from `closed`.
 template <class Self, class T, Wait kWait, class Sync>
 class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
  public:
@@ -26,14 +25,14 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
   Moved try_pop_batch(std::span<T> items) noexcept {
     return take(items.size(), [&](std::size_t i, const auto& cell) { cells_.read(cell, items[i]); });
   }
-  // Calls `visit` with each command in place, at most `most` of them; they are given back together, afterwards.
+  // Calls `visit` with each command in place, at most `most` of them; their cells are released together afterwards.
   template <class Visit>
   Moved consume(std::size_t most, Visit&& visit) noexcept {
     return take(most, [&](std::size_t, const auto& cell) { visit(cells_.item(cell)); });
   }
-  // The consumer's: whether a pop would find something. Touches no line of the producers but that of the next cell.
+  // For the consumer: whether a pop would succeed. Touches no line of the producers except that of the next cell.
   bool has_next() noexcept { return available() != 0; }
-  // The consumer's: whether it is closed and everything has been popped.
+  // For the consumer: whether the channel is closed and everything has been popped.
   bool is_finished() noexcept { return available() == 0 && self().outcome_when_empty() == Outcome::closed; }
   std::size_t capacity() const noexcept { return cells_.size(); }
 
@@ -41,18 +40,18 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
   explicit SingleConsumer(std::size_t capacity) : cells_(ring_capacity(capacity)) { Sync::prepare(); }
 
   Cells<T, Sync>& cells() noexcept { return cells_; }
-  // The next position to pop. The consumer's only.
+  // The next position to pop. For the consumer only.
   std::uint64_t next() const noexcept { return next_; }
-  // The producers': fills a cell that is theirs and hands it over.
+  // For producers: fills a cell that the caller has claimed, and publishes it.
   void publish(std::uint64_t position, const T& item) noexcept {
     auto& cell = cells_.at(position);
     cells_.write(cell, item);
     cells_.set_stamp(cell, position + 1, std::memory_order_release);  // pairs with the fence in available()
   }
-  // The same with several that follow each other, handed over in runs: the stamp of a run's first cell, which is
-  // written last, says how many follow, and nobody looks at theirs. They are written nevertheless, without order: then
-  // whole lines are written, which needs not fetch them first (batches of 1000: 151 M/s without, 300 with;
-  // Neoverse-V1, 2026-11), and what the next round finds there is a stamp of this one.
+  // The same for several consecutive items, published in runs: the stamp of a run's first cell, which is written last,
+  // contains the number of the others, and nobody reads their stamps. Those are written anyway, without order: then
+  // whole lines are written, which need not be fetched first (batches of 1000: 151 M/s without, 300 with; Neoverse-V1,
+  // 2026-11), and the next round finds a stamp of this one.
   void publish(std::uint64_t position, std::span<const T> items) noexcept {
     while (!items.empty()) {
       const std::size_t count = std::min(items.size(), kLongestRun);
@@ -70,16 +69,16 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
       items = items.subspan(count);
     }
   }
-  // Cells before this one are the producers' again. Any thread.
+  // Cells before this one belong to the producers again. Any thread.
   std::uint64_t head() const noexcept { return head_.load(std::memory_order_acquire); }  // pairs with release()
 
  private:
-  // A stamp: the position, and how many cells more are handed over with this one.
+  // A stamp: the position, and the number of further cells published with this one.
   static constexpr int kPositionBits = 48, kRunBits = 16;
   static constexpr std::uint64_t kPositionMask = (std::uint64_t{1} << kPositionBits) - 1;
   static constexpr std::size_t kLongestRun = 64;  // the consumer waits for all of a run
 
-  // A scan stops here: what is found is worked on before more is looked for.
+  // Limit of a scan: commands already found are processed before looking for more.
   static constexpr std::uint64_t kFarthest = 8;
 
   Self& self() noexcept { return static_cast<Self&>(*this); }
@@ -99,11 +98,11 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
     return {0, self().outcome_when_empty()};
   }
 
-  // How many commands are known to be there; looks for more only where there is none.
+  // The number of commands known to be available; looks for more only if there are none.
   std::uint64_t available() noexcept {
     if (ready_ != next_) [[likely]]
       return ready_ - next_;
-    // Several loads are in flight at once and one fence orders them all; an acquire each would wait for each.
+    // Several loads are in flight at once, ordered by one fence; an acquire for each would wait each time.
     std::uint64_t position = next_;
     while (position - next_ < kFarthest) {
       const std::uint64_t stamp = cells_.stamp(cells_.at(position), Sync::kScan);

@@ -37,8 +37,8 @@ SlotStore::SlotStore(const PoolOptions& options, std::shared_ptr<MemorySource> s
   System::prepare();
   for (std::uint32_t bin = 0; bin < slot_bins::kCount; ++bin) {
     const std::size_t bytes = slot_bins::bytes_of(bin);
-    // A thread has two magazines of each size. A sixteenth of the limit, so that caches are not where most slots are
-    // when a pool is small.
+    // A thread has two magazines of each size. At most a sixteenth of the limit, so that in a small pool most slots are
+    // not in caches.
     const std::size_t most = std::min(options_.thread_cache_bytes / 2, options_.limit_bytes / 16) / bytes;
     shelves_[bin].most = static_cast<std::uint32_t>(std::clamp<std::size_t>(most, 1, Magazine::kMost));
   }
@@ -74,7 +74,7 @@ SlotCache* SlotStore::find_or_make_cache() noexcept {
     last_ = {serial_, cache};
     return cache;
   } catch (const std::bad_alloc&) {
-    return nullptr;  // slower without one, and as right
+    return nullptr;  // slower without a cache, but correct
   }
 }
 
@@ -96,7 +96,7 @@ SlotRecord* SlotStore::take_slowly(std::uint32_t bin, Refusal& why) noexcept {
   SlotRecord* record = nullptr;
   try {
     record = search(bin, why);
-  } catch (const std::bad_alloc&) {  // of our own tables
+  } catch (const std::bad_alloc&) {  // from our own tables
     why = Refusal::source;
   }
   if (record == nullptr) {
@@ -129,7 +129,7 @@ void SlotStore::give_slowly(SlotRecord& record) noexcept {
   count_out(-1, record.bin);
 }
 
-// Inside the lock of the cache: the next magazine with slots, if there is one.
+// With the cache's lock held: loads the next magazine with slots, if there is one.
 bool SlotStore::refill(SlotCache& cache, std::uint32_t bin) noexcept {
   SlotCache::Bin& mine = cache.bins[bin];
   Shelf& shelf = shelves_[bin];
@@ -149,7 +149,7 @@ bool SlotStore::refill(SlotCache& cache, std::uint32_t bin) noexcept {
   return true;
 }
 
-// Inside the lock of the cache: a magazine that is not full in the place of one that is. False: there is none.
+// With the cache's lock held: replaces a full magazine by one with room. False: there is none.
 bool SlotStore::make_room(SlotCache& cache, std::uint32_t bin) noexcept {
   SlotCache::Bin& mine = cache.bins[bin];
   Shelf& shelf = shelves_[bin];
@@ -177,7 +177,7 @@ void SlotStore::load(SlotCache::Bin& mine, Magazine* magazine, std::uint64_t cou
 }
 
 void SlotStore::count_out(std::int64_t slots, std::uint32_t bin) noexcept {
-  // Relaxed: only counts, nothing is published by them.
+  // Relaxed: counts only, they publish nothing.
   const std::int64_t bytes = slots * static_cast<std::int64_t>(slot_bins::bytes_of(bin));
   const std::int64_t now = out_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   out_slots_.fetch_add(slots, std::memory_order_relaxed);
@@ -201,14 +201,14 @@ SlotRecord* SlotStore::search(std::uint32_t bin, Refusal& why) {
     if (SlotRecord* const record = add_chunk(bin, room()); record != nullptr) return record;
     why = Refusal::source;
   }
-  // Somebody else's cache may have one.
+  // Another thread's cache may have one.
   bool is_drained = false;
   if (!is_all_in_use(bin)) {
     drain();
     is_drained = true;
     if (SlotRecord* const record = pop_shared(shelf); record != nullptr) return record;
   }
-  // Free memory of other sizes.
+  // Use free memory of other sizes.
   const InUse now = in_use();
   if (room() + source_bytes_ >= now.bytes + slot && now.frees != frees_at_failure_) {
     if (!is_drained) drain();
@@ -253,12 +253,12 @@ Magazine& SlotStore::empty_magazine(Shelf& shelf) {
   return magazines_.emplace_back();
 }
 
-// Memory of the source, cut up; returns one slot, the others are for everybody. Null: the source has none.
+// Splits memory from the source into slots; returns one and shares the others. Null: the source has none.
 SlotRecord* SlotStore::add_chunk(std::uint32_t bin, std::size_t allowed_bytes) {
   constexpr std::size_t kMostSlots = 1024;
   const std::size_t slot = slot_bins::bytes_of(bin);
   Shelf& shelf = shelves_[bin];
-  // A sixteenth of the limit: the first size that is asked for must not take all of it.
+  // A sixteenth of the limit, so that the first size requested does not take all of it.
   const std::size_t chunk_bytes = std::min(options_.chunk_bytes, options_.limit_bytes / 16);
   auto count =
       static_cast<std::uint32_t>(std::clamp<std::size_t>(std::min(chunk_bytes, allowed_bytes) / slot, 1, kMostSlots));
@@ -294,13 +294,13 @@ SlotRecord* SlotStore::add_chunk(std::uint32_t bin, std::size_t allowed_bytes) {
   return &idle->records[0];
 }
 
-// Without stopping anybody: false where it cannot tell.
+// Does not stop other threads; false if it cannot decide.
 bool SlotStore::is_all_in_use(std::uint32_t bin) const noexcept {
   const std::uint64_t version = shelves_[bin].full.version();
   if (!MagazineStack::is_empty(version)) return false;
   for (const auto& cache : caches_) {
-    // A thread that is inside may be about to put down what it has just taken off the stack: whoever sees the stack
-    // without it sees the thread inside, or what it did there. Those that exchange magazines do not leave lightly.
+    // A thread inside its lock may be about to store what it has just taken off the stack: a reader that sees the stack
+    // without it sees the thread inside, or its result. Threads that exchange magazines do not leave lightly.
     if (cache->lock.is_inside()) return false;
     const SlotCache::Bin& mine = cache->bins[bin];
     if (!mine.load().is_empty() || mine.spare_count.load(std::memory_order_relaxed) != 0) return false;
@@ -308,8 +308,8 @@ bool SlotStore::is_all_in_use(std::uint32_t bin) const noexcept {
   return shelves_[bin].full.version() == version;
 }
 
-// All free slots are on the stacks afterwards, and stay there until we leave the mutex: threads must come here to get
-// their caches back.
+// Afterwards all free slots are on the stacks, and stay there until the mutex is released: threads need it to regain
+// their caches.
 void SlotStore::drain() {
   ++drained_;
   OwnerLock<>::take([&](const auto& visit) {
@@ -335,7 +335,7 @@ void SlotStore::drain(SlotCache& cache) {
   }
 }
 
-// Gives memory back to the source where all slots of a chunk are free, until that was enough; large ones first.
+// Returns chunks whose slots are all free to the source until that is enough; large ones first.
 void SlotStore::return_chunks(std::size_t wanted_bytes) {
   for (std::uint32_t bin = slot_bins::kCount; bin-- > 0 && wanted_bytes > 0;) return_free(bin, wanted_bytes);
 }
@@ -392,7 +392,7 @@ SlotStore::InUse SlotStore::in_use() const noexcept {
     bytes -= static_cast<std::int64_t>(theirs.bytes);
     slots -= static_cast<std::int64_t>(theirs.slots);
   }
-  // Threads go on while we count, so that a difference may be off for a moment.
+  // Threads continue during the count, so a difference may briefly be off.
   all.bytes = static_cast<std::size_t>(std::max<std::int64_t>(0, bytes));
   all.frees = all.allocations - std::min(all.allocations, static_cast<std::uint64_t>(std::max<std::int64_t>(0, slots)));
   return all;

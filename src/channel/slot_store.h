@@ -1,6 +1,6 @@
-// The slots of a pool: what is free, in which thread's cache or on which stack, and what was taken from the source.
-// Knows no owner of a slot. Allocating and freeing touch nothing but the cache of the calling thread, which exchanges
-// whole magazines with the others.
+// The slots of a pool: which are free, in which thread's cache or on which stack, and the memory taken from the source.
+// Knows no owner of a slot. Allocating and freeing touch only the calling thread's cache, which exchanges whole
+// magazines with the others.
 #pragma once
 
 #include <array>
@@ -19,14 +19,14 @@ namespace weir {
 
 enum class Exhaustion : std::uint8_t {
   refuse,  // at the limit
-  grow,    // beyond it, as long as the source gives
+  grow,    // beyond it, while the source has memory
 };
 
 struct PoolOptions {
-  std::size_t limit_bytes = std::size_t{256} << 20;   // taken from the source at most; see when_exhausted
+  std::size_t limit_bytes = std::size_t{256} << 20;   // maximum from the source; see when_exhausted
   std::size_t largest_bytes = std::size_t{64} << 20;  // of one slot
-  std::size_t chunk_bytes = std::size_t{1} << 20;     // about what is asked of the source at a time
-  // That a thread may keep of one size for itself: in all, 29 slots twice where that is less.
+  std::size_t chunk_bytes = std::size_t{1} << 20;     // approximate size of a request to the source
+  // The maximum that a thread caches of one size, in total; or two times 29 slots, if that is less.
   std::size_t thread_cache_bytes = std::size_t{16} << 20;
   Exhaustion when_exhausted = Exhaustion::refuse;
 };
@@ -38,27 +38,27 @@ enum class Refusal : std::uint8_t {
   source,     // the source has none left
 };
 
-// Sizes are those of slots, not what was asked for. Exact while nobody allocates or frees.
+// Sizes are those of slots, not the requested ones. Exact while nobody allocates or frees.
 struct PoolStatistics {
   std::uint64_t allocations = 0, frees = 0;
-  std::uint64_t recycled = 0;                  // allocations that did not need the source
-  std::uint64_t source_calls = 0;              // that gave memory
+  std::uint64_t recycled = 0;                  // allocations served without the source
+  std::uint64_t source_calls = 0;              // calls that returned memory
   std::uint64_t refused = 0;                   // allocations
-  std::uint64_t drained = 0;                   // times that the caches of all threads were emptied, for want of slots
+  std::uint64_t drained = 0;                   // times that all threads' caches were emptied for lack of slots
   std::size_t allocated_bytes = 0;             // now
-  std::size_t peak_bytes = 0;                  // with callers or in caches of threads, at once
+  std::size_t peak_bytes = 0;                  // maximum in use or in thread caches
   std::size_t source_bytes = 0;                // held now
-  std::size_t peak_source_bytes = 0;           // at once
-  std::vector<std::size_t> cached_bytes = {};  // by thread that has used the pool and still runs
+  std::size_t peak_source_bytes = 0;           // maximum held
+  std::vector<std::size_t> cached_bytes = {};  // per running thread that has used the pool
 };
 
-// Slots that a thread keeps for itself. The owner's alone while it is inside the lock.
+// A thread's own slots. Accessed only by the owner while it is inside the lock.
 struct alignas(kApart) SlotCache {
-  // Of one size: two magazines, so that many slots can go either way before one is exchanged.
+  // For one size: two magazines, so that many slots can be taken or returned before one is exchanged.
   struct Bin {
-    std::atomic<std::uintptr_t> top{MagazineTop::kNone};  // atomic only for those who count from outside
-    std::uintptr_t end = MagazineTop::kNone;              // no further
-    Magazine* spare = nullptr;                            // full or empty, nearly always
+    std::atomic<std::uintptr_t> top{MagazineTop::kNone};  // atomic only for threads that read the counts
+    std::uintptr_t end = MagazineTop::kNone;              // the limit for `top`
+    Magazine* spare = nullptr;                            // nearly always full or empty
     std::atomic<std::uint64_t> spare_count{0};
 
     MagazineTop load() const noexcept { return {top.load(std::memory_order_relaxed)}; }
@@ -66,7 +66,7 @@ struct alignas(kApart) SlotCache {
   };
   std::array<Bin, slot_bins::kCount> bins;
   OwnerLock<> lock;
-  std::atomic<std::uint64_t> allocations{0};  // relaxed: only the owner writes it, others read it for statistics
+  std::atomic<std::uint64_t> allocations{0};  // relaxed: only the owner writes it; others read it for statistics
 };
 
 class SlotStore {
@@ -76,9 +76,9 @@ class SlotStore {
   SlotStore(const SlotStore&) = delete;
   SlotStore& operator=(const SlotStore&) = delete;
 
-  // Null: refused; take_slowly() says why.
+  // Null: refused; take_slowly() sets the reason.
   [[gnu::always_inline]] SlotRecord* take(std::uint32_t bin, Refusal& why) noexcept {
-    // At a place that does not depend on the store: the processor goes on with the guess that it is the right one.
+    // At a fixed address, independent of the store: the processor speculates that it is the right one.
     const Own own = last_;
     if (own.serial == serial_ && own.cache->lock.enter_lightly()) [[likely]] {
       SlotCache::Bin& mine = own.cache->bins[bin];
@@ -92,7 +92,7 @@ class SlotStore {
     }
     return take_slowly(bin, why);
   }
-  // `bin` is the record's; the caller has it without having to read the record.
+  // `bin` is the record's, which the caller knows without reading the record.
   [[gnu::always_inline]] static void give(SlotRecord& record, std::uint32_t bin) noexcept {
     const Own own = last_;
     if (own.serial == record.serial && own.cache->lock.enter_lightly()) [[likely]] {
@@ -112,33 +112,33 @@ class SlotStore {
   const MemorySource& source() const noexcept { return *source_; }
   bool is_host_accessible() const noexcept { return is_host_accessible_; }
   PoolStatistics statistics() const;
-  // The calling thread ends: its slots go back. Only ThreadCaches calls it.
+  // The calling thread is ending: returns its slots. Called only by ThreadCaches.
   void retire(SlotCache& cache);
-  // Counts it.
+  // Counts the refusal.
   Refusal refuse(Refusal why) noexcept {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return why;
   }
 
  private:
-  // Of the calling thread, by store; a store's serial is never used again, so what a dead one left behind is harmless.
+  // The calling thread's cache for a store; serials are never reused, so an entry of a destroyed store is harmless.
   struct Own {
     std::uint64_t serial = 0;
     SlotCache* cache = nullptr;
   };
   static constinit thread_local Own last_;
 
-  // A piece of the source's memory, cut into slots. The records stay when the memory goes back.
+  // A piece of the source's memory, cut into slots. The records stay when the memory is returned.
   struct Chunk {
     std::unique_ptr<SlotRecord[]> records;
     std::uint32_t room = 0;   // records
-    std::uint32_t count = 0;  // slots now
+    std::uint32_t count = 0;  // current slots
     std::byte* memory = nullptr;
     std::size_t size_bytes = 0;
   };
-  // Of one size.
+  // The shelf for one size.
   struct alignas(kApart) Shelf {
-    MagazineStack full;  // with at least one slot each
+    MagazineStack full;  // each with at least one slot
     alignas(kApart) MagazineStack empty;
     alignas(kApart) std::vector<Chunk> chunks;
     std::uint32_t most = 1;  // slots in a magazine
@@ -164,7 +164,7 @@ class SlotStore {
   void count_out(std::int64_t slots, std::uint32_t bin) noexcept;
   void regain(SlotCache& cache) noexcept;
 
-  // All below: with the mutex held, and not inside a cache's lock.
+  // Everything below: with the mutex held, and outside any cache's lock.
   struct InUse {
     std::uint64_t allocations = 0, frees = 0;
     std::size_t bytes = 0;
@@ -193,14 +193,14 @@ class SlotStore {
 
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<SlotCache>> caches_;
-  std::deque<Magazine> magazines_;  // every one that was ever made
+  std::deque<Magazine> magazines_;  // all that were ever created
   std::uint64_t allocations_ = 0;   // by threads that have ended
   std::uint64_t source_calls_ = 0, drained_ = 0;
-  std::uint64_t frees_at_failure_ = UINT64_MAX;  // when last no chunk could be returned
+  std::uint64_t frees_at_failure_ = UINT64_MAX;  // the count when last no chunk could be returned
   std::size_t source_bytes_ = 0, peak_source_bytes_ = 0;
   std::atomic<std::uint64_t> refused_{0};
 
-  // With callers or in caches. Changed when magazines are exchanged, so that the slots themselves need not be counted.
+  // In use or in thread caches. Updated when magazines are exchanged, so that slots need not be counted one by one.
   alignas(kApart) std::atomic<std::int64_t> out_bytes_{0};
   std::atomic<std::int64_t> out_slots_{0};
   std::atomic<std::int64_t> peak_bytes_{0};

@@ -1,5 +1,5 @@
 // One producer, one consumer: a ring whose cells carry their own stamps, so that a command of one cache line crosses in
-// one transfer and no index is shared on the way.
+// one transfer and no index is shared on the hot path.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
  public:
   explicit Spsc(std::size_t capacity) : Consumer(capacity) {}
 
-  // The producer's.
+  // For the producer.
   Outcome try_push(const T& item) noexcept {
     if (room(1) == 0) return is_closed() ? Outcome::closed : Outcome::full;
     const std::uint64_t tail = tail_;
@@ -29,7 +29,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
     this->came(1);
     return Outcome::done;
   }
-  // Pushes as many as there is room for, in order; none where the channel is closed.
+  // Pushes as many as fit, in order; none if the channel is closed.
   Moved try_push_batch(std::span<const T> items) noexcept {
     const std::size_t count = room(items.size());
     if (count != 0) {
@@ -43,7 +43,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
     return {count, is_closed() ? Outcome::closed : Outcome::full};
   }
 
-  // Any thread, any number of times. Pushes fail from now on; what was pushed can still be popped.
+  // Any thread, any number of times. Pushes fail from now on; commands already pushed can still be popped.
   void close() noexcept {
     closed_.store(true, std::memory_order_relaxed);  // ordered by the fences of announce() and outcome_when_empty()
     this->wake_all();
@@ -59,18 +59,18 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
     }
     return std::min<std::size_t>(wanted, free);
   }
-  // Says that so many pushes are under way before it looks whether the channel is closed. Then a consumer that finds it
-  // closed and empty can tell whether something is still to come: no push that was done is ever lost.
+  // Announces pushes before checking whether the channel is closed. A consumer that finds the channel closed and empty
+  // then knows whether more will arrive: no completed push is ever lost.
   bool announce(std::uint64_t tail, std::size_t count) noexcept {
     announced_.store(tail + count, std::memory_order_relaxed);  // ordered by the fence
     Sync::light_fence();                                        // pairs with the heavy_fence() in outcome_when_empty()
     if (!is_closed()) [[likely]]
       return true;
     announced_.store(tail, std::memory_order_relaxed);  // nothing is published with it
-    this->came(1);                                      // the consumer may sleep until it hears how this ended
+    this->came(1);                                      // the consumer may sleep until it learns the outcome
     return false;
   }
-  // Nothing to pop: for now, or for ever?
+  // Nothing to pop: distinguishes `empty` from `closed`.
   Outcome outcome_when_empty() noexcept {
     if (!is_closed()) [[likely]]
       return Outcome::empty;
@@ -79,7 +79,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
   }
 
   alignas(kApart) typename Sync::template Atomic<bool> closed_{false};  // read by both, written once
-  alignas(kApart) std::uint64_t tail_ = 0;                              // the producer's
+  alignas(kApart) std::uint64_t tail_ = 0;                              // for the producer
   std::uint64_t head_seen_ = 0;
   typename Sync::template Atomic<std::uint64_t> announced_{0};  // positions before this one are taken or being written
 };

@@ -16,7 +16,7 @@ long membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 
 }  // namespace
 
 void System::prepare() noexcept {
-  // Registration is per process and idempotent; the first one may take milliseconds where threads already run.
+  // Registration is per process and idempotent; the first may take milliseconds if threads are already running.
   static const bool is_registered = [] {
     const long commands = membarrier(MEMBARRIER_CMD_QUERY);
     return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
@@ -34,7 +34,7 @@ bool System::wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::in
   timespec until{};
   until.tv_sec = deadline_ns / 1'000'000'000;
   until.tv_nsec = deadline_ns % 1'000'000'000;
-  // Absolute, on the monotonic clock: repeated calls cannot stretch a deadline.
+  // Absolute, on the monotonic clock: repeated calls cannot extend a deadline.
   const long result = syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_BITSET_PRIVATE, value,
                               deadline_ns == INT64_MAX ? nullptr : &until, nullptr, FUTEX_BITSET_MATCH_ANY);
   return result == 0 || errno != ETIMEDOUT;

@@ -1,5 +1,5 @@
 // The machine as channels see it: atomics, fences, sleeping and waking. Channels take it as a parameter, so that a test
-// can put an explorer of interleavings in its place and run the very same code.
+// can substitute an explorer of interleavings and run the same code.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace weir {
 
-// Two cache lines: neighbours on adjacent lines disturb each other where a prefetcher fetches lines in pairs.
+// Two cache lines: neighbours on adjacent lines disturb each other if a prefetcher fetches lines in pairs.
 inline constexpr std::size_t kApart = 128;
 inline constexpr std::size_t kLineBytes = 64;
 
@@ -26,12 +26,12 @@ struct System {
     std::atomic_ref(word).store(value, order);
   }
 
-  // Contents are plain memory; an explorer wants to know who touches them when.
+  // Contents are plain memory; an explorer needs to know which thread accesses them when.
   static void note_read(const void*, std::size_t /*bytes*/) noexcept {}
   static void note_write(const void*, std::size_t /*bytes*/) noexcept {}
 
 #if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer knows no fences (gcc says so and refuses), so loads acquire one by one there.
+  // ThreadSanitizer does not support fences (gcc reports that as an error), so loads acquire individually there.
   static constexpr std::memory_order kScan = std::memory_order_acquire;
   static constexpr std::memory_order kSpread = std::memory_order_release;
   static constexpr std::memory_order kLightRelease = std::memory_order_release;
@@ -39,21 +39,21 @@ struct System {
   static void release_fence() noexcept {}
   static void full_fence() noexcept { tsan_fence_.fetch_add(1, std::memory_order_seq_cst); }
 #else
-  // The order of loads behind which an acquire_fence() follows.
+  // The order of loads that an acquire_fence() follows.
   static constexpr std::memory_order kScan = std::memory_order_relaxed;
   // The order of stores that follow a release_fence().
   static constexpr std::memory_order kSpread = std::memory_order_relaxed;
-  // The order of stores in front of which a free light_fence() stands.
+  // The order of stores that a free light_fence() precedes.
   static constexpr std::memory_order kLightRelease = std::memory_order_relaxed;
   static void acquire_fence() noexcept { std::atomic_thread_fence(std::memory_order_acquire); }
   static void release_fence() noexcept { std::atomic_thread_fence(std::memory_order_release); }
   static void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 #endif
 
-  // A pair for "write mine, read yours" on both sides: if one thread calls light_fence() between its write and its
-  // read, and the other heavy_fence(), at least one of them sees the other's write. Light costs nothing where the
-  // kernel can make every running thread pass a barrier (membarrier(2)): the heavy side, which is about to sleep, pays
-  // for both.
+  // A pair of fences for "write mine, read yours" on both sides: if one thread calls light_fence() between its write
+  // and its read, and the other heavy_fence(), at least one of them sees the other's write. The light one costs nothing
+  // if the kernel can make every running thread pass a barrier (membarrier(2)): the heavy side, which is about to
+  // sleep, pays for both.
   static void light_fence() noexcept {
     if (has_membarrier_.load(std::memory_order_relaxed)) [[likely]] {
       std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -62,19 +62,19 @@ struct System {
     }
   }
   static void heavy_fence() noexcept;
-  // Whether light_fence() keeps no more than the compiler in order. Never changes after prepare().
+  // Whether light_fence() orders only the compiler. Never changes after prepare().
   static bool is_light_fence_free() noexcept { return has_membarrier_.load(std::memory_order_relaxed); }
-  // Before the first channel is used: asks the kernel for what heavy_fence() needs.
+  // Call before the first channel is used: asks the kernel for what heavy_fence() needs.
   static void prepare() noexcept;
 
-  // Sleeps while the word has that value, at most until `deadline_ns` on the clock of now_ns(); false: it is past.
-  // May return for no reason.
+  // Sleeps while the word has that value, at most until `deadline_ns` on the clock of now_ns(); false: it has passed.
+  // May return spuriously.
   static bool wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t deadline_ns) noexcept;
   static void wake(std::atomic<std::uint32_t>& word, int threads) noexcept;
 
-  // The `spins`-th time in a row that nothing had changed.
+  // Called the `spins`-th time in a row that nothing has changed.
   static void relax(int spins) noexcept { weir::relax(spins); }
-  // Counts so far, and then round and round, so that the clock is still looked at.
+  // Counts up, and then repeats the last values, so that the clock is still checked.
   static constexpr int next_spin(int spins) noexcept { return spins < (1 << 20) ? spins + 1 : spins - 15; }
   static void pause() noexcept { pause_core(); }
 

@@ -6,7 +6,7 @@
 namespace weir {
 namespace {
 
-// Never destroyed, because threads may end after main() has.
+// Never destroyed, because threads may end after main().
 struct Registry {
   std::mutex mutex;
   std::set<std::uint64_t> live;
@@ -59,7 +59,7 @@ void ThreadCaches::add(const Entry& entry) {
 ThreadCaches::~ThreadCaches() {
   t_has_ended = true;
   Registry& all = registry();
-  // Held to the end, so that no store can go in the meantime.
+  // Held to the end, so that no store can be destroyed in the meantime.
   const std::lock_guard lock(all.mutex);
   for (const Entry& entry : entries_)
     if (all.live.contains(entry.serial)) entry.store->retire(*entry.cache);

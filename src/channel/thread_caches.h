@@ -1,4 +1,4 @@
-// The caches of one thread, in all stores, and what becomes of them when the thread ends, or a store before it.
+// The caches of one thread in all stores, and their cleanup when the thread ends, or a store before it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// Goes when the thread ends, and gives its slots back to the stores that still live.
+// Destroyed when the thread ends; returns its slots to the stores that still exist.
 class ThreadCaches {
  public:
   struct Entry {
@@ -17,13 +17,13 @@ class ThreadCaches {
     SlotCache* cache;
   };
 
-  // Of the calling thread, which must not have ended.
+  // For the calling thread; has_ended() must be false.
   static ThreadCaches& own();
-  // Destructors of other thread_locals may still free slots.
+  // Whether this thread's caches are gone; destructors of other thread_locals may still free slots.
   static bool has_ended() noexcept;
-  // Numbers a store; numbers are never used again.
+  // Numbers a store; numbers are never reused.
   static std::uint64_t open_store();
-  // No thread touches the store when it returns.
+  // When this returns, no thread touches the store any more.
   static void close_store(std::uint64_t serial) noexcept;
 
   SlotCache* find(std::uint64_t serial) const noexcept;  // null: none

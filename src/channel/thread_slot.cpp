@@ -10,7 +10,7 @@ std::mutex mutex;
 bool is_taken[kThreadSlots];
 std::atomic<int> used{0};
 
-// Gives the number back when its thread ends.
+// Returns the number when its thread ends.
 struct Lease {
   Lease() noexcept {
     const std::lock_guard lock(mutex);
@@ -18,13 +18,13 @@ struct Lease {
     while (slot < kThreadSlots && is_taken[slot]) ++slot;
     if (slot < kThreadSlots) is_taken[slot] = true;
     detail::own_slot = slot;
-    // Relaxed: who reads a table meanwhile may miss a thread that has only just come.
+    // Relaxed: a concurrent reader of a table may miss a thread that has just appeared.
     if (slot >= used.load(std::memory_order_relaxed)) used.store(slot + 1, std::memory_order_relaxed);
   }
   ~Lease() {
     const std::lock_guard lock(mutex);
     if (detail::own_slot < kThreadSlots) is_taken[detail::own_slot] = false;
-    detail::own_slot = kThreadSlots;  // what other destructors of this thread still count is shared
+    detail::own_slot = kThreadSlots;  // later counts by this thread's other destructors are shared
   }
 };
 

@@ -1,4 +1,4 @@
-// How threads wait for each other at a channel: outcomes, limits, and the event on which they sleep. Knows no channel.
+// How threads wait for each other at a channel: outcomes, limits, and the event they sleep on. Knows no channel.
 #pragma once
 
 #include <algorithm>
@@ -11,24 +11,24 @@
 
 namespace weir {
 
-// What became of a push or a pop.
+// The result of a push or a pop.
 enum class Outcome : std::uint8_t {
   done,
   full,    // nothing was pushed
   empty,   // there is nothing to pop now
   closed,  // push: nothing was pushed, nor ever will be; pop: everything that was pushed has been popped
   late,    // the deadline passed; nothing was pushed or popped
-  missed,  // pop of a broadcast's consumer that may miss commands: it did, and is told how many; nothing was popped
+  missed,  // a broadcast consumer that may miss commands missed some and learns how many; nothing was popped
 };
 constexpr std::string_view name_of(Outcome outcome) {
   constexpr std::string_view kNames[] = {"done", "full", "empty", "closed", "late", "missed"};
   return kNames[static_cast<int>(outcome)];
 }
 
-// How waiting is done, on both sides of a channel.
+// How threads wait, on both sides of a channel.
 enum class Wait : std::uint8_t {
   spin,            // never sleeps
-  spin_then_park,  // sleeps when some tens of microseconds were of no use
+  spin_then_park,  // sleeps after some tens of microseconds of spinning
   park,            // sleeps at once
 };
 constexpr std::string_view name_of(Wait wait) {
@@ -49,14 +49,14 @@ struct Limit {
   bool is_past() const noexcept { return deadline_ns != INT64_MAX && now_ns() >= deadline_ns; }
 };
 
-// Threads sleep here until somebody has changed what they wait for. The one who changes it calls notify() behind the
-// change; that is one load as long as nobody sleeps.
+// Threads sleep here until the condition they wait for has changed. The thread that changes it calls notify()
+// afterwards; that costs one load while nobody sleeps.
 template <Wait kWait, class Sync>
 class Event {
  public:
   void notify(int threads = 1) noexcept {
     if constexpr (kWait != Wait::spin) {
-      // Pairs with the fence in prepare(): either we see the sleeper, or the sleeper sees what we changed.
+      // Pairs with the fence in prepare(): the notifier sees the sleeper, or the sleeper sees the change.
       if constexpr (kWait == Wait::park) {
         Sync::full_fence();
       } else {
@@ -68,10 +68,10 @@ class Event {
   }
   void notify_all() noexcept { notify(INT_MAX); }
 
-  // Announces a sleeper. What is waited for must be looked at once more before wait(); cancel() or leave() follows.
+  // Announces a sleeper. The condition must be checked once more before wait(); leave() follows in any case.
   std::uint32_t prepare() noexcept {
     sleepers_.fetch_add(1, std::memory_order_relaxed);                 // ordered by the fence below
-    const std::uint32_t key = epoch_.load(std::memory_order_relaxed);  // as well: whoever changed it had its fence
+    const std::uint32_t key = epoch_.load(std::memory_order_relaxed);  // likewise: its writer has passed its fence
     if constexpr (kWait == Wait::park) {
       Sync::full_fence();
     } else {
@@ -93,13 +93,13 @@ class Event {
   typename Sync::template Atomic<std::uint32_t> epoch_{0};
 };
 
-// Whether one who was woken and got what it waited for wakes another. Needed where cells become ready out of order: of
-// two commands, the second may be published first. Its wake-up goes to a consumer that cannot pop yet and sleeps again,
-// and the first one's to that same consumer; the second command would lie there beside a consumer that sleeps.
+// Whether a thread that was woken and succeeded wakes another. Needed if cells become ready out of order: of two
+// commands, the second may be published first. Its wake-up goes to a consumer that cannot pop yet and sleeps again, and
+// the first one's goes to that same consumer; the second command would wait there beside a sleeping consumer.
 enum class PassOn : bool { no, yes };
 
-// Repeats `attempt` until its outcome is other than `again`, or the limit has passed; then `late`. Without a limit the
-// outcome of the first attempt stands.
+// Repeats `attempt` until its outcome is not `again`, or the limit has passed; then `late`. Without a limit, returns
+// the outcome of the first attempt.
 template <Wait kWait, class Sync, PassOn kPassOn = PassOn::no, class Attempt>
 Outcome await(Event<kWait, Sync>& event, Limit limit, Outcome again, Attempt&& attempt) noexcept {
   Outcome outcome = attempt();
@@ -110,7 +110,7 @@ Outcome await(Event<kWait, Sync>& event, Limit limit, Outcome again, Attempt&& a
       Sync::relax(spins);
       outcome = attempt();
       if (outcome != again) return outcome;
-      // A clock costs as much as several attempts.
+      // Reading the clock costs as much as several attempts.
       if ((spins & 15) == 15 && limit.is_past()) return Outcome::late;
     }
   }
@@ -120,7 +120,7 @@ Outcome await(Event<kWait, Sync>& event, Limit limit, Outcome again, Attempt&& a
       outcome = attempt();
       if (outcome == again && !event.wait(key, limit)) {
         event.leave();
-        // What came between the time-out and now counts.
+        // A change between the timeout and now still counts.
         outcome = attempt();
         if (outcome == again) return Outcome::late;
         if constexpr (kPassOn == PassOn::yes) event.notify();

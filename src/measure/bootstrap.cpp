@@ -11,8 +11,8 @@
 namespace weir {
 namespace {
 
-// Beyond this many samples every k-th one is used: the interval is then that of the thinned sample, a little wider than
-// it could be, and a file with ten million samples still takes a fraction of a second.
+// With more samples, every k-th one is used: the interval is then that of the thinned sample, slightly wider than
+// necessary, but a file with ten million samples still takes a fraction of a second.
 constexpr std::size_t kMostResampled = 65'536;
 
 std::vector<double> thinned(std::span<const double> samples) {
@@ -34,7 +34,7 @@ void draw_positions(SplitMix& random, std::uint32_t count, std::uint32_t block, 
     std::uint32_t position = random.below(count);
     for (std::uint32_t i = 0; i < block && drawn < count; ++i, ++drawn) {
       take(position);
-      // Wrapping round gives the first and the last samples the same chance as the others.
+      // Wrapping around gives the first and the last samples the same chance as the others.
       if (++position == count) position = 0;
     }
   }
@@ -47,7 +47,7 @@ Dependence used_dependence(std::span<const double> kept, std::size_t wanted_bloc
   return given;
 }
 
-// Keeps a resample as a histogram over ranks, so that every quantile comes from one walk and nothing is ever sorted.
+// Stores a resample as a histogram over ranks, so that all quantiles come from one pass without sorting.
 class Resampler {
  public:
   Resampler(std::span<const double> samples, std::size_t block, std::uint64_t seed)
@@ -116,8 +116,8 @@ class Resampler {
   std::uint32_t block_ = 1;
 };
 
-// Percentile interval, stretched about the estimate by what the blocks were too short to reproduce. Times and rates are
-// stretched as ratios, so that a positive quantity never gets a negative bound.
+// A percentile interval, widened about the estimate for dependence that the blocks were too short to reproduce. Times
+// and rates are widened as ratios, so that a positive quantity never gets a negative bound.
 Interval percentile_interval(std::vector<double>& replicates, double confidence, double estimate, double stretch) {
   std::sort(replicates.begin(), replicates.end());
   const double tail = (1 - confidence) / 2;
@@ -132,7 +132,7 @@ Interval percentile_interval(std::vector<double>& replicates, double confidence,
 
 double stretch_of(const Dependence& dependence) { return std::sqrt(dependence.inflation / dependence.captured); }
 
-// Flat-top window of Politis and Romano: keeps small lags whole and fades the others out.
+// Flat-top window of Politis and Romano: keeps small lags and fades out the others.
 double flat_top(double t) { return t <= 0.5 ? 1 : std::max(0.0, 2 * (1 - t)); }
 
 }  // namespace
@@ -164,12 +164,12 @@ Dependence serial_dependence(std::span<const double> samples) {
   }
   found.lag1 = correlation[1];
 
-  // The last lag that matters is followed by five that do not.
+  // The last significant lag is followed by five that are not.
   const double noise = 2 * std::sqrt(std::log10(n) / n);
   std::size_t last = 0;
   for (std::size_t lag = 1; lag <= limit && lag <= last + 5; ++lag)
     if (std::fabs(correlation[lag]) >= noise) last = lag;
-  // Lag 1 alone is tested at the usual 5 %: the five-lag rule lets moderate correlation pass in short runs.
+  // Lag 1 alone is tested at the usual 5 %, because the five-lag rule misses moderate correlation in short runs.
   if (last == 0 && correlation[1] > 1.96 / std::sqrt(n)) last = 1;
   if (last == 0) return found;
 
@@ -191,7 +191,7 @@ Dependence serial_dependence(std::span<const double> samples) {
     const double strength = std::max(std::fabs(ratio), from_first_order);
     const double length = std::cbrt(1.5 * strength * strength * n);
     found.block = static_cast<std::size_t>(std::clamp(std::ceil(length), 1.0, std::min(3 * std::sqrt(n), n / 3)));
-    // A mean over blocks of b sees lag k in b - k of its b pairs.
+    // A mean over blocks of b contains lag k in b - k of its b pairs.
     for (std::size_t lag = 1; lag < found.block && lag <= limit; ++lag)
       found.captured += 2 * (1 - static_cast<double>(lag) / static_cast<double>(found.block)) * correlation[lag];
     found.captured = std::clamp(found.captured, 1.0, found.inflation);
@@ -246,7 +246,7 @@ std::optional<SummaryIntervals> summary_intervals(std::span<const double> sample
 std::optional<Interval> median_ratio_interval(std::span<const double> test, std::span<const double> baseline,
                                               const BootstrapOptions& options) {
   if (std::min(test.size(), baseline.size()) < kFewestForInterval) return std::nullopt;
-  // Two sequences that never meet: the same seed would tie the two resamples together.
+  // Two independent sequences: the same seed would correlate the two resamples.
   Resampler above(test, options.block, options.seed);
   Resampler below(baseline, options.block, SplitMix(options.seed ^ 0x5bd1e995a1b2c3d4U).next());
   const std::size_t larger = std::max(above.size(), below.size());
@@ -263,7 +263,7 @@ std::optional<Interval> median_ratio_interval(std::span<const double> test, std:
   const double captured = share(above.dependence().captured, above) + share(below.dependence().captured, below);
   const double estimate = quantile_sorted(above.sorted(), 0.5) / quantile_sorted(below.sorted(), 0.5);
   const Interval plain = percentile_interval(ratios, options.confidence, estimate, 1);
-  // On the logarithm: a ratio and its inverse must be judged alike, and no bound may turn negative.
+  // On logarithms, so that a ratio and its inverse are judged alike and no bound becomes negative.
   const double stretch = std::sqrt(wanted / captured);
   if (stretch <= 1 || !(plain.low > 0)) return plain;
   return Interval{std::min(plain.low, estimate * std::pow(plain.low / estimate, stretch)),

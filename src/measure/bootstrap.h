@@ -1,8 +1,8 @@
-// Intervals by resampling, seeded and therefore repeatable. Knows samples as numbers; never where they come from.
+// Intervals by resampling, seeded and therefore repeatable. Knows samples as numbers, not their origin.
 //
-// Iterations that follow each other are rarely independent: clocks settle, caches warm up, a neighbour comes and goes.
-// Resampling single values then gives intervals that are too narrow, so whole blocks of neighbours are drawn (circular
-// block bootstrap) as soon as the ranks of the samples are correlated in time. docs/statistics.md has the formulas.
+// Consecutive iterations are rarely independent: clocks settle, caches warm up, other programs come and go. Resampling
+// single values then gives intervals that are too narrow, so blocks of neighbours are drawn instead (circular block
+// bootstrap) whenever the ranks of the samples are correlated in time. docs/statistics.md has the formulas.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Interval {
   double high = 0;
 };
 
-// SplitMix64: a counter with a mixer behind it, so the n-th draw is the same on every machine and compiler.
+// SplitMix64: a counter followed by a mixer, so the n-th draw is the same on every machine and compiler.
 class SplitMix {
  public:
   explicit SplitMix(std::uint64_t seed) noexcept : state_(seed) {}
@@ -55,18 +55,18 @@ struct BootstrapOptions {
   int resamples = 10'000;  // an upper limit: see resample_count()
   std::uint64_t seed = 1;
   double confidence = 0.95;
-  std::size_t block = 0;  // 0: what serial_dependence() advises; otherwise nothing is widened either
+  std::size_t block = 0;  // 0: from serial_dependence(); otherwise intervals are not widened either
 };
 
-// Fewer samples than this get no interval: a resample of two or three values repeats itself.
+// Fewer samples get no interval, because a resample of two or three values repeats itself.
 inline constexpr std::size_t kFewestForInterval = 5;
 
-// Samples from which on a quantile has an interval: two of them must be expected beyond it. p95: 40, p99: 200.
+// The number of samples needed for an interval of a quantile: two must be expected beyond it. p95: 40, p99: 200.
 constexpr std::size_t fewest_for_quantile(double level) {
   return std::max(kFewestForInterval, static_cast<std::size_t>(2.000001 / (1 - level)));
 }
 
-// Resamples actually drawn for `count` samples: at most 4 million draws in all, but never fewer than 400 resamples.
+// The number of resamples for `count` samples: at most 4 million draws in all, but never fewer than 400 resamples.
 int resample_count(std::size_t count, int wanted);
 
 // Percentile interval of any statistic; nothing for fewer than kFewestForInterval samples.
@@ -83,7 +83,7 @@ struct SummaryIntervals {
 std::optional<SummaryIntervals> summary_intervals(std::span<const double> samples,
                                                   const BootstrapOptions& options = {});
 
-// Interval of median(test) / median(baseline), both resampled independently; nothing where either has fewer than
+// Interval of median(test) / median(baseline), both resampled independently; nothing if either has fewer than
 // kFewestForInterval samples or a median of 0 makes the ratio meaningless.
 std::optional<Interval> median_ratio_interval(std::span<const double> test, std::span<const double> baseline,
                                               const BootstrapOptions& options = {});

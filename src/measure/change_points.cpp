@@ -9,20 +9,20 @@
 namespace weir {
 namespace {
 
-// Of the significance, what goes to one step; the rest to two steps at once, which no single step explains: up and
-// back.
+// The share of the significance for a single step; the rest is for two steps at once (up and back), which no single
+// step explains.
 constexpr double kShareOfOne = 0.8;
-constexpr double kLeastErrors = 2.75;  // standard errors that a step has to be, at least
-constexpr int kSettlings = 3;          // one moves the next
+constexpr double kLeastErrors = 2.75;  // minimum size of a step, in standard errors
+constexpr int kSettlings = 3;          // repeated, because moving one step moves the next
 constexpr std::size_t kFewestForDrift = 16;
-constexpr std::size_t kWindow = 2;  // neighbours on either side that a value is held against
-constexpr double kOutlier = 5;      // median distances from them
+constexpr std::size_t kWindow = 2;  // neighbours on either side that a value is compared with
+constexpr double kOutlier = 5;      // limit, in median distances from the neighbours
 
 // Sums of squares about the mean of any part, in constant time.
 class Sums {
  public:
   explicit Sums(std::span<const double> values) : sum_(values.size() + 1), square_(values.size() + 1) {
-    // About the middle, so that squares do not drown what they differ by.
+    // About the middle value, so that the squares do not swamp the differences.
     const double middle = values.empty() ? 0 : values[values.size() / 2];
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double value = values[i] - middle;
@@ -40,7 +40,7 @@ class Sums {
 };
 
 struct Fit {
-  double rest = std::numeric_limits<double>::infinity();  // sum of squares that the steps leave
+  double rest = std::numeric_limits<double>::infinity();  // sum of squares that the steps do not explain
   std::size_t first = 0, second = 0;
 };
 
@@ -62,11 +62,11 @@ Fit best_two(const Sums& sums, std::size_t count) {
   return best;
 }
 
-// F of the best fit: what it explains for each step, against what it leaves for each degree of freedom.
+// F of the best fit: what each step explains, relative to the residual per degree of freedom.
 double clearness(double all, const Fit& fit, std::size_t count, int steps) {
   const double freedom = static_cast<double>(count) - steps - 1;
   if (freedom <= 0 || all <= 0 || !std::isfinite(fit.rest)) return 0;
-  // What is this small beside all is rounding.
+  // A residual this small relative to the total is rounding.
   return std::max(0.0, all - fit.rest) / steps / std::max(fit.rest / freedom, all * 1e-9);
 }
 
@@ -80,8 +80,7 @@ double share_as_clear(const std::vector<double>& ascending, double value) {
   return (static_cast<double>(ascending.end() - from) + 1) / (static_cast<double>(ascending.size()) + 1);
 }
 
-// Values far from their neighbours are drawn back to the edge of the noise. A median of five keeps steps where they
-// are.
+// Values far from their neighbours are pulled in to the edge of the noise. A median of five keeps steps in place.
 std::vector<double> without_outliers(std::span<const double> values) {
   std::vector<double> centres(values.size()), distances(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -95,8 +94,8 @@ std::vector<double> without_outliers(std::span<const double> values) {
   return centres;
 }
 
-// Whether a straight line through both levels leaves less than the step between them does. Of few values nobody can
-// tell; then it is the step.
+// Whether a straight line through both levels fits better than the step between them. Too few values cannot decide this
+// and count as a step.
 bool is_rather_drift(std::span<const double> kept, const Sums& sums, double rest_of_step) {
   if (kept.size() < kFewestForDrift) return false;
   const auto count = static_cast<double>(kept.size());
@@ -107,8 +106,8 @@ bool is_rather_drift(std::span<const double> kept, const Sums& sums, double rest
   return sums.about_mean(0, kept.size()) - along * along / spread < rest_of_step;
 }
 
-// A split that was found among several steps, and by ranks, which know no distances, lies best where it is best between
-// its neighbours alone and by value.
+// A split was found among several steps and by ranks, which ignore distances. Moves it to the best place by value
+// between its neighbouring steps alone.
 void settle(std::span<const double> values, std::vector<ChangePoint>& changes) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::size_t begin = i == 0 ? 0 : changes[i - 1].index;
@@ -132,8 +131,8 @@ std::vector<double> ChangeDetector::shuffled(std::vector<double> ranks) const {
   return chance;
 }
 
-// By value: up and back leaves the outer levels alike, so ranks would drown a short level in their noise. Ends as soon
-// as chance has been as clear too often.
+// By value: up and back leaves the outer levels equal, so by ranks a short level would be lost in the noise. Stops as
+// soon as chance has matched the fit too often.
 ChangeDetector::Judged ChangeDetector::judge_two(std::span<const double> part) const {
   const std::size_t count = part.size();
   if (count < 3 * kFewestPerLevel) return {};
@@ -143,7 +142,7 @@ ChangeDetector::Judged ChangeDetector::judge_two(std::span<const double> part) c
   const double all = own.about_mean(0, count);
   const Fit fit = best_two(own, count);
   const double clear =
-      clearness(all, fit, count, 2) * (1 - 1e-9);  // the same values in the same order must be as clear
+      clearness(all, fit, count, 2) * (1 - 1e-9);  // the same values in the same order must count as equally clear
   SplitMix random(options_.seed * 0x9e3779b97f4a7c15U + count);
   const double draws = options_.permutations + 1.0;
   double as_clear = 1;
@@ -180,7 +179,7 @@ ChangeDetector::Judged ChangeDetector::judge_part(std::span<const double> part) 
 }
 
 void ChangeDetector::split(std::span<const double> part, std::size_t offset, std::vector<ChangePoint>& found) {
-  // Each split leaves parts of kFewestPerLevel at least, so this goes no deeper than kLongestSeries / kFewestPerLevel.
+  // Each split leaves parts of at least kFewestPerLevel, so the depth is at most kLongestSeries / kFewestPerLevel.
   const Judged judged = judge_part(part);
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= judged.splits.size() && !judged.splits.empty(); ++i) {
@@ -201,7 +200,7 @@ ChangeReport ChangeDetector::judge(std::span<const double> values, std::span<con
                                 values.size() == 1 ? "" : "s", kFewestPerLevel);
     return report;
   }
-  // Changes are relative, and a median twice as long is as far away as one half as long.
+  // Changes are relative: a median twice as long is as far away as one half as long.
   std::vector<double> logs;
   for (const double value : values) {
     if (!(value > 0) || !std::isfinite(value)) {
@@ -218,7 +217,7 @@ ChangeReport ChangeDetector::judge(std::span<const double> values, std::span<con
   split(logs, 0, found);
   const std::vector<double> calm = without_outliers(logs);
 
-  // The least convincing step goes first: its levels become one, by which its neighbours are judged again.
+  // Removes the least convincing step first: its two levels become one, and its neighbours are judged again.
   for (;;) {
     for (int i = 0; i < kSettlings; ++i) settle(calm, found);
     std::optional<std::size_t> worst;
@@ -236,7 +235,7 @@ ChangeReport ChangeDetector::judge(std::span<const double> values, std::span<con
       const double rest = sums.about_mean(0, step - begin) + sums.about_mean(step - begin, kept.size());
       const double each = std::max(known_variance, rest / static_cast<double>(kept.size() - 2));
       const double error = std::sqrt(each / static_cast<double>(step - begin) + each / static_cast<double>(end - step));
-      // Chance makes small steps look larger where it shows them at all: they have to be beyond the threshold clearly.
+      // Small steps that are found at all tend to look too large, so they must clearly exceed the threshold.
       const bool is_small = size < std::max(std::log1p(options_.threshold) + error, kLeastErrors * error);
       const bool is_drift = is_rather_drift(kept, sums, rest);
       if ((is_small || is_drift) && size < least) {

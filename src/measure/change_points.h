@@ -1,5 +1,5 @@
-// Where a series of medians, one for each run, changed its level: steps, told from noise, outliers and slow drift.
-// Knows numbers only; commits and machines stay outside. docs/history.md has the method, its references and its power.
+// Where a series of medians, one per run, changed its level: distinguishes steps from noise, outliers and slow drift.
+// Knows only numbers, no commits or machines. docs/history.md has the method, its references and its power.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@
 namespace weir {
 
 struct ChangeOptions {
-  double threshold = 0.02;     // a smaller step does not matter
-  double significance = 0.06;  // of the ranks alone: how often values without order show a step, whatever its size
-  int permutations = 1'000;    // of the series, by which a step is judged
+  double threshold = 0.02;     // smaller steps do not matter
+  double significance = 0.06;  // for ranks alone: how often unordered values show a step of any size
+  int permutations = 1'000;    // shuffles of the series against which a step is judged
   std::uint64_t seed = 1;
 };
 
-// Runs on either side of a step: two in a row may be bad luck, and are no change.
+// Runs required on either side of a step: two in a row may be bad luck and are not a change.
 inline constexpr std::size_t kFewestPerLevel = 3;
 // Longer series are judged by their last values.
 inline constexpr std::size_t kLongestSeries = 256;
@@ -31,23 +31,23 @@ struct ChangePoint {
   double before = 0;      // medians of the levels on either side
   double after = 0;
   double ratio = 1;  // after / before
-  double p = 1;      // how often the same values in any order show as clear a step; at least 1 / (permutations + 1)
+  double p = 1;      // how often a random order of the values shows as clear a step; at least 1 / (permutations + 1)
 };
 
 struct ChangeReport {
   std::vector<ChangePoint> changes;  // in order
-  std::optional<Trend> drift;        // a clear slow trend, where there is no step
-  std::string reason;                // why nothing could be judged; empty where it was
+  std::optional<Trend> drift;        // a clear slow trend, if there is no step
+  std::string reason;                // why nothing could be judged; otherwise empty
 };
 
-// Judges series; keeps what it learnt about chance, so that many series cost little more than one. One thread at a
+// Judges series; caches the distributions under chance, so that many series cost little more than one. One thread at a
 // time.
 class ChangeDetector {
  public:
   explicit ChangeDetector(const ChangeOptions& options = {}) : options_(options) {}
 
-  // `values` in the order of time, all above 0. `noise` is the standard error of each value where that is known
-  // (relative: 0.01 is 1 %), or empty: a step has to be larger than what that explains.
+  // `values` in order of time, all above 0. `noise` is the standard error of each value if known (relative: 0.01 is 1
+  // %), or empty: a step must be larger than this error explains.
   ChangeReport judge(std::span<const double> values, std::span<const double> noise = {});
 
  private:
@@ -55,14 +55,14 @@ class ChangeDetector {
     std::vector<std::size_t> splits;
     double p = 1;
   };
-  // How clear a step looks in ranks that have no order; ascending.
+  // How clear a step looks in randomly ordered ranks; ascending.
   std::vector<double> shuffled(std::vector<double> ranks) const;
   Judged judge_part(std::span<const double> part);
   Judged judge_two(std::span<const double> part) const;
   void split(std::span<const double> part, std::size_t offset, std::vector<ChangePoint>& found);
 
   ChangeOptions options_;
-  std::map<std::size_t, std::vector<double>> chances_;  // by length, where no two values are equal
+  std::map<std::size_t, std::vector<double>> chances_;  // by length, for values without ties
 };
 
 }  // namespace weir

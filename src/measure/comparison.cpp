@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// Samples that depend on their neighbours count for less; below this many independent ones nothing can be said.
+// Dependent samples count for less; with fewer independent ones than this there is no result.
 constexpr double kFewestIndependent = 5;
 constexpr std::size_t kMostSplits = 200;  // of one side against itself
 constexpr std::size_t kMostToEnumerate = 12;
@@ -26,7 +26,7 @@ std::vector<double> logarithms(std::span<const double> values) {
   return logs;
 }
 
-// |difference| between the halves of a side, for every way to halve it or many random ones.
+// |difference| between the halves of a side, for every way to halve it or for many random ones.
 void add_splits(const std::vector<double>& side, double scale, SplitMix& random, std::vector<double>& differences) {
   const std::size_t count = side.size(), half = count / 2;
   std::vector<double> first, second;
@@ -59,7 +59,7 @@ double scale_to(std::size_t side, std::size_t before, std::size_t after) {
   return std::sqrt((part(before) + part(after)) / (part(side / 2) + part(side - side / 2)));
 }
 
-// Counts and medians; false, with the reason, where there is no ratio.
+// Counts and medians; false, with the reason, if there is no ratio.
 bool has_ratio(std::span<const double> baseline, std::span<const double> test, Change& change) {
   change.baseline_count = baseline.size();
   change.test_count = test.size();
@@ -75,7 +75,7 @@ bool has_ratio(std::span<const double> baseline, std::span<const double> test, C
   return false;
 }
 
-// The interval of the change as time.
+// The interval of the change, in terms of time.
 Interval slowness_range(const Change& change) {
   return change.is_less_better ? *change.interval : Interval{1 / change.interval->high, 1 / change.interval->low};
 }
@@ -149,7 +149,7 @@ void measure_processes(std::span<const double> baseline, std::span<const double>
   }
   change.noise = aa_noise(baseline, test, options.bootstrap.seed);
   change.interval = Interval{*change.ratio / *change.noise, *change.ratio * *change.noise};
-  // Exact over all ways to deal processes to sides, up to 20 of them.
+  // Exact over all assignments of processes to sides, for up to 20 processes.
   change.p = mann_whitney(test, baseline).p;
 }
 

@@ -91,7 +91,7 @@ std::optional<double> rapl_energy_j(const fs::path& sys) {
   double joules = 0;
   bool found = false;
   for (const auto& entry : fs::directory_iterator(sys / "class/powercap", status)) {
-    // Packages are intel-rapl:0, intel-rapl:1; their parts (intel-rapl:0:0) are contained in them.
+    // Packages are intel-rapl:0, intel-rapl:1; they include their parts (intel-rapl:0:0).
     const std::string name = entry.path().filename().string();
     if (!name.starts_with("intel-rapl:") || std::count(name.begin(), name.end(), ':') != 1) continue;
     if (const auto value = parse_integer(first_line(entry.path() / "energy_uj"))) {

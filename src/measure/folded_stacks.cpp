@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kLongestLine = 64 * 1024;  // names of templates are long; nothing is that long
+constexpr std::size_t kLongestLine = 64 * 1024;  // template names are long, but never this long
 constexpr std::string_view kBlank = " \t";
 
 bool is_digits(std::string_view text) {
@@ -31,7 +31,7 @@ bool is_moment(std::string_view text) {
   return dot != std::string_view::npos && is_digits(text.substr(0, dot)) && is_digits(text.substr(dot + 1));
 }
 
-// ';' parts frames and '\n' stacks, so no name may hold them.
+// ';' separates frames and '\n' separates stacks, so no name may contain them.
 std::string frame_name(std::string_view text) {
   std::string name(whole_characters(text, FoldedStacks::kLongestName));
   name = without_controls(name, '?');
@@ -39,8 +39,8 @@ std::string frame_name(std::string_view text) {
   return name;
 }
 
-// "weir  9848 " or "weir worker 3  9848/9850 [001] 47993.736070:    1003009 cpu-clock:pppH: ": the name may have blanks
-// and numbers; the thread's number is the last one, or the one before the CPU and the time.
+// "weir  9848 " or "weir worker 3  9848/9850 [001] 47993.736070:    1003009 cpu-clock:pppH: ": the name may contain
+// blanks and numbers; the thread's number is the last one, or the one before the CPU and the time.
 bool read_head(std::string_view text, std::string& thread) {
   std::size_t best = std::string_view::npos;
   std::size_t from = 0;
@@ -55,7 +55,7 @@ bool read_head(std::string_view text, std::string& thread) {
   }
   if (best == std::string_view::npos) return false;
   const std::string_view name = trimmed(text.substr(0, best));
-  // ":19647": perf does not know the thread's name, and its number is another one in every run.
+  // ":19647": perf does not know the thread's name, and its number differs in every run.
   const bool has_name = !name.empty() && !(name[0] == ':' && is_digits(name.substr(1)));
   thread = has_name ? frame_name(name) : "[thread]";
   return true;
@@ -89,7 +89,7 @@ bool read_frame(std::string_view text, std::string& name) {
       text.find_first_not_of("0123456789abcdef", offset + 3) == std::string_view::npos)
     text = text.substr(0, offset);
   if (text.empty() || text == "[unknown]") {
-    // Without a name, where it lies is all that is known.
+    // Without a name, only its location is known.
     if (const std::size_t slash = object.rfind('/'); slash != std::string_view::npos) object.remove_prefix(slash + 1);
     if (object.starts_with('[')) object.remove_prefix(1);
     if (object.ends_with(']')) object.remove_suffix(1);
@@ -132,7 +132,7 @@ void FoldedStacks::line(std::string_view text) {
   const bool is_frame = kBlank.find(text.front()) != std::string_view::npos;
   if (!is_frame || !is_in_sample_) {
     fold();
-    // Threads may have names that begin with blanks: perf pads them.
+    // Thread names may begin with blanks, because perf pads them.
     if (read_head(is_frame ? trimmed(text) : text, thread_))
       is_in_sample_ = true;
     else

@@ -1,5 +1,5 @@
-// Stacks of a sampling profiler, counted: what `perf script` prints, line by line, becomes "thread;outer;inner count".
-// Knows that text; starts no program.
+// Counts the stacks of a sampling profiler: the output of `perf script` becomes "thread;outer;inner count" lines. Knows
+// that text; starts no program.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@ struct FoldedStack {
   std::uint64_t count = 0;
 };
 
-// Bounded: deeper frames, longer names and further stacks are left out and counted.
+// Bounded: deeper frames, longer names and further stacks are omitted and counted.
 class FoldedStacks {
  public:
-  static constexpr std::size_t kDeepest = 256;         // frames of one stack, the innermost are kept
-  static constexpr std::size_t kLongestName = 300;     // bytes of one frame
+  static constexpr std::size_t kDeepest = 256;         // frames per stack; the innermost are kept
+  static constexpr std::size_t kLongestName = 300;     // bytes per frame
   static constexpr std::size_t kMostBytes = 16 << 20;  // of all stacks
 
-  // Any part of the text; lines may be cut anywhere.
+  // Takes any part of the text; lines may be split anywhere.
   void add(std::string_view text);
-  // The end of the text: what is left is a line and a sample.
+  // The end of the text: the rest is the last line and the last sample.
   void end();
 
   std::uint64_t samples() const noexcept { return samples_; }
-  std::uint64_t left_out() const noexcept { return left_out_; }      // samples for which there was no room
-  std::uint64_t strange_lines() const noexcept { return strange_; }  // that were neither head nor frame
+  std::uint64_t left_out() const noexcept { return left_out_; }      // samples that did not fit
+  std::uint64_t strange_lines() const noexcept { return strange_; }  // lines that were neither head nor frame
   std::vector<FoldedStack> stacks() const;                           // sorted by name
 
  private:
@@ -39,9 +39,9 @@ class FoldedStacks {
 
   std::string rest_;
   std::string thread_;
-  std::vector<std::string> frames_;  // the innermost first, as perf has them
+  std::vector<std::string> frames_;  // innermost first, perf's order
   bool is_in_sample_ = false;
-  bool is_cut_ = false;  // the line in rest_ is too long to be one
+  bool is_cut_ = false;  // the line in rest_ is too long
   std::size_t outer_left_out_ = 0;
   std::map<std::string, std::uint64_t> counts_;
   std::size_t bytes_ = 0;

@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// Sum of the distances from the median of values[begin, end), which are sorted; `sums[i]` is the sum of the first i.
+// The sum of distances from the median of values[begin, end), which are sorted; `sums[i]` is the sum of the first i.
 double scatter(std::span<const double> values, std::span<const double> sums, std::size_t begin, std::size_t end) {
   const std::size_t middle = begin + (end - begin) / 2;
   const double below = values[middle] * static_cast<double>(middle - begin) - (sums[middle] - sums[begin]);
@@ -17,7 +17,7 @@ double scatter(std::span<const double> values, std::span<const double> sums, std
   return below + above;
 }
 
-// Where two medians leave the least distance to the samples. Medians, not means: an outlier must not draw the border.
+// The border for which two medians leave the least distance to the samples. Medians: an outlier must not move it.
 std::size_t best_border(std::span<const double> values, std::size_t fewest) {
   std::vector<double> sums(values.size() + 1, 0.0);
   for (std::size_t i = 0; i < values.size(); ++i) sums[i + 1] = sums[i] + values[i];
@@ -44,7 +44,7 @@ double robust_deviation(std::span<const double> values, double centre) {
 
 std::optional<Modes> two_modes(std::span<const double> samples) {
   if (samples.size() < kFewestForModes) return std::nullopt;
-  // Logarithms: what differs between modes is a factor.
+  // Logarithms, because modes differ by a factor.
   std::vector<double> values;
   for (const double sample : samples) {
     if (!(sample > 0) || !std::isfinite(sample)) return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<Modes> two_modes(std::span<const double> samples) {
   const std::span<const double> all(values);
   std::size_t border = best_border(all, fewest);
   double low = median(all.first(border)), high = median(all.subspan(border));
-  // A border at the edge of what is allowed cuts into one mode: what is nearer to the other goes there.
+  // A border at its limit may cut into one mode; this moves values to the nearer mode.
   border = static_cast<std::size_t>(std::lower_bound(values.begin(), values.end(), (low + high) / 2) - values.begin());
   if (border < fewest || values.size() - border < fewest) return std::nullopt;
   low = median(all.first(border));

@@ -1,5 +1,5 @@
-// Samples that gather around two values instead of one: a queue that runs in lock-step at times and in batches at
-// others has no typical throughput. Knows numbers only. The rule is in docs/channels.md.
+// Detects samples that gather around two values instead of one: a queue that runs sometimes in lock-step and sometimes
+// in batches has no typical throughput. Knows only numbers. The rule is in docs/channels.md.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@ namespace weir {
 
 struct Mode {
   double value = 0;  // median of its samples
-  double share = 0;  // its part of all samples, 0 to 1
+  double share = 0;  // its share of all samples, 0 to 1
 };
 
 struct Modes {
   Mode low, high;
 };
 
-inline constexpr std::size_t kFewestForModes = 20;  // samples; below, two groups are found in anything
-inline constexpr double kLeastModeShare = 0.15;     // less are outliers
-inline constexpr double kLeastModeRatio = 1.6;      // between the modes; process-to-process scatter is less
+inline constexpr std::size_t kFewestForModes = 20;  // samples; with fewer, anything shows two groups
+inline constexpr double kLeastModeShare = 0.15;     // smaller groups are outliers
+inline constexpr double kLeastModeRatio = 1.6;      // between the modes; processes scatter by less
 inline constexpr double kLeastModeDistance = 6;     // between the modes, in robust standard deviations within them
-inline constexpr double kMostBetweenModes = 0.05;   // part of all samples in the middle third between the modes
+inline constexpr double kMostBetweenModes = 0.05;   // share of all samples in the middle third between the modes
 
-// The two modes, or nothing where one value describes the samples as well. Samples must be positive.
+// The two modes, or nothing if one value describes the samples as well. Samples must be positive.
 std::optional<Modes> two_modes(std::span<const double> samples);
 
 }  // namespace weir

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// key="value" with \, " and line breaks escaped. Other control characters are no use to anybody.
+// key="value" with \, " and line breaks escaped. Other control characters become '?'.
 std::string escaped(std::string_view text) {
   std::string clean;
   for (const char c : as_utf8(text)) {

@@ -10,7 +10,7 @@ namespace {
 Json list_or_null(const std::optional<std::vector<double>>& list) {
   if (!list) return nullptr;
   Json json = Json::array();
-  // Times are whole nanoseconds; integers keep a file of many samples small and exact.
+  // Times are whole nanoseconds; integers keep a file with many samples small and exact.
   for (const double value : *list) json.push_back(static_cast<std::int64_t>(std::llround(value)));
   return json;
 }
@@ -69,7 +69,7 @@ Json to_json(const Result& result) {
   json["seed"] = result.seed;
   json["device"] = result.device;
   json["environment"] = result.environment;
-  // A step without work is one whose work the data decides, on a device that has no data.
+  // Work is 0 if it depends on the data, on a device without data.
   json["work_per_iteration"] =
       number_or_null(result.work_per_iteration > 0 ? std::optional(result.work_per_iteration) : std::nullopt);
   json["commands_per_iteration"] = result.commands_per_iteration;

@@ -15,17 +15,17 @@ namespace weir {
 
 inline constexpr const char* kResultSchema = "weir.result/1";
 
-// Something about the run that a reader should know before believing a number.
+// Something about the run that a reader should know before trusting a number.
 struct Warning {
   std::string code;     // stable, for programs: noisy, drift, throttled, ...
-  std::string message;  // what was seen, with figures
+  std::string message;  // the observation, with figures
   std::string advice;   // what to do about it
 };
 
-// Samples are kept whole. An absent list has its reason in Result::unavailable.
+// All samples are kept. A missing list has its reason in Result::unavailable.
 struct Samples {
   std::optional<std::vector<double>> latency_ns;   // per iteration, as the sync mode defines it
-  std::optional<std::vector<double>> interval_ns;  // from one iteration to the next: what throughput is made of
+  std::optional<std::vector<double>> interval_ns;  // from one iteration to the next: the basis of throughput
   std::optional<std::vector<double>> device_ns;    // first start to last end on the device's clock
   std::optional<std::vector<double>> submit_ns;    // host time from the first to the last submit call
 };
@@ -37,18 +37,18 @@ struct Throughput {
 
 struct Result {
   std::string status = "complete";  // or interrupted, failed
-  std::string failure, hint;        // why, where it failed, and what to do
+  std::string failure, hint;        // the reason of a failure, and advice
   Fault fault = Fault::run;         // of the failure; not part of the document
   std::string created;
   std::vector<std::string> command_line;
 
   std::string workload, category, unit, scaling;
-  std::string workload_file, workload_text;  // of a workload that was read from a file
+  std::string workload_file, workload_text;  // for a workload that was read from a file
   int priority = 0;
   Json parameters = Json::object();
   std::string precision, scale, submit, placement, sync_mode;
   int streams = 0;
-  int iterations = 0, warmup = 0;  // as asked for; samples say how many were taken
+  int iterations = 0, warmup = 0;  // as requested; samples show how many were taken
   std::uint64_t seed = 0;
   Json device = Json::object();
   Json environment = Json::object();
@@ -63,10 +63,10 @@ struct Result {
   std::optional<Throughput> throughput;
   std::optional<double> commands_per_second;
   std::optional<double> host_ns_per_command;
-  std::optional<double> floor_ns_per_command;  // the same on the null device, same submit mode
-  Json metrics = Json::object();               // the others by name: concurrency, fairness, convoy, queue_switch, ...
+  std::optional<double> floor_ns_per_command;  // the same on the null device with the same submit mode
+  Json metrics = Json::object();  // other metrics by name: concurrency, fairness, convoy, queue_switch, ...
 
-  Json ranks;  // of more than one: count, hosts, each rank's numbers, skew, stragglers
+  Json ranks;  // if more than one: count, hosts, each rank's numbers, skew, stragglers
   Json check = Json::object();
   std::vector<Warning> warnings;
   std::map<std::string, std::string> unavailable;  // metric -> reason

@@ -49,7 +49,7 @@ double squared_error(std::span<const ScalingPoint> points, const Parameters& p) 
   return sum;
 }
 
-// Solves the 3x3 system by elimination with pivots; false where it is singular.
+// Solves the 3x3 system by elimination with pivoting; false if it is singular.
 bool solve(std::array<std::array<double, 4>, 3> a, Parameters& x) {
   for (std::size_t column = 0; column < 3; ++column) {
     std::size_t pivot = column;
@@ -67,7 +67,7 @@ bool solve(std::array<std::array<double, 4>, 3> a, Parameters& x) {
   return true;
 }
 
-// Levenberg-Marquardt with alpha and beta held at 0 while the error would only fall below it.
+// Levenberg-Marquardt; alpha and beta are held at 0 while the descent would make them negative.
 Parameters descend(std::span<const ScalingPoint> points, Parameters p) {
   double error = squared_error(points, p);
   double damping = 1e-3;
@@ -121,13 +121,13 @@ std::optional<Scaling> scaling_named(std::string_view name) {
 std::optional<UslFit> fit_usl(std::span<const ScalingPoint> all_points) {
   std::vector<ScalingPoint> points = cleaned(all_points);
   if (points.size() < kFewestForUsl) return std::nullopt;
-  // Throughputs span 1 to 1e15; the descent should not notice.
+  // Throughputs range from 1 to 1e15, so they are normalized first.
   double scale = 0;
   for (const ScalingPoint& point : points) scale = std::max(scale, point.throughput);
   for (ScalingPoint& point : points) point.throughput /= scale;
 
   const double first = points.front().throughput / points.front().streams;
-  // The surface has a long curved valley between alpha and beta: several starts, the best wins.
+  // The error surface has a long curved valley between alpha and beta, so several starts are tried and the best wins.
   constexpr std::array<std::array<double, 2>, 6> kStarts{
       {{0, 0}, {0.01, 1e-4}, {0.1, 1e-3}, {0.5, 1e-2}, {1, 0}, {0, 0.05}}};
   Parameters best{first, 0, 0};
@@ -147,7 +147,7 @@ std::optional<UslFit> fit_usl(std::span<const ScalingPoint> all_points) {
   double spread = 0;
   for (const ScalingPoint& point : points) spread += (point.throughput - mean) * (point.throughput - mean);
   if (spread > 1e-24) fit.r_squared = 1 - least / spread;
-  // Below this beta the peak would lie beyond a million streams: the fit says "none".
+  // With a smaller beta the peak would lie beyond a million streams, so the fit reports none.
   if (fit.beta > 1e-12) {
     const double peak = std::max(1.0, std::sqrt(std::max(0.0, 1 - fit.alpha) / fit.beta));
     fit.peak_streams = peak;
@@ -179,8 +179,8 @@ ScalingAnalysis analyse_scaling(Scaling scaling, std::span<const ScalingPoint> a
     row.throughput = point.throughput;
     row.per_stream = point.throughput / point.streams;
     row.speedup = point.throughput / origin.throughput;
-    // In throughput the formula is one for both rules: X counts work, so a divided workload's shorter iterations and a
-    // growing workload's larger ones both show as X(N).
+    // In terms of throughput both rules have the same formula: X counts work, so a divided workload's shorter
+    // iterations and a growing workload's larger ones both show as X(N).
     row.efficiency = row.per_stream / origin_per_stream;
     if (i > 0)
       row.marginal =

@@ -1,4 +1,4 @@
-// How throughput follows the stream count over a sweep. Knows pairs (streams, throughput); runs nothing.
+// How throughput depends on the stream count over a sweep. Knows pairs (streams, throughput); runs nothing.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// Nothing for a name that is not one of the three.
+// Nothing for any name except the three.
 std::optional<Scaling> scaling_named(std::string_view name);
 
 struct ScalingPoint {
@@ -25,19 +25,19 @@ struct ScalingRow {
   double per_stream = 0;
   double speedup = 0;     // X(N) / X(N0)
   double efficiency = 0;  // speedup / (N / N0)
-  // Throughput that each stream added since the row before brought, relative to X(N0) / N0. Nothing in the first row.
+  // Throughput per stream added since the previous row, relative to X(N0) / N0. Nothing in the first row.
   std::optional<double> marginal;
 };
 
 // X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1)), alpha and beta not negative.
 struct UslFit {
   double gamma = 0;                    // throughput of one stream
-  double alpha = 0;                    // contention: the part that cannot overlap
-  double beta = 0;                     // coherency: what streams cost each other; 0 means no peak
-  std::optional<double> r_squared;     // nothing where all throughputs are equal
-  std::optional<double> peak_streams;  // nothing where beta is 0: throughput never falls
+  double alpha = 0;                    // contention: the share that cannot overlap
+  double beta = 0;                     // coherency: the cost that streams cause each other; 0 means no peak
+  std::optional<double> r_squared;     // nothing if all throughputs are equal
+  std::optional<double> peak_streams;  // nothing if beta is 0: throughput never falls
   std::optional<double> peak_throughput;
-  bool is_peak_measured = false;  // the peak lies within the counts of the sweep, otherwise it is extrapolated
+  bool is_peak_measured = false;  // the peak lies within the stream counts of the sweep; otherwise it is extrapolated
 };
 
 struct ScalingAnalysis {
@@ -52,11 +52,11 @@ struct ScalingAnalysis {
 };
 
 inline constexpr double kKneeLevel = 0.95;
-// Three parameters pass through any three points, so R^2 would be 1 whatever was measured.
+// Three parameters fit any three points exactly, so R^2 would always be 1.
 inline constexpr std::size_t kFewestForUsl = 4;
 
-// Points may come in any order; several for one stream count are averaged, unusable ones (streams < 1, throughput not
-// positive) are left out.
+// Points may come in any order; several for one stream count are averaged, and unusable ones (streams < 1, throughput
+// not positive) are ignored.
 ScalingAnalysis analyse_scaling(Scaling scaling, std::span<const ScalingPoint> points);
 
 // Nothing for fewer than kFewestForUsl different stream counts.

@@ -42,7 +42,7 @@ double exact_probability(std::size_t n, std::size_t m, double u) {
       for (std::size_t v = 0; v <= most; ++v) {
         if (ways[j][v] == 0) continue;
         if (from_second < m) next[j][v] += ways[j][v];
-        // A sample of the first list beats every sample of the second that came before it.
+        // A sample of the first list is larger than every sample of the second that came before it.
         if (j < n && v + from_second <= most) next[j + 1][v + from_second] += ways[j][v];
       }
     }
@@ -57,7 +57,7 @@ double exact_probability(std::size_t n, std::size_t m, double u) {
   return below / all;
 }
 
-// Medians of `groups` equal stretches of neighbours.
+// Medians of `groups` equal groups of neighbours.
 std::vector<double> neighbour_medians(std::span<const double> samples, std::size_t groups) {
   std::vector<double> medians;
   medians.reserve(groups);
@@ -167,7 +167,7 @@ RankTest mann_whitney(std::span<const double> first, std::span<const double> sec
   }
   const double total = n + m;
   const double variance = n * m / 12 * (total + 1 - ties / (total * (total - 1))) * std::max(1.0, inflation);
-  if (!(variance > 0)) return test;  // every sample is equal
+  if (!(variance > 0)) return test;  // all samples are equal
   const double distance = std::max(0.0, std::fabs(test.u - n * m / 2) - 0.5);
   test.p = two_sided_normal(distance / std::sqrt(variance));
   return test;
@@ -219,7 +219,7 @@ std::optional<Trend> trend(std::span<const double> samples) {
   constexpr std::size_t kMost = 300;
   const double middle = median(samples);
   if (samples.size() < 10 || middle == 0) return std::nullopt;
-  // Slopes between all pairs cost n^2; 300 medians keep the answer and take about a millisecond.
+  // Slopes between all pairs cost n^2; 300 medians preserve the answer and take about a millisecond.
   const std::vector<double> points =
       samples.size() <= kMost ? std::vector<double>(samples.begin(), samples.end()) : neighbour_medians(samples, kMost);
   const std::size_t count = points.size();
@@ -239,7 +239,7 @@ std::optional<Trend> trend(std::span<const double> samples) {
   found.slope = slope * n / static_cast<double>(samples.size());
   found.change = slope * (n - 1) / std::fabs(middle);
 
-  // A slow wander looks like a trend to Mann-Kendall unless its variance is widened by the residuals' correlation.
+  // Mann-Kendall takes slow wandering for a trend unless its variance is widened by the residuals' correlation.
   std::vector<double> residuals(points);
   for (std::size_t i = 0; i < count; ++i) residuals[i] -= slope * static_cast<double>(i);
   std::vector<double> ascending(points);

@@ -1,5 +1,5 @@
-// What a list of samples says: summary, tests, trend, fairness. Knows numbers only; units and meaning stay outside.
-// The formulas, their references and their limits are in docs/statistics.md.
+// Statistics of a list of samples: summary, tests, trend, fairness. Knows only numbers, not their units or meaning. The
+// formulas, their references and their limits are in docs/statistics.md.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// All of these give NaN for an empty list (and `standard_deviation` for one sample): results write that as null.
+// All of these return NaN for an empty list (and `standard_deviation` for one sample): results write that as null.
 double mean(std::span<const double> samples);
 double standard_deviation(std::span<const double> samples);  // divides by n - 1
 // Type 7 of Hyndman and Fan, the default of numpy and R: linear between the two nearest order statistics.
@@ -57,10 +57,10 @@ double joint_inflation(const Dependence& first, std::size_t first_count, const D
 // Holm's step-down correction: p-values in, adjusted p-values out, in the same order.
 std::vector<double> holm(std::span<const double> p_values);
 
-// Jain's fairness index, 1/n .. 1; nothing where there is no share, a negative one, or all are 0.
+// Jain's fairness index, 1/n .. 1; nothing if there are no shares, a negative one, or all are 0.
 std::optional<double> jain_index(std::span<const double> shares);
 
-// p99 / p50: 1 is silence, beyond 1.5 the tail deserves a look. Nothing where the median is 0.
+// p99 / p50: 1 means no tail; above 1.5 the tail deserves attention. Nothing if the median is 0.
 std::optional<double> noise_ratio(std::span<const double> samples);
 
 struct Trend {
@@ -72,7 +72,7 @@ struct Trend {
 };
 // Nothing for fewer than 10 samples or a median of 0. Long runs are first reduced to 300 medians of neighbours.
 std::optional<Trend> trend(std::span<const double> samples);
-// "the first iterations took 2.1 times as long as the last"; `ratio` is of times, the last over the first.
+// "the first iterations took 2.1 times as long as the last"; `ratio` is the last time over the first.
 std::string drift_text(double ratio);
 
 }  // namespace weir

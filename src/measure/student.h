@@ -1,4 +1,4 @@
-// Student's t distribution: what a difference of few, roughly normal values proves. Knows numbers only.
+// Student's t distribution: the significance of a difference of few, roughly normal values. Knows only numbers.
 #pragma once
 
 namespace weir {

@@ -17,18 +17,18 @@ inline constexpr int kMaxStreams = 128;
 
 enum class CommandKind : std::uint8_t {
   kernel,      // on the device
-  copy,        // its first access to its second
+  copy,        // from its first access to its second
   host,        // a kernel's CPU body on host threads, in stream order; touches host memory only
-  collective,  // between ranks: its first access in, its second out
+  collective,  // between ranks; its first access is the input, its second the output
 };
 
-// What a collective of n elements per rank does; R ranks, r this one.
+// What a collective of n elements per rank computes; R is the number of ranks, r this rank.
 enum class CollectiveOp : std::uint8_t {
   all_gather,      // n -> n R: every rank's part, in rank order
   reduce_scatter,  // n R -> n: the sum over ranks of part r
   all_reduce,      // n -> n: the sum over ranks
   all_to_all,      // n R -> n R: part s of the output is part r of rank s
-  shift,           // n -> n: what rank r - 1 has (the last one's for rank 0)
+  shift,           // n -> n: the data of rank r - 1 (rank 0 gets the last rank's)
 };
 
 constexpr std::string_view name_of(CollectiveOp op) {
@@ -36,11 +36,11 @@ constexpr std::string_view name_of(CollectiveOp op) {
   return kNames[static_cast<int>(op)];
 }
 
-// Which process of how many this is.
+// This process's rank, and the number of ranks.
 struct Ranks {
   int rank = 0;
   int count = 1;
-  bool talks_alone = false;  // one rank has collectives too, with itself; else they become copies
+  bool talks_alone = false;  // a single rank also runs collectives, with itself; otherwise they become copies
   bool has_collectives() const { return count > 1 || talks_alone; }
 };
 
@@ -49,12 +49,12 @@ struct Access {
   BufferId buffer = 0;
   bool reads = false;
   bool writes = false;
-  bool is_partial = false;  // writes a part that the data decides: the rest keeps what was there
+  bool is_partial = false;  // writes a part that depends on the data; the rest keeps its contents
   std::uint64_t offset_bytes = 0;
   std::uint64_t size_bytes = 0;
 };
 
-// `shape` and `kernel` have a meaning for kernels, on the device or on the host; a collective uses shape.type.
+// `shape` and `kernel` are used by kernels, on the device or on the host; a collective uses shape.type.
 struct Command {
   CommandKind kind = CommandKind::kernel;
   std::uint8_t role = 0;     // index into the workload's role names, e.g. large and small
@@ -67,10 +67,10 @@ struct Command {
   KernelShape shape;
 };
 
-// Where a buffer lives: in the device's memory, or in (pinned) host memory that it can copy from and to.
+// Where a buffer lives: in device memory, or in (pinned) host memory that the device can copy from and to.
 enum class Place : std::uint8_t { device, host };
 
-// How a buffer looks before the first iteration.
+// The contents of a buffer before the first iteration.
 enum class Init : std::uint8_t {
   poison,    // NaN (or -1): an output that was never written cannot pass a check
   uniform,   // offset + scale * [-1, 1); i32: 0..scale-1 at random
@@ -79,14 +79,14 @@ enum class Init : std::uint8_t {
   ramp,      // offset + scale * i / count; i32: i
 };
 
-// Which elements of a longer sequence a buffer begins with: `run` of them from `first` on, then as many `stride` later,
-// and so on. Run 0: one after the other. How a rank's shard of a parameter starts as part of the whole.
+// Which elements of a longer sequence a buffer starts with: `run` of them from `first` on, then as many `stride` later,
+// and so on. Run 0: contiguous. A rank's shard of a parameter starts as part of the whole this way.
 struct Slice {
   std::uint64_t first = 0;
   std::uint64_t run = 0;
   std::uint64_t stride = 0;
   std::uint64_t operator[](std::uint64_t i) const { return first + (run == 0 ? i : i / run * stride + i % run); }
-  // How many elements from a run's begin on follow each other, where `count` are left.
+  // The number of contiguous elements from the start of a run, if `count` are left.
   std::uint64_t length(std::uint64_t count) const { return run == 0 ? count : std::min(run, count); }
 };
 
@@ -98,8 +98,8 @@ struct Buffer {
   float offset = 0;
   std::uint64_t seed = 0;
   std::uint64_t count = 0;
-  Slice slice;              // of the values that `uniform` gives
-  bool is_written = false;  // by some command of the step: then it is checked
+  Slice slice;              // of the values from `uniform`
+  bool is_written = false;  // by some command of the step; then it is checked
 
   std::uint64_t size_bytes() const { return count * size_of(type); }
 };

@@ -14,16 +14,16 @@ namespace weir {
 namespace {
 
 constexpr CommandId kNone = std::numeric_limits<CommandId>::max();
-constexpr std::size_t kMostCommands = 10'000'000;  // some GB of memory for the step alone
+constexpr std::size_t kMostCommands = 10'000'000;  // several GB of memory for the step alone
 
-// A byte range with one history: who wrote it last, who has read it since.
+// A byte range with one history: its last writer, and its readers since then.
 struct Segment {
   std::uint64_t end = 0;
   CommandId writer = kNone;
   std::vector<CommandId> readers;
 };
 
-// Per buffer, disjoint segments by start. Commands are numbered through both iterations: the second one's are n + id.
+// Disjoint segments by start, per buffer. Commands are numbered through both iterations: the second one's are n + id.
 class History {
  public:
   explicit History(std::span<const Buffer> buffers) : segments_(buffers.size()) {
@@ -203,7 +203,7 @@ CommandId StepBuilder::add_kernel(CommandKind kind, std::string_view name, Lane 
     const Access& range = access(operands[i], modes[i] == 'r' || modes[i] == 'u', modes[i] != 'r');
     step_.accesses_.back().is_partial = modes[i] == 'p';
     const Buffer& buffer = step_.buffers_[range.buffer];
-    // A body trusts its dims and types, so an operand that is too short would be a write out of bounds on the device.
+    // A kernel trusts its dims and types, so an operand that is too short would mean an out-of-bounds device write.
     if (const ElementType wanted = entry.type_of(shape, i); buffer.type != wanted)
       fail(fmt::format("kernel '{}': operand {} holds {}, {} is needed", name, i, name_of(buffer.type),
                        name_of(wanted)));
@@ -269,8 +269,9 @@ Step StepBuilder::seal(int stream_count) && {
     reject(fmt::format("--streams {}: stream {} would have no work", stream_count, idle - has_work.begin()),
            "Use fewer streams, or sizes that give every stream a part (more samples, micro-batches or pieces).");
 
-  // Two iterations in a row: what ties the second to the first is what pipelined iterations must wait for. An edge from
-  // an earlier command of the last iteration is implied by stream order and by this iteration's edge from that command.
+  // Analyzes two iterations in a row: edges from the first to the second are what pipelined iterations must wait for.
+  // An edge from an earlier command of the last iteration is implied by stream order and by this iteration's edge from
+  // that command.
   History history(step_.buffers_);
   std::vector<CommandId> found, found_carried;
   step_.edge_begin_.push_back(0);
@@ -286,7 +287,7 @@ Step StepBuilder::seal(int stream_count) && {
           if (before > id) found_carried.push_back(before);
         }
       };
-      // Reads first: a command that reads and writes one range depends on the value it replaces, not on itself.
+      // Reads first: a command that reads and writes one range depends on the old value, not on itself.
       for (const Access& access : step_.accesses(id))
         if (access.reads)
           history.apply({access.buffer, true, false, false, access.offset_bytes, access.size_bytes}, number, edge);

@@ -1,4 +1,4 @@
-// One iteration of a workload: commands, the data each touches, and the order that follows. Never touches a device.
+// One iteration of a workload: commands, the data each touches, and the resulting order. Never touches a device.
 #pragma once
 
 #include <cstddef>
@@ -23,23 +23,24 @@ class Step {
   }
   // Commands of the same iteration that must have ended before `id` starts; ascending, all smaller than `id`.
   std::span<const CommandId> predecessors(CommandId id) const { return slice(edges_, edge_begin_, id); }
-  // Commands of the previous iteration that must have ended before `id` starts, where iterations are pipelined.
+  // Commands of the previous iteration that must have ended before `id` starts, if iterations are pipelined.
   std::span<const CommandId> carried(CommandId id) const { return slice(carried_, carried_begin_, id); }
   // The natural layout's number of streams.
   int stream_count() const { return stream_count_; }
-  // True when an iteration reads nothing that an earlier one wrote: then running it again changes no result.
+  // True if an iteration reads nothing that an earlier one wrote: then repeating it does not change the result.
   bool is_repeatable() const { return is_repeatable_; }
-  // Work of one iteration in the workload's unit; where it is counted(), what the device counted instead.
+  // Work of one iteration in the workload's unit; if counted() is set, the device's count applies instead.
   double work() const { return work_; }
-  // The i32 elements whose sum, times `unit`, is the work of the last iteration: decided by data, so only known then.
+  // The i32 elements whose sum, times `unit`, is the last iteration's work. It depends on data, so it is known only
+  // then.
   struct Counted {
     Access where;
     double unit = 1;
   };
   const std::optional<Counted>& counted() const { return counted_; }
-  // Where graphs begin: commands [segments()[i], segments()[i + 1]) are captured as one. From 0 to the command count.
+  // Graph boundaries: commands [segments()[i], segments()[i + 1]) are captured as one. From 0 to the command count.
   std::span<const CommandId> segments() const { return segments_; }
-  // Commands that hand a request its next token, in order for each request.
+  // Commands that produce a request's next token, in order for each request.
   struct Token {
     CommandId command = 0;
     std::uint32_t request = 0;
@@ -78,29 +79,29 @@ struct Operand {
   std::uint64_t count = 0;
 };
 
-// Where and as what a command runs.
+// The stream, role and priority of a command.
 struct Lane {
   StreamId stream = 0;
   std::uint8_t role = 0;
   std::int8_t priority = 0;
 };
 
-// Collects what a workload does to which data. Rejects operands that do not fit their buffer or their kernel.
+// Collects a workload's commands and data. Rejects operands that do not fit their buffer or their kernel.
 class StepBuilder {
  public:
   explicit StepBuilder(std::uint64_t seed, Ranks ranks = {}) : seed_(seed) { step_.ranks_ = ranks; }
   Ranks ranks() const { return step_.ranks_; }
 
   BufferId uniform(ElementType type, std::uint64_t count, float scale = 1, float offset = 0);
-  BufferId sharded(ElementType type, std::uint64_t count, float scale = 1);  // uniform, other values on every rank
-  // uniform: this part of a sequence that is the same on every rank.
+  BufferId sharded(ElementType type, std::uint64_t count, float scale = 1);  // uniform, different on every rank
+  // uniform: a part of a sequence that is the same on every rank.
   BufferId slice(ElementType type, std::uint64_t count, const Slice& slice, float scale = 1, float offset = 0);
-  // Begins with the values of `other`, as floats of another type.
+  // Starts with the values of `other`, as floats of another type.
   BufferId same_as(BufferId other, ElementType type);
   BufferId constant(ElementType type, std::uint64_t count, float value);
   BufferId output(ElementType type, std::uint64_t count);  // poisoned: some command must write it
   BufferId indices(std::uint64_t count);
-  BufferId integers(std::uint64_t count, std::int64_t limit);  // i32: 0..limit-1 at random, by rank too
+  BufferId integers(std::uint64_t count, std::int64_t limit);  // i32: random in 0..limit-1, different on every rank
   BufferId ramp(ElementType type, std::uint64_t count, float scale = 1, float offset = 0);
   BufferId host(ElementType type, std::uint64_t count, Init init, float scale = 1, float offset = 0);
 
@@ -118,17 +119,17 @@ class StepBuilder {
   CommandId launch_on_host(std::string_view kernel, Lane lane, const KernelShape& shape,
                            std::span<const Operand> operands);
   CommandId copy(Lane lane, Operand from, Operand to);
-  // Between ranks; a copy where there are none, which is what all of them then are.
+  // Between ranks; becomes a copy if ranks().has_collectives() is false, because one rank's collective only copies.
   CommandId collective(CollectiveOp op, Lane lane, Operand from, Operand to);
 
   CommandId command_count() const { return static_cast<CommandId>(step_.commands_.size()); }
   void work(double amount) { step_.work_ = amount; }
   void count_work(Operand counts, double unit = 1);
-  // Graph mode starts a new graph here; streams in eager mode take no notice.
+  // Graph mode starts a new graph here; eager streams ignore it.
   void cut();
   void token(CommandId command, std::uint32_t request) { step_.tokens_.push_back({command, request}); }
 
-  // Derives all edges. Rejects a step that leaves one of its `stream_count` streams without a command.
+  // Derives all edges. Rejects a step with no command on one of its `stream_count` streams.
   Step seal(int stream_count) &&;
 
  private:
@@ -144,14 +145,14 @@ class StepBuilder {
   Step step_;
 };
 
-// Some commands alone, on as many streams as they use, with the buffers that they touch. What they would have read of
-// the others' results is what those buffers begin with.
+// A subset of the commands, on as many streams as they use, with the buffers that they touch. Results of omitted
+// commands are replaced by the initial contents of those buffers.
 Step only(const Step& step, const std::function<bool(CommandId)>& keeps);
 inline Step only_role(const Step& step, std::uint8_t role) {
   return only(step, [&](CommandId id) { return step.commands()[id].role == role; });
 }
 
-// Writes a buffer's initial contents; the same bytes on every machine.
+// Writes a buffer's initial contents, which are the same bytes on every machine.
 void initialise(const Buffer& buffer, std::span<std::byte> bytes);
 
 }  // namespace weir

@@ -12,12 +12,12 @@ using Action = TraceStep::Action;
 using Stage = TraceStep::Stage;
 using Undo = TraceStep::Undo;
 
-// KFD's calls for queues, from the ioctl to the runlist, and what its arguments hold. Offsets are those of
+// KFD's functions for queues, from the ioctl to the runlist, and the contents of its arguments. Offsets are those of
 // kfd_ioctl_{create,update,destroy}_queue_args, which are part of the kernel's interface.
 struct Probe {
   const char* function;
-  const char* arguments;   // of the entry; left out where the kernel cannot fetch them
-  bool has_status = true;  // it returns 0, a count or an error; others nothing, or a pointer
+  const char* arguments;   // at entry; omitted if the kernel cannot fetch them
+  bool has_status = true;  // false: returns nothing or a pointer, instead of 0, a count or an error
 };
 constexpr Probe kProbes[] = {
     {"kfd_ioctl_create_queue", "ring_base=+0($arg3):x64 ring_size=+32($arg3):u32 gpu_id=+36($arg3):x32"},
@@ -50,7 +50,7 @@ constexpr Probe kProbes[] = {
 class Steps {
  public:
   explicit Steps(TracePlan& plan) : plan_(plan) {}
-  // In the instance; `undo` counts where it is not ours.
+  // Writes in the instance; `undo` applies only if the instance is not Weir's own.
   TraceStep& write(Stage stage, bool is_required, const std::string& file, std::vector<std::string> values, Undo undo,
                    std::string why) {
     return add({Action::write, stage, plan_.is_instance ? Undo::nothing : undo, is_required, plan_.folder + "/" + file,
@@ -78,7 +78,7 @@ void add_probes(const CaptureRequest& request, TracePlan& plan, Steps& steps) {
     std::vector<std::string> values;
     if (*probe.arguments != '\0') values.push_back(fmt::format("{} {}", entry, probe.arguments));
     values.push_back(entry);
-    // Probes are the whole kernel's, so they are added and taken away one by one: others may have theirs.
+    // Probes are global to the kernel, so they are added and removed one by one: others may have theirs.
     steps.add({Action::append, Stage::probes, Undo::remove_probe, false, plan.root + "/kprobe_events",
                std::move(values), is_first ? "where function tracing is refused: probes at KFD's calls" : ""});
     steps.add({Action::append,
@@ -119,7 +119,7 @@ TracePlan plan_trace(const CaptureRequest& request, const CaptureFacts& facts) {
                                   : "a full buffer keeps the end");
   steps.write(Stage::prepare, false, "options/record-tgid", {"1"}, Undo::word,
               "lines say which process a thread is of");
-  // The function tracer alone records names but no processes: kernels do that where an event is enabled.
+  // The function tracer alone records names but not processes; kernels record those when an event is enabled.
   steps.write(Stage::prepare, false, "events/sched/sched_process_exec/enable", {"1"}, Undo::word,
               "one event at least, without which record-tgid does nothing");
   if (!plan.is_instance)
@@ -215,7 +215,7 @@ CapturePlan plan_capture(const CaptureRequest& request, const CaptureFacts& fact
 }
 
 const std::vector<std::string>& sysfs_patterns() {
-  // Caches and links of nodes are left out: thousands of files on large machines, and no queue is in them.
+  // Caches and links of nodes are skipped: thousands of files on large machines, without any queue.
   static const std::vector<std::string> kPatterns = {
       "class/kfd/kfd/topology/generation_id",
       "class/kfd/kfd/topology/system_properties",

@@ -1,6 +1,5 @@
-// What a capture of AMD's queues will do on this machine, decided before anything is touched: the program's
-// environment, which files of tracefs are written in which order, what is copied when. Knows paths and words; opens
-// nothing.
+// Plans a capture of AMD's queues on this machine before anything is touched: the program's environment, which files of
+// tracefs are written in which order, and what is copied when. Knows paths and words; opens nothing.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace weir::amd {
 
-// Where the kernel shows itself; tests have folders of their own.
+// Roots of the kernel's file systems; tests use folders of their own.
 struct CaptureRoots {
   std::string tracefs = "/sys/kernel/tracing";
   std::string debugfs = "/sys/kernel/debug";
@@ -24,43 +23,43 @@ struct CaptureRoots {
 
 struct CaptureRequest {
   std::vector<std::string> command;
-  std::string folder;      // absolute: the program may change its own
-  std::string log_folder;  // the same, as the program is told; empty: by that path
+  std::string folder;      // absolute, because the program may change its own
+  std::string log_folder;  // the same folder as passed to the program; empty: `folder`
   int log_level = kQueueLogLevel;
   std::uint32_t log_mask = kQueueLogMask;
-  int log_size_mib = 8192;  // beyond it ROCm empties the file, and queues lose their creation
+  int log_size_mib = 8192;  // beyond it ROCm empties the file, and the creation of queues is lost
   bool has_trace = true;
   bool wants_graph = false;
   bool uses_top_instance = false;
-  bool keeps_first = true;  // of a buffer that is full; else the last
+  bool keeps_first = true;  // keep the first events of a full buffer; false: the last
   int buffer_mib = 16;      // per CPU
   std::int64_t interval_ns = 1'000'000'000;
-  int most_snapshots = 20;  // while the program runs
-  int pid = 0;              // ours: it names what we make
+  int most_snapshots = 20;  // during the run
+  int pid = 0;              // Weir's own; part of the names that it creates
   CaptureRoots roots;
 };
 
-// What was found on this machine. Errors are errno's, 0 where the file may be used.
+// The state of this machine. Errors are errno values, 0 if the file can be used.
 struct CaptureFacts {
   bool is_root = false;
   bool has_driver = false;  // module/amdgpu in sysfs
-  bool is_nested = false;   // in a PID namespace of its own: the kernel's trace has other numbers
-  int tracefs = 0;          // trace_clock, to be written
+  bool is_nested = false;   // in a PID namespace of its own, so pids in the kernel's trace differ
+  int tracefs = 0;          // for writing trace_clock
   bool has_instances = false, has_probes = false, has_events = false;
   int hqds = 0, mqds = 0, rls = 0, sysfs = 0, kmsg = 0;
 };
 
-// One change to tracefs. Values are tried in order until one is taken.
+// One change to tracefs. Values are tried in order until one is accepted.
 struct TraceStep {
   enum class Action : std::uint8_t { make_folder, write, append };
   enum class Stage : std::uint8_t {
-    prepare,  // nothing is traced where a required one is refused
-    tracer,   // functions are not traced where a required one is refused: then come the probes
+    prepare,  // if a required step is refused, nothing is traced
+    tracer,   // if a required step is refused, probes are used instead of the function tracer
     probes,
     events,
     start
   };
-  // How the value of before is put back; an instance of our own is removed instead.
+  // How the previous value is restored; an instance of Weir's own is removed instead.
   enum class Undo : std::uint8_t { nothing, word, choice, list, events, remove_probe };
 
   Action action = Action::write;
@@ -73,7 +72,7 @@ struct TraceStep {
 };
 
 struct TracePlan {
-  std::string root, folder;  // tracefs; our instance, or tracefs itself
+  std::string root, folder;  // tracefs; Weir's instance, or tracefs itself
   bool is_instance = true;
   std::vector<TraceStep> steps;
 };
@@ -92,13 +91,13 @@ struct CapturePlan {
 
 CapturePlan plan_capture(const CaptureRequest& request, const CaptureFacts& facts);
 
-// Files of sysfs that a snapshot takes, as patterns below its root: "class/kfd/kfd/topology/nodes/*/gpu_id".
+// Files of sysfs in a snapshot, as patterns below its root: "class/kfd/kfd/topology/nodes/*/gpu_id".
 const std::vector<std::string>& sysfs_patterns();
 
-// The same as commands for a shell, each with a comment why. Runs as it stands.
+// The same plan as a shell script, with a comment for each command. Runs unchanged.
 std::string capture_script(const CaptureRequest& request, const CapturePlan& plan);
 
-// What an errno at a file of KFD, tracefs or the kernel's log means here, and what would help.
+// Explains an errno at a file of KFD, tracefs or the kernel's log, with advice.
 CapturePart missing_part(std::string name, const std::string& path, int error, const CaptureFacts& facts);
 
 }  // namespace weir::amd

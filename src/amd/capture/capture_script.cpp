@@ -1,4 +1,4 @@
-// A plan of a capture as commands for a shell. Says what src/cli does by itself; decides nothing.
+// Prints the plan of a capture as shell commands. Mirrors what src/cli does by itself; decides nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,8 @@ using Action = TraceStep::Action;
 using Stage = TraceStep::Stage;
 using Undo = TraceStep::Undo;
 
-// 'it'\''s': a word that a shell takes as it is. $'a\x1b': control characters are bash's to make, not the terminal's.
+// 'it'\''s': quoted so that a shell takes it literally. $'a\x1b': bash, not the terminal, interprets control
+// characters.
 std::string quoted(const std::string& word) {
   const bool is_plain = !word.empty() && word.find_first_not_of(
                                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -33,7 +34,7 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-// A name for the variable that keeps what a file said: trace_clock -> old_trace_clock. Many files are named enable.
+// A variable name for a file's old contents: trace_clock -> old_trace_clock. Many files are named enable.
 std::string variable(const TraceStep& step) {
   std::size_t begin = step.path.rfind('/') + 1;
   if (step.path.ends_with("/enable")) begin = step.path.rfind('/', begin - 2) + 1;
@@ -47,7 +48,7 @@ std::string save_line(const TraceStep& step) {
   const std::string path = quoted(step.path);
   switch (step.undo) {
     case Undo::word:
-      // "7 (expanded: 1408)" is a buffer that nobody has used yet
+      // "7 (expanded: 1408)" is a buffer that has not been used yet
       return fmt::format("{}=$(sed 's/.*expanded: \\([0-9]*\\).*/\\1/' {})\n", variable(step), path);
     case Undo::choice:
       return fmt::format("{}=$(sed 's/.*\\[\\(.*\\)\\].*/\\1/' {})\n", variable(step), path);
@@ -87,7 +88,7 @@ std::string command_of(const TraceStep& step, const TracePlan& plan) {
   const std::string path = quoted(step.path);
   if (step.action == Action::make_folder) return fmt::format("mkdir {}\n", path);
   const char* const arrow = step.action == Action::append ? ">>" : ">";
-  // A filter that took nothing lets every function of the kernel through.
+  // A filter that matched nothing lets every function of the kernel through.
   const std::string guard = step.path.ends_with("/current_tracer")
                                 ? fmt::format("grep -qv '^####' {}/set_ftrace_filter && ", quoted(plan.folder))
                                 : "";
@@ -171,7 +172,7 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
   std::string words;
   for (const std::string& word : request.command) words += " " + quoted(word);
   const bool has_watcher = has_snapshots && request.most_snapshots > 0;
-  // Behind the program, not before it: in the background it would lose Ctrl-C and its standard input.
+  // Snapshots run in the background, not the program, which would lose Ctrl-C and its standard input there.
   if (has_watcher)
     text += fmt::format(
         "\n# snapshots while the program runs\n(\n  trap exit TERM\n  for i in $(seq -f %02g 1 {}); do\n"

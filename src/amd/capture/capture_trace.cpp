@@ -15,7 +15,7 @@ using Stage = TraceStep::Stage;
 using Undo = TraceStep::Undo;
 
 constexpr int kMostCpus = 8192;
-constexpr std::size_t kMostAtOnce = 2048;  // bytes of filters in one write: the kernel takes a page at most
+constexpr std::size_t kMostAtOnce = 2048;  // bytes of filters in one write; the kernel accepts at most a page
 
 std::string refused(const std::string& path, int error) { return fmt::format("{}: {}", path, std::strerror(error)); }
 
@@ -24,8 +24,8 @@ std::string first_word(std::string_view text) {
   return std::string(text.substr(begin, std::min(text.find_first_of(" \t\n", begin), text.size()) - begin));
 }
 
-// What puts a setting back. "7 (expanded: 1408)" is a buffer that nobody has used yet: it has 1408 KiB at its first
-// use, but 7 once 7 was written.
+// The value that restores a setting. "7 (expanded: 1408)" is an unused buffer: it gets 1408 KiB at its first use, but
+// only 7 if 7 is written.
 std::string setting_of(std::string_view text) {
   constexpr std::string_view kExpanded = "(expanded: ";
   const std::size_t at = text.find(kExpanded);
@@ -56,7 +56,7 @@ std::string chosen_word(std::string_view text) {
   return lines_of(text).size() == 1 && lines_of(text)[0] == word ? word : "";
 }
 
-// Keeps what a file says before it is changed.
+// Saves the contents of a file before it is changed.
 int TraceSession::save(const TraceStep& step) {
   Change change{step.undo, step.action, step.path, {}};
   std::string text;
@@ -66,7 +66,7 @@ int TraceSession::save(const TraceStep& step) {
   switch (step.undo) {
     case Undo::word:
       change.before = setting_of(text);
-      // Buffers of several sizes read as X, which cannot be put back.
+      // Buffers of different sizes read as X, which cannot be restored.
       if (change.before.empty() || change.before == "X") return EINVAL;
       break;
     case Undo::choice:
@@ -84,7 +84,7 @@ int TraceSession::save(const TraceStep& step) {
     case Undo::remove_probe:
       break;
   }
-  // Before the change itself: one that fails half-way is undone as well.
+  // Recorded before the change itself, so that one that fails half-way is undone as well.
   changes_.push_back(std::move(change));
   return 0;
 }
@@ -113,7 +113,7 @@ int TraceSession::perform(const TraceStep& step, std::string& taken) {
   return error;
 }
 
-// What the kernel made of it.
+// Checks the kernel's reaction.
 void TraceSession::check(const TraceStep& step, const std::string& taken) {
   std::string text;
   if (step.path.ends_with("/trace_clock")) {
@@ -187,7 +187,7 @@ bool TraceSession::arm() {
       case Stage::probes:
         ++refused_probes_;
         if (probe_refusal_.empty()) probe_refusal_ = why;
-        if (step.is_required) probes_ = 0;  // defined, but nothing of them would be seen
+        if (step.is_required) probes_ = 0;  // defined, but their events would not be recorded
         break;
       case Stage::events:
         notes_.push_back(why);
@@ -228,7 +228,7 @@ void TraceSession::stop() {
 int TraceSession::restore_list(const Change& change) {
   int worst = 0;
   std::string part;
-  // The first one replaces ours: an empty filter in between would let every function of the kernel through.
+  // The first write replaces Weir's filter: an empty one in between would let every function of the kernel through.
   bool is_first = true;
   const auto flush = [&] {
     if (part.empty() && !is_first) return;
@@ -238,9 +238,9 @@ int TraceSession::restore_list(const Change& change) {
   };
   for (const std::string& line : lines_of(change.before)) {
     if (line.starts_with("#")) continue;  // #### all functions enabled ####
-    // "schedule (1)": a count behind the name where something else hangs on the function
+    // "schedule (1)": a count after the name if something else is attached to the function
     const std::string name = first_word(line);
-    // "schedule:traceoff:unlimited": a command, which clearing the filter does not touch
+    // "schedule:traceoff:unlimited": a command, which clearing the filter does not remove
     if (name.find(':', 1) != std::string::npos && name[0] != ':') continue;
     if (part.size() + name.size() + 1 > kMostAtOnce) flush();
     part += name + "\n";
@@ -280,7 +280,7 @@ void TraceSession::restore(const Change& change) {
       break;
     }
   }
-  // What may not be changed was not changed by us either.
+  // If the file still has its old value, it was never changed, so nothing is left behind.
   if (std::string now; error != 0 && (change.undo == Undo::word || change.undo == Undo::choice) &&
                        files_.read(change.path, now) == 0 &&
                        (change.undo == Undo::word ? setting_of(now) : chosen_word(now)) == change.before)

@@ -1,5 +1,5 @@
-// Carries out the plan of a kernel trace, falls back where the kernel refuses, and undoes every change it made. Sees
-// tracefs through an interface, so that refusals can be rehearsed.
+// Carries out the plan of a kernel trace, falls back if the kernel refuses, and undoes every change it made. Accesses
+// tracefs through an interface, so that tests can simulate refusals.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace weir::amd {
 
-// Files of tracefs. Each call returns 0, or an errno.
+// Files of tracefs. Each call returns 0 or an errno.
 class TraceFiles {
  public:
   virtual ~TraceFiles() = default;
@@ -29,19 +29,19 @@ class TraceSession {
   TraceSession(const TraceSession&) = delete;
   TraceSession& operator=(const TraceSession&) = delete;
 
-  // Sets all up and starts. Where nothing can be traced it undoes what it did, and `problem` says why.
+  // Sets everything up and starts. If nothing can be traced, undoes its changes and sets `problem`.
   bool arm();
-  // The buffer stays as it is, to be read. Counts what it had no room for.
+  // Leaves the buffer for reading. Counts events that did not fit.
   void stop();
-  // Undoes every change, the last one first. What could not be undone is in `left_behind`.
+  // Undoes every change, last one first. `left_behind` lists changes that could not be undone.
   void close();
 
   std::string trace_file() const { return plan_.folder + "/trace"; }
-  const std::string& clock() const { return clock_; }    // as tracefs said after it was set
+  const std::string& clock() const { return clock_; }    // as tracefs reported after it was set
   const std::string& method() const { return method_; }  // "function", "23 probes", "events"
   const std::string& problem() const { return problem_; }
   const std::string& hint() const { return hint_; }
-  const std::vector<std::string>& notes() const { return notes_; }  // less than asked for, and why
+  const std::vector<std::string>& notes() const { return notes_; }  // what is less than requested, and why
   const std::vector<std::string>& left_behind() const { return left_behind_; }
   std::uint64_t lost_events() const { return lost_events_; }
 
@@ -70,7 +70,7 @@ class TraceSession {
   std::uint64_t lost_events_ = 0;
 };
 
-// "local [mono] boot" -> "mono"; a lone word is itself.
+// "local [mono] boot" -> "mono"; a single word is returned as it is.
 std::string chosen_word(std::string_view text);
 
 }  // namespace weir::amd

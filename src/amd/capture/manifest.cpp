@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostBytes = 16U << 20;  // of a manifest; ours are a few KiB
+constexpr std::size_t kMostBytes = 16U << 20;  // per manifest; Weir's are a few KiB
 constexpr std::size_t kMostNamespaces = 33;    // the kernel nests PID namespaces 32 deep
 constexpr const char* kHint = "A capture folder is written by `weir amd capture -o FOLDER -- ./program`.";
 
-// A place in the manifest: messages name the file and the key.
+// A place in the manifest, for messages that name the file and the key.
 class Place {
  public:
   Place(const Json& value, std::string path, const std::string& file)
@@ -56,7 +56,7 @@ class Place {
   std::string text_or_empty() const { return is_null() ? std::string() : text(); }
   std::int64_t integer(std::int64_t lowest, std::int64_t highest) const {
     if (!value_.is_number_integer()) refuse("a whole number is wanted here");
-    // A literal beyond 2^63 is unsigned; one beyond 2^64 became a fraction and was refused above.
+    // A literal beyond 2^63 is unsigned; one beyond 2^64 became a fraction and was rejected above.
     const bool is_huge =
         value_.is_number_unsigned() &&
         value_.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -65,7 +65,7 @@ class Place {
       refuse(fmt::format("{} is not between {} and {}", value_.dump(), lowest, highest));
     return value;
   }
-  // A path below the folder: relative, of plain names.
+  // A path below the folder: relative, with plain names only.
   std::string path_below() const {
     const std::string path = text();
     const auto refuse_it = [&](const char* why) { refuse(fmt::format("'{}' {}", shown(path), why)); };
@@ -131,7 +131,7 @@ void check_stays(const fs::path& folder, const std::string& path, const std::str
            "Copy what it leads to into the folder.");
 }
 
-// Not read_json: a manifest may be a pipe that never ends, or a device.
+// read_json is not used: a manifest may be a pipe that never ends, or a device.
 std::string read_bounded(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) reject(fmt::format("{}: {}", path.string(), std::strerror(errno)), kHint);
@@ -217,7 +217,7 @@ CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
     CapturePart part = read_part(place);
     for (const CapturePart& other : manifest.parts)
       if (other.name == part.name) place.at("name").refuse(fmt::format("'{}' is there twice", shown(part.name)));
-    // A handful of names exist; the bound keeps the search above from growing with the square of a hostile list.
+    // Only a handful of names exist; the bound keeps the search above from growing quadratically with a hostile list.
     if (manifest.parts.size() >= 64) place.refuse("more than 64 parts");
     manifest.parts.push_back(std::move(part));
   });

@@ -28,7 +28,7 @@ constexpr std::array<Facts, kCaseQuantities> kFacts{{
     {CaseQuantity::kernel_duration, "kernel_duration_ns", "ns", true},
     {CaseQuantity::pause_share, "pause_share", "1", false},
 }};
-// 4,000 samples, 1,000 resamples: the eight quantities of two sides take about a second.
+// With 4,000 samples and 1,000 resamples, the eight quantities of two sides take about a second.
 constexpr int kResamples = 1000;
 
 ComparedSide summary(const std::vector<double>& values, bool is_median) {
@@ -42,8 +42,8 @@ ComparedSide summary(const std::vector<double>& values, bool is_median) {
   return side;
 }
 
-// What never happened in the observed time may still happen at up to 3 / time, at 95 % (the rule of three), where it
-// happens at moments that do not depend on each other. Resampling zeros gives zeros, which would say that it cannot.
+// An event that was never observed may still occur at up to 3 / time, at 95 % (the rule of three), if events are
+// independent. Resampling zeros gives only zeros, which would claim that it cannot occur.
 std::optional<double> most_unseen(const CaseSide& side, const CaseSide& other, CaseQuantity quantity) {
   if (side.observed_ns <= 0) return {};
   const double most_per_s = 3e9 / side.observed_ns;
@@ -52,13 +52,13 @@ std::optional<double> most_unseen(const CaseSide& side, const CaseSide& other, C
     case CaseQuantity::barrier_rate:
     case CaseQuantity::copy_rate:
       return most_per_s;
-    case CaseQuantity::copied_bytes_rate:  // copies as large as the other side's
+    case CaseQuantity::copied_bytes_rate:  // assumes copies as large as the other side's
       if (!other.copied_bytes || other.copies.value_or(0) == 0) return {};
       return most_per_s * static_cast<double>(*other.copied_bytes) / static_cast<double>(*other.copies);
-    case CaseQuantity::pause_share:  // pauses of the least length
+    case CaseQuantity::pause_share:  // assumes pauses of the minimum length
       return std::min(1.0, most_per_s * 1e-9 * static_cast<double>(kPauseNs));
     default:
-      return {};  // of samples that are not counted by time
+      return {};  // samples that are not counted by time
   }
 }
 
@@ -67,7 +67,7 @@ void widen_zero(const CaseSide& side, const CaseSide& other, CaseQuantity quanti
   compared.interval->high = most_unseen(side, other, quantity).value_or(compared.interval->high);
 }
 
-// Why two numbers are not of the same thing; empty where they are.
+// Why two numbers do not measure the same thing; empty if they do.
 std::string mismatch(const CaseSide& a, const CaseSide& b, CaseQuantity quantity) {
   const auto differ = [](const std::string& first, const std::string& second, std::string_view what) {
     return first == second ? std::string() : fmt::format("{} is {} in A and {} in B", what, first, second);
@@ -178,7 +178,7 @@ QueueRelation relate_queues(const CaseSide& a, const CaseSide& b) {
     relation.reason = "names of queues are each timeline's own: equal ones need not be the same queue";
     return relation;
   }
-  // Both logs tell of the creation of one queue: the same process, ring and microsecond.
+  // Both logs show the creation of one queue: same process, ring and microsecond.
   std::size_t shared_b = 0;
   for (const CaseQueue& queue : b.queues)
     shared_b += std::any_of(a.queues.begin(), a.queues.end(),

@@ -1,4 +1,4 @@
-// The comparison of two sides as a document, weir.amd_compare/1 (docs/schema). Knows what was compared; no files.
+// The comparison of two sides as a document, weir.amd_compare/1 (docs/schema). Knows the comparison, but no files.
 #pragma once
 
 #include "amd/compare/case_side.h"

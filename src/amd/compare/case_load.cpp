@@ -13,7 +13,7 @@ namespace weir::amd {
 namespace {
 
 // {"schema": "weir.amd_log/1", ...
-// The name of a document's schema, where its text begins with it; empty otherwise.
+// The schema name of a document whose text begins with it; otherwise empty.
 std::string schema_of(std::string_view start) {
   constexpr std::string_view kKey = "\"schema\"";
   const std::size_t brace = start.find_first_not_of(" \t\r\n");

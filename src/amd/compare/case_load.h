@@ -1,5 +1,5 @@
-// From a path to one side of a comparison: a folder of `weir amd capture`, a runtime log, the report of one, or a
-// trace. Knows how to tell them apart, and what each shows and cannot show.
+// Loads one side of a comparison from a path: a folder of `weir amd capture`, a runtime log, the report of one, or a
+// trace. Detects which it is, and knows what each can show.
 #pragma once
 
 #include <atomic>
@@ -13,22 +13,21 @@
 namespace weir::amd {
 
 struct CaseLoadOptions {
-  ImportOptions import;                     // of traces
+  ImportOptions import;                     // for traces
   const std::atomic<bool>* stop = nullptr;  // ends the reading of a log early
 };
 
-// Rejects what is missing, empty, or none of them, and says what is wanted.
+// Rejects a path that is missing, empty, or of no such type, and names the types that are accepted.
 CaseSide load_case(const std::filesystem::path& path, const CaseLoadOptions& options = {});
 
-// Of a runtime log. Rejects what read_log rejects.
+// From a runtime log. Rejects what read_log rejects.
 CaseSide side_of_log(const std::filesystem::path& file, const std::atomic<bool>* stop = nullptr);
-// Of a folder of `weir amd capture`: logs, with or without snapshots of KFD beside them. Rejects one that has neither a
-// log nor a snapshot taken during the run.
+// From a folder of `weir amd capture`: logs, with or without KFD snapshots. Rejects a folder that has neither a log nor
+// a snapshot taken during the run.
 CaseSide side_of_capture(const std::filesystem::path& folder, const std::atomic<bool>* stop = nullptr);
-// Of the report of a runtime log (`weir amd log --report json`). Documents may come from anywhere: nothing in it is
-// taken for granted. Rejects one without processes.
+// From the report of a runtime log (`weir amd log --report json`), which is not trusted. Rejects one without processes.
 CaseSide side_of_log_report(const Json& document, const std::string& name);
-// Of a timeline: of our own runs, on any device, or of any trace that can be imported. Rejects one without a kernel.
+// From a timeline: of Weir's own runs on any device, or any trace that can be imported. Rejects one without a kernel.
 CaseSide side_of_timeline(const Timeline& timeline, const std::string& name);
 
 }  // namespace weir::amd

@@ -1,4 +1,4 @@
-// A side of a comparison from runtime logs, with or without snapshots of KFD beside them. Knows no timeline.
+// One side of a comparison from runtime logs, with or without KFD snapshots. Knows no timeline.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace weir::amd {
 namespace {
 
-// The summary of a log, and what it does not keep: samples in order.
+// The summary of a log, and the samples in order, which a summary does not keep.
 class CaseSink : public LogSummary {
  public:
   using LogSummary::on;
@@ -128,7 +128,8 @@ void read_into(const std::filesystem::path& file, CaseSink& sink, CaseSide& side
   if (!reading.problem.empty()) side.notes.push_back(fmt::format("{}: {}", file.filename().string(), reading.problem));
 }
 
-// Queues of snapshots: of the captured processes where KFD says whose they are, else those that came with the run.
+// Queues from snapshots: those of the captured processes if KFD names the owner, otherwise those that came with the
+// run.
 class SnapshotQueues {
  public:
   explicit SnapshotQueues(const CaptureManifest& manifest) {
@@ -149,7 +150,7 @@ class SnapshotQueues {
     }
   }
 
-  // A queue of the log that has the same ring is the same queue; the log's facts go first.
+  // A queue in the log with the same ring is the same queue; the log's facts take precedence.
   void merge_into(CaseSide& side) const {
     for (const auto& [key, from] : found_) {
       const bool is_compute = from.kind == kfd::QueueKind::compute;

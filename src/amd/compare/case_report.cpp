@@ -1,4 +1,4 @@
-// A side of a comparison from the report of a runtime log. Knows that document; no log.
+// One side of a comparison from the report of a runtime log. Knows that document, but no log.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace weir::amd {
 namespace {
 
-constexpr std::size_t kMostCounts = 4096;  // of a rate over time; ours are at most 256
+constexpr std::size_t kMostCounts = 4096;  // per rate over time; Weir writes at most 256
 
 const Json& items(const Json& json, const char* key) {
   static const Json kEmpty = Json::array();
@@ -110,7 +110,7 @@ class Side {
   void take_queue(const Json& from, std::optional<int> pid) {
     const std::string hwq = text(from, "hwq");
     const auto ring = address(hwq);
-    if (!ring) return;  // none of ours
+    if (!ring) return;  // not written by Weir
     CaseQueue queue;
     queue.label = hwq;
     queue.seen_in = "log";
@@ -137,7 +137,7 @@ class Side {
     side_.unnamed_launches += whole(kernels, "without_name").value_or(0);
   }
 
-  // {"begin_ns": 1, "width_ns": 1000000, "counts": [3, 4, 2]}: the last one is not over
+  // {"begin_ns": 1, "width_ns": 1000000, "counts": [3, 4, 2]}: the last interval is incomplete
   void take_rate(const Json& over_time) {
     const double width = static_cast<double>(whole(over_time, "width_ns").value_or(0));
     const Json& counts = items(over_time, "counts");

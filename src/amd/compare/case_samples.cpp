@@ -5,7 +5,7 @@
 namespace weir::amd {
 namespace {
 
-// Times of hostile files may be anywhere: the distance of two is at most this.
+// Hostile files may contain any times; the distance of two is limited to this.
 constexpr std::int64_t kFarthest = std::int64_t{1} << 61;
 
 std::int64_t distance(std::int64_t from, std::int64_t to) {
@@ -17,12 +17,12 @@ std::int64_t distance(std::int64_t from, std::int64_t to) {
 }  // namespace
 
 void ThinnedSamples::add(double value) {
-  std::uint64_t before = count_++ % every_;  // of this group
+  std::uint64_t before = count_++ % every_;  // earlier samples in this group
   if (before == 0 && values_.size() == kMost) {
     for (std::size_t i = 0; 2 * i < kMost; ++i) values_[i] = values_[2 * i + random_.below(2)];
     values_.resize(kMost / 2);
     every_ *= 2;
-    before = (count_ - 1) % every_;  // 0: kMost groups make kMost / 2 whole ones
+    before = (count_ - 1) % every_;  // 0: kMost groups were merged into kMost / 2 whole ones
   }
   if (before == 0) {
     values_.push_back(value);

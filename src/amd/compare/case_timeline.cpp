@@ -1,4 +1,4 @@
-// A side of a comparison from a timeline. Knows spans; no AMD file.
+// One side of a comparison from a timeline. Knows spans, but no AMD file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ class Side {
   }
 
  private:
-  // A queue that carried copies and no kernel is a copy engine's, as is one that the source says so of by its id.
+  // A queue with copies but no kernels belongs to a copy engine, as does one that the source marks as such by its id.
   void take_queues() {
     struct Use {
       std::uint64_t launches = 0, copies = 0;
@@ -131,7 +131,7 @@ class Side {
     if (engines > 0) side_.copy_engines = engines;
   }
 
-  // By start. Launches are told by the moment that all of them have.
+  // Sorted by start. Launches use the time that all of them have.
   void take_process(const std::vector<std::uint32_t>& spans) {
     sampler_.begin_run();
     struct Moment {
@@ -168,8 +168,8 @@ class Side {
     if (are_submitted_) take_backlog(spans);
   }
 
-  // Launches of the same queue (of the same stream, where queues are not named) that were handed over and had not
-  // started when this one was.
+  // Launches on the same queue (or stream, if queues are not named) that had been submitted but not started when this
+  // one was submitted.
   void take_backlog(const std::vector<std::uint32_t>& spans) {
     std::map<std::pair<bool, std::int64_t>, std::vector<std::uint32_t>> lanes;
     for (const std::uint32_t i : spans) {

@@ -16,7 +16,7 @@ const Compared* find(const std::vector<Compared>& compared, CaseQuantity quantit
   return nullptr;
 }
 
-// The part of the time of all kernels that those of a quantum or more take: so likely is it to meet one.
+// The share of kernel time in kernels of a quantum or more: the probability of meeting one.
 double long_share(std::span<const double> durations) {
   double all = 0, of_long = 0;
   for (const double duration : durations) {
@@ -46,7 +46,7 @@ RuleNumber kernel_time_number(const CaseSide& b) {
     return number;
   }
   if (seen == 0) {
-    // None seen: by the rule of three up to three more could have come, of a quantum each.
+    // None was seen; by the rule of three, up to three may exist, each a quantum long.
     number.interval = Interval{0, 3 * kQuantumNs / (b.kernel_time_ns + 3 * kQuantumNs)};
     return number;
   }
@@ -104,7 +104,7 @@ RuleNumber queue_number(const CaseSide& side, const char* letter) {
   return number;
 }
 
-// Whether A leaves at least kLeastPauses of its time to others. A bound from above can only deny it.
+// Whether A leaves at least kLeastPauses of its time to others. An upper bound can only rule it out.
 Fit leaves_pauses(const RuleNumber& pauses) {
   if (!pauses.interval) return Fit::cannot_say;
   if (pauses.interval->high < kLeastPauses) return Fit::does_not_fit;
@@ -189,7 +189,7 @@ void tell_premise(const QueueRelation& relation, PreemptionVerdict& verdict) {
   }
 }
 
-// Priority costs least, suspending stops B for good while A works, slicing takes from both: in this order.
+// Ordered by cost: priority costs least, suspending stops B completely while A works, slicing takes time from both.
 void choose(PreemptionVerdict& verdict) {
   const auto fit = [&](std::size_t i) { return verdict.strategies[i].fit; };
   if (fit(0) == Fit::fits) {
@@ -254,7 +254,7 @@ std::vector<Expectation> check_expectations(const CaseSide& a, const CaseSide& b
     if (side.copy_engines && !are_copies_known)
       row.observed += fmt::format("; copies by {} engine{}", *side.copy_engines, *side.copy_engines == 1 ? "" : "s");
     if (compute + copy > row.most) {
-      row.outcome = "other";  // more are not fewer, whatever else there is
+      row.outcome = "other";  // more is not fewer, whatever else was seen
     } else if (!are_copies_known) {
       row.reason = side.copy_queues_reason;
     } else {

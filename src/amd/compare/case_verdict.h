@@ -1,5 +1,5 @@
-// Which preemption strategy fits A (urgent) beside B: rules over numbers, each printed with the numbers that it rests
-// on. A rule is no measurement of preemption, and says so. Knows what was compared; no files.
+// Which preemption strategy fits A (urgent) beside B: rules over numbers, each printed with the numbers it uses. A rule
+// is not a measurement of preemption, and states that. Knows the comparison, but no files.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,22 @@
 
 namespace weir::amd {
 
-// The roadmap's and the driver's figures that rules compare with.
+// Figures from the roadmap and the driver that the rules use.
 inline constexpr double kQuantumNs = 1e6;           // CP_HQD_QUANTUM as KFD sets it (0x111): 1 ms
-inline constexpr double kMostLongTime = 0.05;       // of B's kernel time, in kernels of a quantum or more
-inline constexpr double kLeastPauses = 0.5;         // of A's time, for B to run in while A does not
-inline constexpr std::size_t kMostSuspended = 8;    // queues that one suspend is asked to stop
-inline constexpr std::size_t kFewestKernels = 100;  // that a share of their time can be judged by
+inline constexpr double kMostLongTime = 0.05;       // share of B's kernel time in kernels of a quantum or more
+inline constexpr double kLeastPauses = 0.5;         // share of A's time in which B can run
+inline constexpr std::size_t kMostSuspended = 8;    // queues in one suspend
+inline constexpr std::size_t kFewestKernels = 100;  // kernels needed to judge a share of their time
 
 enum class Fit : std::uint8_t { fits, does_not_fit, cannot_say };
 std::string_view name_of(Fit fit);
 
-// A number that a rule looked at.
+// A number that a rule used.
 struct RuleNumber {
   std::string what, unit;
   std::optional<double> value;
   std::optional<Interval> interval;
-  std::string bound;   // "at most" where it is a bound; empty where it is a value
+  std::string bound;   // "at most" for a bound; empty for a value
   std::string reason;  // why there is none
 };
 
@@ -38,9 +38,9 @@ struct StrategyVerdict {
 };
 
 struct PreemptionVerdict {
-  std::string premise;  // what is known, or assumed, of whose queues these are
+  std::string premise;  // what is known or assumed about the owner of these queues
   bool is_premise_assumed = false;
-  std::string_view strategy;  // of the three; empty: cannot say
+  std::string_view strategy;  // one of the three; empty: cannot say
   std::string because;
   std::vector<StrategyVerdict> strategies;
 };
@@ -48,7 +48,7 @@ struct PreemptionVerdict {
 PreemptionVerdict judge_preemption(const CaseSide& a, const CaseSide& b, const std::vector<Compared>& compared,
                                    const QueueRelation& relation);
 
-// The roadmap's expectation of a case against what was seen.
+// The roadmap's expectation for a case, and the observation.
 struct Expectation {
   std::string_view side, expected;
   std::size_t least = 0, most = 0;

@@ -1,5 +1,5 @@
-// The questions that a trace of KFD is made for. Each is answered from calls that were counted, or has no answer and
-// the reason: what a filter left out or a buffer lost is no evidence of absence.
+// Answers the questions that a KFD trace is recorded for. Each answer comes from counted calls; otherwise there is a
+// reason instead, because events that a filter excluded or a buffer lost are no evidence of absence.
 #include <fmt/format.h>
 
 #include "amd/ftrace/summary.h"
@@ -36,7 +36,7 @@ std::string words_of(const Tally& tally) {
                      format_duration(static_cast<double>(tally.largest())), tally.count());
 }
 
-// Exact lengths where there are any, else what is proved on either side.
+// Exact durations if there are any, otherwise the proven bounds.
 std::optional<std::string> length_words(const VerbTally& tally) {
   if (tally.exact.count() > 0) {
     std::string words = words_of(tally.exact);

@@ -1,4 +1,4 @@
-// Counts of KFD's calls by what they are evidence of. Knows no times and no threads.
+// Counts KFD's calls by the evidence they give. Knows no times and no threads.
 #include <algorithm>
 #include <iterator>
 
@@ -7,10 +7,10 @@
 namespace weir::ftrace {
 namespace {
 
-constexpr std::size_t kNames = 1024;  // told apart
-constexpr std::size_t kLongest = 64;  // of a name
+constexpr std::size_t kNames = 1024;  // distinct names
+constexpr std::size_t kLongest = 64;  // name, in bytes
 
-// By KfdPart; null for those that are not counted.
+// Indexed by KfdPart; null for parts that are not counted.
 constexpr std::uint64_t KfdCalls::* kCounters[] = {nullptr,
                                                    &KfdCalls::kfd_ioctl,
                                                    nullptr,

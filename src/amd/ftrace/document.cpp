@@ -1,5 +1,5 @@
-// The document weir.amd_ftrace/1: what was read, what was lost, what KFD did. null where there is no data, with the
-// reason in `unavailable` under the value's path.
+// The document weir.amd_ftrace/1: what was read, what was lost, what KFD did. A value without data is null, and
+// `unavailable` holds the reason under the value's path.
 #include <fmt/format.h>
 
 #include "amd/ftrace/summary.h"
@@ -13,7 +13,7 @@ Json names_document(const std::vector<NameCount>& names) {
   return list;
 }
 
-// How far apart its first and last stamps are; nothing where there are none.
+// The time between the first and the last stamp; nothing without stamps.
 std::optional<std::int64_t> length_of(const FtraceCounters& counters) {
   if (counters.first_ns == kNoTime || counters.last_ns <= counters.first_ns) return std::nullopt;
   return counters.last_ns - counters.first_ns;

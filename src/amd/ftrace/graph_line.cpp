@@ -1,4 +1,4 @@
-// The columns of function_graph. Knows the tracer's grammar; no function of any driver.
+// Parses the columns of function_graph. Knows the tracer's grammar, but no driver's functions.
 #include <algorithm>
 
 #include "amd/ftrace/line.h"
@@ -15,14 +15,14 @@ bool parse_small(std::string_view digits, int& value) {
   return true;
 }
 
-// "python3-123": the PID is what follows the last '-'.
+// "python3-123": the PID follows the last '-'.
 bool parse_task(std::string_view text, int& pid) {
   text = trimmed(text);
   const std::size_t dash = text.rfind('-');
   return dash != text.npos && parse_small(text.substr(dash + 1), pid);
 }
 
-// "0x0", "-22", "0xffffffea": as a kernel's int.
+// "0x0", "-22", "0xffffffea": read as the kernel's int.
 std::optional<std::int64_t> parse_result(std::string_view text) {
   text = trimmed(text);
   const bool is_negative = text.starts_with('-');
@@ -32,9 +32,9 @@ std::optional<std::int64_t> parse_result(std::string_view text) {
   return static_cast<std::int64_t>(is_negative ? ~value + 1 : value);
 }
 
-// Comments behind a call or a closing bracket:
+// Comments after a call or a closing bracket:
 //   /* kfd_ioctl [amdgpu] */           funcgraph-tail
-//   /* kfd_ioctl [amdgpu] = -22 */     with funcgraph-retval, since 6.5; /* = 0x0 */ behind a leaf
+//   /* kfd_ioctl [amdgpu] = -22 */     with funcgraph-retval, since 6.5; /* = 0x0 */ after a leaf
 //   /* kfd_ioctl [amdgpu] ret=0x0 */   the same, since 6.14
 //   /* <-do_syscall_64 */              funcgraph-retaddr
 void parse_comment(std::string_view text, TraceLine& into) {
@@ -53,7 +53,7 @@ void parse_comment(std::string_view text, TraceLine& into) {
 }  // namespace
 
 // `  0.512 us  `, `! 108.528 us `, `# 1837.709 us`: + over 10 us, ! 100 us, # 1 ms, * 10 ms, @ 100 ms, $ 1 s. The
-// kernel prints seven figures at most, so long ones have fewer decimals or none.
+// kernel prints at most seven digits, so long durations have fewer decimals or none.
 bool parse_graph_duration(std::string_view text, TraceLine& into) {
   text = trimmed(text);
   if (text.empty()) return true;
@@ -113,7 +113,7 @@ void parse_graph_call(std::string_view call, TraceLine& into) {
     return;
   }
   into.name = name;
-  // Arguments (func-args, since 6.15) have no brackets or braces of their own: values are numbers.
+  // Arguments (func-args, since 6.15) contain no brackets or braces, because values are numbers.
   const std::size_t close = rest.find(')');
   rest = close == rest.npos ? std::string_view{} : trimmed(rest.substr(close + 1));
   if (rest.starts_with(';')) {
@@ -136,7 +136,7 @@ TraceLine parse_graph_line(std::string_view text) {
     return line;
   }
   // 175037.104830 |   5)   python3-123   |  d..1 | ! 108.528 us  |  kfd_ioctl [amdgpu]() {
-  // Each column but the last may be missing: by the options funcgraph-abstime, -cpu, -proc, latency-format.
+  // Any column except the last may be missing, depending on funcgraph-abstime, -cpu, -proc and latency-format.
   const auto column = [&rest]() -> std::string_view { return rest.substr(0, rest.find('|')); };
   if (const std::size_t end = rest.find('|'); end != rest.npos)
     if (parse_stamp(trimmed(column()), line.at_ns, line.resolution_ns)) rest = trimmed(rest.substr(end + 1));

@@ -111,24 +111,23 @@ KfdFunction function_of(std::string_view name) {
     for (const Row& row : kRows) map->emplace(row.name, row.function);
     return map;
   }();
-  // kfd_..., *_cpsch and the like are few among the functions of a module: names are told apart by their letters before
-  // they are looked up.
+  // The table comes first; other names are classified by their prefixes and parts.
   if (const auto found = kByName->find(name); found != kByName->end()) return found->second;
   if (has(name, "mqd")) {
     const KfdPart part = mqd_part(name);
-    // init_mqd ends in update_mqd, and those for partitioned chips call the plain ones.
+    // init_mqd calls update_mqd at its end, and the functions for partitioned chips call the plain ones.
     if (part != none) return {part, {}, part == mqd_init ? 80 : part == mqd_update ? 85 : 60};
   }
   if (has(name, "kcq") || (name.starts_with("gfx_v") && name.ends_with("_compute"))) return {kcq, {}, -1};
   if (name.starts_with("kfd_ioctl_")) return {ioctl_handler, {}, 10};
-  if (name.starts_with("amdgpu_amdkfd_")) return {};  // the driver's side of KFD: neither says that the filter was wide
+  if (name.starts_with("amdgpu_amdkfd_")) return {};  // the driver's side of KFD: does not prove a wide filter
   if (is_kfd_name(name)) return {other_kfd, {}, -1};
   return {is_amdgpu_name(name) ? other_amdgpu : none, {}, -1};
 }
 
 KfdFunction KnownFunctions::of(std::string_view name) {
   if (name.size() < 8 || name.size() > kLongest) return function_of(name);
-  // The ends and the length tell names of a driver apart; what they do not is compared.
+  // The first and last eight letters and the length make a good hash for a driver's names; the name itself is compared.
   std::uint64_t first = 0, last = 0;
   std::memcpy(&first, name.data(), 8);
   std::memcpy(&last, name.data() + name.size() - 8, 8);
@@ -154,7 +153,7 @@ bool is_root(std::string_view caller) {
 
 std::string_view kfd_ioctl_name(std::uint64_t command) {
   constexpr std::uint64_t kLetter = 'K';
-  // Console ioctls use the same letter, without a direction.
+  // Console ioctls use the same letter, but no direction.
   if (command > UINT32_MAX || ((command >> 8) & 0xff) != kLetter || (command >> 30) == 0) return {};
   static constexpr std::array<std::string_view, 0x27> kNames = {"",
                                                                 "get_version",

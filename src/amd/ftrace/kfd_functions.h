@@ -1,5 +1,5 @@
-// Which kernel functions matter, and as what: KFD's call chains, as of DKMS 6.12 and the kernels before it. Knows
-// names; nothing of traces.
+// The kernel functions that matter, and their roles: KFD's call chains as of DKMS 6.12 and earlier kernels. Knows
+// names, not traces.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace weir::ftrace {
 
-// What a call is evidence of, beside the span that it may begin.
+// What a call proves, apart from the span that it may begin.
 enum class KfdPart : std::uint8_t {
   none,
   kfd_ioctl,
@@ -41,12 +41,12 @@ enum class KfdPart : std::uint8_t {
   mes_remove,
   process_end,
   cs_ioctl,
-  other_kfd,     // KFD by its name, without a role here
-  other_amdgpu,  // of the driver, outside KFD
+  other_kfd,     // a KFD function by its name, without a role here
+  other_amdgpu,  // an amdgpu function outside KFD
 };
 
-// `level`: a function is never called, however far below, by one of the same or a higher level: where it is entered,
-// those of the thread that are open have ended. -1 for what has no place in the chain.
+// `level`: a function is never called, directly or indirectly, by one of the same or a higher level. When it is
+// entered, such functions that are open on the thread have ended. -1 for functions outside the chain.
 struct KfdFunction {
   KfdPart part = KfdPart::none;
   std::optional<KfdVerb> verb;
@@ -55,8 +55,8 @@ struct KfdFunction {
 
 KfdFunction function_of(std::string_view name);
 
-// function_of() that remembers: a trace repeats a few hundred names millions of times. One slot per hash, so that
-// hostile names only cost time.
+// A cache for function_of(), because a trace repeats a few hundred names millions of times. Each hash has one slot, so
+// hostile names cost only time.
 class KnownFunctions {
  public:
   KfdFunction of(std::string_view name);
@@ -71,12 +71,12 @@ class KnownFunctions {
   std::vector<Slot> slots_ = std::vector<Slot>(kSlots);
 };
 
-// The first thing a thread does in the kernel, or a worker for the next piece of work: a function called from here is
-// below nothing that was open.
+// An entry point of the kernel, or of a worker for its next piece of work: a function called from here is not below
+// anything that was open.
 bool is_root(std::string_view caller);
 
-// "create_queue" of command 0xc0604b02; empty where it is no ioctl of KFD. Told by direction, letter and number,
-// because structures grew over time.
+// "create_queue" for command 0xc0604b02; empty if it is not a KFD ioctl. Decided by direction, letter and number,
+// because the structures grew over time.
 std::string_view kfd_ioctl_name(std::uint64_t command);
 
 }  // namespace weir::ftrace

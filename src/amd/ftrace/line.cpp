@@ -8,7 +8,7 @@
 namespace weir::ftrace {
 namespace {
 
-// A table: every letter of every name is asked for.
+// A table, because every letter of every name is looked up.
 constexpr std::array<bool, 256> kIsSymbol = [] {
   std::array<bool, 256> table{};
   for (int c = 0; c < 256; ++c)
@@ -24,7 +24,7 @@ std::string_view without_left_blanks(std::string_view text) {
   return text.substr(at);
 }
 
-// Letter by letter: find_first_of asks memchr about each.
+// A plain loop, because find_first_of calls memchr for each letter.
 std::size_t blank_or_colon(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size() && text[at] != ' ' && text[at] != ':') ++at;
@@ -44,8 +44,8 @@ bool parse_int(std::string_view digits, int& value) {
   return true;
 }
 
-// CPU:5 [LOST 123 EVENTS]      of tracefs; without a number where the kernel could not count
-// CPU:5 [123 EVENTS DROPPED]   of trace-cmd
+// CPU:5 [LOST 123 EVENTS]      from tracefs; without a number if the kernel could not count
+// CPU:5 [123 EVENTS DROPPED]   from trace-cmd
 TraceLine parse_lost(std::string_view text) {
   TraceLine line;
   line.kind = LineKind::lost;
@@ -75,8 +75,8 @@ TraceLine parse_hash(std::string_view text) {
   return line;
 }
 
-// COMM-PID to the left of "[CPU]", with "(TGID)" or "(-------)" in between where it was recorded. COMM may have blanks
-// and '-' of its own, so the PID is what follows the last one.
+// COMM-PID precedes "[CPU]", with "(TGID)" or "(-------)" in between if it was recorded. COMM may contain blanks and
+// '-', so the PID follows the last '-'.
 bool parse_task(std::string_view left, TraceLine& line) {
   left = trimmed(left);
   if (left.ends_with(')')) {
@@ -90,8 +90,8 @@ bool parse_task(std::string_view left, TraceLine& line) {
   return dash != left.npos && parse_int(left.substr(dash + 1), line.pid);
 }
 
-// "....", "d..2.", "....." or nothing, then the time and ':'. Returns what follows, or null.
-// The third flag is h or H in an interrupt, s in a softirq, z and Z in an NMI.
+// "....", "d..2.", "....." or nothing, then the time and ':'. Returns the rest, or null. The third flag is h or H in an
+// interrupt, s in a softirq, z or Z in an NMI.
 const char* parse_flags_and_time(std::string_view right, TraceLine& line) {
   right = without_left_blanks(right);
   std::size_t end = blank_or_colon(right);
@@ -106,7 +106,7 @@ const char* parse_flags_and_time(std::string_view right, TraceLine& line) {
   }
   const std::string_view stamp = right.substr(0, end);
   if (!parse_stamp(stamp, line.at_ns, line.resolution_ns)) {
-    // The clocks `counter` and `x86-tsc` print plain numbers that are no times.
+    // The clocks `counter` and `x86-tsc` print plain numbers that are not times.
     std::uint64_t ticks = 0;
     if (!parse_whole(stamp, ticks)) return nullptr;
   }
@@ -156,7 +156,7 @@ bool parse_probe(std::string_view text, TraceLine& line) {
   return true;
 }
 
-// What trace-cmd puts before the bodies of its own events.
+// trace-cmd's prefix before the bodies of its own events.
 bool parse_trace_cmd(std::string_view event, std::string_view text, TraceLine& line) {
   text = without_left_blanks(text);
   if (event == "function") {  // function:             kfd_ioctl <-- do_syscall_64
@@ -194,7 +194,7 @@ void parse_body(std::string_view body, TraceLine& line) {
     const std::string_view inner = without_left_blanks(text);
     if (inner.starts_with('(') && parse_probe(inner, line)) return;
     if (parse_trace_cmd(name, text, line)) return;
-    // sys_enter_ioctl: fd: 0x00000003, cmd: 0xc0604b02, arg: 0x7ffd     of trace-cmd
+    // sys_enter_ioctl: fd: 0x00000003, cmd: 0xc0604b02, arg: 0x7ffd     from trace-cmd
     line.kind = name.starts_with("sys_enter_")  ? LineKind::syscall
                 : name.starts_with("sys_exit_") ? LineKind::syscall_return
                                                 : LineKind::event;
@@ -207,7 +207,7 @@ void parse_body(std::string_view body, TraceLine& line) {
     }
     line.text = inner;
     if ((name == "bprint" || name == "print" || name == "bputs") && !inner.empty()) {
-      // bprint:   FUNC: text    of trace-cmd
+      // bprint:   FUNC: text    from trace-cmd
       std::size_t inner_taken = 0;
       const std::string_view writer = symbol_at(inner, &inner_taken);
       if (!writer.empty() && inner.substr(inner_taken).starts_with(": ")) {
@@ -262,7 +262,7 @@ bool parse_whole(std::string_view text, std::uint64_t& value) {
     text.remove_prefix(2);
   }
   if (text.empty()) return false;
-  const bool may_overflow = text.size() > (base == 16 ? 16U : 19U);  // else no division for each digit
+  const bool may_overflow = text.size() > (base == 16 ? 16U : 19U);  // otherwise the loop needs no division per digit
   std::uint64_t sum = 0;
   for (const char c : text) {
     std::uint64_t digit = 0;
@@ -308,7 +308,7 @@ std::string_view symbol_at(std::string_view text, std::size_t* taken) {
     if (taken) *taken = 0;
     return {};
   }
-  // create_queue_cpsch.isra.0, update_queue.constprop.0, map_queues_cpsch.part.0: the compiler's own copies.
+  // create_queue_cpsch.isra.0, update_queue.constprop.0, map_queues_cpsch.part.0: copies made by the compiler.
   std::size_t suffix = end;
   while (suffix < text.size() && (is_symbol(text[suffix]) || text[suffix] == '.')) ++suffix;
   if (taken) *taken = suffix;
@@ -344,7 +344,7 @@ TraceLine parse_line(std::string_view text) {
     return {.kind = LineKind::blank};
   //          python3-157801  [005] .... 175037.104830: kfd_ioctl <-do_syscall_64
   //      Web Content-4021    (   4000) [011] d..2. 175037.104830: kfd_ioctl <-do_syscall_64
-  // Names may hold brackets as well: the column is the first one that has all its neighbours.
+  // Names may contain brackets too: the CPU column is the first bracket whose neighbouring columns all fit.
   int tries = 0;
   for (std::size_t open = text.find('['); open != text.npos && tries < 4; open = text.find('[', open + 1), ++tries) {
     const std::size_t close = text.find(']', open);

@@ -13,7 +13,7 @@ namespace weir::ftrace {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{128} << 10;
-constexpr std::size_t kLongestLine = std::size_t{64} << 10;  // the kernel's own end at 4 KiB
+constexpr std::size_t kLongestLine = std::size_t{64} << 10;  // the kernel's own lines end at 4 KiB
 
 void check_start(ByteSource& source, const std::string& name) {
   const std::string_view start = source.peek(4096);
@@ -30,12 +30,12 @@ void check_start(ByteSource& source, const std::string& name) {
            "text");
 }
 
-// Lines of any file in bounded memory; what is longer than any tracer writes is passed over.
+// Reads lines of any file in bounded memory; skips lines that are longer than any tracer writes.
 class Lines {
  public:
   explicit Lines(ByteSource& source) : source_(source) { buffer_.resize(kBlock + kLongestLine); }
 
-  // False at the end. `is_long`: the line is too long and `line` its beginning.
+  // False at the end. `is_long`: the line is too long, and `line` holds its beginning.
   bool next(std::string_view& line, bool& is_long) {
     is_long = false;
     bool skips = false;
@@ -163,7 +163,7 @@ FtraceCounters read_ftrace(ByteSource& source, KfdSink& sink, const FtraceOption
         spans.lose();
         break;
       case LineKind::buffer_started:
-        // The kernel writes this only where events were overwritten: up to here, this CPU's.
+        // The kernel prints this only if events were overwritten: everything earlier on this CPU is lost.
         ++counters.buffers_started;
         spans.lose();
         break;

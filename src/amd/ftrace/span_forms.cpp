@@ -1,5 +1,5 @@
-// What each form of trace proves about calls: functions name their callers, graphs and return probes have ends, events
-// come in pairs.
+// What each form of trace proves about calls: functions name their callers, graphs and return probes show ends, and
+// events come in pairs.
 #include <algorithm>
 #include <functional>
 
@@ -29,7 +29,7 @@ std::uint64_t ioctl_command(std::string_view text) {
 
 }  // namespace
 
-// kfd_ioctl_create_queue <-kfd_ioctl: what kfd_ioctl called before has ended, and kfd_ioctl itself has not.
+// kfd_ioctl_create_queue <-kfd_ioctl: earlier calls from kfd_ioctl have ended, but kfd_ioctl itself has not.
 void SpanBuilder::on_function(Thread& thread, const TraceLine& line, const KfdFunction& function) {
   std::vector<Frame>& frames = thread.frames;
   const std::size_t parent = std::hash<std::string_view>{}(line.parent);
@@ -52,14 +52,14 @@ void SpanBuilder::on_function(Thread& thread, const TraceLine& line, const KfdFu
     note_part(thread, line, function);
     return;
   } else {
-    return;  // below something or after it: the filter left its caller out
+    return;  // below an open function or after it: the filter excluded its caller
   }
   note_part(thread, line, function);
   push(thread, line, line.name, function, Style::function);
 }
 
 void SpanBuilder::on_graph_call(Thread& thread, const TraceLine& line, const KfdFunction& function) {
-  // Indentation is depth: what is not further left has returned, though that was not seen.
+  // Indentation is depth: frames that are not further left have returned, even if the return was not seen.
   const auto ended = std::find_if(thread.frames.begin(), thread.frames.end(), [&](const Frame& frame) {
     return frame.style == Style::graph && frame.indent >= line.indent;
   });
@@ -105,7 +105,7 @@ void SpanBuilder::on_probe_return(Thread& thread, const TraceLine& line, std::st
   if (found->function.verb)
     if (Frame* const span = open_span(thread, *found->function.verb)) annotate(span->span, line.text);
   TraceLine returned = line;
-  // ret=0x0 by the probe's author; arg1=0x0 where the author gave no name to $retval.
+  // ret=0x0 is named by the probe's author; arg1=0x0 appears if the author gave $retval no name.
   for (const std::string_view key : {"ret", "retval", "rc", "result", "arg1"})
     if (!returned.result)
       if (const auto value = value_of(line.text, key)) returned.result = static_cast<std::int64_t>(*value);
@@ -113,7 +113,7 @@ void SpanBuilder::on_probe_return(Thread& thread, const TraceLine& line, std::st
 }
 
 // kfd_evict_process_worker_start: Process pid=41       _end: Process pid=41, StatusMsg=Success
-// kfd_map_memory_to_gpu_start: Process pid =41         memory, no queue
+// kfd_map_memory_to_gpu_start: Process pid =41         concerns memory, not queues
 // amdgpu_sched_run_job: sched_job=7, timeline=comp_1.0.0, context=1, seqno=2, ring_name=comp_1.0.0, num_ibs=1
 void SpanBuilder::on_event(Thread& thread, const TraceLine& line) {
   std::string_view name = line.name;
@@ -134,7 +134,7 @@ void SpanBuilder::on_event(Thread& thread, const TraceLine& line) {
 }
 
 void SpanBuilder::on_system_call(Thread& thread, const TraceLine& line) {
-  pop_to(thread, 0, line.at_ns);  // a thread that asks the kernel for something is in no call
+  pop_to(thread, 0, line.at_ns);  // a thread that starts a system call is in no other call
   if (line.name != "ioctl") return;
   const std::string_view name = kfd_ioctl_name(ioctl_command(line.text));
   if (name.empty()) return;

@@ -1,5 +1,5 @@
-// Texts that patched drivers write with trace_printk. They are marks within functions: what lies between two of them
-// took at least that long, and no end is seen.
+// Texts that patched drivers write with trace_printk. They mark points within functions, so the time between two of
+// them is a lower bound; the end is never seen.
 #include "amd/ftrace/spans.h"
 
 namespace weir::ftrace {
@@ -8,7 +8,7 @@ void annotate(KfdSpan& span, std::string_view text) {
   const auto set32 = [&](std::optional<std::uint32_t>& field, std::initializer_list<std::string_view> keys) {
     for (const std::string_view key : keys) {
       if (field) return;
-      // The offset that mmap takes has more than 32 bits: it is no doorbell.
+      // The offset for mmap has more than 32 bits and is not a doorbell.
       if (const auto value = value_of(text, key); value && *value <= UINT32_MAX)
         field = static_cast<std::uint32_t>(*value);
     }
@@ -53,7 +53,7 @@ bool SpanBuilder::on_text(Thread& thread, const TraceLine& line) {
     if (frame) annotate(frame->span, text);
     return frame;
   };
-  // One mark alone: that it happened, and when.
+  // A single mark: it shows that the call happened, and when.
   const auto instant = [&](KfdVerb verb) {
     KfdSpan span = span_of(line, verb);
     annotate(span, text);
@@ -95,7 +95,7 @@ bool SpanBuilder::on_text(Thread& thread, const TraceLine& line) {
   } else if (name == "UPDATE_QUEUE") {
     if (!open(KfdVerb::update)) instant(KfdVerb::update);
   } else if (name == "KFD_MAP_QUEUES_CPSCH") {
-    // One for each queue of a runlist: within a call that was traced they are no calls of their own.
+    // There is one text per queue of a runlist: within a traced call they do not count as calls.
     if (!open_span(thread, KfdVerb::map)) instant(KfdVerb::map);
     ++counts_.calls().map_texts;
   } else if (name == "ADD_QUEUE_MES") {

@@ -6,20 +6,20 @@
 namespace weir::ftrace {
 namespace {
 
-constexpr std::size_t kDeepest = 256;   // function_graph itself ends at 50
-constexpr std::size_t kThreads = 4096;  // with something open at once
+constexpr std::size_t kDeepest = 256;   // function_graph itself stops at 50
+constexpr std::size_t kThreads = 4096;  // threads with open calls at the same time
 constexpr std::size_t kNameless = 4096;
-// Between a stamp and the clock that a graph's length is of: an interrupt may come in between.
+// Allowed difference between a stamp and a graph's duration, because an interrupt may come in between.
 constexpr std::int64_t kStampSlack = 20'000;
-constexpr std::int64_t kLongest = INT64_MAX / 4;  // no sum of hostile lengths overflows
+constexpr std::int64_t kLongest = INT64_MAX / 4;  // keeps sums of hostile durations from overflowing
 
 bool is_eviction(const KfdFunction& function) {
   return function.verb == KfdVerb::evict || function.verb == KfdVerb::restore;
 }
 
-// Whether `open` has ended where a thread enters `function`, by KFD's chain.
+// Whether `open` must have ended when its thread enters `function`, according to KFD's call chain.
 bool ends(const KfdFunction& function, const KfdFunction& open) {
-  // Memory pressure may evict from within anything that allocates: that ends nothing but other evictions.
+  // Memory pressure can evict from within any allocating function, so an eviction ends only other evictions.
   const bool is_anywhere = is_eviction(function) && function.level < 40;
   return open.level >= function.level && (!is_anywhere || is_eviction(open));
 }
@@ -37,7 +37,7 @@ KfdSpan SpanBuilder::span_of(const TraceLine& line, KfdVerb verb) const {
   return span;
 }
 
-// Threads are told apart by pid. Idle tasks share pid 0, and a graph without its tasks has CPUs alone.
+// Threads are identified by pid. Idle tasks share pid 0, and a graph without tasks has only CPUs; both go by CPU.
 std::int64_t SpanBuilder::key_of(const TraceLine& line) const {
   return line.pid > 0 ? line.pid : -2 - static_cast<std::int64_t>(line.cpu);
 }
@@ -62,7 +62,7 @@ void SpanBuilder::take(const TraceLine& read, std::uint64_t number) {
       Frame* const span = top.function.verb ? open_span(known->second, *top.function.verb) : nullptr;
       return annotate(span ? span->span : top.span, line.text);
     }
-    // Most lines are of functions without a role, in threads that do nothing of KFD.
+    // Most lines are functions without a role, in threads that do nothing in KFD.
     const bool matters = function.level >= 0 || known != threads_.end();
     counts_.calls().known_verbs += function.verb ? 1 : 0;
     counts_.count(line.name, function.part, known != threads_.end() && is_in_system_call(known->second));
@@ -115,7 +115,7 @@ void SpanBuilder::emit(const KfdSpan& span) {
 }
 
 void SpanBuilder::on_task_switch(const TraceLine& line) {
-  // The first switch of a CPU tells who ran there before it.
+  // The first switch on a CPU shows which task ran there before it.
   if (!task_of_cpu_.contains(line.cpu)) {
     TraceLine nameless;
     nameless.cpu = line.cpu;
@@ -150,14 +150,14 @@ SpanBuilder::Frame& SpanBuilder::push(Thread& thread, const TraceLine& line, std
   frame.resolution_ns = line.resolution_ns;
   frame.entered_ns = frame.sure_ns = line.at_ns;
   frame.span = span_of(line, function.verb.value_or(KfdVerb::ioctl));
-  // Workers evict on behalf of others, whom only texts name: that holds for all that they do meanwhile.
+  // Workers evict on behalf of other processes, which only texts name; this applies to all calls below the eviction.
   if (!open_span(thread, KfdVerb::ioctl)) {
     const Frame* eviction = open_span(thread, KfdVerb::evict);
     if (!eviction) eviction = open_span(thread, KfdVerb::restore);
     if (eviction) frame.span.process = eviction->span.process;
     if (function.verb == KfdVerb::evict || function.verb == KfdVerb::restore) frame.span.process.reset();
   }
-  // The outermost function of a verb is the span; those below it are how it is done.
+  // The outermost function of a verb becomes the span; those below it are its parts.
   frame.has_span = function.verb && !open_span(thread, *function.verb);
   if (frame.has_span && !cut_.empty() && continues_cut(key_of(line), function)) frame.has_span = false;
   if (function.part == KfdPart::unmap) thread.sent.reset();
@@ -172,8 +172,8 @@ SpanBuilder::Frame& SpanBuilder::push(Thread& thread, const TraceLine& line, std
   return thread.frames.back();
 }
 
-// The wait for the fence carries the span of the preemption, which began when the queues were asked to go. Where that
-// was left out of the trace, it began between the unmap and the wait.
+// The wait for the fence carries the preemption's span, which began when the unmap was sent. If the trace lacks that
+// call, the span began between the unmap and the wait.
 void SpanBuilder::begin_preempt(Thread& thread, Frame& frame, const TraceLine& line) {
   const auto unmap = std::find_if(thread.frames.rbegin(), thread.frames.rend(),
                                   [](const Frame& open) { return open.function.part == KfdPart::unmap; });
@@ -270,7 +270,7 @@ void SpanBuilder::end_bounded(Thread& thread, Frame& frame, std::int64_t now) {
     if (frame.below_ns > 0) span.duration_ns = frame.below_ns;
   } else if (frame.has_below && is_ordered && frame.sure_ns != kNoTime) {
     span.ended_ns = frame.seen_ns;
-    // Stamps are rounded: a bound that is to hold gives that away.
+    // Stamps are rounded, so the bound is reduced by the resolution to hold.
     span.duration_ns = std::max<std::int64_t>(0, frame.seen_ns - frame.sure_ns - frame.resolution_ns);
   }
   span.end = span.duration_ns >= 0 ? EndKind::at_least : EndKind::unknown;
@@ -282,11 +282,11 @@ void SpanBuilder::end_bounded(Thread& thread, Frame& frame, std::int64_t now) {
 
 void SpanBuilder::set_result(Thread& thread, Frame& frame, std::optional<std::int64_t> result) {
   if (!result) return;
-  const int value = static_cast<int>(static_cast<std::uint32_t>(*result));  // an int, whatever register it came in
+  const int value = static_cast<int>(static_cast<std::uint32_t>(*result));  // an int, whatever the register's width
   if (frame.has_span) {
     frame.span.result = value;
   } else if (frame.function.verb && value != 0) {
-    // What the inner function could not do, the outer one did not do; that it could proves nothing.
+    // A failure of the inner function is a failure of the outer one; a success proves nothing.
     Frame* const outer = open_span(thread, *frame.function.verb);
     if (outer && outer != &frame && !outer->span.result && outer->span.verb == KfdVerb::create)
       outer->span.result = value;
@@ -298,8 +298,8 @@ void SpanBuilder::end_exact(Thread& thread, std::size_t index, const TraceLine& 
   Frame frame = std::move(thread.frames.back());
   thread.frames.pop_back();
   counters_.has_returns = true;
-  // A graph's length that does not reach back to the entry is another call's (its entry was lost), or leaves out the
-  // time asleep (options/sleep-time). Either way this call has ended by now, and its length is not told.
+  // If a graph's duration does not reach back to the entry, it belongs to another call (whose entry was lost), or it
+  // excludes sleep (options/sleep-time). Either way this call has ended by now, but its duration is unknown.
   const bool has_both = line.kind == LineKind::close && line.at_ns != kNoTime && frame.entered_ns != kNoTime;
   if (has_both && duration_ns >= 0 && line.at_ns - frame.entered_ns > duration_ns + duration_ns / 64 + kStampSlack)
     return end_bounded(thread, frame, line.at_ns);
@@ -329,7 +329,7 @@ void SpanBuilder::end_preempt(Thread& thread, Frame& frame, const TraceLine& lin
   const bool was_sent = thread.sent_below_ns >= 0;
   span.end = was_sent ? EndKind::exact : EndKind::at_least;
   if (span.started_ns == kNoTime) {
-    // A graph without times has only the lengths of what is below the unmap, which itself is an upper bound.
+    // A graph without times has only the durations of the calls below the unmap; the unmap itself is an upper bound.
     if (thread.preempt) emit(*thread.preempt);
     const std::int64_t below_ns = thread.frames.empty() ? 0 : thread.frames.back().below_ns;
     span.end = EndKind::at_least;
@@ -337,7 +337,7 @@ void SpanBuilder::end_preempt(Thread& thread, Frame& frame, const TraceLine& lin
     thread.preempt = span;
     return;
   }
-  // The graph's length is finer than its stamps.
+  // The graph's duration is finer than its stamps.
   const bool has_length = duration_ns >= 0 && frame.entered_ns != kNoTime;
   span.ended_ns = has_length ? frame.entered_ns + duration_ns : line.at_ns;
   if (span.ended_ns >= std::max(span.started_ns, frame.sure_ns)) {
@@ -361,7 +361,7 @@ void SpanBuilder::lose() {
     for (const Frame& frame : thread.frames) {
       if (!frame.has_span) continue;
       ++counters_.given_up;
-      if (frame.span.verb == KfdVerb::preempt) continue;  // its wait is entered once
+      if (frame.span.verb == KfdVerb::preempt) continue;  // its wait is entered only once
       if (cut_.size() < kThreads || cut_.contains(key)) cut_[key].push_back({frame.span.verb, frame.function.level});
     }
     pop_to(thread, 0, kNoTime);

@@ -53,7 +53,7 @@ void KfdSummary::on(const KfdSpan& span) {
     others_[span.verb].add(span);
   if (span.verb != KfdVerb::create) return;
   if (first_creates_.size() < kCreates) first_creates_.push_back(span);
-  if (has_failed(span)) return;  // a queue that was not made has no MQD
+  if (has_failed(span)) return;  // a queue that was not created has no MQD
   if (span.doorbell_allocations > 0) ++creates_with_doorbell_;
   const auto add = [](std::map<int, std::uint64_t>& repeats, int calls) {
     if (repeats.contains(calls) || repeats.size() < kRepeats) ++repeats[calls];

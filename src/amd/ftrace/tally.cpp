@@ -1,4 +1,4 @@
-// A distribution of lengths in bounded memory. Knows no span.
+// A distribution of durations in bounded memory. Knows no span.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace weir::ftrace {
 namespace {
 
-constexpr int kBits = 5;  // 32 buckets to each power of two: half of one is 1.6 %
+constexpr int kBits = 5;  // 32 buckets per power of two: half of one is 1.6 %
 constexpr std::uint64_t kSteps = std::uint64_t{1} << kBits;
 
 }  // namespace

@@ -8,15 +8,15 @@
 namespace weir::amd {
 namespace {
 
-// Brackets times candidates: enough for thousands of creations, and a bound for hostile files.
+// Brackets times candidates: enough for thousands of creations, and a limit for hostile files.
 constexpr std::size_t kMostIntervals = std::size_t{1} << 20;
 
 bool is_time(std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; }
 
-// How many brackets may hold nothing: events that the tracer lost. Of few brackets none.
+// How many brackets may be empty, because the tracer lost their events. None if there are few brackets.
 std::size_t spare_of(std::size_t brackets) { return brackets < 4 ? 0 : std::max<std::size_t>(1, brackets / 10); }
 
-// Offsets at which this candidate lies within the bracket; nothing where it is longer than that.
+// Offsets at which this candidate lies within the bracket; nothing if it is longer than the bracket.
 std::optional<OffsetRange> offsets_of(const ClockBracket& bracket, const TraceInstant& candidate) {
   if (!is_time(candidate.started_ns)) return std::nullopt;
   const std::int64_t ended_ns =
@@ -41,10 +41,10 @@ void merge(std::vector<OffsetRange>& ranges) {
   ranges.resize(kept);
 }
 
-// How many brackets fit at once, and at which offsets enough of them do.
+// The maximum number of brackets that fit at once, and the offsets at which enough of them fit.
 struct Agreement {
   std::size_t brackets = 0, most = 0;
-  std::vector<OffsetRange> ranges;  // apart from each other, in order; empty where there are not enough at any offset
+  std::vector<OffsetRange> ranges;  // disjoint, in order; empty if no offset has enough
 };
 
 struct Edge {
@@ -64,8 +64,8 @@ std::vector<OffsetRange> where(const std::vector<Edge>& edges, std::size_t enoug
   return ranges;
 }
 
-// `spare`: brackets that may hold nothing, because their event was lost. The true offset then fits all others, and need
-// not be the one that fits most: where one was lost, it may be any at which all but `spare` fit.
+// `spare`: brackets that may be empty because their event was lost. The true offset fits all others, but need not be
+// the one that fits most: any offset at which all but `spare` fit is possible.
 Agreement agree(const std::vector<std::vector<OffsetRange>>& offsets, std::size_t spare, bool has_lost_events) {
   Agreement found;
   found.brackets = offsets.size();
@@ -75,7 +75,7 @@ Agreement agree(const std::vector<std::vector<OffsetRange>>& offsets, std::size_
       edges.push_back({range.low_ns, false});
       edges.push_back({range.high_ns, true});
     }
-  // Ranges are closed: at one offset the one that begins meets the one that ends.
+  // Ranges are closed: at the same offset, one that begins overlaps one that ends.
   std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
     return a.ns != b.ns ? a.ns < b.ns : static_cast<int>(a.is_end) < static_cast<int>(b.is_end);
   });
@@ -96,7 +96,7 @@ bool has_bounds(const ClockBracket& bracket) {
          (!has_before || is_time(bracket.before_ns)) && !bracket.candidates.empty();
 }
 
-// The candidate of its place alone, where order pairs them.
+// Uses only the candidate at the bracket's own position, when order pairs them.
 std::span<const TraceInstant> ordered(const ClockBracket& bracket) {
   if (bracket.siblings == 0 || bracket.siblings != bracket.candidates.size() || bracket.order >= bracket.siblings)
     return bracket.candidates;
@@ -130,7 +130,7 @@ Offsets offsets_of(std::span<const ClockBracket> brackets, bool by_order) {
   return offsets;
 }
 
-// The trace's clock is the log's, if nothing speaks against it.
+// The trace uses the log's clock unless something contradicts that.
 ClockOffset check_same_clock(const Offsets& offsets, bool has_lost_events) {
   ClockOffset result;
   result.brackets = offsets.of_bracket.size();
@@ -139,7 +139,7 @@ ClockOffset check_same_clock(const Offsets& offsets, bool has_lost_events) {
     if (std::none_of(ranges.begin(), ranges.end(),
                      [](const OffsetRange& range) { return range.low_ns <= 0 && range.high_ns >= 0; }))
       ++result.left_out;
-  // Calls that the tracer lost contradict nothing, as long as some of those that it has are where they should be.
+  // Calls that the tracer lost contradict nothing, as long as some of the traced ones are where they should be.
   if (result.left_out <= spare_of(result.brackets) || (has_lost_events && result.left_out < result.brackets)) {
     result.basis = OffsetBasis::same_clock;
     return result;
@@ -167,7 +167,7 @@ ClockOffset solve_clock_offset(std::span<const ClockBracket> brackets, std::stri
   ClockOffset result;
   result.unused = offsets.unused;
   result.brackets = offsets.of_bracket.size();
-  // counter, x86-tsc and ppc-tb count something that is not nanoseconds.
+  // counter, x86-tsc and ppc-tb do not count nanoseconds.
   if (trace_clock == "counter" || trace_clock == "x86-tsc" || trace_clock == "ppc-tb") {
     result.reason = fmt::format("the trace's clock is {}, which does not count time", trace_clock);
     return result;
@@ -223,7 +223,7 @@ Moment moment_of_trace(std::int64_t printed_ns, const OffsetRange& offset) {
 
 DurationRange duration_between(const Moment& from, const Moment& to) {
   const auto minus = [](std::int64_t a, std::int64_t b) { return plus(a, b == INT64_MIN ? INT64_MAX : -b); };
-  // What comes first and what later is known, so no duration is negative, however wide the error is.
+  // The order of the two is known, so no duration is negative, however large the error.
   const std::int64_t least = minus(to.low_ns, from.high_ns);
   return {std::max<std::int64_t>(0, least), std::max<std::int64_t>(0, minus(to.high_ns, from.low_ns)), least > 0};
 }

@@ -15,7 +15,7 @@ bool has_absence(const JoinedQueue& queue, MatchSide part) {
                      [&](const Absence& absence) { return absence.part == part; });
 }
 
-// Whose a queue is that the log does not show.
+// The owner of a queue that the log does not show.
 void set_roles(const JoinInput& input, Join& join) {
   bool is_every_process_known = input.has_log;
   for (const JoinedProcess& process : join.processes)
@@ -26,7 +26,7 @@ void set_roles(const JoinInput& input, Join& join) {
       if (join.processes[i].host_pid == queue.host_pid) queue.process = i;
     if (queue.process) {
       const LoggedProcess& logged = input.logged[*queue.process];
-      // A log that never shows a creation was written without the queue's mask: it is not silent about this one alone.
+      // A log without any creation was written without the queue mask, so this queue's absence from it proves nothing.
       const auto& queues = logged.summary->queues;
       const bool shows_creations = std::any_of(
           queues.begin(), queues.end(), [](const QueueSummary& summary) { return summary.created_ns != kNoTime; });
@@ -103,7 +103,7 @@ void explain(const JoinInput& input, Join& join) {
   }
 }
 
-// A duration within the trace's own clock: no offset, but stamps that are rounded.
+// A duration on the trace's own clock: needs no offset, but its stamps are rounded.
 DurationRange kfd_duration(const ftrace::KfdSpan& call) {
   const bool has_end = call.ended_ns != INT64_MIN;
   if (call.end == ftrace::EndKind::exact) {
@@ -120,7 +120,7 @@ DurationRange kfd_duration(const ftrace::KfdSpan& call) {
   return range;
 }
 
-// When the call left KFD. Where no return was traced: at its last step or later, and before the thread's next one.
+// When the call left KFD. Without a traced return: at its last step or later, and before the thread's next one.
 Moment left_moment(const ftrace::KfdSpan& call, const OffsetRange& offset) {
   Moment left = moment_of_trace(call.ended_ns == INT64_MIN ? call.started_ns : call.ended_ns, offset);
   if (call.end != ftrace::EndKind::exact)
@@ -143,7 +143,7 @@ CreationHops hops_of(const JoinedQueue& queue, const ClockOffset& clock) {
   }
   hops.is_left_exact = create->end == ftrace::EndKind::exact;
   if (create->started_ns != INT64_MIN) hops.entered_to_left = kfd_duration(*create);
-  // The thread's next step may be long after: KFD's part is still within the runtime's.
+  // The thread's next step may come long after, but KFD's part lies within the runtime's.
   if (hops.entered_to_left && hops.asked_to_created && hops.entered_to_left->most_ns != INT64_MAX)
     hops.entered_to_left->most_ns = std::max(hops.entered_to_left->least_ns,
                                              std::min(hops.entered_to_left->most_ns, hops.asked_to_created->most_ns));

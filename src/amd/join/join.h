@@ -1,6 +1,6 @@
-// Puts together what a runtime log, a kernel trace and snapshots of KFD tell of the same hardware queues: one row per
-// queue, from streams to hardware slots. Each match says what it rests on; what does not match stays alone, with a
-// reason. Knows plain data; no files.
+// Joins the records of the same hardware queues in a runtime log, a kernel trace and KFD snapshots: one row per queue,
+// from streams to hardware slots. Each match states its basis; anything unmatched stays alone, with a reason. Knows
+// plain data, but no files.
 #pragma once
 
 #include <array>
@@ -18,51 +18,51 @@
 
 namespace weir::amd {
 
-// A process of one log file. Borrowed: the summary outlives the join.
+// A process of one log file. Borrowed: the summary must outlive the join.
 struct LoggedProcess {
   const ProcessSummary* summary = nullptr;
-  bool is_whole = true;  // the log was not truncated, and nothing of it was left out
+  bool is_whole = true;  // the log was not truncated, and nothing was omitted
 };
 
 struct JoinSnapshot {
   std::string when;                   // "during-01"
-  std::int64_t taken_ns = INT64_MIN;  // CLOCK_MONOTONIC; INT64_MIN where it is not known
+  std::int64_t taken_ns = INT64_MIN;  // CLOCK_MONOTONIC; INT64_MIN if unknown
   std::vector<kfd::Queue> queues;
-  bool has_rings = true;  // hqds or mqds were read; sysfs alone shows none
+  bool has_rings = true;  // hqds or mqds were read; sysfs alone shows no rings
 };
 
 struct JoinInput {
   bool has_log = false, has_trace = false;
   std::vector<LoggedProcess> logged;
   std::vector<ftrace::KfdSpan> calls;      // create, update, destroy, in the order of their start
-  std::uint64_t uncounted_calls = 0;       // more of them than the join keeps
-  bool has_lost_events = false;            // the trace says so
-  std::string trace_clock;                 // empty: nobody said
-  std::vector<JoinSnapshot> snapshots;     // in the order of time
-  std::vector<CapturedProcess> processes;  // of the manifest
-  std::vector<std::pair<int, int>> given;  // process of the log -> of the host, as the user says
+  std::uint64_t uncounted_calls = 0;       // calls beyond the join's limit
+  bool has_lost_events = false;            // reported by the trace
+  std::string trace_clock;                 // empty: unknown
+  std::vector<JoinSnapshot> snapshots;     // in order of time
+  std::vector<CapturedProcess> processes;  // from the manifest
+  std::vector<std::pair<int, int>> given;  // process in the log -> process on the host, from the user
 };
 
 enum class ProcessBasis : std::uint8_t { none, manifest, only_process, given, rings };
 
-// Which process of the host a process of the log is.
+// The host process that a process of the log corresponds to.
 struct JoinedProcess {
   std::optional<int> log_pid, host_pid;
   ProcessBasis basis = ProcessBasis::none;
-  std::size_t rings = 0;  // in common, where it rests on those
-  std::string name;       // of the manifest; may be empty
+  std::size_t rings = 0;  // shared rings, if the match rests on them
+  std::string name;       // from the manifest; may be empty
   std::string reason;     // why there is none
 };
 
 enum class MatchKey : std::uint8_t { ring, queue_id, mqd, doorbell, time };
 enum class MatchSide : std::uint8_t { log, trace, snapshot };
 
-// Two parts tell of the same queue because these agree.
+// Two parts describe the same queue because these values agree.
 struct Evidence {
   MatchSide from = MatchSide::log, to = MatchSide::snapshot;
   std::vector<MatchKey> keys;
   std::optional<std::size_t> snapshot;  // which one
-  bool is_process_known = true;         // false: nothing says whose ring it is, and only one queue has it
+  bool is_process_known = true;         // false: the ring's owner is unknown, but only one queue has that ring
 };
 
 struct Sighting {
@@ -70,7 +70,7 @@ struct Sighting {
   const kfd::Queue* queue = nullptr;
 };
 
-// Why a row has nothing of a part.
+// Why a row has nothing from a part.
 struct Absence {
   MatchSide part = MatchSide::log;
   std::string reason;
@@ -78,10 +78,10 @@ struct Absence {
 
 enum class QueueRole : std::uint8_t {
   runtime,          // the log shows it
-  internal,         // of a process whose log is whole and does not show it: the runtime's own
-  unlogged,         // of a process of the log, which is not whole
+  internal,         // of a process with a complete log that does not show it: internal to the runtime
+  unlogged,         // of a process whose log is incomplete
   other_process,    // of a process that is not in the log
-  unknown_process,  // nobody knows whether its process is in the log
+  unknown_process,  // it is unknown whether its process is in the log
 };
 
 struct JoinedStream {
@@ -91,11 +91,11 @@ struct JoinedStream {
   bool is_default = false;
 };
 
-// asked -> entered -> left -> created; ranges where the clocks or the stamps leave it open.
+// asked -> entered -> left -> created; ranges if the clocks or stamps are imprecise.
 struct CreationHops {
   std::optional<DurationRange> asked_to_entered, entered_to_left, left_to_created, asked_to_created;
-  bool is_left_exact = false;  // else KFD took at least so long
-  std::string reason;          // why hops between the clocks are missing
+  bool is_left_exact = false;  // false: the time in KFD is a lower bound
+  std::string reason;          // why intervals across the clocks are missing
 };
 
 struct JoinedQueue {
@@ -119,18 +119,18 @@ struct JoinedQueue {
 struct Join {
   std::vector<JoinedProcess> processes;  // one for each of JoinInput::logged
   ClockOffset clock;
-  std::vector<JoinedQueue> queues;   // those of the log first, in its order
-  std::size_t failed_creates = 0;    // of the trace: no queue came of them
-  std::size_t unplaced_creates = 0;  // of the trace: of a queue that is here, but nothing tells of which
-  // Of snapshots: a ring of the log while its queue did not live or while two may have, or nothing to know it by.
+  std::vector<JoinedQueue> queues;   // queues of the log first, in its order
+  std::size_t failed_creates = 0;    // in the trace: they produced no queue
+  std::size_t unplaced_creates = 0;  // in the trace: they belong to a queue here, but it is unknown to which
+  // In snapshots: a log ring while its queue did not exist or two may have, or a queue that nothing identifies.
   std::size_t unplaced_sightings = 0;
-  std::vector<std::string> notes;  // what was ambiguous, or left out
+  std::vector<std::string> notes;  // what was ambiguous or omitted
 };
 
 // Whether a snapshot could show a ring at all.
 bool has_rings(const JoinInput& input);
 
-// Borrows from `input`, which outlives the result.
+// Borrows from `input`, which must outlive the result.
 Join join_queues(const JoinInput& input);
 
 }  // namespace weir::amd

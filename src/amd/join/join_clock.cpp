@@ -1,4 +1,4 @@
-// What log and trace tell of the same queue operations, as brackets for the clock solver.
+// Queue operations that both log and trace show, as brackets for the clock solver.
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
@@ -23,13 +23,13 @@ class Brackets {
 
   void add(const ProcessSummary& summary, int host_pid) {
     add_creates(summary, host_pid);
-    // A queue that is not of normal priority is created and then updated, before the line "Created".
+    // A queue without normal priority is created and then updated, before the line "Created".
     const Calls updates = calls_of(KfdVerb::update, host_pid);
     const Calls destroys = calls_of(KfdVerb::destroy, host_pid);
     for (const QueueSummary& queue : summary.queues) {
       if (queue.priority && *queue.priority != 1 && has_bracket(queue) && !updates.instants->empty())
         brackets_.push_back({queue.asked_ns, queue.created_ns, *updates.instants});
-      // "Deleting hardware queue" is written before the runtime asks for it.
+      // "Deleting hardware queue" is logged before the runtime requests it.
       if (queue.deleted_ns != kNoTime && !destroys.instants->empty())
         brackets_.push_back({queue.deleted_ns, INT64_MAX, *destroys.instants});
     }
@@ -41,7 +41,7 @@ class Brackets {
   struct Calls {
     const std::vector<TraceInstant>* instants = nullptr;
     std::vector<const KfdSpan*> spans;
-    bool has_foreign = false;  // some may be of another process
+    bool has_foreign = false;  // some may belong to another process
   };
 
   static bool has_bracket(const QueueSummary& queue) {
@@ -73,7 +73,7 @@ class Brackets {
       if (queue.created_ns != kNoTime) queues.push_back(&queue);
     std::sort(queues.begin(), queues.end(),
               [](const QueueSummary* a, const QueueSummary* b) { return a->created_ns < b->created_ns; });
-    // Order pairs them only where no two were under way at once, and every call is known to be this process'.
+    // Order pairs them only if no two overlapped, and every call is known to belong to this process.
     bool is_ordered = !creates.has_foreign && !input_.has_lost_events && input_.uncounted_calls == 0;
     for (std::size_t i = 0; i < queues.size() && is_ordered; ++i)
       is_ordered = has_bracket(*queues[i]) && (i == 0 || queues[i - 1]->created_ns <= queues[i]->asked_ns);
@@ -84,7 +84,7 @@ class Brackets {
     for (const auto& [ring, spans] : spans_by_ring) by_ring[ring] = keep(spans);
     for (std::size_t i = 0; i < queues.size(); ++i) {
       if (!has_bracket(*queues[i])) continue;
-      // Where a probe told the ring, there is less to choose from.
+      // If a probe recorded the ring, there are fewer candidates.
       const auto same_ring = queues[i]->is_ring ? by_ring.find(queues[i]->hwq) : by_ring.end();
       if (same_ring != by_ring.end())
         brackets_.push_back({queues[i]->asked_ns, queues[i]->created_ns, *same_ring->second});
@@ -95,7 +95,7 @@ class Brackets {
   }
 
   const JoinInput& input_;
-  std::deque<std::vector<TraceInstant>> instants_;  // brackets look into these
+  std::deque<std::vector<TraceInstant>> instants_;  // brackets point into these
   std::vector<ClockBracket> brackets_;
 };
 

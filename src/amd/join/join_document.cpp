@@ -106,7 +106,7 @@ Json sighting_json(const JoinInput& input, const Sighting& sighting) {
           {"restore_ticks", or_null(queue.restore_ticks)}};
 }
 
-// What does not change is told once, the rest as a series over the snapshots.
+// Constant values are printed once, the others as a series over the snapshots.
 Json hardware_json(const JoinInput& input, const JoinedQueue& queue) {
   if (queue.sightings.empty()) return nullptr;
   Json hardware = {{"kind", nullptr},

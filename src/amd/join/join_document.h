@@ -10,17 +10,17 @@
 
 namespace weir::amd {
 
-// A part of the capture, and what became of it.
+// A part of the capture, and how reading it went.
 struct JoinPart {
   std::string name;                // "log", "ftrace", "snapshot"
-  std::vector<std::string> files;  // as the user would name them
+  std::vector<std::string> files;  // with the names a user would use
   bool is_read = false;
-  std::string reason, hint;  // why it is missing, broken, or less than it should be
-  Json facts = nullptr;      // what a pass over it says of the file
+  std::string reason, hint;  // why it is missing, broken or incomplete, and advice
+  Json facts = nullptr;      // facts about the file from reading it
 };
 
 struct JoinAbout {
-  std::string folder;  // empty where files were named one by one
+  std::string folder;  // empty if files were named individually
   std::vector<std::string> command;
   std::vector<JoinPart> parts;
 };
@@ -34,7 +34,7 @@ std::string_view name_of(MatchKey key);
 std::string_view name_of(MatchSide side);
 std::string address_text(std::uint64_t address);  // 0x7f41b5200000
 
-// What the join says in sentences; each holds for what was read, and says what it rests on.
+// The join's findings as sentences; each holds for the parts that were read, and states its basis.
 std::vector<std::string> join_verdicts(const JoinInput& input, const Join& join);
 
 }  // namespace weir::amd

@@ -21,7 +21,7 @@ constexpr std::size_t kMostCalls = 65'536;  // creations, updates and destructio
 constexpr std::size_t kMostSnapshots = 10'000;
 constexpr const char* kHowToCapture = "Capture all of it at once: sudo weir amd capture -- ./program";
 
-// Keeps what the join needs of a trace: everything else goes by.
+// Keeps only the parts of a trace that the join needs.
 class CallCollector : public ftrace::KfdSink {
  public:
   explicit CallCollector(JoinInput& input) : input_(input) {
@@ -40,7 +40,7 @@ class CallCollector : public ftrace::KfdSink {
     input_.calls.push_back(span);
     const auto is_time = [](std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; };
     ftrace::KfdSpan& kept = input_.calls.back();
-    // A thread with the number of a process is its first one; of other threads only TGID tells the process.
+    // A thread with its process's number is the first one; for other threads only TGID gives the process.
     if (!kept.process && pids_.contains(kept.pid)) kept.process = kept.pid;
     if (!is_time(kept.started_ns)) kept.started_ns = kept.ended_ns = INT64_MIN;
     if (!is_time(kept.ended_ns)) kept.ended_ns = INT64_MIN;
@@ -53,7 +53,7 @@ class CallCollector : public ftrace::KfdSink {
 
 struct Stopped {};
 
-// Reads one part by `read(part)`, which may throw, and notes what became of it. False where it was stopped.
+// Reads one part with `read(part)`, which may throw, and notes the outcome. False if it was stopped.
 template <class Read>
 bool read_part(const char* name, const fs::path& path, LoadedCapture& loaded, Read&& read) {
   JoinPart part{name, {path.string()}, false, "", "", nullptr};
@@ -110,7 +110,7 @@ void read_trace_part(const fs::path& path, const std::atomic<bool>* stop, Loaded
                 {"lost_events", counters.lost_events},
                 {"has_lost_events", counters.has_losses()},
                 {"has_returns", counters.has_returns}};
-  // A trace that does not show KFD is no broken file, but of no use here.
+  // A trace without KFD is not a broken file, but useless here.
   ftrace::require_kfd(counters, path.string());
   input.has_trace = true;
   input.has_lost_events = input.has_lost_events || counters.has_losses();
@@ -130,7 +130,7 @@ void read_snapshot_part(const SnapshotFolder& each, LoadedCapture& loaded, JoinP
   part.facts = {{"when", each.when}, {"queues", loaded.input.snapshots.back().queues.size()}};
 }
 
-// Stops where it is asked to; what was read stays.
+// Stops on request; parts that were already read stay.
 void read_parts(const CaptureFiles& files, const std::atomic<bool>* stop, LoadedCapture& loaded) {
   for (const fs::path& path : files.logs) {
     if (is_stopped(stop)) return;
@@ -152,7 +152,7 @@ void read_parts(const CaptureFiles& files, const std::atomic<bool>* stop, Loaded
         read_snapshot_part(each, loaded, part);
     });
   }
-  // Those without a time keep the order in which they were named, before the others.
+  // Files without a time keep the order in which they were named, before the others.
   std::stable_sort(loaded.input.snapshots.begin(), loaded.input.snapshots.end(),
                    [](const JoinSnapshot& a, const JoinSnapshot& b) { return a.taken_ns < b.taken_ns; });
 }

@@ -1,5 +1,5 @@
-// Reads the parts of a capture for the join: a folder with its manifest, or files that are named one by one. A part
-// that is missing or broken is named with its reason, and the rest is read. Knows files; matches nothing.
+// Reads the parts of a capture for the join: a folder with its manifest, or individually named files. Reports a missing
+// or broken part with its reason, and reads the rest. Knows files; matches nothing.
 #pragma once
 
 #include <atomic>
@@ -21,28 +21,28 @@ struct SnapshotFolder {
 };
 
 struct CaptureFiles {
-  std::filesystem::path folder;  // of the capture; empty where files were named one by one
+  std::filesystem::path folder;  // of the capture; empty if files were named individually
   std::vector<std::string> command;
   std::vector<std::filesystem::path> logs, traces;
   std::vector<SnapshotFolder> snapshots;
   std::string trace_clock;
   std::vector<CapturedProcess> processes;
   std::vector<std::pair<int, int>> given;
-  std::vector<JoinPart> missing;  // what the manifest says is not there
+  std::vector<JoinPart> missing;  // parts that are absent according to the manifest
 };
 
-// What the manifest of `folder` names. Rejects a folder without one, and says how to go on.
+// The files that the manifest of `folder` names. Rejects a folder without a manifest, with advice.
 CaptureFiles files_of_capture(const std::filesystem::path& folder);
 
 struct LoadedCapture {
-  JoinInput input;  // looks into `summaries`
+  JoinInput input;  // points into `summaries`
   std::deque<LogSummary> summaries;
-  std::vector<std::size_t> first_logged;            // of each log that was read: its first place in input.logged
+  std::vector<std::size_t> first_logged;            // for each log that was read, its first index in input.logged
   std::vector<std::filesystem::path> logs, traces;  // that were read
   JoinAbout about;
 };
 
-// Rejects where nothing at all could be read, naming every part. `stop`: ends it early; may be null.
+// Rejects a capture of which nothing could be read, naming every part. `stop`: ends it early; may be null.
 LoadedCapture load_capture(const CaptureFiles& files, const std::atomic<bool>* stop);
 
 }  // namespace weir::amd

@@ -1,6 +1,6 @@
-// The steps of a join: which process of the host a process of the log is, how far the clocks are apart, and which row a
-// sighting of a snapshot and a creation of the trace belong to. A match needs something that both tell, no
-// contradiction, and no other that would do as well.
+// The steps of a join: which host process a process of the log is, the offset of the clocks, and which row a queue in a
+// snapshot and a creation in the trace belong to. A match needs a value that both have, no contradiction, and no other
+// candidate that fits as well.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,30 @@
 
 namespace weir::amd {
 
-// A log has the numbers of its own PID namespace, kernel and debugfs those of the host: processes are never matched by
-// equal numbers alone.
+// A log has pids of its own PID namespace, kernel and debugfs those of the host: processes are never matched by equal
+// pids alone.
 
-// Processes of the host that were seen with a ring, in whichever part.
+// Host processes that were seen with a ring, in any part.
 using RingOwners = std::unordered_map<std::uint64_t, std::set<int>>;
 RingOwners ring_owners(const JoinInput& input);
 
 // One for each of input.logged.
 std::vector<JoinedProcess> match_processes(const JoinInput& input);
 
-// What log and trace tell of the same queue operations, as brackets for the clock solver: the runtime logs before and
-// after it calls KFD.
-// `processes`: one for each of input.logged. Those without a process of the host give no bracket.
+// Queue operations that both log and trace show, as brackets for the clock solver: the runtime logs before and after it
+// calls KFD. `processes`: one for each of input.logged. Those without a host process give no bracket.
 ClockOffset offset_of(const JoinInput& input, const std::vector<JoinedProcess>& processes);
 
-// Whether a call may be this process': it is, or the trace does not say whose it is.
+// Whether a call may belong to this process: it does, or the trace does not name its process.
 bool may_be_of(const ftrace::KfdSpan& call, int host_pid);
 
-// Rows of the log's queues, in its order, with their streams.
+// Rows for the log's queues, in its order, with their streams.
 std::vector<JoinedQueue> rows_of_log(const JoinInput& input, const std::vector<JoinedProcess>& processes);
 
-// Adds what snapshots show to the rows, and rows for queues that the log does not have.
+// Adds values from snapshots to the rows, and rows for queues that the log does not show.
 void match_snapshots(const JoinInput& input, Join& join);
 
-// Adds what the trace shows to the rows, and rows for queues that were seen there alone. After match_snapshots.
+// Adds values from the trace to the rows, and rows for queues that appear only there. Call after match_snapshots.
 void match_trace(const JoinInput& input, Join& join);
 
 }  // namespace weir::amd

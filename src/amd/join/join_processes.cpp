@@ -1,4 +1,4 @@
-// Which process of the host a process of the log is. Never by equal numbers alone.
+// Finds the host process of a process in the log. Never by equal pids alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace weir::amd {
 namespace {
 
-// By rings in common: one process of the host has some, and no other has any.
+// By shared rings: exactly one host process has any of them.
 void match_by_rings(const ProcessSummary& summary, const RingOwners& owners, JoinedProcess& process) {
   std::map<int, std::set<std::uint64_t>> common;
   for (const QueueSummary& queue : summary.queues) {
@@ -32,7 +32,7 @@ void match_by_rings(const ProcessSummary& summary, const RingOwners& owners, Joi
 
 std::vector<const CapturedProcess*> named_by(const std::vector<CapturedProcess>& processes, int log_pid) {
   std::vector<const CapturedProcess*> found;
-  // The program sees itself by its innermost number, which NSpid has last.
+  // The program sees its innermost pid, which is the last in NSpid.
   for (const CapturedProcess& process : processes)
     if (!process.pids.empty() && process.pids.back() == log_pid) found.push_back(&process);
   return found;
@@ -45,7 +45,7 @@ void match_by_manifest(const JoinInput& input, const ProcessSummary& summary, Jo
     process.basis = basis;
   };
   if (!summary.pid) {
-    // Lines without pid may be of any process that inherited the log.
+    // Lines without pid may come from any process that inherited the log.
     if (input.processes.size() == 1 && !input.processes[0].pids.empty() && input.logged.size() == 1)
       return take(input.processes[0], ProcessBasis::only_process);
     process.reason = input.processes.empty()
@@ -67,9 +67,9 @@ void match_by_manifest(const JoinInput& input, const ProcessSummary& summary, Jo
         fmt::format("the manifest has {} processes {}, in namespaces of their own", found.size(), *summary.pid);
 }
 
-// Children of one parent have equal addresses: rings that fit two processes of the log say nothing of either.
+// Children of one parent have equal addresses: rings that fit two processes of the log prove nothing about either.
 void drop_contested(std::vector<JoinedProcess>& processes) {
-  std::map<int, std::set<int>> claims;  // process of the host -> of the log
+  std::map<int, std::set<int>> claims;  // host process -> processes of the log
   for (const JoinedProcess& process : processes)
     if (process.host_pid && process.log_pid) claims[*process.host_pid].insert(*process.log_pid);
   for (JoinedProcess& process : processes) {

@@ -1,4 +1,4 @@
-// Rows of the log, and what snapshots show of them.
+// Rows for the log's queues, and what snapshots show about them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace weir::amd {
 namespace {
 
 constexpr std::size_t kMostNotes = 32;
-// Reading thousands of registers takes tens of milliseconds, on a busy machine more.
+// Reading thousands of registers takes tens of milliseconds, and more on a busy machine.
 constexpr std::int64_t kLongestReadingNs = 1'000'000'000;
 
 void note(Join& join, std::string text) {
@@ -24,7 +24,7 @@ std::int64_t begin_of(const QueueSummary& queue) {
   return queue.asked_ns != kNoTime ? queue.asked_ns : queue.created_ns;
 }
 
-// Whether the queue may have been there at a time, as the log has it.
+// Whether the queue may have existed at a time, according to the log.
 bool may_live_at(const QueueSummary& queue, std::int64_t ns) {
   const std::int64_t begin = begin_of(queue);
   return (begin == kNoTime || begin <= ns) &&
@@ -35,7 +35,7 @@ bool is_same_process(const JoinedQueue& row, const kfd::Queue& queue) {
   return !row.host_pid || !queue.pid || *row.host_pid == *queue.pid;
 }
 
-// A queue that nobody knows from the log: the same one in several snapshots where nothing speaks against it.
+// A queue that the log does not show: the same one in several snapshots unless something contradicts that.
 bool is_same_queue(const kfd::Queue& a, const kfd::Queue& b) {
   if (a.queue_id && b.queue_id && *a.queue_id != *b.queue_id) return false;
   if (a.doorbell && b.doorbell && *a.doorbell != *b.doorbell) return false;
@@ -54,14 +54,14 @@ class SnapshotMatcher {
 
   void match() {
     for (std::size_t i = 0; i < input_.snapshots.size(); ++i) match(i);
-    // Without a ring (sysfs alone) a queue has its id, which other snapshots may have seen together with a ring.
+    // Without a ring (sysfs alone), a queue has only its id, which other snapshots may have shown together with a ring.
     for (const Sighting& sighting : without_ring_) add_by_id(sighting);
   }
 
  private:
   void match(std::size_t index) {
     const JoinSnapshot& snapshot = input_.snapshots[index];
-    std::map<std::size_t, std::vector<const kfd::Queue*>> found;  // row -> queues that would be it
+    std::map<std::size_t, std::vector<const kfd::Queue*>> found;  // row -> queues that could be it
     std::vector<const kfd::Queue*> alone;
     for (const kfd::Queue& queue : snapshot.queues) {
       if (queue.kind == kfd::QueueKind::hiq || queue.kind == kfd::QueueKind::diq) continue;  // the kernel's own
@@ -90,22 +90,22 @@ class SnapshotMatcher {
     for (const kfd::Queue* queue : alone) add_alone({index, queue});
   }
 
-  // When a snapshot was over at the latest: the next one began, or nobody reads that long.
+  // The latest end of a snapshot: when the next one began, or the limit for reading one.
   std::int64_t end_of(std::size_t index) const {
     const std::int64_t latest = plus(input_.snapshots[index].taken_ns, kLongestReadingNs);
     return index + 1 < input_.snapshots.size() ? std::min(latest, input_.snapshots[index + 1].taken_ns) : latest;
   }
 
-  // `is_unplaced`: a ring and a process of the log, but not at that time, or two queues of the log had it then. A
-  // snapshot takes a while, and the runtime writes its lines before and after the kernel acts: it may be the log's
-  // queue or one that came before or after, and a row of its own might count it twice.
+  // `is_unplaced`: the ring and process are in the log, but not at that time, or two queues of the log had the ring
+  // then. A snapshot takes a while, and the runtime logs before and after the kernel acts: this may be the log's queue
+  // or an earlier or later one, and a row of its own might count it twice.
   std::optional<std::size_t> row_of(std::size_t index, const kfd::Queue& queue, bool& is_unplaced) {
     const JoinSnapshot& snapshot = input_.snapshots[index];
     const auto found = by_ring_.find(queue.ring_base);
     if (found == by_ring_.end() || queue.kind == kfd::QueueKind::sdma) return std::nullopt;
     std::vector<std::size_t> rows;
     bool is_outside = false;
-    std::size_t later = 0;  // that may have taken the ring over while it was read
+    std::size_t later = 0;  // later queues that may have taken the ring over while it was read
     for (const std::size_t i : found->second) {
       if (!is_same_process(join_.queues[i], queue)) continue;
       const QueueSummary& runtime = *join_.queues[i].runtime;
@@ -117,7 +117,7 @@ class SnapshotMatcher {
         later += begin > snapshot.taken_ns && begin <= end_of(index) ? 1 : 0;
       }
     }
-    // A process of the host is one of the log: where that one is known, the ring is not a stranger's.
+    // If the log's process for this host process is known, the ring does not belong to a stranger.
     const auto is_known = [&](std::size_t i) {
       return queue.pid && join_.processes[*join_.queues[i].process].host_pid == queue.pid;
     };
@@ -189,7 +189,7 @@ class SnapshotMatcher {
   void add_by_id(const Sighting& sighting) {
     const kfd::Queue& queue = *sighting.queue;
     if (!queue.pid || !queue.queue_id) {
-      // Its memory image or its doorbell must tell it from others: else each snapshot would add one more queue.
+      // Its memory image or its doorbell must distinguish it; otherwise each snapshot would add another queue.
       if (!queue.mqd_bases.empty() || queue.doorbell)
         add_alone(sighting);
       else
@@ -256,7 +256,7 @@ std::vector<JoinedQueue> rows_of_log(const JoinInput& input, const std::vector<J
       for (const StreamUse& use : stream.uses) {
         const auto found = by_address.find(use.hwq);
         if (found == by_address.end()) continue;
-        // An address may be used again: the queue is the one that lived then.
+        // An address may be reused: take the queue that existed at that time.
         std::size_t best = found->second.front();
         for (const std::size_t row : found->second)
           if (use.since_ns != kNoTime && begin_of(*rows[row].runtime) <= use.since_ns) best = row;

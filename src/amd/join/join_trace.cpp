@@ -1,4 +1,4 @@
-// What the trace shows of rows: the creation and the destruction of their queues.
+// Matches rows with the trace: the creation and the destruction of their queues.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace {
 using ftrace::KfdSpan;
 using ftrace::KfdVerb;
 
-// Who tells a key of a row, and whether a creation of the trace has the same one.
+// Where a key of a row comes from, and whether a creation in the trace has the same key.
 struct Agreement {
   std::vector<MatchKey> keys;
   bool is_contradicted = false;
-  std::optional<std::size_t> snapshot;  // whose keys they are; nothing: the log's ring
+  std::optional<std::size_t> snapshot;  // the source of the keys; nothing: the log's ring
 
   void compare(bool is_known, bool is_same, MatchKey key) {
     if (!is_known) return;
@@ -76,7 +76,7 @@ class TraceMatcher {
 
  private:
   static constexpr std::size_t kNone = SIZE_MAX;
-  static constexpr std::size_t kMostCandidates = 64;  // rows that share a key: more are as good as none
+  static constexpr std::size_t kMostCandidates = 64;  // if more rows share a key, it identifies none
 
   void index_rows() {
     for (std::size_t i = 0; i < join_.queues.size(); ++i) {
@@ -106,7 +106,7 @@ class TraceMatcher {
     return rows;
   }
 
-  // Whether the call may have been made between the runtime's two lines, and before the queue was first seen.
+  // Whether the call may have happened between the runtime's two lines, and before the queue was first seen.
   bool fits_in_time(const JoinedQueue& row, const KfdSpan& call) const {
     if (call.started_ns == INT64_MIN) return true;
     const Moment start = moment_of_trace(call.started_ns, join_.clock.range);
@@ -125,7 +125,7 @@ class TraceMatcher {
 
   void match_by_keys(bool uses_time) {
     std::vector<std::vector<std::size_t>> rows(creates_.size());
-    std::map<std::size_t, std::size_t> claims;  // row -> creations that would be its own
+    std::map<std::size_t, std::size_t> claims;  // row -> creations that could belong to it
     for (std::size_t i = 0; i < creates_.size(); ++i) {
       if (row_of_[i] != kNone) continue;
       for (const std::size_t row : rows_with_a_key(*creates_[i])) {
@@ -145,8 +145,8 @@ class TraceMatcher {
     }
   }
 
-  // The log says that one creation of this process lies in this bracket; where the trace has just one there that may
-  // be of this process, it is that.
+  // According to the log, one creation of this process lies in this bracket; if the trace has exactly one there that
+  // may belong to this process, it is the one.
   void match_by_time() {
     std::map<std::size_t, std::vector<std::size_t>> creates_of;  // row -> creations
     std::vector<std::size_t> rows_of(creates_.size());
@@ -190,8 +190,8 @@ class TraceMatcher {
     contested_.erase(row);
   }
 
-  // A creation that is nobody's makes a row only if it cannot be that of a row which has none: a queue is not counted
-  // twice because two parts tell too little of it.
+  // An unmatched creation gets a row only if it cannot belong to a row that lacks a creation; otherwise a queue would
+  // be counted twice because two parts show too little of it.
   void add_rows() {
     const std::size_t rows = join_.queues.size();
     std::vector<std::size_t> open;
@@ -216,8 +216,8 @@ class TraceMatcher {
     }
   }
 
-  // The first destruction of this id behind the creation, unless the id was handed out again before: then its own was
-  // not traced.
+  // The first destruction of this id after the creation, unless the id was assigned again before: then this queue's
+  // destruction was not traced.
   void find_destroys() {
     std::map<std::pair<int, std::uint32_t>, const KfdSpan*> last_create;
     std::unordered_map<const KfdSpan*, const KfdSpan*> destroy_of;
@@ -234,7 +234,7 @@ class TraceMatcher {
   }
 
  public:
-  // Rows that several creations would fit, or that share one.
+  // Rows that several creations fit, or that share one.
   const std::map<std::size_t, std::size_t>& contested() const { return contested_; }
 
  private:

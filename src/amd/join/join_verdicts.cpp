@@ -1,4 +1,4 @@
-// What the join says in sentences.
+// The findings of a join as sentences.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Counts {
   std::array<std::size_t, 5> roles{};
   std::size_t seen = 0;
   std::set<std::pair<std::size_t, std::uint64_t>> streams;
-  std::optional<int> most_at_once;  // streams, by refCount: a queue may have had more of them one after another
+  std::optional<int> most_at_once;  // streams, by refCount; more may have used the queue one after another
   std::size_t of(QueueRole role) const { return roles[static_cast<std::size_t>(role)]; }
 };
 
@@ -84,7 +84,7 @@ void say_others(const Counts& counts, std::vector<std::string>& verdicts) {
     if (counts.of(role) > 0) verdicts.push_back(fmt::format("{} {}", counted(counts.of(role), "queue"), words));
 }
 
-// Of the earliest queue whose creation both parts show.
+// For the earliest queue whose creation both parts show.
 void say_creation(const Join& join, std::vector<std::string>& verdicts) {
   const JoinedQueue* first = nullptr;
   for (const JoinedQueue& queue : join.queues)

@@ -20,7 +20,7 @@ std::string end_word(ftrace::EndKind end) {
   return end == ftrace::EndKind::exact ? "return traced" : "last step seen: it took at least this long";
 }
 
-// What KFD did, on a lane per process and verb.
+// KFD's calls, on a lane per process and verb.
 class KfdLanes : public ftrace::KfdSink {
  public:
   KfdLanes(TimelineEvents& events, const Join& join, bool is_log_clock, TimelineCounts& counts)

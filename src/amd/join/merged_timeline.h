@@ -1,6 +1,6 @@
-// One picture of a capture, from runtime calls to hardware queues, as Chrome JSON for Perfetto and chrome://tracing:
-// lanes of host threads, streams, hardware queues, and of KFD for each process. Reads log and trace once more, in
-// memory that does not grow with them. Times are the log's; what cannot be put on its clock is left out and counted.
+// A combined timeline of a capture, from runtime calls to hardware queues, as Chrome JSON for Perfetto and
+// chrome://tracing: lanes for host threads, streams, hardware queues, and KFD per process. Reads log and trace once
+// more, in constant memory. Times are the log's; events that cannot be put on its clock are omitted and counted.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@ namespace weir::amd {
 struct TimelineCounts {
   std::uint64_t slices = 0, marks = 0, arrows = 0;
   std::uint64_t kfd_spans = 0;
-  std::uint64_t kfd_left_out = 0;  // of the other clock, without an offset
+  std::uint64_t kfd_left_out = 0;  // on the other clock, without an offset
   std::uint64_t without_time = 0;  // spans of a trace without times
-  std::uint64_t without_lane = 0;  // events of lanes beyond what is drawn, which share one
+  std::uint64_t without_lane = 0;  // events on lanes beyond the limit, which share one
   bool is_stopped = false;         // nothing was written
 };
 
@@ -25,7 +25,7 @@ TimelineCounts write_merged_timeline(const LoadedCapture& capture, const Join& j
 Json to_json(const TimelineCounts& counts, const std::string& file);
 
 class TimelineEvents;
-// Part of the above: what the logs, which are read once more, and the snapshots fill.
+// The part of the above that comes from the logs, which are read once more, and the snapshots.
 void write_log_lanes(const LoadedCapture& capture, const Join& join, TimelineEvents& events,
                      const std::atomic<bool>* stop);
 

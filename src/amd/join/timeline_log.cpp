@@ -1,5 +1,5 @@
-// The lanes that a log and snapshots fill: host threads with their calls, streams, hardware queues with their packets.
-// Knows the log's events; nothing of the kernel's trace.
+// The lanes from a log and snapshots: host threads with their calls, streams, hardware queues with their packets. Knows
+// the log's events, but not the kernel's trace.
 #include <fmt/format.h>
 
 #include <map>
@@ -14,7 +14,7 @@ namespace {
 
 // Groups of one process of the log, in the order in which they are drawn.
 enum Group : std::int64_t { kThreads = 0, kStreams = 1, kQueues = 2, kGroups = 4 };
-constexpr std::int64_t kOutside = 900'000;  // queues of KFD whose process is not in the log
+constexpr std::int64_t kOutside = 900'000;  // KFD queues whose process is not in the log
 
 std::int64_t group_of(std::size_t process, Group group) {
   return kGroups * static_cast<std::int64_t>(process + 1) + group;
@@ -41,7 +41,7 @@ class LogLanes : public LogSink {
   LogLanes(TimelineEvents& events, const Join& join, const LogSummary& summary, std::size_t first) : events_(events) {
     for (std::size_t i = 0; i < summary.processes().size(); ++i)
       processes_[summary.processes()[i].pid.value_or(-1)] = first + i;
-    std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> queues;  // one after another on one ring
+    std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> queues;  // several in sequence on one ring
     for (const JoinedQueue& queue : join.queues) {
       if (queue.runtime == nullptr) continue;
       const std::pair key(*queue.process, queue.runtime->hwq);
@@ -98,7 +98,7 @@ class LogLanes : public LogSink {
     if (event.stream != 0)
       events_.mark(stream_lane(*process, event.stream), "packet", name, event.at.time_ns,
                    fmt::format("\"queue\":\"{:#x}\"", event.hwq));
-    // The call that wrote it is told when it returns.
+    // The call that wrote it is reported when it returns.
     auto& pending = pending_[{*process, event.at.tid}];
     if (event.at.tid != 0 && pending.size() < kMostPending) pending.push_back({lane, event.at.time_ns});
     if (pending_.size() > kMostThreads) pending_.clear();
@@ -151,7 +151,7 @@ class LogLanes : public LogSink {
   static constexpr std::size_t kMostPending = 64;
   static constexpr std::size_t kMostThreads = 4096;
 
-  // Nothing where the moment has no time to be drawn at.
+  // Nothing if the process is unknown or the moment has no time.
   std::optional<std::size_t> process_of(const LogMoment& moment) const {
     const auto found = processes_.find(moment.pid.value_or(-1));
     return found == processes_.end() || !is_time(moment.time_ns) ? std::nullopt : std::optional(found->second);
@@ -190,7 +190,7 @@ void name_groups(const LoadedCapture& capture, const Join& join, TimelineEvents&
   if (!capture.input.snapshots.empty()) events.name_group(kOutside, "KFD: queues of processes that are not in the log");
 }
 
-// What snapshots saw, as marks on the lanes of their queues.
+// Queues seen in snapshots, as marks on their lanes.
 void write_sightings(const LoadedCapture& capture, const Join& join, TimelineEvents& events) {
   std::uint64_t number = 0;
   for (const JoinedQueue& queue : join.queues) {

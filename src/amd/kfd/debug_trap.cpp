@@ -18,13 +18,13 @@
 namespace weir::kfd {
 namespace {
 
-// As linux/kfd_ioctl.h lays them out (interface 1.17), written down here because few systems have a header that new.
+// Copied from linux/kfd_ioctl.h (interface 1.17), because few systems have a header that new.
 struct VersionArguments {
   std::uint32_t major, minor;
 };
 struct RuntimeEnableArguments {
   std::uint64_t r_debug;
-  std::uint32_t mode_mask;  // 1: enable, 2: keep what the trap handler needs
+  std::uint32_t mode_mask;  // 1: enable, 2: keep state that the trap handler needs
   std::uint32_t capabilities;
 };
 struct EnableArguments {
@@ -47,8 +47,8 @@ struct ResumeArguments {
 struct SnapshotArguments {
   std::uint64_t exception_mask;
   std::uint64_t entries;
-  std::uint32_t queues;       // room for so many; comes back as how many there are
-  std::uint32_t entry_bytes;  // of ours; comes back as the driver's
+  std::uint32_t queues;       // in: capacity; out: the number of queues
+  std::uint32_t entry_bytes;  // in: size of an entry here; out: size of the driver's
 };
 struct TrapArguments {
   std::uint32_t pid, operation;
@@ -95,7 +95,7 @@ class KfdDevice final : public DebugTrap {
 
   int attach(int pid) noexcept override { return ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0 ? 0 : -errno; }
 
-  // A tracee can be let go only while it is stopped, and a signal that stopped it must not be lost.
+  // A tracee can be detached only while it is stopped, and the signal that stopped it must not be lost.
   int detach(int pid) noexcept override {
     if (ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr) != 0) return -errno;
     int status = 0;
@@ -172,7 +172,7 @@ class KfdDevice final : public DebugTrap {
     }
   }
 
-  // A signal for a traced process stops it until its tracer hands the signal on: done whenever we come by.
+  // A signal stops a traced process until its tracer forwards the signal, so each call forwards pending ones.
   static void attend(int pid) noexcept {
     int status = 0;
     while (pid != getpid() && waitpid(pid, &status, WNOHANG | __WALL) > 0 && WIFSTOPPED(status)) {
@@ -187,7 +187,7 @@ class KfdDevice final : public DebugTrap {
   }
 
   int descriptor_;
-  std::array<int, 2> events_;  // a pipe: the driver writes a byte when something happens, and nobody reads it
+  std::array<int, 2> events_;  // a pipe: the driver writes a byte per event, which is never read
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What KFD shows in debugfs, file by file. Knows each of the three files by itself.
+// The contents of KFD's debugfs files, one structure per file. Knows each of the three files by itself.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ struct DebugfsFile {
   std::string name;
   std::size_t bytes = 0, lines = 0;
   std::vector<UnreadLines> unread;
-  std::vector<std::string> problems;  // shapes that no kernel we know prints
+  std::vector<std::string> problems;  // forms that no known kernel prints
 };
 
 // kfd/hqds: every hardware slot of every GPU with the registers of the queue in it.
 enum class SlotState : std::uint8_t {
   active,  // a queue is mapped here
-  stale,   // ACTIVE is 0 and the values are of a queue that was here: it may be gone
+  stale,   // ACTIVE is 0, and the values are from an earlier queue, which may be gone
   unused,  // no queue was ever here
 };
 
@@ -48,13 +48,13 @@ struct HqdNode {
   std::uint32_t gpu_id = 0;
   bool is_stopped = false;
   Generation generation = Generation::unknown;
-  std::string generation_from;  // what that rests on
+  std::string generation_from;  // what the generation was derived from
   std::vector<HqdSlot> hiqs;    // one per XCC: KFD's own queue to the scheduler firmware
   std::vector<HqdSlot> slots;
   std::vector<SdmaSlot> sdma;
-  std::size_t left_out = 0, left_out_sdma = 0;  // slots that were printed and could not be read
-  std::vector<int> xccs;                        // as they are numbered in the file
-  bool has_instances = true;                    // kernels before 6.5 print none
+  std::size_t left_out = 0, left_out_sdma = 0;  // slots that were printed but could not be read
+  std::vector<int> xccs;                        // numbered as in the file
+  bool has_instances = true;                    // false: kernels before 6.5 print no instance
   std::size_t slots_per_xcc() const noexcept { return xccs.empty() ? 0 : slots.size() / xccs.size(); }
 };
 
@@ -67,7 +67,7 @@ struct HqdFile : DebugfsFile {
 // The image of a compute queue on one XCC.
 struct MqdImage {
   QueueImage queue;
-  std::optional<std::uint64_t> save_ticks, restore_ticks;  // of the GPU's clock; nothing where none was recorded
+  std::optional<std::uint64_t> save_ticks, restore_ticks;  // in GPU clock ticks; nothing if none was recorded
 };
 
 enum class MqdKind : std::uint8_t { compute, sdma, diq, other };
@@ -83,8 +83,8 @@ struct MqdQueue {
 struct MqdProcess {
   int pid = 0;
   std::uint32_t pasid = 0;
-  bool is_pasid_real = false;    // newer kernels print the pid once more in its place
-  std::vector<MqdQueue> queues;  // the newest first, as KFD lists them
+  bool is_pasid_real = false;    // false: newer kernels print the pid again instead
+  std::vector<MqdQueue> queues;  // newest first, KFD's order
 };
 
 struct MqdFile : DebugfsFile {
@@ -110,19 +110,19 @@ struct RunlistProcess {
 struct Runlist {
   int node = 0;
   std::uint32_t gpu_id = 0;
-  bool is_there = false;    // "No active runlist" otherwise
-  bool is_chained = false;  // ends with a RUN_LIST back to its start: more than fits at once
-  bool is_whole = true;     // false: something of it was not understood, and a chain may have been in that
+  bool is_there = false;    // false: "No active runlist"
+  bool is_chained = false;  // ends with a RUN_LIST that points to its start: more queues than fit at once
+  bool is_whole = true;     // false: part of it was not understood, which may have included a chain
   std::vector<RunlistProcess> processes;
   std::size_t other_packets = 0;
-  std::size_t broken_promises = 0;  // processes with more or fewer queues than their packet said
+  std::size_t broken_promises = 0;  // processes whose packet announced a different number of queues
 };
 
 struct RunlistFile : DebugfsFile {
   std::vector<Runlist> lists;
 };
 
-// Whether the text begins as this file does.
+// Whether the text begins like this file.
 bool looks_like_hqds(std::string_view text);
 bool looks_like_mqds(std::string_view text);
 bool looks_like_rls(std::string_view text);

@@ -1,12 +1,12 @@
-// What the parsers of KFD's files in debugfs have in common: lines, words of hex rows, and an account of what was not
-// read. Knows no file by itself.
+// Shared parts of the parsers for KFD's debugfs files: lines, words of hex rows, and counts of unread lines. Knows no
+// particular file.
 #pragma once
 
 #include "amd/kfd/debugfs.h"
 
 namespace weir::kfd {
 
-// A parser derives from this, and takes line(text) for each line and finish() at the end.
+// A derived parser gets line(text) for each line and finish() at the end.
 template <class File>
 struct DebugfsParser {
   explicit DebugfsParser(File& file) : file_(file) {}
@@ -14,9 +14,9 @@ struct DebugfsParser {
 
   File& file_;
   UnreadCounts unread_;
-  std::size_t number_ = 0;  // of the line
+  std::size_t number_ = 0;  // line number
   std::vector<std::uint32_t> words_;
-  bool is_broken_ = false;  // rows do not follow each other
+  bool is_broken_ = false;  // the rows are not contiguous
 };
 
 template <class Parser, class File>
@@ -35,7 +35,7 @@ File parse_file(File file, std::string_view text, const std::string& name) {
   return file;
 }
 
-// Whether one of the first lines is as `is_own` says.
+// Whether `is_own` accepts one of the first lines.
 template <class IsOwn>
 bool looks_like(std::string_view text, IsOwn&& is_own) {
   Lines lines(text);
@@ -44,7 +44,7 @@ bool looks_like(std::string_view text, IsOwn&& is_own) {
   return false;
 }
 
-// How many were left out, and of the first: its line and what it had in place of what is wanted.
+// The number of skipped items, and the line and size of the first one.
 struct LeftOut {
   std::size_t count = 0, line = 0, size = 0;
   void add(std::size_t at_line, std::size_t of_size) {

@@ -9,7 +9,7 @@
 namespace weir::kfd {
 namespace {
 
-// Lists of slots are for people who look for something: more than this helps nobody.
+// Limits lists of slots, because longer ones help nobody.
 constexpr std::size_t kMostStale = 1000;
 
 Json hex(std::uint64_t value) { return fmt::format("0x{:x}", value); }

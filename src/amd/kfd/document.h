@@ -1,5 +1,5 @@
-// A snapshot as one document (weir.amd_hqd/1): the verdict first, then GPUs, queues, slots and what was not read. What
-// a verdict rests on is said with it, and there is none where the files do not tell.
+// A snapshot as one document (weir.amd_hqd/1): the verdict first, then GPUs, queues, slots and unread lines. Each
+// verdict comes with its basis, and is missing if the files do not support one.
 #pragma once
 
 #include "amd/kfd/snapshot.h"
@@ -7,7 +7,7 @@
 
 namespace weir::kfd {
 
-// How full a GPU is: slots that are taken, stale or free, and whether there is more work than fits at once.
+// How full a GPU is: occupied, stale and free slots, and whether there is more work than fits at once.
 struct GpuOccupancy {
   int node = -1;
   std::uint32_t gpu_id = 0;
@@ -17,14 +17,14 @@ struct GpuOccupancy {
   std::optional<int> xccs;
   std::optional<int> slots_per_xcc;
   std::string slots_from;
-  // Of hqds; nothing where it was not read.
+  // From hqds; nothing if it was not read.
   std::optional<int> active_slots, stale_slots, unused_slots, most_active_of_xcc;
   std::optional<int> sdma_slots, sdma_active, sdma_stale;
   // Compute queues, and processes with queues of any kind, on this GPU.
   std::optional<int> queues, processes;
   std::string queues_from;
-  std::optional<bool> is_runlist_chained;  // KFD's own verdict, as it wrote it for the firmware
-  bool is_runlist_broken = false;          // there is one that was not understood to its end
+  std::optional<bool> is_runlist_chained;  // KFD's own verdict, as written for the firmware
+  bool is_runlist_broken = false;          // a run list exists, but was not fully understood
   std::optional<bool> is_oversubscribed;
   std::string why;
 };

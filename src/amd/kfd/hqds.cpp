@@ -8,7 +8,7 @@
 namespace weir::kfd {
 namespace {
 
-// Far beyond any machine: 16 nodes with 8 XCCs of 32 slots are 4,096.
+// Far more than any machine has: 16 nodes with 8 XCCs of 32 slots are 4,096.
 constexpr std::size_t kMostSlots = 100'000;
 constexpr std::size_t kMostNodes = 4'096;
 constexpr std::size_t kMostSdmaRegisters = 256;
@@ -139,7 +139,7 @@ class HqdParser : public DebugfsParser<HqdFile> {
   void add_row(const HexRow& row) {
     if (block_ == Block::ignored) return;
     if (block_ == Block::none) return unread("a row of registers that belongs to no slot");
-    // Rows of a compute queue follow each other; those of SDMA have gaps.
+    // Rows of a compute queue are contiguous; those of SDMA have gaps.
     const bool is_first = words_.empty();
     if (!is_first && (block_ == Block::sdma ? row.at < next_address_ : row.at != next_address_)) is_broken_ = true;
     if (is_first) address_ = row.at;
@@ -185,7 +185,7 @@ class HqdParser : public DebugfsParser<HqdFile> {
     }
     sdma_.registers = count;
     sdma_.image = *image;
-    // RB_ENABLE alone says little: slots keep it, with the ring of a queue that is gone.
+    // RB_ENABLE alone proves little: slots keep it, with the ring of a queue that is gone.
     const bool is_mapped = image->is_enabled && image->is_doorbell_enabled.value_or(false);
     sdma_.state = is_mapped ? SlotState::active : image->is_blank() ? SlotState::unused : SlotState::stale;
     node_->sdma.push_back(sdma_);

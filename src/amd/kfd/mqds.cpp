@@ -9,8 +9,8 @@ namespace weir::kfd {
 namespace {
 
 constexpr std::size_t kMostProcesses = 100'000;
-constexpr std::size_t kMostQueues = 100'000;  // KFD allows 1,024 of a process
-constexpr std::size_t kMostImages = 64;       // of one queue
+constexpr std::size_t kMostQueues = 100'000;  // KFD allows 1,024 per process
+constexpr std::size_t kMostImages = 64;       // per queue
 constexpr std::size_t kComputeWords = 512;
 constexpr std::size_t kLargestImage = 4096;  // words
 
@@ -18,7 +18,7 @@ constexpr std::size_t kLargestImage = 4096;  // words
 std::optional<std::uint64_t> ticks(const std::vector<std::uint32_t>& words, std::size_t start_byte) {
   const auto at = [&](std::size_t byte) { return std::uint64_t{words[byte / 4 + 1]} << 32 | words[byte / 4]; };
   const std::uint64_t start = at(start_byte), end = at(start_byte + 8);
-  // Zeros: the firmware never saved or restored it.
+  // All zeros: the firmware never saved or restored it.
   if (start == 0 || end == 0 || end < start) return std::nullopt;
   return end - start;
 }
@@ -114,7 +114,7 @@ class MqdParser : public DebugfsParser<MqdFile> {
   //     00000200: 017ba000 00000000 00000001 00000000 40005301 00000001 00000007 00000111
   void add_row(const HexRow& row) {
     if (!is_open_) return unread("a row that belongs to no queue");
-    // Each XCC's image begins at 0 again. (Kernels print an SDMA image once per XCC, too, after a compute queue.)
+    // The image of each XCC begins at 0 again. (Kernels also print an SDMA image once per XCC after a compute queue.)
     if (row.at == 0) close_image();
     if (row.at != words_.size() * 4 || words_.size() + static_cast<std::size_t>(row.count) > kLargestImage) {
       unread("a row that does not follow the one before");

@@ -1,4 +1,4 @@
-// How full each GPU is, and whether there is more work than fits at once. Gives no verdict where the files do not tell.
+// How full each GPU is, and whether there is more work than fits at once. Gives a verdict only if the files support it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace weir::kfd {
 namespace {
 
-// KFD has VMIDs 8 to 15 on most chips, 3 to 15 on gfx9.4.x: that many processes fit at once, unless
-// hws_max_conc_proc says fewer.
+// KFD uses VMIDs 8 to 15 on most chips, 3 to 15 on gfx9.4.x; that many processes fit at once, unless hws_max_conc_proc
+// sets fewer.
 constexpr int kFewestVmids = 8;
 
 std::string counted(int count, const char* word, const char* plural) {
@@ -59,8 +59,8 @@ void add_topology(GpuOccupancy& gpu, const SysfsNode& node) {
   }
 }
 
-// `all_processes`: whom mqds lists. KFD counts a process on each GPU that it opened, with queues there or without, so
-// they are the most that there can be.
+// `all_processes`: the number of processes in mqds. KFD counts a process on each GPU that it opened, even without
+// queues there, so this is an upper bound.
 void judge(GpuOccupancy& gpu, std::optional<int> process_limit, std::size_t all_processes, bool has_rls) {
   const char* const teller = gpu.is_runlist_broken ? "its run list would show, which was not understood to its end"
                              : has_rls             ? "a run list would show, and there is none"
@@ -86,7 +86,7 @@ void judge(GpuOccupancy& gpu, std::optional<int> process_limit, std::size_t all_
                           *gpu.slots_per_xcc, *gpu.queues - *gpu.slots_per_xcc, teller);
     return;
   }
-  // 0 lets no two processes run at once.
+  // With 0, no two processes run at once.
   const int limit = process_limit ? std::clamp(*process_limit, 1, kFewestVmids) : kFewestVmids;
   if (*gpu.processes > limit) {
     gpu.why =
@@ -127,7 +127,7 @@ std::vector<GpuOccupancy> occupancy_of(const Snapshot& snapshot, const std::vect
     }
   }
   std::map<std::uint32_t, std::set<int>> processes;
-  std::map<std::uint32_t, int> computes;  // of mqds: others have no process
+  std::map<std::uint32_t, int> computes;  // from mqds: other files do not name the process
   for (const Queue& queue : queues) {
     GpuOccupancy& of = gpu(queue.gpu_id);
     if (of.node < 0) of.node = queue.node;

@@ -28,7 +28,7 @@ std::string_view words_of(TrapStep step) {
   return kWords[static_cast<std::size_t>(step)];
 }
 
-// Ids by what the driver marked them as.
+// Sorts ids by the driver's marks.
 void sort_marked(const std::vector<std::uint32_t>& ids, const std::vector<std::uint32_t>& marked,
                  std::vector<std::uint32_t>& fine, std::vector<std::uint32_t>& failed,
                  std::vector<std::uint32_t>& invalid) {
@@ -94,7 +94,7 @@ Refusal explain(TrapStep step, int error, int pid, bool is_self) {
 }
 
 QueueControl::QueueControl(DebugTrap& trap, int pid) : QueueControl(trap, pid, Nothing{}) {
-  // The delegated constructor is done, so what throws below is undone by the destructor.
+  // The delegated constructor is done, so if anything below throws, the destructor undoes the steps so far.
   const bool is_self = pid == trap_.own_pid();
   InterfaceVersion version;
   check(TrapStep::version, trap_.version(&version), pid, is_self);
@@ -104,7 +104,7 @@ QueueControl::QueueControl(DebugTrap& trap, int pid) : QueueControl(trap, pid, N
   if (is_self) {
     const int result = trap_.runtime_enable();
     has_runtime_ = result >= 0;
-    if (result != -EBUSY) check(TrapStep::runtime, result, pid, is_self);  // EBUSY: the ROCm runtime has done it
+    if (result != -EBUSY) check(TrapStep::runtime, result, pid, is_self);  // EBUSY: the ROCm runtime did it
   } else {
     check(TrapStep::attach, trap_.attach(pid), pid, is_self);
     is_attached_ = true;
@@ -112,7 +112,7 @@ QueueControl::QueueControl(DebugTrap& trap, int pid) : QueueControl(trap, pid, N
   RuntimeState state = RuntimeState::disabled;
   check(TrapStep::enable, trap_.enable(pid, 0, &state), pid, is_self);
   is_enabled_ = true;
-  // Else the first suspend is refused for it, after it has become somebody's queue that was to be stopped.
+  // Otherwise the driver would refuse later, at the first suspend, when a caller already relies on it.
   if (state != RuntimeState::enabled) check(TrapStep::suspend, -EPERM, pid, is_self);
 }
 
@@ -143,7 +143,7 @@ void QueueControl::check_thread() const {
 std::vector<QueueSnapshot> QueueControl::queues() {
   check_thread();
   std::vector<QueueSnapshot> queues;
-  // The process may make queues meanwhile: asked again until all fit, and none of them is left new.
+  // The process may create queues meanwhile, so repeat until all fit and none of them is left new.
   std::size_t room = 64;
   for (int tries = 0; tries < 8; ++tries) {
     queues.assign(room, {});
@@ -163,7 +163,7 @@ SuspendOutcome QueueControl::suspend(const std::vector<std::uint32_t>& ids, std:
   check_thread();
   check_ids(ids, touched_);
   std::vector<std::uint32_t> marked = ids;
-  // From here on somebody may be suspended, whatever the call says: it fails after the fact, too.
+  // From here on queues may be suspended, even if the call fails.
   if (!guard_) guard_.emplace(trap_, pid_);
   touched_.insert(ids.begin(), ids.end());
   SuspendOutcome outcome;
@@ -174,7 +174,7 @@ SuspendOutcome QueueControl::suspend(const std::vector<std::uint32_t>& ids, std:
     try {
       resume();
     } catch (const Error&) {
-      // The refusal below is what the caller has to hear of.
+      // The caller gets the refusal of the suspend, reported below.
     }
     check(TrapStep::suspend, count, pid_, pid_ == trap_.own_pid());
   }
@@ -200,7 +200,7 @@ ResumeOutcome QueueControl::resume() {
   const int count = trap_.resume_queues(pid_, marked);
   outcome.took_ns = trap_.now_ns() - began_ns;
   if (count < 0) {
-    // Disabling resumes everything, and is allowed where the other is not.
+    // Disabling resumes everything, and is allowed where resuming is refused.
     const int disabled = trap_.disable(pid_);
     if (disabled >= 0) is_enabled_ = false;
     Refusal refusal = explain(TrapStep::resume, -count, pid_, pid_ == trap_.own_pid());

@@ -1,10 +1,9 @@
-// Stops queues of a process and lets them go on, through the driver's interface for debuggers. Owns the order of calls
-// that the driver asks for, what its answers mean, and that nothing stays suspended. Knows no kernels and no clocks of
-// its own.
+// Suspends and resumes queues of a process through the driver's debugger interface. Owns the order of calls that the
+// driver requires, the meaning of its answers, and the guarantee that nothing stays suspended. Knows no kernels and no
+// clocks of its own.
 //
 // On devices whose queues the firmware schedules by a run list (CPSCH), one suspend takes every dynamic queue of that
-// GPU off the hardware and puts the others back: all programs on it pause for that moment, not only the one that was
-// meant.
+// GPU off the hardware and puts the others back: all programs on it pause for that moment, not only the target.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +19,14 @@
 
 namespace weir::kfd {
 
-// What users have to know before they let anybody suspend queues.
+// What users must know before they allow queues to be suspended.
 inline constexpr std::string_view kSuspendNotice =
     "suspending one queue unmaps and remaps every dynamic queue of that GPU (CPSCH), so all its programs pause briefly";
 
-// How one suspend ended, queue by queue.
+// The outcome of one suspend for each queue.
 struct SuspendOutcome {
   std::vector<std::uint32_t> suspended;
-  std::vector<std::uint32_t> failed;   // the hardware did not let go of them; the driver counts them as suspended
+  std::vector<std::uint32_t> failed;   // not released by the hardware; the driver counts them as suspended
   std::vector<std::uint32_t> invalid;  // not this process's, or being destroyed
   std::int64_t took_ns = 0;
   bool is_whole() const noexcept { return failed.empty() && invalid.empty(); }
@@ -35,20 +34,19 @@ struct SuspendOutcome {
 
 struct ResumeOutcome {
   std::vector<std::uint32_t> resumed;
-  std::vector<std::uint32_t> gone;  // destroyed meanwhile
+  std::vector<std::uint32_t> gone;  // destroyed in the meantime
   std::int64_t took_ns = 0;
 };
 
-// What has to happen when this process ends while queues are suspended: they are resumed, or their owner hangs, because
-// destroying a suspended queue waits for its resumption. Covers signals that end the process and exit(). After SIGKILL
-// it is left to the driver, which disables the interface when its user's memory goes (upstream kfd_process.c).
+// Resumes the target's queues if this process ends while they are suspended. Otherwise their owner hangs, because
+// destroying a suspended queue waits until it is resumed. Covers signals that end the process, and exit(). After
+// SIGKILL the driver does it: it disables the interface when the memory of its user goes (upstream kfd_process.c).
 //
-// While one of these lives, whatever ends this process resumes the target's queues first. Signals that the program
-// handles by itself (SIGINT, SIGTERM and the like) are left to it: then destructors run. A forked child resumes
-// nothing.
+// Signals that the program handles itself (SIGINT, SIGTERM and the like) are left to it; its destructors then run. A
+// forked child resumes nothing.
 class ResumeGuard {
  public:
-  // Fails where too many are in use. The trap has to outlive it.
+  // Fails if too many are in use. The trap must outlive it.
   ResumeGuard(DebugTrap& trap, int pid);
   ~ResumeGuard();
   ResumeGuard(const ResumeGuard&) = delete;
@@ -58,23 +56,23 @@ class ResumeGuard {
   int seat_ = -1;
 };
 
-// One process under control. Every call throws what the driver refused, with what to do about it.
+// Controls one process. Every call throws when the driver refuses, with advice.
 class QueueControl {
  public:
-  // Attaches to another process, or says that this one's runtime is there; enables the interface. Undoes all of it
-  // where one step is refused. For another process all calls belong on the thread that made this.
+  // Attaches to another process, or registers this one's runtime; then enables the interface. Undoes everything if one
+  // step is refused. For another process, all calls must come from the thread that constructed this object.
   QueueControl(DebugTrap& trap, int pid);
-  // Resumes what is suspended, and lets the process go.
+  // Resumes suspended queues, and detaches from the process.
   ~QueueControl();
   QueueControl(const QueueControl&) = delete;
   QueueControl& operator=(const QueueControl&) = delete;
 
-  // All queues of the process. None of them is new afterwards, so all can be suspended.
+  // All queues of the process. Afterwards none of them is new, so all can be suspended.
   std::vector<QueueSnapshot> queues();
-  // The driver takes 1 to 1024 ids, each once, none of them suspended. What it suspended stays so until resume(), also
-  // where others failed. `grace_period` in 1000 GPU clocks: how long waves may go on before they are saved.
+  // Takes 1 to 1024 distinct ids, none of them suspended. The queues that the driver suspends stay so until resume(),
+  // even if others failed. `grace_period` in 1000 GPU clocks: how long waves may continue before they are saved.
   SuspendOutcome suspend(const std::vector<std::uint32_t>& ids, std::uint32_t grace_period = 0);
-  // Everything that suspend() touched. Nothing is suspended afterwards even where it throws, unless it says so.
+  // Resumes everything that suspend() touched. Even if it throws, nothing stays suspended unless the error reports it.
   ResumeOutcome resume();
   bool has_suspended() const noexcept { return !touched_.empty(); }
 
@@ -88,11 +86,11 @@ class QueueControl {
   int pid_;
   std::thread::id thread_ = std::this_thread::get_id();
   bool is_attached_ = false, has_runtime_ = false, is_enabled_ = false;
-  std::set<std::uint32_t> touched_;  // asked to be suspended since the last resume()
+  std::set<std::uint32_t> touched_;  // passed to suspend() since the last resume()
   std::optional<ResumeGuard> guard_;
 };
 
-// Queues suspended for as long as this lives. Throws where one of them cannot be, and has none suspended then.
+// Suspends queues for its lifetime. Throws if one of them cannot be suspended, and leaves none suspended then.
 class Suspension {
  public:
   Suspension(QueueControl& control, const std::vector<std::uint32_t>& ids);
@@ -107,12 +105,12 @@ class Suspension {
   std::int64_t took_ns_ = 0;
 };
 
-// The steps at which the driver may refuse, for explain().
+// The steps that the driver may refuse, for explain().
 enum class TrapStep : std::uint8_t { version, attach, runtime, enable, snapshot, suspend, resume };
 struct Refusal {
   std::string what, hint;
 };
-// What a negative result means at a step, by the order in which the driver looks at things, and what to do.
+// The meaning of a negative result at a step, in the order of the driver's own checks, and advice.
 Refusal explain(TrapStep step, int error, int pid, bool is_self);
 
 }  // namespace weir::kfd

@@ -1,4 +1,4 @@
-// Queues of a snapshot: images of one queue put together over XCCs and over files, by addresses that only it has.
+// Queues of a snapshot: merges images of one queue across XCCs and files, by addresses that are unique to it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void raise(std::optional<T>& most, const std::optional<T>& value) {
   if (value && (!most || *most < *value)) most = value;
 }
 
-// What is the same on all XCCs.
+// Values that are the same on all XCCs.
 void describe(Queue& queue, const QueueImage& image) {
   queue.ring_base = image.ring_base;
   queue.ring_bytes = image.ring_bytes();
@@ -35,12 +35,12 @@ void describe(Queue& queue, const QueueImage& image) {
 }
 
 void merge_preemption(Queue& queue, const QueueImage& image) {
-  // Any XCC's saved waves are the queue's.
+  // Waves saved on any XCC mean that the queue was preempted.
   if (const std::optional<bool> was = image.was_preempted())
     queue.was_preempted = queue.was_preempted.value_or(false) || *was;
 }
 
-// Backlog and the like, XCC by XCC.
+// Adds the backlog and other values of one XCC.
 void add_slot(Queue& queue, const HqdSlot& slot) {
   const QueueImage& image = slot.image;
   queue.slots.push_back({slot.xcc, slot.pipe, slot.queue, image.vmid, image.read_dword, image.write_dword});
@@ -51,7 +51,7 @@ void add_slot(Queue& queue, const HqdSlot& slot) {
   } else if (dwords) {
     if (queue.backlog_reason.empty()) raise(queue.backlog_packets, std::optional(*dwords / kPacketDwords));
   } else {
-    // One XCC that cannot tell leaves the most of all open.
+    // If one XCC's backlog is unknown, so is the maximum.
     queue.backlog_packets.reset();
     queue.backlog_reason = image.ring_dwords == 0
                                ? "the size of its ring is not one"
@@ -110,22 +110,22 @@ class QueueFinder {
  private:
   struct Gpu {
     int node = -1;
-    Generation layout = Generation::unknown;       // of SDMA's registers
-    bool shows_slots = false, shows_sdma = false;  // hqds has all of them
+    Generation layout = Generation::unknown;       // of the SDMA registers
+    bool shows_slots = false, shows_sdma = false;  // hqds shows all of them
   };
 
   void add_gpu(const HqdNode& node) {
     Gpu gpu{node.node, node.generation, !node.is_stopped && node.left_out == 0 && !node.slots.empty(),
             !node.is_stopped && node.left_out_sdma == 0 && !node.sdma.empty()};
-    // Addresses that we do not know leave the generation open; SDMA's layout is known all the same.
+    // Unknown addresses leave the generation open, but SDMA's layout is known anyway.
     if (gpu.layout == Generation::unknown && !node.sdma.empty()) gpu.layout = sdma_layout(node.sdma.front().registers);
     gpus_.try_emplace(node.gpu_id, gpu);
   }
 
   void add_node(const HqdNode& node) {
-    // A queue that moved while the file was written may be in two slots of an XCC: it is one queue all the same. Rings
-    // of two processes may have one address, their doorbells differ. Not by VMID: each XCC's scheduler gives its own,
-    // and a new one with each turn.
+    // A queue that moved while the file was written may appear in two slots of an XCC, but it is one queue. Rings of
+    // two processes may have the same address; their doorbells differ. VMIDs do not help: each XCC's scheduler assigns
+    // its own, and a new one each time.
     std::map<std::pair<std::uint64_t, std::uint32_t>, std::size_t> seen, seen_sdma;
     for (const HqdSlot& slot : node.slots) {
       if (slot.state != SlotState::active) continue;
@@ -183,8 +183,8 @@ class QueueFinder {
     }
   }
 
-  // The queue of the hardware whose memory image this is. The image's own address is the queue's alone; a ring's
-  // address is one process's, and two may have the same: the doorbell tells them apart.
+  // The hardware queue that this memory image belongs to. The image's address is unique to the queue; a ring's address
+  // is unique only within a process, and the doorbell distinguishes two processes.
   Queue* hardware_queue(QueueKind kind, std::uint32_t gpu_id, const std::vector<std::uint64_t>& mqd_bases,
                         std::uint64_t ring_base, std::optional<std::uint32_t> doorbell) {
     for (const std::uint64_t base : mqd_bases) {
@@ -248,8 +248,8 @@ class QueueFinder {
     }
   }
 
-  // A memory image has the pointers of the last unmapping. Of a queue that is not mapped they still hold for what was
-  // read, and more may have been written since.
+  // A memory image has the pointers of the last unmapping. For a queue that is not mapped, the read pointer still
+  // holds, but more may have been written since.
   void add_image_backlog(Queue& queue, const QueueImage& image) {
     if (!queue.is_mapping_known) {
       queue.backlog_reason =
@@ -267,11 +267,11 @@ class QueueFinder {
     if (dwords)
       raise(queue.backlog_packets, std::optional(*dwords / kPacketDwords));
     else if (!queue.backlog_packets)
-      queue.backlog_packets = 0;  // empty or full: at least nothing
+      queue.backlog_packets = 0;  // empty or full: the lower bound is zero
   }
 
-  // mqds has no ids. KFD lists the newest queue first, but ids of queues that are gone are used again, so that order
-  // proves nothing: only a size that one queue of the process has does.
+  // mqds has no ids. KFD lists the newest queue first, but reuses ids, so the order proves nothing; only a ring size
+  // that exactly one queue of the process has identifies it.
   void pair_ids(const SysfsProcess& process) {
     using Key = std::tuple<std::uint32_t, bool, std::uint64_t>;  // GPU, SDMA or not, size of the ring
     std::map<Key, std::vector<std::uint32_t>> ids;

@@ -7,7 +7,7 @@
 namespace weir::kfd {
 namespace {
 
-// Places of registers in the dump; the same on gfx9, 9.4.3, 10, 11 and 12 (gfx12 has nothing at 26).
+// Positions of registers in the dump; the same on gfx9, 9.4.3, 10, 11 and 12 (gfx12 has nothing at 26).
 enum Register : std::size_t {
   kMqdBase = 0,
   kMqdBaseHigh = 1,
@@ -34,8 +34,8 @@ enum Register : std::size_t {
   kWritePointerHigh = 55,
 };
 
-// The kernel's own test trusts no larger stack. KFD gives larger ones to chips with many CUs all the same (96 on gfx11:
-// 0xa000), so beyond it nothing is said.
+// The kernel's own test accepts no larger stack. KFD still allocates larger ones on chips with many CUs (96 on gfx11:
+// 0xa000), so above this limit there is no answer.
 constexpr std::uint32_t kLargestStack = 0x5000;
 
 std::uint64_t join(std::uint32_t high, std::uint32_t low) { return std::uint64_t{high} << 32 | low; }
@@ -50,7 +50,7 @@ std::string_view name_of(Generation generation) {
 
 Generation generation_of(std::uint32_t gfx_target_version) {
   const std::uint32_t major = gfx_target_version / 10000, minor = gfx_target_version / 100 % 100;
-  // gfx_target_version is the compiler's name of the chip: gfx942 and gfx950 have registers of GC 9.4.3.
+  // gfx_target_version is the compiler's name for the chip: gfx942 and gfx950 have the registers of GC 9.4.3.
   const std::uint32_t step = gfx_target_version % 100;
   if (major == 9) return (minor == 4 && step <= 2) || minor == 5 ? Generation::gfx9_4_3 : Generation::gfx9;
   constexpr Generation kOthers[] = {Generation::gfx10, Generation::gfx11, Generation::gfx12};
@@ -71,7 +71,7 @@ QueueImage decode_queue(std::span<const std::uint32_t, kQueueRegisters> words) {
   image.quantum.duration = static_cast<int>(words[kQuantum] >> 8 & 0x3f);
   // The base is in units of 256 bytes, 40 bits of them at most.
   image.ring_base = (join(words[kRingBaseHigh], words[kRingBase]) & 0xff'ffff'ffff) << 8;
-  // QUEUE_SIZE has six bits: the largest, 2^64 dwords, is no size.
+  // QUEUE_SIZE has six bits, but the largest value, 2^64 dwords, is not a valid size.
   const std::uint32_t size = words[kRingControl] & 0x3f;
   image.ring_dwords = size < 40 ? std::uint64_t{1} << (size + 1) : 0;
   image.is_marked_empty = has(words[kRingControl], 0x8000);
@@ -94,12 +94,12 @@ QueueImage decode_queue(std::span<const std::uint32_t, kQueueRegisters> words) {
 
 std::optional<std::uint64_t> QueueImage::backlog_dwords() const noexcept {
   if (ring_dwords == 0) return std::nullopt;
-  // The read pointer stays within the ring, the write pointer goes on: HIQ 0xfb and 0x8fb in 512 dwords is empty.
+  // The read pointer wraps within the ring, the write pointer does not: HIQ with 0xfb and 0x8fb in 512 dwords is empty.
   const std::uint64_t backlog = (write_dword - read_dword) & (ring_dwords - 1);
   if (backlog != 0) return backlog;
-  // Equal in all bits: nothing is one ring ahead of itself.
+  // Equal in all bits: a pointer cannot be exactly one ring ahead of itself.
   const bool is_same = read_dword == write_dword;
-  // A full AQL ring has the same remainder as an empty one. PM4 rings are never filled to the brim.
+  // A full AQL ring has the same remainder as an empty one. PM4 rings are never completely full.
   if (is_same || is_marked_empty || !is_aql) return 0;
   return std::nullopt;
 }
@@ -141,7 +141,7 @@ std::optional<SdmaImage> decode_sdma(std::span<const std::uint32_t> words, Gener
   if (words.size() < SdmaImage::kWords) return std::nullopt;
   SdmaImage image;
   std::copy_n(words.begin(), SdmaImage::kWords, image.words.begin());
-  // RB_CNTL{ENABLE 0x1, SIZE 0x3e, VMID 0xf000000}, RB_BASE lo/hi, RB_RPTR lo/hi, RB_WPTR lo/hi: first everywhere.
+  // RB_CNTL{ENABLE 0x1, SIZE 0x3e, VMID 0xf000000}, RB_BASE lo/hi, RB_RPTR lo/hi, RB_WPTR lo/hi come first everywhere.
   image.is_enabled = has(words[0], 1);
   image.vmid = static_cast<int>(words[0] >> 24 & 0xf);
   const std::uint32_t size = words[0] >> 1 & 0x1f;

@@ -1,4 +1,4 @@
-// Resumes what is suspended when this process ends by a signal or by exit(). Knows no queue of its own.
+// Resumes suspended queues when this process ends by a signal or by exit(). Knows no particular queue.
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,12 +15,12 @@ namespace weir::kfd {
 namespace {
 
 struct Seat {
-  std::atomic<DebugTrap*> trap{nullptr};  // released when pid is written; acquired by resume_all()
+  std::atomic<DebugTrap*> trap{nullptr};  // released after pid is written; acquired by resume_all()
   int pid = 0;
 };
 constexpr int kSeats = 16;
 std::array<Seat, kSeats> g_seats;
-std::atomic<int> g_owner{0};  // the process that suspended them
+std::atomic<int> g_owner{0};  // the process that suspended the queues
 
 constexpr std::array kEndings = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 constexpr std::array kCrashes = {SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV};
@@ -30,17 +30,17 @@ struct Replaced {
 };
 std::array<Replaced, kEndings.size() + kCrashes.size()> g_replaced;  // signal 0: not replaced
 
-std::mutex g_mutex;  // of who constructs and destroys guards
+std::mutex g_mutex;  // for constructing and destroying guards
 int g_guards = 0;
 
-// Only what a signal handler may do.
+// Async-signal-safe.
 void resume_all() noexcept {
   if (g_owner.load(std::memory_order_relaxed) != getpid()) return;
   for (Seat& seat : g_seats) {
     DebugTrap* const trap = seat.trap.exchange(nullptr, std::memory_order_acquire);  // pairs with the guard's release
     if (trap == nullptr) continue;
-    // No ids: all of the process's. Refused on a thread that is not the tracer; disabling works on any, and resumes
-    // too.
+    // No ids means all queues of the process. Resuming is refused on a thread that is not the tracer; disabling works
+    // on any thread, and also resumes.
     trap->resume_queues(seat.pid, {});
     trap->disable(seat.pid);
   }
@@ -51,7 +51,7 @@ void on_signal(int signal) {
   resume_all();
   for (const Replaced& each : g_replaced)
     if (each.signal == signal) sigaction(signal, &each.before, nullptr);
-  raise(signal);  // comes when this handler has returned, and ends as it would have without us
+  raise(signal);  // delivered when this handler returns, with the original effect
   errno = error;
 }
 
@@ -73,7 +73,7 @@ void replace_handlers() {
 void restore_handlers() {
   for (Replaced& each : g_replaced) {
     struct sigaction now{};
-    // Somebody who came after us keeps what they installed.
+    // A handler that somebody installed later stays.
     if (each.signal != 0 && sigaction(each.signal, nullptr, &now) == 0 && now.sa_handler == on_signal)
       sigaction(each.signal, &each.before, nullptr);
     each.signal = 0;

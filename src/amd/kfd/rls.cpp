@@ -7,7 +7,7 @@ namespace weir::kfd {
 namespace {
 
 constexpr std::size_t kMostNodes = 4'096;
-constexpr std::size_t kMostWords = std::size_t{1} << 22;  // of one list: 16 MiB, a thousand times what KFD builds
+constexpr std::size_t kMostWords = std::size_t{1} << 22;  // per list: 16 MiB, a thousand times what KFD builds
 
 enum Opcode : std::uint32_t { kMapProcess = 0xa1, kMapQueues = 0xa2, kRunList = 0xa5 };
 
@@ -62,7 +62,7 @@ class RunlistParser : public DebugfsParser<RunlistFile> {
     std::size_t at = 0;
     while (at < words_.size()) {
       const std::uint32_t header = words_[at];
-      if (header == 0) {  // the rest of the buffer
+      if (header == 0) {  // the rest of the buffer is empty
         ++at;
         continue;
       }

@@ -19,7 +19,7 @@ constexpr std::uint32_t kEviction = 9, kRestore = 10, kAllProcesses = 64;
 
 struct SmiArguments {
   std::uint32_t gpu_id;
-  std::uint32_t descriptor;  // comes back
+  std::uint32_t descriptor;  // set by the driver
 };
 constexpr unsigned long kSmiEvents = _IOWR('K', 0x1f, SmiArguments);
 static_assert(sizeof(SmiArguments) == 8 && kSmiEvents == 0xc0084b1f);
@@ -52,7 +52,7 @@ void SmiEvents::feed(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
     const std::string_view piece = bytes.substr(0, end);
-    // More than the driver ever writes is not kept, however long it goes on.
+    // A line longer than the driver ever writes is cut, however long it is.
     if (!is_skipping_) begun_.append(piece.substr(0, kLongestLine + 1 - std::min(begun_.size(), kLongestLine + 1)));
     is_skipping_ = is_skipping_ || begun_.size() > kLongestLine;
     if (end == std::string_view::npos) return;
@@ -87,7 +87,7 @@ void SmiEvents::read_line(std::string_view line) {
     return unread_.add("an eviction or a restore without its fields", line_);
   if (found.is_restore) {
     found.is_rescheduled = line == "R";
-    // Programs that copy text as C strings lose the NUL, and what is behind it.
+    // Programs that copy text as C strings lose the NUL and everything after it.
     if (!found.is_rescheduled && !line.empty() && line != std::string_view("\0", 1))
       return unread_.add("a restore with another mark", line_);
   } else {

@@ -1,5 +1,5 @@
-// Events that AMD's kernel driver tells of a GPU: when it took a process's queues off the hardware, and when it put
-// them back. Knows the lines and how to ask for them; queues that a debugger suspends are not among them.
+// Events of AMD's kernel driver for a GPU: when it took a process's queues off the hardware, and when it put them back.
+// Knows the lines and how to subscribe to them; suspensions by a debugger are not among them.
 #pragma once
 
 #include <array>
@@ -26,28 +26,28 @@ enum class EvictionTrigger : std::uint8_t {
 std::string_view name_of(EvictionTrigger trigger);
 
 struct QueueEvent {
-  bool is_restore = false;  // else an eviction
-  std::int64_t at_ns = 0;   // CLOCK_BOOTTIME, which goes on while the machine sleeps
+  bool is_restore = false;  // false: an eviction
+  std::int64_t at_ns = 0;   // CLOCK_BOOTTIME, which continues while the machine sleeps
   int pid = 0;
   std::uint32_t gpu_id = 0;
-  EvictionTrigger trigger = EvictionTrigger::unknown;  // of an eviction
-  bool is_rescheduled = false;                         // of a restore: it did not succeed, and is tried again
+  EvictionTrigger trigger = EvictionTrigger::unknown;  // only for an eviction
+  bool is_rescheduled = false;                         // only for a restore: it failed and will be retried
 };
 
-// Takes what read() gave, piece by piece; a line may be cut anywhere.
+// Takes the output of read() in pieces; a line may be split anywhere.
 class SmiEvents {
  public:
   void feed(std::string_view bytes);
-  // Since the last call.
+  // Events since the last call.
   std::vector<QueueEvent> take();
-  // Events of other kinds, by number; 0 is not one.
+  // Counts of other events, by number; 0 is not used.
   const std::array<std::size_t, 65>& others() const noexcept { return others_; }
   const std::vector<UnreadLines>& unread() const noexcept { return unread_.all(); }
 
  private:
   void read_line(std::string_view line);
 
-  std::string begun_;  // a line without its end
+  std::string begun_;  // the beginning of an incomplete line
   bool is_skipping_ = false;
   std::size_t line_ = 0;
   std::vector<QueueEvent> events_;
@@ -55,8 +55,8 @@ class SmiEvents {
   UnreadCounts unread_;
 };
 
-// A descriptor to read such lines from, of evictions and restores of this process on a GPU; -1 with a reason where
-// there is none. The caller closes it. `of_all`: of all processes, for which CAP_SYS_ADMIN is needed.
+// Opens a descriptor for such lines: evictions and restores of this process on a GPU; -1 with a reason if there is
+// none. The caller closes it. `of_all`: events of all processes, which needs CAP_SYS_ADMIN.
 int open_smi_events(std::uint32_t gpu_id, bool of_all, std::string* reason);
 
 }  // namespace weir::kfd

@@ -24,8 +24,8 @@ void add_part(Snapshot& snapshot, std::string_view part, std::string_view text, 
   if (part == "rls") snapshot.runlists = parse_rls(text, name);
 }
 
-// Text that says nothing leaves its part missing: read on, it would claim that there are no queues. Only an mqds may be
-// empty, where no process has opened KFD.
+// If nothing was found in the text, its part is missing; an empty part would claim that there are no queues. Only mqds
+// may be empty, when no process has opened KFD.
 void add_text(Snapshot& snapshot, const char* part, std::string_view text, const fs::path& path) {
   add_part(snapshot, part, text, path.string());
   const bool is_mqds = std::strcmp(part, "mqds") == 0, is_hqds = std::strcmp(part, "hqds") == 0;

@@ -1,5 +1,5 @@
-// What KFD showed of its queues at one moment: debugfs (hqds, mqds, rls) and sysfs, decoded and put together queue by
-// queue. Knows files and registers; no runtime log and no trace.
+// KFD's queues at one moment: debugfs (hqds, mqds, rls) and sysfs, decoded and merged into one record per queue. Knows
+// files and registers, but no runtime log and no trace.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace weir::kfd {
 
 struct SysfsNode {
   int node = 0;
-  std::uint32_t gpu_id = 0;  // 0: the host's
+  std::uint32_t gpu_id = 0;  // 0: the host
   std::string name;
   std::optional<std::uint32_t> gfx_target_version;
   std::optional<int> xccs, cp_queues, sdma_engines, sdma_xgmi_engines, sdma_queues_per_engine, simds,
@@ -53,39 +53,39 @@ struct SysfsState {
   std::vector<SysfsNode> nodes;                                 // by number
   std::vector<SysfsProcess> processes;                          // by pid
   std::vector<std::pair<std::string, std::string>> parameters;  // of the module amdgpu
-  std::vector<std::string> problems;                            // files that were there and not as expected
+  std::vector<std::string> problems;                            // files that exist but have unexpected contents
 
   std::optional<std::string> parameter(std::string_view name) const;
 };
 
-// What the files of one node say: gpu_id "63420", name, properties "num_xcc 4" and the like. Nothing where gpu_id is no
+// Parses the files of one node: gpu_id "63420", name, properties "num_xcc 4" and the like. Nothing if gpu_id is not a
 // number.
 std::optional<SysfsNode> parse_node(int node, std::string_view gpu_id, std::string_view name,
                                     std::string_view properties);
-// What the files of one queue say, a number each. Nothing where one of them has none.
+// Parses the files of one queue, each of which holds a number. Nothing if one does not.
 std::optional<SysfsQueue> parse_queue(std::uint32_t id, std::string_view gpu_id, std::string_view size,
                                       std::string_view type);
 
-// `root` holds class/kfd/kfd and module/amdgpu. Nothing where there is no KFD below it.
+// `root` contains class/kfd/kfd and module/amdgpu. Nothing if there is no KFD below it.
 std::optional<SysfsState> read_sysfs(const std::filesystem::path& root);
 
-// Where the kernel shows itself; tests and captures have folders of their own.
+// Roots of the kernel's file systems; tests and captures use folders of their own.
 struct Roots {
   std::filesystem::path debugfs = "/sys/kernel/debug";  // .../kfd/hqds
   std::filesystem::path sysfs = "/sys";                 // .../class/kfd/kfd, .../module/amdgpu/parameters
 };
 
-// The reason of a part that nobody put there; others are of parts that are there and cannot be used.
+// The reason of a part that is absent; other reasons are for parts that exist but cannot be used.
 inline constexpr const char* kNotInFolder = "not in the folder";
 
-// A part that could not be read: which path, why, and what would help.
+// A part that could not be read: its path, the reason, and advice.
 struct MissingPart {
   std::string part;  // "hqds", "mqds", "rls", "sysfs"
   std::string path, reason, hint;
 };
 
 struct Snapshot {
-  std::int64_t taken_ns = INT64_MIN;  // CLOCK_MONOTONIC; INT64_MIN where it is not known
+  std::int64_t taken_ns = INT64_MIN;  // CLOCK_MONOTONIC; INT64_MIN if unknown
   std::optional<HqdFile> hqds;
   std::optional<MqdFile> mqds;
   std::optional<RunlistFile> runlists;
@@ -93,59 +93,59 @@ struct Snapshot {
   std::vector<MissingPart> missing;
 };
 
-// Reads what the running kernel shows. Never throws for a part that is missing: `missing` has it.
+// Reads the state of the running kernel. Never throws for a missing part; `missing` lists it.
 Snapshot read_snapshot(const Roots& roots);
-// Files of an earlier moment: hqds, mqds, rls (with or without .txt) and sysfs/ below `folder`.
+// Loads saved files: hqds, mqds, rls (with or without .txt) and sysfs/ below `folder`.
 Snapshot load_snapshot(const std::filesystem::path& folder);
-// Adds text of one file; which of the three it is, its content tells. Rejects what is none, or a second of its kind.
+// Adds the text of one file, whose type is detected. Rejects text of no known type, or a second file of one type.
 void add_file(Snapshot& snapshot, std::string_view text, const std::string& name);
 
 struct Slot {
   int xcc = 0, pipe = 0, queue = 0;
   int vmid = 0;
-  std::uint64_t read = 0, write = 0;  // as the registers have them: dwords, bytes of SDMA
+  std::uint64_t read = 0, write = 0;  // register values: dwords, for SDMA bytes
 };
 
 enum class QueueKind : std::uint8_t { compute, sdma, hiq, diq, unknown };
 std::string_view name_of(QueueKind kind);
 
-// One queue, its images on all XCCs together.
+// One queue, merged from its images on all XCCs.
 struct Queue {
   QueueKind kind = QueueKind::compute;
-  int node = -1;                          // of the topology; -1 where it is not known
-  std::uint32_t gpu_id = 0;               // as KFD names it
-  std::optional<int> pid;                 // of the host's namespace
+  int node = -1;                          // from the topology; -1 if unknown
+  std::uint32_t gpu_id = 0;               // KFD's name for it
+  std::optional<int> pid;                 // in the host's namespace
   std::optional<std::uint32_t> queue_id;  // KFD's, unique within its process
   std::uint64_t ring_base = 0, ring_bytes = 0;
-  std::vector<std::uint64_t> mqd_bases;                               // one per XCC where known
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> mqd_pointers;  // read and write of mqds, per XCC, in dwords
+  std::vector<std::uint64_t> mqd_bases;                               // one per XCC, if known
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> mqd_pointers;  // read and write, from mqds, per XCC, in dwords
   std::optional<std::uint32_t> doorbell;                              // index in dwords
-  std::vector<Slot> slots;        // where it is mapped now; empty: nowhere, or hqds is missing
+  std::vector<Slot> slots;        // where it is mapped now; empty: not mapped, or hqds is missing
   bool is_active = false;         // some slot runs it now
-  bool is_mapping_known = false;  // false: not in a slot that was read, and not all of the GPU's were
+  bool is_mapping_known = false;  // false: not in any slot that was read, and not all slots of the GPU were read
   bool is_aql = false;
   std::optional<int> pipe_priority;              // 0 low, 1 medium, 2 high
   std::optional<int> queue_priority;             // 0..15
-  std::optional<int> vmid;                       // nothing where its XCCs differ; slots have their own
-  std::optional<std::uint64_t> backlog_packets;  // of 64 bytes, written and not yet read; the most of its XCCs
-  std::optional<bool> was_preempted;  // in mid-kernel: waves are saved; nothing where CWSR's state is not shown
-  std::optional<std::uint64_t> save_ticks, restore_ticks;  // of the last CWSR save and restore, the longest of its XCCs
+  std::optional<int> vmid;                       // nothing if its XCCs differ; each slot has its own
+  std::optional<std::uint64_t> backlog_packets;  // of 64 bytes, written but not yet read; the most of its XCCs
+  std::optional<bool> was_preempted;  // in mid-kernel, with saved waves; nothing if CWSR's state is not shown
+  std::optional<std::uint64_t> save_ticks, restore_ticks;  // of the last CWSR save and restore; the most of its XCCs
 
-  bool is_in_hqds = false, is_in_mqds = false;     // where it was seen
+  bool is_in_hqds = false, is_in_mqds = false;     // where it appeared
   std::string backlog_reason;                      // why there is no backlog
-  bool is_backlog_least = false;                   // not mapped: as of its last unmapping, and there may be more by now
-  std::optional<std::uint64_t> backlog_bytes;      // SDMA and PM4: their commands have no one size
-  std::vector<std::uint32_t> queue_id_candidates;  // KFD's ids of this size and process, where several fit
+  bool is_backlog_least = false;                   // not mapped: a lower bound from its last unmapping
+  std::optional<std::uint64_t> backlog_bytes;      // SDMA and PM4, whose commands have no fixed size
+  std::vector<std::uint32_t> queue_id_candidates;  // KFD's ids with this size and process, if several fit
   std::string queue_id_reason;                     // why there is no queue_id
   std::optional<Quantum> quantum;
   std::optional<bool> has_cwsr;
-  std::uint64_t save_base = 0, save_bytes = 0;  // where waves are saved: of one XCC
+  std::uint64_t save_base = 0, save_bytes = 0;  // save area for waves, of one XCC
   std::optional<bool> is_doorbell_enabled, is_doorbell_hit;
-  int dequeue_request = 0;   // some XCC was told to let go of it: 1 drain, 2 reset, 3 save
-  std::uint32_t errors = 0;  // CP_HQD_ERROR of all XCCs together
+  int dequeue_request = 0;   // some XCC was asked to release it: 1 drain, 2 reset, 3 save
+  std::uint32_t errors = 0;  // CP_HQD_ERROR, combined over all XCCs
 };
 
-// Stale slots (values of queues that are gone) make no queue. Ordered by GPU, process, ring.
+// Stale slots (values of queues that are gone) do not count as queues. Ordered by GPU, process, ring.
 std::vector<Queue> queues_of(const Snapshot& snapshot);
 
 }  // namespace weir::kfd

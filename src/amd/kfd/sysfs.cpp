@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostEntries = 100'000;  // of one folder
+constexpr std::size_t kMostEntries = 100'000;  // per folder
 constexpr std::size_t kMostProblems = 20;
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 
@@ -59,7 +59,7 @@ class SysfsReader {
       const auto index = number<int>(name);
       if (!index) continue;
       const auto gpu_id = text_of(path / "gpu_id");
-      if (!gpu_id) continue;  // a GPU outside of our cgroup: EPERM
+      if (!gpu_id) continue;  // a GPU outside this cgroup: EPERM
       const auto title = text_of(path / "name"), properties = text_of(path / "properties");
       auto node = parse_node(*index, *gpu_id, title.value_or(""), properties.value_or(""));
       if (node)
@@ -100,7 +100,7 @@ class SysfsReader {
   void read_parameters(const fs::path& folder) {
     for (const char* const name : {"mes", "num_kcq", "sched_policy", "cwsr_enable", "hws_max_conc_proc",
                                    "max_num_of_queues_per_device", "queue_preemption_timeout_ms", "halt_if_hws_hang"}) {
-      const auto text = read_text(folder / name, kLargestFile).text;  // which there are depends on the version
+      const auto text = read_text(folder / name, kLargestFile).text;  // the set of files depends on the version
       if (text) state_.parameters.emplace_back(name, text->substr(0, text->find('\n')).substr(0, 64));
     }
   }
@@ -111,7 +111,7 @@ class SysfsReader {
       const auto id = number<std::uint32_t>(name);
       if (!id) continue;
       const auto gpu_id = text_of(path / "gpuid"), size = text_of(path / "size"), type = text_of(path / "type");
-      if (!gpu_id || !size || !type) continue;  // it went away while we read it
+      if (!gpu_id || !size || !type) continue;  // it disappeared while it was read
       if (const auto queue = parse_queue(*id, *gpu_id, *size, *type))
         process.queues.push_back(*queue);
       else

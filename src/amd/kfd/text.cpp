@@ -88,12 +88,12 @@ void check_is_text(std::string_view text, const std::string& name) {
 }
 
 ReadText read_text(const std::filesystem::path& path, std::size_t limit_bytes) {
-  // O_NONBLOCK: a FIFO that somebody put there must not hold us.
+  // O_NONBLOCK: a FIFO in that place must not block.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return {std::nullopt, errno};
   ReadText result;
   std::string text;
-  // Files of debugfs and sysfs say nothing of their size.
+  // Files of debugfs and sysfs do not report their size.
   while (true) {
     const std::size_t held = text.size();
     const std::size_t room = std::max<std::size_t>(held, 64 * 1024);

@@ -1,4 +1,4 @@
-// Text that the kernel wrote: its lines, the numbers in them, and an account of lines that nobody understood. Knows no
+// Text printed by the kernel: its lines, the numbers in them, and counts of lines that were not understood. Knows no
 // format.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace weir::kfd {
 
-// Lines of one kind that were not read.
+// Unread lines of one kind.
 struct UnreadLines {
   std::string reason;
   std::size_t count = 0;
   std::size_t first_line = 0;  // from 1
 };
 
-// Counts by reason. Reasons are fixed texts of the parsers, never words of the file, so there are few.
+// Counts by reason. Reasons are fixed texts of the parsers, never words from the file, so there are few.
 class UnreadCounts {
  public:
   void add(std::string_view reason, std::size_t line);
@@ -29,26 +29,26 @@ class UnreadCounts {
   std::vector<UnreadLines> all_;
 };
 
-// One line after another; a carriage return at the end is not part of a line.
+// Iterates over lines; a carriage return at the end is not part of a line.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
   bool next(std::string_view& line);
-  std::size_t number() const noexcept { return number_; }  // of the line that `next` gave
+  std::size_t number() const noexcept { return number_; }  // of the last line from `next`
 
  private:
   std::string_view rest_;
   std::size_t number_ = 0;
 };
 
-// Takes tokens off the front of a line. Each says whether it was there, and takes nothing where it was not.
+// Takes tokens off the front of a line. Each call returns whether its token was there, and takes nothing otherwise.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : rest_(text) {}
   bool take(std::string_view word) noexcept;
   bool take(int& decimal) noexcept;                               // 0 .. INT_MAX
   bool take(std::uint32_t& hex, std::size_t least = 1) noexcept;  // `least` to 8 digits, no 0x
-  // One after the other, up to the first that is not there.
+  // Takes several in order, up to the first that is missing.
   template <class First, class Second, class... Rest>
   bool take_all(First&& first, Second&& second, Rest&&... rest) noexcept {
     return take(first) && take(second) && (take(rest) && ...);
@@ -69,13 +69,13 @@ struct HexRow {
 // "    0000c914: 006e3000 00000000", with `indent` blanks in front.
 bool parse_hex_row(std::string_view line, std::size_t indent, HexRow& row) noexcept;
 
-// Rejects what is empty or holds bytes that no such file has; `name` is the file's.
+// Rejects text that is empty or contains bytes that no such file has; `name` is the file's name.
 void check_is_text(std::string_view text, const std::string& name);
 
-// What a read gave, or errno.
+// The result of a read, or errno.
 struct ReadText {
   std::optional<std::string> text;
-  int error = 0;  // EFBIG where the file is larger than `limit`
+  int error = 0;  // EFBIG if the file is larger than `limit`
 };
 ReadText read_text(const std::filesystem::path& path, std::size_t limit_bytes = std::size_t{256} << 20);
 

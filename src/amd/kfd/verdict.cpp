@@ -1,4 +1,4 @@
-// The verdict on a snapshot, in sentences. A sentence that the files do not support is replaced by what is missing.
+// The verdict on a snapshot as sentences. A sentence that the files do not support is replaced by what is missing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace weir::kfd {
 namespace {
 
-// Queues of chips with several XCCs: how many slots they take, and whether each has one on each XCC.
+// Queues on chips with several XCCs: how many slots they occupy, and whether each has one on every XCC.
 std::string slots_remark(const Snapshot& snapshot, const std::vector<const Queue*>& queues, std::size_t mapped) {
   std::map<std::uint32_t, std::size_t> xccs;
   if (snapshot.hqds) {
@@ -59,7 +59,7 @@ void add_oversubscription(std::vector<std::string>& verdict, const std::vector<G
   std::size_t fine = 0;
   std::string why;
   for (const GpuOccupancy& gpu : gpus) {
-    // A GPU that nobody uses needs no sentence.
+    // An unused GPU needs no sentence.
     const bool is_used = gpu.queues.value_or(0) > 0 || gpu.active_slots.value_or(0) > 0 || gpu.is_runlist_chained ||
                          gpu.is_runlist_broken;
     if (!is_used) continue;

@@ -40,7 +40,7 @@ std::size_t LogFile::read_at(std::uint64_t offset, char* to, std::size_t size) c
     const ssize_t count = ::pread(file_, to + got, most, static_cast<off_t>(offset + got));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(fmt::format("{}: cannot be read: {}", path_.string(), std::strerror(errno)));
-    if (count == 0) break;  // it became shorter while we read it
+    if (count == 0) break;  // the file became shorter while it was read
     got += static_cast<std::size_t>(count);
   }
   return got;
@@ -51,13 +51,13 @@ void LogFile::read(std::uint64_t block, LogBlock& into) const {
   into.text = into.unread = {};
   into.has_cut_line = into.has_long_line = false;
   into.bytes.resize(kMargin + 1 + kBlock + kLongestLine + kMargin);
-  // One byte before the block tells whether a line begins with it.
+  // The byte before the block shows whether the block begins with a new line.
   const std::uint64_t begin = block * kBlock;
   const std::size_t before = block == 0 ? 0 : 1;
   char* const data = into.bytes.data() + kMargin;
   std::size_t size = read_at(begin - before, data, before + kBlock + kFirstTail);
 
-  const std::size_t limit = std::min(size, before + kBlock);  // lines that begin from here on are the next block's
+  const std::size_t limit = std::min(size, before + kBlock);  // lines that begin here or later belong to the next block
   std::size_t first = 0;
   if (before == 1) {
     const void* const found = size < 1 ? nullptr : std::memchr(data, '\n', limit - (limit == before + kBlock ? 1 : 0));
@@ -75,7 +75,7 @@ void LogFile::read(std::uint64_t block, LogBlock& into) const {
     end = newline_from(limit - 1);
   }
   if (end == std::string_view::npos) {
-    // The last line that begins here has no end within reach.
+    // The last line that begins here does not end within the buffer.
     const bool is_whole = begin - before + size >= size_ || size < before + kBlock + kLongestLine;
     std::size_t start = limit;
     while (start > first && data[start - 1] != '\n') --start;

@@ -1,5 +1,5 @@
-// Cuts a plain file into blocks of whole lines that several threads may read at once. Knows files and ends of lines; no
-// log. Reads into buffers rather than mapping the file: a log may be truncated while it is read.
+// Splits a plain file into blocks of whole lines that several threads can read at once. Knows files and line ends, not
+// logs. Reads into buffers instead of mapping the file, because a log may be truncated while it is read.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace weir::amd {
 
-// The text of one block and what was found in it.
+// The text of one block, and anything unusual at its end.
 struct LogBlock {
   std::vector<char> bytes;
   std::string_view text;       // whole lines
-  bool has_cut_line = false;   // the file ends behind `text` in the middle of a line
-  bool has_long_line = false;  // a line behind `text` is too long to be read
-  std::string_view unread;     // how such a line begins
+  bool has_cut_line = false;   // the file ends after `text` in the middle of a line
+  bool has_long_line = false;  // the line after `text` is too long to read
+  std::string_view unread;     // the beginning of that line
   ScannedBlock scanned;
 };
 
@@ -25,7 +25,7 @@ class LogFile {
  public:
   static constexpr std::size_t kBlock = 128 << 10;
 
-  // Nothing is open where the file is not a plain one, or packed.
+  // Opens nothing if the file is compressed or not a regular file.
   explicit LogFile(const std::filesystem::path& path);
   ~LogFile();
   LogFile(const LogFile&) = delete;
@@ -34,8 +34,8 @@ class LogFile {
   bool is_open() const { return file_ >= 0; }
   std::uint64_t size() const { return size_; }
   std::uint64_t blocks() const { return (size_ + kBlock - 1) / kBlock; }
-  // Reads the lines that begin in the block; each line of the file is in exactly one. Safe to call from several
-  // threads.
+  // Reads the lines that begin in the block; each line of the file belongs to exactly one block. Safe to call from
+  // several threads.
   void read(std::uint64_t block, LogBlock& into) const;
 
  private:

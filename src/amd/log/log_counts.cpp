@@ -6,10 +6,10 @@
 
 namespace weir::amd {
 
-// 0 .. 31 are their own buckets; 32 .. 63 are 16 buckets of two values, 64 .. 127 16 of four, and so on.
+// Values 0 to 31 have a bucket each; 32 to 63 share 16 buckets of two values, 64 to 127 16 of four, and so on.
 std::size_t LogHistogram::bucket(std::uint64_t value) {
   if (value < 32) return value;
-  const int octave = 63 - std::countl_zero(value);  // 5 and more
+  const int octave = 63 - std::countl_zero(value);  // 5 or more
   return 32 + static_cast<std::size_t>(octave - 5) * 16 + static_cast<std::size_t>((value >> (octave - 4)) & 15);
 }
 
@@ -75,7 +75,7 @@ std::uint64_t LogHistogram::at_least(std::uint64_t value) const {
 
 void TimeCounts::add(std::int64_t time_ns) {
   if (begin_ns_ == kNoTime) begin_ns_ = time_ns;
-  // Times are any that a file may hold: their difference is taken without overflow.
+  // A file may contain any time, so the difference must be computed without overflow.
   const std::uint64_t since =
       time_ns < begin_ns_ ? 0 : static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(begin_ns_);
   while (since / static_cast<std::uint64_t>(width_ns_) >= kMost) {

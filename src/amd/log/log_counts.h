@@ -1,5 +1,5 @@
 // Distributions in fixed memory: a histogram with logarithmic buckets, and counts over time whose buckets widen as the
-// time grows. Know numbers only.
+// time span grows. Knows only numbers.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@ namespace weir::amd {
 
 inline constexpr std::int64_t kNoTime = INT64_MIN;
 
-// Values from 0 on. Up to 32 each value has a bucket of its own; beyond, sixteen buckets per power of two, so that a
-// quantile is at most 1/16 below the value that it stands for.
+// Takes values of 0 and above. Values up to 32 have a bucket each; above that there are sixteen buckets per power of
+// two, so a quantile is at most 1/16 below the true value.
 class LogHistogram {
  public:
   void add(std::uint64_t value, std::uint64_t times = 1);
@@ -21,29 +21,29 @@ class LogHistogram {
   std::optional<std::uint64_t> min() const;
   std::optional<std::uint64_t> max() const;
   std::optional<double> mean() const;
-  // The lower end of the bucket that holds the sample of this rank (and never less than the smallest, or more than the
-  // greatest sample); nothing without samples.
+  // The lower end of the bucket that holds the sample of this rank, clamped to the smallest and greatest sample;
+  // nothing without samples.
   std::optional<std::uint64_t> quantile(double level) const;
-  // Samples that are at least `value`, where `value` begins a bucket (all up to 32, and powers of two).
+  // Counts samples of at least `value`, which must be the start of a bucket (any value up to 32, or a power of two).
   std::uint64_t at_least(std::uint64_t value) const;
 
  private:
   static std::size_t bucket(std::uint64_t value);
   static std::uint64_t begin(std::size_t bucket);
-  std::vector<std::uint64_t> buckets_;  // grows to the greatest bucket in use, at most 976
+  std::vector<std::uint64_t> buckets_;  // grows up to the highest bucket in use, at most 976
   std::uint64_t count_ = 0, min_ = UINT64_MAX, max_ = 0;
   double sum_ = 0;
 };
 
-// How many per stretch of time. Stretches are 1 ms at first; where the time outgrows kMost of them, pairs are put
-// together, so that each is twice as wide.
+// Counts per time interval. Intervals start at 1 ms; when more than kMost would be needed, neighbours are merged in
+// pairs, which doubles the width.
 class TimeCounts {
  public:
   static constexpr std::size_t kMost = 256;
-  void add(std::int64_t time_ns);                      // times a little before the first count as the first
-  std::int64_t begin_ns() const { return begin_ns_; }  // kNoTime where nothing was counted
+  void add(std::int64_t time_ns);                      // times slightly before the first are counted with the first
+  std::int64_t begin_ns() const { return begin_ns_; }  // kNoTime if nothing was counted
   std::int64_t width_ns() const { return width_ns_; }
-  // From begin_ns on; the last one is not over yet.
+  // Starts at begin_ns; the last interval is not complete yet.
   const std::vector<std::uint32_t>& counts() const { return counts_; }
 
  private:

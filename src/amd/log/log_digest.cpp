@@ -16,7 +16,7 @@ std::int64_t as_ns(std::uint64_t us) {
              : static_cast<std::int64_t>(us) * 1000;
 }
 
-// The kernels that such a call names are nodes of a graph, not launches: hipGraphExecKernelNodeSetParams,
+// Kernels that these calls name are nodes of a graph, not launches: hipGraphExecKernelNodeSetParams,
 // hipGraphInstantiate.
 bool only_describes(std::string_view call) { return call.starts_with("hipGraph") && call != "hipGraphLaunch"; }
 
@@ -26,7 +26,7 @@ bool creates_stream(std::string_view call) {
 
 // "stream:0x1952020"; the default one is "stream:<null>".
 std::uint64_t stream_in(std::string_view text) {
-  // From the end: it is mostly the last argument.
+  // Searches from the end because the stream is usually the last argument.
   for (std::size_t at = text.rfind(':'); at != std::string_view::npos && at >= 6; at = text.rfind(':', at - 1)) {
     if (text.substr(at - 6, 6) != "stream") continue;
     text.remove_prefix(at + 1);
@@ -280,7 +280,7 @@ void LogDigest::take_shared(const Line& line) {
 // HSA Async Copy on copy_engine=0x1, dst=0x.., src=0x.., size=4096, forceSDMA=0, wait_event=0x0, completion_signal=0x..
 // HSA Copy copy_engine=0x1, dst=0x.., src=0x.., size=27648, ...                       ROCm 7.2
 // HSA Async Copy dst=0x.., src=0x.., size=4096, wait_event=0x0, completion_signal=0x..
-// HSA Async Copy staged H2D, Async=1 / HSA Copy Using Staging resource size 27648     tell of no copy of their own
+// HSA Async Copy staged H2D, Async=1 / HSA Copy Using Staging resource size 27648     not copies of their own
 void LogDigest::take_copy(const Line& line) {
   const std::string_view text = line.message;
   if (text.find("dst=") == std::string_view::npos) return;
@@ -301,7 +301,7 @@ void LogDigest::take_call(const Line& line) {
   Thread& thread = *line.thread;
   const std::string_view name = line.message.substr(0, line.message.find(' '));
   tell_kernel(thread);
-  // A call that began twice never told that it returned.
+  // A call that begins twice never logged its return.
   for (std::size_t i = 0; i < thread.calls.size(); ++i)
     if (thread.calls[i].name == name) thread.calls.resize(i);
   if (thread.calls.size() == kDeepestCall) thread.calls.erase(thread.calls.begin());

@@ -1,5 +1,5 @@
-// What the lines of a log mean in their order: which call a thread is in, on which stream, which kernel it names next.
-// Tells a sink. Takes lines that were found; knows no file, and keeps nothing of what a queue did.
+// Interprets the lines of a log in order: which call a thread is in, on which stream, and which kernel it names next.
+// Reports events to a sink. Takes lines that were already found; knows no file, and keeps no history of queues.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@ namespace weir::amd {
 class LogDigest {
  public:
   explicit LogDigest(LogSink& sink);
-  // Blocks in the order of the file.
+  // Blocks must be added in file order.
   void digest(std::string_view text, const ScannedBlock& block);
-  // Tells what was still open, and what the file as a whole was like.
+  // Reports calls that are still open, and properties of the whole file.
   LogReading finish();
 
   const LogReading& reading() const { return reading_; }
@@ -33,16 +33,16 @@ class LogDigest {
     LogMoment begun;
     std::uint64_t stream = 0;
   };
-  // What a thread is doing. Lines without thread (level 3) share one: there, the order of lines stands for it.
+  // State of one thread. Lines without a thread (level 3) share one state, in which only their order connects them.
   struct Thread {
     std::optional<int> pid;
     std::uint64_t tid = 0;
     std::vector<OpenCall> calls;       // innermost last
-    std::uint64_t command_stream = 0;  // of the last "to queue:"
+    std::uint64_t command_stream = 0;  // from the last "to queue:"
     LogMoment asked;
-    std::uint64_t acquired = 0;   // queue, since the innermost call began
+    std::uint64_t acquired = 0;   // the queue acquired since the innermost call began
     std::optional<int> priority;  // of the stream being created
-    std::string kernel;           // named, its packet not seen yet
+    std::string kernel;           // named, but its packet has not appeared yet
     LogMoment kernel_at;
     std::uint64_t kernel_stream = 0;
     bool has_kernel = false;
@@ -56,7 +56,7 @@ class LogDigest {
 
   LogSink& sink_;
   bool wants_calls_, wants_details_;
-  // Starts of packet lines that were parsed: a log repeats a few of them.
+  // Beginnings of packet lines that were already parsed, because a log repeats a few of them.
   struct PacketStart {
     std::string text;
     Packet packet;
@@ -66,7 +66,7 @@ class LogDigest {
   LogReading reading_;
   std::map<std::string, UnreadLines> unread_;
   std::map<std::pair<int, std::uint64_t>, Thread> threads_;  // pid -1: none
-  // Threads by the text that names them: most lines are of the same few.
+  // Threads by the text that names them, because most lines belong to the same few.
   struct Recent {
     std::string text;
     Thread* thread = nullptr;

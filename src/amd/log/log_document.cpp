@@ -30,7 +30,7 @@ Json over_time(const TimeCounts& counts) {
   return {{"begin_ns", counts.begin_ns()}, {"width_ns", counts.width_ns()}, {"counts", counts.counts()}};
 }
 
-// Launches per second from the first to the last; a single one has no rate.
+// Launches per second between the first and the last; a single launch has no rate.
 Json rate(std::uint64_t launches, std::int64_t first_ns, std::int64_t last_ns) {
   if (launches < 2 || first_ns == kNoTime || last_ns <= first_ns) return nullptr;
   return static_cast<double>(launches - 1) * 1e9 / (static_cast<double>(last_ns) - static_cast<double>(first_ns));

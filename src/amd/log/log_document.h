@@ -1,5 +1,5 @@
-// What was read of runtime logs as one JSON document (weir.amd_log/1), with the verdicts that its numbers bear. Knows
-// no text for people beyond those.
+// Turns what was read from runtime logs into one JSON document (weir.amd_log/1) with the verdicts that its numbers
+// support. The verdicts are its only text for people.
 #pragma once
 
 #include <map>
@@ -23,23 +23,23 @@ struct LogDocumentOptions {
   std::size_t top = 10;  // kernels per queue, kernels per process, calls
 };
 
-// One entry per file, and totals of all.
+// One entry per file, and totals over all files.
 Json log_document(const std::vector<SummarisedLog>& logs, const LogDocumentOptions& options = {});
 
-// How many streams ever used a queue, by its address.
+// The number of streams that ever used a queue, by the queue's address.
 std::map<std::uint64_t, std::uint64_t> streams_by_queue(const ProcessSummary& process);
 
-// What creating queues took: the first of a process, and those after it.
+// How long creating queues took: the first of a process, and the later ones.
 struct CreationTimes {
   std::size_t created = 0;
   std::optional<std::int64_t> first_ns;
   std::size_t later = 0;
-  std::int64_t least_ns = INT64_MAX, most_ns = 0;  // of those later
+  std::int64_t least_ns = INT64_MAX, most_ns = 0;  // of the later ones
   double sum_ns = 0;
 };
 CreationTimes creation_times(const ProcessSummary& process);
 
-// What a process's numbers say first, in sentences; each is borne by the log alone.
+// The main findings for a process, as sentences; each is supported by the log alone.
 std::vector<std::string> log_verdicts(const ProcessSummary& process, const LogReading& reading);
 
 }  // namespace weir::amd

@@ -8,7 +8,7 @@
 namespace weir::amd {
 namespace {
 
-constexpr std::size_t kLongestHead = 1024;  // the file's name may be a whole path
+constexpr std::size_t kLongestHead = 1024;  // the file name may be a whole path
 
 constexpr std::array<signed char, 256> hex_digits() {
   std::array<signed char, 256> values{};
@@ -28,7 +28,7 @@ void skip_blanks(std::string_view& text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
 }
 
-// Whether `text` ends as the columns before a time do: ":480 : ", ":3048: ", ":56  : ".
+// Whether `text` ends like the columns before a time: ":480 : ", ":3048: ", ":56  : ".
 bool ends_with_place(std::string_view text) {
   if (!text.ends_with(": ")) return false;
   text.remove_suffix(2);
@@ -89,7 +89,7 @@ std::optional<std::uint64_t> take_hex(std::string_view& text) {
       value = value << 4 | static_cast<std::uint64_t>(digit);
       continue;
     }
-    // 0x7fb,bb5,821,380: what follows a comma is a group of three, or no part of the number.
+    // 0x7fb,bb5,821,380: only a group of three digits after a comma belongs to the number.
     const bool is_group = *at == ',' && at > begin && end - at > 3 && hex_digit(at[1]) >= 0 && hex_digit(at[2]) >= 0 &&
                           hex_digit(at[3]) >= 0 && (end - at == 4 || hex_digit(at[4]) < 0);
     if (!is_group) break;
@@ -151,7 +151,7 @@ std::optional<LineHead> parse_head(std::string_view line) {
     head.message_at = static_cast<std::uint32_t>(line.size() - rest.size());
     return head;
   }
-  // The short form is only taken for what went wrong: too little tells it from a program's text.
+  // The short form is accepted only for errors: it is too easily confused with the program's own text.
   if (head.level > 2) return std::nullopt;
   const std::size_t colon = start.find(':', 3);
   if (colon == std::string_view::npos || colon == 3) return std::nullopt;
@@ -168,7 +168,7 @@ std::size_t find_glued(std::string_view line) {
     std::size_t digits = 0;
     while (digits < end && digits < 20 && is_digit(line[end - digits - 1])) ++digits;
     if (digits == 0 || !ends_with_place(line.substr(0, end - digits))) continue;
-    // The level is behind the last place before it that could be one; from the colon of the line's number backwards.
+    // Search backwards from the colon before the line number: the level is at the last position that can hold one.
     const std::size_t lowest = end < kLongestHead ? 0 : end - kLongestHead;
     for (std::size_t at = end - digits; at-- > lowest;) {
       if (line[at] != ':' || !is_digit(line[at + 1]) || line[at + 2] != ':') continue;

@@ -1,4 +1,4 @@
-// One line of the runtime's log: its head, and the values in its message. Knows how ROCm 5 to 7 print; keeps nothing.
+// One line of the runtime's log: its head, and the values in its message. Knows the formats of ROCm 5 to 7; stateless.
 #pragma once
 
 #include <array>
@@ -14,33 +14,33 @@ struct LineHead {
   std::optional<std::uint64_t> time_us;
   std::optional<int> pid;
   std::uint64_t tid = 0;
-  // Places within the line, for those who guess the next line's from them.
+  // Positions within the line, from which callers can guess those of the next line.
   std::uint32_t digits_at = 0;  // of the time
   std::uint32_t digits = 0;
   std::uint32_t us_at = 0;       // of "us: "
-  std::uint32_t message_at = 0;  // behind the process and thread, before colours
+  std::uint32_t message_at = 0;  // after the process and thread, before color codes
 };
 
-// The head of a record that begins `line`; nothing where none does.
+// Parses the head of a record at the beginning of `line`; nothing if there is none.
 std::optional<LineHead> parse_head(std::string_view line);
 
-// Takes the process and thread that `text` begins with, if it does, into `head`.
+// If `text` begins with a process and thread, removes them and stores them in `head`.
 void take_process(std::string_view& text, LineHead& head);
 
-// Where a record begins within a line that begins with something else (a program's output without an end of line);
-// npos where there is none.
+// Finds the start of a record within a line that begins with something else (program output without a newline); npos if
+// there is none.
 std::size_t find_glued(std::string_view line);
 
-// The message without colours, blanks and a carriage return at its ends.
+// The message without color codes, blanks and a carriage return at either end.
 std::string_view trimmed(std::string_view message);
 
-// Whether `text` begins with `word`, which is then taken away.
+// Removes `word` from the beginning of `text`; false if `text` does not begin with it.
 inline bool take_word(std::string_view& text, std::string_view word) {
   if (text.size() < word.size() || std::memcmp(text.data(), word.data(), word.size()) != 0) return false;
   text.remove_prefix(word.size());
   return true;
 }
-// Takes `text` away up to the end of the next `word`; false where there is none.
+// Removes everything up to the end of the next `word`; false if there is none.
 inline bool seek_word(std::string_view& text, std::string_view word) {
   const std::size_t at = text.find(word);
   if (at == std::string_view::npos) return false;
@@ -51,10 +51,10 @@ inline bool seek_word(std::string_view& text, std::string_view word) {
 std::optional<std::uint64_t> take_hex(std::string_view& text);
 std::optional<std::uint64_t> take_decimal(std::string_view& text);
 
-// The value behind `key` ("HWq="); nothing where it is missing or broken.
+// The value after `key` ("HWq="); nothing if it is missing or malformed.
 std::optional<std::uint64_t> hex_after(std::string_view text, std::string_view key);
 std::optional<std::uint64_t> decimal_after(std::string_view text, std::string_view key);
-// A number at the end of `text`, which is then taken away.
+// Removes and returns a number at the end of `text`.
 std::optional<std::uint64_t> take_last_decimal(std::string_view& text);
 // "[1024, 1, 1]".
 std::optional<std::array<std::uint32_t, 3>> take_triple(std::string_view& text);

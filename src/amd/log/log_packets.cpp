@@ -1,4 +1,4 @@
-// Packet lines of the log: the part of the digest that is asked most.
+// Parses packet lines of the log, the most frequent work of the digest.
 #include <algorithm>
 
 #include "amd/log/log_digest.h"
@@ -8,9 +8,9 @@ namespace weir::amd {
 // SWq=0x7f8edc1a8000, HWq=0x7f8acd200000, id=1, Dispatch Header = 0xb02 (type=2, barrier=1, acquire=1, release=1),
 //   setup=3, grid=[1024, 1, 1], workgroup=[32, 1, 1], ..., completion_signal=0x0, correlation_id=0, rptr=0, wptr=0
 // SWq=.., HWq=.., id=1, BarrierAND Header = 0x1503 (type=3, ...), dep_signal=[0x0, ..], completion_signal=0x7f..,
-// rptr=0, wptr=1 SWq=.., HWq=.., id=1, BarrierValue Header = 0x.. AmdFormat = 0x.. (type=..), signal=.., value = 0x..
-// ... HWq=0x7f0835fa2000, Dispatch Header = 0x1502 (...), ..., completion_signal=0x0       ROCm 5: HWq is the queue's
-// object
+//   rptr=0, wptr=1
+// SWq=.., HWq=.., id=1, BarrierValue Header = 0x.. AmdFormat = 0x.. (type=..), signal=.., value = 0x..
+// ... HWq=0x7f0835fa2000, Dispatch Header = 0x1502 (...), ..., completion_signal=0x0       ROCm 5: HWq is the object
 void LogDigest::take_packet(const Line& line) {
   std::string_view text = line.message;
   const Packet* const start = packet_start(text);
@@ -25,7 +25,7 @@ void LogDigest::take_packet(const Line& line) {
     }
     if (thread.has_kernel) packet.kernel = thread.kernel;
   }
-  // ", rptr=0, wptr=1" ends the line, where the version writes it.
+  // ", rptr=0, wptr=1" ends the line in versions that print it.
   std::string_view before = text;
   if (const auto write_index = take_last_decimal(before); write_index && before.ends_with(", wptr=")) {
     before.remove_suffix(7);
@@ -40,7 +40,7 @@ void LogDigest::take_packet(const Line& line) {
   if (packet.kind == Packet::Kind::dispatch) thread.has_kernel = false;
 }
 
-// What the line says before its first parenthesis, which `text` is then behind; null where that is no packet.
+// Parses the line up to its first parenthesis and advances `text` past it; null if this is not a packet.
 const Packet* LogDigest::packet_start(std::string_view& text) {
   constexpr std::size_t kMostStarts = 64, kLongestStart = 256;
   const auto fits = [&](const PacketStart& known) { return text.starts_with(known.text); };
@@ -82,7 +82,7 @@ const Packet* LogDigest::packet_start(std::string_view& text) {
                 : name == "BarrierOR"    ? Packet::Kind::barrier_or
                 : name == "BarrierValue" ? Packet::Kind::barrier_value
                                          : Packet::Kind::other;
-  // A number could go on behind what was parsed, so the start reaches past its end.
+  // A number could continue after the parsed part, so the stored text extends to the parenthesis.
   const std::size_t end = whole.find('(');
   if (end == std::string_view::npos || whole.size() - text.size() > end) return nullptr;
   text = whole.substr(end + 1);

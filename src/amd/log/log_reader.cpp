@@ -20,9 +20,9 @@
 namespace weir::amd {
 namespace {
 
-constexpr std::uint64_t kSniffedBytes = 64 << 20;  // a binary file without a record so far is given up here
+constexpr std::uint64_t kSniffedBytes = 64 << 20;  // stop here if a binary file has had no record so far
 
-// Text has colours and few other control characters.
+// Text contains color codes, but few other control characters.
 bool looks_binary(std::string_view text) {
   text = text.substr(0, 65'536);
   const auto odd = std::count_if(text.begin(), text.end(), [](char c) {
@@ -39,7 +39,7 @@ bool looks_binary(std::string_view text) {
                      kQueueLogSettings));
 }
 
-// What all blocks go through at last, in the order of the file.
+// The last stage for all blocks, in file order.
 class Intake {
  public:
   Intake(const std::string& name, LogSink& sink) : name_(name), digest_(sink) {}
@@ -81,8 +81,8 @@ class Intake {
   }
 };
 
-// Blocks of a file, scanned by several threads and taken in order by one: the caller's, which scans too while the next
-// block in order is not ready. A ring of blocks bounds what is under way.
+// Blocks of a file, scanned by several threads and consumed in order by the caller's thread, which also scans while the
+// next block is not ready. A ring of blocks bounds the work in flight.
 class BlockRing {
  public:
   BlockRing(const LogFile& file, bool wants_calls, unsigned threads)
@@ -90,7 +90,7 @@ class BlockRing {
     try {
       for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
-      // Fewer threads, or none: the caller's own scans what they would have.
+      // With fewer threads, or none, the caller's thread scans the rest.
     }
   }
   ~BlockRing() {
@@ -136,12 +136,12 @@ class BlockRing {
   const LogFile& file_;
   const bool wants_calls_;
   LineScanner scanner_;  // of the caller's thread
-  std::mutex mutex_;     // guards all below but the blocks, which belong to whoever claimed them
+  std::mutex mutex_;     // guards everything below except the blocks, which belong to the thread that claimed them
   std::condition_variable changed_;
   std::vector<Slot> slots_;
   std::uint64_t claimed_ = 0, taken_ = 0;
   bool is_over_ = false;
-  // Scanners outlive the blocks that point into their names.
+  // Scanners must outlive the blocks, which point to their names.
   std::vector<std::unique_ptr<LineScanner>> scanners_;
   std::vector<std::thread> threads_;
 
@@ -176,7 +176,8 @@ class BlockRing {
   }
 };
 
-// More than three beside the caller would wait for it: it takes blocks at about three times the speed of one scanner.
+// More than three threads beside the caller would wait for it: it consumes blocks about three times as fast as one
+// scanner produces them.
 unsigned threads_for(const LogFile& file, const LogOptions& options) {
   if (options.threads != 0) return options.threads - 1;
   if (file.blocks() < 32) return 0;
@@ -201,7 +202,7 @@ LogReading read_stream(ByteSource& source, const std::string& name, LogSink& sin
   LogBlock block;
   block.bytes.resize(kMargin + LogFile::kBlock + kMargin);
   char* const data = block.bytes.data() + kMargin;
-  std::size_t held = 0;  // of a line whose end was not read yet
+  std::size_t held = 0;  // bytes of a line whose end has not been read yet
   bool is_long = false, is_hole = false, is_whole = true;
   for (;;) {
     if (is_stopped(options.stop)) {
@@ -248,7 +249,7 @@ LogReading read_stream(ByteSource& source, const std::string& name, LogSink& sin
 }  // namespace
 
 LogReading read_log(const std::filesystem::path& path, LogSink& sink, const LogOptions& options) {
-  // Rejects what is missing, empty, a folder or not readable, and unpacks.
+  // Rejects a file that is missing, empty, a folder or unreadable, and decompresses.
   const auto source = open_bytes(path);
   const LogFile file(path);
   return file.is_open() ? read_blocks(file, path.string(), sink, options)

@@ -21,12 +21,12 @@ std::uint64_t word(const char* at) {
   return value;
 }
 
-// Writes where lines end, counted from `text`, and how many do. A place is written whether it is needed or not.
+// Writes the offsets of line ends from `text`, and returns their number. May write one offset more than needed.
 std::size_t find_ends(const char* text, std::size_t size, std::uint16_t* ends) {
   std::size_t count = 0;
   const auto take = [&](std::size_t at, std::uint64_t mask) {
-    // With its last bit set a mask is never 0, which would cost the branch that all this is to avoid. Counting bits
-    // would go through the vector unit on arm64, and wait for it.
+    // With its last bit set, a mask is never 0; testing for 0 would cost the branch that this code avoids. Counting
+    // bits would go through the vector unit on arm64 and wait for it.
     constexpr std::uint64_t kLast = std::uint64_t{1} << 63;
     ends[count] = static_cast<std::uint16_t>(at + static_cast<std::size_t>(std::countr_zero(mask | kLast)));
     count += mask != 0 ? 1 : 0;
@@ -42,7 +42,7 @@ std::size_t find_ends(const char* text, std::size_t size, std::uint16_t* ends) {
   return count;
 }
 
-// Eight decimal digits, of which the first `skipped` count as 0. False where the others are no digits.
+// Parses eight decimal digits, of which the first `skipped` count as 0. False if the others are not all digits.
 bool eight_digits(const char* at, std::uint32_t skipped, std::uint64_t& value) {
   std::uint64_t digits = word(at) ^ 0x3030303030303030;
   digits &= ~std::uint64_t{0} << (8 * skipped);
@@ -54,14 +54,14 @@ bool eight_digits(const char* at, std::uint32_t skipped, std::uint64_t& value) {
   return true;
 }
 
-// At least eight bytes, compared by words of which the last two may overlap.
+// Compares at least eight bytes, word by word; the last two words may overlap.
 bool same(const char* a, const char* b, std::size_t size) {
   std::uint64_t differs = word(a + size - 8) ^ word(b + size - 8);
   for (std::size_t i = 0; i + 8 < size; i += 8) differs |= word(a + i) ^ word(b + i);
   return differs == 0;
 }
 
-// What a message may be by its first character; 0: nothing that is looked for.
+// Possible kinds of a message by its first character; 0: none of interest.
 enum Class : std::uint8_t { none, call, other };
 
 constexpr std::array<std::uint8_t, 256> classes() {
@@ -73,7 +73,7 @@ constexpr std::array<std::uint8_t, 256> classes() {
 }
 constexpr std::array<std::uint8_t, 256> kClasses = classes();
 
-// Few lines come here; most of those that are not wanted differ in their first letter already.
+// Few lines get here, and most unwanted ones already differ in their first letter.
 constexpr std::pair<std::string_view, LineKind> kStarts[] = {
     {"SWq=", LineKind::packet},
     {"HWq=", LineKind::packet},
@@ -105,7 +105,7 @@ bool classify(std::string_view message, LineKind& kind) {
   return false;
 }
 
-// Calls that tell a stream, change one, or name kernels: the others need not be seen in their order.
+// Calls that mention a stream, change one, or name kernels. The order of other calls does not matter.
 bool is_ordered(std::string_view name) {
   for (const std::string_view part : {"Stream", "Launch", "Graph", "Async", "EventRecord"})
     if (name.find(part) != std::string_view::npos) return true;
@@ -130,7 +130,7 @@ LineScanner::LineScanner(bool wants_calls)
 [[gnu::always_inline]] inline bool LineScanner::read_fast(Layout& layout, const char* line, std::size_t size,
                                                           std::uint64_t& time_us) {
   if (size <= layout.message_at || layout.message_at == 0 || size > kLongestLine) return false;
-  // All that must be where it was, in one test.
+  // One test checks everything that must be where it was.
   std::uint32_t us, first;
   std::uint16_t bracket;
   std::memcpy(&us, line + layout.us_at, 4);
@@ -141,7 +141,7 @@ LineScanner::LineScanner(bool wants_calls)
                      static_cast<std::uint32_t>((bracket ^ layout.bracket) & layout.bracket_mask) |
                      static_cast<std::uint32_t>(line[layout.us_at + 4] ^ layout.mark)) == 0;
   if (!fits || level > 9) return false;
-  // Most times differ from the last one in their last three digits only.
+  // Most times differ from the previous one only in the last three digits.
   const char* const end = line + layout.digits_at + layout.digits;
   const std::uint64_t high = word(end - 11), highest = word(line + layout.digits_at - 1);
   if ((high ^ layout.last_high) | (highest ^ layout.last_highest)) {
@@ -161,7 +161,7 @@ LineScanner::LineScanner(bool wants_calls)
   return true;
 }
 
-// Most lines end here: all that may wait until a line is wanted does.
+// Most lines end here, so any work that only wanted lines need comes later.
 [[gnu::always_inline]] inline void LineScanner::take_record(const Record& record, ScannedBlock& out) {
   ++out.records;
   out.without_pid += record.has_process ? 0 : 1;
@@ -177,7 +177,7 @@ LineScanner::LineScanner(bool wants_calls)
   }
   const char* message = record.line + record.message_at;
   const char* const end = record.line + record.size;
-  // Colours and blanks: "ESC[32m hipSetDevice ( 0 ) ESC[0m". The usual colour is passed in one step.
+  // Color codes and blanks: "ESC[32m hipSetDevice ( 0 ) ESC[0m". The usual color code is skipped in one step.
   while (message < end && (*message == ' ' || *message == '\x1b')) {
     if (*message == ' ') {
       ++message;
@@ -201,7 +201,7 @@ LineScanner::LineScanner(bool wants_calls)
   }
 }
 
-// The first time of a block, one before the last, or none.
+// The first time of a block, a time before the last one, or no time.
 void LineScanner::turn_back(const Record& record, ScannedBlock& out) {
   if (record.time_us == FoundLine::kNoTimeUs) return;
   if (out.first_us == FoundLine::kNoTimeUs) {
@@ -227,7 +227,7 @@ void LineScanner::read_slowly(const char* line, std::size_t size, ScannedBlock& 
     const auto at = static_cast<std::size_t>(reason);
     if (out.unread[at]++ == 0) out.first_unread[at] = out.lines;
   };
-  // A file that was truncated under a writer that goes on at its old place begins with NUL bytes.
+  // If a file is truncated while its writer continues at the old offset, it begins with NUL bytes.
   const bool is_hole = size > 0 && line[0] == '\0';
   if (is_hole) unread(Unread::hole);
   if (size > kLongestLine) {
@@ -276,8 +276,8 @@ void LineScanner::scan(std::string_view text, ScannedBlock& out) {
   out.clear();
   block_ = text.data();
   const char* line = text.data();
-  Layout layout = layout_;  // a copy that nothing else can change stays in registers
-  // Ends of lines are found for a stretch at once: where they are cannot be predicted, so no branch may depend on it.
+  Layout layout = layout_;  // a local copy stays in registers because nothing else can change it
+  // Line ends are collected for a whole stretch first: they are unpredictable, so no branch may depend on them.
   for (std::size_t begin = 0; begin < text.size(); begin += kStretch) {
     const std::size_t ends = find_ends(text.data() + begin, std::min(kStretch, text.size() - begin), ends_.data());
     for (std::size_t i = 0; i < ends; ++i) {
@@ -304,7 +304,7 @@ void LineScanner::scan(std::string_view text, ScannedBlock& out) {
 // __hipPushCallConfiguration ( {32,1,1}, {32,1,1}, 0, stream:0x1952020 )
 LineScanner::Call LineScanner::take_call(const char* message, std::size_t size, ScannedBlock& out) {
   if (std::memcmp(message, "hip", 3) != 0 && std::memcmp(message, "__hip", 5) != 0) return Call::none;
-  // Most calls are of names that were seen before, which eight of their letters tell apart.
+  // Most call names were seen before, and eight of their letters distinguish them.
   Recent& recent = recent_[(word(message + 3) * 0x9E3779B97F4A7C15) >> (64 - kRecentBits)];
   Name* name = recent.name;
   std::size_t length = recent.length;
@@ -339,7 +339,7 @@ LineScanner::Call LineScanner::take_call(const char* message, std::size_t size, 
 }
 
 LineScanner::Name* LineScanner::find_name(const char* message, std::size_t size, ScannedBlock& out) {
-  // A name ends at a blank or a colon. Not every text that begins like a call is one.
+  // A name ends at a blank or a colon. Some text begins like a call without being one.
   const std::size_t most = std::min(size, kLongestName);
   std::size_t length = 0;
   while (length < most && message[length] != ' ' && message[length] != ':') ++length;

@@ -1,5 +1,5 @@
-// Finds the lines of a block of log text that say something about queues, and counts the others: most lines are passed
-// over after a look at a few bytes. Knows a line's kind by its first words; what lines mean together is not known here.
+// Finds the lines about queues in a block of log text and counts the others; most lines are skipped after a look at a
+// few bytes. Knows the kind of a line by its first words, but not what lines mean together.
 #pragma once
 
 #include <array>
@@ -36,15 +36,15 @@ struct FoundLine {
   std::uint32_t at = 0, size = 0;  // of the record in its block
   std::uint32_t line = 0;          // in its block, from 0
   std::uint16_t process_at = 0;    // of "[pid:"
-  std::uint16_t process_size = 0;  // 0 where the line has none
-  std::uint32_t message_at = 0;    // behind colours
+  std::uint16_t process_size = 0;  // 0 if the line has none
+  std::uint32_t message_at = 0;    // after color codes
   LineKind kind = LineKind::packet;
   std::uint8_t level = 0;
   static constexpr std::uint64_t kNoTimeUs = UINT64_MAX;
 };
 
 struct FoundCalls {
-  const std::string* name = nullptr;  // of the scanner's table
+  const std::string* name = nullptr;  // from the scanner's table
   std::uint32_t begun = 0, returned = 0, failed = 0;
   std::string first_status;
 };
@@ -64,30 +64,30 @@ struct ScannedBlock {
   void clear();
 };
 
-// Lines beyond this are not read: the runtime cuts its messages at 4096 bytes.
+// Longer lines are not read; the runtime cuts its messages at 4096 bytes.
 inline constexpr std::size_t kLongestLine = 65'536;
-// A time that goes back by more than this from one record to the next begins another run; threads are out of order by
-// much less.
+// If the time goes back by more than this between two records, another run begins; threads are out of order by much
+// less.
 inline constexpr std::uint64_t kRestartUs = 1'000'000;
-// Bytes that a block's buffer has before and behind its text: words are loaded across its ends.
+// A block's buffer has this many bytes before and after its text, because words are loaded across its ends.
 inline constexpr std::size_t kMargin = 64;
 
-// For one thread; its names live as long as it does.
+// Used by one thread; its names live as long as it does.
 class LineScanner {
  public:
   explicit LineScanner(bool wants_calls);
-  // `text` holds whole lines, each with its end, and kMargin readable bytes on both sides.
+  // `text` contains whole lines with their line ends, with kMargin readable bytes on both sides.
   void scan(std::string_view text, ScannedBlock& out);
 
  private:
-  // Where the parts of the last record were: those of the next are mostly at the same places.
+  // Positions of the parts of the last record; the next record usually has them at the same places.
   struct Layout {
     std::uint32_t us_at = 0, digits = 0, digits_at = 0, message_at = 0;
     std::uint32_t us = 0, first = 0, first_mask = 0;  // texts, as words
     std::uint16_t bracket = 0, bracket_mask = 0;
     char mark = 0;  // first character of the process, or a blank
     bool has_process = false;
-    std::uint64_t last_high = 0, last_highest = 0, base_us = 0;  // the last time, but for its last three digits
+    std::uint64_t last_high = 0, last_highest = 0, base_us = 0;  // the last time without its last three digits
   };
   struct Record {
     const char* line;
@@ -96,10 +96,10 @@ class LineScanner {
     std::uint32_t process_at, message_at;
     bool has_process;
   };
-  enum class Call : std::uint8_t { none, begun, returned };  // none: counted, and not needed any more
+  enum class Call : std::uint8_t { none, begun, returned };  // none: counted, and no longer needed
   struct Name {
     std::string text;
-    bool is_ordered = false;  // says which stream is used, or changes one
+    bool is_ordered = false;  // names the stream in use, or changes one
     std::uint32_t begun = 0, returned = 0, failed = 0;
     std::string first_status;
   };
@@ -115,7 +115,7 @@ class LineScanner {
     std::array<char, 48> text{};
   };
   std::vector<Recent> recent_;
-  std::vector<Name*> used_;  // names that this block counted
+  std::vector<Name*> used_;  // names counted in this block
 
   static bool read_fast(Layout& layout, const char* line, std::size_t size, std::uint64_t& time_us);
   void read_slowly(const char* line, std::size_t size, ScannedBlock& out);

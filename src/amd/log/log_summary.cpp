@@ -17,17 +17,17 @@ struct TextHash {
 }  // namespace
 
 struct LogSummary::Index {
-  // Of one process: where a queue or a stream with this address is now. An address that is used again is another one.
+  // For one process: the current queue or stream at an address. A reused address is a new queue or stream.
   struct Places {
     std::unordered_map<std::uint64_t, std::uint32_t> queues, streams;
-    std::unordered_map<std::uint64_t, std::uint64_t> rings;  // queue's object -> ring
-    std::uint64_t last_hwq = 0, last_stream = 0;             // the two that most packets name
+    std::unordered_map<std::uint64_t, std::uint64_t> rings;  // queue object -> ring
+    std::uint64_t last_hwq = 0, last_stream = 0;             // the two that most packets use
     std::uint32_t last_queue_place = kNowhere, last_stream_place = kNowhere;
     std::int64_t last_launch_ns = kNoTime;
   };
   static constexpr std::uint32_t kNowhere = UINT32_MAX;
-  std::vector<Places> places;                        // beside processes_
-  std::unordered_map<int, std::uint32_t> processes;  // pid (-1: none) -> place, of the current run
+  std::vector<Places> places;                        // parallel to processes_
+  std::unordered_map<int, std::uint32_t> processes;  // pid (-1: none) -> index, in the current run
   int last_pid = -2;
   std::uint32_t last_process = kNowhere;
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> kernels;
@@ -40,7 +40,7 @@ struct LogSummary::Index {
     process.last_ns = std::max(process.last_ns, time_ns);
   }
 
-  // Null where there is no room.
+  // Null if the table is full.
   ProcessSummary* process(LogSummary& summary, const LogMoment& at) {
     const int pid = at.pid.value_or(-1);
     if (pid != last_pid) {
@@ -84,7 +84,7 @@ struct LogSummary::Index {
     return &process.queues.back();
   }
 
-  // By its ring, or by its object, which some versions print in its place. Null where none is known.
+  // Looks up a queue by its ring or, since some versions print that instead, by its object. Null if unknown.
   QueueSummary* find_queue(ProcessSummary& process, Places& in, std::uint64_t address) {
     if (in.last_queue_place != kNowhere && in.last_hwq == address) return &process.queues[in.last_queue_place];
     auto found = in.queues.find(address);
@@ -131,7 +131,7 @@ struct LogSummary::Index {
       stream.uses.push_back({since_ns, hwq});
   }
 
-  // kNowhere where the kernel has no name, or no room.
+  // kNowhere if the kernel has no name or the table is full.
   std::uint32_t kernel(LogSummary& summary, std::string_view name) {
     if (name.empty()) return kNowhere;
     const auto found = kernels.find(name);
@@ -203,7 +203,7 @@ void LogSummary::on(const QueueCreated& event) {
   auto& in = index_->of(*this, *process);
   QueueSummary* const queue = index_->make_queue(*process, in, event.hwq);
   if (queue == nullptr) {
-    // What follows under this address is not of an older queue.
+    // Later lines with this address do not belong to an older queue.
     in.queues.erase(event.hwq);
     in.last_queue_place = Index::kNowhere;
     return;
@@ -236,7 +236,7 @@ void LogSummary::on(const QueueShared& event) {
   if (process == nullptr) return;
   auto& in = index_->of(*this, *process);
   QueueSummary* queue = index_->find_queue(*process, in, event.hwq);
-  // The log begins after the queue was made: it is one all the same.
+  // The log began after the queue was created, but the queue counts anyway.
   if (queue == nullptr) queue = index_->make_queue(*process, in, event.hwq);
   if (queue == nullptr) return;
   queue->streams_now = event.count;
@@ -279,11 +279,11 @@ void LogSummary::on(const Packet& event) {
   if (queue == nullptr) queue = index_->make_queue(*process, in, event.hwq);
   if (queue != nullptr) {
     if (queue->swq == 0) queue->swq = event.swq;
-    if (event.swq == 0) queue->is_ring = false;  // ROCm 5 prints the object alone
+    if (event.swq == 0) queue->is_ring = false;  // ROCm 5 prints only the object
     if (event.id) queue->id = event.id;
     if (event.read_index && event.write_index) {
-      // Both are printed as 32 bits, so that the difference is right across their wrap. The read index may be newer
-      // than the packet's own: nothing waits then.
+      // Both are printed as 32 bits, so the difference is right across a wrap. The read index may be newer than this
+      // packet's write index; then nothing is waiting.
       const auto ahead = static_cast<std::uint32_t>(*event.write_index - *event.read_index);
       queue->backlog.add(ahead < 0x80000000U ? ahead : 0);
     }
@@ -385,7 +385,7 @@ void LogSummary::on(const ApiCalls& event) {
 void LogSummary::on_restart(std::uint64_t line) {
   if (restarts_.size() < kMostMessages) restarts_.push_back(line);
   ++restart_count_;
-  // Beyond a few, several clocks are mixed in one file rather than runs one after another.
+  // More than a few restarts mean that one file mixes several clocks, not that runs follow each other.
   if (restart_count_ > kMostRuns) return;
   ++index_->run;
   index_->processes.clear();

@@ -1,5 +1,5 @@
-// What a summary of the log means, in sentences: who shares queues, what creating them took, what is not known and why.
-// Knows the summary only.
+// States the findings of a log summary as sentences: shared queues, the cost of creating them, what is unknown and why.
+// Knows only the summary.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ std::string span(std::int64_t least, std::int64_t most) {
   return low == high ? low : fmt::format("{} to {}", low, high);
 }
 
-// Streams and the queues they used. The log's refCount tells how many used a queue at the same time; that many streams
-// were seen on it over time alone does not.
+// Streams and the queues they used. The log's refCount shows how many streams used a queue at the same time; the number
+// of streams seen on it over time does not.
 void tell_sharing(const ProcessSummary& process, std::vector<std::string>& verdicts) {
   const auto seen = streams_by_queue(process);
   const auto streams =

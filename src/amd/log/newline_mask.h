@@ -1,4 +1,4 @@
-// Which of 64 bytes are ends of lines, as bits. Knows vector units; nothing about lines.
+// Finds the line ends among 64 bytes, as a bit mask. Knows vector units, not lines.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace weir::amd {
 
-// Bit i is set where text[i] == '\n'. All 64 bytes are read.
+// Sets bit i if text[i] == '\n'. Reads all 64 bytes.
 inline std::uint64_t newline_mask(const char* text) {
 #if defined(__aarch64__)
   const uint8x16_t newline = vdupq_n_u8('\n');
@@ -20,7 +20,7 @@ inline std::uint64_t newline_mask(const char* text) {
   const auto at = [&](int offset) {
     return vandq_u8(vceqq_u8(vld1q_u8(reinterpret_cast<const std::uint8_t*>(text) + offset), newline), bits);
   };
-  // Neighbours are added until each byte holds the bits of eight.
+  // Adds neighbors until each byte holds the bits of eight.
   const uint8x16_t low = vpaddq_u8(at(0), at(16)), high = vpaddq_u8(at(32), at(48));
   const uint8x16_t sum = vpaddq_u8(low, high);
   return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(sum, sum)), 0);

@@ -1,4 +1,4 @@
-// Activation checkpointing: forward keeps every few blocks' input alone; backward's streams wait for others to
+// Activation checkpointing: forward keeps only the input of every few blocks; the backward streams wait for others to
 // recompute the rest, one segment ahead.
 #include "step/workload/list.h"
 #include "step/workload/model.h"
@@ -8,7 +8,7 @@ namespace {
 
 enum Role : std::uint8_t { kCompute, kRecompute };
 
-constexpr std::int64_t kChunks = 16;  // rows are cut into as many, whatever the stream count: 16 feed 32 streams
+constexpr std::int64_t kChunks = 16;  // parts that rows are cut into, for any stream count: 16 feed 32 streams
 
 // One block: y = x + W2 gelu(W1 norm(x)).
 class Checkpointed : Model {
@@ -37,7 +37,7 @@ class Checkpointed : Model {
     for (std::int64_t b = 0; b < blocks_; ++b) parts_.push_back(layers_.output(kChunks * 2 * matrix()));
     for (std::int64_t c = 0; c < kChunks; ++c) recompute(c, segments - 1);
     for (std::int64_t s = segments - 1; s >= 0; --s) {
-      // The next segment's recomputation is submitted first: it runs while this one goes back.
+      // The next segment's recomputation is submitted first, so it runs during this segment's backward pass.
       for (std::int64_t c = 0; c < kChunks && s > 0; ++c) recompute(c, s - 1);
       for (std::int64_t c = 0; c < kChunks; ++c) backward(c, s);
       for (std::int64_t b = s * every_; b < (s + 1) * every_; ++b) reduce(b);
@@ -49,13 +49,13 @@ class Checkpointed : Model {
   struct Weights {
     Operand up, down;
   };
-  // What backward needs of a block.
+  // The values of a block that backward needs.
   struct Activations {
     Operand x, normal, up, active;
   };
   struct Chunk {
     std::vector<Operand> checkpoints;   // input of each segment
-    std::vector<Activations> slots[2];  // recomputed, by block of the segment; segments take turns
+    std::vector<Activations> slots[2];  // recomputed, by block of the segment; segments alternate
     Operand scratch_normal, scratch_up, scratch_active, gradient;
   };
   std::int64_t inner() const { return 4 * hidden_; }
@@ -67,7 +67,7 @@ class Checkpointed : Model {
     const std::int64_t rows = rows_of(c), h = hidden_;
     Chunk chunk;
     Operand x = samples(rows * h);
-    // What is not kept shares memory from block to block.
+    // Values that are not kept share memory across blocks.
     chunk.scratch_normal = layers_.output(rows * h);
     chunk.scratch_up = layers_.output(rows * inner());
     chunk.scratch_active = layers_.output(rows * inner());
@@ -90,7 +90,7 @@ class Checkpointed : Model {
     chunks_.push_back(std::move(chunk));
   }
 
-  // From the segment's checkpoint, into the slot that the segment after the next has left.
+  // From the segment's checkpoint, into the slot that the segment after the next has released.
   void recompute(std::int64_t c, std::int64_t segment) {
     const Lane lane = lanes_[kRecompute][c];
     const std::int64_t rows = rows_of(c), h = hidden_;
@@ -130,7 +130,7 @@ class Checkpointed : Model {
     }
   }
 
-  // The chunks' gradients of block b, added up; across ranks as well.
+  // Sums the chunks' gradients of block b, also across ranks.
   void reduce(std::int64_t b) {
     for (std::int64_t i = 0; i < kChunks; ++i) {
       const Lane lane = lanes_[kCompute][i];

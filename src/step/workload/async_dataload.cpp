@@ -1,5 +1,5 @@
-// Loading beside computing: image batches are copied to the device, normalised and flipped there, and classified by a
-// small CNN, in two slots that take turns.
+// Loading during computation: image batches are copied to the device, normalised and flipped there, and classified by a
+// small CNN, in two alternating slots.
 #include "kernel/im2col.h"
 #include "step/workload/list.h"
 #include "step/workload/model.h"
@@ -9,11 +9,11 @@ namespace {
 
 enum Role : std::uint8_t { kCopy, kPreprocess, kCompute };
 
-constexpr std::int64_t kColours = 3, kFirst = 16, kSecond = 32, kClasses = 10;  // channels from layer to layer
+constexpr std::int64_t kColours = 3, kFirst = 16, kSecond = 32, kClasses = 10;  // channels of each layer
 constexpr std::int64_t kKernel = 3, kStride = 2, kPadding = 1;
 constexpr std::int64_t kSlots = 2;
 
-// A square picture of `side` x `side` x `channels`.
+// A square image of `side` x `side` x `channels`.
 struct Picture {
   std::int64_t side, channels;
   std::int64_t positions() const { return side * side; }
@@ -38,7 +38,7 @@ class Dataload : Model {
     last_ = layers_.weights(kSecond, kClasses);
     for (std::int64_t i = 0; i < kSlots * chunks(); ++i) slots_.push_back(layers_.output(chunk_ * raw_.size()));
     const Operand logits = layers_.output(batches_ * images_ * kClasses);
-    // The next batch is submitted before this one's computation, which is long.
+    // The next batch is submitted before this one's long computation.
     Operand ready = load(0);
     for (std::int64_t b = 0; b < batches_; ++b) {
       const Operand next = b + 1 < batches_ ? load(b + 1) : Operand{};
@@ -56,7 +56,7 @@ class Dataload : Model {
     for (std::int64_t c = 0; c < chunks(); ++c) body(lanes_[role][batch * chunks() + c], c, Part{c * chunk_, chunk_});
   }
 
-  // Host memory -> the batch's slot -> normalised. Before a slot is filled again, what it held has been preprocessed.
+  // Host memory -> the batch's slot -> normalised. A slot is refilled only after its contents were preprocessed.
   Operand load(std::int64_t batch) {
     const Operand pixels{step_.host(layers_.type(), elements(images_ * raw_.size()), Init::uniform, 0.5f, 0.5f)};
     const Operand flips = integers(images_, 2);
@@ -89,7 +89,7 @@ class Dataload : Model {
     });
   }
 
-  // 3 x 3 with stride 2 and a rectifier, as a product of patches; `picture` becomes what it makes.
+  // A 3 x 3 convolution with stride 2 and a rectifier, as a matrix product of patches; `picture` becomes its output.
   Operand convolution(std::int64_t batch, Operand x, Picture& picture, Operand weights, std::int64_t channels) {
     const std::int64_t packed = image_patch(picture.channels, kKernel, kStride, kPadding);
     const ImagePatch patch(packed);
@@ -114,7 +114,7 @@ class Dataload : Model {
 
   std::int64_t batches_, images_, chunk_;
   Picture raw_;
-  std::vector<Operand> slots_;     // [slots][chunks], as they come from the host
+  std::vector<Operand> slots_;     // [slots][chunks], as copied from the host
   Operand first_, second_, last_;  // weights of the CNN
 };
 

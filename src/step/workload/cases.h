@@ -1,4 +1,4 @@
-// Workloads of this program that are written as YAML: config/cases, embedded by the build (cmake/cases.cmake).
+// Built-in workloads that are written as YAML: config/cases, embedded by the build (cmake/cases.cmake).
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ struct EmbeddedCase {
 
 std::span<const EmbeddedCase> embedded_cases();
 
-// All of them, ready to run. Throws where one cannot be read: a test reads them all.
+// All of them, ready to run. Throws if one cannot be read; a test reads them all.
 std::vector<Workload> case_workloads();
 
 }  // namespace weir

@@ -1,6 +1,6 @@
-// Continuous batching: prompts are worked through (compute-bound) while running sequences decode token by token over
-// their whole KV caches (memory-bound); when a sequence ends, a finished prompt takes its slot. The device keeps the
-// books.
+// Continuous batching: prompts are processed (compute-bound) while running sequences decode token by token over their
+// whole KV caches (memory-bound); when a sequence ends, a finished prompt takes its slot. The device does the
+// bookkeeping.
 #include "step/workload/decoder.h"
 #include "step/workload/list.h"
 #include "step/workload/model.h"
@@ -15,7 +15,7 @@ struct Group {
   std::int64_t slots = 0;
   Decoder::Cache cache;
   Operand lengths, remaining, tokens;
-  std::vector<std::int64_t> prompts;  // that may take its slots
+  std::vector<std::int64_t> prompts;  // candidates for its slots
 };
 
 class Server : Model {
@@ -29,7 +29,7 @@ class Server : Model {
         positions_(params.integer("positions")),
         steps_(params.integer("tokens")),
         sequences_(params.integer("sequences") * stream_count) {
-    lanes_[kDecode].priority = 1;  // a token that somebody waits for goes before a prompt that nobody has seen yet
+    lanes_[kDecode].priority = 1;  // a token that somebody waits for goes before a prompt that has shown nothing yet
     if (prompt_ + steps_ >= positions_)
       reject(fmt::format("--param positions={}: a prompt of {} and {} tokens do not fit", positions_, prompt_, steps_),
              fmt::format("Use positions={} or more.", prompt_ + steps_ + 1));
@@ -89,7 +89,7 @@ class Server : Model {
     group.remaining = remaining;
   }
 
-  // Prompts that are ready take the slots of sequences that have ended: their keys and values move in.
+  // Finished prompts take the slots of sequences that have ended: their keys and values move in.
   void admit(Group& group, Lane lane) {
     if (group.prompts.empty()) return;
     const auto count = static_cast<std::int64_t>(group.prompts.size());

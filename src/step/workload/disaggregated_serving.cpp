@@ -1,5 +1,5 @@
-// Disaggregated serving: prompts are worked through on some streams, their keys and values are handed over layer by
-// layer (to the next rank, where there are several), and other streams with priority generate the tokens.
+// Disaggregated serving: prompts are processed on some streams, their keys and values are passed on layer by layer (to
+// the next rank, if there are several), and other streams with priority generate the tokens.
 #include "step/workload/decoder.h"
 #include "step/workload/list.h"
 #include "step/workload/model.h"
@@ -31,11 +31,11 @@ class Serving : Model {
 
  private:
   struct Request {
-    Decoder::Cache cache;  // the decoding side's
+    Decoder::Cache cache;  // of the decoding side
     Operand token;
   };
 
-  // The token after `hidden`, which request r has now.
+  // The token after `hidden`, which becomes request r's current one.
   Operand hand_out(Lane lane, Operand hidden, std::int64_t r) {
     const Operand token = decoder_.next_token(lane, hidden, 1);
     step_.token(step_.command_count() - 1, static_cast<std::uint32_t>(r));
@@ -53,7 +53,7 @@ class Serving : Model {
     const Operand hidden = decoder_.forward(lane, x, {1, prompt_, length}, own);
     const Operand first = hand_out(lane, slice(hidden, {prompt_ - 1, 1}, h), r);
 
-    // Hand-off: with several ranks the next one decodes what this one has prefilled.
+    // Hand-off: with several ranks, the next rank decodes what this one has prefilled.
     const Lane hand_off{lane.stream, kHandOff, 0};
     const auto block = [&](Operand cache) { return slice(cache, {0, prompt_}, h); };
     for (std::size_t l = 0; l < own.keys.size(); ++l) {

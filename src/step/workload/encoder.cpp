@@ -49,7 +49,7 @@ Operand EncoderLayer::forward(const Lanes& lanes, Operand x, Operand parameters,
   return layers_.add(lane, kept.middle, down, rows * dim);
 }
 
-// To the normalised input of the MLP.
+// Down to the normalised input of the MLP.
 Operand EncoderLayer::expand_backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept,
                                       Operand gradients, float beta) {
   const std::int64_t rows = sizes_.rows(), dim = sizes_.dim, mlp = sizes_.mlp;
@@ -63,7 +63,7 @@ Operand EncoderLayer::expand_backward(const Lanes& lanes, Operand dy, Operand pa
   return layers_.gemm(lanes[0], d_up, matrix(parameters, kUp), {.m = rows, .n = dim, .k = mlp, .transposes_b = true});
 }
 
-// To the normalised input of attention.
+// Down to the normalised input of attention.
 Operand EncoderLayer::attend_backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept,
                                       Operand gradients, float beta) {
   const std::int64_t s = sizes_.tokens, d = sizes_.head_dim(), n = sizes_.batch * sizes_.heads;
@@ -82,7 +82,7 @@ Operand EncoderLayer::attend_backward(const Lanes& lanes, Operand dy, Operand pa
       layers_.gemm(lanes[1], d_raw, kept.query,
                    {.m = s, .n = d, .k = s, .transposes_a = true, .alpha = scale, .batch = n}),
       layers_.gemm(lanes[2], kept.scores, d_mixed, {.m = s, .n = d, .k = s, .transposes_a = true, .batch = n})};
-  // Each has a buffer of its own and a sum follows, because a product that adds to another's result cannot be verified
+  // Each has a buffer of its own and a sum follows, because a product that adds to another result cannot be verified
   // without recomputing both.
   const Operand parts = layers_.output(3 * rows * dim);
   const auto count = static_cast<std::uint64_t>(rows * dim);

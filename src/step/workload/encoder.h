@@ -1,5 +1,5 @@
 // A pre-norm encoder layer over a batch of short sequences, forward and backward: attention of all tokens to all, and
-// an MLP. Rows are [tokens][batch]. Knows matrices and layers; nothing of shards, ranks or optimizers.
+// an MLP. Rows are [tokens][batch]. Knows matrices and layers, but no shards, ranks or optimizers.
 #pragma once
 
 #include "step/workload/layers.h"
@@ -12,11 +12,11 @@ struct EncoderSizes {
   std::int64_t head_dim() const { return dim / heads; }
 };
 
-// Parameters and gradients are operands of parameter_count() elements, matrices one after the other: query, key, value
-// and out [dim][dim], up [dim][mlp], down [mlp][dim].
+// Parameters and gradients are operands of parameter_count() elements with the matrices in this order: query, key,
+// value and out [dim][dim], up [dim][mlp], down [mlp][dim].
 class EncoderLayer {
  public:
-  // What forward leaves for backward.
+  // Values that forward keeps for backward.
   struct Kept {
     Operand x, normal1, query, key, value, scores, seen, middle, normal2, up, active;
   };
@@ -27,9 +27,9 @@ class EncoderLayer {
     return 4 * sizes.dim * sizes.dim + 2 * sizes.dim * sizes.mlp;
   }
 
-  // Products that do not need each other are spread over the lanes. Returns what goes on to the next layer.
+  // Spreads independent products over the lanes. Returns the input of the next layer.
   Operand forward(const Lanes& lanes, Operand x, Operand parameters, Kept& kept);
-  // Gradients become beta times what they were, plus this batch's. Returns the gradient of x.
+  // Gradients become beta times their old value plus this batch's. Returns the gradient of x.
   Operand backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients, float beta);
 
  private:

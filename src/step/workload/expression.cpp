@@ -14,14 +14,14 @@ namespace {
 
 constexpr int kMaxNesting = 32;
 constexpr int kMaxStack = 64;
-constexpr double kLargestWhole = 0x1p53;  // beyond it a double skips whole numbers
+constexpr double kLargestWhole = 0x1p53;  // above it a double cannot hold every whole number
 
 constexpr std::string_view kFunctions[] = {"min", "max", "floor", "ceil"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// 0.1 * 30 is meant to be 3: what arithmetic lost is forgiven.
+// 0.1 * 30 should be 3, so rounding errors are tolerated.
 std::optional<std::int64_t> as_whole(double value) {
   const double rounded = std::round(value);
   if (std::fabs(rounded) > kLargestWhole || std::fabs(value - rounded) > 1e-9 * std::max(1.0, std::fabs(value)))
@@ -35,7 +35,7 @@ constexpr double (*kBinary[])(double, double) = {
     [](double a, double b) { return a - b; },
     [](double a, double b) { return a * b; },
     [](double a, double b) { return a / b; },
-    // -1 % 4 is 3, so that (i - 1) % streams is a stream.
+    // -1 % 4 is 3, so that (i - 1) % streams is a valid stream.
     [](double a, double b) { return a - std::floor(a / b) * b; },
     [](double a, double b) { return std::min(a, b); },
     [](double a, double b) { return std::max(a, b); },
@@ -78,7 +78,7 @@ class ExpressionParser {
            "Numbers, names, + - * / % ( ), comparisons, min, max, floor and ceil are understood.");
   }
 
-  // Tracks how high the stack gets, so that evaluation can use a fixed one.
+  // Tracks the stack's maximum depth, so that evaluation can use a fixed one.
   void emit(Op op, int effect, double number = 0, std::uint32_t variable = 0) {
     target_.program_.push_back({op, variable, number});
     height_ += effect;
@@ -102,7 +102,7 @@ class ExpressionParser {
 
   void comparison() {
     sum();
-    // Longer tokens first: < is a beginning of <=.
+    // Longer tokens first, because < is a prefix of <=.
     constexpr std::pair<std::string_view, Op> kTokens[] = {{"==", Op::equal},         {"!=", Op::unequal},
                                                            {"<=", Op::less_equal},    {"<", Op::less},
                                                            {">=", Op::greater_equal}, {">", Op::greater}};

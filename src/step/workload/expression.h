@@ -11,17 +11,17 @@
 namespace weir {
 
 // + - * / % ( ), comparisons (1 or 0), min(a, b, ...), max(a, b, ...), floor(a), ceil(a), numbers and variables.
-// Division is exact: 7 / 2 is 3.5, which is an error only where a whole number is needed.
+// Division is exact: 7 / 2 is 3.5, which is an error only where a whole number is required.
 class Expression {
  public:
-  // `names[i]` is variable i. Rejects what cannot be read, an unknown name with a suggestion.
+  // `names[i]` is variable i. Rejects invalid text, and unknown names with a suggestion.
   Expression(std::string_view text, std::span<const std::string> names);
 
   // `values` has one entry per name. Rejects division by zero and numbers beyond a double's range.
   double value(std::span<const double> values) const;
-  // Rejects what is not whole, up to rounding, or beyond 2^53 either way.
+  // Rejects a value that is not whole (up to rounding), or beyond +-2^53.
   std::int64_t whole(std::span<const double> values) const;
-  // Empty where whole() would reject.
+  // Empty if whole() would reject the value.
   std::optional<std::int64_t> try_whole(std::span<const double> values) const noexcept;
 
   bool uses(std::size_t variable) const;
@@ -62,9 +62,9 @@ class Expression {
 
 inline constexpr std::size_t kMaxExpressionLength = 400;
 
-// Words that mean something in an expression, so that no variable may have their name.
+// Reserved words of expressions, which no variable may be named.
 bool is_expression_word(std::string_view name);
-// A letter or underscore, then letters, digits and underscores; 64 at most.
+// A letter or underscore, then letters, digits and underscores; at most 64.
 bool is_identifier(std::string_view name);
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// A training step of a transformer, parameters sharded (FSDP) and blocks split over tensor-parallel parts: gathers,
-// reductions and partial sums on streams of their own, beside the compute that needs them.
+// A training step of a transformer with sharded parameters (FSDP) and blocks split over tensor-parallel parts: gathers,
+// reductions and partial sums run on streams of their own, beside the compute that needs them.
 #include <cmath>
 
 #include "step/workload/list.h"
@@ -27,7 +27,7 @@ class Trainer : Model {
         part_(layers_, rows_, hidden_, hidden_ / split_, params.integer("heads") / split_) {
     require_multiple("hidden", hidden_, "heads", params.integer("heads"));
     require_multiple("heads", params.integer("heads"), "tensor_parallel", split_);
-    // One flat parameter per block and part, as FSDP has it, padded so that every shard is as long.
+    // One flat parameter per block and part, like FSDP, padded so that all shards have the same length.
     const std::int64_t used = TransformerPart::flat_count(hidden_, hidden_ / split_), pieces = shards_ * ranks_;
     flat_ = (used + pieces - 1) / pieces * pieces;
   }
@@ -36,12 +36,12 @@ class Trainer : Model {
     allocate();
     gather(0, 0);
     for (std::int64_t b = 0; b < blocks_; ++b) {
-      if (b + 1 < blocks_) gather(b + 1, b + 1);  // one block ahead; its slot is free when block b - 1 has ended
+      if (b + 1 < blocks_) gather(b + 1, b + 1);  // one block ahead; its slot is free once block b - 1 has ended
       forward(b, b);
     }
     for (std::int64_t m = 0; m < batch_; ++m)
       gradient_.push_back(layers_.add(lane(m, 0), states_.back()[at(m)], target_[at(m)], rows_ * hidden_, 1, -1));
-    // Backward gathers again what forward let go; the last block is still there.
+    // Backward gathers again what forward released; the last block is still there.
     for (std::int64_t i = 0; i < blocks_; ++i) {
       const std::int64_t b = blocks_ - 1 - i, turn = blocks_ - 1 + i;
       if (b > 0) gather(b - 1, turn + 1);
@@ -53,7 +53,7 @@ class Trainer : Model {
 
  private:
   Lane lane(std::int64_t m, std::int64_t t) const { return lanes_[kCompute][m * split_ + t]; }
-  // Gathered parameters of part t: gathers take turns in two slots.
+  // Gathered parameters of part t, in two alternating slots.
   BufferId gathered(std::int64_t turn, std::int64_t t) const { return gathered_[at(turn % 2 * split_ + t)]; }
   TransformerPart::Kept& kept(std::int64_t b, std::int64_t m, std::int64_t t) {
     return kept_[at((b * batch_ + m) * split_ + t)];
@@ -66,7 +66,7 @@ class Trainer : Model {
     for (std::int64_t i = 0; i < blocks_ * split_; ++i)
       shard_.push_back(step_.sharded(type, elements(flat_ / ranks_), scale));
     for (std::int64_t i = 0; i < blocks_ * split_; ++i) {
-      // Each micro-batch is a replica with a gradient of its own; what pads the flat parameter stays 0.
+      // Each micro-batch is a replica with a gradient of its own; the padding of the flat parameter stays 0.
       replicas_.push_back(step_.constant(type, elements(batch_ * flat_), 0));
       reduced_.push_back(step_.output(type, elements(flat_)));
       result_.push_back(step_.output(type, elements(flat_ / ranks_)));
@@ -80,7 +80,7 @@ class Trainer : Model {
     kept_.resize(at(blocks_ * batch_ * split_));
   }
 
-  // Brings block b's parameters together, in pieces over the streams.
+  // Gathers block b's parameters, in pieces over the streams.
   void gather(std::int64_t b, std::int64_t turn) {
     const std::uint64_t piece = elements(flat_ / shards_), own = piece / elements(ranks_);
     for (std::int64_t t = 0; t < split_; ++t)
@@ -90,7 +90,7 @@ class Trainer : Model {
                          {gathered(turn, t), elements(f) * piece, piece});
   }
 
-  // Adds up the parts' shares for micro-batch m, [split][rows][hidden], and `onto` where given.
+  // Sums the parts' shares for micro-batch m, [split][rows][hidden], and `onto` if given.
   Operand add_up(std::int64_t m, Operand shares, std::optional<Operand> onto) {
     const Operand out = layers_.output(rows_ * hidden_);
     const Operand sums = onto ? layers_.output(rows_ * hidden_) : out;
@@ -125,7 +125,7 @@ class Trainer : Model {
     states_.push_back(std::move(next));
   }
 
-  // Through the normalisation in front of attention or MLP, and past it along the residual.
+  // Through the normalisation before attention or MLP, and past it along the residual.
   Operand join(std::int64_t m, Operand x, Operand dy, Operand shares) {
     const Lane on = lane(m, m % split_);
     const Operand dx = layers_.layer_norm_backward(on, x, add_up(m, shares, {}), rows_, hidden_);
@@ -150,7 +150,7 @@ class Trainer : Model {
     }
   }
 
-  // Adds up the replicas' gradients of block b and leaves each rank its shards of the mean.
+  // Sums the replicas' gradients of block b and leaves each rank its shards of the mean.
   void reduce_scatter(std::int64_t b) {
     const std::int64_t piece = flat_ / shards_, own = piece / ranks_;
     const float mean = 1 / static_cast<float>(batch_ * ranks_);

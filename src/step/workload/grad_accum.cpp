@@ -1,5 +1,5 @@
-// Gradient accumulation: micro-batches add to one gradient, and a layer's is reduced as soon as the last micro-batch
-// has been through it, while backward goes on below.
+// Gradient accumulation: micro-batches add to one gradient, and a layer's gradient is reduced as soon as the last
+// micro-batch has passed it, while backward continues below.
 #include "step/workload/list.h"
 #include "step/workload/model.h"
 
@@ -8,8 +8,8 @@ namespace {
 
 enum Role : std::uint8_t { kCompute, kReduce };
 
-// Gradients that are accumulated apart and then summed, and pieces that the sum is cut into: the same work on any
-// number of streams, and enough for the 16 that each role has of 32.
+// Gradients that are accumulated separately and then summed, and pieces that the sum is cut into: the same work on any
+// number of streams, and enough for the 16 streams that each role has of 32.
 constexpr std::int64_t kShards = 16;
 
 class Accumulated : Model {
@@ -42,7 +42,7 @@ class Accumulated : Model {
     Operand weights, gradients;  // [in][out], [shards][in][out]
     std::int64_t size() const { return in * out; }
   };
-  // A micro-batch's way through a layer: what went in, and the product before its activation.
+  // A micro-batch's pass through a layer: the input, and the product before its activation.
   struct Pass {
     Operand x, product;
   };
@@ -100,7 +100,7 @@ class Accumulated : Model {
     return below;
   }
 
-  // The mean over all samples, those of other ranks as well.
+  // The mean over all samples, including those of other ranks.
   void reduce(const Layer& layer) {
     const int ranks = step_.ranks().count;
     const float scale = 1 / static_cast<float>(micro_batches_ * batch_ * ranks);

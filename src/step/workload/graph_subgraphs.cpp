@@ -1,12 +1,11 @@
-// Independent subgraphs between a fork and a join: several MLPs see one input, and one product joins what they make of
-// it.
+// Independent subgraphs between a fork and a join: several MLPs process one input, and one product joins their outputs.
 #include "step/workload/list.h"
 #include "step/workload/model.h"
 
 namespace weir::workload_list {
 namespace {
 
-// One stream each for fork and join; the subgraphs share the others.
+// Fork and join have one stream each; the subgraphs share the others.
 std::vector<Lanes> lanes_of(int stream_count) {
   return {{0, 1, 0}, {1, stream_count - 2, 1}, {stream_count - 1, 1, 2}};
 }
@@ -17,7 +16,7 @@ Step build(const Params& params, int stream_count) {
   const std::int64_t widths[] = {inputs, params.integer("hidden"), params.integer("hidden"), outputs};
   const auto lanes = lanes_of(stream_count);
   const Lanes &fork = lanes[0], &subgraph = lanes[1], &join = lanes[2];
-  // Where there are more streams than subgraphs, several work on the rows of one.
+  // With more streams than subgraphs, several streams share the rows of one.
   const std::int64_t pieces = (subgraph.count + subgraphs - 1) / subgraphs;
   if (pieces > batch)
     reject(fmt::format("--streams {}: {} subgraphs of {} rows do not feed as many", stream_count, subgraphs, batch),

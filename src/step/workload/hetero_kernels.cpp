@@ -1,4 +1,4 @@
-// The convoy effect: what large GEMMs on other streams do to the latency of tiny kernels.
+// The convoy effect: how large GEMMs on other streams affect the latency of tiny kernels.
 #include <algorithm>
 
 #include "kernel/chain.h"
@@ -10,7 +10,7 @@ namespace {
 
 enum Role : std::uint8_t { kLarge, kSmall };
 
-// One command to be issued: the `part`-th of its lane.
+// One command to issue: the `part`-th of its lane.
 struct Issue {
   int lane;
   std::int64_t part;
@@ -21,9 +21,9 @@ Step build(const Params& params, int stream_count) {
   const std::int64_t elements = params.integer("elements");
   const std::int64_t ratio = params.integer("ratio");
   const ElementType type = storage_of(params.precision);
-  // A lane is what one stream does; a single stream has two, so that it does the same work as two streams.
+  // A lane is the work of one stream; a single stream has two lanes, so that it does the same work as two streams.
   const int lane_count = std::max(2, stream_count);
-  // Even lanes are large and odd ones small, so that both kinds meet on every hardware queue that streams share.
+  // Even lanes are large and odd ones small, so that every hardware queue shared by streams gets both kinds.
   const auto is_large = [](int lane) { return lane % 2 == 0; };
 
   StepBuilder step(params.seed);
@@ -36,7 +36,7 @@ Step build(const Params& params, int stream_count) {
     if (is_large(lane)) {
       data.push_back({step.uniform(type, square), step.uniform(type, square), step.output(type, square)});
     } else {
-      // One output slice per kernel, so that a lost one shows.
+      // One output slice per kernel, so that a lost kernel is detected.
       const auto slices = static_cast<std::uint64_t>(ratio * elements);
       data.push_back({step.uniform(type, static_cast<std::uint64_t>(elements), 8.0f), 0, step.output(type, slices)});
     }
@@ -54,7 +54,7 @@ Step build(const Params& params, int stream_count) {
         if (!is_large(lane) || part == 0) order.push_back({lane, part});
   }
   if (params.choice("order") == "random") {
-    // Lanes are drawn at random; within a lane the parts stay in order, because each reads the one before.
+    // Lanes are drawn at random; within a lane the parts stay in order, because each reads its predecessor's output.
     for (std::size_t i = order.size(); i > 1; --i)
       std::swap(order[i - 1].lane, order[random_bits(params.seed, i) % i].lane);
     std::vector<std::int64_t> next(static_cast<std::size_t>(lane_count), 0);

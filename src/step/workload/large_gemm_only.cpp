@@ -1,4 +1,4 @@
-// The compute reference: one large GEMM per stream, no pressure on the queues.
+// The compute reference: one large GEMM per stream, without pressure on the queues.
 #include "step/workload/list.h"
 
 namespace weir::workload_list {

@@ -1,5 +1,5 @@
-// The parts that models are made of, in terms of catalogue kernels: each call launches on the lane that it is given and
-// returns the operand that it wrote. And how streams are divided among roles. Knows no workload.
+// Building blocks of models in terms of catalogue kernels: each call launches on the given lane and returns the operand
+// that it wrote. Also divides streams among roles. Knows no workload.
 #pragma once
 
 #include <initializer_list>
@@ -21,21 +21,21 @@ struct Lanes {
   }
 };
 
-// One role per share, in order, numbered from 0; streams in proportion to the shares, at least one for each role.
+// One role per share, in order, numbered from 0; streams in proportion to the shares, at least one per role.
 std::vector<Lanes> divide_streams(int stream_count, std::initializer_list<int> shares);
 
-// Part `index` of `total` items cut into `parts` that differ by one at most.
+// Part `index` of `total` items cut into `parts` whose sizes differ by at most one.
 struct Part {
   std::int64_t begin = 0, count = 0;
 };
 Part part_of(std::int64_t total, std::int64_t parts, std::int64_t index);
 
-// Rejects `value` where `by` does not divide it; `what` and `by_what` name the parameters: "hidden", "heads".
+// Rejects `value` if `by` does not divide it; `what` and `by_what` name the parameters: "hidden", "heads".
 void require_multiple(const char* what, std::int64_t value, const char* by_what, std::int64_t by);
-// The same where what divides it is fixed: "gradient shards".
+// The same for a fixed divisor: "gradient shards".
 void require_multiple_of(const char* what, std::int64_t value, const char* reason, std::int64_t by);
 
-// A matrix product's sizes and options: C[m,n] = alpha op(A) op(B) + beta C, `batch` of them one after the other.
+// A matrix product's sizes and options: C[m,n] = alpha op(A) op(B) + beta C, `batch` of them, contiguous.
 struct Product {
   std::int64_t m = 1, n = 1, k = 1;
   bool transposes_a = false, transposes_b = false;
@@ -52,25 +52,25 @@ class Layers {
     return {.type = type(), .precision = precision_, .dims = dims, .scalars = scalars};
   }
 
-  // Weights that keep the variance of what they are applied to; the same on every rank.
+  // Weights that preserve the variance of their input; the same on every rank.
   Operand weights(std::int64_t rows, std::int64_t columns);
   Operand output(std::int64_t count) { return {step_.output(type(), static_cast<std::uint64_t>(count))}; }
   Operand integers_output(std::int64_t count) {
     return {step_.output(ElementType::i32, static_cast<std::uint64_t>(count))};
   }
 
-  // `to` is where the result goes; a buffer of its own where it is not given.
+  // The result goes to `to`, or to a new buffer if it is not given.
   using To = std::optional<Operand>;
   Operand gemm(Lane lane, Operand a, Operand b, const Product& product, To to = {});
   Operand gelu(Lane lane, Operand x, std::int64_t count, To to = {});
   Operand gelu_backward(Lane lane, Operand x, Operand dy, std::int64_t count, To to = {});
   Operand relu(Lane lane, Operand x, std::int64_t count, To to = {});
-  // Gain 1 and shift 0, which are shared by all that are as wide.
+  // Gain 1 and shift 0, shared by all calls of the same width.
   Operand layer_norm(Lane lane, Operand x, std::int64_t rows, std::int64_t columns, To to = {});
   Operand layer_norm_backward(Lane lane, Operand x, Operand dy, std::int64_t rows, std::int64_t columns, To to = {},
                               To stats = {});
   Operand add(Lane lane, Operand a, Operand b, std::int64_t count, float scale_a = 1, float scale_b = 1, To to = {});
-  // out[i] = scale * sum of `parts` vectors of `count` that begin `stride` apart.
+  // out[i] = scale * the sum of `parts` vectors of `count`, `stride` apart.
   Operand sum(Lane lane, Operand in, std::int64_t parts, std::int64_t count, std::int64_t stride, float scale = 1,
               To to = {});
   // [batch][rows][columns][width] -> [batch][columns][rows][width]
@@ -82,7 +82,7 @@ class Layers {
   Operand gather(Lane lane, Operand table, std::int64_t table_rows, Operand indices, std::int64_t count,
                  std::int64_t width, To to = {});
   Operand arg_max(Lane lane, Operand scores, std::int64_t rows, std::int64_t columns, To to = {});
-  // Attention of `queries` new positions per sequence over all that its cache holds.
+  // Attention of `queries` new positions per sequence over its whole cache.
   Operand attention(Lane lane, Operand q, Operand keys, Operand values, Operand lengths, std::int64_t sequences,
                     std::int64_t queries, std::int64_t positions, std::int64_t heads, std::int64_t head_dim,
                     To to = {});

@@ -1,5 +1,5 @@
-// What models begin and end with: a builder, layers, streams divided among roles, and the parts of data that lanes work
-// on. Knows no workload.
+// What all models share: a builder, layers, streams divided among roles, and the parts of data that lanes process.
+// Knows no workload.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,20 +12,20 @@
 
 namespace weir {
 
-// Some rows of a matrix that is `width` wide; of a vector, some elements.
+// Some rows of a matrix of this `width`; for a vector, some elements.
 inline Operand slice(Operand whole, Part rows, std::int64_t width = 1) {
   return {whole.buffer, whole.offset + static_cast<std::uint64_t>(rows.begin * width),
           static_cast<std::uint64_t>(rows.count * width)};
 }
 
-// Rejects fewer items than there are streams to work on them.
+// Rejects fewer items than there are streams to process them.
 inline void require_items(const char* what, std::int64_t items, const Lanes& lanes) {
   if (items < lanes.count)
     reject(fmt::format("{} {} for {} streams: some would have no work", items, what, lanes.count),
            "Ask for fewer streams, or for sizes that give more.");
 }
 
-// What one stream has of a batch that is cut into `shards` of as many rows each.
+// One stream's share of a batch that is cut into `shards` of equal size.
 struct Share {
   Lane lane;
   Part shards, rows;
@@ -39,10 +39,10 @@ inline std::vector<Share> shares_of(const Lanes& lanes, std::int64_t shards, std
   return shares;
 }
 
-// What every model has. One derives from it, adds its sizes, and builds its step once.
+// The base class of models, which add their sizes and build their step once.
 class Model {
  protected:
-  // `shares` as divide_streams() takes them.
+  // `shares` as for divide_streams().
   Model(const Params& params, int stream_count, std::initializer_list<int> shares)
       : step_(params.seed, params.ranks),
         layers_(step_, params.precision),
@@ -52,12 +52,12 @@ class Model {
   static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-  // Values that differ from rank to rank, as samples do.
+  // Values that differ between ranks, like samples.
   Operand samples(std::int64_t count, float scale = 1) {
     return {step_.sharded(layers_.type(), elements(count), scale)};
   }
   Operand integers(std::int64_t count, std::int64_t limit) { return {step_.integers(elements(count), limit)}; }
-  // The same integer `count` times.
+  // The same integer, `count` times.
   Operand integer(std::int64_t value, std::int64_t count = 1) {
     return {step_.constant(ElementType::i32, elements(count), static_cast<float>(value))};
   }
@@ -73,7 +73,7 @@ class Model {
   std::vector<Lanes> lanes_;  // by role
 };
 
-// Workload::build of a model.
+// Workload::build for a model.
 template <class Kind>
 Step build_model(const Params& params, int stream_count) {
   return Kind(params, stream_count).build();

@@ -1,5 +1,5 @@
-// A mixture of experts: a gate picks two experts for every token, tokens travel to them, and experts get as many rows
-// as were really routed to them. The device decides; nobody knows the sizes when the commands are submitted.
+// A mixture of experts: a gate picks two experts for every token, tokens travel to them, and each expert gets as many
+// rows as were really routed to it. The device decides; the sizes are unknown when the commands are submitted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ Step build(const Params& params, int stream_count) {
   const std::int64_t tokens = params.integer("batch") * params.integer("sequence");
   const std::int64_t h = params.integer("hidden"), inner = params.integer("inner"), picks = params.integer("picks");
   const std::int64_t ranks = params.ranks.count;
-  // On each rank at least one expert per stream but the router's.
+  // Each rank has at least one expert per stream, not counting the router's stream.
   const std::int64_t local = std::max<std::int64_t>(params.integer("experts"), stream_count - 1);
   const std::int64_t experts = local * ranks;
   if (experts > 256)
@@ -38,7 +38,7 @@ Step build(const Params& params, int stream_count) {
     return KernelShape{.type = type, .precision = params.precision, .dims = dims, .scalars = scalars};
   };
 
-  // The gate. A slope over the experts makes some of them more popular than others.
+  // The gate. A slope over the experts makes some more popular than others.
   const Lane lane = router[0];
   const Operand x{step.sharded(type, count(tokens * h))};
   const Operand logits = layers.gemm(lane, x, layers.weights(h, experts), {tokens, experts, h});
@@ -50,7 +50,7 @@ Step build(const Params& params, int stream_count) {
   step.launch("top_k", lane, shape({tokens, experts, picks}), {scores, values, ids});
   const Operand weights = layers.softmax(lane, values, tokens, picks);
 
-  // Who goes where, then the tokens themselves.
+  // First the destinations, then the tokens themselves.
   const Operand offsets = layers.integers_output(experts + 1), slots = layers.integers_output(tokens * picks);
   step.launch("route", lane, {.type = ElementType::i32, .dims = {tokens * picks, experts, picks}, .scalars = {}},
               {ids, offsets, slots, layers.integers_output(tokens * picks)});
@@ -65,7 +65,7 @@ Step build(const Params& params, int stream_count) {
     step.collective(CollectiveOp::all_gather, lane, offsets, all_offsets);
   }
 
-  // Every local expert on what each rank has sent to it.
+  // Every local expert processes what each rank has sent to it.
   const Operand made = layers.output(experts * capacity * h);
   const auto expected = static_cast<float>(tokens * picks) / static_cast<float>(experts);
   for (std::int64_t e = 0; e < local; ++e) {

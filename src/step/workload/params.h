@@ -1,4 +1,4 @@
-// A workload's parameters: what can be set, what each scale sets, what the user chose. Knows no workload.
+// A workload's parameters: what can be set, the values of each scale, and the user's choices. Knows no workload.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace weir {
 enum class Scale : std::uint8_t { tiny, small, full };
 
 std::string_view name_of(Scale scale);
-Scale scale_named(std::string_view name);  // rejects by the name of --scale
+Scale scale_named(std::string_view name);  // rejects unknown names, citing --scale
 
 using ParamValue = std::variant<std::int64_t, double, std::string>;
 
@@ -37,10 +37,10 @@ ParamSpec integer_param(std::string name, std::string help, std::array<std::int6
 ParamSpec number_param(std::string name, std::string help, double initial, double lowest, double highest);
 ParamSpec choice_param(std::string name, std::string help, std::string initial, std::vector<std::string> choices);
 
-// All of a workload's parameters with a value each.
+// All parameters of a workload with their values.
 class Params {
  public:
-  // Defaults of `scale`, then the user's assignments. Rejects unknown names, wrong types and values out of range.
+  // Defaults of `scale`, then the user's assignments. Rejects unknown names, wrong types and out-of-range values.
   Params(std::span<const ParamSpec> specs, Scale scale,
          std::span<const std::pair<std::string, std::string>> assignments);
 

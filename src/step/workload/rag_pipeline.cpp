@@ -1,5 +1,5 @@
-// Retrieval-augmented generation: embed -> retrieve -> rerank -> generate, stages of very unequal size on streams of
-// their own, several queries in the pipeline at once.
+// Retrieval-augmented generation: embed -> retrieve -> rerank -> generate. Stages of very unequal size run on streams
+// of their own, with several queries in the pipeline at once.
 #include "step/workload/decoder.h"
 #include "step/workload/list.h"
 #include "step/workload/model.h"
@@ -9,7 +9,7 @@ namespace {
 
 enum Role : std::uint8_t { kEmbed, kRetrieve, kRerank, kGenerate };
 
-constexpr std::int64_t kQueriesPerStream = 4;  // of a stage
+constexpr std::int64_t kQueriesPerStream = 4;  // per stage
 
 class Pipeline : Model {
  public:
@@ -31,7 +31,7 @@ class Pipeline : Model {
   }
 
   Step build() {
-    // Lanes differ by one at most; the widest stage decides how many queries feed every stream.
+    // Lane counts differ by at most one; the widest stage decides how many queries feed every stream.
     const std::int64_t queries = kQueriesPerStream * lanes_[kEmbed].count;
     std::vector<Query> all;
     for (std::int64_t q = 0; q < queries; ++q) all.push_back(embed(q));
@@ -51,7 +51,7 @@ class Pipeline : Model {
     Decoder::Cache cache;
   };
 
-  // Mean over the query's words, then into the space of the documents.
+  // Averages the query's words, then maps them into the space of the documents.
   Query embed(std::int64_t q) {
     const Lane lane = lanes_[kEmbed][q];
     const Operand words = samples(words_ * features_);
@@ -72,11 +72,11 @@ class Pipeline : Model {
     query.candidate = layers_.gather(lane, corpus_, documents_, query.found, best_, width_);
   }
 
-  // A cross-encoder looks at the query beside each candidate, and the best of them becomes the context.
+  // A cross-encoder compares the query with each candidate, and the best one becomes the context.
   void rerank(std::int64_t q, Query& query) {
     const Lane lane = lanes_[kRerank][q];
     const std::int64_t w = width_;
-    // [query..., candidates...] interleaved to rows of both: copies of the query first, then one transposition.
+    // [query..., candidates...] interleaved into rows of both: first copies of the query, then one transposition.
     const Operand both = layers_.output(2 * best_ * w);
     for (std::int64_t i = 0; i < best_; ++i) step_.copy(lane, query.vector, slice(both, {i, 1}, w));
     step_.copy(lane, query.candidate, slice(both, {best_, best_}, w));

@@ -1,5 +1,5 @@
-// A training step of a ranking model: sparse features from an embedding table and dense ones as tokens, encoder layers,
-// a scorer, weighted cross-entropy, AdamW. Sharded over ranks as FSDP2 does it, or replicated as DDP does.
+// A training step of a ranking model: tokens from sparse features (embedding table) and dense ones, encoder layers, a
+// scorer, weighted cross-entropy, AdamW. Sharded over ranks like FSDP2, or replicated like DDP.
 #include "step/workload/ranking_transformer.h"
 
 #include <cmath>
@@ -47,9 +47,9 @@ class Trainer : Model {
                .mlp = params.integer("mlp")},
         encoder_(layers_, sizes_),
         units_(checked(params), lanes_, options_, unit_sizes()) {
-    // As FSDP2: what others wait for comes first where streams compete.
+    // Like FSDP2: work that others wait for comes first when streams compete.
     lanes_[Role::kAllGather].priority = lanes_[Role::kReduceScatter].priority = 1;
-    // DDP gathers nothing: those streams then carry the batch to the device.
+    // DDP gathers nothing, so those streams carry the batch to the device.
     if (Lanes& gather = lanes_[Role::kAllGather]; !options_.is_sharded)
       gather = {gather.first, gather.count, Role::kAux};
   }
@@ -78,15 +78,14 @@ class Trainer : Model {
   const Lanes& compute() const { return lanes_[Role::kCompute]; }
   float beta(std::int64_t m) const { return m == 0 ? 0.0f : 1.0f; }
 
-  // Before anything is built from sizes that do not fit.
+  // Checks the sizes before anything is built from them.
   Layers& checked(const Params& params) {
     require_multiple("dim", sizes_.dim, "heads", sizes_.heads);
     require_multiple("batch", batch_, "world size", params.ranks.count);
     return layers_;
   }
 
-  // Root (table and projection), one per layer, scorer (two matrices). Values that keep the variance of what they are
-  // applied to.
+  // Root (table and projection), one per layer, scorer (two matrices). The scales preserve the variance of the input.
   std::vector<RankingUnits::Unit> unit_sizes() const {
     const auto scale = [](std::int64_t rows) { return std::sqrt(3.0f / static_cast<float>(rows)); };
     std::vector<RankingUnits::Unit> units = {{(vocab_ + dense_) * sizes_.dim, scale(dense_)}};
@@ -101,7 +100,7 @@ class Trainer : Model {
     host_ids_ = step_.host(kI32, elements(samples * sparse_), Init::uniform, static_cast<float>(vocab_));
     host_dense_ = step_.host(layers_.type(), elements(samples * dense_), Init::uniform);
     host_labels_ = step_.host(kI32, elements(samples), Init::uniform, 2);
-    // By label: 0 and 1 as floats, and what a sample weighs.
+    // Indexed by label: 0 and 1 as floats, and the weight of a sample.
     targets_ = step_.ramp(kF32, 2, 2);
     weights_ = step_.ramp(kF32, 2, 2 * (positive_weight_ - 1), 1);
     broadcast_ = step_.constant(kI32, elements(sizes_.tokens), 0);
@@ -118,7 +117,7 @@ class Trainer : Model {
     };
     const Operand ids = own(host_ids_, kI32, sparse_), dense = own(host_dense_, layers_.type(), dense_);
     const Operand labels = own(host_labels_, kI32, 1);
-    // Rows of the model are [tokens][batch]: then sparse tokens and the dense one lie one after the other.
+    // Rows of the model are [tokens][batch], so sparse tokens and the dense one are contiguous.
     const Operand by_feature{step_.output(kI32, elements(count * sparse_))};
     step_.launch("transpose", lanes[fetched_++], {.type = kI32, .dims = {1, count, sparse_, 1}}, {ids, by_feature});
     const auto by_label = [&](BufferId table) {
@@ -141,7 +140,7 @@ class Trainer : Model {
   Operand score_weights(Operand scorer) const {
     return {scorer.buffer, scorer.offset + elements(sizes_.dim * scorer_), elements(scorer_)};
   }
-  // Rows of the sparse tokens, and of the dense one behind them.
+  // Rows of the sparse tokens, followed by the dense one.
   Operand sparse_rows(Operand tokens) const {
     return {tokens.buffer, 0, elements(sparse_ * sizes_.batch * sizes_.dim)};
   }
@@ -166,7 +165,7 @@ class Trainer : Model {
     hidden_ = layers_.gemm(lane, pooled_, hidden_weights(scorer_parameters_), {count, scorer_, dim});
     active_ = layers_.gelu(lane, hidden_, count * scorer_);
     const Operand scores = layers_.gemm(lane, active_, score_weights(scorer_parameters_), {count, 1, scorer_});
-    // The mean over all samples of all ranks and micro-batches: sums are all that is left to do between them.
+    // The mean over all samples of all ranks and micro-batches, so that only sums remain to be computed between them.
     const float scale = 1 / static_cast<float>(batch_ * options_.accumulation);
     d_scores_ = layers_.output(count);
     step_.launch("weighted_bce", lane, {.type = layers_.type(), .dims = {count}, .scalars = {scale}},
@@ -184,12 +183,12 @@ class Trainer : Model {
     step_.collective(CollectiveOp::all_reduce, lane, own, {step_.output(kF32, 1)});
   }
 
-  // A unit's gradient has all that this rank adds to it.
+  // A unit's gradient is complete on this rank.
   void complete(std::size_t unit, std::int64_t m) {
     if (m + 1 == options_.accumulation) units_.reduce(unit);
   }
 
-  // From the scores to the encoder's output.
+  // From the scores back to the encoder's output.
   Operand score_backward(std::int64_t m) {
     const std::int64_t count = sizes_.batch, dim = sizes_.dim;
     const Operand gradient = units_.gradient(last_unit(), m);
@@ -205,7 +204,7 @@ class Trainer : Model {
         lane, d_hidden, hidden_weights(scorer_parameters_),
         {.m = count, .n = dim, .k = scorer_, .transposes_b = true, .alpha = 1 / static_cast<float>(sizes_.tokens)});
     complete(last_unit(), m);
-    // Every token has the same share in the mean.
+    // Every token has the same share of the mean.
     return layers_.gather(lane, d_pooled, 1, {broadcast_}, sizes_.tokens, count * dim);
   }
 
@@ -236,7 +235,7 @@ class Trainer : Model {
   BufferId host_ids_ = 0, host_dense_ = 0, host_labels_ = 0, targets_ = 0, weights_ = 0, broadcast_ = 0, losses_ = 0;
   std::int64_t fetched_ = 0;
   std::vector<Samples> samples_;  // by micro-batch
-  // Of the micro-batch that is under way.
+  // For the current micro-batch.
   std::vector<EncoderLayer::Kept> kept_;
   Operand scorer_parameters_, pooled_, hidden_, active_, d_scores_;
 };

@@ -7,7 +7,7 @@ namespace {
 
 constexpr auto kF32 = ElementType::f32;
 constexpr float kBeta1 = 0.9f, kBeta2 = 0.999f;
-// Elements that one block adds up, and the most blocks: a few per multiprocessor of a large GPU.
+// Elements that one block sums, and the maximum number of blocks: a few per multiprocessor of a large GPU.
 constexpr std::int64_t kSquaresPerPart = 16384, kMostParts = 512;
 
 std::int64_t divide_up(std::int64_t amount, std::int64_t by) { return (amount + by - 1) / by; }
@@ -23,7 +23,7 @@ RankingUnits::RankingUnits(Layers& layers, const std::vector<Lanes>& lanes, cons
     unit.count = given.count;
     unit.scale = given.scale;
     cut(unit);
-    // Of each piece the rank's part. Padding lies behind everything else and moves no element.
+    // The rank's part of each piece. Padding comes after everything else and moves no element.
     const Slice slice{elements(step_.ranks().rank * unit.own), elements(unit.own), elements(unit.piece)};
     unit.master = step_.slice(kF32, elements(unit.shard), options_.is_sharded ? slice : Slice{}, unit.scale);
     unit.parts = std::min(kMostParts, divide_up(unit.shard, kSquaresPerPart));
@@ -35,8 +35,8 @@ RankingUnits::RankingUnits(Layers& layers, const std::vector<Lanes>& lanes, cons
     units_[u].begin = begin;
     begin += units_[u].flat;
   }
-  // What forward lets go backward gathers again, but for the last unit, whose backward follows at once, and the first,
-  // whose parameters have no part in its gradients.
+  // Backward gathers again what forward released, except the last unit, whose backward follows at once, and the first,
+  // whose gradients do not depend on its parameters.
   const std::int64_t rounds = has_slots() ? options_.accumulation : 1;
   for (std::int64_t round = 0; round < rounds; ++round) {
     for (std::size_t u = 0; u < units_.size(); ++u) turns_.push_back(u);
@@ -44,7 +44,7 @@ RankingUnits::RankingUnits(Layers& layers, const std::vector<Lanes>& lanes, cons
   }
 }
 
-// Pieces of at most a bucket, as long as each other, and each a multiple of the ranks.
+// Cuts a unit into equal pieces of at most a bucket, each a multiple of the number of ranks.
 void RankingUnits::cut(Sharded& unit) const {
   if (!options_.is_sharded) {
     unit.flat = unit.piece = unit.shard = unit.own = unit.count;
@@ -69,15 +69,15 @@ void RankingUnits::allocate() {
     least = std::min(least, unit.scale);
     all += unit.flat;
   }
-  // What collectives write begins with numbers and not with poison, so that the computation alone, without them, has
-  // the same work to do. The check compares every byte of it with what they should have written.
+  // Buffers that collectives write start with numbers instead of poison, so that the computation without collectives
+  // does the same work. The check compares every byte with what the collectives should have written.
   for (Sharded& unit : units_) {
     unit.low = step_.same_as(unit.master, type);
     unit.mean = step_.constant(kF32, elements(unit.shard), 0);
     unit.square = step_.constant(kF32, elements(unit.shard), 0);
     if (!options_.is_sharded) continue;
     if (!has_slots()) unit.gathered = step_.uniform(type, elements(unit.flat), unit.scale);
-    // What pads a unit has no gradient.
+    // The padding of a unit has no gradient.
     if (!shares_gradients()) unit.gradient = step_.constant(type, elements(unit.flat), 0);
     unit.reduced = step_.constant(type, elements(unit.shard), 0);
   }
@@ -107,8 +107,8 @@ void RankingUnits::gather(std::size_t turn) {
 Operand RankingUnits::gathered(std::size_t turn) const {
   const Sharded& unit = units_[turns_[turn]];
   if (!has_slots()) return {unit.gathered};
-  // At the end of the slot, where a larger unit has what it computes with last: before that has been read, nothing of
-  // the next unit comes. Aligned for any type.
+  // At the end of the slot, where a larger unit has the parameters that it uses last: nothing of the next unit arrives
+  // before those were read. Aligned for any type.
   const std::int64_t offset = (largest_ - unit.flat) / 128 * 128;
   return {slots_[turn % slots_.size()], elements(offset), elements(unit.flat)};
 }
@@ -133,7 +133,7 @@ Operand RankingUnits::gradient(std::size_t index, std::int64_t micro_batch) {
   const Sharded& unit = units_[index];
   if (!options_.is_sharded) return {all_gradients_, elements(unit.begin), elements(unit.count)};
   const BufferId buffer = gradient_buffer(index);
-  // Another unit's gradient was in the slot before.
+  // The slot held another unit's gradient before.
   if (const std::int64_t padding = unit.flat - unit.count; shares_gradients() && padding > 0 && micro_batch == 0)
     step_.launch("fill", lanes_[kCompute][0], {.type = layers_.type(), .dims = {padding}},
                  {{buffer, elements(unit.count), elements(padding)}});
@@ -153,7 +153,7 @@ void RankingUnits::reduce(std::size_t index) {
   sum_squares(index);
 }
 
-// Buckets that are complete: of the elements below `complete`, which are all there are at the end.
+// Reduces complete buckets of the elements below `complete`; at the end, all remaining elements.
 void RankingUnits::all_reduce_until(std::int64_t complete) {
   const std::int64_t all = units_[0].begin + units_[0].flat;
   const auto element = static_cast<std::int64_t>(size_of(layers_.type()));

@@ -1,5 +1,5 @@
-// Parameters of a model in units, and what happens to them between ranks: gathered from shards, gradients reduced,
-// AdamW. Sharded as FSDP2 does it, or replicated as DDP does. Knows no model: a unit is so many elements.
+// Parameters of a model in units, and the operations on them between ranks: gathers from shards, gradient reductions,
+// AdamW. Sharded like FSDP2, or replicated like DDP. Knows no model: a unit is a number of elements.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ class RankingUnits {
   struct Options {
     bool is_sharded = true;  // false: every rank has all parameters
     std::int64_t prefetch = 1;
-    bool reshards = true;  // after forward: backward gathers again
+    bool reshards = true;  // after forward; backward gathers again
     std::int64_t bucket_bytes = 0;
     std::int64_t accumulation = 1;
     std::int64_t gradient_slots = 2;
@@ -23,7 +23,7 @@ class RankingUnits {
   };
   struct Unit {
     std::int64_t count = 0;  // elements
-    float scale = 1;         // of its first values
+    float scale = 1;         // of its initial values
   };
 
   // Adds the masters before any other buffer, so that a seed gives the same parameters on any number of ranks and in
@@ -32,22 +32,22 @@ class RankingUnits {
   // All other buffers.
   void allocate();
 
-  // The parameters of a unit for the computation that comes next, and gathers of those that come after it. Forward uses
-  // units in order, backward all between the last and the first in reverse, for each micro-batch.
+  // The parameters of a unit for the next computation; also gathers those of later units. Forward uses units in order,
+  // backward all between the last and the first in reverse, for each micro-batch.
   Operand use(std::size_t unit);
-  // Where a unit's gradient goes; called once per micro-batch, in reverse order.
+  // The buffer for a unit's gradient; called once per micro-batch, in reverse order.
   Operand gradient(std::size_t unit, std::int64_t micro_batch);
-  // The gradient of a unit is complete: sums over ranks.
+  // Called when a unit's gradient is complete: sums over ranks.
   void reduce(std::size_t unit);
-  // After all of them: clips and steps.
+  // After all units: clips and steps.
   void step();
 
  private:
   struct Sharded {
-    std::int64_t count = 0, flat = 0;        // elements, and with what pads them
-    std::int64_t pieces = 1, piece = 0;      // of a gather and a reduction
-    std::int64_t shard = 0, own = 0;         // of this rank: of all pieces, of one
-    std::int64_t begin = 0;                  // replicated: where its gradient lies
+    std::int64_t count = 0, flat = 0;        // elements, without and with padding
+    std::int64_t pieces = 1, piece = 0;      // of gathers and reductions
+    std::int64_t shard = 0, own = 0;         // of this rank: over all pieces, and of one piece
+    std::int64_t begin = 0;                  // replicated: the offset of its gradient
     std::int64_t parts = 1, first_part = 0;  // of its sum of squares
     float scale = 1;
     BufferId master = 0, low = 0, mean = 0, square = 0;
@@ -74,13 +74,13 @@ class RankingUnits {
   Options options_;
   std::int64_t ranks_;
   std::vector<Sharded> units_;
-  std::vector<std::size_t> turns_;  // units as they are gathered
+  std::vector<std::size_t> turns_;  // units in the order of their gathers
   std::size_t turn_ = 0, gathers_ = 0;
-  std::int64_t largest_ = 0;  // unit: as long as a slot
+  std::int64_t largest_ = 0;  // the largest unit, which is the length of a slot
   std::vector<BufferId> slots_, gradient_slots_;
-  BufferId all_gradients_ = 0, all_reduced_ = 0;  // replicated: of all units, in the order of backward
+  BufferId all_gradients_ = 0, all_reduced_ = 0;  // replicated: of all units, in backward order
   std::int64_t reduced_until_ = 0;                // elements of them
-  std::size_t squared_ = 0;                       // units of them, in that order
+  std::size_t squared_ = 0;                       // units among them, in that order
   BufferId squares_ = 0, state_ = 0;
   std::int64_t parts_ = 0;
   std::int64_t next_[4] = {};

@@ -1,5 +1,5 @@
-// Speculative decoding: a small model proposes tokens, a large one verifies them in one pass, and what both agree on is
-// accepted. The device compares real arg-max tokens; how many are accepted is only known when it has.
+// Speculative decoding: a small model proposes tokens, a large one verifies them in one pass, and tokens on which both
+// agree are accepted. The device compares real arg-max tokens, so the number accepted is known only afterwards.
 #include "step/workload/decoder.h"
 #include "step/workload/list.h"
 #include "step/workload/model.h"
@@ -23,9 +23,9 @@ class Speculation : Model {
         noise_(static_cast<float>(params.number("disagreement"))),
         requests_(stream_count),
         positions_(context_ + rounds_ * (speculate_ + 1) + 1) {
-    lanes_[kTarget].priority = 1;  // verification gates everything else of its request
-    // Both models see the same table of tokens, and their logits begin with the same bigram guess. What their layers
-    // add makes them differ, by `disagreement`: random models would never agree on one of 32000 tokens.
+    lanes_[kTarget].priority = 1;  // everything else of a request waits for its verification
+    // Both models use the same table of tokens, and their logits start with the same bigram guess. Their layers make
+    // them differ, by `disagreement`: random models would never agree on one of 32000 tokens.
     bigram_in_ = layers_.weights(draft_.hidden(), vocabulary_);
     shared_head_ = layers_.weights(draft_.hidden(), vocabulary_);
     target_in_ = layers_.weights(target_.hidden(), vocabulary_);
@@ -50,7 +50,7 @@ class Speculation : Model {
     Operand tokens;  // [speculate + 1]: the last accepted one, then the draft's proposals
   };
 
-  // scores = bigram guess + noise * what the model makes of the context
+  // scores = bigram guess + noise * the model's output for the context
   Operand logits(Lane lane, Operand tokens, Operand hidden, std::int64_t rows, std::int64_t width, Operand head) {
     const std::int64_t d = draft_.hidden(), v = vocabulary_;
     const Operand guess = layers_.gather(lane, bigram_in_, v, tokens, rows, d);
@@ -66,7 +66,7 @@ class Speculation : Model {
     const Lane draft = lanes_[kDraft][r], target = lanes_[kTarget][r];
     const auto token = [&](std::int64_t i) { return slice(request.tokens, {i, 1}); };
 
-    // One pass more than there are proposals: if all are accepted, the last one's keys and values must be there.
+    // One pass more than there are proposals: if all are accepted, the last one's keys and values must exist.
     for (std::int64_t i = 0; i <= k; ++i) {
       const Operand length = layers_.increase(draft, request.length, 1, i + 1);
       const Operand x = layers_.gather(draft, bigram_in_, vocabulary_, token(i), 1, draft_.hidden());

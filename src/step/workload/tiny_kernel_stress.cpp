@@ -1,4 +1,4 @@
-// The dispatch limit: streams full of kernels that are over before the next one is launched.
+// The dispatch limit: streams full of kernels that end before the next one is launched.
 #include "kernel/chain.h"
 #include "step/workload/list.h"
 
@@ -34,7 +34,7 @@ Step build(const Params& params, int stream_count) {
   const ElementType type = storage_of(params.precision);
   StepBuilder step(params.seed);
 
-  // Each operation has its own slice of input and output: a lost or repeated one shows in the result.
+  // Each operation has its own slice of input and output, so a lost or repeated one shows in the result.
   std::vector<BufferId> inputs, outputs;
   for (int s = 0; s < stream_count; ++s) {
     inputs.push_back(step.uniform(type, static_cast<std::uint64_t>(operations * n), 8.0f));

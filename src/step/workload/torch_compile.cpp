@@ -1,5 +1,5 @@
-// Compiled regions with graph breaks between them: region A, then B and C side by side, then a merge. At a break the
-// host looks at a value of the regions before, and those after depend on what it hands back.
+// Compiled regions with graph breaks between them: region A, then B and C in parallel, then a merge. At a break the
+// host reads a value from the earlier regions, and the later ones depend on what it returns.
 #include "kernel/chain.h"
 #include "step/workload/list.h"
 #include "step/workload/model.h"
@@ -9,7 +9,7 @@ namespace {
 
 enum Role : std::uint8_t { kRegionA, kRegionB, kRegionC, kMerge };
 
-constexpr std::int64_t kChunks = 8;  // rows are cut into as many, whatever the stream count: a role has 8 of 32
+constexpr std::int64_t kChunks = 8;  // parts that rows are cut into, for any stream count: a role has 8 of 32 streams
 
 class Compiled : Model {
  public:
@@ -49,7 +49,7 @@ class Compiled : Model {
   }
 
  private:
-  // What a region has made.
+  // The outputs of a region.
   struct Made {
     Role role;
     Operand values;
@@ -85,8 +85,8 @@ class Compiled : Model {
     return out;
   }
 
-  // The host sees the column means of the sum of `all`, thinks for a while, and hands them to the next regions. Each
-  // graph ends where the host needs a value and starts where it has given one.
+  // The host reads the column means of the sum of `all`, works for a while, and passes them to the next regions. Each
+  // graph ends where the host needs a value and starts where it has provided one.
   Operand graph_break(std::initializer_list<Made> all, Role after) {
     const std::int64_t parts = static_cast<std::int64_t>(all.size()) * kChunks;
     const Operand sums = layers_.output(parts * features_);

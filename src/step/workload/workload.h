@@ -1,4 +1,4 @@
-// What a workload is: facts for people, and a function that builds its step. Knows no device, stream or queue.
+// A workload: facts for people, and a function that builds its step. Knows no device, stream or queue.
 #pragma once
 
 #include <functional>
@@ -25,16 +25,16 @@ struct Workload {
   int priority = 0;  // its class: 0 is P0
   std::string unit;  // of Step::work per second
   Scaling scaling = Scaling::grows;
-  std::string shows;  // what a run of it must show
+  std::string shows;  // what a run of it should demonstrate
   StreamRange streams;
   std::vector<ParamSpec> params;
-  Precision precision = Precision::fp32;  // where the user asks for none
+  Precision precision = Precision::fp32;  // the default
   std::vector<std::string> roles = {"all"};
-  // Where set: how much longer do commands of this role take beside the others than alone?
+  // If set, measures how much longer commands of this role take beside the others than alone.
   std::optional<std::uint8_t> convoy_role;
-  // Gives every one of `stream_count` streams work. Sizes that do not fit are rejected with the nearest that do.
+  // Gives every one of `stream_count` streams work. Rejects sizes that do not fit, and suggests the nearest that do.
   std::function<Step(const Params& params, int stream_count)> build;
-  // Of one that was read from a file: its name, its text, and a hash of the text. Empty for those of this program.
+  // For a workload read from a file: its name, its text, and a hash of the text. Empty for built-in ones.
   struct Source {
     std::string file, text, hash;
   };

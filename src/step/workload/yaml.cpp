@@ -18,12 +18,12 @@ namespace weir {
 namespace {
 
 std::string hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a: two texts of one user, not an attack
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a: distinguishes a user's texts, does not resist attacks
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return fmt::format("{:016x}", hash);
 }
 
-// A plain number, without variables: what must be known before anything is built.
+// A plain number without variables, for values needed before anything is built.
 double constant(const YamlNode& node, std::string_view wanted) {
   const std::string& text = node.scalar(wanted);
   return node.place.guard([&] { return Expression(text, {}).value({}); });
@@ -46,7 +46,7 @@ std::string short_text(const YamlNode& root, std::string_view key, std::string i
   return text;
 }
 
-// One of `names`; rejects others with a suggestion.
+// One of `names`; rejects any other with a suggestion.
 std::size_t choice(const YamlNode& node, const std::vector<std::string>& names) {
   const std::string& text = node.scalar("a word");
   for (std::size_t i = 0; i < names.size(); ++i)

@@ -122,7 +122,7 @@ class CommandReader {
     node.allow({"for", "count", "do"});
     item.kind = YamlItem::Kind::repeat;
     item.count = expression(node.at("count"));
-    std::string name;  // no expression can mean the variable of a loop without one
+    std::string name;  // no expression can refer to a loop variable without a name
     if (const YamlNode* const variable = node.find("for")) {
       name = variable->scalar("a name");
       if (!is_identifier(name) || is_expression_word(name) || name == "stream")
@@ -286,7 +286,7 @@ class CommandReader {
       std::string_view rest = trimmed(text.substr(word.size()));
       const int wanted = scalar_count(op);
       for (int s = 0; s < wanted; ++s) {
-        // The last scalar may hold blanks; one before it ends at the first.
+        // The last scalar may contain blanks; earlier ones end at the first blank.
         const std::string_view part = s + 1 == wanted ? rest : rest.substr(0, rest.find(' '));
         if (part.empty())
           ops[i].place.refuse(fmt::format("'{}' takes {} number{}", word, wanted, wanted == 1 ? "" : "s"));

@@ -8,10 +8,10 @@
 
 namespace weir {
 
-// `variables` are the names that an expression may use there.
+// `variables` are the names that an expression may use here.
 YamlExpression read_expression(const YamlNode& node, std::span<const std::string> variables);
 
-// Fills commands, items, roles and loop levels of `definition`, whose buffers are known already.
+// Fills commands, items, roles and loop levels of `definition`, whose buffers must already be known.
 void read_commands(const YamlNode& root, std::span<const std::string> variables, YamlDefinition& definition);
 
 }  // namespace weir

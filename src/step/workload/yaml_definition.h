@@ -1,4 +1,4 @@
-// A workload as its file says it: names resolved, expressions compiled, nothing evaluated. Knows no device.
+// A workload as written in its file: names resolved, expressions compiled, nothing evaluated. Knows no device.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ enum class YamlInit : std::uint8_t { output, uniform, sharded, constant, ramp, i
 struct YamlBuffer {
   YamlPlace place;
   std::string name;
-  std::optional<ElementType> type;  // empty: what the run's precision stores
+  std::optional<ElementType> type;  // empty: the storage type of the run's precision
   Place where = Place::device;
   YamlInit init = YamlInit::output;
   YamlExpression count;
@@ -40,7 +40,7 @@ struct YamlOperand {
   std::optional<Expression> offset, count;
 };
 
-// A dim or scalar of a kernel; `slot` where the kernel has names.
+// A dim or scalar of a kernel; `slot` if the kernel has names.
 struct YamlSize {
   const YamlKernel::Slot* slot = nullptr;
   std::size_t index = 0;
@@ -56,17 +56,17 @@ struct YamlCommand {
   std::vector<YamlSize> dims, scalars;
   std::int64_t chain = 0;                  // packed operations
   std::vector<YamlOperand> reads, writes;  // a copy has one of each
-  std::optional<YamlExpression> stream;    // empty: the enclosing per_stream's, or 0
+  std::optional<YamlExpression> stream;    // empty: that of the enclosing per_stream, or 0
   std::optional<std::size_t> own_stream;   // variable of the enclosing per_stream
   std::optional<YamlExpression> priority;
   std::uint8_t role = 0;
   std::string name;
   std::vector<std::pair<YamlPlace, std::string>> after;
   std::vector<std::size_t> after_commands;
-  std::vector<std::size_t> loops;  // ids of the loops that it stands in, outermost first
+  std::vector<std::size_t> loops;  // ids of the enclosing loops, outermost first
 };
 
-// A command, or a loop over more of them.
+// A command, or a loop over several.
 struct YamlItem {
   enum class Kind : std::uint8_t { command, repeat, per_stream };
   Kind kind = Kind::command;
@@ -78,7 +78,7 @@ struct YamlItem {
 };
 
 struct YamlDefinition {
-  // Variables of every expression: these, the parameters, then one per level of loops.
+  // Variables of every expression: these, the parameters, then one per loop level.
   enum Variable : std::size_t { kStreams, kRanks, kRank, kFirstParam };
 
   YamlLimits limits;
@@ -91,7 +91,7 @@ struct YamlDefinition {
   std::vector<YamlCommand> commands;
   std::vector<YamlItem> items;
   std::size_t loop_levels = 0;
-  // Work of an iteration: counted in commands, or in flop or bytes times `work_scale`, or by an expression.
+  // Work of an iteration: counted in commands, or in flop or bytes times `work_scale`, or given by an expression.
   enum class Work : std::uint8_t { commands, flop, bytes, expression };
   Work work = Work::commands;
   double work_scale = 1;

@@ -27,7 +27,7 @@ constexpr Slot kFill[] = {{"count", 0}, flag("random", 1, 0), {"seed", 2, true, 
 constexpr Slot kFillScalars[] = {scalar("value", 0, 0), scalar("offset", 1, 0)};
 constexpr Slot kSpin[] = {{"ns", 0, false, 0, 1, 10'000'000'000}, {"blocks", 1, true, 1, 1, 1 << 20}};
 
-// As kernel/im2col.h packs them.
+// Packed as in kernel/im2col.h.
 constexpr Slot kPatches[] = {{"images", 0},
                              {"height", 1},
                              {"width", 2},

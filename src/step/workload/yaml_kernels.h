@@ -9,7 +9,7 @@
 namespace weir {
 
 struct YamlKernel {
-  // A size or scalar by name. `initial` where it may be left out.
+  // A size or scalar by name. `initial` is the value if it is omitted.
   struct Slot {
     std::string_view name;
     int index = 0;  // into KernelShape::dims or ::scalars
@@ -17,7 +17,7 @@ struct YamlKernel {
     double initial = 0;
     std::int64_t lowest = 1;
     std::int64_t highest = std::int64_t{1} << 40;
-    int bit = -1;  // shares its dim with others, from this bit on
+    int bit = -1;  // shares its dim with others, starting at this bit
   };
   enum class Types : std::uint8_t { floating, any, f32 };
 
@@ -26,11 +26,11 @@ struct YamlKernel {
   std::span<const Slot> scalars;
   std::span<const std::string_view> operands;
   Types types = Types::floating;
-  bool can_work_in_place = false;  // an operand may be read and written at once
-  bool counts_itself = false;      // `count` may be left out: it is the written operand's
+  bool can_work_in_place = false;  // an operand may be both read and written
+  bool counts_itself = false;      // `count` may be omitted: it is that of the written operand
 };
 
-// Null for kernels that have no entry.
+// Null for kernels without an entry.
 const YamlKernel* yaml_kernel(std::string_view name);
 
 }  // namespace weir

@@ -19,7 +19,7 @@ std::size_t shared_loops(const YamlCommand& one, const YamlCommand& other) {
 }
 
 // Nodes are the instances, then one per group: all instances of a command within the same iterations of some outer
-// loops. Waiting for a group costs one edge, however many are in it.
+// loops. Waiting for a group costs one edge, whatever its size.
 class Order {
  public:
   Order(const YamlDefinition& definition, std::span<const YamlInstance> instances, std::span<const std::int32_t> values)
@@ -32,7 +32,7 @@ class Order {
     for (const auto& successors : next_)
       for (const std::uint32_t after : successors) ++waits[after];
 
-    // Groups first, because they hold up others and are no commands; then what stands first in the file.
+    // Groups first, because they block others and are not commands; then file order.
     const auto rank = [&](std::uint32_t node) { return is_group(node) ? std::int64_t{-1} : std::int64_t{node}; };
     const auto is_later = [&](std::uint32_t a, std::uint32_t b) { return rank(a) > rank(b); };
     std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, decltype(is_later)> ready(is_later);
@@ -89,7 +89,7 @@ class Order {
     }
   }
 
-  // Everything that still waits has a predecessor that still waits, so walking back must come round.
+  // Every waiting node has a waiting predecessor, so walking back must close a cycle.
   [[noreturn]] void reject_cycle(const std::vector<std::uint32_t>& waits) const {
     std::vector<std::uint32_t> before(next_.size(), 0);
     std::uint32_t start = 0;
@@ -110,7 +110,7 @@ class Order {
       if (!is_group(node)) cycle.push_back(instances_[node].command);
       node = before[node];
     } while (node != start);
-    // It begins with what stands first in the file.
+    // Start with the command that comes first in the file.
     std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
     cycle.push_back(cycle.front());
     std::string names, lines;

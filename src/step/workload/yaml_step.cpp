@@ -15,9 +15,9 @@ namespace weir {
 namespace {
 
 constexpr double kLargestScalar = 1e30;
-constexpr double kLargestInteger = 1e9;  // of values that are stored as i32
+constexpr double kLargestInteger = 1e9;  // for values that are stored as i32
 
-// Elements of a buffer that were written so far, as disjoint ranges.
+// The elements of a buffer written so far, as disjoint ranges.
 class Written {
  public:
   void add(std::uint64_t begin, std::uint64_t end) {
@@ -39,7 +39,7 @@ class Written {
   std::map<std::uint64_t, std::uint64_t> ranges_;  // begin -> end
 };
 
-// An operand with its numbers known.
+// An operand with known numbers.
 struct Range {
   std::size_t buffer = 0;
   std::uint64_t offset = 0, count = 0;
@@ -196,7 +196,7 @@ class StepMaker {
         add_kernel(command, lane);
       }
     } catch (const Error& error) {
-      if (error.fault == Fault::input) throw;  // has its place already
+      if (error.fault == Fault::input) throw;  // already names its place
       refuse(command.place, error.what(), error.hint);
     }
   }
@@ -230,7 +230,7 @@ class StepMaker {
     KernelShape shape = shape_of(command, reads, writes);
     const std::string_view modes = entry.operands(shape);
     const std::vector<Range> operands = matched(command, modes, reads, writes);
-    // The type is that of the first operand which has the shape's.
+    // The shape takes the type of the first operand without a fixed type ('t').
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (i < entry.types.size() && entry.types[i] != 't') continue;
       shape.type = buffers_[operands[i].buffer].type;
@@ -272,7 +272,7 @@ class StepMaker {
   KernelShape shape_of(const YamlCommand& command, const std::vector<Range>& reads,
                        const std::vector<Range>& writes) const {
     KernelShape shape;
-    double product = 1;  // kernels multiply their dims without looking
+    double product = 1;  // kernels multiply their dims without overflow checks
     const auto set = [&](const YamlKernel::Slot* slot, std::size_t index, std::int64_t value) {
       product *= static_cast<double>(std::max<std::int64_t>(1, value));
       if (slot != nullptr && slot->bit >= 0) {
@@ -312,7 +312,7 @@ class StepMaker {
     return shape;
   }
 
-  // Operands in the kernel's order. Letters of `modes`: r from reads, w and p from writes, u from both at once.
+  // Operands in the kernel's order. Letters of `modes`: r from reads, w and p from writes, u from both.
   std::vector<Range> matched(const YamlCommand& command, std::string_view modes, const std::vector<Range>& reads,
                              const std::vector<Range>& writes) const {
     const auto is_read = [](char mode) { return mode == 'r' || mode == 'u'; };
@@ -370,7 +370,7 @@ class StepMaker {
       refuse(*range.place, fmt::format("{} holds {}, {} is needed", what, name_of(buffer.type), name_of(wanted)));
     if (extent < 0 || range.count < static_cast<std::uint64_t>(extent))
       refuse(*range.place, fmt::format("{} has {} elements, {} are needed", what, range.count, extent));
-    // Moments are 64-bit words, which both sides read and write as one.
+    // Operands of probes are 64-bit words, which host and device read and write as one.
     if (entry.is_probe && (buffer.type != ElementType::i32 || range.offset % 2 != 0))
       refuse(*range.place, fmt::format("{} must be i32 and begin at an even element", what));
     const bool is_on_host = command.kind == CommandKind::host || entry.is_probe;
@@ -392,7 +392,7 @@ class StepMaker {
                     busy));
   }
 
-  // Deriving edges looks at every separately used range that a command touches.
+  // Deriving edges examines every separately used range that a command touches.
   void reject_too_many_overlaps() {
     std::size_t total = 0;
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
@@ -421,7 +421,7 @@ class StepMaker {
     return amount;
   }
 
-  // What must be known of a buffer while commands are checked against it.
+  // Facts about a buffer for checking commands against it.
   struct Target {
     ElementType type;
     Place where;

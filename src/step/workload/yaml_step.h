@@ -1,5 +1,5 @@
-// Builds a step from a YAML definition: expands loops, evaluates sizes, launches. Everything that a builder or a
-// kernel would trust is checked here first, so that messages can name the line.
+// Builds a step from a YAML definition: expands loops, evaluates sizes, launches. Checks everything that a builder or a
+// kernel would trust, so that messages can name the line.
 #pragma once
 
 #include "step/workload/yaml_definition.h"

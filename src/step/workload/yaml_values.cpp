@@ -18,7 +18,7 @@ YamlValues::YamlValues(const YamlDefinition& definition, const Params& params, i
   values_.resize(first_loop_ + definition.loop_levels, 0);
 }
 
-// "... (in iteration 3, 1 of its loops)": which of many commands a line stands for.
+// "... (in iteration 3, 1 of its loops)": which of many commands a line refers to.
 void YamlValues::refuse(const YamlPlace& place, const std::string& what, std::string hint) const {
   if (level_ == 0) place.refuse(what, std::move(hint));
   std::string iterations;
@@ -47,7 +47,7 @@ std::int64_t YamlValues::whole(const YamlPlace& place, const Expression& express
   return *value;
 }
 
-// Which single change of a parameter, or of the stream count, would make it a whole number.
+// Finds a single change of a parameter, or of the stream count, that would make it a whole number.
 std::string YamlValues::nearest_hint(const Expression& expression, std::int64_t lowest, std::int64_t highest) const {
   constexpr int kFarthest = 20'000;
   std::vector<double> values = values_;

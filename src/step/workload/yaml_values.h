@@ -1,4 +1,4 @@
-// The numbers behind a YAML workload's names while its step is built, and messages about those that do not work.
+// The values of a YAML workload's names while its step is built, and messages about invalid ones.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@ class YamlValues {
  public:
   YamlValues(const YamlDefinition& definition, const Params& params, int stream_count);
 
-  // How many loops are around what is being looked at, and where each of them is.
+  // The number of enclosing loops, and the current iteration of each.
   void set_level(std::size_t level) { level_ = level; }
   void set_loop(std::size_t level, std::int32_t iteration) { values_[first_loop_ + level] = iteration; }
   std::int32_t loop(std::size_t level) const { return static_cast<std::int32_t>(values_[first_loop_ + level]); }
   double variable(std::size_t index) const { return values_[index]; }
 
-  // Rejects in the name of a place, and says in which iteration of its loops.
+  // Rejects, naming the place and the iteration of its loops.
   [[noreturn]] void refuse(const YamlPlace& place, const std::string& what, std::string hint = {}) const;
 
   double value(const YamlExpression& given) const;
-  // `initial` where nothing is given. Rejects what is above `largest` either way.
+  // `initial` if nothing is given. Rejects values beyond +-`largest`.
   float number(const std::optional<YamlExpression>& given, double initial, double largest) const;
-  // Rejects what is not whole, with the nearest parameters that would make it so, or out of range. `what` is it?
+  // Rejects values out of range, or not whole (suggesting the nearest parameters that fix it). `what` names the value.
   std::int64_t whole(const YamlPlace& place, const Expression& expression, std::int64_t lowest, std::int64_t highest,
                      std::string_view what) const;
 

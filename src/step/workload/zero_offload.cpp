@@ -1,5 +1,5 @@
 // Optimizer state in host memory: parameters are copied in one layer ahead of the computation, gradients are copied
-// out, Adam runs on host threads, and what it made of the parameters is copied back.
+// out, Adam runs on host threads, and the updated parameters are copied back.
 #include <cmath>
 
 #include "step/workload/list.h"
@@ -10,8 +10,8 @@ namespace {
 
 enum Role : std::uint8_t { kCopyIn, kCompute, kCopyOut, kUpdate };
 
-// Gradients that are computed apart and then summed: the same work on any number of streams, enough for the 10 or 11
-// that compute when there are 32.
+// Gradients that are computed separately and then summed: the same work on any number of streams, and enough for the 10
+// or 11 compute streams of 32.
 constexpr std::int64_t kShards = 16;
 constexpr std::int64_t kFewestLayers = 2, kFewestPieces = 8;  // together they feed every stream of a role
 
@@ -44,15 +44,15 @@ class Offloaded : Model {
       dy = backward(l, dy);
       update(l);
     }
-    // Only now: a stream keeps its order, so parameters to be fetched would wait behind Adam.
+    // Only now: a stream keeps its order, so fetches of parameters would wait for Adam.
     for (std::int64_t l = count_ - 1; l >= 0; --l) copy_back(l);
     return finish(rows_);
   }
 
  private:
   struct Layer {
-    Operand fetched;               // host: what the computation uses
-    Operand master, mean, square;  // host, f32: what Adam updates
+    Operand fetched;               // host: used by the computation
+    Operand master, mean, square;  // host, f32: updated by Adam
     Operand parts, gradient;       // [shards][size] and its sum
     Operand host_gradient;
   };
@@ -72,7 +72,7 @@ class Offloaded : Model {
     const float scale = std::sqrt(3.0f / static_cast<float>(hidden_));
     Layer made;
     made.master = host(kF32, Init::uniform, scale);
-    // Where the computation is narrower than the master, it has parameters of its own, which Adam leaves alone.
+    // If the computation type is narrower than the master, it has parameters of its own, which Adam does not touch.
     made.fetched = layers_.type() == kF32 ? made.master : host(layers_.type(), Init::uniform, scale);
     made.mean = host(kF32, Init::uniform, 0.01f);
     made.square = host(kF32, Init::uniform, 5e-5f, 1e-4f);
@@ -121,7 +121,7 @@ class Offloaded : Model {
     return dy;
   }
 
-  // Returns what goes on to the layer below; the first one's is for whatever made the samples.
+  // Returns the gradient for the layer below; the first layer's is that of the samples.
   Operand backward(std::int64_t l, Operand dy) {
     each_share([&](Lane lane, Part shards, Part rows) {
       layers_.gemm(lane, slice(passes_[at(l)].x, rows, hidden_), slice(dy, rows, hidden_),
@@ -142,7 +142,7 @@ class Offloaded : Model {
     return below;
   }
 
-  // The layer's gradient, summed and out to the host, where Adam takes it.
+  // Sums the layer's gradient and copies it to the host, where Adam uses it.
   void update(std::int64_t l) {
     const Layer& own = stack_[at(l)];
     each_piece(l, kCompute, [&](Lane lane, Part piece) {
@@ -168,7 +168,7 @@ class Offloaded : Model {
 
   std::int64_t count_, hidden_, rows_, pieces_;
   std::vector<Share> shares_;  // the compute streams' parts of the rows
-  Operand slots_[2];           // layers take turns
+  Operand slots_[2];           // layers alternate
   Operand updated_;            // all layers' parameters after the update
   std::vector<Layer> stack_;
   std::vector<Pass> passes_;
