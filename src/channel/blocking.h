@@ -38,7 +38,8 @@ Moved pop_batch(Channel& channel, Event<kWait, Sync>& items_came, std::span<type
   return moved;
 }
 
-// `Self` has try_push, try_push_batch, try_pop and try_pop_batch, and calls came() and left() after each change.
+// `Self` has try_push, try_push_batch, try_pop and try_pop_batch, and calls notify_pushed() and notify_popped() after
+// each change.
 template <class Self, class T, Wait kWait, class Sync, PassOn kPassOn = PassOn::no>
 class Blocking {
  public:
@@ -60,9 +61,9 @@ class Blocking {
 
  protected:
   // Commands were pushed: wakes one consumer for each.
-  void came(std::size_t count) noexcept { items_.notify(static_cast<int>(count)); }
+  void notify_pushed(std::size_t count) noexcept { items_.notify(static_cast<int>(count)); }
   // Commands were popped: wakes one producer for each.
-  void left(std::size_t count) noexcept { room_.notify(static_cast<int>(count)); }
+  void notify_popped(std::size_t count) noexcept { room_.notify(static_cast<int>(count)); }
   void wake_all() noexcept {
     items_.notify_all();
     room_.notify_all();

@@ -54,7 +54,7 @@ class Broadcast {
     if (claim.count == 0) [[unlikely]]
       return claim.outcome;
     publish(claim.first, item);
-    pushed();
+    notify_pushed();
     return Outcome::done;
   }
   // Pushes as many as fit, in order, and contiguously up to a ring of them; none if the channel is closed.
@@ -66,7 +66,7 @@ class Broadcast {
       if (claim.count == 0) break;
       for (std::size_t i = 0; i < claim.count; ++i) publish(claim.first + i, items[moved.count + i]);
       moved.count += claim.count;
-      pushed();
+      notify_pushed();
     }
     return moved;
   }
@@ -268,7 +268,7 @@ class Broadcast {
     return gate;
   }
   void publish(std::uint64_t position, const T& item) noexcept { at(position).write(position, item); }
-  void pushed() noexcept {
+  void notify_pushed() noexcept {
     items_.notify_all();
     room_.notify_all();  // a producer may be waiting for this cell, a ring later
   }

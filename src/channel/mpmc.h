@@ -27,7 +27,7 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
     if (claim.count == 0) [[unlikely]]
       return (claim.first & kClosed) != 0 ? Outcome::closed : Outcome::full;
     write(*claim.cell, claim.first, item);
-    this->came(1);
+    this->notify_pushed(1);
     return Outcome::done;
   }
   // Pushes as many as fit, contiguously and in order; none if the channel is closed.
@@ -36,23 +36,23 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
     const Claim claim = claim_positions(tail_, 0, items.size());
     if (claim.count == 0) return {0, (claim.first & kClosed) != 0 ? Outcome::closed : Outcome::full};
     for (std::size_t i = 0; i < claim.count; ++i) write(cells_.at(claim.first + i), claim.first + i, items[i]);
-    this->came(claim.count);
+    this->notify_pushed(claim.count);
     return {claim.count, claim.count == items.size() ? Outcome::done : Outcome::full};
   }
   Outcome try_pop(T& item) noexcept {
     const Claim claim = claim_positions(head_, 1, 1);
-    if (claim.count == 0) return absent(claim.first);
+    if (claim.count == 0) return outcome_when_empty(claim.first);
     read(*claim.cell, claim.first, item);
-    this->left(1);
+    this->notify_popped(1);
     return Outcome::done;
   }
   // Pops available commands in order, as many as fit in `items`.
   Moved try_pop_batch(std::span<T> items) noexcept {
     if (items.empty()) return {};
     const Claim claim = claim_positions(head_, 1, items.size());
-    if (claim.count == 0) return {0, absent(claim.first)};
+    if (claim.count == 0) return {0, outcome_when_empty(claim.first)};
     for (std::size_t i = 0; i < claim.count; ++i) read(cells_.at(claim.first + i), claim.first + i, items[i]);
-    this->left(claim.count);
+    this->notify_popped(claim.count);
     return {claim.count, Outcome::done};
   }
 
@@ -110,7 +110,7 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
     cells_.set_stamp(cell, position + cells_.size(), std::memory_order_release);
   }
   // Nothing to pop at `head`: distinguishes `empty` from `closed`.
-  Outcome absent(std::uint64_t head) const noexcept {
+  Outcome outcome_when_empty(std::uint64_t head) const noexcept {
     // Not the tail: polling consumers would keep taking its line away from the producers.
     if (!is_closing_.load(std::memory_order_relaxed)) [[likely]]
       return Outcome::empty;

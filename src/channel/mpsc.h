@@ -25,7 +25,7 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
     if (claim.outcome != Outcome::done) [[unlikely]]
       return claim.outcome;
     this->publish(claim.first, item);
-    this->came(1);
+    this->notify_pushed(1);
     return Outcome::done;
   }
   // Pushes as many as fit, contiguously and in order; none if the channel is closed.
@@ -34,7 +34,7 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
     const Claim claim = claim_positions(items.size());
     if (claim.count == 0) return {0, claim.outcome};
     this->publish(claim.first, items.first(claim.count));
-    this->came(claim.count);
+    this->notify_pushed(claim.count);
     return {claim.count, claim.outcome};
   }
 

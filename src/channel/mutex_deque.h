@@ -33,7 +33,7 @@ class MutexDeque {
   Moved push_batch(std::span<const T> items, Limit limit = Limit::forever()) noexcept {
     std::unique_lock lock(mutex_);
     Moved all;
-    all.outcome = wait(lock, room_came_, room_waiters_, limit, Outcome::full, [&] {
+    all.outcome = wait(lock, item_popped_, room_waiters_, limit, Outcome::full, [&] {
       const Moved moved = push_batch_locked(items.subspan(all.count));
       all.count += moved.count;
       return moved.outcome;
@@ -42,7 +42,7 @@ class MutexDeque {
   }
   Outcome push(const T& item, Limit limit = Limit::forever()) noexcept {
     std::unique_lock lock(mutex_);
-    return wait(lock, room_came_, room_waiters_, limit, Outcome::full, [&] { return push_locked(item); });
+    return wait(lock, item_popped_, room_waiters_, limit, Outcome::full, [&] { return push_locked(item); });
   }
 
   Outcome try_pop(T& item) noexcept {
@@ -56,7 +56,7 @@ class MutexDeque {
   Moved pop_batch(std::span<T> items, Limit limit = Limit::forever()) noexcept {
     std::unique_lock lock(mutex_);
     Moved moved;
-    moved.outcome = wait(lock, item_came_, item_waiters_, limit, Outcome::empty, [&] {
+    moved.outcome = wait(lock, item_pushed_, item_waiters_, limit, Outcome::empty, [&] {
       moved = pop_batch_locked(items);
       return moved.outcome;
     });
@@ -64,14 +64,14 @@ class MutexDeque {
   }
   Outcome pop(T& item, Limit limit = Limit::forever()) noexcept {
     std::unique_lock lock(mutex_);
-    return wait(lock, item_came_, item_waiters_, limit, Outcome::empty, [&] { return pop_locked(item); });
+    return wait(lock, item_pushed_, item_waiters_, limit, Outcome::empty, [&] { return pop_locked(item); });
   }
 
   void close() noexcept {
     const std::unique_lock lock(mutex_);
     is_closed_ = true;
-    item_came_.notify_all();
-    room_came_.notify_all();
+    item_pushed_.notify_all();
+    item_popped_.notify_all();
   }
   bool is_closed() const noexcept {
     const std::unique_lock lock(mutex_);
@@ -84,21 +84,21 @@ class MutexDeque {
     if (is_closed_) return Outcome::closed;
     if (items_.size() == capacity_) return Outcome::full;
     items_.push_back(item);
-    if (item_waiters_ != 0) item_came_.notify_one();
+    if (item_waiters_ != 0) item_pushed_.notify_one();
     return Outcome::done;
   }
   Outcome pop_locked(T& item) {
     if (items_.empty()) return is_closed_ ? Outcome::closed : Outcome::empty;
     item = items_.front();
     items_.pop_front();
-    if (room_waiters_ != 0) room_came_.notify_one();
+    if (room_waiters_ != 0) item_popped_.notify_one();
     return Outcome::done;
   }
   Moved push_batch_locked(std::span<const T> items) {
     if (is_closed_) return {0, Outcome::closed};
     const std::size_t count = std::min(items.size(), capacity_ - items_.size());
     items_.insert(items_.end(), items.begin(), items.begin() + static_cast<std::ptrdiff_t>(count));
-    if (count != 0 && item_waiters_ != 0) item_came_.notify_all();
+    if (count != 0 && item_waiters_ != 0) item_pushed_.notify_all();
     return {count, count == items.size() ? Outcome::done : Outcome::full};
   }
   Moved pop_batch_locked(std::span<T> items) {
@@ -108,7 +108,7 @@ class MutexDeque {
     const auto end = items_.begin() + static_cast<std::ptrdiff_t>(count);
     std::copy(items_.begin(), end, items.begin());
     items_.erase(items_.begin(), end);
-    if (room_waiters_ != 0) room_came_.notify_all();
+    if (room_waiters_ != 0) item_popped_.notify_all();
     return {count, Outcome::done};
   }
   template <class Attempt>
@@ -136,7 +136,7 @@ class MutexDeque {
   }
 
   mutable std::mutex mutex_;
-  std::condition_variable item_came_, room_came_;
+  std::condition_variable item_pushed_, item_popped_;
   int item_waiters_ = 0, room_waiters_ = 0;
   std::deque<T> items_;
   std::size_t capacity_;

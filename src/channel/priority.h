@@ -48,7 +48,7 @@ class Priority {
   Outcome try_push(const T& item, std::size_t level) noexcept {
     level = clamp(level);
     const Outcome outcome = levels_[level].ring.try_push(item);
-    if (outcome == Outcome::done) came(level);
+    if (outcome == Outcome::done) notify_pushed(level);
     return outcome;
   }
   // In order, as far as there is room: stops at the first item whose level is full. Pushes runs of one level together.
@@ -59,7 +59,7 @@ class Priority {
       std::size_t end = all.count + 1;
       while (end < items.size() && clamp(priority_of(items[end])) == level) ++end;
       const Moved moved = levels_[level].ring.try_push_batch(items.subspan(all.count, end - all.count));
-      if (moved.count != 0) came(level);
+      if (moved.count != 0) notify_pushed(level);
       all.count += moved.count;
       all.outcome = moved.outcome;
       if (moved.outcome != Outcome::done) break;
@@ -89,7 +89,7 @@ class Priority {
     const std::size_t level = most_urgent();
     if (level == kLevels) return outcome_when_empty();
     levels_[level].ring.try_pop(item);
-    left(level, 1);
+    notify_popped(level, 1);
     return Outcome::done;
   }
   // Pops available commands, the most urgent first. Later arrivals may have to wait for the next batch.
@@ -100,7 +100,7 @@ class Priority {
       const std::size_t level = most_urgent();
       if (level == kLevels) break;
       const Moved moved = levels_[level].ring.try_pop_batch(items.subspan(count));
-      left(level, moved.count);
+      notify_popped(level, moved.count);
       count += moved.count;
     }
     return count != 0 ? Moved{count, Outcome::done} : Moved{0, outcome_when_empty()};
@@ -139,17 +139,19 @@ class Priority {
 
   // Called after publishing. While the level's bit is set, this only reads the mask, so that producers and the consumer
   // can all keep a copy of its line.
-  void came(std::size_t level) noexcept {
+  void notify_pushed(std::size_t level) noexcept {
     Sync::light_fence();  // pairs with the heavy_fence() in retire(): that sees the command, or this sees its bit gone
     if ((used_.load(std::memory_order_relaxed) & bit(level)) == 0) [[unlikely]]
       used_.fetch_or(bit(level), std::memory_order_release);  // pairs with the acquire in most_urgent()
     items_.notify();
   }
-  void left(std::size_t level, std::size_t count) noexcept { levels_[level].room.notify(static_cast<int>(count)); }
+  void notify_popped(std::size_t level, std::size_t count) noexcept {
+    levels_[level].room.notify(static_cast<int>(count));
+  }
 
   // kLevels: all are empty.
   std::size_t most_urgent() noexcept {
-    std::uint32_t used = used_.load(std::memory_order_acquire);  // pairs with the release in came()
+    std::uint32_t used = used_.load(std::memory_order_acquire);  // pairs with the release in notify_pushed()
     const std::uint32_t all = used;
     for (; used != 0; used &= used - 1) {
       const auto level = static_cast<std::size_t>(std::countr_zero(used));
@@ -175,7 +177,7 @@ class Priority {
     if (idle == 0) [[likely]]
       return level;
     used_.fetch_and(~idle, std::memory_order_relaxed);  // ordered by the fence
-    Sync::heavy_fence();                                // pairs with the light_fence() in came()
+    Sync::heavy_fence();                                // pairs with the light_fence() in notify_pushed()
     for (; idle != 0; idle &= idle - 1) {
       const auto other = static_cast<std::size_t>(std::countr_zero(idle));
       if (!levels_[other].ring.has_next()) continue;

@@ -117,7 +117,7 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
   void release(std::uint64_t count) noexcept {
     next_ += count;
     head_.store(next_, std::memory_order_release);  // pairs with the acquire in head()
-    this->left(count);
+    this->notify_popped(count);
   }
 
   alignas(kApart) Cells<T, Sync> cells_;  // read by all

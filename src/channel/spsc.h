@@ -26,7 +26,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
     if (!announce(tail, 1)) return Outcome::closed;
     this->publish(tail, item);
     tail_ = tail + 1;
-    this->came(1);
+    this->notify_pushed(1);
     return Outcome::done;
   }
   // Pushes as many as fit, in order; none if the channel is closed.
@@ -37,7 +37,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
       if (!announce(tail, count)) return {0, Outcome::closed};
       this->publish(tail, items.first(count));
       tail_ = tail + count;
-      this->came(count);
+      this->notify_pushed(count);
     }
     if (count == items.size()) return {count, Outcome::done};
     return {count, is_closed() ? Outcome::closed : Outcome::full};
@@ -67,7 +67,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
     if (!is_closed()) [[likely]]
       return true;
     announced_.store(tail, std::memory_order_relaxed);  // nothing is published with it
-    this->came(1);                                      // the consumer may sleep until it learns the outcome
+    this->notify_pushed(1);                             // the consumer may sleep until it learns the outcome
     return false;
   }
   // Nothing to pop: distinguishes `empty` from `closed`.
