@@ -45,10 +45,12 @@ endforeach()
 set(benchmarks "")
 foreach(source IN LISTS bench_sources)
   cmake_path(GET source STEM stem)
-  add_executable(bench_${stem} ${source})
+  # Built by `make bench` and `make lint`: tests need none of them.
+  add_executable(bench_${stem} EXCLUDE_FROM_ALL ${source})
   target_link_libraries(bench_${stem} PRIVATE weir_core)
   list(APPEND benchmarks bench_${stem})
 endforeach()
+add_custom_target(benchmarks DEPENDS ${benchmarks})
 
 # Runs the given executables one after another, or says why there are none.
 function(weir_add_run_target name reason)
