@@ -17,7 +17,7 @@ struct ManualEntry {
   std::string_view marks = {};
 };
 
-// In the order of src/cli/list.cpp; a test fails on a command without an entry.
+// In the order of src/cli/list.h; a test fails on a command without an entry.
 std::span<const ManualEntry> manual();
 // Null where there is none.
 const ManualEntry* manual_entry(std::string_view command);

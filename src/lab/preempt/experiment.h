@@ -75,7 +75,7 @@ struct Experiment {
   Progress progress;
 };
 
-// One way to let the intruder pass; one file each, listed in list.cpp.
+// One way to let the intruder pass; one file each, listed in list.h.
 struct Mechanism {
   std::string_view name;   // none, queues, priority, launch_gate, cooperative_flag, partition, time_slice, kfd_suspend
   std::string_view level;  // as in XSched: "" for no preemption, Lv1 pending, Lv2 in flight, Lv3 running

@@ -1,5 +1,5 @@
 // Who comes first on a device that several clients want. A policy is a pure function from the clients' state to their
-// ranks. Knows no device, no process and no clock; one file per policy, listed in list.cpp.
+// ranks. Knows no device, no process and no clock; one file per policy, listed in list.h.
 #pragma once
 
 #include <array>
