@@ -17,11 +17,11 @@ void DocumentOutput::check_output() const {
 
 void DocumentOutput::print(const Json& document, const std::function<std::string()>& text,
                            const std::function<std::string()>& markdown) const {
-  const std::string told = report == "json" ? to_text(document) : report == "markdown" ? markdown() : text();
+  const std::string printed = report == "json" ? to_text(document) : report == "markdown" ? markdown() : text();
   if (output.empty()) {
-    fmt::print("{}", told);
+    fmt::print("{}", printed);
   } else {
-    write(output, told);
+    write(output, printed);
   }
 }
 

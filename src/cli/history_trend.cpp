@@ -59,7 +59,7 @@ history::TrendOptions options_of(const Flags& flags) {
   const auto fewest = static_cast<std::int64_t>(kFewestPerLevel);
   options.within = static_cast<std::size_t>(
       whole_number("--within", flags.within, fewest, 1'000'000, "not a number of runs",
-                   fmt::format("Use {} or more: a change is seen once {} runs lie behind it.", fewest, fewest)));
+                   fmt::format("Use {} or more: a change is found once {} runs follow it.", fewest, fewest)));
   return options;
 }
 

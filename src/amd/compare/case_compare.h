@@ -43,8 +43,8 @@ std::vector<Compared> compare_quantities(const CaseSide& a, const CaseSide& b);
 struct QueueRelation {
   enum class Kind : std::uint8_t { same_input, same_process, different_processes, unknown };
   Kind kind = Kind::unknown;
-  std::vector<std::string> shared;            // labels, if queues can be told apart
-  std::optional<std::size_t> only_a, only_b;  // if queues can be told apart
+  std::vector<std::string> shared;            // labels, if queues can be distinguished
+  std::optional<std::size_t> only_a, only_b;  // if queues can be distinguished
   std::size_t equal_addresses = 0;            // equal ring addresses on both sides, which prove nothing by themselves
   std::optional<std::size_t> common_slots;    // hardware slots that queues of both sides were mapped to, at any time
   std::string reason;
