@@ -4,6 +4,7 @@
 #include <source_location>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace weir {
 
@@ -19,6 +20,9 @@ class Error : public std::runtime_error {
 
   Fault fault;
   std::string hint;
+  // The setting whose value was refused ("hw_queues"); what() begins with it. cli prints the flag's name in its place,
+  // readers of files the path in the file. Empty: the error is not about a setting.
+  std::string setting;
   std::source_location where;
 };
 
@@ -26,6 +30,19 @@ class Error : public std::runtime_error {
 [[noreturn]] inline void reject(const std::string& what, std::string hint = {},
                                 std::source_location where = std::source_location::current()) {
   throw Error(Fault::input, what, std::move(hint), where);
+}
+
+// The user gave an unusable value for a setting: exit 2. what() is "SETTING VALUE: PROBLEM", or "SETTING: PROBLEM"
+// where there is no value to show.
+[[noreturn]] inline void reject_setting(std::string_view setting, std::string_view value, std::string_view problem,
+                                        std::string hint = {},
+                                        std::source_location where = std::source_location::current()) {
+  std::string what(setting);
+  if (!value.empty()) (what += ' ') += value;
+  (what += ": ") += problem;
+  Error error(Fault::input, what, std::move(hint), where);
+  error.setting = setting;
+  throw error;
 }
 
 // Something failed during the work: exit 1.
