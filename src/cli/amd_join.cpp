@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
 
 #include "amd/join/join_load.h"
 #include "amd/join/merged_timeline.h"

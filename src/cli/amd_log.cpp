@@ -1,5 +1,4 @@
 // weir amd log: what the runtime's log contains about queues, streams and kernels.
-#include <fmt/format.h>
 
 #include "amd/log/log_document.h"
 #include "base/error.h"

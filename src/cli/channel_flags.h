@@ -1,7 +1,6 @@
 // The flags of `weir channel`, and the settings of a run that follow from them.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

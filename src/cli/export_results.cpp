@@ -1,10 +1,8 @@
 // weir export: figures of result documents as OpenMetrics or CSV.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <set>
 
 #include "base/error.h"

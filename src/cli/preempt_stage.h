@@ -3,8 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "cli/preempt_flags.h"
 #include "device/device.h"

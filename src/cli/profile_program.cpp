@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <optional>
 
 #include "base/clock.h"
 #include "base/error.h"

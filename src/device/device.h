@@ -25,6 +25,16 @@ struct Placement {
   std::vector<StreamId> stream_of;  // by command
 };
 
+// A command in one iteration of a trace, without times.
+inline Span untimed_span(const Step& step, const Placement& placement, CommandId id, std::uint64_t iteration) {
+  Span span;
+  span.command = id;
+  span.iteration = static_cast<std::uint32_t>(iteration);
+  span.stream = placement.stream_of[id];
+  span.role = step.commands()[id].role;
+  return span;
+}
+
 // A fact that may be unknown, with the reason.
 template <class T>
 struct Known {

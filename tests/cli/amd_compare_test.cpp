@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "amd/compare/case_texts.h"
 #include "base/json.h"

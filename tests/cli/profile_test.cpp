@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <thread>
 
 #include "base/json.h"
 #include "cli/program.h"

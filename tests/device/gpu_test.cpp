@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "base/error.h"
 #include "device/allocation_count.h"
 #include "device/fake_gpu.h"

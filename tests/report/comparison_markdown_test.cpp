@@ -1,8 +1,6 @@
 // A comparison as a comment on a pull request: order, folds, GitHub's limit, and names that would like to be markup.
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "report/text/comparison.h"
 #include "support/comparisons.h"
 

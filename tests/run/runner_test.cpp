@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-
 #include "base/error.h"
 #include "kernel/chain.h"
 #include "run/check.h"

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "base/error.h"
 #include "kernel/chain.h"
 #include "submit/order_session.h"

@@ -1,8 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "base/error.h"
 #include "trace/import/import.h"
 #include "trace/import/importer.h"

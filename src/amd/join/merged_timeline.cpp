@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
-
 #include "amd/ftrace/read.h"
 #include "amd/join/timeline_events.h"
 #include "amd/log/log_reader.h"

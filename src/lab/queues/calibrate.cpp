@@ -1,5 +1,4 @@
 // Builds a simulated device on which a step takes as long as on the real one. Measures and fits; predicts nothing.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "lab/queues/stamps.h"
 #include "measure/statistics.h"

@@ -1,7 +1,6 @@
 // Adds figures to a row. Only for the files that read documents.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 
 #include "report/figures/figures.h"

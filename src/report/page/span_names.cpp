@@ -1,7 +1,6 @@
 #include "report/page/span_names.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/plain_text.h"
 

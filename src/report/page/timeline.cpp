@@ -6,9 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <tuple>
-#include <unordered_map>
 
 #include "base/units.h"
 #include "report/page/lane_encoding.h"

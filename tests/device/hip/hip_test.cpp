@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "base/error.h"
 #include "device/gpu_cases.h"
 #include "device/hip/hip_testing.h"

@@ -5,9 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <limits>
-#include <set>
 
 #include "lab/kernels/package/build.h"
 #include "lab/kernels/package/numbers.h"
