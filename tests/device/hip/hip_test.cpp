@@ -225,7 +225,7 @@ TEST_F(Hip, a_lost_gpu_is_named_and_stays_lost) {
 RunRequest tiny_request() {
   RunRequest request;
   request.workload = "tiny_kernel_stress";
-  request.scale = "tiny";
+  request.scale = Scale::tiny;
   request.warmup = 1;
   request.traces = false;
   return request;
@@ -238,7 +238,7 @@ TEST_F(Hip, what_was_measured_before_the_gpu_was_lost_is_kept) {
   ASSERT_EQ(whole.status, "complete") << whole.failure;
   request.iterations = 10'000;
   for (const char* submit : {"inline", "graph"}) {
-    request.submit = submit;
+    request.submit = parse_submit(submit);
     const auto device = open(("lost_after=" + std::to_string(20 * whole.commands_per_iteration)).c_str());
     const Result result = run_workload(*device, request, {}, {});
     EXPECT_EQ(result.status, "failed");
