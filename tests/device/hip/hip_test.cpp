@@ -174,7 +174,7 @@ TEST_F(Hip, streams_are_confined_to_neighbouring_compute_units) {
 }
 
 TEST_F(Hip, more_compute_units_than_there_are_is_a_mistake) {
-  EXPECT_TRUE(has(message_of([&] { open("cu=32", {.compute_units = 33}); }), "--compute-units 33: hip:0 has 32"));
+  EXPECT_TRUE(has(message_of([&] { open("cu=32", {.compute_units = 33}); }), "compute_units 33: hip:0 has 32"));
 }
 
 TEST_F(Hip, a_step_is_one_graph_launch) {
@@ -207,7 +207,7 @@ TEST_F(Hip, two_devices_have_streams_of_their_own) {
     for (const int device : {0, 1}) on[device] += has(stream, "on device " + std::to_string(device) + ":") ? 1 : 0;
   EXPECT_GT(on[0], 0);
   EXPECT_EQ(on[0], on[1]);
-  EXPECT_TRUE(has(message_of([] { open_device("hip:2", {}); }), "--device hip:2: this machine has hip:0 to hip:1"));
+  EXPECT_TRUE(has(message_of([] { open_device("hip:2", {}); }), "device hip:2: this machine has hip:0 to hip:1"));
 }
 
 TEST_F(Hip, a_lost_gpu_is_named_and_stays_lost) {
