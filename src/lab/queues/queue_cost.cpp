@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "lab/queues/queue_map.h"
-#include "submit/submitter.h"
 #include "trace/analyse/head_of_line.h"
 
 namespace weir {

@@ -12,7 +12,6 @@
 #include "lab/queues/lab.h"
 #include "lab/queues/stamps.h"
 #include "run/passes.h"
-#include "submit/submitter.h"
 #include "trace/analyse/queue_map.h"
 #include "trace/analyse/queue_order.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "lab/watch/timeline_tally.h"
+#include "submit/submitter.h"
 
 namespace weir::watch {
 namespace {
