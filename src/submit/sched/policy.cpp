@@ -6,6 +6,7 @@
 #include "base/units.h"
 
 namespace weir::scheduler {
+
 void check(const Terms& terms) {
   if (terms.priority < kLowestPriority || terms.priority > kHighestPriority) {
     reject_setting("priority", std::to_string(terms.priority),
