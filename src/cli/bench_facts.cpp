@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/flag_values.h"
 #include "device/device.h"
 #include "lab/channels/loops/team.h"
 #include "lab/kernels/document.h"
@@ -70,7 +71,7 @@ Json find_backend_facts(Backend backend, int device) {
     if (found.names.empty()) return absent_backend(found.reason);
     return describe(type->open(backend == Backend::cpu ? "" : std::to_string(device), {})->info(), backend);
   } catch (const Error& error) {
-    return absent_backend(error.what());
+    return absent_backend(in_terms_of_flags(error));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/run_flags.h"
@@ -49,7 +50,7 @@ std::unique_ptr<Device> open(const std::string& name, const Flags& flags, Confor
     return open_device(name, device_options("", {}));
   } catch (const Error& error) {
     if (!flags.takes_all) throw;
-    run.not_opened.push_back({name, error.what()});
+    run.not_opened.push_back({name, in_terms_of_flags(error)});
     return nullptr;
   }
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
 
@@ -89,6 +88,12 @@ std::int64_t duration_of(const std::string& flag, const std::string& text, std::
   if (!(*ns >= static_cast<double>(least_ns) && *ns <= static_cast<double>(most_ns)))
     reject(fmt::format("{} {}: out of range", flag, text), range_text(least_ns, most_ns));
   return static_cast<std::int64_t>(*ns);
+}
+
+std::string in_terms_of_flags(const Error& error) {
+  std::string flag = error.setting.empty() ? "" : "--" + error.setting;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag + std::string(error.what()).substr(error.setting.size());
 }
 
 }  // namespace weir::cli

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace weir::cli {
 
 // A number within the bounds; else rejects with "FLAG TEXT: WRONG". The default hint is "Use LOWEST to HIGHEST."
@@ -31,5 +33,8 @@ std::optional<double> time_in(std::string_view text, std::initializer_list<std::
 double seconds_of(const std::string& flag, const std::string& text);
 // "500us", "2ms", "1.5s", in nanoseconds, within the bounds.
 std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns, std::int64_t most_ns);
+
+// What the error says, with the flag in place of the setting's name: "hw_queues 0: ..." is "--hw-queues 0: ...".
+std::string in_terms_of_flags(const Error& error);
 
 }  // namespace weir::cli

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/preempt_flags.h"
 #include "cli/preempt_stage.h"
@@ -175,7 +176,8 @@ class Run {
     try {
       seen = observe(shown);
     } catch (const Error& error) {
-      failure = error.hint.empty() ? error.what() : fmt::format("{} ({})", error.what(), error.hint);
+      failure = in_terms_of_flags(error);
+      if (!error.hint.empty()) failure += fmt::format(" ({})", error.hint);
     }
     ++step_;
     return seen;

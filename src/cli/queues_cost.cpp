@@ -60,7 +60,7 @@ RunRequest request_of(const Flags& flags) {
   run.params = flags.params;
   run.seed = flags.seed;
   RunRequest request = run.request();
-  request.submit = flags.submit;
+  request.submit = parse_submit(flags.submit);
   flags.workload.choose(request);
   const Workload& workload = workload_of(request);
   if (!flags.streams.empty())

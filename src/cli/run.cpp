@@ -130,7 +130,7 @@ int execute(const Flags& flags) {
   leave_ranks();
   if (!speaks()) return 0;
   // Errors that the user can fix with other flags (sizes that do not fit) become a message, not a result.
-  if (result.status == "failed" && result.fault == Fault::input) reject(result.failure, result.hint);
+  if (result.status == "failed" && result.fault == Fault::input) throw result.error();
   const Json json = to_json(result);
   if (!flags.output.empty()) write_file(flags.output, to_text(json), flags.run.is_forced);
   flags.exports.write({&json, 1}, flags.run.is_forced);
@@ -142,9 +142,7 @@ int execute(const Flags& flags) {
       fmt::print("\nHost profile of {} samples written to {}\n", result.metrics["host_profile"]["samples"].dump(),
                  flags.host_profile);
   }
-  if (result.status == "failed") {
-    fail(result.failure, result.hint);
-  }
+  if (result.status == "failed") throw result.error();
   return result.status == "interrupted" || control.is_stopped() ? kExitInterrupted : 0;
 }
 

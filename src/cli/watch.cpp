@@ -110,7 +110,7 @@ Source device_source(const Flags& flags, std::vector<std::string> notes) {
   RunRequest request;
   WorkloadFlags{flags.workload.empty() && flags.file.empty() ? kDefaultWorkload : flags.workload, flags.file}.choose(
       request);
-  request.scale = flags.scale;
+  if (!flags.scale.empty()) request.scale = scale_named(flags.scale);
   for (const std::string& param : flags.params) request.params.push_back(parse_assignment("--param", param));
   if (!flags.streams.empty())
     request.streams = one_stream_count(flags.streams, workload_of(request), "One run is watched at a time.");
@@ -121,7 +121,6 @@ Source device_source(const Flags& flags, std::vector<std::string> notes) {
     reject(fmt::format("--device {}: it runs nothing, so there is nothing to watch", info.name),
            "Use a GPU, cpu or sim.");
   load.run = std::make_shared<const BuiltRun>(build_run(info, request));
-  load.submit = parse_submit(request.submit, load.run->streams);
   load.workload = fmt::format("{}, {} streams", request.workload, load.run->streams);
   if (!info.is_gpu || info.is_virtual)
     notes.push_back(fmt::format("A demo: {} on the {} device{}.", request.workload, info.name,

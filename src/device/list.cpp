@@ -36,8 +36,8 @@ int device_number(const std::string& type, const std::string& which) {
   if (which.empty()) return 0;
   const auto number = parse_integer(which);
   if (!number || *number < 0 || *number > 1023)
-    reject(fmt::format("--device {}:{}: '{}' is not a device number", type, which, which),
-           fmt::format("Write it as {}:0.", type));
+    reject_setting("device", fmt::format("{}:{}", type, which), fmt::format("'{}' is not a device number", which),
+                   fmt::format("Write it as {}:0.", type));
   return static_cast<int>(*number);
 }
 
@@ -87,7 +87,7 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
     if (type.name == kind)
       return type.open(colon == std::string::npos ? default_device(type, options) : name.substr(colon + 1), options);
   }
-  reject(fmt::format("--device {}: there is no such device", name), suggestion(kind, kinds));
+  reject_setting("device", name, "there is no such device", suggestion(kind, kinds));
 }
 
 }  // namespace weir

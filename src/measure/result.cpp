@@ -17,6 +17,12 @@ Json list_or_null(const std::optional<std::vector<double>>& list) {
 
 }  // namespace
 
+Error Result::error() const {
+  Error error(fault, failure, hint);
+  error.setting = setting;
+  return error;
+}
+
 Json interval_or_null(const std::optional<Interval>& interval) {
   if (!interval) return nullptr;
   return Json::array({number_or_null(interval->low), number_or_null(interval->high)});

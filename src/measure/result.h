@@ -38,7 +38,9 @@ struct Throughput {
 struct Result {
   std::string status = "complete";  // or interrupted, failed
   std::string failure, hint;        // the reason of a failure, and advice
-  Fault fault = Fault::run;         // of the failure; not part of the document
+  Fault fault = Fault::run;         // of the failure, as is `setting` (see Error); not part of the document
+  std::string setting;
+  Error error() const;  // the failure, to be thrown again
   std::string created;
   std::vector<std::string> command_line;
 

@@ -281,12 +281,9 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
   const Step small = only_role(step, *workload.convoy_role);
   // The same placement policy; threads that would have no stream are not started.
   const Placement small_placement = place(small, placement.name);
-  SubmitChoice small_submit = submit;
-  small_submit.threads = std::min(submit.threads, small_placement.stream_count);
-  small_submit.producers = std::min(submit.producers, small_placement.stream_count);
-  small_submit.submitters = std::min(submit.submitters, small_placement.stream_count);
   const TracedPass alone =
-      run_traced_pass(device, small, small_placement, small_submit, iterations, control, workload.roles);
+      run_traced_pass(device, small, small_placement, submit.fitted_to(small_placement.stream_count), iterations,
+                      control, workload.roles);
   const auto mixed_summary = summarise(role_latencies(pass.timeline, *workload.convoy_role));
   const auto alone_summary = summarise(role_latencies(alone.timeline, *workload.convoy_role));
   if (!mixed_summary || !alone_summary) {

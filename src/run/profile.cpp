@@ -122,17 +122,16 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
   RunRequest untraced = request;
   untraced.traces = false;
   const Result timed = run_workload(device, untraced, context, control);
-  if (timed.status == "failed") throw Error(timed.fault, timed.failure, timed.hint);
+  if (timed.status == "failed") throw timed.error();
 
   const BuiltRun built = build_run(info, request, ranks);
-  const SubmitChoice submit = parse_submit(request.submit, built.streams);
   const std::size_t commands = built.step.commands().size();
   const int iterations =
       std::clamp(traced_iterations, 1, static_cast<int>(std::max<std::size_t>(1, kMostTracedSpans / commands)));
   if (control.progress) control.progress("trace", 0, iterations);
-  TracedPass traced =
-      run_traced_pass(device, built.step, built.placement, submit, iterations, control, workload_of(request).roles);
-  describe_timeline(traced, info, built.step, built.placement, submit, "weir profile " + timed.workload);
+  TracedPass traced = run_traced_pass(device, built.step, built.placement, built.submit, iterations, control,
+                                      workload_of(request).roles);
+  describe_timeline(traced, info, built.step, built.placement, built.submit, "weir profile " + timed.workload);
 
   Json& document = profile.document;
   Json unavailable = Json::object();

@@ -24,7 +24,7 @@ RunRequest tiny(const std::string& workload, int streams, const Assignments& par
   request.streams = streams;
   request.iterations = 2;
   request.warmup = 1;
-  request.scale = "tiny";
+  request.scale = Scale::tiny;
   request.params = params;
   request.seed = seed;
   request.traces = false;

@@ -44,7 +44,7 @@ RunRequest tiny(const std::string& workload) {
   request.streams = workload_named(workload).streams.recommended;
   request.iterations = 2;
   request.warmup = 1;
-  request.scale = "tiny";
+  request.scale = Scale::tiny;
   request.traces = false;
   return request;
 }
@@ -64,7 +64,7 @@ TEST_P(AortaCollectives, AreRunBetweenRanksAndCheckedOnAll) {
       control.communicator = &world.rank(rank);
       const auto device = device_of(world.rank(rank));
       RunRequest request = tiny(GetParam());
-      request.submit = submit;
+      request.submit = parse_submit(submit);
       results[static_cast<std::size_t>(rank)] = run_workload(*device, request, {}, control);
     });
     const DeviceInfo info = open_device("cpu", {})->info();

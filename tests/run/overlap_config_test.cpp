@@ -1,5 +1,6 @@
 #include "lab/overlap/overlap_config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,6 +108,23 @@ TEST(OverlapConfig, messages_about_flags_become_messages_about_keys) {
   EXPECT_EQ(fsdp.in_keys("training.batch=8, minibatch=8 and big_batch=8"),
             "training.batch=8, minibatch=8 and big_batch=8");
   EXPECT_EQ(fsdp.in_keys(""), "");
+}
+
+TEST(OverlapConfig, errors_about_settings_become_errors_about_keys) {
+  const auto in_keys = [](const auto& body) -> std::string {
+    try {
+      body();
+    } catch (const Error& error) {
+      const Error named = OverlapConfig().in_keys(error);
+      return fmt::format("{} | {}", named.what(), named.hint);
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_EQ(in_keys([] { reject_param("batch", std::int64_t{8}, "too small", "Use batch=9, or fewer --streams 8."); }),
+            "training.batch=8: too small | Use training.batch=9, or fewer run.streams 8.");
+  EXPECT_EQ(in_keys([] { reject_setting("precision", "fp16", "no", ""); }), "training.precision fp16: no | ");
+  EXPECT_EQ(in_keys([] { parse_submit("pigeon:1"); }).find("run.submit pigeon:1: there is no such way"), 0u);
+  EXPECT_EQ(in_keys([] { reject("a batch of eggs"); }), "a batch of eggs | ");
 }
 
 TEST(OverlapConfig, every_parameter_is_one_of_the_workload) {

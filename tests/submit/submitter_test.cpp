@@ -94,6 +94,15 @@ TEST(SubmitChoices, NameChannelsWithAllTheirCounts) {
   EXPECT_EQ(parse_submit("inline", 8).host_threads(), 1);
 }
 
+TEST(SubmitChoices, KeepTheirTextUntilTheStreamsAreKnown) {
+  for (const char* text : {"inline", "graph", "threads", "threads:4", "channel", "channel:mpsc:4x2", "scheduled:fifo"})
+    EXPECT_EQ(parse_submit(text).name, text);
+  EXPECT_EQ(SubmitChoice().name, "inline");
+  const SubmitChoice fitted = parse_submit("channel:mpsc:4x3").fitted_to(2);
+  EXPECT_EQ(fitted.name, "channel:mpsc:2x2");
+  EXPECT_EQ(fitted.fitted_to(8).name, fitted.name) << "what was fitted to fewer streams does not grow again";
+}
+
 TEST(Placements, CoverTheirStreams) {
   const Step step = random_step(3, 6);
   EXPECT_EQ(place(step, "serial").stream_count, 1);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/yaml.h"
 #include "device/rank/network.h"
 #include "run/runner.h"
@@ -55,6 +56,7 @@ class OverlapConfig {
   // Rewrites a message about a flag or parameter of `weir run` in terms of the config's key: "--param batch=8: ..."
   // becomes "training.batch=8: ...".
   std::string in_keys(std::string message) const;
+  Error in_keys(const Error& error) const;
   // Describes the keys that were set but have no effect.
   std::vector<std::string> idle_keys() const;
 

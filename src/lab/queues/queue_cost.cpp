@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "lab/queues/queue_map.h"
-#include "submit/submitter.h"
 #include "trace/analyse/head_of_line.h"
 
 namespace weir {
@@ -88,9 +87,8 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   const DeviceInfo info = device.info();
   QueueCost cost;
   cost.document = queues_document("cost", info, context);
-  check_request(info, request.run, {});
   const BuiltRun built = build_run(info, request.run);
-  const StepRun run{built, request.run.submit, request.run.iterations, request.run.warmup, request.measured};
+  const StepRun run{built, request.run.iterations, request.run.warmup, request.measured};
 
   const QueueProbe& probe = request.probe;
   warn_about_others(cost.document, device, probe);
@@ -131,7 +129,7 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   json["workload"] = workload_of(request.run).name;
   json["streams"] = built.streams;
   json["scale"] = name_of(built.scale);
-  json["submit"] = request.run.submit;
+  json["submit"] = request.run.submit.name;
   json["queues"] = cost.queues_now;
   json["mapping"] = {{"policy", name_of(probe.policy)}, {"words", in_words(probe.policy)}};
   json["measured"] = {{"step_ns", calibration.measured.step_ns},

@@ -12,7 +12,6 @@
 #include "lab/queues/lab.h"
 #include "lab/queues/stamps.h"
 #include "run/passes.h"
-#include "submit/submitter.h"
 #include "trace/analyse/queue_map.h"
 #include "trace/analyse/queue_order.h"
 
@@ -123,8 +122,7 @@ Timeline trace_step(Device& device, const MapRequest& request, const RunControl&
     timeline = trace_own_step(device, request.streams);
   } else {
     const BuiltRun built = build_run(device.info(), request.step);
-    const SubmitChoice submit = parse_submit(request.step.submit, built.placement.stream_count);
-    timeline = run_traced_pass(device, built.step, built.placement, submit, 3, control).timeline;
+    timeline = run_traced_pass(device, built.step, built.placement, built.submit, 3, control).timeline;
   }
   std::erase_if(timeline.spans, [](const Span& span) { return span.iteration == 0; });
   return timeline;

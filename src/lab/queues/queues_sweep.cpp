@@ -57,9 +57,9 @@ Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
   settings["sim"] = request.sim;
   settings["compute_units"] = info.stream_compute_units > 0 ? Json(info.stream_compute_units) : Json(nullptr);
   settings["queues_set_by"] = request.setting;
-  settings["precision"] = run.precision.empty() ? std::string(name_of(workload.precision)) : run.precision;
-  settings["submit"] = run.submit;
-  settings["placement"] = run.placement;
+  settings["precision"] = name_of(precision_of(run));
+  settings["submit"] = run.submit.name;
+  settings["placement"] = run.placement->name;
   settings["repeats"] = request.repeats;
   settings["iterations"] = run.iterations;
   settings["warmup"] = run.warmup;
@@ -85,7 +85,7 @@ bool is_usable(const Json& point) {
 }
 
 bool is_at(const Json& json, const QueuesPoint& point) {
-  return json["queues"] == point.queues && json["streams"] == point.streams && json["scale"] == point.scale &&
+  return json["queues"] == point.queues && json["streams"] == point.streams && json["scale"] == name_of(point.scale) &&
          json["params"] == to_json(point.params);
 }
 
@@ -120,7 +120,7 @@ void collect_warnings(Json& document) {
 
 std::vector<QueuesPoint> points_of(const QueuesSweepRequest& request) {
   std::vector<QueuesPoint> points;
-  for (const std::string& scale : request.scales)
+  for (const Scale scale : request.scales)
     for (const ParamValues& params : combinations_of(request))
       for (const int streams : request.streams)
         for (const int queues : request.queues) points.push_back({queues, streams, scale, params});
@@ -141,7 +141,7 @@ Json empty_point(const QueuesPoint& point) {
   Json json = Json::object();
   json["queues"] = point.queues;
   json["streams"] = point.streams;
-  json["scale"] = point.scale;
+  json["scale"] = name_of(point.scale);
   json["params"] = to_json(point.params);
   json["status"] = "partial";
   json["runs"] = Json::array();
