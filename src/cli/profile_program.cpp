@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/documents.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
@@ -190,7 +191,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
     return profile;
   }
   Json& document = profile.document;
-  document["schema"] = kProfileSchema;
+  document["schema"] = schemas::profile;
   document["created"] = created;
   document["command_line"] = own_arguments();
   document["workload"] = nullptr;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/documents.h"
 #include "base/json.h"
 
 namespace weir::amd {
@@ -263,7 +264,7 @@ Json log_document(const std::vector<SummarisedLog>& logs, const LogDocumentOptio
       }
     }
   }
-  return {{"schema", "weir.amd_log/1"},
+  return {{"schema", schemas::amd_log},
           {"files", files},
           {"totals",
            {{"files", logs.size()},

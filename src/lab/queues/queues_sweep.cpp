@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/documents.h"
 #include "base/error.h"
 #include "lab/queues/queues_document.h"
 #include "measure/statistics.h"
@@ -185,7 +186,7 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
   const Json settings = settings_of(info, request);
   Json kept = Json::array();
   if (request.resumes)
-    kept = points_to_keep(request.output, {"weir.queues/1", "sweep", "points", "not a sweep over queue counts"},
+    kept = points_to_keep(request.output, {schemas::queues, "sweep", "points", "not a sweep over queue counts"},
                           settings, is_usable);
   check_writable(request.output, request.overwrites || request.resumes);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/documents.h"
 #include "base/error.h"
 #include "base/options.h"
 
@@ -49,7 +50,7 @@ Json entry_json(const Entry& entry) {
 }
 
 Json document_of(const char* kind, const Store& store) {
-  return {{"schema", kSchema}, {"kind", kind}, {"file", store.name()}};
+  return {{"schema", schemas::history}, {"kind", kind}, {"file", store.name()}};
 }
 
 Json change_json(const Series& series, const ChangePoint& change) {
