@@ -12,8 +12,8 @@
 #include <memory>
 
 #include "amd/capture/manifest.h"
-#include "base/documents.h"
 #include "base/error.h"
+#include "base/schemas.h"
 
 namespace weir::cli {
 namespace {

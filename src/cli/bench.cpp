@@ -10,11 +10,11 @@
 #include <sstream>
 #include <string>
 
-#include "base/documents.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "base/process.h"
+#include "base/schemas.h"
 #include "cli/bench_baseline.h"
 #include "cli/bench_child.h"
 #include "cli/bench_facts.h"

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/documents.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/schemas.h"
 #include "base/units.h"
 #include "cli/children.h"
 #include "cli/flag_values.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/documents.h"
+#include "base/schemas.h"
 #include "weir_build.h"
 
 namespace weir {

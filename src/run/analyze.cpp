@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/clock.h"
-#include "base/documents.h"
 #include "base/named_values.h"
+#include "base/schemas.h"
 #include "trace/clock_alignment.h"
 #include "trace/rank_collectives.h"
 #include "trace/timeline_builder.h"

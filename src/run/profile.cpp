@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/clock.h"
-#include "base/documents.h"
 #include "base/error.h"
 #include "base/named_values.h"
+#include "base/schemas.h"
 #include "run/describe_timeline.h"
 #include "trace/analyse/breakdown.h"
 #include "trace/analyse/slice.h"

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/documents.h"
 #include "base/error.h"
 #include "base/named_values.h"
+#include "base/schemas.h"
 #include "run/metrics.h"
 #include "run/scaling_curves.h"
 #include "submit/placement.h"

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/documents.h"
 #include "base/error.h"
+#include "base/schemas.h"
 #include "measure/result.h"
 #include "measure/statistics.h"
 #include "trace/analyse/breakdown.h"

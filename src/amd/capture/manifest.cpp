@@ -10,9 +10,9 @@
 #include <cstring>
 #include <limits>
 
-#include "base/documents.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/schemas.h"
 #include "base/yaml.h"
 
 namespace weir::amd {

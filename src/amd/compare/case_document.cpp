@@ -6,7 +6,7 @@
 #include <set>
 
 #include "amd/compare/case_verdict.h"
-#include "base/documents.h"
+#include "base/schemas.h"
 #include "base/units.h"
 #include "measure/result.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/documents.h"
 #include "base/error.h"
+#include "base/schemas.h"
 #include "trace/import/byte_source.h"
 #include "trace/import/list.h"
 

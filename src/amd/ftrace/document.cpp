@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "amd/ftrace/summary.h"
-#include "base/documents.h"
+#include "base/schemas.h"
 
 namespace weir::ftrace {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/documents.h"
 #include "base/json.h"
+#include "base/schemas.h"
 
 namespace weir::kfd {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/documents.h"
 #include "base/json.h"
+#include "base/schemas.h"
 
 namespace weir::amd {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "base/documents.h"
 #include "base/error.h"
+#include "base/schemas.h"
 
 namespace weir {
 namespace {

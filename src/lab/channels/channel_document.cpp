@@ -1,7 +1,7 @@
 #include "lab/channels/channel_document.h"
 
-#include "base/documents.h"
 #include "base/json.h"
+#include "base/schemas.h"
 #include "lab/channels/channel_contests.h"
 
 namespace weir {

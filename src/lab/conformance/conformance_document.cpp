@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/documents.h"
+#include "base/schemas.h"
 
 namespace weir {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "base/documents.h"
 #include "base/error.h"
+#include "base/schemas.h"
 #include "measure/statistics.h"
 
 namespace weir::bench {

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "base/documents.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/schemas.h"
 
 namespace weir::bench {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/documents.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/schemas.h"
 #include "lab/overlap/overlap.h"
 #include "measure/statistics.h"
 

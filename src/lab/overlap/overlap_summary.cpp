@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/clock.h"
-#include "base/documents.h"
+#include "base/schemas.h"
 #include "measure/statistics.h"
 #include "run/ranks.h"
 #include "trace/kinds.h"

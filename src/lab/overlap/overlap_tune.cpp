@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/documents.h"
+#include "base/schemas.h"
 #include "measure/bootstrap.h"
 
 namespace weir {

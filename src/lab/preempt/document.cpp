@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/documents.h"
 #include "base/error.h"
+#include "base/schemas.h"
 #include "lab/preempt/published.h"
 #include "measure/result.h"
 

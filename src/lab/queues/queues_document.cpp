@@ -1,7 +1,7 @@
 #include "lab/queues/queues_document.h"
 
 #include "base/clock.h"
-#include "base/documents.h"
+#include "base/schemas.h"
 
 namespace weir {
 

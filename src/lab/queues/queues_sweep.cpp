@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "base/documents.h"
 #include "base/error.h"
+#include "base/schemas.h"
 #include "lab/queues/queues_document.h"
 #include "measure/statistics.h"
 #include "run/sweep.h"

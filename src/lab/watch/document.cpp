@@ -1,7 +1,7 @@
 #include "lab/watch/document.h"
 
-#include "base/documents.h"
 #include "base/json.h"
+#include "base/schemas.h"
 
 namespace weir::watch {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/documents.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/schemas.h"
 
 namespace weir::history {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/documents.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/schemas.h"
 #include "measure/statistics.h"
 #include "report/page/values.h"
 #include "report/text/fields.h"

@@ -6,8 +6,8 @@
 #include <array>
 #include <set>
 
-#include "base/documents.h"
 #include "base/plain_text.h"
+#include "base/schemas.h"
 #include "report/text/fields.h"
 #include "weir_build.h"
 

@@ -5,8 +5,8 @@
 #include <sstream>
 #include <vector>
 
-#include "base/documents.h"
 #include "base/plain_text.h"
+#include "base/schemas.h"
 #include "base/units.h"
 #include "measure/result.h"
 

@@ -6,12 +6,35 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
+#include "base/schemas.h"
 #include "report/text/sections.h"
 
 namespace weir {
+
+// A document as a page shows it: a report, or a text for a terminal whose first line becomes the title.
+struct DocumentText {
+  DocumentText() = default;
+  DocumentText(Report in_sections) : report(std::move(in_sections)) {}
+  DocumentText(const std::string& in_columns);
+
+  Report report;
+  std::string plain;  // below the title, instead of sections
+};
+
+// Where there is no text for such a document, it is empty.
+namespace text_list {
+#define WEIR_DECLARE(name) DocumentText name(const Json& document);
+WEIR_TEXT_DOCUMENTS(WEIR_DECLARE)
+#undef WEIR_DECLARE
+}  // namespace text_list
+
+// The function of text_list for this schema, or null.
+using TextFunction = DocumentText(const Json& document);
+TextFunction* text_function(std::string_view schema);
 
 // weir.result/1: what was run, the results, and caveats.
 std::string describe_result(const Json& result);

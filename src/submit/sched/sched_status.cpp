@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/documents.h"
+#include "base/schemas.h"
 
 namespace weir::scheduler {
 namespace {

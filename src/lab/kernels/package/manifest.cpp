@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
-#include "base/documents.h"
 #include "base/json.h"
+#include "base/schemas.h"
 #include "lab/kernels/package/discovery.h"
 
 namespace weir::package {

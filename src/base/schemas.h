@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-// `weir report` shows these as text; text_list::NAME (report/text/document_text.h) makes it.
+// `weir report` shows these as text; text_list::NAME (report/text/documents.h) makes it.
 #define WEIR_TEXT_DOCUMENTS(document)                                                                                  \
   document(analysis) document(overlap) document(overlap_tune) document(profile) document(queues) document(amd_capture) \
       document(amd_compare) document(amd_ftrace) document(amd_hqd) document(amd_join) document(amd_log)                \
