@@ -574,7 +574,9 @@ TEST(Compare, SameRunIsTheSame) {
         weir({"compare", "--baseline", folder / "a.json", "--test", folder / "slow.json", "--format", format});
     EXPECT_EQ(outcome.code, 3);
     EXPECT_TRUE(has(outcome.out, "slower")) << outcome.out;
+    write_file(folder / "comparison", outcome.out, true);
   }
+  expect_valid(folder / "comparison", "weir.comparison.1.json");  // the last one is JSON
 }
 
 TEST(Compare, ReadsAortaAndRefusesTheRest) {
