@@ -241,18 +241,6 @@ Json skipped_json(const package::Skipped& skipped) {
 
 }  // namespace
 
-const Json& value_at(const Json& entry, std::initializer_list<const char*> path) {
-  static const Json kNull;
-  const Json* here = &entry;
-  for (const char* key : path) {
-    if (!here->is_object()) return kNull;
-    const auto found = here->find(key);
-    if (found == here->end()) return kNull;
-    here = &*found;
-  }
-  return *here;
-}
-
 std::optional<double> number_at(const Json& entry, std::initializer_list<const char*> path) {
   const Json& value = value_at(entry, path);
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;

@@ -38,13 +38,6 @@ std::string rounded_memory(const std::string& bytes) {
   return fmt::format("{:.0f} GiB", std::round(static_cast<double>(*value) / (1024.0 * 1024 * 1024)));
 }
 
-const Json& member(const Json& json, const char* name) {
-  static const Json kNothing;
-  if (!json.is_object()) return kNothing;
-  const auto found = json.find(name);
-  return found == json.end() ? kNothing : *found;
-}
-
 std::string text_of(const Json& json) {
   return json.is_string() ? json.string().substr(0, kLongestText) : std::string();
 }
@@ -220,7 +213,7 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
       key["param." + size] = content_of(value).substr(0, kLongestText);
 
     // The device as its case describes it, plus what is known about the backend.
-    point.device = object_or_null(member(member(all, "devices"), backend.c_str()));
+    point.device = object_or_null(member(member(all, "devices"), backend));
     for (const char* fact : {"is_present", "reason", "precisions"})
       if (point.device.is_object()) point.device.erase(fact);
     if (const Json& device = member(one, "device"); device.is_object()) {

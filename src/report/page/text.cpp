@@ -34,10 +34,11 @@ Json section_json(const ReportSection& section) {
   return json;
 }
 
-Json lines_of(const std::string& text) {
+// Of a text whose first line is its title; without the blank lines that follow it.
+Json lines_below_title(const std::string& text) {
   Json lines = Json::array();
   std::size_t kept = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
+  for (std::size_t begin = text.find_first_not_of('\n', text.find('\n')); begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     if (kept + end - begin > kLongestPlain) {
       lines.push_back("... (cut: the document has more)");
@@ -82,14 +83,17 @@ void find_in(Page& page, const Json& document, const std::string& title, const s
 void section_list::text(Page& page, std::size_t source, const Json& document) {
   const std::string schema = fields::text(document, {"schema"});
   TextFunction* const text_of = text_function(schema);
-  const DocumentText text = text_of == nullptr ? DocumentText() : text_of(document);
-  if (text.report.title.empty() && text.report.sections.empty() && text.plain.empty()) return;
-  const std::string title = text.report.title.empty() ? schema : text.report.title;
+  if (text_of == nullptr) return;
+  const DocumentText text = text_of(document);
+  const auto* const plain = std::get_if<std::string>(&text);
+  if (plain != nullptr && plain->empty()) return;
+  const Report report = plain != nullptr ? Report{plain->substr(0, plain->find('\n'))} : std::get<Report>(text);
+  const std::string title = report.title.empty() ? schema : report.title;
   Json item = page.item("texts", title, source, page.environment_of(source));
-  item["opening"] = text.report.opening;
+  item["opening"] = report.opening;
   item["sections"] = Json::array();
-  for (const ReportSection& section : text.report.sections) item["sections"].push_back(section_json(section));
-  item["plain"] = lines_of(text.plain);
+  for (const ReportSection& section : report.sections) item["sections"].push_back(section_json(section));
+  item["plain"] = plain != nullptr ? lines_below_title(*plain) : Json::array();
   find_in(page, document, title, page.add("texts", std::move(item)));
 }
 

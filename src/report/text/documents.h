@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/json.h"
@@ -15,17 +16,9 @@
 
 namespace weir {
 
-// A document as a page shows it: a report, or a text for a terminal whose first line becomes the title.
-struct DocumentText {
-  DocumentText() = default;
-  DocumentText(Report in_sections) : report(std::move(in_sections)) {}
-  DocumentText(const std::string& in_columns);
+// A report, or a text for a terminal whose first line is a title; an empty one where there is nothing to show.
+using DocumentText = std::variant<Report, std::string>;
 
-  Report report;
-  std::string plain;  // below the title, instead of sections
-};
-
-// Where there is no text for such a document, it is empty.
 namespace text_list {
 #define WEIR_DECLARE(name) DocumentText name(const Json& document);
 WEIR_TEXT_DOCUMENTS(WEIR_DECLARE)

@@ -23,7 +23,7 @@ DocumentText text_list::queues(const Json& document) {
   const std::string name = fields::text(document, {"experiment"});
   for (const Experiment& experiment : kExperiments)
     if (experiment.name == name) return experiment.describe(document);
-  return {};
+  return std::string();
 }
 
 }  // namespace weir
