@@ -13,6 +13,7 @@
 
 #include "amd/capture/manifest.h"
 #include "base/error.h"
+#include "base/schemas.h"
 
 namespace weir::cli {
 namespace {
@@ -134,7 +135,7 @@ void CaptureFolder::remove_capture() {
   const ssize_t count = file.get() < 0 ? -1 : ::read(file.get(), text.data(), text.size());
   text.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
   // The beginning is enough: a truncated manifest still counts.
-  if (text.find(amd::kCaptureSchema) == std::string::npos)
+  if (text.find(schemas::amd_capture) == std::string::npos)
     reject("--force: the folder is not empty, and there is no capture in it",
            "--force replaces captures and nothing else. Name a new folder.");
   for (const std::string& name : names_in(folder_.get()))

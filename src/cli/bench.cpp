@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/process.h"
+#include "base/schemas.h"
 #include "cli/bench_baseline.h"
 #include "cli/bench_child.h"
 #include "cli/bench_facts.h"
@@ -65,7 +66,7 @@ Json git_state() {
 // weir.bench_environment/1: what every result contains (measure/environment.h), and "cpu_model", "devices",
 // "compilers", "git". `facts` is as in cli/bench_facts.h.
 Json bench_environment(const Json& facts, const std::string& compiler) {
-  Json environment = {{"schema", "weir.bench_environment/1"}};
+  Json environment = {{"schema", schemas::bench_environment}};
   const Json machine = run_context().environment;
   for (const auto& [key, value] : machine.items()) environment[key] = value;
   environment["weir"] = WEIR_VERSION;

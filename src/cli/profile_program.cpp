@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/schemas.h"
 #include "base/units.h"
 #include "cli/children.h"
 #include "cli/flag_values.h"
@@ -189,7 +190,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
     return profile;
   }
   Json& document = profile.document;
-  document["schema"] = kProfileSchema;
+  document["schema"] = schemas::profile;
   document["created"] = created;
   document["command_line"] = own_arguments();
   document["workload"] = nullptr;

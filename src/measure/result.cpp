@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/schemas.h"
 #include "weir_build.h"
 
 namespace weir {
@@ -47,7 +48,7 @@ Json to_json(const Summary& summary) {
 
 Json to_json(const Result& result) {
   Json json = Json::object();
-  json["schema"] = kResultSchema;
+  json["schema"] = schemas::result;
   json["status"] = result.status;
   json["failure"] = result.failure.empty() ? Json(nullptr) : Json(result.failure);
   json["hint"] = result.hint.empty() ? Json(nullptr) : Json(result.hint);

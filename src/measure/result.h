@@ -13,8 +13,6 @@
 
 namespace weir {
 
-inline constexpr const char* kResultSchema = "weir.result/1";
-
 // Something about the run that a reader should know before trusting a number.
 struct Warning {
   std::string code;     // stable, for programs: noisy, drift, throttled, ...

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/named_values.h"
+#include "base/schemas.h"
 #include "trace/clock_alignment.h"
 #include "trace/rank_collectives.h"
 #include "trace/timeline_builder.h"
@@ -92,7 +93,7 @@ std::vector<std::uint16_t> devices_of(const Timeline& timeline) {
 
 Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files, const AnalyzeOptions& options) {
   Json document;
-  document["schema"] = "weir.analysis/1";
+  document["schema"] = schemas::analysis;
   document["created"] = wall_time();
   document["command_line"] = options.command_line;
   document["files"] =

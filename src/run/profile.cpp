@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/named_values.h"
+#include "base/schemas.h"
 #include "run/describe_timeline.h"
 #include "trace/analyse/breakdown.h"
 #include "trace/analyse/slice.h"
@@ -135,7 +136,7 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
 
   Json& document = profile.document;
   Json unavailable = Json::object();
-  document["schema"] = kProfileSchema;
+  document["schema"] = schemas::profile;
   document.update(WEIR_NAMED(timed.created, timed.command_line, timed.workload));
   document["program"] = nullptr;
   document["run"] = WEIR_NAMED(timed.streams, timed.submit, timed.placement, timed.scale, timed.precision,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/named_values.h"
+#include "base/schemas.h"
 #include "run/metrics.h"
 #include "run/scaling_curves.h"
 #include "weir_build.h"
@@ -152,13 +153,13 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   Json kept = Json::array();
   if (request.resumes && ranks.rank == 0)
     // Failed and interrupted points are run again.
-    kept = points_to_keep(request.output, {kSweepSchema, nullptr, "results", "not a sweep of this program"}, settings,
+    kept = points_to_keep(request.output, {schemas::sweep, nullptr, "results", "not a sweep of this program"}, settings,
                           [](const Json& result) { return is_point(result) && result["status"] == "complete"; });
   if (ranks.rank == 0) check_writable(request.output, request.overwrites || request.resumes);
   if (ranks.count > 1) kept = Json::parse(broadcast_text(*control.run.communicator, kept.dump()));
 
   Json document = Json::object();
-  document["schema"] = kSweepSchema;
+  document["schema"] = schemas::sweep;
   document["status"] = "interrupted";
   document["created"] = wall_time();
   document["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};

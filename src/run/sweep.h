@@ -11,8 +11,6 @@
 
 namespace weir {
 
-inline constexpr const char* kSweepSchema = "weir.sweep/1";
-
 struct SweepRequest {
   RunRequest run;  // streams and submit come from the lists below
   std::vector<int> streams;

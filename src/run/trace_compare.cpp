@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/schemas.h"
 #include "measure/result.h"
 #include "measure/statistics.h"
 #include "trace/analyse/breakdown.h"
@@ -278,7 +279,7 @@ VerdictCounts count_verdicts(const TraceComparison& comparison) {
 
 Json trace_comparison_json(const TraceComparison& comparison, bool is_strict) {
   Json json;
-  json["schema"] = "weir.trace_comparison/1";
+  json["schema"] = schemas::trace_comparison;
   json["baseline"] = comparison.baseline;
   json["test"] = comparison.test;
   add_method(json, comparison.options, comparison.hypotheses, count_verdicts(comparison), is_strict);

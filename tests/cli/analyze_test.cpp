@@ -24,19 +24,6 @@ std::string content(const std::string& path) {
 
 Json json_of(const std::string& path) { return Json::parse(content(path)); }
 
-// Skips where python3-jsonschema is not installed.
-void expect_valid(const std::string& file, const std::string& schema) {
-  if (run_program({"python3", "-c", "import jsonschema"}).code != 0)
-    GTEST_SKIP() << "python3-jsonschema is not installed";
-  const Outcome outcome = run_program({"python3", "-c",
-                                       "import json,sys,jsonschema\n"
-                                       "s = json.load(open(sys.argv[2]))\n"
-                                       "jsonschema.Draft7Validator.check_schema(s)\n"
-                                       "jsonschema.validate(json.load(open(sys.argv[1])), s)\n",
-                                       file, WEIR_SOURCE_DIR "/docs/schema/" + schema});
-  EXPECT_EQ(outcome.code, 0) << file << ": " << outcome.err;
-}
-
 void expect_narrow(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
@@ -104,7 +91,7 @@ TEST(Analyze, tells_a_trace_as_text_markdown_and_json) {
   const Outcome json = weir({"analyze", "t.json", "--report", "json", "-o", "a.json"}, folder.path());
   EXPECT_TRUE(has(json.out, "Written to a.json"));
   EXPECT_EQ(json_of(folder / "a.json")["schema"], "weir.analysis/1");
-  expect_valid(folder / "a.json", "weir.analysis.1.json");
+  expect_valid_as(folder / "a.json", "weir.analysis.1.json");
 }
 
 TEST(Analyze, profiles_are_valid_documents) {
@@ -114,7 +101,7 @@ TEST(Analyze, profiles_are_valid_documents) {
            folder.path());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   write(folder, "p.json", outcome.out);
-  expect_valid(folder / "p.json", "weir.profile.1.json");
+  expect_valid_as(folder / "p.json", "weir.profile.1.json");
 }
 
 TEST(Analyze, lists_are_as_long_as_wanted) {
@@ -214,7 +201,7 @@ TEST(Analyze, says_why_communication_was_exposed) {
   EXPECT_EQ(found["causes"][0]["worst"][0]["blocked"], "relu");
   EXPECT_EQ(found["causes"][0]["worst"][0]["collective"], "ncclDevKernel_AllGather");
   ASSERT_EQ(weir({"analyze", "t.json", "--report", "json", "-o", "a.json"}, folder.path()).code, 0);
-  expect_valid(folder / "a.json", "weir.analysis.1.json");
+  expect_valid_as(folder / "a.json", "weir.analysis.1.json");
   const std::string told = weir({"analyze", "t.json"}, folder.path()).out;
   expect_narrow(told);
   EXPECT_TRUE(has(told, "overlap efficiency  40.0 %")) << told;
@@ -245,7 +232,7 @@ TEST(Analyze, compares_two_traces_of_one_rank) {
   EXPECT_EQ(strict.code, 4) << strict.out;
   EXPECT_EQ(weir({"analyze", "a.json", "slow.json", "--report", "json", "-o", "c.json"}, folder.path()).code, 3);
   EXPECT_EQ(json_of(folder / "c.json")["exit_code"], 3);
-  expect_valid(folder / "c.json", "weir.trace_comparison.1.json");
+  expect_valid_as(folder / "c.json", "weir.trace_comparison.1.json");
   EXPECT_TRUE(has(weir({"analyze", "a.json", "slow.json", "--report", "markdown"}, folder.path()).out, "**slower**"));
 }
 
@@ -259,7 +246,7 @@ TEST(Analyze, puts_ranks_together) {
   const Json ranks = json_of(folder / "r.json");
   EXPECT_EQ(ranks["devices"].size(), 2u);
   EXPECT_EQ(ranks["ranks"]["matched"], 20);
-  expect_valid(folder / "r.json", "weir.analysis.1.json");
+  expect_valid_as(folder / "r.json", "weir.analysis.1.json");
   // What files say of themselves can be overruled, both ways.
   EXPECT_TRUE(has(weir({"analyze", "r0.json", "r1.json", "--compare"}, folder.path()).out, "against baseline"));
   const Outcome forced = weir({"analyze", "r0.json", "r0.json", "--ranks", "--report", "json"}, folder.path());

@@ -18,6 +18,10 @@ struct Outcome {
 Outcome run_program(const std::vector<std::string>& command, const std::filesystem::path& folder = ".");
 Outcome weir(const std::vector<std::string>& arguments, const std::filesystem::path& folder = ".");
 
+// Checks a document against that file of docs/schema with another implementation of JSON Schema. Skips, with the
+// reason, where python3-jsonschema is not installed.
+void expect_valid_as(const std::string& file, const std::string& schema);
+
 // Starts a program without waiting; what it says goes to files.
 pid_t start_program(const std::vector<std::string>& command, const std::filesystem::path& folder,
                     const std::string& out, const std::string& err);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/schemas.h"
 #include "base/yaml.h"
 
 namespace weir::amd {
@@ -162,7 +163,7 @@ std::string read_bounded(const fs::path& path) {
 
 Json to_json(const CaptureManifest& manifest) {
   Json json;
-  json["schema"] = kCaptureSchema;
+  json["schema"] = schemas::amd_capture;
   json["weir"] = manifest.weir;
   json["command"] = manifest.command;
   json["started_at"] = manifest.started_at;
@@ -195,8 +196,8 @@ CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
   const Place root(json, "", name);
   if (!json.is_object() || !json.contains("schema"))
     reject(fmt::format("{}: is no manifest of a capture: `schema` is missing", name), kHint);
-  if (const std::string schema = root.at("schema").text(); schema != kCaptureSchema)
-    root.at("schema").refuse(fmt::format("'{}' is not {}", shown(schema), kCaptureSchema));
+  if (const std::string schema = root.at("schema").text(); schema != schemas::amd_capture)
+    root.at("schema").refuse(fmt::format("'{}' is not {}", shown(schema), schemas::amd_capture));
   CaptureManifest manifest;
   manifest.weir = root.at("weir").text();
   root.at("command").each([&](const Place& word) { manifest.command.push_back(word.text()); });

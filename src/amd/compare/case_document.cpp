@@ -6,6 +6,7 @@
 #include <set>
 
 #include "amd/compare/case_verdict.h"
+#include "base/schemas.h"
 #include "base/units.h"
 #include "measure/result.h"
 
@@ -163,7 +164,7 @@ Json case_comparison(const CaseSide& a, const CaseSide& b) {
   const std::vector<Compared> compared = compare_quantities(a, b);
   const QueueRelation relation = relate_queues(a, b);
   Json json;
-  json["schema"] = "weir.amd_compare/1";
+  json["schema"] = schemas::amd_compare;
   json["confidence"] = 0.95;
   json["largest_p"] = kLargestP;
   json["a"] = side_json(a);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "amd/ftrace/summary.h"
+#include "base/schemas.h"
 
 namespace weir::ftrace {
 namespace {
@@ -130,7 +131,7 @@ Json ftrace_document(const KfdSummary& summary, const FtraceCounters& counters, 
     unavailable["mqds.inits_per_create"] = unavailable["mqds.allocations_per_create"] =
         summary.creates() == 0 ? "no queue was created in the trace" : "no function of MQDs is in the trace";
   unavailable["doorbells.user_writes"] = "programs write doorbells by plain stores: ftrace cannot see them";
-  return {{"schema", "weir.amd_ftrace/1"},
+  return {{"schema", schemas::amd_ftrace},
           {"file", options.file},
           {"command_line", options.command_line},
           {"trace", std::move(trace)},

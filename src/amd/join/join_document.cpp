@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/schemas.h"
 
 namespace weir::amd {
 namespace {
@@ -204,7 +205,7 @@ std::string_view name_of(MatchSide side) {
 std::string address_text(std::uint64_t address) { return fmt::format("{:#x}", address); }
 
 Json join_document(const JoinInput& input, const Join& join, const JoinAbout& about) {
-  Json document = {{"schema", "weir.amd_join/1"},
+  Json document = {{"schema", schemas::amd_join},
                    {"folder", text_or_null(about.folder)},
                    {"command", about.command},
                    {"parts", Json::array()},

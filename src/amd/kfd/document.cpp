@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/schemas.h"
 
 namespace weir::kfd {
 namespace {
@@ -192,7 +193,7 @@ Json hqd_document(const Snapshot& snapshot) {
   const std::vector<Queue> queues = queues_of(snapshot);
   const std::vector<GpuOccupancy> gpus = occupancy_of(snapshot, queues);
   Json json;
-  json["schema"] = "weir.amd_hqd/1";
+  json["schema"] = schemas::amd_hqd;
   json["taken_ns"] = snapshot.taken_ns == INT64_MIN ? Json() : Json(snapshot.taken_ns);
   json["verdict"] = verdict_of(snapshot, queues, gpus);
   json["files"] = Json::array();

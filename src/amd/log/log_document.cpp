@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/schemas.h"
 
 namespace weir::amd {
 namespace {
@@ -263,7 +264,7 @@ Json log_document(const std::vector<SummarisedLog>& logs, const LogDocumentOptio
       }
     }
   }
-  return {{"schema", "weir.amd_log/1"},
+  return {{"schema", schemas::amd_log},
           {"files", files},
           {"totals",
            {{"files", logs.size()},

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/schemas.h"
 
 namespace weir {
 namespace {
@@ -69,8 +70,8 @@ ChannelRun parse_channel_run(const Json& json, const std::string& name) {
   const auto schema = json.find("schema");
   if (schema == json.end() || !schema->is_string())
     reject(fmt::format("{}: is no document of weir channel: it has no schema", name));
-  if (*schema != kChannelSchema)
-    reject(fmt::format("{}: is '{}', not '{}'", name, schema->get<std::string>(), kChannelSchema),
+  if (*schema != schemas::channel)
+    reject(fmt::format("{}: is '{}', not '{}'", name, schema->get<std::string>(), schemas::channel),
            "Baselines are written by weir channel --save-baseline.");
   ChannelRun run;
   run.created = text_of(json, "created", name);

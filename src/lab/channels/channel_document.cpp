@@ -1,6 +1,7 @@
 #include "lab/channels/channel_document.h"
 
 #include "base/json.h"
+#include "base/schemas.h"
 #include "lab/channels/channel_contests.h"
 
 namespace weir {
@@ -112,7 +113,7 @@ Json to_json(const ChannelCalibration& calibration) {
 Json channel_document(const ChannelReport& report, const RunContext& context) {
   const ChannelRun& run = report.run;
   Json document = Json::object();
-  document["schema"] = kChannelSchema;
+  document["schema"] = schemas::channel;
   document["created"] = run.created;
   document["command_line"] = context.command_line;
   document["status"] = run.status;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/schemas.h"
 
 namespace weir {
 namespace {
@@ -81,7 +82,7 @@ Json to_json(const Report& report) {
 
 Json conformance_document(const ConformanceRun& run, const RunContext& context) {
   Json document = Json::object();
-  document["schema"] = "weir.conformance/1";
+  document["schema"] = schemas::conformance;
   document["created"] = wall_time();
   document["command_line"] = context.command_line;
   document["environment"] = context.environment;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/schemas.h"
 #include "measure/statistics.h"
 
 namespace weir::bench {
@@ -240,18 +241,6 @@ Json skipped_json(const package::Skipped& skipped) {
 
 }  // namespace
 
-const Json& value_at(const Json& entry, std::initializer_list<const char*> path) {
-  static const Json kNull;
-  const Json* here = &entry;
-  for (const char* key : path) {
-    if (!here->is_object()) return kNull;
-    const auto found = here->find(key);
-    if (found == here->end()) return kNull;
-    here = &*found;
-  }
-  return *here;
-}
-
 std::optional<double> number_at(const Json& entry, std::initializer_list<const char*> path) {
   const Json& value = value_at(entry, path);
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
@@ -322,7 +311,7 @@ Json merge_rounds(std::span<const Json> rounds) {
 }
 
 Json kernel_document(const std::string& name, std::span<const Json> entries) {
-  Json document = {{"schema", "weir.bench_kernel/1"}, {"kernel_name", name}};
+  Json document = {{"schema", schemas::bench_kernel}, {"kernel_name", name}};
   const auto good =
       std::find_if(entries.begin(), entries.end(), [](const Json& entry) { return is_set(entry, {"success"}); });
   const Json* const shown = good != entries.end() ? &*good : entries.empty() ? nullptr : &entries.front();
@@ -343,7 +332,7 @@ Json summary_document(const Json& environment, const Json& options, const Json& 
                                    [&](const Json& entry) { return value_at(entry, {"status"}) == status; });
   Json left_out = Json::array();
   for (const package::Skipped& one : skipped) left_out.push_back(skipped_json(one));
-  return {{"schema", "weir.bench/1"},   {"created", wall_time()},       {"status", "complete"},
+  return {{"schema", schemas::bench},   {"created", wall_time()},       {"status", "complete"},
           {"environment", environment}, {"options", options},           {"ceilings", ceilings},
           {"counts", counts},           {"findings", findings(sorted)}, {"recommendations", recommendations(sorted)},
           {"skipped", left_out},        {"regressions", nullptr},       {"cases", sorted}};

@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/schemas.h"
 
 namespace weir::bench {
 namespace {
 
-constexpr const char* kSchema = "weir.bench/1";
 constexpr std::size_t kMostCases = 100'000;
 constexpr std::size_t kMostSamples = 10'000'000;  // of a document
 constexpr std::size_t kMostRounds = 10'000;       // of an entry
@@ -172,8 +172,8 @@ ComparedSummary compared_summary(const Json& document, const std::string& name) 
   if (!document.is_object()) reject(fmt::format("{}: is no document of weir bench", name), kHint);
   const Json& schema = member(document, "schema");
   if (!schema.is_string()) reject(fmt::format("{}: is no document of weir bench: it has no schema", name), kHint);
-  if (schema != kSchema)
-    reject(fmt::format("{}: is '{}', not '{}'", name, shortened(schema.get<std::string>()), kSchema), kHint);
+  if (schema != schemas::bench)
+    reject(fmt::format("{}: is '{}', not '{}'", name, shortened(schema.get<std::string>()), schemas::bench), kHint);
   const Json& cases = member(document, "cases");
   if (!cases.is_array() || cases.size() > kMostCases)
     reject(fmt::format("{}: 'cases' must be a list of at most {}", name, kMostCases), kHint);

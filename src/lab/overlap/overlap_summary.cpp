@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/clock.h"
+#include "base/schemas.h"
 #include "measure/statistics.h"
 #include "run/ranks.h"
 #include "trace/kinds.h"
@@ -313,7 +314,7 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
                        const BuiltRun& built, const DeviceInfo& info, const OverlapConfig& config, Communicator& ranks,
                        const RunContext& context) {
   Json& summary = run.summary;
-  summary["schema"] = kOverlapSchema;
+  summary["schema"] = schemas::overlap;
   summary["created"] = wall_time();
   summary["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};
   summary["command_line"] = context.command_line;

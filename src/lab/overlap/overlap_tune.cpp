@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/schemas.h"
 #include "measure/bootstrap.h"
 
 namespace weir {
@@ -122,7 +123,7 @@ void mark_front(std::vector<TuneTrial>& trials) {
 }
 
 Json tune_json(const std::vector<TuneAxis>& axes, const TuneResult& result) {
-  Json json = {{"schema", kOverlapTuneSchema},
+  Json json = {{"schema", schemas::overlap_tune},
                {"status", result.is_interrupted ? "interrupted" : "complete"},
                {"combinations", result.combinations},
                {"is_exhausted", result.is_complete},

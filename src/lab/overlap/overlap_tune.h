@@ -11,8 +11,6 @@
 
 namespace weir {
 
-inline constexpr const char* kOverlapTuneSchema = "weir.overlap_tune/1";
-
 // A setting that may be changed, and its values. The search starts at the first value.
 struct TuneAxis {
   std::string key;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/schemas.h"
 #include "lab/preempt/published.h"
 #include "measure/result.h"
 
@@ -281,7 +282,7 @@ Observation observation_from(const Json& json, const std::string& file) {
 
 Json preempt_document(const Findings& findings, const Circumstances& circumstances) {
   Json document = Json::object();
-  document["schema"] = "weir.preempt/1";
+  document["schema"] = schemas::preempt;
   document["created"] = wall_time();
   document["command_line"] = circumstances.command_line;
   document["device"] = circumstances.device;

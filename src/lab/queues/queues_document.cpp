@@ -1,12 +1,13 @@
 #include "lab/queues/queues_document.h"
 
 #include "base/clock.h"
+#include "base/schemas.h"
 
 namespace weir {
 
 Json queues_document(std::string_view experiment, const DeviceInfo& info, const RunContext& context) {
   Json document = Json::object();
-  document["schema"] = "weir.queues/1";
+  document["schema"] = schemas::queues;
   document["experiment"] = experiment;
   document["created"] = wall_time();
   document["command_line"] = context.command_line;

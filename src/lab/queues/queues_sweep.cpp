@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/schemas.h"
 #include "lab/queues/queues_document.h"
 #include "measure/statistics.h"
 #include "run/sweep.h"
@@ -70,8 +71,7 @@ Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
 
 // A file may contain anything: checks that the members used here exist and have the right type.
 bool is_run(const Json& run) {
-  return run.is_object() && run.contains("p50_ns") && run["p50_ns"].is_number() && run.contains("warnings") &&
-         run["warnings"].is_array() && run.contains("throughput") && run.contains("samples_ns") &&
+  return run.is_object() && run["p50_ns"].is_number() && run["warnings"].is_array() && run.contains("throughput") &&
          run["samples_ns"].is_array() && !run["samples_ns"].empty() &&
          std::all_of(run["samples_ns"].begin(), run["samples_ns"].end(),
                      [](const Json& sample) { return sample.is_number(); });
@@ -185,7 +185,7 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
   const Json settings = settings_of(info, request);
   Json kept = Json::array();
   if (request.resumes)
-    kept = points_to_keep(request.output, {"weir.queues/1", "sweep", "points", "not a sweep over queue counts"},
+    kept = points_to_keep(request.output, {schemas::queues, "sweep", "points", "not a sweep over queue counts"},
                           settings, is_usable);
   check_writable(request.output, request.overwrites || request.resumes);
 

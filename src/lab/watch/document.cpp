@@ -1,6 +1,7 @@
 #include "lab/watch/document.h"
 
 #include "base/json.h"
+#include "base/schemas.h"
 
 namespace weir::watch {
 namespace {
@@ -43,7 +44,7 @@ Json row_json(const Row& row) {
 }  // namespace
 
 Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::string& created) {
-  Json json = {{"schema", kWatchSchema},
+  Json json = {{"schema", schemas::watch},
                {"created", created},
                {"source", sample.source},
                {"device", text_or_null(sample.device)},

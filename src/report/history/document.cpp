@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/schemas.h"
 
 namespace weir::history {
 namespace {
@@ -49,7 +50,7 @@ Json entry_json(const Entry& entry) {
 }
 
 Json document_of(const char* kind, const Store& store) {
-  return {{"schema", kSchema}, {"kind", kind}, {"file", store.name()}};
+  return {{"schema", schemas::history}, {"kind", kind}, {"file", store.name()}};
 }
 
 Json change_json(const Series& series, const ChangePoint& change) {

@@ -9,8 +9,6 @@
 
 namespace weir::history {
 
-inline constexpr const char* kSchema = "weir.history/1";
-
 Json added_document(const Store& store, const Added& added, const AddOptions& options, const Intake& intake);
 Json list_document(Store& store, const EntryFilter& filter);
 // Rejects an entry that does not exist.

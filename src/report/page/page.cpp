@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/plain_text.h"
+#include "base/schemas.h"
 #include "report/text/fields.h"
 #include "weir_build.h"
 
@@ -285,7 +286,7 @@ Json Page::verdict() const {
 
 Json Page::document() && {
   Json json = Json::object();
-  json["schema"] = "weir.report/1";
+  json["schema"] = schemas::report;
   json["title"] = title_;
   json["created"] = created_;
   json["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};

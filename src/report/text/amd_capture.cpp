@@ -101,4 +101,6 @@ Report capture_report(const Json& manifest, const std::map<std::string, std::uin
   return report;
 }
 
+DocumentText text_list::amd_capture(const Json& document) { return capture_report(document, {}, "the folder"); }
+
 }  // namespace weir

@@ -277,4 +277,6 @@ Report amd_compare_report(const Json& document) {
   return report;
 }
 
+DocumentText text_list::amd_compare(const Json& document) { return amd_compare_report(document); }
+
 }  // namespace weir

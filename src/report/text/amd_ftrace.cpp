@@ -222,4 +222,6 @@ Report ftrace_report(const Json& document, bool is_full) {
   return report;
 }
 
+DocumentText text_list::amd_ftrace(const Json& document) { return ftrace_report(document, false); }
+
 }  // namespace weir

@@ -192,4 +192,6 @@ Report amd_log_report(const Json& document, bool is_full) {
   return report;
 }
 
+DocumentText text_list::amd_log(const Json& document) { return amd_log_report(document, false); }
+
 }  // namespace weir

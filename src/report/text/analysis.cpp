@@ -155,4 +155,6 @@ Report analysis_report(const Json& document, bool is_full) {
   return report;
 }
 
+DocumentText text_list::analysis(const Json& document) { return analysis_report(document, false); }
+
 }  // namespace weir

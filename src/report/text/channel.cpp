@@ -276,4 +276,6 @@ Report channel_report(const Json& document) {
   return report;
 }
 
+DocumentText text_list::channel(const Json& document) { return channel_report(document); }
+
 }  // namespace weir

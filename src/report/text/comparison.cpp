@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/plain_text.h"
+#include "base/schemas.h"
 #include "base/units.h"
 #include "measure/result.h"
 
@@ -114,7 +115,7 @@ std::string comparison_text(const Comparison& comparison) {
 
 Json comparison_json(const Comparison& comparison, bool is_strict) {
   Json json;
-  json["schema"] = "weir.comparison/1";
+  json["schema"] = schemas::comparison;
   json["baseline"] = comparison.baseline;
   add_method(json, comparison.options, comparison.hypotheses, count_verdicts(comparison), is_strict);
   json["tests"] = Json::array();

@@ -93,4 +93,10 @@ std::string conformance_summary(const Json& document) {
   return out;
 }
 
+DocumentText text_list::conformance(const Json& document) {
+  std::string text = "weir conformance\n\n";
+  for (const Json& device : at(document, {"devices"})) text += describe_conformance(device) + "\n";
+  return text + conformance_summary(document);
+}
+
 }  // namespace weir

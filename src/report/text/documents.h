@@ -6,12 +6,28 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/json.h"
+#include "base/schemas.h"
 #include "report/text/sections.h"
 
 namespace weir {
+
+// A report, or a text for a terminal whose first line is a title; an empty one where there is nothing to show.
+using DocumentText = std::variant<Report, std::string>;
+
+namespace text_list {
+#define WEIR_DECLARE(name) DocumentText name(const Json& document);
+WEIR_TEXT_DOCUMENTS(WEIR_DECLARE)
+#undef WEIR_DECLARE
+}  // namespace text_list
+
+// The function of text_list for this schema, or null.
+using TextFunction = DocumentText(const Json& document);
+TextFunction* text_function(std::string_view schema);
 
 // weir.result/1: what was run, the results, and caveats.
 std::string describe_result(const Json& result);

@@ -238,4 +238,6 @@ Report overlap_sweep_report(const Json& points) {
   return report;
 }
 
+DocumentText text_list::overlap(const Json& document) { return overlap_report(document); }
+
 }  // namespace weir

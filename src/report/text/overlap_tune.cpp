@@ -94,4 +94,6 @@ Report tune_report(const Json& document) {
   return report;
 }
 
+DocumentText text_list::overlap_tune(const Json& document) { return tune_report(document); }
+
 }  // namespace weir

@@ -205,4 +205,6 @@ std::string trace_comparison_markdown(const Json& document) {
   return remarks.empty() ? text : text + "\n" + remarks;
 }
 
+DocumentText text_list::trace_comparison(const Json& document) { return trace_comparison_text(document); }
+
 }  // namespace weir

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/schemas.h"
+
 namespace weir::scheduler {
 namespace {
 
@@ -59,7 +61,7 @@ Json status_document(const Standing& standing) {
   for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1)
     clients.push_back(client_document(standing, std::countr_zero(left)));
   return {
-      {"schema", "weir.sched_status/1"},
+      {"schema", schemas::sched_status},
       {"pid", standing.pid},
       {"policy", conductor.policy().name},
       {"uptime_ns", standing.now_ns - standing.begun_ns},

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/json.h"
+#include "base/schemas.h"
 #include "lab/kernels/package/discovery.h"
 
 namespace weir::package {
@@ -137,7 +138,7 @@ Json manifest_document(const Discovery& discovery, std::span<const Skipped> skip
   Json kernels = Json::array();
   for (const Package& package : discovery.packages)
     kernels.push_back(package_document(package, by_package[package.name]));
-  return {{"schema", "weir.kernel_manifest/1"}, {"kernels", std::move(kernels)}, {"notes", discovery.notes}};
+  return {{"schema", schemas::kernel_manifest}, {"kernels", std::move(kernels)}, {"notes", discovery.notes}};
 }
 
 }  // namespace weir::package
