@@ -12,6 +12,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "cli/bench_facts.h"
+#include "cli/flag_values.h"
 #include "cli/talking_process.h"
 #include "lab/kernels/document.h"
 #include "lab/kernels/package/build.h"
@@ -288,7 +289,7 @@ int run_bench_child(const std::string& file) {
   try {
     answer(request, file, parent);
   } catch (const Error& error) {
-    parent.send({{"event", "refused"}, {"what", error.what()}, {"hint", error.hint}});
+    parent.send({{"event", "refused"}, {"what", in_terms_of_flags(error)}, {"hint", error.hint}});
   } catch (const JsonError& error) {
     reject(fmt::format("--child {}: is no request of weir bench: {}", file, error.what()));
   }

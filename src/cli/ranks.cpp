@@ -325,11 +325,11 @@ void end_ranks(const Error& error) {
   }
   std::fflush(stdout);
   if (is_common && job.rank == 0) {
-    fmt::print(stderr, "weir: {}\n", error.what());
+    fmt::print(stderr, "weir: {}\n", in_terms_of_flags(error));
   } else {
     const std::string who = fmt::format("rank {} of {} ({})", job.rank, job.count, joined->host());
     const bool is_named = std::string_view(error.what()).starts_with(who);
-    fmt::print(stderr, "weir: {}{}\n", is_named ? "" : who + ": ", error.what());
+    fmt::print(stderr, "weir: {}{}\n", is_named ? "" : who + ": ", in_terms_of_flags(error));
   }
   if (!error.hint.empty()) fmt::print(stderr, "      {}\n", error.hint);
   std::fflush(stderr);

@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "cli/default_output.h"
 #include "cli/export_flags.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
@@ -158,7 +159,7 @@ int execute(const Flags& flags) {
     } catch (const Error& error) {
       if (ranks != nullptr) throw;
       std::fflush(stdout);
-      fmt::print(stderr, "weir: {}: {}\n      {}\n", request.run.workload, error.what(), error.hint);
+      fmt::print(stderr, "weir: {}: {}\n      {}\n", request.run.workload, in_terms_of_flags(error), error.hint);
       code = static_cast<int>(Fault::run);
     }
     if (std::filesystem::exists(request.output, status)) written.push_back(request.output.string());

@@ -93,7 +93,7 @@ constexpr char kListens = '+';
 std::string message_of(const Error& error) {
   std::string text(1, error.fault == Fault::input ? '2' : '1');
   text += '\0';
-  text += error.what();
+  text += in_terms_of_flags(error);
   text += '\0';
   text += error.hint;
   return text;
@@ -131,7 +131,7 @@ void cut_ties(int keep, int log) {
     serve(server);
   } catch (const Error& error) {
     write_all(voice.get(), message_of(error));
-    fmt::print(stderr, "weir: {}\n", error.what());
+    fmt::print(stderr, "weir: {}\n", in_terms_of_flags(error));
     code = static_cast<int>(error.fault);
   } catch (const std::exception& error) {
     write_all(voice.get(), message_of(Error(Fault::run, error.what())));

@@ -143,7 +143,7 @@ BuiltRun checked_build(const DeviceInfo& info, const OverlapConfig& config, Rank
     check_request(info, request, ranks);
     return built;
   } catch (const Error& error) {
-    throw Error(error.fault, config.in_keys(error.what()), config.in_keys(error.hint), error.where);
+    throw config.in_keys(error);
   }
 }
 

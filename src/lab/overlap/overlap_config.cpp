@@ -174,9 +174,9 @@ void OverlapConfig::set(const std::string& key, const std::string& value, const 
   values_[key] = checked(*known, value, where);
 }
 
-void OverlapConfig::assign(const std::string& text) {
-  const auto [key, value] = parse_assignment("--set", text);
-  set(key, value, fmt::format("--set {}", text));
+void OverlapConfig::assign(const std::string& text, const std::string& where) {
+  const auto [key, value] = parse_assignment(where, text);
+  set(key, value, fmt::format("{} {}", where, text));
   std::erase_if(sweeps, [&, swept = std::string_view(key)](const auto& sweep) { return sweep.first == swept; });
 }
 
@@ -215,6 +215,16 @@ Network OverlapConfig::network() const {
           .bandwidth_gbs = number("network.bandwidth_gbs"),
           .absent_rank = static_cast<int>(integer("network.absent_rank")),
           .absent_at = static_cast<std::uint64_t>(integer("network.absent_at"))};
+}
+
+Error OverlapConfig::in_keys(const Error& error) const {
+  constexpr std::string_view kParam = "param ";
+  std::string what = error.what();
+  if (error.setting == "param" && what.starts_with(kParam)) what.erase(0, kParam.size());
+  if (!error.setting.empty())
+    for (const char* const section : {"run.", "training."})
+      if (find_key(section + error.setting) != nullptr) what.insert(0, section);
+  return {error.fault, in_keys(std::move(what)), in_keys(error.hint), error.where};
 }
 
 std::string OverlapConfig::in_keys(std::string message) const {

@@ -230,8 +230,8 @@ class Gatherer {
 
   void take_trace(const fs::path& path) {
     if (spans_left_ == 0)
-      reject(fmt::format("the spans of other traces have filled --max-spans {}", options_.max_spans),
-             "Raise it, or make a report of this trace alone.");
+      reject(fmt::format("other traces have filled the {} spans that a report may have", options_.max_spans),
+             "Raise --max-spans, or make a report of this trace alone.");
     TraceOptions options;
     options.max_spans = spans_left_;
     if (options_.progress) options.progress = [&] { options_.progress(path.string()); };

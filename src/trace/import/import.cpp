@@ -21,7 +21,7 @@ const Importer& importer_of(const std::string& format) {
     if (format == importer.name) return importer;
     names.push_back(importer.name);
   }
-  reject(fmt::format("--format {}: no such trace format", format), fmt::format("Known: {}.", fmt::join(names, ", ")));
+  reject_setting("format", format, "no such trace format", fmt::format("Known: {}.", fmt::join(names, ", ")));
 }
 
 const Importer* sniff(std::string_view start) {
