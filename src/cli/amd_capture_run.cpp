@@ -204,7 +204,7 @@ class Capture {
     for (const std::string& note : session_.notes()) add_reason(ftrace, note);
     if (facts_.is_nested)
       add_reason(ftrace, "we are in a PID namespace of a container: the trace has the host's numbers",
-                 "Run weir on the host, so that processes can be told.");
+                 "Run weir on the host, so that processes can be distinguished.");
   }
 
   void keep_kernel_log() {

@@ -29,7 +29,7 @@ namespace {
 std::string format_help() {
   std::string names;
   for (const Importer& importer : importers()) names += (names.empty() ? "" : ", ") + std::string(importer.name);
-  return "format of the files, where their beginning does not tell: " + names;
+  return "format of the files, if their beginning does not show it: " + names;
 }
 
 struct Flags : DocumentOutput {

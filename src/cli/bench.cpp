@@ -118,14 +118,15 @@ bool is_ours(const fs::path& file) {
 void check_ours(const fs::path& file) {
   std::error_code ignored;
   if (!fs::exists(file, ignored) || is_ours(file)) return;
-  reject(fmt::format("{}: would be replaced, and is no report of weir bench", file.string()),
+  reject(fmt::format("{}: would be replaced, but is not a report of weir bench", file.string()),
          "Choose another --output-dir, or use --force.");
 }
 
 BenchFolder::BenchFolder(fs::path folder, bool is_forced) : folder_(std::move(folder)) {
   std::error_code error;
   if (fs::exists(folder_, error) && !fs::is_directory(folder_, error))
-    reject(fmt::format("--output-dir {}: is no folder", folder_.string()), "Name a folder: there are several files.");
+    reject(fmt::format("--output-dir {}: is not a folder", folder_.string()),
+           "Name a folder: there are several files.");
   fs::create_directories(folder_ / kKernels, error);
   if (error)
     reject(fmt::format("--output-dir {}: cannot be made: {}", folder_.string(), error.message()),

@@ -28,7 +28,7 @@ void check_device(const std::string& name) {
   for (const DeviceType& type : device_types()) known.emplace_back(type.name);
   const std::string type = name.substr(0, name.find(':'));
   if (std::find(known.begin(), known.end(), type) == known.end())
-    reject(fmt::format("--device {}: there is no such device", name), suggestion(type, known));
+    reject(fmt::format("--device {}: unknown device", name), suggestion(type, known));
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void ChannelFlags::add_to(CommandSyntax syntax) {
   syntax.add("--limit", limit, "seconds after which a benchmark that does not end is ended");
   syntax.add("--json", is_json, "print the document (weir.channel/1) instead of text");
   syntax.add("--output,-o", output, "write the document to this file");
-  syntax.add("--format", format, "how to tell it").one_of({"text", "markdown"});
+  syntax.add("--format", format, "output format").one_of({"text", "markdown"});
   syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   syntax.add("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
   syntax.add("--force", is_forced, "replace existing files and baselines");

@@ -43,7 +43,7 @@ std::string page_of(CommandSyntax root, const std::vector<std::string>& words) {
     if (names.empty())
       reject(fmt::format("help: `weir {}` has no commands of its own", command->path),
              fmt::format("Run `weir help {}`.", command->path));
-    reject(command == &facts ? fmt::format("help: there is no command or topic '{}'", words[i])
+    reject(command == &facts ? fmt::format("help: unknown command or topic '{}'", words[i])
                              : fmt::format("help: `weir {}` has no command '{}'", command->path, words[i]),
            suggestion(words[i], names));
   }

@@ -63,7 +63,7 @@ void print(const Flags& flags, const Json& document, std::FILE* to) {
 }
 
 int profile_any_program(const Flags& flags, const std::vector<std::string>& command) {
-  if (command.empty()) reject("--: a program is required behind it", "For example: weir profile -- python3 train.py");
+  if (command.empty()) reject("--: a program is required after it", "For example: weir profile -- python3 train.py");
   // Words before the mark name a workload.
   const std::size_t words = (flags.workload.name.empty() ? 0 : 1) + flags.rest.size();
   if (words > command.size() || !flags.workload.file.empty())

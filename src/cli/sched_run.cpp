@@ -44,7 +44,7 @@ std::vector<std::string> program_of(const Flags& flags) {
   if (flags.program.size() > program.size())
     reject(fmt::format("{}: stands before the program", flags.program[0]), kUsage);
   if (!find_program(program[0]))
-    reject(fmt::format("{}: there is no such program", program[0]), "Give a path, or a name that PATH has.");
+    reject(fmt::format("{}: no such program", program[0]), "Give a path, or a name that PATH has.");
   return program;
 }
 

@@ -41,7 +41,7 @@ std::optional<Asked> take_request() {
     Asked asked{*socket, {}};
     const std::string text = environment_variable(scheduler::kTermsVariable).value_or("");
     if (!text.empty() && !scheduler::read_terms(text, &asked.terms))
-      reject(fmt::format("{}: '{}' are no terms", scheduler::kTermsVariable, text),
+      reject(fmt::format("{}: '{}' are not terms", scheduler::kTermsVariable, text),
              "`weir sched run` writes it: start the run by that.");
     ::unsetenv(scheduler::kSocketVariable);
     if (std::filesystem::path(environment_variable(kInjectionVariable).value_or("")).filename() == kInjectionFile)

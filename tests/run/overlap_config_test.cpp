@@ -41,7 +41,7 @@ TEST(OverlapConfig, reads_sections_and_dotted_keys) {
 
 TEST(OverlapConfig, unknown_keys_are_errors_that_name_line_and_key) {
   EXPECT_EQ(refusal("fsdp:\n  prefech: 3\n"),
-            "my.yaml:2: fsdp.prefech: there is no key 'fsdp.prefech' | Did you mean 'fsdp.prefetch'?");
+            "my.yaml:2: fsdp.prefech: unknown key 'fsdp.prefech' | Did you mean 'fsdp.prefetch'?");
   // A right name in the wrong place.
   EXPECT_NE(refusal("training:\n  prefetch: 1\n").find("Did you mean 'fsdp.prefetch'?"), std::string::npos);
   EXPECT_NE(refusal("nonsense:\n  at: all\n").find("--keys"), std::string::npos);

@@ -51,7 +51,7 @@ void take_samples(const CaseSampler& sampler, CaseSide& side) {
   side.observed_ns = sampler.observed_ns();
   side.stretch_ns = width;
   if (CaseSamples& pauses = side.of(CaseQuantity::pause_share); is_short(side) && pauses.reason.empty())
-    pauses.reason = fmt::format("observed for {}: the share of pauses of {} ms is told from {} ms on",
+    pauses.reason = fmt::format("observed for {}: the share of pauses of {} ms is known from {} ms on",
                                 format_duration(side.observed_ns), kPauseNs / 1'000'000, kShortNs / 1'000'000);
   const auto fill = [&](CaseQuantity quantity, double Stretch::* count, double scale) {
     CaseSamples& samples = side.of(quantity);

@@ -157,7 +157,7 @@ std::vector<std::string> join_verdicts(const JoinInput& input, const Join& join)
   say_creation(join, verdicts);
   say_state(input, join, verdicts);
   if (join.unplaced_creates > 0)
-    verdicts.push_back(fmt::format("{} of the trace could not be told apart, and {} placed on no queue.",
+    verdicts.push_back(fmt::format("{} of the trace could not be distinguished, and {} placed on no queue.",
                                    counted(join.unplaced_creates, "creation"),
                                    join.unplaced_creates == 1 ? "is" : "are"));
   if (join.failed_creates > 0)

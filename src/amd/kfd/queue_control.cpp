@@ -63,7 +63,7 @@ Refusal explain(TrapStep step, int error, int pid, bool is_self) {
                        "Load amdgpu with sched_policy=0; cat /sys/module/amdgpu/parameters/sched_policy shows it.");
       return refused("the debugger's interface is not enabled for it", "It was disabled meanwhile: attach again.");
     case ESRCH:
-      return refused(is_attaching ? "there is no such process" : "the driver does not know it",
+      return refused(is_attaching ? "no such process" : "the driver does not know it",
                      "It has ended, or never opened /dev/kfd; a container's processes have other numbers outside.");
     case EPERM:
     case EACCES:

@@ -166,9 +166,9 @@ void OverlapConfig::set(const std::string& key, const std::string& value, const 
     const std::string last = key.substr(key.rfind('.') + 1);
     for (const std::string& name : names)
       if (name.ends_with("." + last))
-        reject(fmt::format("{}: there is no key '{}'", where, shown(key)), fmt::format("Did you mean '{}'?", name));
+        reject(fmt::format("{}: unknown key '{}'", where, shown(key)), fmt::format("Did you mean '{}'?", name));
     const auto close = nearest(key, names);
-    reject(fmt::format("{}: there is no key '{}'", where, shown(key)),
+    reject(fmt::format("{}: unknown key '{}'", where, shown(key)),
            close ? fmt::format("Did you mean '{}'?", *close) : "`weir overlap --keys` lists all of them.");
   }
   values_[key] = checked(*known, value, where);

@@ -193,7 +193,7 @@ FigureRow of_result(const Json& result, const std::string& name) {
 
 std::vector<FigureRow> of_sweep(const Json& sweep, const std::string& name) {
   const Json& results = at(sweep, {"results"});
-  if (!results.is_array()) reject(fmt::format("{}: 'results' is no list", name), "Name files that weir wrote.");
+  if (!results.is_array()) reject(fmt::format("{}: 'results' is not a list", name), "Name files that weir wrote.");
   std::vector<FigureRow> rows;
   for (const Json& result : results) {
     const std::string where = fmt::format("{}: results[{}]", name, rows.size());

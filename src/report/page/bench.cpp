@@ -121,7 +121,7 @@ void find_changes(Page& page, const std::string& title, const Json& document, co
                fmt::format("{}: {} is {}{}: {}.", title, values::word(entry, {"key"}, "a case"),
                            is_faster ? "faster" : "worse than its baseline",
                            ratio ? fmt::format(", {} of its time", format_ratio(*ratio)) : "",
-                           values::word(entry, {"reason"}, "no reason told")),
+                           values::word(entry, {"reason"}, "no reason given")),
                "", anchor});
   }
   const std::string whole = values::word(regressions, {"verdict"});

@@ -45,7 +45,7 @@ class Walker {
     std::error_code status;
     const fs::file_status kind = fs::status(path, status);
     if (!fs::exists(kind)) {
-      leave(path, "there is no such file or folder. Check the path.");
+      leave(path, "no such file or folder. Check the path.");
     } else if (fs::is_directory(kind)) {
       root_ = fs::weakly_canonical(path, status);
       entries_ = 0;
@@ -179,7 +179,7 @@ class Gatherer {
       page_.refuse(name, reason_of(error, name));
     } catch (const std::exception& error) {
       // A document may be invalid in unforeseen ways; the others still make a report.
-      page_.refuse(name, fmt::format("it could not be read as what it says it is: {}", error.what()));
+      page_.refuse(name, fmt::format("its contents do not match its schema: {}", error.what()));
     }
   }
 
@@ -291,7 +291,7 @@ class Gatherer {
     if (is_known && version && *version > 1)
       reject(fmt::format("'{}' was written by a newer Weir: this one reads version 1", shown(schema)),
              "Update this program, or make the file again with it.");
-    reject(fmt::format("'{}' is no document that a report can show", shown(schema)));
+    reject(fmt::format("'{}' is not a document that a report can show", shown(schema)));
   }
 
   Page& page_;
