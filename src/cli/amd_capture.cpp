@@ -86,7 +86,7 @@ std::vector<std::string> program_words(const Flags& flags) {
   if (!behind) return flags.program;
   const std::vector<std::string>& program = *behind;
   if (flags.program.size() > program.size())
-    reject(fmt::format("{}: stands before the program", flags.program[0]),
+    reject(fmt::format("{}: unexpected word before the program", flags.program[0]),
            "weir amd capture [flags] -- ./program arguments");
   return program;
 }

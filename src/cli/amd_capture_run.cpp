@@ -198,7 +198,7 @@ class Capture {
     if (copied.is_cut) add_reason(ftrace, "interrupted while it was read: the text ends early");
     if (session_.lost_events() > 0)
       add_reason(ftrace,
-                 fmt::format("{} events found no room: the buffer has the {} of the run", session_.lost_events(),
+                 fmt::format("{} events did not fit: the buffer has the {} of the run", session_.lost_events(),
                              request_.keeps_first ? "beginning" : "end"),
                  fmt::format("Use a larger --buffer, or --keep {}.", request_.keeps_first ? "last" : "first"));
     for (const std::string& note : session_.notes()) add_reason(ftrace, note);

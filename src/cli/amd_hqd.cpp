@@ -87,7 +87,8 @@ kfd::Snapshot files(const Flags& flags) {
   for (const std::string& path : flags.files) {
     std::error_code ignored;
     if (fs::is_directory(path, ignored)) {
-      if (flags.files.size() > 1) reject(fmt::format("{}: a folder goes alone", path), "Give files, or one folder.");
+      if (flags.files.size() > 1)
+        reject(fmt::format("{}: a folder cannot be combined with other files", path), "Give files, or one folder.");
       return folder(path);
     }
     kfd::add_file(snapshot, content_of(path), path);
@@ -98,7 +99,7 @@ kfd::Snapshot files(const Flags& flags) {
 int execute(const Flags& flags) {
   const bool is_live = flags.is_live || !flags.debugfs.empty() || !flags.sysfs.empty();
   if (is_live && !flags.files.empty())
-    reject("--live, --debugfs and --sysfs read a running kernel, and files are of an earlier moment",
+    reject("--live, --debugfs and --sysfs read a running kernel and cannot be combined with files",
            "Give one of them.");
   if (!is_live && flags.files.empty())
     reject("no file to read", "Give hqds, mqds or rls (text of /sys/kernel/debug/kfd), a folder of them, or --live.");

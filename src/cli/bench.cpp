@@ -129,7 +129,7 @@ BenchFolder::BenchFolder(fs::path folder, bool is_forced) : folder_(std::move(fo
            "Name a folder: there are several files.");
   fs::create_directories(folder_ / kKernels, error);
   if (error)
-    reject(fmt::format("--output-dir {}: cannot be made: {}", folder_.string(), error.message()),
+    reject(fmt::format("--output-dir {}: cannot be created: {}", folder_.string(), error.message()),
            "Choose another folder.");
   for (const fs::path& one : {folder_, folder_ / kKernels})
     if (::access(one.c_str(), W_OK | X_OK) != 0)
@@ -160,7 +160,8 @@ bool BenchFolder::has(const std::string& name) const {
 }
 
 void BenchFolder::check() const {
-  if (!failure_.empty()) fail(fmt::format("the report is not complete: {}", failure_), "Make room, and measure again.");
+  if (!failure_.empty())
+    fail(fmt::format("the report is not complete: {}", failure_), "Free some disk space, and measure again.");
 }
 
 constexpr double kFactsLimitS = 60, kCeilingsLimitS = 120;
@@ -171,7 +172,7 @@ void check_filters(const BenchOptions& options, const package::Discovery& found)
   for (const package::Package& package : found.packages) names.push_back(package.name);
   for (const std::string& word : options.filters)
     if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return filter_takes(word, name); }))
-      reject(fmt::format("--filter {}: takes none of {} packages", word, names.size()), suggestion(word, names));
+      reject(fmt::format("--filter {}: matches none of {} packages", word, names.size()), suggestion(word, names));
 }
 
 package::Discovery find_packages(const BenchOptions& options) {

@@ -41,7 +41,8 @@ void ChannelFlags::add_to(CommandSyntax syntax) {
   syntax.add("--save-baseline NAME", save_baseline, "keep the result under this name");
   syntax.add("--baseline NAME", baseline, "compare with the result of this name");
   syntax.add("--baseline-dir", baseline_dir, "where baselines are");
-  syntax.add("--calibrate", is_calibration, "compare this program with itself: how often do rules cry wolf?");
+  syntax.add("--calibrate", is_calibration,
+             "compare this program with itself: how many false alarms do the rules raise?");
   syntax.add("--threshold", threshold, "smallest change that matters");
   syntax.add("--processes", processes,
              "processes of each benchmark (default 5; quick 2; baselines 10; calibrate 2 x 8)");
@@ -69,7 +70,7 @@ ChannelWords ChannelFlags::words() const {
   words.groups = groups;
   if (!channels.empty()) words.contestants = parse_names("--channel", channels);
   words.is_only = is_only;
-  if (is_only && channels.empty()) reject("--only: there is nothing to keep", "Use it with --channel NAME.");
+  if (is_only && channels.empty()) reject("--only: no channel is named", "Use it with --channel NAME.");
   return words;
 }
 
@@ -119,7 +120,7 @@ void ChannelFlags::check() const {
   const std::filesystem::path file = baseline_file(baseline_dir, "--save-baseline", save_baseline);
   std::error_code status;
   std::filesystem::create_directories(baseline_dir, status);
-  if (status) reject(fmt::format("--baseline-dir {}: cannot be made: {}", baseline_dir, status.message()));
+  if (status) reject(fmt::format("--baseline-dir {}: cannot be created: {}", baseline_dir, status.message()));
   // A baseline is identified by its name: a newer one replaces it, but never a file that is not a baseline.
   if (!is_forced && std::filesystem::exists(file, status)) load_channel_run(file);  // rejects
   check_writable(file, true);

@@ -137,7 +137,7 @@ std::vector<int> cores_named(const std::string& text, const std::vector<int>& us
              fmt::format("It may use {}.", names.size() > 60 ? names.substr(0, 57) + "..." : names));
     }
     if (std::find(cores.begin(), cores.end(), *found) != cores.end())
-      reject(fmt::format("--cores {}: core {} is there twice", text, word), "To share a core, name only that one.");
+      reject(fmt::format("--cores {}: core {} is named twice", text, word), "To share a core, name only that one.");
     cores.push_back(*found);
   }
   return cores;

@@ -59,7 +59,7 @@ std::string list_of_topics() {
 int execute(const Flags& flags) {
   const CommandSyntax root = *flags.root;
   if ((flags.is_markdown || flags.is_man) && !flags.words.empty())
-    reject(fmt::format("help {}: --markdown and --man are of all commands", flags.words[0]), "Leave one of them out.");
+    reject(fmt::format("help {}: --markdown and --man print all commands", flags.words[0]), "Leave one of them out.");
   if (flags.is_markdown) {
     fmt::print("{}", markdown_reference(facts_of(root)));
   } else if (flags.is_man) {

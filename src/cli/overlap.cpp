@@ -74,7 +74,7 @@ fs::path overlap_folder(const std::string& asked, const std::string& name, bool 
 std::vector<std::string> write_overlap(const fs::path& folder, const OverlapRun& run, bool overwrites) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) fail(fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
+  if (error) fail(fmt::format("{}: cannot create the folder: {}", folder.string(), error.message()));
   std::vector<std::string> written;
   const auto write = [&](const std::string& name, const std::string& text) {
     write_file(folder / name, text, overwrites);

@@ -83,7 +83,7 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
   request.output.check();
   const ProgramProfile profile = profile_program(request);
   if (profile.is_interrupted) {
-    fmt::print(stderr, "weir: interrupted: what was captured is gone\n");
+    fmt::print(stderr, "weir: interrupted: what was captured is lost\n");
     return kExitInterrupted;
   }
   print(flags, profile.document, stderr);

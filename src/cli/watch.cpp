@@ -301,7 +301,7 @@ int execute(Flags flags) {
   if (has_screen && flags.metrics.empty())
     reject("the live view needs a terminal", "Use --once for a table, --once --json for a document.");
   if (flags.is_quiet && flags.metrics.empty() && flags.output.empty())
-    reject("--quiet: nothing would come of it", "Use it with --openmetrics or --output.");
+    reject("--quiet: there would be no output", "Use it with --openmetrics or --output.");
   return print_samples(flags, view, source_of(flags), count);
 }
 

@@ -71,7 +71,7 @@ void take_samples(const CaseSampler& sampler, CaseSide& side) {
     if (samples.values.empty()) samples.reason = reason;
   };
   take(CaseQuantity::gap, sampler.gap_ns, "fewer than two launches");
-  take(CaseQuantity::backlog, sampler.backlog, "no launch says how many stood before it");
+  take(CaseQuantity::backlog, sampler.backlog, "no launch reports how many were before it");
   take(CaseQuantity::kernel_duration, sampler.duration_ns, "no kernel has a start and an end");
   if (sampler.runs_left_out() > 0)
     side.notes.push_back("Runs of this file beyond the first 16 are not in rates, gaps and pauses.");

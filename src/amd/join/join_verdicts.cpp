@@ -79,7 +79,7 @@ void say_others(const Counts& counts, std::vector<std::string>& verdicts) {
       {QueueRole::unlogged,
        "of these processes in KFD only, and the log is not whole: the runtime's own, or lines that are missing."},
       {QueueRole::other_process, "of other processes on the same machine."},
-      {QueueRole::unknown_process, "of which nobody knows whether their process is in the log."}};
+      {QueueRole::unknown_process, "whose process may or may not be in the log."}};
   for (const auto& [role, words] : kWords)
     if (counts.of(role) > 0) verdicts.push_back(fmt::format("{} {}", counted(counts.of(role), "queue"), words));
 }

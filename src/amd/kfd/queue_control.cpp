@@ -39,7 +39,7 @@ void sort_marked(const std::vector<std::uint32_t>& ids, const std::vector<std::u
 void check_ids(const std::vector<std::uint32_t>& ids, const std::set<std::uint32_t>& suspended) {
   if (ids.empty()) reject("no queue to suspend was named");
   if (ids.size() > kMostQueues)
-    reject(fmt::format("{} queues are to be suspended: a process has at most {}", ids.size(), kMostQueues));
+    reject(fmt::format("{} queues cannot be suspended: a process has at most {}", ids.size(), kMostQueues));
   std::set<std::uint32_t> seen;
   for (const std::uint32_t id : ids) {
     if (id > kQueueIdBits) reject(fmt::format("queue {}: no id is that large", id), "Take ids from the snapshot.");

@@ -108,10 +108,10 @@ std::vector<std::string> log_verdicts(const ProcessSummary& process, const LogRe
     verdicts.push_back(
         reading.runtimes > 1
             ? fmt::format(
-                  "Lines have no pid, and {} wrote into this file: they cannot be distinguished, and what belongs "
-                  "together rests on the order of lines.",
+                  "Lines have no pid, and {} wrote into this file: they cannot be distinguished, and are grouped by "
+                  "their order alone.",
                   counted(reading.runtimes, "program"))
-            : std::string("Lines have no pid and no thread: what belongs together rests on the order of lines."));
+            : std::string("Lines have no pid and no thread: they are grouped by their order alone."));
   return verdicts;
 }
 

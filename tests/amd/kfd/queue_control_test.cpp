@@ -226,7 +226,7 @@ TEST(QueueControl, arrays_have_limits) {
   FakeKfd kfd = populated();
   QueueControl control(kfd, kVictim);
   EXPECT_TRUE(has(message_of([&] { control.suspend({}); }), "no queue to suspend"));
-  EXPECT_TRUE(has(message_of([&] { control.suspend(Ids(1025, 0)); }), "1025 queues are to be suspended"));
+  EXPECT_TRUE(has(message_of([&] { control.suspend(Ids(1025, 0)); }), "1025 queues cannot be suspended"));
   EXPECT_TRUE(has(message_of([&] { control.suspend({3, 3}); }), "queue 3 is named twice"));
   EXPECT_TRUE(has(message_of([&] { control.suspend({kQueueFailed}); }), "no id is that large"));
   for (std::uint32_t id = 0; id < 1024; ++id) kfd.processes[kVictim].queues[id] = {};
