@@ -103,7 +103,7 @@ class Walker {
       std::error_code ignored;
       if (entry.path().filename().string().starts_with(".")) continue;
       if (entry.is_symlink(ignored) && (entry.is_directory(ignored) || leads_out(entry.path()))) {
-        leave(entry.path(), "is a link, which is not followed. Name what it leads to.");
+        leave(entry.path(), "is a link, which is not followed. Name its target.");
       } else if (entry.is_directory(ignored)) {
         descend(entry.path(), depth + 1);
       } else if (entry.is_regular_file(ignored)) {
