@@ -136,7 +136,7 @@ void CaptureFolder::remove_capture() {
   text.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
   // The beginning is enough: a truncated manifest still counts.
   if (text.find(schemas::amd_capture) == std::string::npos)
-    reject("--force: the folder is not empty, and there is no capture in it",
+    reject("--force: the folder is not empty and holds no capture",
            "--force replaces captures and nothing else. Name a new folder.");
   for (const std::string& name : names_in(folder_.get()))
     if (name == "ftrace.txt" || name == "dmesg.txt" || name == "snapshots" || name.starts_with("log"))

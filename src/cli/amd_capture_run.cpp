@@ -197,13 +197,13 @@ class Capture {
     if (copied.is_cut) add_reason(ftrace, "interrupted while it was read: the text ends early");
     if (session_.lost_events() > 0)
       add_reason(ftrace,
-                 fmt::format("{} events found no room: the buffer has the {} of the run", session_.lost_events(),
+                 fmt::format("{} events did not fit: the buffer has the {} of the run", session_.lost_events(),
                              request_.keeps_first ? "beginning" : "end"),
                  fmt::format("Use a larger --buffer, or --keep {}.", request_.keeps_first ? "last" : "first"));
     for (const std::string& note : session_.notes()) add_reason(ftrace, note);
     if (facts_.is_nested)
       add_reason(ftrace, "we are in a PID namespace of a container: the trace has the host's numbers",
-                 "Run weir on the host, so that processes can be told.");
+                 "Run weir on the host, so that processes can be distinguished.");
   }
 
   void keep_kernel_log() {

@@ -119,17 +119,18 @@ bool is_ours(const fs::path& file) {
 void check_ours(const fs::path& file) {
   std::error_code ignored;
   if (!fs::exists(file, ignored) || is_ours(file)) return;
-  reject(fmt::format("{}: would be replaced, and is no report of weir bench", file.string()),
+  reject(fmt::format("{}: would be replaced, but is not a report of weir bench", file.string()),
          "Choose another --output-dir, or use --force.");
 }
 
 BenchFolder::BenchFolder(fs::path folder, bool is_forced) : folder_(std::move(folder)) {
   std::error_code error;
   if (fs::exists(folder_, error) && !fs::is_directory(folder_, error))
-    reject(fmt::format("--output-dir {}: is no folder", folder_.string()), "Name a folder: there are several files.");
+    reject(fmt::format("--output-dir {}: is not a folder", folder_.string()),
+           "Name a folder: there are several files.");
   fs::create_directories(folder_ / kKernels, error);
   if (error)
-    reject(fmt::format("--output-dir {}: cannot be made: {}", folder_.string(), error.message()),
+    reject(fmt::format("--output-dir {}: cannot be created: {}", folder_.string(), error.message()),
            "Choose another folder.");
   for (const fs::path& one : {folder_, folder_ / kKernels})
     if (::access(one.c_str(), W_OK | X_OK) != 0)
@@ -160,7 +161,8 @@ bool BenchFolder::has(const std::string& name) const {
 }
 
 void BenchFolder::check() const {
-  if (!failure_.empty()) fail(fmt::format("the report is not complete: {}", failure_), "Make room, and measure again.");
+  if (!failure_.empty())
+    fail(fmt::format("the report is not complete: {}", failure_), "Free some disk space, and measure again.");
 }
 
 constexpr double kFactsLimitS = 60, kCeilingsLimitS = 120;
@@ -171,7 +173,7 @@ void check_filters(const BenchOptions& options, const package::Discovery& found)
   for (const package::Package& package : found.packages) names.push_back(package.name);
   for (const std::string& word : options.filters)
     if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return filter_takes(word, name); }))
-      reject(fmt::format("--filter {}: takes none of {} packages", word, names.size()), suggestion(word, names));
+      reject(fmt::format("--filter {}: matches none of {} packages", word, names.size()), suggestion(word, names));
 }
 
 package::Discovery find_packages(const BenchOptions& options) {

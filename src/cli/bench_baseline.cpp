@@ -43,7 +43,7 @@ GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::ve
     const std::int64_t begun = now_ns();
     while (git.listen(100, kMostOutput)) {
       if (git.unread().size() > kMostOutput)
-        reject(fmt::format("--compare-to {}: the file has more than {} MiB: that is no summary of weir bench", what,
+        reject(fmt::format("--compare-to {}: the file has more than {} MiB, so it is not a summary of weir bench", what,
                            kMostOutput >> 20));
       if (now_ns() - begun > kLimitNs)
         reject(fmt::format("--compare-to {}: git did not answer within {} s", what, kLimitNs / 1'000'000'000),
@@ -51,11 +51,10 @@ GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::ve
     }
     return {git.end().code(), std::move(git.unread()), git.output().text()};
   } catch (const StartError&) {
-    reject(
-        fmt::format("--compare-to {}: there is no such file, and git, which could look for a ref of that name, cannot "
-                    "be started",
-                    what),
-        "Name the summary.json of the baseline, or install git.");
+    reject(fmt::format("--compare-to {}: no such file, and git, which could look for a ref of that name, cannot "
+                       "be started",
+                       what),
+           "Name the summary.json of the baseline, or install git.");
   }
 }
 
@@ -65,8 +64,7 @@ void check_ref(const std::string& what) {
   const bool is_plain = !what.empty() && what.size() <= kLongestRef && what.front() != '-' &&
                         what.find_first_not_of(kAllowed) == std::string::npos && what.find("..") == std::string::npos;
   if (!is_plain)
-    reject(fmt::format("--compare-to '{}': there is no such file, and it is no name of a git ref",
-                       what.substr(0, kLongestRef)),
+    reject(fmt::format("--compare-to '{}': neither a file nor the name of a git ref", what.substr(0, kLongestRef)),
            "Name a summary.json, a folder of reports, or a branch, tag or commit.");
 }
 
@@ -95,11 +93,10 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
   const fs::path reports = real_path(output_dir), folder = nearest_existing(reports);
   const GitAnswer root = ask_git(ref, folder, {"rev-parse", "--show-toplevel"});
   if (root.code != 0 || without_newline(root.out).empty())
-    reject(
-        fmt::format("--compare-to {}: there is no such file, and {} is in no git repository that could have a ref of "
-                    "that name: {}",
-                    ref, folder.string(), root.first_complaint()),
-        "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
+    reject(fmt::format("--compare-to {}: no such file, and {} is not in a git repository that could have a ref of "
+                       "that name: {}",
+                       ref, folder.string(), root.first_complaint()),
+           "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
   const fs::path top = real_path(without_newline(root.out));
   const fs::path file = reports.lexically_relative(top) / kFile;
   if (*file.begin() == "..")

@@ -67,7 +67,7 @@ class SampleFile {
 template <class Word>
 Word word_of(const Json& json, std::optional<Word> (*parse)(std::string_view), const std::string& file) {
   const std::optional<Word> word = json.is_string() ? parse(json.get<std::string>()) : std::nullopt;
-  if (!word) reject(fmt::format("--child {}: is no request of weir bench", file));
+  if (!word) reject(fmt::format("--child {}: not a request of weir bench", file));
   return *word;
 }
 
@@ -274,7 +274,7 @@ void answer(const Json& request, const std::string& file, const ToParent& parent
   } else if (task == "measure") {
     measure_package(request, file, parent);
   } else {
-    reject(fmt::format("--child {}: is no request of weir bench", file));
+    reject(fmt::format("--child {}: not a request of weir bench", file));
   }
 }
 
@@ -283,7 +283,7 @@ void answer(const Json& request, const std::string& file, const ToParent& parent
 int run_bench_child(const std::string& file) {
   const Json request = read_json(file);
   if (!request.is_object() || !request.contains("task"))
-    reject(fmt::format("--child {}: is no request of weir bench", file));
+    reject(fmt::format("--child {}: not a request of weir bench", file));
   confine();
   const ToParent parent;
   try {
@@ -291,7 +291,7 @@ int run_bench_child(const std::string& file) {
   } catch (const Error& error) {
     parent.send({{"event", "refused"}, {"what", in_terms_of_flags(error)}, {"hint", error.hint}});
   } catch (const JsonError& error) {
-    reject(fmt::format("--child {}: is no request of weir bench: {}", file, error.what()));
+    reject(fmt::format("--child {}: not a request of weir bench: {}", file, error.what()));
   }
   // Destructors of loaded packages are not run: the results have been sent, so they could only do harm.
   ::_exit(0);

@@ -32,7 +32,7 @@ std::vector<Word> words_of(const char* flag, const std::string& text, const char
     if (!word) {
       std::vector<std::string> names;
       for (const Word one : known) names.emplace_back(name_of(one));
-      reject(fmt::format("{} {}: there is no {} '{}'", flag, text, what, name), suggestion(name, names));
+      reject(fmt::format("{} {}: unknown {} '{}'", flag, text, what, name), suggestion(name, names));
     }
     if (std::find(words.begin(), words.end(), *word) == words.end()) words.push_back(*word);
   }
@@ -130,7 +130,7 @@ void BenchFlags::add_to(CommandSyntax syntax) {
   syntax.add("--accuracy-threshold", accuracy_threshold, "an error may grow by this much");
   syntax.add("--strict", is_strict, "exit 4 where a comparison is too uncertain to say");
   syntax.add("--list", is_list, "show what would run; measure and write nothing");
-  syntax.add("--verbose,-v", is_verbose, "tell each case as it comes");
+  syntax.add("--verbose,-v", is_verbose, "print each case as it is measured");
   document_output.add_to(syntax);
   ci.add_to(syntax);
   exports.add_to(syntax);
@@ -146,7 +146,7 @@ BenchOptions BenchFlags::options() const {
     std::error_code ignored;
     const std::string path = package_folder(typed);
     if (!std::filesystem::is_directory(path, ignored))
-      reject(fmt::format("--path {}: is no folder", path), "Name a package, or a folder that holds packages.");
+      reject(fmt::format("--path {}: is not a folder", path), "Name a package, or a folder that holds packages.");
     options.paths.emplace_back(path);
   }
   options.precisions =

@@ -225,7 +225,7 @@ Json ask_bench_child(const Json& request, double limit_s) {
   if (!refusal.empty()) fail(refusal);
   if (found.is_null())
     fail(fmt::format("a child process ({}) {}", text_at(request, "task"),
-                     end.words.empty() ? "told nothing" : end.words));
+                     end.words.empty() ? "reported nothing" : end.words));
   return found;
 }
 

@@ -56,7 +56,7 @@ int run_channel_child(const std::string& file) {
   const Json request = read_json(file);
   if (!request.is_object() || !request.contains("benchmarks") || !request["benchmarks"].is_array() ||
       !request.contains("conditions"))
-    reject(fmt::format("--child {}: is no request of weir channel", file));
+    reject(fmt::format("--child {}: not a request of weir channel", file));
   const Conditions conditions = conditions_from(request["conditions"], file);
   const ToParent parent;
   std::map<std::string, std::vector<Benchmark>> made;  // by group; only those requested
@@ -71,7 +71,7 @@ int run_channel_child(const std::string& file) {
       for (const Benchmark& benchmark : made[name])
         if (benchmark.id() == id) chosen = &benchmark;
     }
-    if (chosen == nullptr) reject(fmt::format("--child {}: there is no benchmark '{}'", file, id));
+    if (chosen == nullptr) reject(fmt::format("--child {}: unknown benchmark '{}'", file, id));
     parent.send({{"ends", id}, {"measurement", to_json(run_one(*chosen, conditions))}});
   }
   return 0;
@@ -232,7 +232,7 @@ int execute(const ChannelFlags& flags) {
   if (!flags.baseline.empty()) {
     const std::filesystem::path file = baseline_file(flags.baseline_dir, "--baseline", flags.baseline);
     if (!std::filesystem::exists(file))
-      reject(fmt::format("--baseline {}: there is no {}", flags.baseline, file.string()),
+      reject(fmt::format("--baseline {}: {} does not exist", flags.baseline, file.string()),
              fmt::format("Make it first: weir channel --save-baseline {}.", flags.baseline));
     baseline = load_channel_run(file);
     compare_channels(*baseline, flags.baseline, report.run,

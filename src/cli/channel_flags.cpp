@@ -28,7 +28,7 @@ void check_device(const std::string& name) {
   for (const DeviceType& type : device_types()) known.emplace_back(type.name);
   const std::string type = name.substr(0, name.find(':'));
   if (std::find(known.begin(), known.end(), type) == known.end())
-    reject(fmt::format("--device {}: there is no such device", name), suggestion(type, known));
+    reject(fmt::format("--device {}: unknown device", name), suggestion(type, known));
 }
 
 }  // namespace
@@ -41,7 +41,8 @@ void ChannelFlags::add_to(CommandSyntax syntax) {
   syntax.add("--save-baseline NAME", save_baseline, "keep the result under this name");
   syntax.add("--baseline NAME", baseline, "compare with the result of this name");
   syntax.add("--baseline-dir", baseline_dir, "where baselines are");
-  syntax.add("--calibrate", is_calibration, "compare this program with itself: how often do rules cry wolf?");
+  syntax.add("--calibrate", is_calibration,
+             "compare this program with itself: how many false alarms do the rules raise?");
   syntax.add("--threshold", threshold, "smallest change that matters");
   syntax.add("--processes", processes,
              "processes of each benchmark (default 5; quick 2; baselines 10; calibrate 2 x 8)");
@@ -54,7 +55,7 @@ void ChannelFlags::add_to(CommandSyntax syntax) {
   syntax.add("--limit", limit, "seconds after which a benchmark that does not end is ended");
   syntax.add("--json", is_json, "print the document (weir.channel/1) instead of text");
   syntax.add("--output,-o", output, "write the document to this file");
-  syntax.add("--format", format, "how to tell it").one_of({"text", "markdown"});
+  syntax.add("--format", format, "output format").one_of({"text", "markdown"});
   syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   syntax.add("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
   syntax.add("--force", is_forced, "replace existing files and baselines");
@@ -69,7 +70,7 @@ ChannelWords ChannelFlags::words() const {
   words.groups = groups;
   if (!channels.empty()) words.contestants = parse_names("--channel", channels);
   words.is_only = is_only;
-  if (is_only && channels.empty()) reject("--only: there is nothing to keep", "Use it with --channel NAME.");
+  if (is_only && channels.empty()) reject("--only: no channel is named", "Use it with --channel NAME.");
   return words;
 }
 
@@ -119,7 +120,7 @@ void ChannelFlags::check() const {
   const std::filesystem::path file = baseline_file(baseline_dir, "--save-baseline", save_baseline);
   std::error_code status;
   std::filesystem::create_directories(baseline_dir, status);
-  if (status) reject(fmt::format("--baseline-dir {}: cannot be made: {}", baseline_dir, status.message()));
+  if (status) reject(fmt::format("--baseline-dir {}: cannot be created: {}", baseline_dir, status.message()));
   // A baseline is identified by its name: a newer one replaces it, but never a file that is not a baseline.
   if (!is_forced && std::filesystem::exists(file, status)) load_channel_run(file);  // rejects
   check_writable(file, true);

@@ -29,7 +29,7 @@ void check_groups(std::span<const Group> groups, const std::vector<std::string>&
   for (const Group& group : groups) names.push_back(group.name);
   for (const std::string& name : wanted)
     if (!holds(names, name))
-      reject(fmt::format("there is no group '{}'", name), suggestion(name, names) + " weir channel --list shows them.");
+      reject(fmt::format("unknown group '{}'", name), suggestion(name, names) + " weir channel --list shows them.");
 }
 
 void check_contestants(const std::vector<Benchmark>& benchmarks, const std::vector<std::string>& wanted) {
@@ -128,7 +128,7 @@ std::vector<int> cores_named(const std::string& text, const std::vector<int>& us
   std::vector<int> cores;
   for (const std::string& word : parse_names("--cores", text)) {
     const auto core = parse_integer(word);
-    if (!core) reject(fmt::format("--cores {}: '{}' is no core", text, word), "Use auto, none, or numbers: 0,1.");
+    if (!core) reject(fmt::format("--cores {}: '{}' is not a core", text, word), "Use auto, none, or numbers: 0,1.");
     const auto found = std::find(usable.begin(), usable.end(), *core);
     if (found == usable.end()) {
       std::string names;
@@ -137,7 +137,7 @@ std::vector<int> cores_named(const std::string& text, const std::vector<int>& us
              fmt::format("It may use {}.", names.size() > 60 ? names.substr(0, 57) + "..." : names));
     }
     if (std::find(cores.begin(), cores.end(), *found) != cores.end())
-      reject(fmt::format("--cores {}: core {} is there twice", text, word), "To share a core, name only that one.");
+      reject(fmt::format("--cores {}: core {} is named twice", text, word), "To share a core, name only that one.");
     cores.push_back(*found);
   }
   return cores;

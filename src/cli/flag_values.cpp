@@ -25,6 +25,12 @@ std::string range_text(std::int64_t least_ns, std::int64_t most_ns) {
 
 }  // namespace
 
+std::string in_terms_of_flags(const Error& error) {
+  std::string flag = error.setting.empty() ? "" : "--" + error.setting;
+  std::ranges::replace(flag, '_', '-');
+  return flag + std::string(error.what()).substr(error.setting.size());
+}
+
 std::int64_t whole_number(std::string_view flag, const std::string& text, std::int64_t lowest, std::int64_t highest,
                           std::string_view wrong, const std::optional<std::string>& hint) {
   return within(parse_integer(text), flag, text, lowest, highest, wrong, hint);

@@ -12,6 +12,9 @@
 
 namespace weir::cli {
 
+// What the error says, with the flag in place of the setting's name: "hw_queues 0: ..." is "--hw-queues 0: ...".
+std::string in_terms_of_flags(const Error& error);
+
 // A number within the bounds; else rejects with "FLAG TEXT: WRONG". The default hint is "Use LOWEST to HIGHEST."
 std::int64_t whole_number(std::string_view flag, const std::string& text, std::int64_t lowest, std::int64_t highest,
                           std::string_view wrong, const std::optional<std::string>& hint = {});

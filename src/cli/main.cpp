@@ -103,7 +103,7 @@ void reject_unknown_command(int argc, char** argv) {
   std::vector<std::string> names;
   for (const weir::cli::CliCommand& command : weir::cli::commands()) names.emplace_back(command.name);
   if (std::find(names.begin(), names.end(), argv[1]) == names.end())
-    weir::reject(fmt::format("there is no command '{}'", argv[1]), weir::suggestion(argv[1], names));
+    weir::reject(fmt::format("unknown command '{}'", argv[1]), weir::suggestion(argv[1], names));
 }
 
 // A list option of CLI11 takes all following words, including arguments of the command: `run --param size=64 moe`. In

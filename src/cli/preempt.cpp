@@ -51,11 +51,11 @@ int run_preempt_child(const std::string& file) {
   const auto word = [&](const char* key) {
     const auto found = request.is_object() ? request.find(key) : request.end();
     if (!request.is_object() || found == request.end() || !found->is_string())
-      reject(fmt::format("--child {}: is no request of weir preempt", file));
+      reject(fmt::format("--child {}: not a request of weir preempt", file));
     return found->get<std::string>();
   };
   const auto part = [&](const char* key) -> const Json& {
-    if (!request.contains(key)) reject(fmt::format("--child {}: is no request of weir preempt", file));
+    if (!request.contains(key)) reject(fmt::format("--child {}: not a request of weir preempt", file));
     return request[key];
   };
   const std::string task = word("task");

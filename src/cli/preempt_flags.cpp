@@ -45,7 +45,7 @@ std::vector<VictimKind> kinds_of(const std::string& text) {
   std::vector<VictimKind> kinds;
   for (const std::string& name : parse_names("--victims", text)) {
     const auto kind = preempt::victim_kind_named(name);
-    if (!kind) reject(fmt::format("--victims {}: there is no victim '{}'", text, name), suggestion(name, names));
+    if (!kind) reject(fmt::format("--victims {}: unknown victim '{}'", text, name), suggestion(name, names));
     if (std::find(kinds.begin(), kinds.end(), *kind) == kinds.end()) kinds.push_back(*kind);
   }
   return kinds;
@@ -112,7 +112,7 @@ std::vector<std::int64_t> parse_times(const std::string& flag, const std::string
     }
     const std::int64_t from = checked(std::string_view(item).substr(0, dots)), to = checked(last);
     if (from > to || from == 0)
-      reject(fmt::format("{} {}: {} is no range", flag, text, item), "The shorter time comes first.");
+      reject(fmt::format("{} {}: {} is not a range", flag, text, item), "The shorter time comes first.");
     for (double at = static_cast<double>(from); at <= static_cast<double>(to) * 1.0001; at *= factor)
       times.push_back(std::llround(at));
   }

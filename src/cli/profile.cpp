@@ -62,7 +62,7 @@ void print(const Flags& flags, const Json& document, std::FILE* to) {
 }
 
 int profile_any_program(const Flags& flags, const std::vector<std::string>& command) {
-  if (command.empty()) reject("--: a program is required behind it", "For example: weir profile -- python3 train.py");
+  if (command.empty()) reject("--: a program is required after it", "For example: weir profile -- python3 train.py");
   // Words before the mark name a workload.
   const std::size_t words = (flags.workload.name.empty() ? 0 : 1) + flags.rest.size();
   if (words > command.size() || !flags.workload.file.empty())
@@ -82,7 +82,7 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
   request.output.check();
   const ProgramProfile profile = profile_program(request);
   if (profile.is_interrupted) {
-    fmt::print(stderr, "weir: interrupted: what was captured is gone\n");
+    fmt::print(stderr, "weir: interrupted: what was captured is lost\n");
     return kExitInterrupted;
   }
   print(flags, profile.document, stderr);

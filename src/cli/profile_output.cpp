@@ -24,7 +24,7 @@ constexpr std::size_t kManyCommands = 200'000;  // some 200 MB of JSON
 void ProfileOutput::decide(const std::string& stem) {
   const std::vector<std::string> formats = {"kineto", "csv"};
   if (format != formats[0] && format != formats[1])
-    reject(fmt::format("--format {}: traces cannot be written so", format), suggestion(format, formats));
+    reject(fmt::format("--format {}: traces cannot be written in this format", format), suggestion(format, formats));
   is_default = path.empty();
   if (!is_default) return;
   // One name stands for the files of all ranks, compressed or not.

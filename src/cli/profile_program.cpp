@@ -46,17 +46,17 @@ Profiler choose(const std::string& name) {
   if (name == "cupti") return Profiler::cupti;
   const bool has_rocprof = find_program(kRocprof).has_value();
   constexpr const char* kHint = "It comes with ROCm 6.2 and later (rocprofiler-sdk): put its bin folder into PATH.";
-  if (name == kRocprof && !has_rocprof) reject("--profiler rocprofv3: there is no rocprofv3 in PATH", kHint);
+  if (name == kRocprof && !has_rocprof) reject("--profiler rocprofv3: not found in PATH", kHint);
   if (name == kRocprof) return Profiler::rocprof;
   if (name != "auto") {
     const std::vector<std::string> names = {"auto", "cupti", kRocprof};
-    reject(fmt::format("--profiler {}: there is no such profiler", name), suggestion(name, names));
+    reject(fmt::format("--profiler {}: unknown profiler", name), suggestion(name, names));
   }
   if (has_cuda_driver()) return Profiler::cupti;
   if (has_rocprof) return Profiler::rocprof;
   std::error_code ignored;
   if (fs::exists("/dev/kfd", ignored))
-    reject("this machine has an AMD GPU (/dev/kfd), but there is no rocprofv3 in PATH", kHint);
+    reject("this machine has an AMD GPU (/dev/kfd), but rocprofv3 is not in PATH", kHint);
   return Profiler::cupti;
 }
 
@@ -137,7 +137,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
       whole_number("--capture-limit", request.flags.limit_mib, 1, 1'000'000, "out of range", "Use 1 to 1000000 (MiB).");
   const Profiler profiler = choose(request.flags.profiler);
   if (!find_program(request.command[0]))
-    reject(fmt::format("{}: there is no such program", request.command[0]), "Give a path, or a name that PATH has.");
+    reject(fmt::format("{}: no such program", request.command[0]), "Give a path, or a name that PATH has.");
   PrivateFolder folder;
   std::vector<std::string> command = request.command;
   Variables variables;

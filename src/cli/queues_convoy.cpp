@@ -52,7 +52,7 @@ ConvoyRequest request_of(const Flags& flags) {
 // In a child: measures one case on the device as it is.
 int measure_case(const Flags& flags, ConvoyRequest request) {
   const auto which = convoy_case_named(flags.which);
-  if (!which) reject(fmt::format("--case {}: there is no such case", flags.which), "Use alone, beside or behind.");
+  if (!which) reject(fmt::format("--case {}: unknown case", flags.which), "Use alone, beside or behind.");
   request.which = *which;
   const auto device = flags.queues.open(request.streams);
   const DeviceInfo info = device->info();

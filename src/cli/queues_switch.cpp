@@ -75,7 +75,7 @@ std::optional<Json> measure_in_child(const Flags& flags, const DeviceInfo& info,
   if (!document) return document;
   const Json& seen = (*document)["switch"]["settings"][0]["hardware_queues"];
   if (seen != Json(queues))
-    fail(fmt::format("--hw-queues {}: the process that was told so saw {}", queues, seen.dump()),
+    fail(fmt::format("--hw-queues {}: the process that was given this count saw {}", queues, seen.dump()),
          "The driver does not take this count.");
   return document;
 }

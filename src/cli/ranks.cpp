@@ -222,7 +222,7 @@ bool must_start_ranks(const std::string& flag) { return rank_count(flag) > 1 && 
 int start_ranks(int count) {
   const MpiModule& module = module_or_reject();
   if (!find_program("mpirun"))
-    reject(fmt::format("--ranks {}: there is no mpirun", count),
+    reject(fmt::format("--ranks {}: mpirun was not found", count),
            "Install openmpi-bin, or start weir under your own launcher.");
   ProcessOptions options;
   options.out = ProcessOptions::Output::ours;

@@ -132,8 +132,7 @@ Source device_source(const Flags& flags, std::vector<std::string> notes) {
 Source source_of(const Flags& flags) {
   const bool asks_for_device = flags.device != "auto" || !flags.workload.empty() || !flags.file.empty();
   if (flags.source != "auto" && flags.source != "kfd" && flags.source != "device")
-    reject(fmt::format("--source {}: there is no such source", watch::printable(flags.source)),
-           "Use auto, kfd or device.");
+    reject(fmt::format("--source {}: unknown source", watch::printable(flags.source)), "Use auto, kfd or device.");
   if (flags.source == "kfd" && asks_for_device)
     reject("--source kfd: shows what others run, so it takes no --device, --workload or --file", "Leave them out.");
   if (flags.source == "device" || asks_for_device) return device_source(flags, {});
@@ -158,7 +157,7 @@ class Metrics {
     if (path_.empty()) return;
     std::error_code status;
     if (std::filesystem::exists(path_, status) && !std::filesystem::is_regular_file(path_, status))
-      reject(fmt::format("--openmetrics {}: is there, and is no file", watch::printable(path_)),
+      reject(fmt::format("--openmetrics {}: exists and is not a file", watch::printable(path_)),
              "Choose another name.");
     std::ifstream file(path_, std::ios::binary);
     std::string begin(watch::kMetricsBegin.size(), '\0');
@@ -300,7 +299,7 @@ int execute(Flags flags) {
   if (has_screen && flags.metrics.empty())
     reject("the live view needs a terminal", "Use --once for a table, --once --json for a document.");
   if (flags.is_quiet && flags.metrics.empty() && flags.output.empty())
-    reject("--quiet: nothing would come of it", "Use it with --openmetrics or --output.");
+    reject("--quiet: there would be no output", "Use it with --openmetrics or --output.");
   return print_samples(flags, view, source_of(flags), count);
 }
 

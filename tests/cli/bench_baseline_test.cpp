@@ -92,14 +92,14 @@ TEST_F(BenchBaseline, each_way_to_have_none_has_its_words) {
   says(words("main", folder_.path() / "elsewhere"), "has no elsewhere/summary.json");
   says(words("no-such-branch", reports()), "nor a branch, tag or commit");
   const Folder outside;
-  says(words("main", outside.path()), "is in no git repository");
+  says(words("main", outside.path()), "is not in a git repository");
 }
 
 TEST_F(BenchBaseline, what_is_no_ref_never_reaches_git) {
   for (const char* bad :
        {"", "--help", "-c core.pager=x", "main:reports/summary.json", "a..b", "main; ls", "a\nb", "$(id)", "\x1b[2J"})
-    says(words(bad, reports()), "no name of a git ref");
-  says(words(std::string(10'000, 'a'), reports()), "no name of a git ref");
+    says(words(bad, reports()), "nor the name of a git ref");
+  says(words(std::string(10'000, 'a'), reports()), "nor the name of a git ref");
 }
 
 TEST_F(BenchBaseline, what_is_no_json_is_named_by_ref_and_path) {

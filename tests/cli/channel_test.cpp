@@ -176,7 +176,7 @@ TEST(Channel, BadInputSaysWhatToDo) {
       {{"--calibrate", "--baseline", "x"}, "x"},
       {{"-o", "no/such/folder/x.json"}, "does not exist"},
       {{"--child", "absent"}, "absent"},
-      {{"--child", folder / "other.json"}, "no request"},
+      {{"--child", folder / "other.json"}, "not a request"},
   };
   for (const auto& [more, message] : cases) {
     std::vector<std::string> arguments = {"channel", "--quick", "--baseline-dir", folder.path().string()};

@@ -96,7 +96,7 @@ TEST(Kineto, CountsWhatHasNoUsableTime) {
   EXPECT_EQ(dropped(timeline, "event without a duration"), 1U);
   EXPECT_EQ(dropped(timeline, "event without a start"), 1U);
   EXPECT_EQ(dropped(timeline, "event of negative duration"), 1U);
-  EXPECT_EQ(dropped(timeline, "event whose time is no number, or out of range"), 3U);
+  EXPECT_EQ(dropped(timeline, "event whose time is not a number, or out of range"), 3U);
 }
 
 TEST(Kineto, LeavesOutNumbersBeyond64Bits) {

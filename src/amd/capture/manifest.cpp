@@ -195,7 +195,7 @@ CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name);
   const Place root(json, "", name);
   if (!json.is_object() || !json.contains("schema"))
-    reject(fmt::format("{}: is no manifest of a capture: `schema` is missing", name), kHint);
+    reject(fmt::format("{}: is not the manifest of a capture: `schema` is missing", name), kHint);
   if (const std::string schema = root.at("schema").text(); schema != schemas::amd_capture)
     root.at("schema").refuse(fmt::format("'{}' is not {}", shown(schema), schemas::amd_capture));
   CaptureManifest manifest;
@@ -233,11 +233,9 @@ CaptureManifest load_manifest(const fs::path& folder) {
   std::error_code ignored;
   const fs::path path = folder / kManifestFile;
   if (!fs::is_directory(folder, ignored))
-    reject(fmt::format("{}: {}", folder.string(),
-                       fs::exists(folder, ignored) ? "is not a folder" : "there is no such folder"),
+    reject(fmt::format("{}: {}", folder.string(), fs::exists(folder, ignored) ? "is not a folder" : "does not exist"),
            kHint);
-  if (!fs::exists(path, ignored))
-    reject(fmt::format("{}: there is no {} in it", folder.string(), kManifestFile), kHint);
+  if (!fs::exists(path, ignored)) reject(fmt::format("{}: has no {}", folder.string(), kManifestFile), kHint);
   CaptureManifest manifest = parse_manifest(read_bounded(path), path.string());
   for (const CapturePart& part : manifest.parts)
     for (const std::string& file : part.files) check_stays(folder, file, path.string());

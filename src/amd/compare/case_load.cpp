@@ -37,7 +37,7 @@ CaseSide load(const std::filesystem::path& path, const CaseLoadOptions& options)
   const std::string schema = schema_of(start);
   if (schema == schemas::amd_log) return side_of_log_report(read_json(path), path.string());
   if (schema.starts_with("weir."))
-    reject(fmt::format("{}: a document {}, which says nothing of single launches", path.string(), schema),
+    reject(fmt::format("{}: a document {}, which does not list single launches", path.string(), schema),
            "`weir profile WORKLOAD -o FILE.json` writes a timeline that can be compared.");
   const auto all = importers();
   const bool is_trace = TarReader::sniff(start) || std::any_of(all.begin(), all.end(), [&](const Importer& importer) {

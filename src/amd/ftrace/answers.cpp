@@ -169,7 +169,7 @@ Json kernel_queue(const FtraceCounters& counters) {
     return question.no_answer(
         "no function of amdgpu outside KFD is in the trace, so its filter may have left kernel queues out");
   return question.answer(
-      fmt::format("none: of its functions none is among {} calls of amdgpu outside KFD.{}", calls.amdgpu_beyond_kfd,
+      fmt::format("none: none of its functions is among {} calls of amdgpu outside KFD.{}", calls.amdgpu_beyond_kfd,
                   counters.written_entries ? "" : " Whether events before them were overwritten is not in the text."));
 }
 

@@ -71,7 +71,7 @@ Json runlist_document(const FtraceCounters& counters, Json& unavailable) {
   } else {
     unavailable["runlist.per_second"] = rebuilds > 0          ? "the trace has no length"
                                         : calls.mes_add > 0   ? "this GPU's queues are mapped by its firmware (MES)"
-                                        : calls.map_texts > 0 ? "texts tell of queues, not of runlists"
+                                        : calls.map_texts > 0 ? "the texts describe queues, not runlists"
                                                               : "no runlist was sent, or the filter left it out";
   }
   return {{"rebuilds", rebuilds > 0 ? Json(rebuilds) : Json(nullptr)},

@@ -182,9 +182,10 @@ CaptureFiles files_of_capture(const fs::path& folder) {
                "Name the folder that weir amd capture wrote, or files: --log FILE --ftrace FILE --snapshot DIR. {}",
                kHowToCapture));
   if (!fs::exists(folder / kManifestFile, error))
-    reject(fmt::format("{}: has no {}", folder.string(), kManifestFile),
-           fmt::format("It is no folder of weir amd capture. Name files: --log FILE --ftrace FILE --snapshot DIR. {}",
-                       kHowToCapture));
+    reject(
+        fmt::format("{}: has no {}", folder.string(), kManifestFile),
+        fmt::format("It was not written by weir amd capture. Name files: --log FILE --ftrace FILE --snapshot DIR. {}",
+                    kHowToCapture));
   const CaptureManifest manifest = load_manifest(folder);
   CaptureFiles files;
   files.folder = folder;

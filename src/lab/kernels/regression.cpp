@@ -88,7 +88,7 @@ bool judge_state(Pair& pair, const std::string& machine) {
   }
   if (after == nullptr) return settle("gone", "this run does not have it");
   if (after->status == "skipped")
-    return settle("gone", fmt::format("skipped: {}", after->failure.empty() ? "no reason told" : after->failure));
+    return settle("gone", fmt::format("skipped: {}", after->failure.empty() ? "no reason given" : after->failure));
   if (after->has_failed() && before->has_failed())
     return settle("failed", fmt::format("failed before and now: {}", after->failure));
   if (after->has_failed())
@@ -182,7 +182,7 @@ void add_notes(const ComparedSummary& before, const ComparedSummary& after, cons
   if (lone > 0)
     notes.push_back(
         fmt::format("{} of {} cases have one process on a side, so little is seen of how processes differ. "
-                    "Three rounds or more on both sides tell more.",
+                    "Measure three rounds or more on both sides.",
                     lone, pairs.size()));
   const auto without =
       count([](const Pair& pair) { return pair.change && !(pair.before->has_rounds && pair.after->has_rounds); });

@@ -65,8 +65,8 @@ Json roofline(const package::Work& work, Precision precision, double seconds, co
   const std::optional<double> of_compute = share(compute, compute_ceiling.value);
 
   std::vector<std::string> reasons;
-  if (!work.flop) reasons.push_back("the kernel does not tell its flop");
-  if (!work.bytes) reasons.push_back("the kernel does not tell its bytes");
+  if (!work.flop) reasons.push_back("the kernel does not report its flop");
+  if (!work.bytes) reasons.push_back("the kernel does not report its bytes");
   if (!(seconds > 0)) reasons.push_back("there is no time");
   if (ceilings == nullptr) reasons.push_back("no ceilings were measured");
   if (ceilings != nullptr && work.bytes && !memory_ceiling.value)
@@ -83,9 +83,10 @@ Json roofline(const package::Work& work, Precision precision, double seconds, co
   const char* const of = !of_ceiling ? nullptr : of_ceiling == of_memory ? "bandwidth" : "compute";
   const bool is_beyond = of_ceiling && *of_ceiling > 1;
   if (is_beyond && of_ceiling == of_memory)
-    reasons.push_back("beyond the bandwidth of memory: the data stays in caches, or bytes are told too high");
+    reasons.push_back("beyond the bandwidth of memory: the data stays in caches, or the reported bytes are too high");
   else if (is_beyond)
-    reasons.push_back("beyond the measured compute ceiling: what measured it is slower, or flop are told too high");
+    reasons.push_back(
+        "beyond the measured compute ceiling: what measured it is slower, or the reported flop are too high");
 
   std::optional<double> intensity;
   if (work.flop && work.bytes && *work.bytes > 0) intensity = *work.flop / *work.bytes;

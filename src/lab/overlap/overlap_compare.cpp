@@ -115,7 +115,7 @@ OverlapFile load_overlap(const fs::path& path) {
     point.label = folder.filename().string();
   }
   if (file.points.empty())
-    reject(fmt::format("{}: there is no summary.json in it", path.string()), "Name a folder of `weir overlap -o`.");
+    reject(fmt::format("{}: has no summary.json", path.string()), "Name a folder of `weir overlap -o`.");
   return file;
 }
 

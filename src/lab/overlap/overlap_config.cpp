@@ -172,17 +172,17 @@ void OverlapConfig::set(const std::string& key, const std::string& value, const 
     const std::string last = key.substr(key.rfind('.') + 1);
     for (const std::string& name : names)
       if (name.ends_with("." + last))
-        reject(fmt::format("{}: there is no key '{}'", where, shown(key)), fmt::format("Did you mean '{}'?", name));
+        reject(fmt::format("{}: unknown key '{}'", where, shown(key)), fmt::format("Did you mean '{}'?", name));
     const auto close = nearest(key, names);
-    reject(fmt::format("{}: there is no key '{}'", where, shown(key)),
+    reject(fmt::format("{}: unknown key '{}'", where, shown(key)),
            close ? fmt::format("Did you mean '{}'?", *close) : "`weir overlap --keys` lists all of them.");
   }
   values_[key] = checked(*known, value, where);
 }
 
-void OverlapConfig::assign(const std::string& text) {
-  const auto [key, value] = parse_assignment("--set", text);
-  set(key, value, fmt::format("--set {}", text));
+void OverlapConfig::assign(const std::string& text, const std::string& where) {
+  const auto [key, value] = parse_assignment(where, text);
+  set(key, value, fmt::format("{} {}", where, text));
   std::erase_if(sweeps, [&, swept = std::string_view(key)](const auto& sweep) { return sweep.first == swept; });
 }
 

@@ -95,7 +95,7 @@ Json point_json(const Point& point, const Alone& alone) {
   const auto explain = [&](const char* name, bool is_missing, const char* reason) {
     if (is_missing) why[name] = point.failure.empty() ? reason : "the observation failed";
   };
-  explain("to_start", point.to_start.count == 0, "the device does not tell when a command starts");
+  explain("to_start", point.to_start.count == 0, "the device does not report when a command starts");
   explain("start_p99_in_blocks", json["start_p99_in_blocks"].is_null(),
           point.observation.block_ns <= 0 ? "blocks were not measured" : "too few requests started");
   explain("against_alone", !point.against_alone,
@@ -200,7 +200,7 @@ Victim victim_from(const Json& json, const std::string& file) {
     Victim victim;
     const auto name = json.at("kind").get<std::string>();
     const auto kind = victim_kind_named(name);
-    if (!kind) reject(fmt::format("{}: there is no victim '{}'", file, name));
+    if (!kind) reject(fmt::format("{}: unknown victim '{}'", file, name));
     victim.kind = *kind;
     if (!json.at("waves").is_null()) victim.waves = json.at("waves").get<int>();
     victim.block_ns = json.at("block_ns").get<std::int64_t>();

@@ -281,7 +281,7 @@ void judge(Curve& curve, const Curve* none) {
   curve.fit.reset();
   curve.follows = Follows::unknown;
   if (!curve.offered) {
-    curve.verdict = fmt::format("{} cannot be had here: {}", name, curve.offered.reason);
+    curve.verdict = fmt::format("{} is not available here: {}", name, curve.offered.reason);
     return;
   }
   if (!has_figures(curve)) {

@@ -160,7 +160,7 @@ void judge_convoy(Json& document) {
     if (json["latency_ns"]["p99_interval"].is_null())
       unavailable[path + "latency_ns.p99_interval"] = fmt::format("fewer than {} samples", fewest_for_quantile(0.99));
     if (json["shared"].is_null())
-      unavailable[path + "shared"] = "the device does not tell which queue a command was on";
+      unavailable[path + "shared"] = "the device does not report which queue a command was on";
     const Json& error = json["clock"]["error_ns"];
     if (error.is_number() && error.get<double>() > json["latency_ns"]["p50"].get<double>() / 4)
       warn(document, "coarse_clock",

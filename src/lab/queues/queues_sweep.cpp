@@ -131,8 +131,8 @@ void check_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& reques
   std::size_t count = request.queues.size() * request.streams.size() * request.scales.size();
   for (const auto& [name, values] : request.params) count = std::min(count, kMostPoints) * values.size();
   if (count > kMostPoints)
-    reject(fmt::format("--hw-queues, --streams, --scale and --param ask for more than {} points", kMostPoints),
-           "Give shorter lists.");
+    reject(fmt::format("the lists of values ask for more than {} points", kMostPoints),
+           "Give shorter lists for --hw-queues, --streams, --scale or --param.");
   for (const QueuesPoint& point : points_of(request))
     if (point.queues == request.queues.front()) check_request(info, request_at(request, point), {});
 }

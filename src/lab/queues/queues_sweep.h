@@ -26,7 +26,7 @@ struct QueuesSweepRequest {
   std::vector<int> queues, streams;
   std::vector<Scale> scales;
   std::vector<std::pair<std::string, std::vector<std::string>>> params;  // name, values
-  std::string setting;           // what sets the queue count: a variable's name, or "--hw-queues"
+  std::string setting;           // what sets the queue count, for the document: a variable or a flag
   std::vector<std::string> sim;  // settings of the simulated device
   int repeats = 3;               // processes per point: two runs of one setting may differ more than two settings
   std::filesystem::path output;

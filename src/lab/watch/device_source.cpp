@@ -18,11 +18,12 @@ constexpr std::size_t kKeptSpans = 40'000;
 constexpr std::size_t kMostKeptIterations = 2'000;
 
 Figure told(const std::optional<double>& value, double factor = 1) {
-  return value ? known(*value * factor) : unknown("this device does not tell");
+  return value ? known(*value * factor) : unknown("this device does not report it");
 }
 
 Figure told(const std::optional<std::uint64_t>& value, const std::string& reason) {
-  return value ? known(static_cast<double>(*value)) : unknown(reason.empty() ? "this device does not tell" : reason);
+  return value ? known(static_cast<double>(*value))
+               : unknown(reason.empty() ? "this device does not report it" : reason);
 }
 
 class Loop {

@@ -215,7 +215,7 @@ std::vector<FigureRow> figures::of_result(const Json& document, const std::strin
 
 std::vector<FigureRow> figures::of_sweep(const Json& document, const std::string& name) {
   const Json& results = at(document, {"results"});
-  if (!results.is_array()) reject(fmt::format("{}: 'results' is no list", name), "Name files that weir wrote.");
+  if (!results.is_array()) reject(fmt::format("{}: 'results' is not a list", name), "Name files that weir wrote.");
   std::vector<FigureRow> rows;
   for (const Json& result : results) {
     const std::string where = fmt::format("{}: results[{}]", name, rows.size());

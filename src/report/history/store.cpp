@@ -230,10 +230,10 @@ std::string Store::resolve_machine(const std::string& begin) {
     if (all.size() < 400) all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", machine.id, machine.label);
   }
   if (fitting.size() == 1) return fitting[0];
-  reject(fmt::format("--machine {}: {}", begin,
-                     fitting.empty() ? "no machine of this history has such an id"
-                                     : fmt::format("fits {} machines", fitting.size())),
-         all.empty() ? "The history is empty." : fmt::format("There are: {}.", all));
+  reject_setting(
+      "machine", begin,
+      fitting.empty() ? "no machine of this history has such an id" : fmt::format("fits {} machines", fitting.size()),
+      all.empty() ? "The history is empty." : fmt::format("There are: {}.", all));
 }
 
 std::vector<Machine> Store::machines() {

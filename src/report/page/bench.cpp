@@ -121,7 +121,7 @@ void find_changes(Page& page, const std::string& title, const Json& document, co
                fmt::format("{}: {} is {}{}: {}.", title, values::word(entry, {"key"}, "a case"),
                            is_faster ? "faster" : "worse than its baseline",
                            ratio ? fmt::format(", {} of its time", format_ratio(*ratio)) : "",
-                           values::word(entry, {"reason"}, "no reason told")),
+                           values::word(entry, {"reason"}, "no reason given")),
                "", anchor});
   }
   const std::string whole = values::word(regressions, {"verdict"});
@@ -160,7 +160,7 @@ void section_list::bench(Page& page, std::size_t source, const Json& document) {
     if (notes.size() < kMostNotes) notes.push_back(text);
   };
   if (cases.size() > kMostCases) note(fmt::format("The first {} of {} cases are shown.", kMostCases, cases.size()));
-  if (values::word(document, {"status"}) == "interrupted") note("Interrupted: this is what had been measured by then.");
+  if (values::word(document, {"status"}) == "interrupted") note("Interrupted: these are the results so far.");
   if (values::is_true(document, {"options", "is_cold"})) note("Caches were emptied before every run (--cold).");
   if (const std::string baseline = values::word(document, {"regressions", "baseline"}); !baseline.empty())
     note("Compared with " + baseline + ".");

@@ -46,7 +46,7 @@ class Walker {
     std::error_code status;
     const fs::file_status kind = fs::status(path, status);
     if (!fs::exists(kind)) {
-      leave(path, "there is no such file or folder. Check the path.");
+      leave(path, "no such file or folder. Check the path.");
     } else if (fs::is_directory(kind)) {
       root_ = fs::weakly_canonical(path, status);
       entries_ = 0;
@@ -104,7 +104,7 @@ class Walker {
       std::error_code ignored;
       if (entry.path().filename().string().starts_with(".")) continue;
       if (entry.is_symlink(ignored) && (entry.is_directory(ignored) || leads_out(entry.path()))) {
-        leave(entry.path(), "is a link, which is not followed. Name what it leads to.");
+        leave(entry.path(), "is a link, which is not followed. Name its target.");
       } else if (entry.is_directory(ignored)) {
         descend(entry.path(), depth + 1);
       } else if (entry.is_regular_file(ignored)) {
@@ -179,7 +179,7 @@ class Gatherer {
       page_.refuse(name, reason_of(error, name));
     } catch (const std::exception& error) {
       // A document may be invalid in unforeseen ways; the others still make a report.
-      page_.refuse(name, fmt::format("it could not be read as what it says it is: {}", error.what()));
+      page_.refuse(name, fmt::format("its contents do not match its schema: {}", error.what()));
     }
   }
 
@@ -230,8 +230,8 @@ class Gatherer {
 
   void take_trace(const fs::path& path) {
     if (spans_left_ == 0)
-      reject(fmt::format("the spans of other traces have filled --max-spans {}", options_.max_spans),
-             "Raise it, or make a report of this trace alone.");
+      reject(fmt::format("other traces have filled the {} spans that a report may have", options_.max_spans),
+             "Raise --max-spans, or make a report of this trace alone.");
     TraceOptions options;
     options.max_spans = spans_left_;
     if (options_.progress) options.progress = [&] { options_.progress(path.string()); };
@@ -290,7 +290,7 @@ class Gatherer {
     if (is_known && version && *version > 1)
       reject(fmt::format("'{}' was written by a newer Weir: this one reads version 1", shown(schema)),
              "Update this program, or make the file again with it.");
-    reject(fmt::format("'{}' is no document that a report can show", shown(schema)));
+    reject(fmt::format("'{}' is not a document that a report can show", shown(schema)));
   }
 
   Page& page_;

@@ -192,7 +192,7 @@ void add_text(Page& page, std::size_t source, const Json& document, const std::s
     why = "a number is absurd";
   }
   page.find({Tone::warning, 0,
-             fmt::format("{}: its text cannot be told: the document is not what its schema says ({}).", title, why),
+             fmt::format("{}: its text cannot be printed: the document does not match its schema ({}).", title, why),
              "Write it again with the `weir` that reads it.", ""});
 }
 

@@ -102,7 +102,7 @@ std::vector<Measured> read_measured(Page& page, std::size_t source, const std::s
   const bool is_aorta_sweep = is_aorta(document) && !document.contains("stream_count");
   const bool is_list = is_aorta_sweep || at(document, {"schema"}) == Json(schemas::sweep);
   if (is_list && !results.is_array()) {
-    page.refuse(path, "it is a sweep, but its results are no list. Was it written by hand? Measure it again.");
+    page.refuse(path, "it is a sweep, but its results are not a list. Was it written by hand? Measure it again.");
     return all;
   }
   const auto read = [&](const Json& result, const std::string& name) {

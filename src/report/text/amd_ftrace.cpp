@@ -197,7 +197,7 @@ ReportSection rest_section(const Json& document) {
   std::vector<std::string> ioctls;
   for (const Json& one : at(document, {"ioctls", "by_name"}))
     if (ioctls.size() < 8) ioctls.push_back(fmt::format("{} {}", text(one, {"name"}), count(one, {"calls"})));
-  section.fact("ioctls", ioctls.empty() ? "none is named in the trace" : joined(ioctls));
+  section.fact("ioctls", ioctls.empty() ? "the trace names none" : joined(ioctls));
   std::vector<std::string> others;
   for (const Json& one : at(document, {"other_calls", "kfd_without_role_names"}))
     if (others.size() < 4) others.push_back(fmt::format("{} {}", text(one, {"name"}), count(one, {"calls"})));

@@ -64,7 +64,7 @@ Report opening_of(const Json& document) {
               text(environment, {"cpus"}),
               at(environment, {"governor"}).is_null() ? "unknown" : text(environment, {"governor"}),
               text(environment, {"load_average"}), cores.empty() ? "nothing" : "cores " + cores);
-  if (text(document, {"status"}) != "complete") report.open("Interrupted: what was measured until then.");
+  if (text(document, {"status"}) != "complete") report.open("Interrupted: these are the results so far.");
   return report;
 }
 

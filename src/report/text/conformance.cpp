@@ -89,7 +89,7 @@ std::string conformance_summary(const Json& document) {
     out += '\n';
     for (const Json& device : devices) out += wrapped(verdict(device), 0) + "\n";
   }
-  if (text(document, {"status"}) == "interrupted") out += "\nInterrupted: what had come by then is above.\n";
+  if (text(document, {"status"}) == "interrupted") out += "\nInterrupted: the results so far are above.\n";
   return out;
 }
 

@@ -208,7 +208,7 @@ Report overlap_report(const Json& summary) {
                              at(summary, {"ranks", "count"}).get<std::size_t>() == 1 ? "" : "s",
                              at(summary, {"device", "model"}).get<std::string>());
   report.opening = opening(summary);
-  if (at(summary, {"status"}) == "interrupted") report.open("Interrupted: what there was is below.");
+  if (at(summary, {"status"}) == "interrupted") report.open("Interrupted: the results so far are below.");
   report.sections = {runs_section(summary), step_section(summary), causes_section(summary), ranks_section(summary),
                      training_section(summary)};
   return report;

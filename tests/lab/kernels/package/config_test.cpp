@@ -99,7 +99,7 @@ TEST(Config, an_unknown_key_is_refused_with_a_suggestion) {
   expect_refused("iterations: 3\nproblem_sizes: {n: 1}", "2: problem_sizes", "Did you mean 'problem_size'?");
   expect_refused("tolerances: {rsme: 1}", "1: tolerances.rsme", "Did you mean 'rmse'?");
   expect_refused("skip_conditions:\n  - reason: a\n    if: b", "3: skip_conditions[0].if", "There is: backend");
-  expect_refused("function_name: run", "1: function_name", "there is no key 'function_name' here");
+  expect_refused("function_name: run", "1: function_name", "unknown key 'function_name'");
 }
 
 TEST(Config, a_second_document_is_refused_as_it_would_be_ignored) {
@@ -138,7 +138,7 @@ TEST(Config, problem_sizes_are_numbers) {
   expect_refused("problem_size: {n: [[[1]]]}", "1: problem_size.n[0][0]", "a number is needed, this is a list");
   expect_refused("problem_size: {n: }", "1: problem_size.n", "a number is needed, this is nothing");
   expect_refused("problem_size: [1]", "1: problem_size", "this is a list");
-  expect_refused("problem_size: {a/b: 1}", "1: problem_size.a/b", "no name of a parameter");
+  expect_refused("problem_size: {a/b: 1}", "1: problem_size.a/b", "not the name of a parameter");
   EXPECT_EQ(parse("problem_size: {n: -0.5}").problem_size[0].values[0][0], -0.5);
 }
 
@@ -215,7 +215,7 @@ TEST(Config, skip_conditions_say_why) {
 TEST(Config, dependencies_are_names) {
   expect_refused("dependencies: [/usr/bin/nvcc]", "1: dependencies[0]", "no path");
   expect_refused("dependencies: [numpy >= 1]", "1: dependencies[0]", "no version range");
-  expect_refused("dependencies: [-x]", "1: dependencies[0]", "no name");
+  expect_refused("dependencies: [-x]", "1: dependencies[0]", "not the name");
 }
 
 TEST(Config, keys_that_would_do_nothing_to_the_package_are_refused) {
@@ -255,7 +255,7 @@ TEST(Config, the_schema_for_editors_has_the_keys_that_are_read) {
   for (const auto& [key, value] : schema.at("properties").items()) {
     EXPECT_TRUE(has(page, "| `" + key + "` |")) << key << " is not in docs/bench_yaml.md";
     // A value of the wrong kind is refused as such: the key is known.
-    EXPECT_FALSE(has(refusal(key + ": [[[{a: b}]]]").what, "there is no key")) << key;
+    EXPECT_FALSE(has(refusal(key + ": [[[{a: b}]]]").what, "unknown key")) << key;
   }
 }
 

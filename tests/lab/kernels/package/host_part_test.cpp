@@ -45,10 +45,10 @@ TEST(HostPart, a_null_function_is_named) {
 TEST(HostPart, a_file_that_is_no_library_is_refused) {
   const PackageFolder folder;
   const auto text = folder.write("kernel.so", "not a library");
-  EXPECT_NE(words_of([&] { HostPart(text, "scale"); }).find("is no shared object"), std::string::npos);
+  EXPECT_NE(words_of([&] { HostPart(text, "scale"); }).find("is not a shared object"), std::string::npos);
   const auto cut = folder.write("cut.so", std::string("\177ELF\2\1\1", 7));
   EXPECT_NE(words_of([&] { HostPart(cut, "scale"); }).find("cannot open"), std::string::npos);
-  EXPECT_NE(words_of([&] { HostPart(folder.path() / "none.so", "scale"); }).find("no shared object"),
+  EXPECT_NE(words_of([&] { HostPart(folder.path() / "none.so", "scale"); }).find("not a shared object"),
             std::string::npos);
 }
 
