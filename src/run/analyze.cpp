@@ -127,8 +127,7 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   document["dropped"] = json_list(timeline.dropped, [](const Dropped& dropped) {
     return WEIR_NAMED(dropped.reason, dropped.count, dropped.first);
   });
-  document["notes"] = timeline.notes;
-  document["unavailable"] = std::move(unavailable);
+  document.update(WEIR_NAMED(timeline.notes, std::move(unavailable)));
   return document;
 }
 

@@ -63,7 +63,7 @@ std::span<const Item> first_of(const std::vector<Item>& all, std::size_t most) {
 }
 
 Json times_json(const BusyTimes& times, const Words& words) {
-  Json json = {{"first_ns", words.at(times.first_ns)}, {"last_ns", words.at(times.last_ns)}};
+  Json json = WEIR_NAMED(words.at(times.first_ns), words.at(times.last_ns));
   json.update(WEIR_NAMED(times.span_ns, times.busy_ns, times.idle_ns, times.compute_ns, times.communication_ns,
                          times.copy_ns, times.hidden_communication_ns, times.exposed_communication_ns,
                          times.alone_communication_ns, times.hidden_copy_ns, times.overlapped_ns));
@@ -77,12 +77,10 @@ Json levels_json(const std::optional<ConcurrencyLevels>& levels) {
 
 Json backlog_json(const std::optional<Backlog>& backlog, const Words& words) {
   if (!backlog) return Json();
-  return {{"commands", backlog->commands},
-          {"peak", backlog->peak},
-          {"peak_at_ns", words.at(backlog->peak_ns)},
-          {"mean", backlog->mean},
-          {"max_in_bucket", backlog->max_in_bucket},
-          {"mean_in_bucket", backlog->mean_in_bucket}};
+  Json json = WEIR_NAMED(backlog->commands, backlog->peak);
+  json["peak_at_ns"] = words.at(backlog->peak_ns);
+  json.update(WEIR_NAMED(backlog->mean, backlog->max_in_bucket, backlog->mean_in_bucket));
+  return json;
 }
 
 Json lanes_json(std::vector<LaneUse> lanes, const Words& words, bool are_queues, std::size_t* left_out) {
@@ -96,8 +94,7 @@ Json lanes_json(std::vector<LaneUse> lanes, const Words& words, bool are_queues,
     Json json = {{are_queues ? "queue" : "stream",
                   are_queues ? words.queue(lane.lane) : words.stream(static_cast<std::uint16_t>(lane.lane))}};
     json.update(WEIR_NAMED(lane.commands, lane.busy_ns, lane.utilisation));
-    json["first_ns"] = words.at(lane.first_ns);
-    json["last_ns"] = words.at(lane.last_ns);
+    json.update(WEIR_NAMED(words.at(lane.first_ns), words.at(lane.last_ns)));
     json["backlog"] = backlog_json(lane.backlog, words);
     return json;
   });
@@ -116,15 +113,13 @@ Json queue_map_json(const QueueMap& map, const Words& words) {
     json["moving"].push_back({{"stream", words.stream(stream.stream)},
                               {"changes", stream.changes},
                               {"queues", json_list(stream.queues, [&](const QueueOfStream& queue) -> Json {
-                                 return {{"queue", words.queue(queue.queue)}, {"commands", queue.commands}};
+                                 return WEIR_NAMED(words.queue(queue.queue), queue.commands);
                                })}});
   }
   json["change_count"] = map.change_count;
   json["changes"] = json_list(map.changes, [&](const QueueChange& change) -> Json {
-    return {{"at_ns", words.at(change.at_ns)},
-            {"stream", words.stream(change.stream)},
-            {"from", words.queue(change.from)},
-            {"to", words.queue(change.to)}};
+    return WEIR_NAMED(words.at(change.at_ns), words.stream(change.stream), words.queue(change.from),
+                      words.queue(change.to));
   });
   return json;
 }
@@ -154,10 +149,8 @@ Json switch_json(const QueueSwitch& found) {
   const auto gap = [](const std::optional<SwitchGap>& gap) {
     return gap ? WEIR_NAMED(gap->count, gap->median_ns) : Json();
   };
-  Json json = {{"same_stream", gap(found.same_stream)},
-               {"same_queue", gap(found.same_queue)},
-               {"other_queue", gap(found.other_queue)},
-               {"unknown_queue", gap(found.unknown_queue)}};
+  Json json =
+      WEIR_NAMED(gap(found.same_stream), gap(found.same_queue), gap(found.other_queue), gap(found.unknown_queue));
   json.update(WEIR_NAMED(found.same_queue_overhead_ns, found.other_queue_overhead_ns, found.unknown_queue_overhead_ns));
   return json;
 }
@@ -189,10 +182,8 @@ Json blocked_json(const HostBlocked& blocked, const Timeline& part, const Words&
     return json;
   };
   Json json = WEIR_NAMED(blocked.launches, blocked.launch_p50_ns, blocked.most_backlog);
-  json["queue_full"] = calls(blocked.queue_full);
-  json["slow"] = calls(blocked.slow);
-  json["synchronize"] = calls(blocked.synchronize);
-  json["copies"] = calls(blocked.copies);
+  json.update(
+      WEIR_NAMED(calls(blocked.queue_full), calls(blocked.slow), calls(blocked.synchronize), calls(blocked.copies)));
   return json;
 }
 
@@ -216,8 +207,7 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
       return one;
     });
   };
-  json["names"] = names(path.names);
-  json["calls"] = names(path.calls);
+  json.update(WEIR_NAMED(names(path.names), names(path.calls)));
   json["longest"] = json_list(path.longest, [&](const PathStep& step) -> Json {
     return {{"resource", to_string(step.resource)},
             {"at_ns", words.at(step.from_ns)},
@@ -304,13 +294,11 @@ Json overlap_json(const Timeline& part) {
   Json kinds = Json::object();
   for (std::size_t i = 0; i < kCollectiveKinds; ++i)
     if (whole.collective_ns[i] > 0) kinds[to_string(static_cast<CollectiveKind>(i))] = whole.collective_ns[i];
-  return {{"communication_ns", whole.times.communication_ns},
-          {"hidden_ns", whole.hidden_ns()},
-          {"exposed_ns", whole.exposed_ns()},
-          {"efficiency", efficiency_json(whole.times)},
-          {"collective_ns", std::move(kinds)},
-          {"communication_sum_ns", whole.communication_sum_ns},
-          {"compute_sum_ns", whole.compute_sum_ns}};
+  Json json = WEIR_NAMED(whole.times.communication_ns, whole.hidden_ns(), whole.exposed_ns());
+  json["efficiency"] = efficiency_json(whole.times);
+  json["collective_ns"] = std::move(kinds);
+  json.update(WEIR_NAMED(whole.communication_sum_ns, whole.compute_sum_ns));
+  return json;
 }
 
 Json exposed_causes_json(const ExposedCauses& found, const Timeline& part, const Words& words) {
@@ -337,8 +325,7 @@ Json exposed_causes_json(const ExposedCauses& found, const Timeline& part, const
         {"worst", std::move(worst)}};
   });
   Json json = WEIR_NAMED(found.exposed_ns, found.are_submissions_known, found.are_dependencies_known);
-  json["reason"] = found.reason.empty() ? Json() : Json(found.reason);
-  json["causes"] = std::move(causes);
+  json.update(WEIR_NAMED(text_or_null(found.reason), std::move(causes)));
   return json;
 }
 
@@ -377,9 +364,7 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
     if (!reason.empty()) unavailable[name] = reason;
   };
 
-  json["rank"] = whole.processes[facts.process].rank;
-  json["id"] = facts.id;
-  json["label"] = facts.label;
+  json.update(WEIR_NAMED(whole.processes[facts.process].rank, facts.id, facts.label));
   const std::vector<TraceRange> iterations = iteration_ranges(whole, facts.process);
   const Breakdown times = breakdown(part, iterations);
   json.update(WEIR_NAMED(times.commands, times.streams));
@@ -391,13 +376,13 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   json["kinds"] = Json::object();
   for (const SpanKind kind : kKinds) {
     const KindTotal& total = times.kinds[static_cast<std::size_t>(kind)];
-    if (total.commands > 0) json["kinds"][to_string(kind)] = {{"commands", total.commands}, {"sum_ns", total.sum_ns}};
+    if (total.commands > 0) json["kinds"][to_string(kind)] = WEIR_NAMED(total.commands, total.sum_ns);
   }
   json["iterations"] = times.iteration_count > 0 ? iterations_json(times, words) : Json();
   if (times.iteration_count == 0) unavailable["iterations"] = "the source marks no iterations";
 
   const ConcurrencyProfile profile = concurrency_profile(part);
-  json["concurrency"] = {{"all", levels_json(profile.all)}, {"kernels", levels_json(profile.kernels)}};
+  json["concurrency"] = WEIR_NAMED(levels_json(profile.all), levels_json(profile.kernels));
 
   LaneUses lanes = lane_use(part);
   std::size_t streams_left_out = 0, queues_left_out = 0;

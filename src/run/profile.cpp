@@ -51,8 +51,7 @@ Json device_json(const Timeline& whole, std::uint16_t device) {
   Json kinds = Json::object();
   for (std::size_t i = 0; i < found.kinds.size(); ++i)
     if (found.kinds[i].commands > 0) kinds[to_string(static_cast<SpanKind>(i))] = found.kinds[i].commands;
-  json["kinds"] = std::move(kinds);
-  json["streams"] = found.streams;
+  json.update(WEIR_NAMED(std::move(kinds), found.streams));
   json["queues"] = found.queues == 0 ? Json(nullptr) : Json(found.queues);
   json["copy_queues"] = found.copy_queues;
   json["dependencies"] = part.has_dependencies ? Json(part.dependencies.size()) : Json(nullptr);
@@ -156,9 +155,7 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
                         {"text", fmt::format("{} of {} iterations were traced: more commands than fit", iterations,
                                              traced_iterations)},
                         {"advice", "Use a smaller --scale for a longer trace."}});
-  document["warnings"] = std::move(warnings);
-  document["notes"] = traced.timeline.notes;
-  document["unavailable"] = std::move(unavailable);
+  document.update(WEIR_NAMED(std::move(warnings), traced.timeline.notes, std::move(unavailable)));
   profile.is_interrupted = timed.status == "interrupted" || control.is_stopped();
   profile.timeline = std::move(traced.timeline);
   profile.device_properties = properties_of(info);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "amd/ftrace/summary.h"
+#include "base/named_values.h"
 
 namespace weir::ftrace {
 namespace {
@@ -32,31 +33,27 @@ Json trace_document(const FtraceCounters& counters, const std::string& clock, Js
   Json unread = Json::array();
   for (const UnreadLines& one : counters.unread)
     unread.push_back({{"reason", one.reason}, {"lines", one.count}, {"first_line", one.first_line}});
-  return {{"tracer", counters.tracer.empty() ? Json(nullptr) : Json(counters.tracer)},
-          {"lines", counters.lines},
-          {"forms",
-           {{"functions", counters.functions},
-            {"graph", counters.graph_calls},
-            {"probes", counters.probes},
-            {"events", counters.events},
-            {"texts", counters.texts}}},
-          {"clock", clock.empty() ? Json(nullptr) : Json(clock)},
-          {"resolution_ns", counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.resolution_ns)},
-          {"first_ns", counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.first_ns)},
-          {"length_ns", length ? Json(*length) : Json(nullptr)},
-          {"has_returns", counters.has_returns},
-          {"has_tgid", counters.has_tgid},
-          {"lost",
-           {{"events", counters.lost_events},
-            {"gaps", counters.lost_gaps},
-            {"gaps_without_number", counters.lost_uncounted},
-            {"overwritten", overwritten},
-            {"spans_given_up", counters.given_up}}},
-          {"unmatched_returns", counters.unmatched_returns},
-          {"calls_without_time", counters.without_time},
-          {"lines_without_thread", counters.without_pid},
-          {"unread", std::move(unread)},
-          {"problem", counters.problem.empty() ? Json(nullptr) : Json(counters.problem)}};
+  Json json = WEIR_NAMED(text_or_null(counters.tracer), counters.lines);
+  json["forms"] = {{"functions", counters.functions},
+                   {"graph", counters.graph_calls},
+                   {"probes", counters.probes},
+                   {"events", counters.events},
+                   {"texts", counters.texts}};
+  json["clock"] = clock.empty() ? Json(nullptr) : Json(clock);
+  json["resolution_ns"] = counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.resolution_ns);
+  json["first_ns"] = counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.first_ns);
+  json["length_ns"] = length ? Json(*length) : Json(nullptr);
+  json.update(WEIR_NAMED(counters.has_returns, counters.has_tgid));
+  json["lost"] = {{"events", counters.lost_events},
+                  {"gaps", counters.lost_gaps},
+                  {"gaps_without_number", counters.lost_uncounted},
+                  {"overwritten", overwritten},
+                  {"spans_given_up", counters.given_up}};
+  json["unmatched_returns"] = counters.unmatched_returns;
+  json["calls_without_time"] = counters.without_time;
+  json["lines_without_thread"] = counters.without_pid;
+  json.update(WEIR_NAMED(std::move(unread), text_or_null(counters.problem)));
+  return json;
 }
 
 Json runlist_document(const FtraceCounters& counters, Json& unavailable) {
@@ -84,7 +81,7 @@ Json runlist_document(const FtraceCounters& counters, Json& unavailable) {
 }
 
 Json warning(const char* kind, std::string text, std::string advice) {
-  return {{"kind", kind}, {"text", std::move(text)}, {"advice", std::move(advice)}};
+  return WEIR_NAMED(kind, std::move(text), std::move(advice));
 }
 
 Json warnings_document(const FtraceCounters& counters) {
@@ -130,37 +127,33 @@ Json ftrace_document(const KfdSummary& summary, const FtraceCounters& counters, 
     unavailable["mqds.inits_per_create"] = unavailable["mqds.allocations_per_create"] =
         summary.creates() == 0 ? "no queue was created in the trace" : "no function of MQDs is in the trace";
   unavailable["doorbells.user_writes"] = "programs write doorbells by plain stores: ftrace cannot see them";
-  return {{"schema", "weir.amd_ftrace/1"},
-          {"file", options.file},
-          {"command_line", options.command_line},
-          {"trace", std::move(trace)},
-          {"verbs", summary.verbs_document()},
-          {"processes", summary.processes_document()},
-          {"creates", summary.creates_document()},
-          {"mqds", std::move(mqds)},
-          {"kernel_queues",
-           {{"calls", calls.kcq},
-            {"functions", names_document(calls.kcq_names)},
-            {"jobs_on_compute_rings", calls.compute_ring_jobs},
-            {"amdgpu_calls_beyond_kfd", calls.amdgpu_beyond_kfd}}},
-          {"doorbells",
-           {{"allocations", calls.doorbell_allocate},
-            {"creates_with_one", summary.creates_with_doorbell()},
-            {"mmaps", calls.doorbell_mmap},
-            {"kernel_writes", calls.kernel_doorbell_write},
-            {"user_writes", nullptr}}},
-          {"runlist", std::move(runlist)},
-          {"ioctls", {{"calls", calls.kfd_ioctl}, {"by_name", names_document(calls.ioctls)}}},
-          {"other_calls",
-           {{"amdgpu_cs_ioctl", calls.cs_ioctl},
-            {"memory_maps", calls.memory_map},
-            {"evictions_scheduled", calls.evict_scheduled},
-            {"processes_ended", calls.process_end},
-            {"kfd_without_role", calls.unknown_kfd_calls},
-            {"kfd_without_role_names", names_document(calls.unknown_kfd)}}},
-          {"answers", ftrace_answers(summary, counters)},
-          {"warnings", warnings_document(counters)},
-          {"unavailable", std::move(unavailable)}};
+  Json json = {{"schema", "weir.amd_ftrace/1"}};
+  json.update(WEIR_NAMED(options.file, options.command_line, std::move(trace)));
+  json["verbs"] = summary.verbs_document();
+  json["processes"] = summary.processes_document();
+  json["creates"] = summary.creates_document();
+  json["mqds"] = std::move(mqds);
+  json["kernel_queues"] = {{"calls", calls.kcq},
+                           {"functions", names_document(calls.kcq_names)},
+                           {"jobs_on_compute_rings", calls.compute_ring_jobs},
+                           {"amdgpu_calls_beyond_kfd", calls.amdgpu_beyond_kfd}};
+  json["doorbells"] = {{"allocations", calls.doorbell_allocate},
+                       {"creates_with_one", summary.creates_with_doorbell()},
+                       {"mmaps", calls.doorbell_mmap},
+                       {"kernel_writes", calls.kernel_doorbell_write},
+                       {"user_writes", nullptr}};
+  json["runlist"] = std::move(runlist);
+  json["ioctls"] = {{"calls", calls.kfd_ioctl}, {"by_name", names_document(calls.ioctls)}};
+  json["other_calls"] = {{"amdgpu_cs_ioctl", calls.cs_ioctl},
+                         {"memory_maps", calls.memory_map},
+                         {"evictions_scheduled", calls.evict_scheduled},
+                         {"processes_ended", calls.process_end},
+                         {"kfd_without_role", calls.unknown_kfd_calls},
+                         {"kfd_without_role_names", names_document(calls.unknown_kfd)}};
+  json["answers"] = ftrace_answers(summary, counters);
+  json["warnings"] = warnings_document(counters);
+  json["unavailable"] = std::move(unavailable);
+  return json;
 }
 
 }  // namespace weir::ftrace

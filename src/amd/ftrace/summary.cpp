@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json.h"
+#include "base/named_values.h"
 
 namespace weir::ftrace {
 namespace {
@@ -10,21 +10,19 @@ namespace {
 Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
 
 Json verb_document(KfdVerb verb, const VerbTally& tally) {
-  return {{"verb", name_of(verb)},
-          {"calls", tally.calls},
-          {"succeeded", tally.succeeded},
-          {"failed", tally.failed},
-          {"result_unknown", tally.calls - tally.succeeded - tally.failed},
-          {"exact", tally.exact.document()},
-          {"bounded", tally.bounded},
-          {"at_least", tally.at_least.document()},
-          {"at_most", tally.at_most.document()},
-          {"length_unknown", tally.unknown}};
+  Json json = WEIR_NAMED(verb, tally.calls, tally.succeeded, tally.failed);
+  json["result_unknown"] = tally.calls - tally.succeeded - tally.failed;
+  json["exact"] = tally.exact.document();
+  json["bounded"] = tally.bounded;
+  json["at_least"] = tally.at_least.document();
+  json["at_most"] = tally.at_most.document();
+  json["length_unknown"] = tally.unknown;
+  return json;
 }
 
 Json repeats_document(const std::map<int, std::uint64_t>& repeats) {
   Json list = Json::array();
-  for (const auto& [calls, creates] : repeats) list.push_back({{"calls", calls}, {"creates", creates}});
+  for (const auto& [calls, creates] : repeats) list.push_back(WEIR_NAMED(calls, creates));
   return list;
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/json.h"
+#include "base/named_values.h"
 
 namespace weir::amd {
 namespace {
@@ -36,19 +36,16 @@ Json process_json(const JoinedProcess& process) {
 Json clock_json(const JoinInput& input, const ClockOffset& clock) {
   const bool is_known = clock.is_known();
   Json alternatives = Json::array();
-  for (const OffsetRange& range : clock.alternatives)
-    alternatives.push_back({{"low_ns", range.low_ns}, {"high_ns", range.high_ns}});
-  return {{"trace_clock", text_or_null(input.trace_clock)},
-          {"offset_ns", is_known ? Json(clock.middle_ns()) : Json(nullptr)},
-          {"error_ns", is_known ? Json(clock.half_width_ns()) : Json(nullptr)},
-          {"stamp_error_ns", kStampErrorNs},
-          {"rests_on", is_known ? Json(name_of(clock.basis)) : Json(nullptr)},
-          {"brackets", clock.brackets},
-          {"left_out", clock.left_out},
-          {"unused", clock.unused},
-          {"alternatives", std::move(alternatives)},
-          {"reason", is_known ? Json(nullptr) : text_or_null(clock.reason)},
-          {"warning", text_or_null(clock.warning)}};
+  for (const OffsetRange& range : clock.alternatives) alternatives.push_back(WEIR_NAMED(range.low_ns, range.high_ns));
+  Json json = WEIR_NAMED(text_or_null(input.trace_clock));
+  json["offset_ns"] = is_known ? Json(clock.middle_ns()) : Json(nullptr);
+  json["error_ns"] = is_known ? Json(clock.half_width_ns()) : Json(nullptr);
+  json["stamp_error_ns"] = kStampErrorNs;
+  json["rests_on"] = is_known ? Json(name_of(clock.basis)) : Json(nullptr);
+  json.update(WEIR_NAMED(clock.brackets, clock.left_out, clock.unused, std::move(alternatives)));
+  json["reason"] = is_known ? Json(nullptr) : text_or_null(clock.reason);
+  json["warning"] = text_or_null(clock.warning);
+  return json;
 }
 
 Json runtime_json(const JoinedQueue& queue) {
@@ -56,25 +53,18 @@ Json runtime_json(const JoinedQueue& queue) {
   const QueueSummary& runtime = *queue.runtime;
   Json streams = Json::array();
   for (const JoinedStream& stream : queue.streams)
-    streams.push_back({{"handle", address_text(stream.handle)},
-                       {"priority", or_null(stream.priority)},
-                       {"since_ns", time_or_null(stream.since_ns)},
-                       {"is_default", stream.is_default}});
-  return {{"hwq", address_text(runtime.hwq)},
-          {"swq", runtime.swq == 0 ? Json(nullptr) : Json(address_text(runtime.swq))},
-          {"rocr_id", or_null(runtime.id)},
-          {"priority", or_null(runtime.priority)},
-          {"ring_packets", or_null(runtime.packets)},
-          {"is_cooperative", runtime.is_cooperative},
-          {"asked_ns", time_or_null(runtime.asked_ns)},
-          {"created_ns", time_or_null(runtime.created_ns)},
-          {"deleted_ns", time_or_null(runtime.deleted_ns)},
-          {"streams", std::move(streams)},
-          {"streams_now", or_null(runtime.streams_now)},
-          {"streams_most", or_null(runtime.streams_most)},
-          {"dispatches", runtime.dispatches},
-          {"barriers", runtime.barriers},
-          {"most_backlog_at_submit", or_null(runtime.backlog.max())}};
+    streams.push_back(
+        WEIR_NAMED(address_text(stream.handle), stream.priority, time_or_null(stream.since_ns), stream.is_default));
+  Json json = WEIR_NAMED(address_text(runtime.hwq));
+  json["swq"] = runtime.swq == 0 ? Json(nullptr) : Json(address_text(runtime.swq));
+  json["rocr_id"] = or_null(runtime.id);
+  json["priority"] = or_null(runtime.priority);
+  json["ring_packets"] = or_null(runtime.packets);
+  json.update(WEIR_NAMED(runtime.is_cooperative, time_or_null(runtime.asked_ns), time_or_null(runtime.created_ns),
+                         time_or_null(runtime.deleted_ns), std::move(streams), runtime.streams_now,
+                         runtime.streams_most, runtime.dispatches, runtime.barriers));
+  json["most_backlog_at_submit"] = or_null(runtime.backlog.max());
+  return json;
 }
 
 Json kfd_json(const JoinedQueue& queue) {
@@ -91,19 +81,14 @@ Json kfd_json(const JoinedQueue& queue) {
 Json sighting_json(const JoinInput& input, const Sighting& sighting) {
   const kfd::Queue& queue = *sighting.queue;
   Json slots = Json::array();
-  for (const kfd::Slot& slot : queue.slots)
-    slots.push_back({{"xcc", slot.xcc}, {"pipe", slot.pipe}, {"queue", slot.queue}});
-  return {{"snapshot", input.snapshots[sighting.snapshot].when},
-          {"taken_ns", time_or_null(input.snapshots[sighting.snapshot].taken_ns)},
-          {"is_active", queue.is_mapping_known ? Json(queue.is_active) : Json()},
-          {"slots", std::move(slots)},
-          {"vmid", or_null(queue.vmid)},
-          {"pipe_priority", or_null(queue.pipe_priority)},
-          {"queue_priority", or_null(queue.queue_priority)},
-          {"backlog_packets", or_null(queue.backlog_packets)},
-          {"was_preempted", or_null(queue.was_preempted)},
-          {"save_ticks", or_null(queue.save_ticks)},
-          {"restore_ticks", or_null(queue.restore_ticks)}};
+  for (const kfd::Slot& slot : queue.slots) slots.push_back(WEIR_NAMED(slot.xcc, slot.pipe, slot.queue));
+  Json json;
+  json["snapshot"] = input.snapshots[sighting.snapshot].when;
+  json["taken_ns"] = time_or_null(input.snapshots[sighting.snapshot].taken_ns);
+  json["is_active"] = queue.is_mapping_known ? Json(queue.is_active) : Json();
+  json.update(WEIR_NAMED(std::move(slots), queue.vmid, queue.pipe_priority, queue.queue_priority, queue.backlog_packets,
+                         queue.was_preempted, queue.save_ticks, queue.restore_ticks));
+  return json;
 }
 
 // Constant values are printed once, the others as a series over the snapshots.
@@ -144,8 +129,7 @@ Json queue_json(const JoinInput& input, const Join& join, const JoinedQueue& que
                         {"is_process_known", each.is_process_known}});
   }
   Json absences = Json::array();
-  for (const Absence& absence : queue.absences)
-    absences.push_back({{"part", name_of(absence.part)}, {"reason", absence.reason}});
+  for (const Absence& absence : queue.absences) absences.push_back(WEIR_NAMED(absence.part, absence.reason));
   return {{"role", name_of(queue.role)},
           {"log_pid", queue.process ? or_null(join.processes[*queue.process].log_pid) : Json(nullptr)},
           {"host_pid", or_null(queue.host_pid)},
@@ -156,21 +140,14 @@ Json queue_json(const JoinInput& input, const Join& join, const JoinedQueue& que
           {"hardware", hardware_json(input, queue)},
           {"evidence", std::move(evidence)},
           {"missing", std::move(absences)},
-          {"creation",
-           {{"asked_to_entered", range_json(queue.hops.asked_to_entered)},
-            {"entered_to_left", range_json(queue.hops.entered_to_left)},
-            {"left_to_created", range_json(queue.hops.left_to_created)},
-            {"asked_to_created", range_json(queue.hops.asked_to_created)},
-            {"reason", text_or_null(queue.hops.reason)}}}};
+          {"creation", WEIR_NAMED(range_json(queue.hops.asked_to_entered), range_json(queue.hops.entered_to_left),
+                                  range_json(queue.hops.left_to_created), range_json(queue.hops.asked_to_created),
+                                  text_or_null(queue.hops.reason))}};
 }
 
 Json part_json(const JoinPart& part) {
-  return {{"name", part.name},
-          {"files", part.files},
-          {"is_read", part.is_read},
-          {"reason", text_or_null(part.reason)},
-          {"hint", text_or_null(part.hint)},
-          {"facts", part.facts}};
+  return WEIR_NAMED(part.name, part.files, part.is_read, text_or_null(part.reason), text_or_null(part.hint),
+                    part.facts);
 }
 
 }  // namespace
@@ -204,20 +181,17 @@ std::string_view name_of(MatchSide side) {
 std::string address_text(std::uint64_t address) { return fmt::format("{:#x}", address); }
 
 Json join_document(const JoinInput& input, const Join& join, const JoinAbout& about) {
-  Json document = {{"schema", "weir.amd_join/1"},
-                   {"folder", text_or_null(about.folder)},
-                   {"command", about.command},
-                   {"parts", Json::array()},
-                   {"processes", Json::array()},
-                   {"clock", clock_json(input, join.clock)},
-                   {"snapshots", Json::array()},
-                   {"queues", Json::array()},
-                   {"failed_creates", join.failed_creates},
-                   {"unplaced_creates", join.unplaced_creates},
-                   {"unplaced_sightings", join.unplaced_sightings},
-                   {"verdicts", join_verdicts(input, join)},
-                   {"notes", join.notes},
-                   {"timeline", nullptr}};
+  Json document = {{"schema", "weir.amd_join/1"}};
+  document.update(WEIR_NAMED(text_or_null(about.folder), about.command));
+  document["parts"] = Json::array();
+  document["processes"] = Json::array();
+  document["clock"] = clock_json(input, join.clock);
+  document["snapshots"] = Json::array();
+  document["queues"] = Json::array();
+  document.update(WEIR_NAMED(join.failed_creates, join.unplaced_creates, join.unplaced_sightings));
+  document["verdicts"] = join_verdicts(input, join);
+  document["notes"] = join.notes;
+  document["timeline"] = nullptr;
   for (const JoinPart& part : about.parts) document["parts"].push_back(part_json(part));
   for (const JoinedProcess& process : join.processes) document["processes"].push_back(process_json(process));
   for (const JoinSnapshot& snapshot : input.snapshots)

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/json.h"
+#include "base/named_values.h"
 
 namespace weir::kfd {
 namespace {
@@ -17,24 +17,18 @@ Json gpu_name(std::uint32_t id) { return fmt::format("{:x}", id); }
 
 Json unread_json(const std::vector<UnreadLines>& unread) {
   Json list = Json::array();
-  for (const UnreadLines& each : unread)
-    list.push_back({{"reason", each.reason}, {"count", each.count}, {"first_line", each.first_line}});
+  for (const UnreadLines& each : unread) list.push_back(WEIR_NAMED(each.reason, each.count, each.first_line));
   return list;
 }
 
 template <class File>
 Json file_json(const File& file, const char* kind) {
-  return {{"name", file.name},
-          {"kind", kind},
-          {"bytes", file.bytes},
-          {"lines", file.lines},
-          {"unread", unread_json(file.unread)},
-          {"problems", file.problems}};
+  return WEIR_NAMED(file.name, kind, file.bytes, file.lines, unread_json(file.unread), file.problems);
 }
 
 Json quantum_json(const std::optional<Quantum>& quantum) {
   if (!quantum) return nullptr;
-  return {{"is_enabled", quantum->is_enabled}, {"scale", quantum->scale}, {"duration", quantum->duration}};
+  return WEIR_NAMED(quantum->is_enabled, quantum->scale, quantum->duration);
 }
 
 Json slots_json(const Queue& queue) {
@@ -58,23 +52,16 @@ Json slots_json(const Queue& queue) {
 }
 
 Json queue_json(const Queue& queue) {
-  Json json;
-  json["kind"] = name_of(queue.kind);
+  Json json = WEIR_NAMED(queue.kind);
   json["node"] = queue.node < 0 ? Json() : Json(queue.node);
-  json["gpu_id"] = gpu_name(queue.gpu_id);
-  json["pid"] = or_null(queue.pid);
-  json["queue_id"] = or_null(queue.queue_id);
+  json.update(WEIR_NAMED(gpu_name(queue.gpu_id), queue.pid, queue.queue_id));
   json["queue_id_reason"] = queue.queue_id ? Json() : text_or_null(queue.queue_id_reason);
-  json["queue_id_candidates"] = queue.queue_id_candidates;
-  json["ring_base"] = hex(queue.ring_base);
+  json.update(WEIR_NAMED(queue.queue_id_candidates, hex(queue.ring_base)));
   json["ring_bytes"] = queue.ring_bytes == 0 ? Json() : Json(queue.ring_bytes);
   json["is_aql"] = queue.kind == QueueKind::sdma ? Json() : Json(queue.is_aql);
   json["is_active"] = queue.is_mapping_known ? Json(queue.is_active) : Json();
   json["slots"] = slots_json(queue);
-  json["vmid"] = or_null(queue.vmid);
-  json["pipe_priority"] = or_null(queue.pipe_priority);
-  json["queue_priority"] = or_null(queue.queue_priority);
-  json["quantum"] = quantum_json(queue.quantum);
+  json.update(WEIR_NAMED(queue.vmid, queue.pipe_priority, queue.queue_priority, quantum_json(queue.quantum)));
   json["doorbell"] = {{"index", or_null(queue.doorbell)},
                       {"is_enabled", or_null(queue.is_doorbell_enabled)},
                       {"is_hit", or_null(queue.is_doorbell_hit)}};
@@ -104,23 +91,15 @@ Json queue_json(const Queue& queue) {
 }
 
 Json gpu_json(const GpuOccupancy& gpu) {
-  Json json;
-  json["node"] = gpu.node < 0 ? Json() : Json(gpu.node);
-  json["gpu_id"] = gpu_name(gpu.gpu_id);
-  json["generation"] = name_of(gpu.generation);
-  json["generation_from"] = text_or_null(gpu.generation_from);
-  json["is_stopped"] = gpu.is_stopped;
-  json["xccs"] = or_null(gpu.xccs);
+  Json json = {{"node", gpu.node < 0 ? Json() : Json(gpu.node)}};
+  json.update(
+      WEIR_NAMED(gpu_name(gpu.gpu_id), gpu.generation, text_or_null(gpu.generation_from), gpu.is_stopped, gpu.xccs));
   json["slots"] = {{"per_xcc", or_null(gpu.slots_per_xcc)}, {"from", text_or_null(gpu.slots_from)},
                    {"active", or_null(gpu.active_slots)},   {"stale", or_null(gpu.stale_slots)},
                    {"unused", or_null(gpu.unused_slots)},   {"most_active_of_an_xcc", or_null(gpu.most_active_of_xcc)}};
   json["sdma"] = {
       {"slots", or_null(gpu.sdma_slots)}, {"active", or_null(gpu.sdma_active)}, {"stale", or_null(gpu.sdma_stale)}};
-  json["queues"] = or_null(gpu.queues);
-  json["processes"] = or_null(gpu.processes);
-  json["is_runlist_chained"] = or_null(gpu.is_runlist_chained);
-  json["is_oversubscribed"] = or_null(gpu.is_oversubscribed);
-  json["why"] = gpu.why;
+  json.update(WEIR_NAMED(gpu.queues, gpu.processes, gpu.is_runlist_chained, gpu.is_oversubscribed, gpu.why));
   return json;
 }
 
@@ -129,13 +108,8 @@ Json stale_json(const HqdFile& file, std::size_t& count) {
   for (const HqdNode& node : file.nodes) {
     for (const HqdSlot& slot : node.slots) {
       if (slot.state != SlotState::stale || ++count > kMostStale) continue;
-      list.push_back({{"gpu_id", gpu_name(node.gpu_id)},
-                      {"xcc", slot.xcc},
-                      {"pipe", slot.pipe},
-                      {"queue", slot.queue},
-                      {"line", slot.line},
-                      {"ring_base", hex(slot.image.ring_base)},
-                      {"mqd_base", hex(slot.image.mqd_base)}});
+      list.push_back(WEIR_NAMED(gpu_name(node.gpu_id), slot.xcc, slot.pipe, slot.queue, slot.line,
+                                hex(slot.image.ring_base), hex(slot.image.mqd_base)));
     }
   }
   return list;
@@ -152,10 +126,7 @@ Json runlists_json(const RunlistFile& file) {
                           {"type", queue.queue_type},
                           {"doorbell", queue.doorbell},
                           {"mqd_base", hex(queue.mqd_base)}});
-      processes.push_back({{"pasid", process.pasid},
-                           {"quantum", process.quantum},
-                           {"promised_queues", process.promised_queues},
-                           {"queues", std::move(queues)}});
+      processes.push_back(WEIR_NAMED(process.pasid, process.quantum, process.promised_queues, std::move(queues)));
     }
     list.push_back(
         {{"node", each.node},
@@ -183,7 +154,7 @@ Json sysfs_json(const SysfsState& sysfs) {
   }
   Json parameters = Json::object();
   for (const auto& [name, value] : sysfs.parameters) parameters[name] = value;
-  return {{"processes", std::move(processes)}, {"parameters", std::move(parameters)}, {"problems", sysfs.problems}};
+  return WEIR_NAMED(std::move(processes), std::move(parameters), sysfs.problems);
 }
 
 }  // namespace
@@ -201,8 +172,7 @@ Json hqd_document(const Snapshot& snapshot) {
   if (snapshot.runlists) json["files"].push_back(file_json(*snapshot.runlists, "rls"));
   json["missing"] = Json::array();
   for (const MissingPart& part : snapshot.missing)
-    json["missing"].push_back(
-        {{"part", part.part}, {"path", part.path}, {"reason", part.reason}, {"hint", text_or_null(part.hint)}});
+    json["missing"].push_back(WEIR_NAMED(part.part, part.path, part.reason, text_or_null(part.hint)));
   json["gpus"] = Json::array();
   for (const GpuOccupancy& gpu : gpus) json["gpus"].push_back(gpu_json(gpu));
   json["queues"] = Json::array();

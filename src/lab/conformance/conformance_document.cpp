@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/named_values.h"
 
 namespace weir {
 namespace {
@@ -34,8 +35,7 @@ Json groups_of(std::span<const CaseResult> results) {
   Json groups = Json::array();
   for (std::size_t begin = 0, end = 0; begin < results.size(); begin = end) {
     while (end < results.size() && results[end].which->group == results[begin].which->group) ++end;
-    Json group = Json::object();
-    group["name"] = results[begin].which->group;
+    Json group = {{"name", results[begin].which->group}};
     group.update(count_of(results.subspan(begin, end - begin)));
     groups.push_back(std::move(group));
   }
@@ -61,9 +61,7 @@ Json to_json(const Report& report) {
   Json device = Json::object();
   device["device"] = weir::to_json(report.info);
   device["capabilities"] = capabilities_of(report.info);
-  device["has_passed"] = report.has_passed();
-  device["is_interrupted"] = report.is_interrupted;
-  device["lost"] = report.lost.empty() ? Json() : Json(report.lost);
+  device.update(WEIR_NAMED(report.has_passed(), report.is_interrupted, text_or_null(report.lost)));
   device["counts"] = count_of(report.results);
   device["groups"] = groups_of(report.results);
   Json cases = Json::array();
@@ -83,15 +81,13 @@ Json conformance_document(const ConformanceRun& run, const RunContext& context) 
   Json document = Json::object();
   document["schema"] = "weir.conformance/1";
   document["created"] = wall_time();
-  document["command_line"] = context.command_line;
-  document["environment"] = context.environment;
+  document.update(WEIR_NAMED(context.command_line, context.environment));
   document["status"] = run.is_interrupted ? "interrupted" : "complete";
   document["filters"] = run.filters;
   document["devices"] = Json::array();
   for (const Report& report : run.reports) document["devices"].push_back(to_json(report));
   document["not_opened"] = Json::array();
-  for (const auto& [device, reason] : run.not_opened)
-    document["not_opened"].push_back({{"device", device}, {"reason", reason}});
+  for (const auto& [device, reason] : run.not_opened) document["not_opened"].push_back(WEIR_NAMED(device, reason));
   return document;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/named_values.h"
 #include "measure/statistics.h"
 
 namespace weir::bench {
@@ -189,8 +190,7 @@ Json merged_energy(std::span<const Json> rounds) {
   energy["power_w"] = joules / seconds;
   energy["window_s"] = seconds;
   energy["busy"] = is_busy_known ? Json(busy_seconds / seconds) : Json();
-  energy["runs"] = static_cast<std::int64_t>(runs);
-  energy["readings"] = static_cast<std::int64_t>(readings);
+  energy.update(WEIR_NAMED(static_cast<std::int64_t>(runs), static_cast<std::int64_t>(readings)));
   return energy;
 }
 
@@ -230,12 +230,8 @@ Json merged_roofline(std::span<const Json> rounds, const Json& timing) {
 }
 
 Json skipped_json(const package::Skipped& skipped) {
-  return {{"package", skipped.package},
-          {"backend", text_or_null(skipped.backend)},
-          {"precision", text_or_null(skipped.precision)},
-          {"problem", text_or_null(skipped.problem)},
-          {"reason", skipped.reason},
-          {"hint", text_or_null(skipped.hint)}};
+  return WEIR_NAMED(skipped.package, text_or_null(skipped.backend), text_or_null(skipped.precision),
+                    text_or_null(skipped.problem), skipped.reason, text_or_null(skipped.hint));
 }
 
 }  // namespace
@@ -280,12 +276,8 @@ void put_measurement(Json& entry, const MeasuredKernel& measurement, const packa
   entry["device"] = {{"name", kernel.device_name()}, {"model", kernel.device_model()}};
   entry["how"] = kernel.how();
   if (const auto launches = kernel.launches_per_run()) entry["launches_per_run"] = *launches;
-  entry["timing"] = measurement.timing;
-  entry["memory"] = measurement.memory;
-  entry["energy"] = measurement.energy;
-  entry["accuracy"] = measurement.accuracy;
-  entry["roofline"] = measurement.roofline;
-  entry["yardstick_ns"] = measurement.yardstick_ns;
+  entry.update(WEIR_NAMED(measurement.timing, measurement.memory, measurement.energy, measurement.accuracy,
+                          measurement.roofline, measurement.yardstick_ns));
   entry["success"] = measurement.is_accurate;
   entry["status"] = measurement.is_accurate ? "ok" : "inaccurate";
   entry["error"] = nullptr;
@@ -297,8 +289,7 @@ void put_failure(Json& entry, const std::string& status, const std::string& what
                  const std::string& signal, const std::string& output) {
   entry["success"] = false;
   entry["status"] = status;
-  entry["error"] = {
-      {"what", what}, {"hint", text_or_null(hint)}, {"signal", text_or_null(signal)}, {"output", text_or_null(output)}};
+  entry["error"] = WEIR_NAMED(what, text_or_null(hint), text_or_null(signal), text_or_null(output));
 }
 
 Json merge_rounds(std::span<const Json> rounds) {

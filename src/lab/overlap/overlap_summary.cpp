@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/clock.h"
+#include "base/named_values.h"
 #include "measure/statistics.h"
 #include "run/ranks.h"
 #include "trace/kinds.h"
@@ -26,18 +27,12 @@ Json times_json(const OverlapTimes& found) {
   Json kinds = Json::object();
   for (std::size_t i = 0; i < found.collective_ns.size(); ++i)
     if (found.collective_ns[i] > 0) kinds[to_string(static_cast<CollectiveKind>(i))] = found.collective_ns[i];
-  return {{"iteration", found.iteration},
-          {"span_ns", found.times.span_ns},
-          {"busy_ns", found.times.busy_ns},
-          {"idle_ns", found.times.idle_ns},
-          {"compute_ns", found.times.compute_ns},
-          {"communication_ns", found.times.communication_ns},
-          {"collectives", std::move(kinds)},
-          {"copy_ns", found.times.copy_ns},
-          {"exposed_ns", found.exposed_ns()},
-          {"hidden_ns", found.hidden_ns()},
-          {"efficiency", number_or_null(found.efficiency())},
-          {"compute_sum_ns", found.compute_sum_ns}};
+  Json json = WEIR_NAMED(found.iteration, found.times.span_ns, found.times.busy_ns, found.times.idle_ns,
+                         found.times.compute_ns, found.times.communication_ns);
+  json["collectives"] = std::move(kinds);
+  json.update(
+      WEIR_NAMED(found.times.copy_ns, found.exposed_ns(), found.hidden_ns(), found.efficiency(), found.compute_sum_ns));
+  return json;
 }
 
 Json list_json(const std::vector<OverlapTimes>& all) {
@@ -47,7 +42,7 @@ Json list_json(const std::vector<OverlapTimes>& all) {
 }
 
 Json trained_json(const RankOverlap::Trained& trained) {
-  return {{"latency_ns", trained.latency_ns}, {"submit_ns", trained.submit_ns}, {"losses", trained.losses}};
+  return WEIR_NAMED(trained.latency_ns, trained.submit_ns, trained.losses);
 }
 
 Numbers column(const Json& list, const char* field) {
@@ -143,8 +138,7 @@ Json member_json(const Json& member) {
   json["compute_alone"] = pass_json(member["alone"]);
   json["communication_alone"] = pass_json(member["talk"]);
   json["inflation"] = number_or_null(inflation_of(member));
-  json["least_exposed_ns"] = number_or_null(bound.least_exposed_ns);
-  json["best_efficiency"] = number_or_null(bound.best_efficiency);
+  json.update(WEIR_NAMED(bound.least_exposed_ns, bound.best_efficiency));
   json["step_p50_ns"] = median_or_null(member["overlapped"]["latency_ns"].get<Numbers>());
   return json;
 }
@@ -288,25 +282,18 @@ std::vector<Json> lines_of(const Json& member, int warmup) {
 std::vector<OverlapTimes> times_of(const Timeline& timeline) { return overlap_times(timeline).iterations; }
 
 Json to_json(const RankOverlap& rank) {
-  return {{"rank", rank.rank},
-          {"host", rank.host},
-          {"device", rank.device},
-          {"clock_offset_ns", rank.clock.offset_ns},
-          {"clock_error_ns", rank.clock.error_ns},
-          {"collectives", rank.collectives},
-          {"overlapped", trained_json(rank.overlapped)},
-          {"serial", trained_json(rank.serial)},
-          {"times", list_json(rank.times)},
-          {"serial_times", list_json(rank.serial_times)},
-          {"alone", list_json(rank.alone_times)},
-          {"talk", list_json(rank.talk_times)},
-          {"traced_losses", rank.traced_losses},
-          {"check", rank.check.to_json()},
-          {"memory",
-           {{"allocated_bytes", or_null(rank.memory.allocated_bytes)},
-            {"reserved_bytes", or_null(rank.memory.reserved_bytes)},
-            {"peak_bytes", or_null(rank.memory.peak_bytes)}}},
-          {"is_interrupted", rank.is_interrupted}};
+  Json json = WEIR_NAMED(rank.rank, rank.host, rank.device);
+  json["clock_offset_ns"] = rank.clock.offset_ns;
+  json["clock_error_ns"] = rank.clock.error_ns;
+  json.update(WEIR_NAMED(rank.collectives, trained_json(rank.overlapped), trained_json(rank.serial),
+                         list_json(rank.times), list_json(rank.serial_times)));
+  json["alone"] = list_json(rank.alone_times);
+  json["talk"] = list_json(rank.talk_times);
+  json["traced_losses"] = rank.traced_losses;
+  json["check"] = rank.check.to_json();
+  json["memory"] = WEIR_NAMED(rank.memory.allocated_bytes, rank.memory.reserved_bytes, rank.memory.peak_bytes);
+  json["is_interrupted"] = rank.is_interrupted;
+  return json;
 }
 
 void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::vector<Timeline> timelines,
@@ -316,8 +303,7 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
   summary["schema"] = kOverlapSchema;
   summary["created"] = wall_time();
   summary["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};
-  summary["command_line"] = context.command_line;
-  summary["name"] = config.name;
+  summary.update(WEIR_NAMED(context.command_line, config.name));
   summary["status"] = run.is_interrupted ? "interrupted" : "complete";
   summary["failure"] = nullptr;
   Json values = Json::object();

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/named_values.h"
 #include "lab/preempt/published.h"
 #include "measure/result.h"
 
@@ -61,10 +62,7 @@ Json fit_json(const std::optional<Fit>& fit) {
   Json json = Json::object();
   json["latency"] = fit->is_to_start ? "to_start" : "to_end";
   json["quantile"] = fit->level;
-  json["constant_ns"] = fit->constant_ns;
-  json["per_block"] = fit->per_block;
-  json["per_block_interval"] = interval_or_null(fit->per_block_interval);
-  json["lengths"] = fit->lengths;
+  json.update(WEIR_NAMED(fit->constant_ns, fit->per_block, interval_or_null(fit->per_block_interval), fit->lengths));
   json["shortest_block_ns"] = fit->shortest_ns;
   json["longest_block_ns"] = fit->longest_ns;
   json["waves"] = fit->waves > 0 ? Json(fit->waves) : Json(nullptr);
@@ -80,17 +78,10 @@ Json point_json(const Point& point, const Alone& alone) {
   Json json = Json::object();
   Json why = Json::object();  // reasons for null values
   json["victim"] = to_json(point.victim);
-  json["failure"] = point.failure.empty() ? Json(nullptr) : Json(point.failure);
-  json["requests"] = point.requests;
-  json["interval_ns"] = point.interval_ns;
-  json["is_overloaded"] = point.is_overloaded;
-  json["late"] = quantiles_json(point.late);
-  json["to_start"] = quantiles_json(point.to_start);
-  json["to_end"] = quantiles_json(point.to_end);
+  json.update(WEIR_NAMED(text_or_null(point.failure), point.requests, point.interval_ns, point.is_overloaded,
+                         quantiles_json(point.late), quantiles_json(point.to_start), quantiles_json(point.to_end)));
   json["start_p99_in_blocks"] = number_or_null(in_blocks(point));
-  json["against_alone"] = number_or_null(point.against_alone);
-  json["victim_loss"] = number_or_null(point.victim_loss);
-  json["observation"] = to_json(point.observation);
+  json.update(WEIR_NAMED(point.against_alone, point.victim_loss, to_json(point.observation)));
   const auto explain = [&](const char* name, bool is_missing, const char* reason) {
     if (is_missing) why[name] = point.failure.empty() ? reason : "the observation failed";
   };
@@ -109,11 +100,8 @@ Json point_json(const Point& point, const Alone& alone) {
 }
 
 Json curve_json(const Curve& curve, const Alone& alone) {
-  Json json = Json::object();
-  json["name"] = curve.mechanism->name;
-  json["level"] = curve.mechanism->level.empty() ? Json(nullptr) : Json(curve.mechanism->level);
-  json["summary"] = curve.mechanism->summary;
-  json["is_offered"] = curve.offered.is_offered;
+  Json json = WEIR_NAMED(curve.mechanism->name, text_or_null(curve.mechanism->level), curve.mechanism->summary,
+                         curve.offered.is_offered);
   json["reason"] = curve.offered ? Json(nullptr) : Json(curve.offered.reason);
   json["verdict"] = curve.verdict;
   json["follows"] = curve.follows == Follows::unknown ? Json(nullptr) : Json(name_of(curve.follows));
@@ -124,12 +112,8 @@ Json curve_json(const Curve& curve, const Alone& alone) {
 }
 
 Json alone_json(const Alone& alone) {
-  Json json = Json::object();
-  json["to_start"] = quantiles_json(alone.to_start);
-  json["to_end"] = quantiles_json(alone.to_end);
-  json["medians_ns"] = alone.medians_ns;
-  json["drift"] = number_or_null(alone.drift);
-  json["has_drifted"] = alone.has_drifted;
+  Json json = WEIR_NAMED(quantiles_json(alone.to_start), quantiles_json(alone.to_end), alone.medians_ns, alone.drift,
+                         alone.has_drifted);
   json["repeats"] = Json::array();
   for (const Observation& repeat : alone.repeats) json["repeats"].push_back(requests_json(repeat.requests));
   return json;
@@ -137,11 +121,7 @@ Json alone_json(const Alone& alone) {
 
 Json undisturbed_json(const Undisturbed& one) {
   const Observation& seen = one.observation;
-  Json json = Json::object();
-  json["victim"] = to_json(one.victim);
-  json["failure"] = one.failure.empty() ? Json(nullptr) : Json(one.failure);
-  json["victim_blocks"] = seen.victim_blocks;
-  json["victim_wall_ns"] = seen.victim_wall_ns;
+  Json json = WEIR_NAMED(to_json(one.victim), text_or_null(one.failure), seen.victim_blocks, seen.victim_wall_ns);
   json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
   json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);
   return json;
@@ -149,24 +129,13 @@ Json undisturbed_json(const Undisturbed& one) {
 
 Json published_json() {
   const Published& all = published();
-  Json json = Json::object();
-  json["source"] = all.source;
-  json["url"] = all.url;
-  json["device"] = all.device;
-  json["licence"] = all.licence;
+  Json json = WEIR_NAMED(all.source, all.url, all.device, all.licence);
   json["levels"] = Json::array();
   for (const PublishedCurve& curve : all.curves) {
-    Json level = Json::object();
-    level["level"] = curve.level;
-    level["summary"] = curve.summary;
+    Json level = WEIR_NAMED(curve.level, curve.summary);
     level["points"] = Json::array();
     for (const PublishedPoint& point : curve.points) {
-      Json row = Json::object();
-      row["kernel_us"] = point.kernel_us;
-      row["mean_us"] = point.mean_us;
-      row["p50_us"] = point.p50_us;
-      row["p90_us"] = point.p90_us;
-      row["p99_us"] = point.p99_us;
+      Json row = WEIR_NAMED(point.kernel_us, point.mean_us, point.p50_us, point.p90_us, point.p99_us);
       level["points"].push_back(std::move(row));
     }
     json["levels"].push_back(std::move(level));
@@ -187,8 +156,7 @@ auto read_as(const char* what, const std::string& file, Read read) {
 }  // namespace
 
 Json to_json(const Victim& victim) {
-  Json json = Json::object();
-  json["kind"] = name_of(victim.kind);
+  Json json = WEIR_NAMED(victim.kind);
   json["waves"] = victim.kind == VictimKind::persistent ? Json(nullptr) : Json(victim.waves);
   json["block_ns"] = victim.block_ns;
   return json;
@@ -208,15 +176,8 @@ Victim victim_from(const Json& json, const std::string& file) {
 }
 
 Json to_json(const Plan& plan) {
-  Json json = Json::object();
-  json["requests"] = plan.requests;
-  json["interval_ns"] = plan.interval_ns;
-  json["intruder_ns"] = plan.intruder_ns;
-  json["alone_repeats"] = plan.alone_repeats;
-  json["in_flight"] = plan.in_flight;
-  json["queued_ahead"] = plan.queued_ahead;
-  json["undisturbed_ns"] = plan.undisturbed_ns;
-  json["seed"] = plan.seed;
+  Json json = WEIR_NAMED(plan.requests, plan.interval_ns, plan.intruder_ns, plan.alone_repeats, plan.in_flight,
+                         plan.queued_ahead, plan.undisturbed_ns, plan.seed);
   json["victims"] = Json::array();
   for (const Victim& victim : plan.victims) json["victims"].push_back(to_json(victim));
   return json;
@@ -239,19 +200,12 @@ Plan plan_from(const Json& json, const std::string& file) {
 }
 
 Json to_json(const Observation& seen) {
-  Json json = Json::object();
-  json["clock_error_ns"] = seen.clock_error_ns;
-  json["victim_wall_ns"] = seen.victim_wall_ns;
-  json["victim_blocks"] = seen.victim_blocks;
-  json["lost_blocks"] = or_null(seen.lost_blocks);
-  json["repeated_blocks"] = or_null(seen.repeated_blocks);
-  json["preemptions"] = seen.preemptions;
+  Json json = WEIR_NAMED(seen.clock_error_ns, seen.victim_wall_ns, seen.victim_blocks, seen.lost_blocks,
+                         seen.repeated_blocks, seen.preemptions);
   json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
   json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);
   json["blocks_at_once"] = seen.blocks_at_once > 0 ? Json(seen.blocks_at_once) : Json(nullptr);
-  json["suspend_ns"] = seen.suspend_ns;
-  json["resume_ns"] = seen.resume_ns;
-  json["requests"] = requests_json(seen.requests);
+  json.update(WEIR_NAMED(seen.suspend_ns, seen.resume_ns, requests_json(seen.requests)));
   return json;
 }
 
@@ -283,15 +237,10 @@ Json preempt_document(const Findings& findings, const Circumstances& circumstanc
   Json document = Json::object();
   document["schema"] = "weir.preempt/1";
   document["created"] = wall_time();
-  document["command_line"] = circumstances.command_line;
-  document["device"] = circumstances.device;
-  document["environment"] = circumstances.environment;
+  document.update(WEIR_NAMED(circumstances.command_line, circumstances.device, circumstances.environment));
   document["status"] = findings.is_complete ? "complete" : "ended_early";
-  document["failures"] = findings.failures;
-  document["verdict"] = findings.verdict;
-  document["warnings"] = findings.warnings;
-  document["plan"] = to_json(findings.plan);
-  document["alone"] = alone_json(findings.alone);
+  document.update(WEIR_NAMED(findings.failures, findings.verdict, findings.warnings, to_json(findings.plan),
+                             alone_json(findings.alone)));
   document["undisturbed"] = Json::array();
   for (const Undisturbed& one : findings.undisturbed) document["undisturbed"].push_back(undisturbed_json(one));
   document["mechanisms"] = Json::array();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "base/units.h"
 #include "lab/queues/queue_map.h"
 #include "submit/submitter.h"
@@ -127,11 +128,8 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   now.step_ns *= unexplained;
   unlimited.step_ns *= unexplained;
 
-  Json json = Json::object();
-  json["workload"] = workload_of(request.run).name;
-  json["streams"] = built.streams;
-  json["scale"] = name_of(built.scale);
-  json["submit"] = request.run.submit;
+  Json json = {{"workload", workload_of(request.run).name}};
+  json.update(WEIR_NAMED(built.streams, built.scale, request.run.submit));
   json["queues"] = cost.queues_now;
   json["mapping"] = {{"policy", name_of(probe.policy)}, {"words", in_words(probe.policy)}};
   json["measured"] = {{"step_ns", calibration.measured.step_ns},

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "lab/queues/lab.h"
 #include "lab/queues/stamps.h"
 #include "run/passes.h"
@@ -134,11 +135,7 @@ Json to_json(const StreamIntervals& found) {
   Json intervals = Json::array();
   for (const StreamInterval& one : found.intervals) {
     if (intervals.size() == kMostIntervals) break;
-    intervals.push_back({{"stream", one.stream},
-                         {"queue", one.queue},
-                         {"from_ns", one.from_ns},
-                         {"to_ns", one.to_ns},
-                         {"commands", one.commands}});
+    intervals.push_back(WEIR_NAMED(one.stream, one.queue, one.from_ns, one.to_ns, one.commands));
   }
   return intervals;
 }
@@ -247,15 +244,10 @@ int probed_streams(int streams) { return std::max(streams, kFewestProbed); }
 
 Json to_json(const QueueProbe& probe) {
   const ProbeBaseline& base = probe.baseline;
-  Json json = Json::object();
-  json["policy"] = name_of(probe.policy);
+  Json json = WEIR_NAMED(probe.policy);
   json["mapping"] = in_words(probe.policy);
   json["is_static"] = is_static(probe.policy);
-  json["queues"] = probe.queues ? Json(*probe.queues) : Json(nullptr);
-  json["is_lower_bound"] = probe.is_lower_bound;
-  json["reason"] = probe.reason;
-  json["record_blocks"] = probe.record_blocks ? Json(*probe.record_blocks) : Json(nullptr);
-  json["streams"] = probe.streams;
+  json.update(WEIR_NAMED(probe.queues, probe.is_lower_bound, probe.reason, probe.record_blocks, probe.streams));
   json["queue_of_stream"] = probe.queue_of_stream.empty() ? Json(nullptr) : Json(probe.queue_of_stream);
   json["saturation"] = Json::array();
   std::vector<QueueProbe::Saturation> curve = probe.saturation;
@@ -267,21 +259,13 @@ Json to_json(const QueueProbe& probe) {
       last["marked"] = last["marked"].get<int>() + curve[i].marked;
       continue;
     }
-    json["saturation"].push_back({{"held", curve[i].held}, {"stuck", curve[i].stuck}, {"marked", curve[i].marked}});
+    json["saturation"].push_back(WEIR_NAMED(curve[i].held, curve[i].stuck, curve[i].marked));
   }
-  json["confidence"] = probe.confidence;
-  json["repetitions"] = base.repetitions;
-  json["trials"] = probe.trials;
+  json.update(WEIR_NAMED(probe.confidence, base.repetitions, probe.trials));
   json["spoilt_trials"] = probe.spoilt;
   json["elapsed_ns"] = probe.elapsed_ns;
-  json["baseline"] = {{"marks", base.marks},
-                      {"late", base.late},
-                      {"missing", base.missing},
-                      {"stretched", base.stretched},
-                      {"median_ns", base.median_ns},
-                      {"window_ns", base.window_ns},
-                      {"late_probability", base.late_probability},
-                      {"granularity_ns", base.granularity_ns}};
+  json["baseline"] = WEIR_NAMED(base.marks, base.late, base.missing, base.stretched, base.median_ns, base.window_ns,
+                                base.late_probability, base.granularity_ns);
   return json;
 }
 
@@ -295,8 +279,7 @@ Json map_queues(Device& device, const MapRequest& request, const RunContext& con
   if (!request.step.workload.empty()) check_request(device.info(), request.step, {});
   const QueueProbe probe = probe_queues(device, options);
   Json& map = document["map"] = Json::object();
-  map["streams"] = request.streams;
-  map["probe"] = to_json(probe);
+  map.update(WEIR_NAMED(request.streams, to_json(probe)));
   if (!probe.queues) document["unavailable"]["map.probe.queues"] = probe.reason;
   if (probe.queue_of_stream.empty())
     document["unavailable"]["map.probe.queue_of_stream"] = "streams do not keep a queue, or it is not known";
@@ -331,7 +314,7 @@ Json map_queues(Device& device, const MapRequest& request, const RunContext& con
         document["unavailable"]["map.timeline.is_fixed"] = "the timeline does not name queues, or nothing ran twice";
     }
   }
-  map["agreement"] = {{"agree", verdicts.agree}, {"disagree", verdicts.disagree}};
+  map["agreement"] = WEIR_NAMED(verdicts.agree, verdicts.disagree);
   for (const Json& text : verdicts.disagree)
     warn(document, "disagreement", text.get<std::string>(),
          "Repeat it with nothing else on the device; if it stays, one of the "

@@ -1,6 +1,7 @@
 #include "lab/queues/queues_document.h"
 
 #include "base/clock.h"
+#include "base/named_values.h"
 
 namespace weir {
 
@@ -18,7 +19,7 @@ Json queues_document(std::string_view experiment, const DeviceInfo& info, const 
 }
 
 void warn(Json& document, std::string_view kind, const std::string& text, std::string_view advice) {
-  document["warnings"].push_back({{"kind", kind}, {"text", text}, {"advice", advice}});
+  document["warnings"].push_back(WEIR_NAMED(kind, text, advice));
 }
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 // Runs all experiments of `weir queues limits` in a row and makes their document. Prints nothing.
 #include <fmt/format.h>
 
+#include "base/named_values.h"
 #include "lab/queues/limits.h"
 #include "lab/queues/queue_map.h"
 
@@ -16,8 +17,7 @@ void explain(Json& document, const std::string& name, const Known<T>& known) {
 }  // namespace
 
 Json to_json(const QueueDepth& depth) {
-  Json json;
-  json["value"] = or_null(depth.launches.value);
+  Json json = WEIR_NAMED(depth.launches.value);
   json["at_least"] = depth.launches.value  ? Json(*depth.launches.value)
                      : depth.found.empty() ? Json(depth.tried)
                                            : Json();
@@ -28,14 +28,10 @@ Json to_json(const QueueDepth& depth) {
 }
 
 Json to_json(const ResidentLimit& limit) {
-  Json json;
-  json["value"] = or_null(limit.kernels.value);
-  json["most_at_once"] = limit.most_at_once;
-  json["tried"] = limit.tried;
-  json["duration_ns"] = limit.duration_ns;
+  Json json = WEIR_NAMED(limit.kernels.value, limit.most_at_once, limit.tried, limit.duration_ns);
   json["points"] = Json::array();
   for (const ResidentLimit::Point& point : limit.points)
-    json["points"].push_back({{"kernels", point.kernels}, {"makespan_ns", point.makespan_ns}});
+    json["points"].push_back(WEIR_NAMED(point.kernels, point.makespan_ns));
   return json;
 }
 
@@ -52,16 +48,13 @@ Json to_json(const CopyOverlap& overlap) {
   for (const CopyOverlap::Together& set : overlap.together) {
     Json directions = Json::array();
     for (const CopyDirection direction : set.directions) directions.push_back(name_of(direction));
-    json["together"].push_back({{"directions", directions}, {"time_ns", set.time_ns}, {"overlap", set.overlap}});
+    json["together"].push_back(WEIR_NAMED(directions, set.time_ns, set.overlap));
   }
   return json;
 }
 
 Json to_json(const PriorityLevels& levels) {
-  Json json;
-  json["value"] = or_null(levels.levels.value);
-  json["lowest"] = levels.lowest;
-  json["highest"] = levels.highest;
+  Json json = WEIR_NAMED(levels.levels.value, levels.lowest, levels.highest);
   json["blocks_at_once"] = levels.blocks_at_once == 0 ? Json() : Json(levels.blocks_at_once);
   json["victim_blocks"] = levels.victim_blocks == 0 ? Json() : Json(levels.victim_blocks);
   json["pairs"] = Json::array();

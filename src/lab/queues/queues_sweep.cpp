@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "lab/queues/queues_document.h"
 #include "measure/statistics.h"
 #include "run/sweep.h"
@@ -53,18 +54,12 @@ Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
   settings["workload"] = workload.name;
   settings["definition"] = run.loaded ? Json(run.loaded->source.hash) : Json(nullptr);
   settings["device"] = info.name;
-  settings["model"] = info.model;
-  settings["sim"] = request.sim;
+  settings.update(WEIR_NAMED(info.model, request.sim));
   settings["compute_units"] = info.stream_compute_units > 0 ? Json(info.stream_compute_units) : Json(nullptr);
   settings["queues_set_by"] = request.setting;
   settings["precision"] = run.precision.empty() ? std::string(name_of(workload.precision)) : run.precision;
-  settings["submit"] = run.submit;
-  settings["placement"] = run.placement;
-  settings["repeats"] = request.repeats;
-  settings["iterations"] = run.iterations;
-  settings["warmup"] = run.warmup;
-  settings["seed"] = run.seed;
-  settings["checks_output"] = run.checks_output;
+  settings.update(
+      WEIR_NAMED(run.submit, run.placement, request.repeats, run.iterations, run.warmup, run.seed, run.checks_output));
   return settings;
 }
 
@@ -138,11 +133,7 @@ void check_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& reques
 }
 
 Json empty_point(const QueuesPoint& point) {
-  Json json = Json::object();
-  json["queues"] = point.queues;
-  json["streams"] = point.streams;
-  json["scale"] = point.scale;
-  json["params"] = to_json(point.params);
+  Json json = WEIR_NAMED(point.queues, point.streams, point.scale, to_json(point.params));
   json["status"] = "partial";
   json["runs"] = Json::array();
   for (const char* name : {"failure", "latency_ns", "throughput", "ratio", "ratio_interval", "p", "verdict"})
@@ -151,10 +142,7 @@ Json empty_point(const QueuesPoint& point) {
 }
 
 void add_run(Json& point, const std::string& setting, int repeats, const PointRun& run) {
-  const auto spoil = [&](const char* status, const std::string& failure) {
-    point["status"] = status;
-    point["failure"] = failure;
-  };
+  const auto spoil = [&](const char* status, const std::string& failure) { point.update(WEIR_NAMED(status, failure)); };
   if (!run.failure.empty()) return spoil("failed", run.failure);
   if (!run.result.is_object()) return spoil("failed", "its process wrote no result");
   const Json& result = run.result;

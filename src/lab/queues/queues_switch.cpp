@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/named_values.h"
 
 namespace weir {
 namespace {
@@ -29,28 +30,19 @@ Json to_json(const QueueSwitch& found) {
   json["same_queue_ns"] = to_json(found.same_queue);
   json["other_queue_ns"] = to_json(found.other_queue);
   json["unknown_queue_ns"] = to_json(found.unknown_queue);
-  json["same_queue_overhead_ns"] = number_or_null(found.same_queue_overhead_ns);
-  json["other_queue_overhead_ns"] = number_or_null(found.other_queue_overhead_ns);
-  json["unknown_queue_overhead_ns"] = number_or_null(found.unknown_queue_overhead_ns);
-  json["reason"] = found.reason.empty() ? Json() : Json(found.reason);
+  json.update(WEIR_NAMED(found.same_queue_overhead_ns, found.other_queue_overhead_ns, found.unknown_queue_overhead_ns,
+                         text_or_null(found.reason)));
   return json;
 }
 
 Json to_json(const SwitchCost& cost) {
-  return {{"ns_per_hop", number_or_null(cost.ns_per_hop)},
-          {"hops", cost.hops},
-          {"repetitions", cost.repetitions},
-          {"reason", cost.reason.empty() ? Json() : Json(cost.reason)}};
+  return WEIR_NAMED(cost.ns_per_hop, cost.hops, cost.repetitions, text_or_null(cost.reason));
 }
 
 Json to_json(const Known<Serialisation>& known) {
   if (!known.value) return {{"value", nullptr}, {"reason", known.reason}};
   const Serialisation& found = *known.value;
-  return {{"value",
-           {{"kernels", found.kernels},
-            {"makespan_ns", found.makespan_ns},
-            {"ideal_ns", found.ideal_ns},
-            {"lost_ns_per_kernel", found.lost_ns_per_kernel()}}},
+  return {{"value", WEIR_NAMED(found.kernels, found.makespan_ns, found.ideal_ns, found.lost_ns_per_kernel())},
           {"reason", nullptr}};
 }
 
@@ -98,16 +90,12 @@ void add_crossings(Json& document, double kernel_ns) {
 }  // namespace
 
 Json to_json(const StreamSwitch& found) {
-  Json json;
-  json["streams"] = found.streams;
-  json["was_queued_ahead"] = found.was_queued_ahead;
+  Json json = WEIR_NAMED(found.streams, found.was_queued_ahead);
   json["hops_ns"] = to_json(found.hops);
   json["graph_ns"] = to_json(found.graph);
   json["within_queue_ns"] = to_json(found.within_queue);
   json["across_queues_ns"] = to_json(found.across_queues);
-  json["timeline"] = to_json(found.timeline);
-  json["controlled"] = to_json(found.controlled);
-  json["serialisation"] = to_json(found.serialisation);
+  json.update(WEIR_NAMED(to_json(found.timeline), to_json(found.controlled), to_json(found.serialisation)));
   return json;
 }
 
@@ -117,11 +105,8 @@ Json measure_switch(Device& device, const SwitchSettings& settings, const RunCon
   Json setting;
   setting["hardware_queues"] = info.hardware_queues.value ? Json(*info.hardware_queues.value) : Json();
   if (!info.hardware_queues.value) document["unavailable"]["switch.hardware_queues"] = info.hardware_queues.reason;
-  setting["hops"] = settings.request.hops;
-  setting["stamp_ns"] = settings.request.stamp_ns;
-  setting["parallel_ns"] = settings.request.parallel_ns;
-  setting["depth"] = settings.request.depth;
-  setting["repetitions"] = settings.request.repetitions;
+  setting.update(WEIR_NAMED(settings.request.hops, settings.request.stamp_ns, settings.request.parallel_ns,
+                            settings.request.depth, settings.request.repetitions));
   setting["rows"] = Json::array();
   int done = 0;
   for (const int streams : settings.streams) {

@@ -1,6 +1,6 @@
 #include "lab/watch/document.h"
 
-#include "base/json.h"
+#include "base/named_values.h"
 
 namespace weir::watch {
 namespace {
@@ -17,14 +17,10 @@ void add(Json& json, const char* name, const Figure& figure) {
 }
 
 Json row_json(const Row& row) {
-  Json json = {{"key", row.key},
-               {"label", row.label},
-               {"device", row.device},
-               {"kind", row.kind},
-               {"pid", or_null(row.pid)},
-               {"active", or_null(row.is_active)},
-               {"mapped", or_null(row.is_mapped)},
-               {"preempted", or_null(row.is_preempted)}};
+  Json json = WEIR_NAMED(row.key, row.label, row.device, row.kind, row.pid);
+  json["active"] = or_null(row.is_active);
+  json["mapped"] = or_null(row.is_mapped);
+  json["preempted"] = or_null(row.is_preempted);
   json["unavailable"] = Json::object();
   json["at_least"] = Json::object();
   if (!row.is_active) json["unavailable"]["active"] = row.active_reason;
@@ -43,18 +39,14 @@ Json row_json(const Row& row) {
 }  // namespace
 
 Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::string& created) {
-  Json json = {{"schema", kWatchSchema},
-               {"created", created},
-               {"source", sample.source},
-               {"device", text_or_null(sample.device)},
-               {"model", text_or_null(sample.model)},
-               {"workload", text_or_null(sample.workload)},
-               {"sample", sample.number},
-               {"taken_ns", sample.taken_ns == INT64_MIN ? Json(nullptr) : Json(sample.taken_ns)},
-               {"interval_ns", interval_ns},
-               {"window_ns", or_null(sample.window_ns)},
-               {"clock", sample.is_virtual ? "virtual" : "host"},
-               {"backlog_unit", sample.unit == Unit::packets ? "packets" : "commands"}};
+  Json json = {{"schema", kWatchSchema}};
+  json.update(WEIR_NAMED(created, sample.source, text_or_null(sample.device), text_or_null(sample.model),
+                         text_or_null(sample.workload)));
+  json["sample"] = sample.number;
+  json["taken_ns"] = sample.taken_ns == INT64_MIN ? Json(nullptr) : Json(sample.taken_ns);
+  json.update(WEIR_NAMED(interval_ns, sample.window_ns));
+  json["clock"] = sample.is_virtual ? "virtual" : "host";
+  json["backlog_unit"] = sample.unit == Unit::packets ? "packets" : "commands";
   Json facts = Json::array();
   for (const Fact& fact : sample.facts)
     facts.push_back({{"name", fact.name},
@@ -68,9 +60,8 @@ Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::s
   json["queues"] = std::move(queues);
   Json missing = Json::array();
   for (const Missing& part : sample.missing)
-    missing.push_back({{"part", part.part}, {"path", part.path}, {"reason", part.reason}, {"hint", part.hint}});
-  json["missing"] = std::move(missing);
-  json["notes"] = sample.notes;
+    missing.push_back(WEIR_NAMED(part.part, part.path, part.reason, part.hint));
+  json.update(WEIR_NAMED(std::move(missing), sample.notes));
   return json;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "base/options.h"
 
 namespace weir::history {
@@ -31,21 +32,14 @@ Json measure_json(const Measure& measure) {
           {"reason", measure.median ? Json() : Json(measure.reason)}};
 }
 
-Json machine_json(const Machine& machine) {
-  return {{"id", machine.id}, {"label", machine.label}, {"facts", texts(machine.facts)}};
-}
+Json machine_json(const Machine& machine) { return WEIR_NAMED(machine.id, machine.label, texts(machine.facts)); }
 
 Json entry_json(const Entry& entry) {
-  return {{"id", entry.id},
-          {"added", entry.added},
-          {"tag", text_or_null(entry.tag)},
-          {"commit", text_or_null(entry.commit)},
-          {"commit_basis", text_or_null(entry.commit_basis)},
-          {"weir", {{"version", entry.weir_version}, {"commit", entry.weir_commit}}},
-          {"points", entry.points},
-          {"failed", entry.failed},
-          {"machines", entry.machines},
-          {"workloads", entry.workloads}};
+  Json json = WEIR_NAMED(entry.id, entry.added, text_or_null(entry.tag), text_or_null(entry.commit),
+                         text_or_null(entry.commit_basis));
+  json["weir"] = {{"version", entry.weir_version}, {"commit", entry.weir_commit}};
+  json.update(WEIR_NAMED(entry.points, entry.failed, entry.machines, entry.workloads));
+  return json;
 }
 
 Json document_of(const char* kind, const Store& store) {
@@ -61,8 +55,8 @@ Json change_json(const Series& series, const ChangePoint& change) {
           {"verdict", series.is_worse(change) ? "slower" : "faster"},
           {"median_before", change.before},
           {"median_after", change.after},
-          {"last_before", {{"at", before.at}, {"commit", text_or_null(before.commit)}, {"entry", before.entry}}},
-          {"first_after", {{"at", after.at}, {"commit", text_or_null(after.commit)}, {"entry", after.entry}}}};
+          {"last_before", WEIR_NAMED(before.at, text_or_null(before.commit), before.entry)},
+          {"first_after", WEIR_NAMED(after.at, text_or_null(after.commit), after.entry)}};
 }
 
 // What may explain a change: facts that do not separate machines, where they changed at the same point.
@@ -108,19 +102,15 @@ Json series_json(Store& store, const Series& series) {
     changes.push_back(std::move(json));
   }
   const auto& drift = series.judged.drift;
-  return {{"title", series.title},
-          {"machine", series.machine.id},
-          {"workload", series.key.at("workload")},
-          {"key", texts(series.key)},
-          {"metric", series.metric},
-          {"unit", text_or_null(series.unit)},
-          {"is_less_better", series.is_less_better},
-          {"points", std::move(points)},
-          {"failed", std::move(failed)},
-          {"changes", std::move(changes)},
-          {"changes_reason", text_or_null(series.judged.reason)},
-          {"drift", drift ? Json({{"change", drift->change}, {"p", drift->p}}) : Json()},
-          {"notes", series.notes}};
+  Json json = WEIR_NAMED(series.title);
+  json["machine"] = series.machine.id;
+  json["workload"] = series.key.at("workload");
+  json.update(WEIR_NAMED(texts(series.key), series.metric, text_or_null(series.unit), series.is_less_better,
+                         std::move(points), std::move(failed), std::move(changes)));
+  json["changes_reason"] = text_or_null(series.judged.reason);
+  json["drift"] = drift ? WEIR_NAMED(drift->change, drift->p) : Json();
+  json["notes"] = series.notes;
+  return json;
 }
 
 // With several machines: how each differs from the first, so that the user sees why there are several.
@@ -150,7 +140,7 @@ Json gate_json(const std::vector<Series>& all, std::size_t within) {
       ++unjudged;
   }
   const bool is_held = failures.empty();
-  return {{"within", within}, {"is_held", is_held}, {"failures", std::move(failures)}, {"unjudged", unjudged}};
+  return WEIR_NAMED(within, is_held, std::move(failures), unjudged);
 }
 
 [[noreturn]] void reject_empty(Store& store, const HistorySelection& selection) {
@@ -181,18 +171,12 @@ std::string csv_number(std::optional<double> value) { return value ? fmt::format
 
 Json added_document(const Store& store, const Added& added, const AddOptions& options, const Intake& intake) {
   Json json = document_of("add", store);
-  json["entry"] = added.entry ? Json(*added.entry) : Json();
-  json["commit"] = text_or_null(options.commit);
-  json["commit_basis"] = text_or_null(options.commit_basis);
-  json["tag"] = text_or_null(options.tag);
-  json["points"] = added.points;
-  json["failed"] = added.failed;
-  json["known"] = added.known;
-  json["known_entries"] = added.known_entries;
+  json.update(WEIR_NAMED(added.entry, text_or_null(options.commit), text_or_null(options.commit_basis),
+                         text_or_null(options.tag), added.points, added.failed, added.known, added.known_entries));
   std::map<std::string, std::string> labels;
   for (const NewPoint& point : intake.points) labels[point.machine.id] = point.machine.label;
   json["machines"] = Json::array();
-  for (const auto& [id, label] : labels) json["machines"].push_back({{"id", id}, {"label", label}});
+  for (const auto& [id, label] : labels) json["machines"].push_back(WEIR_NAMED(id, label));
   json["notes"] = intake.notes;
   return json;
 }
@@ -238,10 +222,8 @@ Json trend_document(Store& store, const TrendOptions& options) {
   const std::vector<Series> all = make_series(store, options.selection, options.changes);
   if (all.empty()) reject_empty(store, options.selection);
   Json json = document_of("trend", store);
-  json["selection"] = {{"workload", options.selection.workload},
-                       {"metric", text_or_null(options.selection.metric)},
-                       {"machine", text_or_null(options.selection.machine)},
-                       {"key", texts(options.selection.key)}};
+  json["selection"] = WEIR_NAMED(options.selection.workload, text_or_null(options.selection.metric),
+                                 text_or_null(options.selection.machine), texts(options.selection.key));
   json["method"] = {{"threshold", options.changes.threshold},
                     {"significance", options.changes.significance},
                     {"permutations", options.changes.permutations},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/named_values.h"
 #include "report/history/series.h"
 
 namespace weir::history {
@@ -33,16 +34,10 @@ Json item_of(Store& store, const Series& series) {
   Json notes = series.notes;
   if (!series.judged.reason.empty()) notes.push_back("not judged: " + series.judged.reason);
   if (series.judged.drift) notes.push_back("drifts slowly, without a step");
-  return {{"title", series.title},
-          {"notes", std::move(notes)},
-          {"device", std::move(device)},
-          {"environment", std::move(environment)},
-          {"workload", series.key.at("workload")},
-          {"metric", series.metric},
-          {"unit", series.unit},
-          {"is_less_better", series.is_less_better},
-          {"points", std::move(points)},
-          {"changes", std::move(changes)}};
+  Json json = WEIR_NAMED(series.title, std::move(notes), std::move(device), std::move(environment));
+  json["workload"] = series.key.at("workload");
+  json.update(WEIR_NAMED(series.metric, series.unit, series.is_less_better, std::move(points), std::move(changes)));
+  return json;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 #include <type_traits>
 
+#include "base/named_values.h"
 #include "report/page/list.h"
 #include "report/text/documents.h"
 #include "report/text/fields.h"
@@ -83,7 +84,7 @@ constexpr std::array kTellers = {
 Json table_json(const ReportTable& table) {
   Json json = {{"columns", Json::array()}, {"rows", Json::array()}, {"after", table.after}};
   for (const ReportTable::Column& column : table.columns)
-    json["columns"].push_back({{"heading", column.heading}, {"is_text", column.is_text}});
+    json["columns"].push_back(WEIR_NAMED(column.heading, column.is_text));
   for (std::size_t i = 0; i < std::min(table.rows.size(), kMostRows); ++i) json["rows"].push_back(table.rows[i]);
   if (table.rows.size() > kMostRows)
     json["after"] = fmt::format("{} of {} rows are shown. {}", kMostRows, table.rows.size(), table.after);

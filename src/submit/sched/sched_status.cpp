@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/named_values.h"
+
 namespace weir::scheduler {
 namespace {
 
@@ -30,25 +32,21 @@ Json client_document(const Standing& standing, int seat) {
   const std::uint32_t bound = place.in_flight.load(kCount);
   // A client that is alone passes its gate uncounted.
   const bool is_shared = conductor.clients() > 1;
-  return {
-      {"seat", seat},
-      {"pid", pid_or_null(occupant.pid)},
-      {"program", occupant.program},
-      {"priority", client.terms.priority},
-      {"weight", client.terms.weight},
-      {"deadline_ns", client.terms.deadline_ns > 0 ? Json(client.terms.deadline_ns) : Json(nullptr)},
-      {"joined_ns_ago", std::max<std::int64_t>(0, standing.now_ns - occupant.joined_ns)},
-      {"is_active", is_shared ? Json(client.is_active) : Json(nullptr)},
-      {"active_ns", is_shared && client.is_active ? Json(std::max<std::int64_t>(0, standing.now_ns - client.arrived_ns))
-                                                  : Json(nullptr)},
-      {"waits_for", std::move(waits_for)},
-      {"in_flight", bound != 0 ? Json(bound) : Json(nullptr)},
-      {"used_ns", client.used_ns},
-      {"launches", counted(place.launches.load(kCount))},
-      {"held", counted(place.held.load(kCount))},
-      {"held_ns", counted(place.held_ns.load(kCount))},
-      {"paced_ns", counted(place.paced_ns.load(kCount))},
-  };
+  Json json = WEIR_NAMED(seat, pid_or_null(occupant.pid), occupant.program, client.terms.priority, client.terms.weight);
+  json["deadline_ns"] = client.terms.deadline_ns > 0 ? Json(client.terms.deadline_ns) : Json(nullptr);
+  json["joined_ns_ago"] = std::max<std::int64_t>(0, standing.now_ns - occupant.joined_ns);
+  json["is_active"] = is_shared ? Json(client.is_active) : Json(nullptr);
+  json["active_ns"] = is_shared && client.is_active
+                          ? Json(std::max<std::int64_t>(0, standing.now_ns - client.arrived_ns))
+                          : Json(nullptr);
+  json["waits_for"] = std::move(waits_for);
+  json["in_flight"] = bound != 0 ? Json(bound) : Json(nullptr);
+  json["used_ns"] = client.used_ns;
+  json["launches"] = counted(place.launches.load(kCount));
+  json["held"] = counted(place.held.load(kCount));
+  json["held_ns"] = counted(place.held_ns.load(kCount));
+  json["paced_ns"] = counted(place.paced_ns.load(kCount));
+  return json;
 }
 
 }  // namespace
