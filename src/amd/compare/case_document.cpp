@@ -129,8 +129,7 @@ Json case_comparison(const CaseSide& a, const CaseSide& b) {
   json.update(WEIR_NAMED(side_json(a), side_json(b)));
   json["queues"] = relation_json(relation);
   json["kernels"] = kernels_json(a, b);
-  json["quantities"] = Json::array();
-  for (const Compared& row : compared) json["quantities"].push_back(compared_json(row));
+  json["quantities"] = json_list(compared, compared_json);
   json["expected"] = Json::array();
   for (const Expectation& row : check_expectations(a, b))
     json["expected"].push_back(WEIR_NAMED(row.side, row.expected, row.observed, row.outcome, text_or_null(row.reason)));

@@ -9,9 +9,7 @@ namespace weir::ftrace {
 namespace {
 
 Json names_document(const std::vector<NameCount>& names) {
-  Json list = Json::array();
-  for (const NameCount& one : names) list.push_back({{"name", one.name}, {"calls", one.count}});
-  return list;
+  return json_list(names, [](const NameCount& one) -> Json { return {{"name", one.name}, {"calls", one.count}}; });
 }
 
 // The time between the first and the last stamp; nothing without stamps.

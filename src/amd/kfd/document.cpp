@@ -69,8 +69,7 @@ Json queue_json(const Queue& queue) {
                      {"bytes", or_null(queue.backlog_bytes)},
                      {"is_least", queue.is_backlog_least},
                      {"reason", queue.backlog_packets ? Json() : text_or_null(queue.backlog_reason)}};
-  Json bases = Json::array();
-  for (const std::uint64_t base : queue.mqd_bases) bases.push_back(hex(base));
+  Json bases = json_list(queue.mqd_bases, hex);
   json["mqd_bases"] = std::move(bases);
   Json pointers = Json::array();
   for (const auto& [read, write] : queue.mqd_pointers)
@@ -173,8 +172,7 @@ Json hqd_document(const Snapshot& snapshot) {
   json["missing"] = Json::array();
   for (const MissingPart& part : snapshot.missing)
     json["missing"].push_back(WEIR_NAMED(part.part, part.path, part.reason, text_or_null(part.hint)));
-  json["gpus"] = Json::array();
-  for (const GpuOccupancy& gpu : gpus) json["gpus"].push_back(gpu_json(gpu));
+  json["gpus"] = json_list(gpus, gpu_json);
   json["queues"] = Json::array();
   json["hiqs"] = Json::array();
   for (const Queue& queue : queues) json[queue.kind == QueueKind::hiq ? "hiqs" : "queues"].push_back(queue_json(queue));

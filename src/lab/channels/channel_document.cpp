@@ -66,8 +66,7 @@ Json to_json(const CalibrationRow& row) {
 Json to_json(const ChannelCalibration& calibration) {
   Json json = WEIR_NAMED(calibration.processes, calibration.deals);
   json["plain_threshold"] = kPlainThreshold;
-  json["groups"] = Json::array();
-  for (const CalibrationRow& row : calibration.groups) json["groups"].push_back(to_json(row));
+  json["groups"] = json_list(calibration.groups, [](const CalibrationRow& row) { return to_json(row); });
   json.update(WEIR_NAMED(to_json(calibration.all), calibration.deals_with_alarm, calibration.can_alarm,
                          calibration.drifted_faster, calibration.drifted_slower));
   return json;
@@ -81,10 +80,9 @@ Json channel_document(const ChannelReport& report, const RunContext& context) {
   document.update(WEIR_NAMED(run.created, context.command_line, run.status, run.environment));
   Json& settings = document["settings"] = weir::to_json(run.settings.conditions);
   settings.update(WEIR_NAMED(report.capacity_asked, run.settings.placement, run.settings.processes));
-  document["processes"] = Json::array();
-  for (const ChannelProcess& process : report.processes)
-    document["processes"].push_back(
-        WEIR_NAMED(process.process, process.seed, process.benchmarks, process.wall_s, process.ended));
+  document["processes"] = json_list(report.processes, [](const ChannelProcess& process) {
+    return WEIR_NAMED(process.process, process.seed, process.benchmarks, process.wall_s, process.ended);
+  });
   document["groups"] = Json::array();
   for (const ChannelGroup& group : report.groups)
     document["groups"].push_back(WEIR_NAMED(group.name, group.summary, text_or_null(group.seed)));

@@ -84,8 +84,7 @@ Json conformance_document(const ConformanceRun& run, const RunContext& context) 
   document.update(WEIR_NAMED(context.command_line, context.environment));
   document["status"] = run.is_interrupted ? "interrupted" : "complete";
   document["filters"] = run.filters;
-  document["devices"] = Json::array();
-  for (const Report& report : run.reports) document["devices"].push_back(to_json(report));
+  document["devices"] = json_list(run.reports, [](const Report& report) { return to_json(report); });
   document["not_opened"] = Json::array();
   for (const auto& [device, reason] : run.not_opened) document["not_opened"].push_back(WEIR_NAMED(device, reason));
   return document;

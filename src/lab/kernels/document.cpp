@@ -332,8 +332,7 @@ Json summary_document(const Json& environment, const Json& options, const Json& 
   for (const char* status : kStatuses)
     counts[status] = std::count_if(sorted.begin(), sorted.end(),
                                    [&](const Json& entry) { return value_at(entry, {"status"}) == status; });
-  Json left_out = Json::array();
-  for (const package::Skipped& one : skipped) left_out.push_back(skipped_json(one));
+  Json left_out = json_list(skipped, skipped_json);
   return {{"schema", "weir.bench/1"},   {"created", wall_time()},       {"status", "complete"},
           {"environment", environment}, {"options", options},           {"ceilings", ceilings},
           {"counts", counts},           {"findings", findings(sorted)}, {"recommendations", recommendations(sorted)},

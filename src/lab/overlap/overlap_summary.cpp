@@ -35,11 +35,7 @@ Json times_json(const OverlapTimes& found) {
   return json;
 }
 
-Json list_json(const std::vector<OverlapTimes>& all) {
-  Json list = Json::array();
-  for (const OverlapTimes& each : all) list.push_back(times_json(each));
-  return list;
-}
+Json list_json(const std::vector<OverlapTimes>& all) { return json_list(all, times_json); }
 
 Json trained_json(const RankOverlap::Trained& trained) {
   return WEIR_NAMED(trained.latency_ns, trained.submit_ns, trained.losses);
@@ -332,8 +328,7 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
   const Json skew = skew_json(members, timelines);
   summary["skew"] = skew["skew"];
   summary["stragglers"] = skew["stragglers"];
-  summary["per_rank"] = Json::array();
-  for (const Json& member : members) summary["per_rank"].push_back(member_json(member));
+  summary["per_rank"] = json_list(members, member_json);
   const Numbers losses = members[0]["overlapped"]["losses"].get<Numbers>();
   summary["losses"] = losses.empty() ? Json(nullptr) : Json(losses);
   std::uint64_t memory = 0;

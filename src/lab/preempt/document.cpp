@@ -106,16 +106,14 @@ Json curve_json(const Curve& curve, const Alone& alone) {
   json["verdict"] = curve.verdict;
   json["follows"] = curve.follows == Follows::unknown ? Json(nullptr) : Json(name_of(curve.follows));
   json["fit"] = fit_json(curve.fit);
-  json["points"] = Json::array();
-  for (const Point& point : curve.points) json["points"].push_back(point_json(point, alone));
+  json["points"] = json_list(curve.points, [&](const Point& point) { return point_json(point, alone); });
   return json;
 }
 
 Json alone_json(const Alone& alone) {
   Json json = WEIR_NAMED(quantiles_json(alone.to_start), quantiles_json(alone.to_end), alone.medians_ns, alone.drift,
                          alone.has_drifted);
-  json["repeats"] = Json::array();
-  for (const Observation& repeat : alone.repeats) json["repeats"].push_back(requests_json(repeat.requests));
+  json["repeats"] = json_list(alone.repeats, [](const Observation& repeat) { return requests_json(repeat.requests); });
   return json;
 }
 
@@ -178,8 +176,7 @@ Victim victim_from(const Json& json, const std::string& file) {
 Json to_json(const Plan& plan) {
   Json json = WEIR_NAMED(plan.requests, plan.interval_ns, plan.intruder_ns, plan.alone_repeats, plan.in_flight,
                          plan.queued_ahead, plan.undisturbed_ns, plan.seed);
-  json["victims"] = Json::array();
-  for (const Victim& victim : plan.victims) json["victims"].push_back(to_json(victim));
+  json["victims"] = json_list(plan.victims, [](const Victim& victim) { return to_json(victim); });
   return json;
 }
 
@@ -241,8 +238,7 @@ Json preempt_document(const Findings& findings, const Circumstances& circumstanc
   document["status"] = findings.is_complete ? "complete" : "ended_early";
   document.update(WEIR_NAMED(findings.failures, findings.verdict, findings.warnings, to_json(findings.plan),
                              alone_json(findings.alone)));
-  document["undisturbed"] = Json::array();
-  for (const Undisturbed& one : findings.undisturbed) document["undisturbed"].push_back(undisturbed_json(one));
+  document["undisturbed"] = json_list(findings.undisturbed, undisturbed_json);
   document["mechanisms"] = Json::array();
   for (const Curve& curve : findings.curves) document["mechanisms"].push_back(curve_json(curve, findings.alone));
   document["published"] = published_json();

@@ -157,8 +157,7 @@ void add_run(Json& point, const std::string& setting, int repeats, const PointRu
     return spoil("mismatched", fmt::format("its process saw {} hardware queues", seen_queues.dump()));
   const Json& samples = result["samples"]["latency_ns"];
   if (!samples.is_array() || samples.empty()) return spoil("failed", "its result has no latency samples");
-  Json warnings = Json::array();
-  for (const Json& warning : result["warnings"]) warnings.push_back(warning["code"]);
+  Json warnings = json_list(result["warnings"], [](const Json& warning) { return warning["code"]; });
   point["runs"].push_back({{"seen", {{"hardware_queues", seen_queues}, {"variable", seen_variable}}},
                            {"p50_ns", result["metrics"]["latency_ns"]["p50"]},
                            {"throughput", result["metrics"]["throughput"]},

@@ -74,10 +74,9 @@ void add_crossings(Json& document, double kernel_ns) {
     const auto cheapest = std::min_element(costs.begin(), costs.end(), [&](const QueueCosts& a, const QueueCosts& b) {
       return a.cost_ns(kernel_ns) < b.cost_ns(kernel_ns);
     });
-    Json ranges = Json::array();
-    for (const BestRange& range : best_ranges(costs))
-      ranges.push_back(
-          {{"hardware_queues", range.queues}, {"from_ns", range.from_ns}, {"to_ns", number_or_null(range.to_ns)}});
+    Json ranges = json_list(best_ranges(costs), [](const BestRange& range) -> Json {
+      return {{"hardware_queues", range.queues}, {"from_ns", range.from_ns}, {"to_ns", number_or_null(range.to_ns)}};
+    });
     best.push_back({{"streams", streams},
                     {"hardware_queues", cheapest->queues},
                     {"ns_per_command", cheapest->cost_ns(kernel_ns)},

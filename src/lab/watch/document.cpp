@@ -55,8 +55,7 @@ Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::s
                      {"value", number_or_null(fact.figure.value)},
                      {"reason", text_or_null(fact.figure.reason)}});
   json["facts"] = std::move(facts);
-  Json queues = Json::array();
-  for (const Row& row : sample.rows) queues.push_back(row_json(row));
+  Json queues = json_list(sample.rows, row_json);
   json["queues"] = std::move(queues);
   Json missing = Json::array();
   for (const Missing& part : sample.missing)

@@ -183,10 +183,8 @@ Json added_document(const Store& store, const Added& added, const AddOptions& op
 
 Json list_document(Store& store, const EntryFilter& filter) {
   Json json = document_of("list", store);
-  json["machines"] = Json::array();
-  for (const Machine& machine : store.machines()) json["machines"].push_back(machine_json(machine));
-  json["entries"] = Json::array();
-  for (const Entry& entry : store.entries(filter)) json["entries"].push_back(entry_json(entry));
+  json["machines"] = json_list(store.machines(), machine_json);
+  json["entries"] = json_list(store.entries(filter), entry_json);
   return json;
 }
 
@@ -240,8 +238,7 @@ Json trend_document(Store& store, const TrendOptions& options) {
     each["differs_from_first"] = differences(*machines.front(), *machine);
     json["machines"].push_back(std::move(each));
   }
-  json["series"] = Json::array();
-  for (const Series& series : all) json["series"].push_back(series_json(store, series));
+  json["series"] = json_list(all, [&](const Series& series) { return series_json(store, series); });
   json["gate"] = options.is_gate ? gate_json(all, options.within) : Json();
   return json;
 }

@@ -154,8 +154,7 @@ void section_list::text(Page& page, std::size_t source, const Json& document) {
   const std::string title = told.report.title.empty() ? schema : told.report.title;
   Json item = page.item("texts", title, source, page.environment_of(source));
   item["opening"] = told.report.opening;
-  item["sections"] = Json::array();
-  for (const ReportSection& section : told.report.sections) item["sections"].push_back(section_json(section));
+  item["sections"] = json_list(told.report.sections, section_json);
   item["plain"] = lines_of(told.plain);
   find_in(page, document, title, page.add("texts", std::move(item)));
 }

@@ -14,9 +14,7 @@ namespace {
 
 template <class Word>
 Json names_of(const std::vector<Word>& words) {
-  Json names = Json::array();
-  for (const Word word : words) names.push_back(name_of(word));
-  return names;
+  return json_list(words, [](const Word word) { return name_of(word); });
 }
 
 Json sweeps_of(const std::vector<Sweep>& sweeps) {
@@ -111,9 +109,7 @@ Json plain_number(double value) {
 
 Json plain_numbers(const std::vector<double>& values) {
   if (values.size() == 1) return plain_number(values[0]);
-  Json list = Json::array();
-  for (const double value : values) list.push_back(plain_number(value));
-  return list;
+  return json_list(values, plain_number);
 }
 
 Json json_of(const Problem& problem) {
