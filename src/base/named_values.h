@@ -30,24 +30,36 @@ Json json_of(const std::optional<Value>& value) {
     return value ? json_of(*value) : Json();
 }
 
-// `names` as spelled in WEIR_NAMED(): "times.span_ns, found->busy_ns, text_or_null(found->reason)".
+// A value among those of WEIR_NAMED() whose name in the document is not the one in the source.
+struct NamedValue {
+  const char* name;
+  Json value;
+};
+template <class Value = Json>
+NamedValue named(const char* name, Value&& value) {
+  return {name, json_of(std::forward<Value>(value))};
+}
+
+// Takes the first argument off `names`, which are as spelled in WEIR_NAMED(), and returns the last name in it: the
+// first of "text_or_null(found->reason), times.span_ns" is "reason".
+std::string next_name(std::string_view& names);
+
 template <class... Values>
 Json named_values(std::string_view names, Values&&... values) {
   Json json = Json::object();
-  const auto next_name = [&] {
-    const std::size_t end = names.find(',');
-    std::string_view name = names.substr(0, end);
-    names.remove_prefix(end == std::string_view::npos ? names.size() : end + 1);
-    name = name.substr(0, name.find_last_not_of(" ()") + 1);
-    name.remove_prefix(name.find_last_of(" .>(*") + 1);
-    return std::string(name);
+  const auto append = [&]<class Value>(Value&& value) {
+    std::string name = next_name(names);
+    if constexpr (std::is_same_v<Value, NamedValue>)
+      json.append(value.name, std::move(value.value));
+    else
+      json.append(std::move(name), json_of(std::forward<Value>(value)));
   };
-  (json.append(next_name(), json_of(std::forward<Values>(values))), ...);
+  (append(std::forward<Values>(values)), ...);
   return json;
 }
 
 // WEIR_NAMED(times.span_ns, times.busy_ns) is {"span_ns": ..., "busy_ns": ...}. The name is the last one that is
-// written: text_or_null(row.reason) is "reason", queue.launched() is "launched". No calls with commas.
+// written: text_or_null(row.reason) is "reason", queue.launched() is "launched", named("id", row.number) is "id".
 #define WEIR_NAMED(...) ::weir::named_values(#__VA_ARGS__, __VA_ARGS__)
 
 // An array of the results of `each` for the elements.

@@ -52,6 +52,14 @@ TEST(NamedValues, AreNamedByTheLastNameOfACall) {
             R"({"parts":[1,2],"length":4.0})");
 }
 
+TEST(NamedValues, CanHaveANameOfTheirOwn) {
+  const Row row;
+  EXPECT_EQ(WEIR_NAMED(row.count, named("most (, of", row.most), row.mean).dump(),
+            R"({"count":3,"most (, of":7,"mean":null})");
+  EXPECT_EQ(WEIR_NAMED(named("shades", {{"first", row.colour == Colour::red}, {"count", 2}}), row.all).dump(),
+            R"({"shades":{"first":false,"count":2},"all":[1,2]})");
+}
+
 TEST(NamedValues, ListsWhatIsMadeOfEachElement) {
   EXPECT_EQ(json_list(std::vector{1, 2}, [](int each) { return Json(10 * each); }).dump(), "[10,20]");
   EXPECT_EQ(json_list(std::vector<int>{}, [](int each) { return Json(each); }).dump(), "[]");
