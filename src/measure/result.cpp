@@ -37,11 +37,8 @@ Json to_json(const Result& result) {
   json.update(WEIR_NAMED(result.status, text_or_null(result.failure), text_or_null(result.hint), result.created));
   json["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};
   json["command_line"] = result.command_line;
-  json["workload"] = {{"name", result.workload},
-                      {"category", result.category},
-                      {"priority", "P" + std::to_string(result.priority)},
-                      {"unit", result.unit},
-                      {"scaling", result.scaling}};
+  json["workload"] = WEIR_NAMED(named("name", result.workload), result.category,
+                                named("priority", "P" + std::to_string(result.priority)), result.unit, result.scaling);
   if (!result.workload_file.empty()) {
     json["workload"]["file"] = result.workload_file;
     json["workload"]["text"] = result.workload_text;

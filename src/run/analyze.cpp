@@ -24,10 +24,8 @@ Json clocks_json(const ClockAlignment& alignment) {
           {"error_ns", alignment.is_aligned ? Json(alignment.error_ns) : Json()},
           {"summary", alignment.summary},
           {"ranks", json_list(alignment.ranks, [](const RankClock& clock) {
-             Json json = WEIR_NAMED(clock.rank, clock.matched, clock.offset_ns, clock.error_ns, clock.drift_ppm,
-                                    clock.is_shifted);
-             json["reason"] = text_or_nothing(clock.reason);
-             return json;
+             return WEIR_NAMED(clock.rank, clock.matched, clock.offset_ns, clock.error_ns, clock.drift_ppm,
+                               clock.is_shifted, text_or_nothing(clock.reason));
            })}};
 }
 

@@ -63,11 +63,10 @@ std::span<const Item> first_of(const std::vector<Item>& all, std::size_t most) {
 }
 
 Json times_json(const BusyTimes& times, const Words& words) {
-  Json json = WEIR_NAMED(words.at(times.first_ns), words.at(times.last_ns));
-  json.update(WEIR_NAMED(times.span_ns, times.busy_ns, times.idle_ns, times.compute_ns, times.communication_ns,
-                         times.copy_ns, times.hidden_communication_ns, times.exposed_communication_ns,
-                         times.alone_communication_ns, times.hidden_copy_ns, times.overlapped_ns));
-  return json;
+  return WEIR_NAMED(words.at(times.first_ns), words.at(times.last_ns), times.span_ns, times.busy_ns, times.idle_ns,
+                    times.compute_ns, times.communication_ns, times.copy_ns, times.hidden_communication_ns,
+                    times.exposed_communication_ns, times.alone_communication_ns, times.hidden_copy_ns,
+                    times.overlapped_ns);
 }
 
 Json levels_json(const std::optional<ConcurrencyLevels>& levels) {
@@ -77,10 +76,8 @@ Json levels_json(const std::optional<ConcurrencyLevels>& levels) {
 
 Json backlog_json(const std::optional<Backlog>& backlog, const Words& words) {
   if (!backlog) return Json();
-  Json json = WEIR_NAMED(backlog->commands, backlog->peak);
-  json["peak_at_ns"] = words.at(backlog->peak_ns);
-  json.update(WEIR_NAMED(backlog->mean, backlog->max_in_bucket, backlog->mean_in_bucket));
-  return json;
+  return WEIR_NAMED(backlog->commands, backlog->peak, named("peak_at_ns", words.at(backlog->peak_ns)), backlog->mean,
+                    backlog->max_in_bucket, backlog->mean_in_bucket);
 }
 
 Json lanes_json(std::vector<LaneUse> lanes, const Words& words, bool are_queues, std::size_t* left_out) {
@@ -129,10 +126,8 @@ Json serialisation_json(const FalseSerialisation& found, const Words& words) {
                          found.wall_ns, found.back_to_back, found.not_ready, found.unknown, found.gap_limit_ns,
                          found.gap_limit_origin, found.stream_pairs);
   json["by_streams"] = json_list(found.by_streams, [&](const SerialisedStreams& pair) -> Json {
-    return {{"streams", {words.stream(pair.a), words.stream(pair.b)}},
-            {"queue", words.queue(pair.queue)},
-            {"pairs", pair.pairs},
-            {"lost_ns", pair.lost_ns}};
+    return WEIR_NAMED(named("streams", {words.stream(pair.a), words.stream(pair.b)}), words.queue(pair.queue),
+                      pair.pairs, pair.lost_ns);
   });
   json["worst"] = json_list(found.worst, [&](const SerialisedPair& pair) {
     Json one = {{"first", words.name(pair.first_name)},
@@ -202,9 +197,7 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
                        : Json();
   const auto names = [&](const std::vector<PathName>& all) {
     return json_list(first_of(all, top), [&](const PathName& name) {
-      Json one = {{"name", words.name(name.name)}};
-      one.update(WEIR_NAMED(name.resource, name.steps, name.total_ns));
-      return one;
+      return WEIR_NAMED(words.name(name.name), name.resource, name.steps, name.total_ns);
     });
   };
   json.update(WEIR_NAMED(names(path.names), names(path.calls)));
@@ -221,12 +214,10 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
 Json collectives_json(const Collectives& found, const Words& words) {
   Json json = WEIR_NAMED(found.count, found.total_ns);
   json["classes"] = json_list(found.classes, [&](const CollectiveClass& each) {
-    Json one = {{"kind", to_string(each.kind)},
-                {"group", words.name(each.group)},
-                {"ranks", each.ranks > 0 ? Json(each.ranks) : Json()}};
-    one.update(WEIR_NAMED(each.from_bytes, each.count, each.total_ns, each.p50_ns, each.p99_ns, each.bytes,
-                          each.algorithm_bandwidth, each.bus_bandwidth));
-    return one;
+    return WEIR_NAMED(to_string(each.kind), words.name(each.group),
+                      named("ranks", each.ranks > 0 ? Json(each.ranks) : Json()), each.from_bytes, each.count,
+                      each.total_ns, each.p50_ns, each.p99_ns, each.bytes, each.algorithm_bandwidth,
+                      each.bus_bandwidth);
   });
   return json;
 }
@@ -235,10 +226,8 @@ Json slowdown_json(const OverlapSlowdown& found, const Words& words, std::size_t
   Json json =
       WEIR_NAMED(found.ratio, found.names, found.clear, found.beside_ns, found.cost_ns, found.partly, found.too_few);
   json["kernels"] = json_list(first_of(found.kernels, top), [&](const KernelSlowdown& kernel) {
-    Json one = {{"name", words.name(kernel.name)}};
-    one.update(WEIR_NAMED(kernel.alone, kernel.beside, kernel.alone_p50_ns, kernel.beside_p50_ns, kernel.ratio,
-                          kernel.p, kernel.is_clear, kernel.cost_ns));
-    return one;
+    return WEIR_NAMED(words.name(kernel.name), kernel.alone, kernel.beside, kernel.alone_p50_ns, kernel.beside_p50_ns,
+                      kernel.ratio, kernel.p, kernel.is_clear, kernel.cost_ns);
   });
   return json;
 }
@@ -261,10 +250,8 @@ Json gaps_json(const std::optional<IdleGaps>& found, const Timeline& part, const
 Json top_json(const TopKernels& found, const Words& words) {
   Json json = WEIR_NAMED(found.kernels, found.commands, found.total_ns, found.rest_count, found.rest_ns);
   json["top"] = json_list(found.top, [&](const KernelUse& use) {
-    Json one = {{"name", words.name(use.name)}};
-    one.update(WEIR_NAMED(use.kind, use.count, use.total_ns, use.mean_ns, use.p50_ns, use.p99_ns, use.min_ns,
-                          use.max_ns, use.share));
-    return one;
+    return WEIR_NAMED(words.name(use.name), use.kind, use.count, use.total_ns, use.mean_ns, use.p50_ns, use.p99_ns,
+                      use.min_ns, use.max_ns, use.share);
   });
   return json;
 }
@@ -294,11 +281,9 @@ Json overlap_json(const Timeline& part) {
   Json kinds = Json::object();
   for (std::size_t i = 0; i < kCollectiveKinds; ++i)
     if (whole.collective_ns[i] > 0) kinds[to_string(static_cast<CollectiveKind>(i))] = whole.collective_ns[i];
-  Json json = WEIR_NAMED(whole.times.communication_ns, whole.hidden_ns(), whole.exposed_ns());
-  json["efficiency"] = efficiency_json(whole.times);
-  json["collective_ns"] = std::move(kinds);
-  json.update(WEIR_NAMED(whole.communication_sum_ns, whole.compute_sum_ns));
-  return json;
+  return WEIR_NAMED(whole.times.communication_ns, whole.hidden_ns(), whole.exposed_ns(),
+                    named("efficiency", efficiency_json(whole.times)), named("collective_ns", std::move(kinds)),
+                    whole.communication_sum_ns, whole.compute_sum_ns);
 }
 
 Json exposed_causes_json(const ExposedCauses& found, const Timeline& part, const Words& words) {
@@ -319,10 +304,9 @@ Json exposed_causes_json(const ExposedCauses& found, const Timeline& part, const
               {"blocker", words.span(part, stretch.blocker)},
               {"queue", stretch.queue == kNoQueue ? Json() : words.queue(stretch.queue)}};
     });
-    return {
-        {"cause", to_string(cause)},    {"total_ns", total.total_ns},   {"share", total.total_ns / found.exposed_ns},
-        {"stretches", total.stretches}, {"meaning", meaning_of(cause)}, {"advice", advice_of(cause)},
-        {"worst", std::move(worst)}};
+    return WEIR_NAMED(to_string(cause), total.total_ns, named("share", total.total_ns / found.exposed_ns),
+                      total.stretches, named("meaning", meaning_of(cause)), named("advice", advice_of(cause)),
+                      std::move(worst));
   });
   Json json = WEIR_NAMED(found.exposed_ns, found.are_submissions_known, found.are_dependencies_known);
   json.update(WEIR_NAMED(text_or_null(found.reason), std::move(causes)));

@@ -72,11 +72,9 @@ Json device_json(const Timeline& whole, std::uint16_t device) {
 Json tracing_json(const Result& timed, const TracedPass& traced, std::uint64_t commands, Json& unavailable) {
   std::set<std::uint32_t> kept;
   for (const Span& span : traced.timeline.spans) kept.insert(span.iteration);
-  Json json = {{"source", traced.timeline.source},
-               {"iterations", traced.latency_ns.size()},
-               {"kept_iterations", kept.size()},
-               {"has_exact_gaps", traced.timeline.has_exact_gaps},
-               {"clock_error_ns", traced.timeline.clock_error_ns}};
+  Json json =
+      WEIR_NAMED(traced.timeline.source, named("iterations", traced.latency_ns.size()),
+                 named("kept_iterations", kept.size()), traced.timeline.has_exact_gaps, traced.timeline.clock_error_ns);
   const bool is_comparable = timed.latency_ns && timed.sync_mode == "per_iteration" && !traced.latency_ns.empty();
   const double after = is_comparable ? median(traced.latency_ns) : 0,
                before = is_comparable ? timed.latency_ns->p50 : 0;

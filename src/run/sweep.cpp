@@ -52,11 +52,7 @@ Json settings_of(const Device& device, const SweepRequest& request, int ranks) {
   const DeviceInfo info = device.info();
   const Scale scale = run.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(run.scale);
   const Params params(workload_of(run).params, scale, run.params);
-  Json settings = Json::object();
-  settings["workload"] = workload_of(run).name;
-  settings["device"] = info.name;
-  settings["model"] = info.model;
-  settings["scale"] = name_of(scale);
+  Json settings = WEIR_NAMED(named("workload", workload_of(run).name), named("device", info.name), info.model, scale);
   settings["precision"] = run.precision.empty() ? std::string(name_of(workload_of(run).precision)) : run.precision;
   settings["placement"] = run.placement;
   settings["sync_mode"] = name_of(run.sync);

@@ -229,10 +229,8 @@ Json side_json(const TraceSide& side, const std::optional<double>& median_ns) {
 Json lone_json(const std::vector<KernelChange>& changes, const TraceSide KernelChange::* side) {
   Json list = Json::array();
   for (const KernelChange& change : changes)
-    list.push_back({{"name", change.name},
-                    {"kind", to_string(change.kind)},
-                    {"count", (change.*side).count},
-                    {"total_ns", (change.*side).total_ns}});
+    list.push_back(WEIR_NAMED(change.name, to_string(change.kind), named("count", (change.*side).count),
+                              named("total_ns", (change.*side).total_ns)));
   return list;
 }
 
@@ -289,11 +287,9 @@ Json trace_comparison_json(const TraceComparison& comparison, bool is_strict) {
   }
   json["kernels"] = Json::array();
   for (const KernelChange& change : comparison.kernels) {
-    Json one{{"name", change.name},
-             {"kind", to_string(change.kind)},
-             {"baseline", side_json(change.baseline, change.durations.baseline_median)},
-             {"test", side_json(change.test, change.durations.test_median)},
-             {"ratio", number_or_null(change.durations.ratio)}};
+    Json one = WEIR_NAMED(change.name, to_string(change.kind),
+                          named("baseline", side_json(change.baseline, change.durations.baseline_median)),
+                          named("test", side_json(change.test, change.durations.test_median)), change.durations.ratio);
     one.update(verdict_json(change.durations, change.is_judged));
     json["kernels"].push_back(std::move(one));
   }

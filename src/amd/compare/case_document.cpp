@@ -58,10 +58,8 @@ Json top_json(const CaseSide& side, const std::set<std::string_view>& others) {
   Json list = Json::array();
   for (const CaseKernel& kernel : side.kernels) {
     if (list.size() == kMostKernels) break;
-    list.push_back({{"name", kernel.name},
-                    {"count", kernel.count},
-                    {"total_ns", number_or_null(kernel.total_ns)},
-                    {"is_common", others.contains(kernel.name)}});
+    list.push_back(
+        WEIR_NAMED(kernel.name, kernel.count, kernel.total_ns, named("is_common", others.contains(kernel.name))));
   }
   return list;
 }
@@ -86,11 +84,8 @@ Json compared_json(const Compared& row) {
   const auto side = [](const ComparedSide& of) {
     return WEIR_NAMED(of.samples, of.value, interval_or_null(of.interval));
   };
-  Json json = {{"quantity", row.name}};
-  json.update(WEIR_NAMED(row.unit, row.statistic, side(row.a), side(row.b), row.ratio));
-  json["p"] = number_or_null(row.adjusted_p);
-  json.update(WEIR_NAMED(row.claim, text_or_null(row.reason)));
-  return json;
+  return WEIR_NAMED(named("quantity", row.name), row.unit, row.statistic, side(row.a), side(row.b), row.ratio,
+                    named("p", row.adjusted_p), row.claim, text_or_null(row.reason));
 }
 
 Json relation_json(const QueueRelation& relation) {

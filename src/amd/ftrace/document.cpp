@@ -32,11 +32,8 @@ Json trace_document(const FtraceCounters& counters, const std::string& clock, Js
   for (const UnreadLines& one : counters.unread)
     unread.push_back({{"reason", one.reason}, {"lines", one.count}, {"first_line", one.first_line}});
   Json json = WEIR_NAMED(text_or_null(counters.tracer), counters.lines);
-  json["forms"] = {{"functions", counters.functions},
-                   {"graph", counters.graph_calls},
-                   {"probes", counters.probes},
-                   {"events", counters.events},
-                   {"texts", counters.texts}};
+  json["forms"] = WEIR_NAMED(counters.functions, named("graph", counters.graph_calls), counters.probes, counters.events,
+                             counters.texts);
   json["clock"] = clock.empty() ? Json(nullptr) : Json(clock);
   json["resolution_ns"] = counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.resolution_ns);
   json["first_ns"] = counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.first_ns);
@@ -125,12 +122,9 @@ Json ftrace_document(const KfdSummary& summary, const FtraceCounters& counters, 
     unavailable["mqds.inits_per_create"] = unavailable["mqds.allocations_per_create"] =
         summary.creates() == 0 ? "no queue was created in the trace" : "no function of MQDs is in the trace";
   unavailable["doorbells.user_writes"] = "programs write doorbells by plain stores: ftrace cannot see them";
-  Json json = {{"schema", "weir.amd_ftrace/1"}};
-  json.update(WEIR_NAMED(options.file, options.command_line, std::move(trace)));
-  json["verbs"] = summary.verbs_document();
-  json["processes"] = summary.processes_document();
-  json["creates"] = summary.creates_document();
-  json["mqds"] = std::move(mqds);
+  Json json = WEIR_NAMED(named("schema", "weir.amd_ftrace/1"), options.file, options.command_line, std::move(trace),
+                         named("verbs", summary.verbs_document()), named("processes", summary.processes_document()),
+                         named("creates", summary.creates_document()), std::move(mqds));
   json["kernel_queues"] = {{"calls", calls.kcq},
                            {"functions", names_document(calls.kcq_names)},
                            {"jobs_on_compute_rings", calls.compute_ring_jobs},

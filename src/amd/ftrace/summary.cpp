@@ -10,14 +10,10 @@ namespace {
 Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
 
 Json verb_document(KfdVerb verb, const VerbTally& tally) {
-  Json json = WEIR_NAMED(verb, tally.calls, tally.succeeded, tally.failed);
-  json["result_unknown"] = tally.calls - tally.succeeded - tally.failed;
-  json["exact"] = tally.exact.document();
-  json["bounded"] = tally.bounded;
-  json["at_least"] = tally.at_least.document();
-  json["at_most"] = tally.at_most.document();
-  json["length_unknown"] = tally.unknown;
-  return json;
+  return WEIR_NAMED(verb, tally.calls, tally.succeeded, tally.failed,
+                    named("result_unknown", tally.calls - tally.succeeded - tally.failed),
+                    named("exact", tally.exact.document()), tally.bounded, named("at_least", tally.at_least.document()),
+                    named("at_most", tally.at_most.document()), named("length_unknown", tally.unknown));
 }
 
 Json repeats_document(const std::map<int, std::uint64_t>& repeats) {

@@ -37,15 +37,12 @@ Json clock_json(const JoinInput& input, const ClockOffset& clock) {
   const bool is_known = clock.is_known();
   Json alternatives = Json::array();
   for (const OffsetRange& range : clock.alternatives) alternatives.push_back(WEIR_NAMED(range.low_ns, range.high_ns));
-  Json json = WEIR_NAMED(text_or_null(input.trace_clock));
-  json["offset_ns"] = is_known ? Json(clock.middle_ns()) : Json(nullptr);
-  json["error_ns"] = is_known ? Json(clock.half_width_ns()) : Json(nullptr);
-  json["stamp_error_ns"] = kStampErrorNs;
-  json["rests_on"] = is_known ? Json(name_of(clock.basis)) : Json(nullptr);
-  json.update(WEIR_NAMED(clock.brackets, clock.left_out, clock.unused, std::move(alternatives)));
-  json["reason"] = is_known ? Json(nullptr) : text_or_null(clock.reason);
-  json["warning"] = text_or_null(clock.warning);
-  return json;
+  return WEIR_NAMED(
+      text_or_null(input.trace_clock), named("offset_ns", is_known ? Json(clock.middle_ns()) : Json(nullptr)),
+      named("error_ns", is_known ? Json(clock.half_width_ns()) : Json(nullptr)), named("stamp_error_ns", kStampErrorNs),
+      named("rests_on", is_known ? Json(name_of(clock.basis)) : Json(nullptr)), clock.brackets, clock.left_out,
+      clock.unused, std::move(alternatives), named("reason", is_known ? Json(nullptr) : text_or_null(clock.reason)),
+      text_or_null(clock.warning));
 }
 
 Json runtime_json(const JoinedQueue& queue) {
@@ -55,16 +52,12 @@ Json runtime_json(const JoinedQueue& queue) {
   for (const JoinedStream& stream : queue.streams)
     streams.push_back(
         WEIR_NAMED(address_text(stream.handle), stream.priority, time_or_null(stream.since_ns), stream.is_default));
-  Json json = WEIR_NAMED(address_text(runtime.hwq));
-  json["swq"] = runtime.swq == 0 ? Json(nullptr) : Json(address_text(runtime.swq));
-  json["rocr_id"] = or_null(runtime.id);
-  json["priority"] = or_null(runtime.priority);
-  json["ring_packets"] = or_null(runtime.packets);
-  json.update(WEIR_NAMED(runtime.is_cooperative, time_or_null(runtime.asked_ns), time_or_null(runtime.created_ns),
-                         time_or_null(runtime.deleted_ns), std::move(streams), runtime.streams_now,
-                         runtime.streams_most, runtime.dispatches, runtime.barriers));
-  json["most_backlog_at_submit"] = or_null(runtime.backlog.max());
-  return json;
+  return WEIR_NAMED(address_text(runtime.hwq),
+                    named("swq", runtime.swq == 0 ? Json(nullptr) : Json(address_text(runtime.swq))),
+                    named("rocr_id", runtime.id), runtime.priority, named("ring_packets", runtime.packets),
+                    runtime.is_cooperative, time_or_null(runtime.asked_ns), time_or_null(runtime.created_ns),
+                    time_or_null(runtime.deleted_ns), std::move(streams), runtime.streams_now, runtime.streams_most,
+                    runtime.dispatches, runtime.barriers, named("most_backlog_at_submit", runtime.backlog.max()));
 }
 
 Json kfd_json(const JoinedQueue& queue) {
@@ -82,13 +75,11 @@ Json sighting_json(const JoinInput& input, const Sighting& sighting) {
   const kfd::Queue& queue = *sighting.queue;
   Json slots = Json::array();
   for (const kfd::Slot& slot : queue.slots) slots.push_back(WEIR_NAMED(slot.xcc, slot.pipe, slot.queue));
-  Json json;
-  json["snapshot"] = input.snapshots[sighting.snapshot].when;
-  json["taken_ns"] = time_or_null(input.snapshots[sighting.snapshot].taken_ns);
-  json["is_active"] = queue.is_mapping_known ? Json(queue.is_active) : Json();
-  json.update(WEIR_NAMED(std::move(slots), queue.vmid, queue.pipe_priority, queue.queue_priority, queue.backlog_packets,
-                         queue.was_preempted, queue.save_ticks, queue.restore_ticks));
-  return json;
+  return WEIR_NAMED(named("snapshot", input.snapshots[sighting.snapshot].when),
+                    time_or_null(input.snapshots[sighting.snapshot].taken_ns),
+                    named("is_active", queue.is_mapping_known ? Json(queue.is_active) : Json()), std::move(slots),
+                    queue.vmid, queue.pipe_priority, queue.queue_priority, queue.backlog_packets, queue.was_preempted,
+                    queue.save_ticks, queue.restore_ticks);
 }
 
 // Constant values are printed once, the others as a series over the snapshots.

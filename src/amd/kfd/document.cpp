@@ -41,12 +41,8 @@ Json slots_json(const Queue& queue) {
                       {"read_byte", slot.read},
                       {"write_byte", slot.write}});
     else
-      list.push_back({{"xcc", slot.xcc},
-                      {"pipe", slot.pipe},
-                      {"queue", slot.queue},
-                      {"vmid", slot.vmid},
-                      {"read_dword", slot.read},
-                      {"write_dword", slot.write}});
+      list.push_back(WEIR_NAMED(slot.xcc, slot.pipe, slot.queue, slot.vmid, named("read_dword", slot.read),
+                                named("write_dword", slot.write)));
   }
   return list;
 }
@@ -75,12 +71,10 @@ Json queue_json(const Queue& queue) {
   for (const auto& [read, write] : queue.mqd_pointers)
     pointers.push_back({{"read_dword", read}, {"write_dword", write}});
   json["mqd_pointers"] = std::move(pointers);
-  json["cwsr"] = {{"is_on", or_null(queue.has_cwsr)},
-                  {"was_preempted", or_null(queue.was_preempted)},
-                  {"save_base", queue.save_base == 0 ? Json() : hex(queue.save_base)},
-                  {"save_bytes_per_xcc", queue.save_bytes == 0 ? Json() : Json(queue.save_bytes)},
-                  {"save_ticks", or_null(queue.save_ticks)},
-                  {"restore_ticks", or_null(queue.restore_ticks)}};
+  json["cwsr"] = WEIR_NAMED(named("is_on", queue.has_cwsr), queue.was_preempted,
+                            named("save_base", queue.save_base == 0 ? Json() : hex(queue.save_base)),
+                            named("save_bytes_per_xcc", queue.save_bytes == 0 ? Json() : Json(queue.save_bytes)),
+                            queue.save_ticks, queue.restore_ticks);
   json["dequeue_request"] = queue.dequeue_request;
   json["errors"] = {{"word", hex(queue.errors)}, {"names", text_or_null(error_names(queue.errors))}};
   json["seen_in"] = Json::array();
@@ -121,10 +115,8 @@ Json runlists_json(const RunlistFile& file) {
     for (const RunlistProcess& process : each.processes) {
       Json queues = Json::array();
       for (const RunlistQueue& queue : process.queues)
-        queues.push_back({{"engine", queue.engine},
-                          {"type", queue.queue_type},
-                          {"doorbell", queue.doorbell},
-                          {"mqd_base", hex(queue.mqd_base)}});
+        queues.push_back(
+            WEIR_NAMED(queue.engine, named("type", queue.queue_type), queue.doorbell, hex(queue.mqd_base)));
       processes.push_back(WEIR_NAMED(process.pasid, process.quantum, process.promised_queues, std::move(queues)));
     }
     list.push_back(
@@ -146,10 +138,8 @@ Json sysfs_json(const SysfsState& sysfs) {
     for (const auto& [gpu, ms] : process.evicted_ms) evicted.push_back({{"gpu_id", gpu_name(gpu)}, {"ms", ms}});
     Json vram = Json::array();
     for (const auto& [gpu, bytes] : process.vram_bytes) vram.push_back({{"gpu_id", gpu_name(gpu)}, {"bytes", bytes}});
-    processes.push_back({{"pid", process.pid},
-                         {"queues", process.queues.size()},
-                         {"vram", std::move(vram)},
-                         {"evicted", std::move(evicted)}});
+    processes.push_back(
+        WEIR_NAMED(process.pid, named("queues", process.queues.size()), std::move(vram), std::move(evicted)));
   }
   Json parameters = Json::object();
   for (const auto& [name, value] : sysfs.parameters) parameters[name] = value;

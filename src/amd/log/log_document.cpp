@@ -16,13 +16,9 @@ Json address(std::uint64_t value) { return value == 0 ? Json(nullptr) : Json(fmt
 
 Json distribution(const LogHistogram& histogram) {
   if (histogram.count() == 0) return nullptr;
-  return {{"count", histogram.count()},
-          {"min", *histogram.min()},
-          {"p50", *histogram.quantile(0.5)},
-          {"p90", *histogram.quantile(0.9)},
-          {"p99", *histogram.quantile(0.99)},
-          {"max", *histogram.max()},
-          {"mean", number_or_null(histogram.mean())}};
+  return WEIR_NAMED(histogram.count(), *histogram.min(), named("p50", *histogram.quantile(0.5)),
+                    named("p90", *histogram.quantile(0.9)), named("p99", *histogram.quantile(0.99)), *histogram.max(),
+                    histogram.mean());
 }
 
 Json over_time(const TimeCounts& counts) {
@@ -51,15 +47,12 @@ Json top_kernels(const std::unordered_map<std::uint32_t, std::uint64_t>& counts,
 
 Json queue_json(const QueueSummary& queue, std::uint64_t streams, const std::vector<std::string>& names,
                 std::size_t top) {
-  Json json = WEIR_NAMED(address(queue.hwq));
-  json["hwq_is_ring"] = queue.is_ring;
-  json.update(WEIR_NAMED(address(queue.swq), queue.id, queue.priority));
-  json["size_packets"] = or_null(queue.packets);
-  json.update(WEIR_NAMED(queue.is_cooperative, time_or_null(queue.asked_ns), time_or_null(queue.created_ns),
-                         queue.creation_ns(), time_or_null(queue.deleted_ns), queue.streams_now, queue.streams_most));
-  json["streams_seen"] = streams;
-  json["launches"] = queue.launched();
-  json.update(WEIR_NAMED(queue.dispatches, queue.barriers, queue.other_packets));
+  Json json =
+      WEIR_NAMED(address(queue.hwq), named("hwq_is_ring", queue.is_ring), address(queue.swq), queue.id, queue.priority,
+                 named("size_packets", queue.packets), queue.is_cooperative, time_or_null(queue.asked_ns),
+                 time_or_null(queue.created_ns), queue.creation_ns(), time_or_null(queue.deleted_ns), queue.streams_now,
+                 queue.streams_most, named("streams_seen", streams), named("launches", queue.launched()),
+                 queue.dispatches, queue.barriers, queue.other_packets);
   json["launches_per_s"] = rate(queue.launched(), queue.first_launch_ns, queue.last_launch_ns);
   json["gap_ns"] = distribution(queue.gap_ns);
   json["backlog_packets"] = distribution(queue.backlog);
@@ -71,15 +64,9 @@ Json queue_json(const QueueSummary& queue, std::uint64_t streams, const std::vec
 Json stream_json(const StreamSummary& stream) {
   Json uses = Json::array();
   for (const StreamUse& use : stream.uses) uses.push_back(WEIR_NAMED(time_or_null(use.since_ns), address(use.hwq)));
-  return {{"stream", address(stream.handle)},
-          {"has_creation", !stream.is_default},
-          {"priority", or_null(stream.priority)},
-          {"created_ns", time_or_null(stream.created_ns)},
-          {"destroyed_ns", time_or_null(stream.destroyed_ns)},
-          {"hwq", address(stream.hwq)},
-          {"uses", uses},
-          {"uses_left_out", stream.uncounted_uses},
-          {"launches", stream.launches}};
+  return WEIR_NAMED(named("stream", address(stream.handle)), named("has_creation", !stream.is_default), stream.priority,
+                    time_or_null(stream.created_ns), time_or_null(stream.destroyed_ns), address(stream.hwq), uses,
+                    named("uses_left_out", stream.uncounted_uses), stream.launches);
 }
 
 Json creation_json(const ProcessSummary& process) {
@@ -164,14 +151,11 @@ Json file_json(const SummarisedLog& log, std::size_t top) {
     unread.push_back(WEIR_NAMED(lines.reason, lines.count, lines.first_line));
   for (const ProcessSummary& process : log.summary.processes())
     processes.push_back(process_json(process, reading, log.summary.kernel_names(), top));
-  Json json = WEIR_NAMED(log.file, reading.bytes, reading.lines, reading.records);
-  json["records_glued"] = reading.glued;
-  json["records_without_pid"] = reading.without_pid;
-  json.update(WEIR_NAMED(reading.other_lines, time_or_null(reading.first_ns), time_or_null(reading.last_ns),
-                         reading.highest_level));
-  json["hip_version"] = reading.runtime_version.empty() ? Json(nullptr) : Json(reading.runtime_version);
-  json["runtimes"] = reading.runtimes;
-  json["most_queues_per_priority"] = or_null(reading.most_per_priority);
+  Json json = WEIR_NAMED(log.file, reading.bytes, reading.lines, reading.records, named("records_glued", reading.glued),
+                         named("records_without_pid", reading.without_pid), reading.other_lines,
+                         time_or_null(reading.first_ns), time_or_null(reading.last_ns), reading.highest_level,
+                         named("hip_version", text_or_null(reading.runtime_version)), reading.runtimes,
+                         named("most_queues_per_priority", reading.most_per_priority));
   json["restarts"] = {{"count", log.summary.restart_count()}, {"lines", log.summary.restarts()}};
   json.update(WEIR_NAMED(text_or_null(reading.problem), unread));
   json["calls"] = calls_json(log.summary, top);
@@ -234,23 +218,11 @@ Json log_document(const std::vector<SummarisedLog>& logs, const LogDocumentOptio
       }
     }
   }
-  return {{"schema", "weir.amd_log/1"},
-          {"files", files},
-          {"totals",
-           {{"files", logs.size()},
-            {"bytes", bytes},
-            {"lines", lines},
-            {"records", records},
-            {"processes", processes},
-            {"queues", queues},
-            {"streams", streams},
-            {"launches", launches},
-            {"barriers", barriers},
-            {"copies", copies},
-            {"copied_bytes", copied},
-            {"errors", errors},
-            {"warnings", warnings},
-            {"queue_errors", queue_errors}}}};
+  return {
+      {"schema", "weir.amd_log/1"},
+      {"files", files},
+      {"totals", WEIR_NAMED(named("files", logs.size()), bytes, lines, records, processes, queues, streams, launches,
+                            barriers, copies, named("copied_bytes", copied), errors, warnings, queue_errors)}};
 }
 
 }  // namespace weir::amd

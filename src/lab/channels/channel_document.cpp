@@ -47,12 +47,11 @@ Json to_json(const ChannelComparison& comparison) {
   Json json = WEIR_NAMED(comparison.baseline, comparison.options.threshold, comparison.hypotheses);
   json["changes"] = Json::array();
   for (const ChannelChange& change : comparison.changes) {
-    Json row = WEIR_NAMED(change.id, change.is_ours, change.verdict, text_or_null(change.reason));
-    row["baseline_processes"] = change.baseline.size();
-    row["test_processes"] = change.test.size();
-    row["baseline_value"] = number_or_null(change.baseline_median);
-    row["test_value"] = number_or_null(change.test_median);
-    row.update(WEIR_NAMED(change.ratio, change.slowness(), change.noise, change.p, change.adjusted_p));
+    Json row =
+        WEIR_NAMED(change.id, change.is_ours, change.verdict, text_or_null(change.reason),
+                   named("baseline_processes", change.baseline.size()), named("test_processes", change.test.size()),
+                   named("baseline_value", change.baseline_median), named("test_value", change.test_median),
+                   change.ratio, change.slowness(), change.noise, change.p, change.adjusted_p);
     json["changes"].push_back(std::move(row));
   }
   json.update(WEIR_NAMED(comparison.baseline_only, comparison.test_only, comparison.notes));

@@ -66,11 +66,8 @@ Json to_json(const Report& report) {
   device["groups"] = groups_of(report.results);
   Json cases = Json::array();
   for (const CaseResult& result : report.results)
-    cases.push_back({{"group", result.which->group},
-                     {"name", result.which->name},
-                     {"outcome", key_of(result)},
-                     {"text", result.outcome.text.empty() ? Json() : Json(result.outcome.text)},
-                     {"seconds", result.seconds}});
+    cases.push_back(WEIR_NAMED(result.which->group, result.which->name, named("outcome", key_of(result)),
+                               text_or_null(result.outcome.text), result.seconds));
   device["cases"] = std::move(cases);
   return device;
 }
@@ -78,12 +75,9 @@ Json to_json(const Report& report) {
 }  // namespace
 
 Json conformance_document(const ConformanceRun& run, const RunContext& context) {
-  Json document = Json::object();
-  document["schema"] = "weir.conformance/1";
-  document["created"] = wall_time();
-  document.update(WEIR_NAMED(context.command_line, context.environment));
-  document["status"] = run.is_interrupted ? "interrupted" : "complete";
-  document["filters"] = run.filters;
+  Json document =
+      WEIR_NAMED(named("schema", "weir.conformance/1"), named("created", wall_time()), context.command_line,
+                 context.environment, named("status", run.is_interrupted ? "interrupted" : "complete"), run.filters);
   document["devices"] = json_list(run.reports, [](const Report& report) { return to_json(report); });
   document["not_opened"] = Json::array();
   for (const auto& [device, reason] : run.not_opened) document["not_opened"].push_back(WEIR_NAMED(device, reason));

@@ -248,12 +248,10 @@ Json compare_summaries(const Json& baseline, const Json& current, const std::str
     cases.push_back(case_document(pair, options.certainty));
   }
   add_notes(before, after, pairs, machine, notes);
-  return {{"baseline", baseline_name},
-          {"options", WEIR_NAMED(options.latency, options.accuracy, options.certainty)},
-          {"verdict", has_regressed ? "regressed" : (is_unclear ? "ambiguous" : "same")},
-          {"counts", counts},
-          {"cases", cases},
-          {"notes", notes}};
+  return WEIR_NAMED(named("baseline", baseline_name),
+                    named("options", WEIR_NAMED(options.latency, options.accuracy, options.certainty)),
+                    named("verdict", has_regressed ? "regressed" : (is_unclear ? "ambiguous" : "same")), counts, cases,
+                    notes);
 }
 
 int exit_code(const Json& regressions) {

@@ -90,11 +90,10 @@ Json roofline(const package::Work& work, Precision precision, double seconds, co
 
   std::optional<double> intensity;
   if (work.flop && work.bytes && *work.bytes > 0) intensity = *work.flop / *work.bytes;
-  Json json = WEIR_NAMED(work.flop, work.bytes, intensity, bound, of_ceiling);
-  json["of"] = of == nullptr ? Json(nullptr) : Json(of);
-  json.update(WEIR_NAMED(is_beyond, bandwidth, compute));
-  json["ceiling_bandwidth"] = number_or_null(memory_ceiling.value);
-  json["ceiling_compute"] = number_or_null(compute_ceiling.value);
+  Json json =
+      WEIR_NAMED(work.flop, work.bytes, intensity, bound, of_ceiling,
+                 named("of", of == nullptr ? Json(nullptr) : Json(of)), is_beyond, bandwidth, compute,
+                 named("ceiling_bandwidth", memory_ceiling.value), named("ceiling_compute", compute_ceiling.value));
   json["reason"] = reasons.empty() ? Json(nullptr) : Json(fmt::format("{}", fmt::join(reasons, "; ")));
   return json;
 }

@@ -278,15 +278,11 @@ std::vector<Json> lines_of(const Json& member, int warmup) {
 std::vector<OverlapTimes> times_of(const Timeline& timeline) { return overlap_times(timeline).iterations; }
 
 Json to_json(const RankOverlap& rank) {
-  Json json = WEIR_NAMED(rank.rank, rank.host, rank.device);
-  json["clock_offset_ns"] = rank.clock.offset_ns;
-  json["clock_error_ns"] = rank.clock.error_ns;
-  json.update(WEIR_NAMED(rank.collectives, trained_json(rank.overlapped), trained_json(rank.serial),
-                         list_json(rank.times), list_json(rank.serial_times)));
-  json["alone"] = list_json(rank.alone_times);
-  json["talk"] = list_json(rank.talk_times);
-  json["traced_losses"] = rank.traced_losses;
-  json["check"] = rank.check.to_json();
+  Json json = WEIR_NAMED(rank.rank, rank.host, rank.device, named("clock_offset_ns", rank.clock.offset_ns),
+                         named("clock_error_ns", rank.clock.error_ns), rank.collectives, trained_json(rank.overlapped),
+                         trained_json(rank.serial), list_json(rank.times), list_json(rank.serial_times),
+                         named("alone", list_json(rank.alone_times)), named("talk", list_json(rank.talk_times)),
+                         rank.traced_losses, named("check", rank.check.to_json()));
   json["memory"] = WEIR_NAMED(rank.memory.allocated_bytes, rank.memory.reserved_bytes, rank.memory.peak_bytes);
   json["is_interrupted"] = rank.is_interrupted;
   return json;

@@ -231,14 +231,11 @@ Observation observation_from(const Json& json, const std::string& file) {
 }
 
 Json preempt_document(const Findings& findings, const Circumstances& circumstances) {
-  Json document = Json::object();
-  document["schema"] = "weir.preempt/1";
-  document["created"] = wall_time();
-  document.update(WEIR_NAMED(circumstances.command_line, circumstances.device, circumstances.environment));
-  document["status"] = findings.is_complete ? "complete" : "ended_early";
-  document.update(WEIR_NAMED(findings.failures, findings.verdict, findings.warnings, to_json(findings.plan),
-                             alone_json(findings.alone)));
-  document["undisturbed"] = json_list(findings.undisturbed, undisturbed_json);
+  Json document = WEIR_NAMED(named("schema", "weir.preempt/1"), named("created", wall_time()),
+                             circumstances.command_line, circumstances.device, circumstances.environment,
+                             named("status", findings.is_complete ? "complete" : "ended_early"), findings.failures,
+                             findings.verdict, findings.warnings, to_json(findings.plan), alone_json(findings.alone),
+                             named("undisturbed", json_list(findings.undisturbed, undisturbed_json)));
   document["mechanisms"] = Json::array();
   for (const Curve& curve : findings.curves) document["mechanisms"].push_back(curve_json(curve, findings.alone));
   document["published"] = published_json();

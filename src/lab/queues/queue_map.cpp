@@ -244,11 +244,10 @@ int probed_streams(int streams) { return std::max(streams, kFewestProbed); }
 
 Json to_json(const QueueProbe& probe) {
   const ProbeBaseline& base = probe.baseline;
-  Json json = WEIR_NAMED(probe.policy);
-  json["mapping"] = in_words(probe.policy);
-  json["is_static"] = is_static(probe.policy);
-  json.update(WEIR_NAMED(probe.queues, probe.is_lower_bound, probe.reason, probe.record_blocks, probe.streams));
-  json["queue_of_stream"] = probe.queue_of_stream.empty() ? Json(nullptr) : Json(probe.queue_of_stream);
+  Json json =
+      WEIR_NAMED(probe.policy, named("mapping", in_words(probe.policy)), named("is_static", is_static(probe.policy)),
+                 probe.queues, probe.is_lower_bound, probe.reason, probe.record_blocks, probe.streams,
+                 named("queue_of_stream", probe.queue_of_stream.empty() ? Json(nullptr) : Json(probe.queue_of_stream)));
   json["saturation"] = Json::array();
   std::vector<QueueProbe::Saturation> curve = probe.saturation;
   std::stable_sort(curve.begin(), curve.end(), [](const auto& a, const auto& b) { return a.held < b.held; });

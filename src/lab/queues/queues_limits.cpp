@@ -40,10 +40,9 @@ Json to_json(const CopyOverlap& overlap) {
   json["engines_at_least"] = overlap.engines_at_least;
   json["alone"] = Json::array();
   for (const CopyOverlap::Alone& copy : overlap.alone)
-    json["alone"].push_back({{"direction", name_of(copy.direction)},
-                             {"size_bytes", copy.size_bytes},
-                             {"time_ns", copy.time_ns},
-                             {"bytes_per_s", static_cast<double>(copy.size_bytes) / copy.time_ns * 1e9}});
+    json["alone"].push_back(
+        WEIR_NAMED(copy.direction, copy.size_bytes, copy.time_ns,
+                   named("bytes_per_s", static_cast<double>(copy.size_bytes) / copy.time_ns * 1e9)));
   json["together"] = Json::array();
   for (const CopyOverlap::Together& set : overlap.together) {
     Json directions = Json::array();
@@ -59,11 +58,8 @@ Json to_json(const PriorityLevels& levels) {
   json["victim_blocks"] = levels.victim_blocks == 0 ? Json() : Json(levels.victim_blocks);
   json["pairs"] = Json::array();
   for (const PriorityLevels::Pair& pair : levels.pairs)
-    json["pairs"].push_back({{"lower", pair.lower},
-                             {"higher", pair.higher},
-                             {"passed_equal", pair.passed_equal},
-                             {"passed_higher", pair.passed_higher},
-                             {"differs", or_null(pair.differs.value)}});
+    json["pairs"].push_back(WEIR_NAMED(pair.lower, pair.higher, pair.passed_equal, pair.passed_higher,
+                                       named("differs", pair.differs.value)));
   return json;
 }
 

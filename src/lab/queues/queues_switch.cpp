@@ -25,14 +25,11 @@ Json to_json(const std::optional<SwitchGap>& gap) {
 }
 
 Json to_json(const QueueSwitch& found) {
-  Json json;
-  json["same_stream_ns"] = to_json(found.same_stream);
-  json["same_queue_ns"] = to_json(found.same_queue);
-  json["other_queue_ns"] = to_json(found.other_queue);
-  json["unknown_queue_ns"] = to_json(found.unknown_queue);
-  json.update(WEIR_NAMED(found.same_queue_overhead_ns, found.other_queue_overhead_ns, found.unknown_queue_overhead_ns,
-                         text_or_null(found.reason)));
-  return json;
+  return WEIR_NAMED(named("same_stream_ns", to_json(found.same_stream)),
+                    named("same_queue_ns", to_json(found.same_queue)),
+                    named("other_queue_ns", to_json(found.other_queue)),
+                    named("unknown_queue_ns", to_json(found.unknown_queue)), found.same_queue_overhead_ns,
+                    found.other_queue_overhead_ns, found.unknown_queue_overhead_ns, text_or_null(found.reason));
 }
 
 Json to_json(const SwitchCost& cost) {
@@ -77,10 +74,8 @@ void add_crossings(Json& document, double kernel_ns) {
     Json ranges = json_list(best_ranges(costs), [](const BestRange& range) -> Json {
       return {{"hardware_queues", range.queues}, {"from_ns", range.from_ns}, {"to_ns", number_or_null(range.to_ns)}};
     });
-    best.push_back({{"streams", streams},
-                    {"hardware_queues", cheapest->queues},
-                    {"ns_per_command", cheapest->cost_ns(kernel_ns)},
-                    {"ranges", ranges}});
+    best.push_back(WEIR_NAMED(streams, named("hardware_queues", cheapest->queues),
+                              named("ns_per_command", cheapest->cost_ns(kernel_ns)), ranges));
   }
   if (best.empty())
     document["unavailable"]["switch.best"] = "fewer than two queue counts were measured: give --hw-queues a list";
@@ -89,13 +84,10 @@ void add_crossings(Json& document, double kernel_ns) {
 }  // namespace
 
 Json to_json(const StreamSwitch& found) {
-  Json json = WEIR_NAMED(found.streams, found.was_queued_ahead);
-  json["hops_ns"] = to_json(found.hops);
-  json["graph_ns"] = to_json(found.graph);
-  json["within_queue_ns"] = to_json(found.within_queue);
-  json["across_queues_ns"] = to_json(found.across_queues);
-  json.update(WEIR_NAMED(to_json(found.timeline), to_json(found.controlled), to_json(found.serialisation)));
-  return json;
+  return WEIR_NAMED(found.streams, found.was_queued_ahead, named("hops_ns", to_json(found.hops)),
+                    named("graph_ns", to_json(found.graph)), named("within_queue_ns", to_json(found.within_queue)),
+                    named("across_queues_ns", to_json(found.across_queues)), to_json(found.timeline),
+                    to_json(found.controlled), to_json(found.serialisation));
 }
 
 Json measure_switch(Device& device, const SwitchSettings& settings, const RunContext& context) {

@@ -17,12 +17,9 @@ void add(Json& json, const char* name, const Figure& figure) {
 }
 
 Json row_json(const Row& row) {
-  Json json = WEIR_NAMED(row.key, row.label, row.device, row.kind, row.pid);
-  json["active"] = or_null(row.is_active);
-  json["mapped"] = or_null(row.is_mapped);
-  json["preempted"] = or_null(row.is_preempted);
-  json["unavailable"] = Json::object();
-  json["at_least"] = Json::object();
+  Json json = WEIR_NAMED(row.key, row.label, row.device, row.kind, row.pid, named("active", row.is_active),
+                         named("mapped", row.is_mapped), named("preempted", row.is_preempted),
+                         named("unavailable", Json::object()), named("at_least", Json::object()));
   if (!row.is_active) json["unavailable"]["active"] = row.active_reason;
   add(json, "backlog", row.backlog);
   add(json, "most_backlog", row.most_backlog);
@@ -39,21 +36,16 @@ Json row_json(const Row& row) {
 }  // namespace
 
 Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::string& created) {
-  Json json = {{"schema", kWatchSchema}};
-  json.update(WEIR_NAMED(created, sample.source, text_or_null(sample.device), text_or_null(sample.model),
-                         text_or_null(sample.workload)));
-  json["sample"] = sample.number;
+  Json json = WEIR_NAMED(named("schema", kWatchSchema), created, sample.source, text_or_null(sample.device),
+                         text_or_null(sample.model), text_or_null(sample.workload), named("sample", sample.number));
   json["taken_ns"] = sample.taken_ns == INT64_MIN ? Json(nullptr) : Json(sample.taken_ns);
   json.update(WEIR_NAMED(interval_ns, sample.window_ns));
   json["clock"] = sample.is_virtual ? "virtual" : "host";
   json["backlog_unit"] = sample.unit == Unit::packets ? "packets" : "commands";
   Json facts = Json::array();
   for (const Fact& fact : sample.facts)
-    facts.push_back({{"name", fact.name},
-                     {"unit", fact.unit},
-                     {"meaning", fact.help},
-                     {"value", number_or_null(fact.figure.value)},
-                     {"reason", text_or_null(fact.figure.reason)}});
+    facts.push_back(WEIR_NAMED(fact.name, fact.unit, named("meaning", fact.help), fact.figure.value,
+                               text_or_null(fact.figure.reason)));
   json["facts"] = std::move(facts);
   Json queues = json_list(sample.rows, row_json);
   json["queues"] = std::move(queues);

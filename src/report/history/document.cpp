@@ -25,21 +25,17 @@ Json interval_json(const Measure& measure) {
 }
 
 Json measure_json(const Measure& measure) {
-  return {{"unit", text_or_null(measure.unit)},
-          {"median", number_or_null(measure.median)},
-          {"interval", interval_json(measure)},
-          {"count", measure.count},
-          {"reason", measure.median ? Json() : Json(measure.reason)}};
+  return WEIR_NAMED(text_or_null(measure.unit), measure.median, named("interval", interval_json(measure)),
+                    measure.count, named("reason", measure.median ? Json() : Json(measure.reason)));
 }
 
 Json machine_json(const Machine& machine) { return WEIR_NAMED(machine.id, machine.label, texts(machine.facts)); }
 
 Json entry_json(const Entry& entry) {
-  Json json = WEIR_NAMED(entry.id, entry.added, text_or_null(entry.tag), text_or_null(entry.commit),
-                         text_or_null(entry.commit_basis));
-  json["weir"] = {{"version", entry.weir_version}, {"commit", entry.weir_commit}};
-  json.update(WEIR_NAMED(entry.points, entry.failed, entry.machines, entry.workloads));
-  return json;
+  return WEIR_NAMED(entry.id, entry.added, text_or_null(entry.tag), text_or_null(entry.commit),
+                    text_or_null(entry.commit_basis),
+                    named("weir", {{"version", entry.weir_version}, {"commit", entry.weir_commit}}), entry.points,
+                    entry.failed, entry.machines, entry.workloads);
 }
 
 Json document_of(const char* kind, const Store& store) {
@@ -82,35 +78,23 @@ Json series_json(Store& store, const Series& series) {
   Json points = Json::array(), failed = Json::array(), changes = Json::array();
   for (const Point& point : series.points) {
     const Measure& measure = series.measure(point);
-    points.push_back({{"at", point.at},
-                      {"commit", text_or_null(point.commit)},
-                      {"tag", text_or_null(point.tag)},
-                      {"entry", point.entry},
-                      {"median", number_or_null(measure.median)},
-                      {"interval", interval_json(measure)},
-                      {"count", measure.count}});
+    points.push_back(WEIR_NAMED(point.at, text_or_null(point.commit), text_or_null(point.tag), point.entry,
+                                measure.median, named("interval", interval_json(measure)), measure.count));
   }
   for (const Point& point : series.failed)
-    failed.push_back({{"at", point.at},
-                      {"commit", text_or_null(point.commit)},
-                      {"tag", text_or_null(point.tag)},
-                      {"entry", point.entry},
-                      {"reason", point.failure}});
+    failed.push_back(WEIR_NAMED(point.at, text_or_null(point.commit), text_or_null(point.tag), point.entry,
+                                named("reason", point.failure)));
   for (const ChangePoint& change : series.judged.changes) {
     Json json = change_json(series, change);
     json["explanations"] = explanations(store, series, change);
     changes.push_back(std::move(json));
   }
   const auto& drift = series.judged.drift;
-  Json json = WEIR_NAMED(series.title);
-  json["machine"] = series.machine.id;
-  json["workload"] = series.key.at("workload");
-  json.update(WEIR_NAMED(texts(series.key), series.metric, text_or_null(series.unit), series.is_less_better,
-                         std::move(points), std::move(failed), std::move(changes)));
-  json["changes_reason"] = text_or_null(series.judged.reason);
-  json["drift"] = drift ? WEIR_NAMED(drift->change, drift->p) : Json();
-  json["notes"] = series.notes;
-  return json;
+  return WEIR_NAMED(series.title, named("machine", series.machine.id), named("workload", series.key.at("workload")),
+                    texts(series.key), series.metric, text_or_null(series.unit), series.is_less_better,
+                    std::move(points), std::move(failed), std::move(changes),
+                    named("changes_reason", text_or_null(series.judged.reason)),
+                    named("drift", drift ? WEIR_NAMED(drift->change, drift->p) : Json()), series.notes);
 }
 
 // With several machines: how each differs from the first, so that the user sees why there are several.
@@ -222,11 +206,8 @@ Json trend_document(Store& store, const TrendOptions& options) {
   Json json = document_of("trend", store);
   json["selection"] = WEIR_NAMED(options.selection.workload, text_or_null(options.selection.metric),
                                  text_or_null(options.selection.machine), texts(options.selection.key));
-  json["method"] = {{"threshold", options.changes.threshold},
-                    {"significance", options.changes.significance},
-                    {"permutations", options.changes.permutations},
-                    {"seed", options.changes.seed},
-                    {"fewest_per_level", kFewestPerLevel}};
+  json["method"] = WEIR_NAMED(options.changes.threshold, options.changes.significance, options.changes.permutations,
+                              options.changes.seed, named("fewest_per_level", kFewestPerLevel));
   json["machines"] = Json::array();
   std::vector<const Machine*> machines;
   for (const Series& series : all)

@@ -18,18 +18,13 @@ Json item_of(Store& store, const Series& series) {
   Json points = Json::array(), changes = Json::array();
   for (const Point& point : series.points) {
     const Measure& measure = series.measure(point);
-    points.push_back({{"at", point.at},
-                      {"commit", point.commit},
-                      {"tag", point.tag.empty() ? Json() : Json(point.tag)},
-                      {"median", *measure.median},
-                      {"interval", measure.low ? Json::array({*measure.low, *measure.high}) : Json()},
-                      {"count", measure.count}});
+    points.push_back(WEIR_NAMED(point.at, point.commit, text_or_null(point.tag), *measure.median,
+                                named("interval", measure.low ? Json::array({*measure.low, *measure.high}) : Json()),
+                                measure.count));
   }
   for (const ChangePoint& change : series.judged.changes)
-    changes.push_back({{"index", change.index},
-                       {"ratio", change.ratio},
-                       {"p", change.p},
-                       {"verdict", series.is_worse(change) ? "slower" : "faster"}});
+    changes.push_back(WEIR_NAMED(change.index, change.ratio, change.p,
+                                 named("verdict", series.is_worse(change) ? "slower" : "faster")));
   auto [device, environment] = store.conditions(series.points.back().conditions);
   Json notes = series.notes;
   if (!series.judged.reason.empty()) notes.push_back("not judged: " + series.judged.reason);

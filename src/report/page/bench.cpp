@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/named_values.h"
 #include "base/units.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
@@ -85,11 +86,8 @@ Json rooflines(const Json& document) {
     const bool is_known = !compute.is_null() || !bandwidth.is_null();
     Json& roof = found[{backend, precision}];
     if (roof.is_object() && (!roof["peak_gflops"].is_null() || !is_known)) return;
-    roof = {{"backend", backend},
-            {"precision", precision},
-            {"peak_gflops", std::move(compute)},
-            {"bandwidth_gbs", std::move(bandwidth)},
-            {"reason", reason.empty() ? Json(nullptr) : Json(reason)}};
+    roof = WEIR_NAMED(backend, precision, named("peak_gflops", std::move(compute)),
+                      named("bandwidth_gbs", std::move(bandwidth)), text_or_null(reason));
   };
   for (const auto& [backend, ceilings] : values::object(document, {"ceilings"}).items())
     for (const auto& [precision, ceiling] : values::object(ceilings, {"compute"}).items()) {

@@ -409,9 +409,8 @@ class Writer {
   }
   Json about() const {
     Json about = WEIR_NAMED(timeline_.source, timeline_.has_exact_gaps, timeline_.has_dependencies,
-                            number_or_null(timeline_.clock_error_ns));
-    about["left_out_without_times"] = left_out_;
-    about["notes"] = timeline_.notes;
+                            number_or_null(timeline_.clock_error_ns), named("left_out_without_times", left_out_),
+                            timeline_.notes);
     if (!options_.process) about["is_one_clock"] = is_one_clock();
     about.update(options_.about);
     return about;
