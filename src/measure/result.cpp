@@ -33,10 +33,9 @@ Json to_json(const Summary& summary) {
 }
 
 Json to_json(const Result& result) {
-  Json json = {{"schema", kResultSchema}};
-  json.update(WEIR_NAMED(result.status, text_or_null(result.failure), text_or_null(result.hint), result.created));
-  json["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};
-  json["command_line"] = result.command_line;
+  Json json = WEIR_NAMED(named("schema", kResultSchema), result.status, text_or_null(result.failure),
+                         text_or_null(result.hint), result.created,
+                         named("weir", {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}}), result.command_line);
   json["workload"] = WEIR_NAMED(named("name", result.workload), result.category,
                                 named("priority", "P" + std::to_string(result.priority)), result.unit, result.scaling);
   if (!result.workload_file.empty()) {

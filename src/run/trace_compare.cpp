@@ -217,9 +217,8 @@ auto judged(Comparison& comparison) {
 }
 
 Json verdict_json(const MetricComparison& metric, bool is_judged) {
-  Json json = {{"verdict", is_judged ? Json(name_of(metric.verdict)) : Json(nullptr)}};
-  json.update(WEIR_NAMED(text_or_null(metric.reason), interval_or_null(metric.interval), metric.p, metric.adjusted_p));
-  return json;
+  return WEIR_NAMED(named("verdict", is_judged ? Json(name_of(metric.verdict)) : Json(nullptr)),
+                    text_or_null(metric.reason), interval_or_null(metric.interval), metric.p, metric.adjusted_p);
 }
 
 Json side_json(const TraceSide& side, const std::optional<double>& median_ns) {

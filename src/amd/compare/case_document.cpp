@@ -23,9 +23,8 @@ Json or_null(const std::optional<T>& value) {
 Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json queue_json(const CaseQueue& queue) {
   constexpr const char* kPriorities[] = {"low", "normal", "high"};
-  Json json = WEIR_NAMED(queue.label);
-  json["kind"] = queue.kind == CaseQueue::Kind::compute ? "compute" : "copy";
-  json.update(WEIR_NAMED(queue.seen_in, queue.pid));
+  Json json = WEIR_NAMED(queue.label, named("kind", queue.kind == CaseQueue::Kind::compute ? "compute" : "copy"),
+                         queue.seen_in, queue.pid);
   json["priority"] = queue.priority && *queue.priority >= 0 && *queue.priority <= 2 ? Json(kPriorities[*queue.priority])
                                                                                     : Json(nullptr);
   json.update(WEIR_NAMED(queue.ring_packets, queue.launches, queue.barriers, queue.streams));

@@ -48,9 +48,8 @@ Json slots_json(const Queue& queue) {
 }
 
 Json queue_json(const Queue& queue) {
-  Json json = WEIR_NAMED(queue.kind);
-  json["node"] = queue.node < 0 ? Json() : Json(queue.node);
-  json.update(WEIR_NAMED(gpu_name(queue.gpu_id), queue.pid, queue.queue_id));
+  Json json = WEIR_NAMED(queue.kind, named("node", queue.node < 0 ? Json() : Json(queue.node)), gpu_name(queue.gpu_id),
+                         queue.pid, queue.queue_id);
   json["queue_id_reason"] = queue.queue_id ? Json() : text_or_null(queue.queue_id_reason);
   json.update(WEIR_NAMED(queue.queue_id_candidates, hex(queue.ring_base)));
   json["ring_bytes"] = queue.ring_bytes == 0 ? Json() : Json(queue.ring_bytes);

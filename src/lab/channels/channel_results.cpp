@@ -127,9 +127,9 @@ std::optional<Unit> unit_named(std::string_view name) {
 }
 
 Json to_json(const Measurement& measurement) {
-  Json json = WEIR_NAMED(measurement.samples, measurement.p50_ns, measurement.p99_ns, measurement.sent,
-                         measurement.received, measurement.is_checksum_right, text_or_null(measurement.failure));
-  json["facts"] = Json::object();
+  Json json =
+      WEIR_NAMED(measurement.samples, measurement.p50_ns, measurement.p99_ns, measurement.sent, measurement.received,
+                 measurement.is_checksum_right, text_or_null(measurement.failure), named("facts", Json::object()));
   for (const auto& [name, value] : measurement.facts) json["facts"][name] = number_or_null(value);
   return json;
 }

@@ -28,8 +28,7 @@ Json times_json(const OverlapTimes& found) {
   for (std::size_t i = 0; i < found.collective_ns.size(); ++i)
     if (found.collective_ns[i] > 0) kinds[to_string(static_cast<CollectiveKind>(i))] = found.collective_ns[i];
   Json json = WEIR_NAMED(found.iteration, found.times.span_ns, found.times.busy_ns, found.times.idle_ns,
-                         found.times.compute_ns, found.times.communication_ns);
-  json["collectives"] = std::move(kinds);
+                         found.times.compute_ns, found.times.communication_ns, named("collectives", std::move(kinds)));
   json.update(
       WEIR_NAMED(found.times.copy_ns, found.exposed_ns(), found.hidden_ns(), found.efficiency(), found.compute_sum_ns));
   return json;

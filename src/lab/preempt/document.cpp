@@ -101,9 +101,8 @@ Json point_json(const Point& point, const Alone& alone) {
 
 Json curve_json(const Curve& curve, const Alone& alone) {
   Json json = WEIR_NAMED(curve.mechanism->name, text_or_null(curve.mechanism->level), curve.mechanism->summary,
-                         curve.offered.is_offered);
-  json["reason"] = curve.offered ? Json(nullptr) : Json(curve.offered.reason);
-  json["verdict"] = curve.verdict;
+                         curve.offered.is_offered,
+                         named("reason", curve.offered ? Json(nullptr) : Json(curve.offered.reason)), curve.verdict);
   json["follows"] = curve.follows == Follows::unknown ? Json(nullptr) : Json(name_of(curve.follows));
   json["fit"] = fit_json(curve.fit);
   json["points"] = json_list(curve.points, [&](const Point& point) { return point_json(point, alone); });
@@ -119,10 +118,9 @@ Json alone_json(const Alone& alone) {
 
 Json undisturbed_json(const Undisturbed& one) {
   const Observation& seen = one.observation;
-  Json json = WEIR_NAMED(to_json(one.victim), text_or_null(one.failure), seen.victim_blocks, seen.victim_wall_ns);
-  json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
-  json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);
-  return json;
+  return WEIR_NAMED(to_json(one.victim), text_or_null(one.failure), seen.victim_blocks, seen.victim_wall_ns,
+                    named("block_ns", seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr)),
+                    named("block_words", seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr)));
 }
 
 Json published_json() {
@@ -197,10 +195,10 @@ Plan plan_from(const Json& json, const std::string& file) {
 }
 
 Json to_json(const Observation& seen) {
-  Json json = WEIR_NAMED(seen.clock_error_ns, seen.victim_wall_ns, seen.victim_blocks, seen.lost_blocks,
-                         seen.repeated_blocks, seen.preemptions);
-  json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
-  json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);
+  Json json =
+      WEIR_NAMED(seen.clock_error_ns, seen.victim_wall_ns, seen.victim_blocks, seen.lost_blocks, seen.repeated_blocks,
+                 seen.preemptions, named("block_ns", seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr)),
+                 named("block_words", seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr)));
   json["blocks_at_once"] = seen.blocks_at_once > 0 ? Json(seen.blocks_at_once) : Json(nullptr);
   json.update(WEIR_NAMED(seen.suspend_ns, seen.resume_ns, requests_json(seen.requests)));
   return json;

@@ -124,9 +124,8 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   now.step_ns *= unexplained;
   unlimited.step_ns *= unexplained;
 
-  Json json = {{"workload", workload_of(request.run).name}};
-  json.update(WEIR_NAMED(built.streams, built.scale, request.run.submit));
-  json["queues"] = cost.queues_now;
+  Json json = WEIR_NAMED(named("workload", workload_of(request.run).name), built.streams, built.scale,
+                         request.run.submit, named("queues", cost.queues_now));
   json["mapping"] = {{"policy", name_of(probe.policy)}, {"words", in_words(probe.policy)}};
   json["measured"] =
       WEIR_NAMED(calibration.measured.step_ns, named("interval_ns", calibration.measured.interval),

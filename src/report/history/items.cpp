@@ -29,10 +29,9 @@ Json item_of(Store& store, const Series& series) {
   Json notes = series.notes;
   if (!series.judged.reason.empty()) notes.push_back("not judged: " + series.judged.reason);
   if (series.judged.drift) notes.push_back("drifts slowly, without a step");
-  Json json = WEIR_NAMED(series.title, std::move(notes), std::move(device), std::move(environment));
-  json["workload"] = series.key.at("workload");
-  json.update(WEIR_NAMED(series.metric, series.unit, series.is_less_better, std::move(points), std::move(changes)));
-  return json;
+  return WEIR_NAMED(series.title, std::move(notes), std::move(device), std::move(environment),
+                    named("workload", series.key.at("workload")), series.metric, series.unit, series.is_less_better,
+                    std::move(points), std::move(changes));
 }
 
 }  // namespace
