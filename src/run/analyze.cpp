@@ -17,20 +17,18 @@ namespace {
 
 constexpr std::size_t kMostDevices = 512;
 
-Json text_or_nothing(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 Json clocks_json(const ClockAlignment& alignment) {
   return {{"is_aligned", alignment.is_aligned},
           {"error_ns", alignment.is_aligned ? Json(alignment.error_ns) : Json()},
           {"summary", alignment.summary},
           {"ranks", json_list(alignment.ranks, [](const RankClock& clock) {
              return WEIR_NAMED(clock.rank, clock.matched, clock.offset_ns, clock.error_ns, clock.drift_ppm,
-                               clock.is_shifted, text_or_nothing(clock.reason));
+                               clock.is_shifted, text_or_null(clock.reason));
            })}};
 }
 
 Json ranks_json(const Timeline& timeline, const RankCollectives& found, std::int64_t origin_ns) {
-  Json json = {{"matched", found.matched}, {"left_out", text_or_nothing(found.reason)}, {"skew", nullptr}};
+  Json json = {{"matched", found.matched}, {"left_out", text_or_null(found.reason)}, {"skew", nullptr}};
   if (found.skew)
     json["skew"] = {{"instances", found.skew->instances},
                     {"among", json_list(found.skew_devices,
@@ -55,7 +53,7 @@ Json ranks_json(const Timeline& timeline, const RankCollectives& found, std::int
   json["worst"] = json_list(found.worst, [&](const SkewedCollective& worst) -> Json {
     return {{"kind", to_string(worst.kind)},
             {"group", worst.group < timeline.names.size() ? Json(timeline.names[worst.group]) : Json()},
-            {"bytes", worst.bytes > 0 ? Json(worst.bytes) : Json()},
+            {"bytes", positive_or_null(worst.bytes)},
             {"at_ns", worst.first_ns - origin_ns},
             {"skew_ns", worst.last_ns - worst.first_ns},
             {"last_rank", worst.last_rank}};

@@ -214,9 +214,8 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
 Json collectives_json(const Collectives& found, const Words& words) {
   Json json = WEIR_NAMED(found.count, found.total_ns);
   json["classes"] = json_list(found.classes, [&](const CollectiveClass& each) {
-    return WEIR_NAMED(to_string(each.kind), words.name(each.group),
-                      named("ranks", each.ranks > 0 ? Json(each.ranks) : Json()), each.from_bytes, each.count,
-                      each.total_ns, each.p50_ns, each.p99_ns, each.bytes, each.algorithm_bandwidth,
+    return WEIR_NAMED(to_string(each.kind), words.name(each.group), positive_or_null(each.ranks), each.from_bytes,
+                      each.count, each.total_ns, each.p50_ns, each.p99_ns, each.bytes, each.algorithm_bandwidth,
                       each.bus_bandwidth);
   });
   return json;
@@ -352,8 +351,7 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   const std::vector<TraceRange> iterations = iteration_ranges(whole, facts.process);
   const Breakdown times = breakdown(part, iterations);
   json.update(WEIR_NAMED(times.commands, times.streams));
-  json["queues"] = times.queues > 0 ? Json(times.queues) : Json();
-  json["copy_queues"] = times.copy_queues > 0 ? Json(times.copy_queues) : Json();
+  json.update(WEIR_NAMED(positive_or_null(times.queues), positive_or_null(times.copy_queues)));
   if (times.queues == 0) unavailable["queues"] = "the source names no hardware queues";
   json["times"] = times.times ? times_json(*times.times, words) : Json();
   if (!times.times) unavailable["times"] = times.reason;

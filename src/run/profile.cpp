@@ -51,8 +51,7 @@ Json device_json(const Timeline& whole, std::uint16_t device) {
   for (std::size_t i = 0; i < found.kinds.size(); ++i)
     if (found.kinds[i].commands > 0) kinds[to_string(static_cast<SpanKind>(i))] = found.kinds[i].commands;
   json.update(WEIR_NAMED(std::move(kinds), found.streams));
-  json["queues"] = found.queues == 0 ? Json(nullptr) : Json(found.queues);
-  json["copy_queues"] = found.copy_queues;
+  json.update(WEIR_NAMED(positive_or_null(found.queues), found.copy_queues));
   json["dependencies"] = part.has_dependencies ? Json(part.dependencies.size()) : Json(nullptr);
   const BusyTimes times = found.times.value_or(BusyTimes());
   Json ns = WEIR_NAMED(times.span_ns, times.busy_ns, times.compute_ns, times.communication_ns, times.copy_ns,

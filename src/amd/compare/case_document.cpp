@@ -16,11 +16,6 @@ namespace {
 constexpr std::size_t kMostKernels = 50;
 constexpr std::size_t kMostQueues = 1000;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json queue_json(const CaseQueue& queue) {
   constexpr const char* kPriorities[] = {"low", "normal", "high"};
   Json json = WEIR_NAMED(queue.label, named("kind", queue.kind == CaseQueue::Kind::compute ? "compute" : "copy"),

@@ -34,10 +34,10 @@ Json trace_document(const FtraceCounters& counters, const std::string& clock, Js
   Json json = WEIR_NAMED(text_or_null(counters.tracer), counters.lines);
   json["forms"] = WEIR_NAMED(counters.functions, named("graph", counters.graph_calls), counters.probes, counters.events,
                              counters.texts);
-  json["clock"] = clock.empty() ? Json(nullptr) : Json(clock);
+  json["clock"] = text_or_null(clock);
   json["resolution_ns"] = counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.resolution_ns);
-  json["first_ns"] = counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.first_ns);
-  json["length_ns"] = length ? Json(*length) : Json(nullptr);
+  json["first_ns"] = time_or_null(counters.first_ns);
+  json["length_ns"] = or_null(length);
   json.update(WEIR_NAMED(counters.has_returns, counters.has_tgid));
   json["lost"] = {{"events", counters.lost_events},
                   {"gaps", counters.lost_gaps},
@@ -65,7 +65,7 @@ Json runlist_document(const FtraceCounters& counters, Json& unavailable) {
                                         : calls.map_texts > 0 ? "texts tell of queues, not of runlists"
                                                               : "no runlist was sent, or the filter left it out";
   }
-  return {{"rebuilds", rebuilds > 0 ? Json(rebuilds) : Json(nullptr)},
+  return {{"rebuilds", positive_or_null(rebuilds)},
           {"basis", is_sent                 ? Json("pm_send_runlist")
                     : calls.runlist_map > 0 ? Json("map_queues_cpsch, which may find nothing to send: at most")
                                             : Json(nullptr)},

@@ -7,8 +7,6 @@
 namespace weir::ftrace {
 namespace {
 
-Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
-
 Json verb_document(KfdVerb verb, const VerbTally& tally) {
   return WEIR_NAMED(verb, tally.calls, tally.succeeded, tally.failed,
                     named("result_unknown", tally.calls - tally.succeeded - tally.failed),

@@ -9,7 +9,6 @@
 namespace weir::amd {
 namespace {
 
-Json time_or_null(std::int64_t ns) { return ns == INT64_MIN ? Json(nullptr) : Json(ns); }
 Json address_or_null(const std::optional<std::uint64_t>& address) {
   return address ? Json(address_text(*address)) : Json(nullptr);
 }

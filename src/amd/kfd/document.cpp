@@ -52,7 +52,7 @@ Json queue_json(const Queue& queue) {
                          queue.pid, queue.queue_id);
   json["queue_id_reason"] = queue.queue_id ? Json() : text_or_null(queue.queue_id_reason);
   json.update(WEIR_NAMED(queue.queue_id_candidates, hex(queue.ring_base)));
-  json["ring_bytes"] = queue.ring_bytes == 0 ? Json() : Json(queue.ring_bytes);
+  json["ring_bytes"] = positive_or_null(queue.ring_bytes);
   json["is_aql"] = queue.kind == QueueKind::sdma ? Json() : Json(queue.is_aql);
   json["is_active"] = queue.is_mapping_known ? Json(queue.is_active) : Json();
   json["slots"] = slots_json(queue);
@@ -72,8 +72,8 @@ Json queue_json(const Queue& queue) {
   json["mqd_pointers"] = std::move(pointers);
   json["cwsr"] = WEIR_NAMED(named("is_on", queue.has_cwsr), queue.was_preempted,
                             named("save_base", queue.save_base == 0 ? Json() : hex(queue.save_base)),
-                            named("save_bytes_per_xcc", queue.save_bytes == 0 ? Json() : Json(queue.save_bytes)),
-                            queue.save_ticks, queue.restore_ticks);
+                            named("save_bytes_per_xcc", positive_or_null(queue.save_bytes)), queue.save_ticks,
+                            queue.restore_ticks);
   json["dequeue_request"] = queue.dequeue_request;
   json["errors"] = {{"word", hex(queue.errors)}, {"names", text_or_null(error_names(queue.errors))}};
   json["seen_in"] = Json::array();
@@ -152,7 +152,7 @@ Json hqd_document(const Snapshot& snapshot) {
   const std::vector<GpuOccupancy> gpus = occupancy_of(snapshot, queues);
   Json json;
   json["schema"] = "weir.amd_hqd/1";
-  json["taken_ns"] = snapshot.taken_ns == INT64_MIN ? Json() : Json(snapshot.taken_ns);
+  json["taken_ns"] = time_or_null(snapshot.taken_ns);
   json["verdict"] = verdict_of(snapshot, queues, gpus);
   json["files"] = Json::array();
   if (snapshot.hqds) json["files"].push_back(file_json(*snapshot.hqds, "hqds"));

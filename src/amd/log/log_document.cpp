@@ -10,8 +10,6 @@
 namespace weir::amd {
 namespace {
 
-Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
-
 Json address(std::uint64_t value) { return value == 0 ? Json(nullptr) : Json(fmt::format("0x{:x}", value)); }
 
 Json distribution(const LogHistogram& histogram) {

@@ -32,7 +32,7 @@ Json to_json(const ChannelResult& result, const Standing& standing) {
       standing.floor ? Json{{"id", *standing.floor}, {"times", number_or_null(standing.times_floor)}} : Json();
   json["target"] = result.target ? Json{{"text", result.target->text},
                                         {"limit", result.target->limit},
-                                        {"is_met", standing.is_target_met ? Json(*standing.is_target_met) : Json()}}
+                                        {"is_met", or_null(standing.is_target_met)}}
                                  : Json();
   json["processes"] = Json::array();
   for (const ChannelMeasurement& measurement : result.measurements) {

@@ -16,8 +16,6 @@ constexpr std::array kBlocks{"timing", "memory", "energy", "accuracy", "roofline
 // From best to worst. A case has the status of its worst round: one wrong result is enough.
 constexpr std::array kStatuses{"ok", "skipped", "inaccurate", "failed", "timed_out", "crashed"};
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 Json blank_entry(const std::string& name, const Json& backend, const Json& precision, const Json& problem,
                  const std::string& key, const Json& seed) {
   Json entry = {{"kernel_name", name},     {"backend", backend}, {"precision", precision},

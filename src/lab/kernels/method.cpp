@@ -176,7 +176,7 @@ Json memory_block(const package::KernelMemory& memory) {
   };
   return {{"peak_mb", megabytes(memory.peak_bytes)},
           {"allocated_mb", megabytes(memory.allocated_bytes)},
-          {"reason", memory.reason.empty() ? Json(nullptr) : Json(memory.reason)}};
+          {"reason", text_or_null(memory.reason)}};
 }
 
 Json drift_block(const std::vector<double>& samples_ns) {
@@ -239,7 +239,7 @@ MeasuredKernel measure(package::ReadyKernel& kernel, Precision precision, const 
   timing["stopped_by"] = sampled.stopped_by;
   timing["warmup_runs"] = warmup.runs;
   timing["is_steady"] = warmup.is_steady;
-  timing["unsteady_reason"] = warmup.reason.empty() ? Json(nullptr) : Json(warmup.reason);
+  timing["unsteady_reason"] = text_or_null(warmup.reason);
   timing["drift"] = drift_block(result.samples_ns);
   timing.update(WEIR_NAMED(std::move(sampled.disturbed), std::move(sampled.clocks_mhz), options.is_cold));
   timing["is_launch_bound"] = is_host || options.is_cold || is_stopped()

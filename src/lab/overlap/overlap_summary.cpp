@@ -330,7 +330,7 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
   for (const Json& member : members)
     if (const Json& bytes = member["memory"]["allocated_bytes"]; bytes.is_number())
       memory = std::max(memory, bytes.get<std::uint64_t>());
-  summary["memory_bytes"] = memory > 0 ? Json(memory) : Json(nullptr);
+  summary["memory_bytes"] = positive_or_null(memory);
 
   Json check = members[0]["check"];
   for (const Json& member : members)

@@ -136,7 +136,7 @@ Json tune_json(const std::vector<TuneAxis>& axes, const TuneResult& result) {
     json["trials"].push_back(WEIR_NAMED(settings, trial.exposed_ns, trial.step_ns, trial.efficiency, trial.memory_bytes,
                                         text_or_null(trial.failure), trial.seconds, trial.is_on_front));
   }
-  json["best"] = result.best ? Json(*result.best) : Json(nullptr);
+  json["best"] = or_null(result.best);
   return json;
 }
 

@@ -39,8 +39,6 @@ Json quantiles_json(const Quantiles& quantiles) {
   return json;
 }
 
-Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
-
 Json requests_json(std::span<const Request> requests) {
   Json due = Json::array(), submitted = Json::array(), started = Json::array(), ended = Json::array();
   for (const Request& request : requests) {
@@ -59,14 +57,10 @@ Json requests_json(std::span<const Request> requests) {
 
 Json fit_json(const std::optional<Fit>& fit) {
   if (!fit) return nullptr;
-  Json json = Json::object();
-  json["latency"] = fit->is_to_start ? "to_start" : "to_end";
-  json["quantile"] = fit->level;
-  json.update(WEIR_NAMED(fit->constant_ns, fit->per_block, interval_or_null(fit->per_block_interval), fit->lengths));
-  json["shortest_block_ns"] = fit->shortest_ns;
-  json["longest_block_ns"] = fit->longest_ns;
-  json["waves"] = fit->waves > 0 ? Json(fit->waves) : Json(nullptr);
-  return json;
+  return WEIR_NAMED(named("latency", fit->is_to_start ? "to_start" : "to_end"), named("quantile", fit->level),
+                    fit->constant_ns, fit->per_block, interval_or_null(fit->per_block_interval), fit->lengths,
+                    named("shortest_block_ns", fit->shortest_ns), named("longest_block_ns", fit->longest_ns),
+                    positive_or_null(fit->waves));
 }
 
 std::optional<double> in_blocks(const Point& point) {
@@ -119,8 +113,7 @@ Json alone_json(const Alone& alone) {
 Json undisturbed_json(const Undisturbed& one) {
   const Observation& seen = one.observation;
   return WEIR_NAMED(to_json(one.victim), text_or_null(one.failure), seen.victim_blocks, seen.victim_wall_ns,
-                    named("block_ns", seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr)),
-                    named("block_words", seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr)));
+                    positive_or_null(seen.block_ns), positive_or_null(seen.block_words));
 }
 
 Json published_json() {
@@ -197,9 +190,8 @@ Plan plan_from(const Json& json, const std::string& file) {
 Json to_json(const Observation& seen) {
   Json json =
       WEIR_NAMED(seen.clock_error_ns, seen.victim_wall_ns, seen.victim_blocks, seen.lost_blocks, seen.repeated_blocks,
-                 seen.preemptions, named("block_ns", seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr)),
-                 named("block_words", seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr)));
-  json["blocks_at_once"] = seen.blocks_at_once > 0 ? Json(seen.blocks_at_once) : Json(nullptr);
+                 seen.preemptions, positive_or_null(seen.block_ns), positive_or_null(seen.block_words));
+  json["blocks_at_once"] = positive_or_null(seen.blocks_at_once);
   json.update(WEIR_NAMED(seen.suspend_ns, seen.resume_ns, requests_json(seen.requests)));
   return json;
 }

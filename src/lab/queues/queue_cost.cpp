@@ -172,7 +172,7 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
       sentence = fmt::format("{}: predicted {}", setting_of(info, enough->queues), percent(change));
     }
   }
-  json["advice"] = {{"queues", cost.advised ? Json(*cost.advised) : Json(nullptr)}, {"sentence", sentence}};
+  json["advice"] = {{"queues", or_null(cost.advised)}, {"sentence", sentence}};
   if (!cost.advised) cost.document["unavailable"]["cost.advice.queues"] = "no change is worth it";
 
   if (const auto explanation = explain(cost, now.step_ns, unlimited.step_ns)) {

@@ -213,7 +213,7 @@ Json timeline_json(const Timeline& timeline, const MapRequest& request, const Qu
           {"pairs_with_opportunity", seen},
           {"pairs_apart", apart},
           {"queues", std::move(queues)},
-          {"is_fixed", intervals.is_fixed ? Json(*intervals.is_fixed) : Json(nullptr)},
+          {"is_fixed", or_null(intervals.is_fixed)},
           {"intervals", to_json(intervals)}};
 }
 

@@ -23,7 +23,7 @@ Json to_json(const QueueDepth& depth) {
                                            : Json();
   json["tried"] = depth.tried;
   json["repetitions"] = depth.found;
-  json["waited_ns"] = depth.waited_ns ? Json(*depth.waited_ns) : Json();
+  json["waited_ns"] = or_null(depth.waited_ns);
   return json;
 }
 
@@ -54,8 +54,7 @@ Json to_json(const CopyOverlap& overlap) {
 
 Json to_json(const PriorityLevels& levels) {
   Json json = WEIR_NAMED(levels.levels.value, levels.lowest, levels.highest);
-  json["blocks_at_once"] = levels.blocks_at_once == 0 ? Json() : Json(levels.blocks_at_once);
-  json["victim_blocks"] = levels.victim_blocks == 0 ? Json() : Json(levels.victim_blocks);
+  json.update(WEIR_NAMED(positive_or_null(levels.blocks_at_once), positive_or_null(levels.victim_blocks)));
   json["pairs"] = Json::array();
   for (const PriorityLevels::Pair& pair : levels.pairs)
     json["pairs"].push_back(WEIR_NAMED(pair.lower, pair.higher, pair.passed_equal, pair.passed_higher,

@@ -55,7 +55,7 @@ Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
   settings["definition"] = run.loaded ? Json(run.loaded->source.hash) : Json(nullptr);
   settings["device"] = info.name;
   settings.update(WEIR_NAMED(info.model, request.sim));
-  settings["compute_units"] = info.stream_compute_units > 0 ? Json(info.stream_compute_units) : Json(nullptr);
+  settings["compute_units"] = positive_or_null(info.stream_compute_units);
   settings["queues_set_by"] = request.setting;
   settings["precision"] = run.precision.empty() ? std::string(name_of(workload.precision)) : run.precision;
   settings.update(

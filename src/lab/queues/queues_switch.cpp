@@ -94,7 +94,7 @@ Json measure_switch(Device& device, const SwitchSettings& settings, const RunCon
   const DeviceInfo info = device.info();
   Json document = queues_document("switch", info, context);
   Json setting;
-  setting["hardware_queues"] = info.hardware_queues.value ? Json(*info.hardware_queues.value) : Json();
+  setting["hardware_queues"] = or_null(info.hardware_queues.value);
   if (!info.hardware_queues.value) document["unavailable"]["switch.hardware_queues"] = info.hardware_queues.reason;
   setting.update(WEIR_NAMED(settings.request.hops, settings.request.stamp_ns, settings.request.parallel_ns,
                             settings.request.depth, settings.request.repetitions));

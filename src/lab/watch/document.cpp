@@ -37,11 +37,10 @@ Json row_json(const Row& row) {
 
 Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::string& created) {
   Json json = WEIR_NAMED(named("schema", kWatchSchema), created, sample.source, text_or_null(sample.device),
-                         text_or_null(sample.model), text_or_null(sample.workload), named("sample", sample.number));
-  json["taken_ns"] = sample.taken_ns == INT64_MIN ? Json(nullptr) : Json(sample.taken_ns);
-  json.update(WEIR_NAMED(interval_ns, sample.window_ns));
-  json["clock"] = sample.is_virtual ? "virtual" : "host";
-  json["backlog_unit"] = sample.unit == Unit::packets ? "packets" : "commands";
+                         text_or_null(sample.model), text_or_null(sample.workload), named("sample", sample.number),
+                         time_or_null(sample.taken_ns), interval_ns, sample.window_ns,
+                         named("clock", sample.is_virtual ? "virtual" : "host"),
+                         named("backlog_unit", sample.unit == Unit::packets ? "packets" : "commands"));
   Json facts = Json::array();
   for (const Fact& fact : sample.facts)
     facts.push_back(WEIR_NAMED(fact.name, fact.unit, named("meaning", fact.help), fact.figure.value,

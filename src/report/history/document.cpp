@@ -11,8 +11,6 @@
 namespace weir::history {
 namespace {
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 Json texts(const std::map<std::string, std::string>& values) {
   Json json = Json::object();
   for (const auto& [name, value] : values) json[name] = value;

@@ -64,7 +64,7 @@ Json case_item(const Json& entry, const Changes& changes) {
           {"backend", values::word(entry, {"backend"}, "-")},
           {"precision", values::word(entry, {"precision"}, "-")},
           {"status", values::word(entry, {"status"}, "not recorded")},
-          {"failure", why.empty() ? Json(nullptr) : Json(why)},
+          {"failure", text_or_null(why)},
           {"p50_ns", p50 ? Json(*p50 * 1e6) : Json(nullptr)},
           {"p50_interval_ns", values::interval(entry, {"timing", "interval_ms"}, 1e6)},
           {"throughput", number_or_null(items ? items : runs)},

@@ -142,8 +142,7 @@ std::string QueueGrid::add_to(Page& page, std::size_t source, const std::string&
       ++left_out;
       continue;
     }
-    item["cells"].push_back(
-        {{"stream", place.first}, {"queue", place.second}, {"commands", commands ? Json(*commands) : Json(nullptr)}});
+    item["cells"].push_back({{"stream", place.first}, {"queue", place.second}, {"commands", or_null(commands)}});
   }
   if (left_out > 0)
     notes.push_back(fmt::format("{} streams on {} queues are more than can be drawn: {} cells are left out.",
