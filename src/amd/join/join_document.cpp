@@ -34,23 +34,26 @@ Json process_json(const JoinedProcess& process) {
 
 Json clock_json(const JoinInput& input, const ClockOffset& clock) {
   const bool is_known = clock.is_known();
-  Json alternatives = Json::array();
-  for (const OffsetRange& range : clock.alternatives) alternatives.push_back(WEIR_NAMED(range.low_ns, range.high_ns));
-  return WEIR_NAMED(
-      text_or_null(input.trace_clock), named("offset_ns", is_known ? Json(clock.middle_ns()) : Json(nullptr)),
-      named("error_ns", is_known ? Json(clock.half_width_ns()) : Json(nullptr)), named("stamp_error_ns", kStampErrorNs),
-      named("rests_on", is_known ? Json(name_of(clock.basis)) : Json(nullptr)), clock.brackets, clock.left_out,
-      clock.unused, std::move(alternatives), named("reason", is_known ? Json(nullptr) : text_or_null(clock.reason)),
-      text_or_null(clock.warning));
+  const auto range_json = [](const OffsetRange& range) { return WEIR_NAMED(range.low_ns, range.high_ns); };
+  return {{"trace_clock", text_or_null(input.trace_clock)},
+          {"offset_ns", is_known ? Json(clock.middle_ns()) : Json(nullptr)},
+          {"error_ns", is_known ? Json(clock.half_width_ns()) : Json(nullptr)},
+          {"stamp_error_ns", kStampErrorNs},
+          {"rests_on", is_known ? Json(name_of(clock.basis)) : Json(nullptr)},
+          {"brackets", clock.brackets},
+          {"left_out", clock.left_out},
+          {"unused", clock.unused},
+          {"alternatives", json_list(clock.alternatives, range_json)},
+          {"reason", is_known ? Json(nullptr) : text_or_null(clock.reason)},
+          {"warning", text_or_null(clock.warning)}};
 }
 
 Json runtime_json(const JoinedQueue& queue) {
   if (queue.runtime == nullptr) return nullptr;
   const QueueSummary& runtime = *queue.runtime;
-  Json streams = Json::array();
-  for (const JoinedStream& stream : queue.streams)
-    streams.push_back(
-        WEIR_NAMED(address_text(stream.handle), stream.priority, time_or_null(stream.since_ns), stream.is_default));
+  Json streams = json_list(queue.streams, [](const JoinedStream& stream) {
+    return WEIR_NAMED(address_text(stream.handle), stream.priority, time_or_null(stream.since_ns), stream.is_default);
+  });
   return WEIR_NAMED(address_text(runtime.hwq),
                     named("swq", runtime.swq == 0 ? Json(nullptr) : Json(address_text(runtime.swq))),
                     named("rocr_id", runtime.id), runtime.priority, named("ring_packets", runtime.packets),
@@ -72,8 +75,8 @@ Json kfd_json(const JoinedQueue& queue) {
 
 Json sighting_json(const JoinInput& input, const Sighting& sighting) {
   const kfd::Queue& queue = *sighting.queue;
-  Json slots = Json::array();
-  for (const kfd::Slot& slot : queue.slots) slots.push_back(WEIR_NAMED(slot.xcc, slot.pipe, slot.queue));
+  Json slots =
+      json_list(queue.slots, [](const kfd::Slot& slot) { return WEIR_NAMED(slot.xcc, slot.pipe, slot.queue); });
   return WEIR_NAMED(named("snapshot", input.snapshots[sighting.snapshot].when),
                     time_or_null(input.snapshots[sighting.snapshot].taken_ns),
                     named("is_active", queue.is_mapping_known ? Json(queue.is_active) : Json()), std::move(slots),
@@ -110,16 +113,12 @@ Json hardware_json(const JoinInput& input, const JoinedQueue& queue) {
 Json queue_json(const JoinInput& input, const Join& join, const JoinedQueue& queue) {
   Json evidence = Json::array();
   for (const Evidence& each : queue.evidence) {
-    Json keys = Json::array();
-    for (const MatchKey key : each.keys) keys.push_back(name_of(key));
-    evidence.push_back({{"from", name_of(each.from)},
-                        {"to", name_of(each.to)},
-                        {"by", std::move(keys)},
-                        {"snapshot", each.snapshot ? Json(input.snapshots[*each.snapshot].when) : Json(nullptr)},
-                        {"is_process_known", each.is_process_known}});
+    Json by = json_list(each.keys, [](MatchKey key) { return name_of(key); });
+    const Json snapshot = each.snapshot ? Json(input.snapshots[*each.snapshot].when) : Json(nullptr);
+    evidence.push_back(WEIR_NAMED(each.from, each.to, std::move(by), snapshot, each.is_process_known));
   }
-  Json absences = Json::array();
-  for (const Absence& absence : queue.absences) absences.push_back(WEIR_NAMED(absence.part, absence.reason));
+  Json missing =
+      json_list(queue.absences, [](const Absence& absence) { return WEIR_NAMED(absence.part, absence.reason); });
   return {{"role", name_of(queue.role)},
           {"log_pid", queue.process ? or_null(join.processes[*queue.process].log_pid) : Json(nullptr)},
           {"host_pid", or_null(queue.host_pid)},
@@ -129,7 +128,7 @@ Json queue_json(const JoinInput& input, const Join& join, const JoinedQueue& que
           {"kfd", kfd_json(queue)},
           {"hardware", hardware_json(input, queue)},
           {"evidence", std::move(evidence)},
-          {"missing", std::move(absences)},
+          {"missing", std::move(missing)},
           {"creation", WEIR_NAMED(range_json(queue.hops.asked_to_entered), range_json(queue.hops.entered_to_left),
                                   range_json(queue.hops.left_to_created), range_json(queue.hops.asked_to_created),
                                   text_or_null(queue.hops.reason))}};
@@ -173,21 +172,17 @@ std::string address_text(std::uint64_t address) { return fmt::format("{:#x}", ad
 Json join_document(const JoinInput& input, const Join& join, const JoinAbout& about) {
   Json document = {{"schema", "weir.amd_join/1"}};
   document.update(WEIR_NAMED(text_or_null(about.folder), about.command));
-  document["parts"] = Json::array();
-  document["processes"] = Json::array();
+  document["parts"] = json_list(about.parts, part_json);
+  document["processes"] = json_list(join.processes, process_json);
   document["clock"] = clock_json(input, join.clock);
-  document["snapshots"] = Json::array();
-  document["queues"] = Json::array();
+  document["snapshots"] = json_list(input.snapshots, [](const JoinSnapshot& snapshot) {
+    return WEIR_NAMED(snapshot.when, time_or_null(snapshot.taken_ns), named("queues", snapshot.queues.size()));
+  });
+  document["queues"] = json_list(join.queues, [&](const JoinedQueue& queue) { return queue_json(input, join, queue); });
   document.update(WEIR_NAMED(join.failed_creates, join.unplaced_creates, join.unplaced_sightings));
   document["verdicts"] = join_verdicts(input, join);
   document["notes"] = join.notes;
   document["timeline"] = nullptr;
-  for (const JoinPart& part : about.parts) document["parts"].push_back(part_json(part));
-  for (const JoinedProcess& process : join.processes) document["processes"].push_back(process_json(process));
-  for (const JoinSnapshot& snapshot : input.snapshots)
-    document["snapshots"].push_back(
-        {{"when", snapshot.when}, {"taken_ns", time_or_null(snapshot.taken_ns)}, {"queues", snapshot.queues.size()}});
-  for (const JoinedQueue& queue : join.queues) document["queues"].push_back(queue_json(input, join, queue));
   return document;
 }
 

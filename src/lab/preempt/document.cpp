@@ -25,34 +25,20 @@ Json shortage(const Quantiles& quantiles) {
 }
 
 Json quantiles_json(const Quantiles& quantiles) {
-  Json json = Json::object();
-  json["count"] = quantiles.count;
-  json["mean_ns"] = number_or_null(quantiles.mean);
-  json["p50_ns"] = number_or_null(quantiles.p50);
-  json["p90_ns"] = number_or_null(quantiles.p90);
-  json["p99_ns"] = number_or_null(quantiles.p99);
-  json["p999_ns"] = number_or_null(quantiles.p999);
-  json["max_ns"] = number_or_null(quantiles.most);
-  json["p50_interval_ns"] = interval_or_null(quantiles.p50_interval);
-  json["p99_interval_ns"] = interval_or_null(quantiles.p99_interval);
-  json["too_few"] = shortage(quantiles);
-  return json;
+  return WEIR_NAMED(quantiles.count, quantiles.mean_ns, quantiles.p50_ns, quantiles.p90_ns, quantiles.p99_ns,
+                    quantiles.p999_ns, quantiles.max_ns, interval_or_null(quantiles.p50_interval_ns),
+                    interval_or_null(quantiles.p99_interval_ns), named("too_few", shortage(quantiles)));
 }
 
 Json requests_json(std::span<const Request> requests) {
-  Json due = Json::array(), submitted = Json::array(), started = Json::array(), ended = Json::array();
+  Json due_ns = Json::array(), submitted_ns = Json::array(), started_ns = Json::array(), ended_ns = Json::array();
   for (const Request& request : requests) {
-    due.push_back(request.due_ns);
-    submitted.push_back(request.submitted_ns);
-    started.push_back(time_or_null(request.started_ns));
-    ended.push_back(time_or_null(request.ended_ns));
+    due_ns.push_back(request.due_ns);
+    submitted_ns.push_back(request.submitted_ns);
+    started_ns.push_back(time_or_null(request.started_ns));
+    ended_ns.push_back(time_or_null(request.ended_ns));
   }
-  Json json = Json::object();
-  json["due_ns"] = std::move(due);
-  json["submitted_ns"] = std::move(submitted);
-  json["started_ns"] = std::move(started);
-  json["ended_ns"] = std::move(ended);
-  return json;
+  return WEIR_NAMED(std::move(due_ns), std::move(submitted_ns), std::move(started_ns), std::move(ended_ns));
 }
 
 Json fit_json(const std::optional<Fit>& fit) {
@@ -64,26 +50,25 @@ Json fit_json(const std::optional<Fit>& fit) {
 }
 
 std::optional<double> in_blocks(const Point& point) {
-  if (!point.to_start.p99 || point.observation.block_ns <= 0) return std::nullopt;
-  return *point.to_start.p99 / static_cast<double>(point.observation.block_ns);
+  if (!point.to_start.p99_ns || point.observation.block_ns <= 0) return std::nullopt;
+  return *point.to_start.p99_ns / static_cast<double>(point.observation.block_ns);
 }
 
 Json point_json(const Point& point, const Alone& alone) {
-  Json json = Json::object();
+  const std::optional<double> start_p99_in_blocks = in_blocks(point);
+  Json json = WEIR_NAMED(to_json(point.victim), text_or_null(point.failure), point.requests, point.interval_ns,
+                         point.is_overloaded, quantiles_json(point.late), quantiles_json(point.to_start),
+                         quantiles_json(point.to_end), start_p99_in_blocks, point.against_alone, point.victim_loss,
+                         to_json(point.observation));
   Json why = Json::object();  // reasons for null values
-  json["victim"] = to_json(point.victim);
-  json.update(WEIR_NAMED(text_or_null(point.failure), point.requests, point.interval_ns, point.is_overloaded,
-                         quantiles_json(point.late), quantiles_json(point.to_start), quantiles_json(point.to_end)));
-  json["start_p99_in_blocks"] = number_or_null(in_blocks(point));
-  json.update(WEIR_NAMED(point.against_alone, point.victim_loss, to_json(point.observation)));
   const auto explain = [&](const char* name, bool is_missing, const char* reason) {
     if (is_missing) why[name] = point.failure.empty() ? reason : "the observation failed";
   };
   explain("to_start", point.to_start.count == 0, "the device does not tell when a command starts");
-  explain("start_p99_in_blocks", json["start_p99_in_blocks"].is_null(),
+  explain("start_p99_in_blocks", !start_p99_in_blocks,
           point.observation.block_ns <= 0 ? "blocks were not measured" : "too few requests started");
   explain("against_alone", !point.against_alone,
-          alone.to_end.p99 ? "too few requests" : "too few requests of the intruder alone");
+          alone.to_end.p99_ns ? "too few requests" : "too few requests of the intruder alone");
   explain("victim_loss", !point.victim_loss,
           point.observation.victim_blocks == 0 ? "no block of the victim ended while it was observed"
                                                : "the victim was not observed without an intruder");
@@ -119,16 +104,12 @@ Json undisturbed_json(const Undisturbed& one) {
 Json published_json() {
   const Published& all = published();
   Json json = WEIR_NAMED(all.source, all.url, all.device, all.licence);
-  json["levels"] = Json::array();
-  for (const PublishedCurve& curve : all.curves) {
-    Json level = WEIR_NAMED(curve.level, curve.summary);
-    level["points"] = Json::array();
-    for (const PublishedPoint& point : curve.points) {
-      Json row = WEIR_NAMED(point.kernel_us, point.mean_us, point.p50_us, point.p90_us, point.p99_us);
-      level["points"].push_back(std::move(row));
-    }
-    json["levels"].push_back(std::move(level));
-  }
+  json["levels"] = json_list(all.curves, [](const PublishedCurve& curve) {
+    Json points = json_list(curve.points, [](const PublishedPoint& point) {
+      return WEIR_NAMED(point.kernel_us, point.mean_us, point.p50_us, point.p90_us, point.p99_us);
+    });
+    return WEIR_NAMED(curve.level, curve.summary, std::move(points));
+  });
   return json;
 }
 
@@ -145,10 +126,8 @@ auto read_as(const char* what, const std::string& file, Read read) {
 }  // namespace
 
 Json to_json(const Victim& victim) {
-  Json json = WEIR_NAMED(victim.kind);
-  json["waves"] = victim.kind == VictimKind::persistent ? Json(nullptr) : Json(victim.waves);
-  json["block_ns"] = victim.block_ns;
-  return json;
+  const Json waves = victim.kind == VictimKind::persistent ? Json(nullptr) : Json(victim.waves);
+  return WEIR_NAMED(victim.kind, waves, victim.block_ns);
 }
 
 Victim victim_from(const Json& json, const std::string& file) {
@@ -188,12 +167,10 @@ Plan plan_from(const Json& json, const std::string& file) {
 }
 
 Json to_json(const Observation& seen) {
-  Json json =
-      WEIR_NAMED(seen.clock_error_ns, seen.victim_wall_ns, seen.victim_blocks, seen.lost_blocks, seen.repeated_blocks,
-                 seen.preemptions, positive_or_null(seen.block_ns), positive_or_null(seen.block_words));
-  json["blocks_at_once"] = positive_or_null(seen.blocks_at_once);
-  json.update(WEIR_NAMED(seen.suspend_ns, seen.resume_ns, requests_json(seen.requests)));
-  return json;
+  return WEIR_NAMED(seen.clock_error_ns, seen.victim_wall_ns, seen.victim_blocks, seen.lost_blocks,
+                    seen.repeated_blocks, seen.preemptions, positive_or_null(seen.block_ns),
+                    positive_or_null(seen.block_words), positive_or_null(seen.blocks_at_once), seen.suspend_ns,
+                    seen.resume_ns, requests_json(seen.requests));
 }
 
 Observation observation_from(const Json& json, const std::string& file) {
