@@ -19,8 +19,8 @@ std::optional<std::int64_t> length_of(const FtraceCounters& counters) {
 }
 
 Json trace_document(const FtraceCounters& counters, const std::string& clock, Json& unavailable) {
-  const auto length = length_of(counters);
-  if (!length) unavailable["trace.length_ns"] = "no two stamps (function_graph has them with funcgraph-abstime)";
+  const auto length_ns = length_of(counters);
+  if (!length_ns) unavailable["trace.length_ns"] = "no two stamps (function_graph has them with funcgraph-abstime)";
   if (clock.empty()) unavailable["trace.clock"] = "the text does not name its clock; --trace-clock does";
   if (counters.tracer.empty()) unavailable["trace.tracer"] = "the text has no header";
   Json overwritten = nullptr;
@@ -34,20 +34,17 @@ Json trace_document(const FtraceCounters& counters, const std::string& clock, Js
   Json json = WEIR_NAMED(text_or_null(counters.tracer), counters.lines);
   json["forms"] = WEIR_NAMED(counters.functions, named("graph", counters.graph_calls), counters.probes, counters.events,
                              counters.texts);
-  json["clock"] = text_or_null(clock);
-  json["resolution_ns"] = counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.resolution_ns);
-  json["first_ns"] = time_or_null(counters.first_ns);
-  json["length_ns"] = or_null(length);
-  json.update(WEIR_NAMED(counters.has_returns, counters.has_tgid));
+  const Json resolution_ns = counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.resolution_ns);
+  json.update(WEIR_NAMED(text_or_null(clock), resolution_ns, time_or_null(counters.first_ns), length_ns,
+                         counters.has_returns, counters.has_tgid));
   json["lost"] = {{"events", counters.lost_events},
                   {"gaps", counters.lost_gaps},
                   {"gaps_without_number", counters.lost_uncounted},
                   {"overwritten", overwritten},
                   {"spans_given_up", counters.given_up}};
-  json["unmatched_returns"] = counters.unmatched_returns;
-  json["calls_without_time"] = counters.without_time;
-  json["lines_without_thread"] = counters.without_pid;
-  json.update(WEIR_NAMED(std::move(unread), text_or_null(counters.problem)));
+  json.update(WEIR_NAMED(counters.unmatched_returns, named("calls_without_time", counters.without_time),
+                         named("lines_without_thread", counters.without_pid), std::move(unread),
+                         text_or_null(counters.problem)));
   return json;
 }
 

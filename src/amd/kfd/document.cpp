@@ -15,10 +15,11 @@ constexpr std::size_t kMostStale = 1000;
 Json hex(std::uint64_t value) { return fmt::format("0x{:x}", value); }
 Json gpu_name(std::uint32_t id) { return fmt::format("{:x}", id); }
 
+Json node_or_null(int node) { return node < 0 ? Json() : Json(node); }
+
 Json unread_json(const std::vector<UnreadLines>& unread) {
-  Json list = Json::array();
-  for (const UnreadLines& each : unread) list.push_back(WEIR_NAMED(each.reason, each.count, each.first_line));
-  return list;
+  return json_list(unread,
+                   [](const UnreadLines& each) { return WEIR_NAMED(each.reason, each.count, each.first_line); });
 }
 
 template <class File>
@@ -48,11 +49,9 @@ Json slots_json(const Queue& queue) {
 }
 
 Json queue_json(const Queue& queue) {
-  Json json = WEIR_NAMED(queue.kind, named("node", queue.node < 0 ? Json() : Json(queue.node)), gpu_name(queue.gpu_id),
-                         queue.pid, queue.queue_id);
+  Json json = WEIR_NAMED(queue.kind, node_or_null(queue.node), gpu_name(queue.gpu_id), queue.pid, queue.queue_id);
   json["queue_id_reason"] = queue.queue_id ? Json() : text_or_null(queue.queue_id_reason);
-  json.update(WEIR_NAMED(queue.queue_id_candidates, hex(queue.ring_base)));
-  json["ring_bytes"] = positive_or_null(queue.ring_bytes);
+  json.update(WEIR_NAMED(queue.queue_id_candidates, hex(queue.ring_base), positive_or_null(queue.ring_bytes)));
   json["is_aql"] = queue.kind == QueueKind::sdma ? Json() : Json(queue.is_aql);
   json["is_active"] = queue.is_mapping_known ? Json(queue.is_active) : Json();
   json["slots"] = slots_json(queue);
@@ -64,12 +63,10 @@ Json queue_json(const Queue& queue) {
                      {"bytes", or_null(queue.backlog_bytes)},
                      {"is_least", queue.is_backlog_least},
                      {"reason", queue.backlog_packets ? Json() : text_or_null(queue.backlog_reason)}};
-  Json bases = json_list(queue.mqd_bases, hex);
-  json["mqd_bases"] = std::move(bases);
-  Json pointers = Json::array();
-  for (const auto& [read, write] : queue.mqd_pointers)
-    pointers.push_back({{"read_dword", read}, {"write_dword", write}});
-  json["mqd_pointers"] = std::move(pointers);
+  json["mqd_bases"] = json_list(queue.mqd_bases, hex);
+  json["mqd_pointers"] = Json::array();
+  for (const auto& [read_dword, write_dword] : queue.mqd_pointers)
+    json["mqd_pointers"].push_back(WEIR_NAMED(read_dword, write_dword));
   json["cwsr"] = WEIR_NAMED(named("is_on", queue.has_cwsr), queue.was_preempted,
                             named("save_base", queue.save_base == 0 ? Json() : hex(queue.save_base)),
                             named("save_bytes_per_xcc", positive_or_null(queue.save_bytes)), queue.save_ticks,
@@ -83,9 +80,8 @@ Json queue_json(const Queue& queue) {
 }
 
 Json gpu_json(const GpuOccupancy& gpu) {
-  Json json = {{"node", gpu.node < 0 ? Json() : Json(gpu.node)}};
-  json.update(
-      WEIR_NAMED(gpu_name(gpu.gpu_id), gpu.generation, text_or_null(gpu.generation_from), gpu.is_stopped, gpu.xccs));
+  Json json = WEIR_NAMED(node_or_null(gpu.node), gpu_name(gpu.gpu_id), gpu.generation,
+                         text_or_null(gpu.generation_from), gpu.is_stopped, gpu.xccs);
   json["slots"] = {{"per_xcc", or_null(gpu.slots_per_xcc)}, {"from", text_or_null(gpu.slots_from)},
                    {"active", or_null(gpu.active_slots)},   {"stale", or_null(gpu.stale_slots)},
                    {"unused", or_null(gpu.unused_slots)},   {"most_active_of_an_xcc", or_null(gpu.most_active_of_xcc)}};
@@ -108,41 +104,30 @@ Json stale_json(const HqdFile& file, std::size_t& count) {
 }
 
 Json runlists_json(const RunlistFile& file) {
-  Json list = Json::array();
-  for (const Runlist& each : file.lists) {
-    Json processes = Json::array();
-    for (const RunlistProcess& process : each.processes) {
-      Json queues = Json::array();
-      for (const RunlistQueue& queue : process.queues)
-        queues.push_back(
-            WEIR_NAMED(queue.engine, named("type", queue.queue_type), queue.doorbell, hex(queue.mqd_base)));
-      processes.push_back(WEIR_NAMED(process.pasid, process.quantum, process.promised_queues, std::move(queues)));
-    }
-    list.push_back(
-        {{"node", each.node},
-         {"gpu_id", gpu_name(each.gpu_id)},
-         {"is_there", each.is_there},
-         {"is_chained", each.is_there && (each.is_whole || each.is_chained) ? Json(each.is_chained) : Json()},
-         {"processes", std::move(processes)},
-         {"other_packets", each.other_packets},
-         {"broken_promises", each.broken_promises}});
-  }
-  return list;
+  const auto process_json = [](const RunlistProcess& process) {
+    Json queues = json_list(process.queues, [](const RunlistQueue& queue) {
+      return WEIR_NAMED(queue.engine, named("type", queue.queue_type), queue.doorbell, hex(queue.mqd_base));
+    });
+    return WEIR_NAMED(process.pasid, process.quantum, process.promised_queues, std::move(queues));
+  };
+  return json_list(file.lists, [&](const Runlist& each) {
+    Json processes = json_list(each.processes, process_json);
+    const Json is_chained = each.is_there && (each.is_whole || each.is_chained) ? Json(each.is_chained) : Json();
+    return WEIR_NAMED(each.node, gpu_name(each.gpu_id), each.is_there, is_chained, std::move(processes),
+                      each.other_packets, each.broken_promises);
+  });
 }
 
 Json sysfs_json(const SysfsState& sysfs) {
   Json processes = Json::array();
   for (const SysfsProcess& process : sysfs.processes) {
-    Json evicted = Json::array();
-    for (const auto& [gpu, ms] : process.evicted_ms) evicted.push_back({{"gpu_id", gpu_name(gpu)}, {"ms", ms}});
-    Json vram = Json::array();
-    for (const auto& [gpu, bytes] : process.vram_bytes) vram.push_back({{"gpu_id", gpu_name(gpu)}, {"bytes", bytes}});
+    Json vram = Json::array(), evicted = Json::array();
+    for (const auto& [gpu_id, bytes] : process.vram_bytes) vram.push_back(WEIR_NAMED(gpu_name(gpu_id), bytes));
+    for (const auto& [gpu_id, ms] : process.evicted_ms) evicted.push_back(WEIR_NAMED(gpu_name(gpu_id), ms));
     processes.push_back(
         WEIR_NAMED(process.pid, named("queues", process.queues.size()), std::move(vram), std::move(evicted)));
   }
-  Json parameters = Json::object();
-  for (const auto& [name, value] : sysfs.parameters) parameters[name] = value;
-  return WEIR_NAMED(std::move(processes), std::move(parameters), sysfs.problems);
+  return WEIR_NAMED(std::move(processes), sysfs.parameters, sysfs.problems);
 }
 
 }  // namespace
@@ -150,17 +135,15 @@ Json sysfs_json(const SysfsState& sysfs) {
 Json hqd_document(const Snapshot& snapshot) {
   const std::vector<Queue> queues = queues_of(snapshot);
   const std::vector<GpuOccupancy> gpus = occupancy_of(snapshot, queues);
-  Json json;
-  json["schema"] = "weir.amd_hqd/1";
-  json["taken_ns"] = time_or_null(snapshot.taken_ns);
+  Json json = WEIR_NAMED(named("schema", "weir.amd_hqd/1"), time_or_null(snapshot.taken_ns));
   json["verdict"] = verdict_of(snapshot, queues, gpus);
   json["files"] = Json::array();
   if (snapshot.hqds) json["files"].push_back(file_json(*snapshot.hqds, "hqds"));
   if (snapshot.mqds) json["files"].push_back(file_json(*snapshot.mqds, "mqds"));
   if (snapshot.runlists) json["files"].push_back(file_json(*snapshot.runlists, "rls"));
-  json["missing"] = Json::array();
-  for (const MissingPart& part : snapshot.missing)
-    json["missing"].push_back(WEIR_NAMED(part.part, part.path, part.reason, text_or_null(part.hint)));
+  json["missing"] = json_list(snapshot.missing, [](const MissingPart& part) {
+    return WEIR_NAMED(part.part, part.path, part.reason, text_or_null(part.hint));
+  });
   json["gpus"] = json_list(gpus, gpu_json);
   json["queues"] = Json::array();
   json["hiqs"] = Json::array();

@@ -121,12 +121,9 @@ Bound bound_of(const Json& member) {
 }
 
 Json member_json(const Json& member) {
-  Json json = {{"rank", member["rank"]},
-               {"host", member["host"]},
-               {"device", member["device"]},
-               {"clock_offset_ns", member["clock_offset_ns"]},
-               {"clock_error_ns", member["clock_error_ns"]},
-               {"memory", member["memory"]}};
+  Json json = Json::object();
+  for (const char* name : {"rank", "host", "device", "clock_offset_ns", "clock_error_ns", "memory"})
+    json[name] = member[name];
   const Bound bound = bound_of(member);
   json["overlapped"] = pass_json(member["times"]);
   json["serial"] = pass_json(member["serial_times"]);
@@ -302,10 +299,9 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
     if (const std::string value = config.value(key.name); !value.empty()) values[std::string(key.name)] = value;
   summary["config"] = std::move(values);
   summary["scale"] = name_of(built.scale);
-  Json params = Json::object();
+  Json& params = summary["parameters"] = Json::object();
   for (const auto& [name, value] : built.params.values())
     std::visit([&, key = name](const auto& held) { params[key] = held; }, value);
-  summary["parameters"] = std::move(params);
   summary["device"] = to_json(info);
   summary["environment"] = context.environment;
   summary["streams"] = built.placement.stream_count;

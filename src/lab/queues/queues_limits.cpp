@@ -17,22 +17,16 @@ void explain(Json& document, const std::string& name, const Known<T>& known) {
 }  // namespace
 
 Json to_json(const QueueDepth& depth) {
-  Json json = WEIR_NAMED(depth.launches.value);
-  json["at_least"] = depth.launches.value  ? Json(*depth.launches.value)
-                     : depth.found.empty() ? Json(depth.tried)
-                                           : Json();
-  json["tried"] = depth.tried;
-  json["repetitions"] = depth.found;
-  json["waited_ns"] = or_null(depth.waited_ns);
-  return json;
+  const Json at_least = depth.launches.value  ? Json(*depth.launches.value)
+                        : depth.found.empty() ? Json(depth.tried)
+                                              : Json();
+  return WEIR_NAMED(depth.launches.value, at_least, depth.tried, named("repetitions", depth.found), depth.waited_ns);
 }
 
 Json to_json(const ResidentLimit& limit) {
-  Json json = WEIR_NAMED(limit.kernels.value, limit.most_at_once, limit.tried, limit.duration_ns);
-  json["points"] = Json::array();
-  for (const ResidentLimit::Point& point : limit.points)
-    json["points"].push_back(WEIR_NAMED(point.kernels, point.makespan_ns));
-  return json;
+  Json points = json_list(
+      limit.points, [](const ResidentLimit::Point& point) { return WEIR_NAMED(point.kernels, point.makespan_ns); });
+  return WEIR_NAMED(limit.kernels.value, limit.most_at_once, limit.tried, limit.duration_ns, std::move(points));
 }
 
 Json to_json(const CopyOverlap& overlap) {
@@ -45,16 +39,15 @@ Json to_json(const CopyOverlap& overlap) {
                    named("bytes_per_s", static_cast<double>(copy.size_bytes) / copy.time_ns * 1e9)));
   json["together"] = Json::array();
   for (const CopyOverlap::Together& set : overlap.together) {
-    Json directions = Json::array();
-    for (const CopyDirection direction : set.directions) directions.push_back(name_of(direction));
+    Json directions = json_list(set.directions, [](CopyDirection direction) { return name_of(direction); });
     json["together"].push_back(WEIR_NAMED(directions, set.time_ns, set.overlap));
   }
   return json;
 }
 
 Json to_json(const PriorityLevels& levels) {
-  Json json = WEIR_NAMED(levels.levels.value, levels.lowest, levels.highest);
-  json.update(WEIR_NAMED(positive_or_null(levels.blocks_at_once), positive_or_null(levels.victim_blocks)));
+  Json json = WEIR_NAMED(levels.levels.value, levels.lowest, levels.highest, positive_or_null(levels.blocks_at_once),
+                         positive_or_null(levels.victim_blocks));
   json["pairs"] = Json::array();
   for (const PriorityLevels::Pair& pair : levels.pairs)
     json["pairs"].push_back(WEIR_NAMED(pair.lower, pair.higher, pair.passed_equal, pair.passed_higher,

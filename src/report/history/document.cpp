@@ -11,12 +11,6 @@
 namespace weir::history {
 namespace {
 
-Json texts(const std::map<std::string, std::string>& values) {
-  Json json = Json::object();
-  for (const auto& [name, value] : values) json[name] = value;
-  return json;
-}
-
 Json interval_json(const Measure& measure) {
   if (!measure.low || !measure.high) return nullptr;
   return Json::array({number_or_null(measure.low), number_or_null(measure.high)});
@@ -27,7 +21,7 @@ Json measure_json(const Measure& measure) {
                     measure.count, named("reason", measure.median ? Json() : Json(measure.reason)));
 }
 
-Json machine_json(const Machine& machine) { return WEIR_NAMED(machine.id, machine.label, texts(machine.facts)); }
+Json machine_json(const Machine& machine) { return WEIR_NAMED(machine.id, machine.label, machine.facts); }
 
 Json entry_json(const Entry& entry) {
   return WEIR_NAMED(entry.id, entry.added, text_or_null(entry.tag), text_or_null(entry.commit),
@@ -89,9 +83,8 @@ Json series_json(Store& store, const Series& series) {
   }
   const auto& drift = series.judged.drift;
   return WEIR_NAMED(series.title, named("machine", series.machine.id), named("workload", series.key.at("workload")),
-                    texts(series.key), series.metric, text_or_null(series.unit), series.is_less_better,
-                    std::move(points), std::move(failed), std::move(changes),
-                    named("changes_reason", text_or_null(series.judged.reason)),
+                    series.key, series.metric, text_or_null(series.unit), series.is_less_better, std::move(points),
+                    std::move(failed), std::move(changes), named("changes_reason", text_or_null(series.judged.reason)),
                     named("drift", drift ? WEIR_NAMED(drift->change, drift->p) : Json()), series.notes);
 }
 
@@ -185,16 +178,10 @@ Json show_document(Store& store, std::int64_t id) {
   PointFilter filter;
   filter.entry = id;
   for (const Point& point : store.points(filter))
-    json["points"].push_back(
-        {{"workload", point.workload()},
-         {"key", texts(point.key)},
-         {"machine", point.machine},
-         {"measured", text_or_null(point.measured)},
-         {"weir", {{"version", text_or_null(point.weir_version)}, {"commit", text_or_null(point.weir_commit)}}},
-         {"origin", point.origin},
-         {"failure", text_or_null(point.failure)},
-         {"latency", measure_json(point.latency)},
-         {"throughput", measure_json(point.throughput)}});
+    json["points"].push_back(WEIR_NAMED(
+        point.workload(), point.key, point.machine, text_or_null(point.measured),
+        named("weir", {{"version", text_or_null(point.weir_version)}, {"commit", text_or_null(point.weir_commit)}}),
+        point.origin, text_or_null(point.failure), measure_json(point.latency), measure_json(point.throughput)));
   return json;
 }
 
@@ -203,7 +190,7 @@ Json trend_document(Store& store, const TrendOptions& options) {
   if (all.empty()) reject_empty(store, options.selection);
   Json json = document_of("trend", store);
   json["selection"] = WEIR_NAMED(options.selection.workload, text_or_null(options.selection.metric),
-                                 text_or_null(options.selection.machine), texts(options.selection.key));
+                                 text_or_null(options.selection.machine), options.selection.key);
   json["method"] = WEIR_NAMED(options.changes.threshold, options.changes.significance, options.changes.permutations,
                               options.changes.seed, named("fewest_per_level", kFewestPerLevel));
   json["machines"] = Json::array();
