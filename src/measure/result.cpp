@@ -23,6 +23,8 @@ Json interval_or_null(const std::optional<Interval>& interval) {
   return Json::array({number_or_null(interval->low), number_or_null(interval->high)});
 }
 
+Json to_json(const Warning& warning) { return WEIR_NAMED(warning.code, warning.message, warning.advice); }
+
 Json to_json(const Summary& summary) {
   Json json = WEIR_NAMED(summary.count, number_or_null(summary.mean), number_or_null(summary.p50),
                          number_or_null(summary.p95), number_or_null(summary.p99), number_or_null(summary.min),
@@ -64,11 +66,8 @@ Json to_json(const Result& result) {
   json["metrics"] = std::move(metrics);
 
   json.update(WEIR_NAMED(result.ranks, result.check));
-  json["warnings"] = Json::array();
-  for (const Warning& warning : result.warnings)
-    json["warnings"].push_back(WEIR_NAMED(warning.code, warning.message, warning.advice));
-  json["unavailable"] = Json::object();
-  for (const auto& [metric, reason] : result.unavailable) json["unavailable"][metric] = reason;
+  json["warnings"] = json_list(result.warnings, [](const Warning& warning) { return to_json(warning); });
+  json["unavailable"] = result.unavailable;
   return json;
 }
 

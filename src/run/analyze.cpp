@@ -29,18 +29,14 @@ Json clocks_json(const ClockAlignment& alignment) {
 
 Json ranks_json(const Timeline& timeline, const RankCollectives& found, std::int64_t origin_ns) {
   Json json = {{"matched", found.matched}, {"left_out", text_or_null(found.reason)}, {"skew", nullptr}};
-  if (found.skew)
-    json["skew"] = {{"instances", found.skew->instances},
-                    {"among", json_list(found.skew_devices,
-                                        [&](std::uint16_t device) -> Json {
-                                          const TraceDevice& facts = timeline.devices[device];
-                                          return {{"rank", timeline.processes[facts.process].rank},
-                                                  {"device", facts.label}};
-                                        })},
-                    {"p50_ns", found.skew->p50_ns},
-                    {"p95_ns", found.skew->p95_ns},
-                    {"p99_ns", found.skew->p99_ns},
-                    {"max_ns", found.skew->max_ns}};
+  if (found.skew) {
+    Json among = json_list(found.skew_devices, [&](std::uint16_t device) {
+      const TraceDevice& facts = timeline.devices[device];
+      return WEIR_NAMED(timeline.processes[facts.process].rank, named("device", facts.label));
+    });
+    json["skew"] = WEIR_NAMED(found.skew->instances, std::move(among), found.skew->p50_ns, found.skew->p95_ns,
+                              found.skew->p99_ns, found.skew->max_ns);
+  }
   json["kinds"] = json_list(found.kinds, [](const KindSkew& kind) {
     return WEIR_NAMED(kind.kind, kind.instances, kind.p50_ns, kind.p95_ns, kind.max_ns, kind.waiting_ns);
   });

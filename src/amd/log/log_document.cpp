@@ -52,9 +52,8 @@ Json queue_json(const QueueSummary& queue, std::uint64_t streams, const std::vec
                  queue.streams_most, named("streams_seen", streams), named("launches", queue.launched()),
                  queue.dispatches, queue.barriers, queue.other_packets);
   json["launches_per_s"] = rate(queue.launched(), queue.first_launch_ns, queue.last_launch_ns);
-  json["gap_ns"] = distribution(queue.gap_ns);
-  json["backlog_packets"] = distribution(queue.backlog);
-  json["launches_over_time"] = over_time(queue.launches);
+  json.update(WEIR_NAMED(distribution(queue.gap_ns), named("backlog_packets", distribution(queue.backlog)),
+                         named("launches_over_time", over_time(queue.launches))));
   json["kernels"] = top_kernels(queue.kernels, queue.uncounted_kernels, names, top);
   return json;
 }
@@ -81,8 +80,7 @@ Json creation_json(const ProcessSummary& process) {
 
 Json process_json(const ProcessSummary& process, const LogReading& reading, const std::vector<std::string>& names,
                   std::size_t top) {
-  Json queues = Json::array(), streams = Json::array(), commands = Json::object(), copies = Json::array(),
-       messages = Json::array();
+  Json queues = Json::array(), copies = Json::array(), messages = Json::array();
   LogHistogram backlog;
   const auto seen = streams_by_queue(process);
   for (const QueueSummary& queue : process.queues) {
@@ -90,12 +88,9 @@ Json process_json(const ProcessSummary& process, const LogReading& reading, cons
     queues.push_back(queue_json(queue, found == seen.end() ? 0 : found->second, names, top));
     backlog.merge(queue.backlog);
   }
-  for (const StreamSummary& stream : process.streams) streams.push_back(stream_json(stream));
-  for (const auto& [kind, count] : process.commands) commands[kind] = count;
   for (const auto& [engine, copied] : process.copies)
-    copies.push_back({{"engine", engine ? Json(fmt::format("0x{:x}", *engine)) : Json(nullptr)},
-                      {"count", copied.count},
-                      {"bytes", copied.bytes}});
+    copies.push_back(WEIR_NAMED(named("engine", engine ? Json(fmt::format("0x{:x}", *engine)) : Json(nullptr)),
+                                copied.count, copied.bytes));
   for (const ProcessSummary::Message& message : process.messages)
     messages.push_back(WEIR_NAMED(message.at.line, time_or_null(message.at.time_ns), message.level, message.is_queue,
                                   address(message.queue), message.text));
@@ -115,8 +110,9 @@ Json process_json(const ProcessSummary& process, const LogReading& reading, cons
   json["gap_ns"] = distribution(process.gap_ns);
   json["backlog_packets"] = distribution(backlog);
   json["kernels"] = top_kernels(process.kernels, process.uncounted_kernels, names, top);
-  json.update(
-      WEIR_NAMED(queues, streams, commands, copies, process.errors, process.warnings, process.queue_errors, messages));
+  Json streams = json_list(process.streams, stream_json);
+  json.update(WEIR_NAMED(queues, streams, process.commands, copies, process.errors, process.warnings,
+                         process.queue_errors, messages));
   json["left_out"] = {{"queues", process.uncounted_queues}, {"streams", process.uncounted_streams}};
   return json;
 }

@@ -94,9 +94,7 @@ Json channel_document(const ChannelReport& report, const RunContext& context) {
     document["mutex_wins"].push_back(WEIR_NAMED(win.group, win.name, win.mutex, win.channel, win.factor));
   document["comparison"] = report.comparison ? to_json(*report.comparison) : Json();
   document["calibration"] = report.calibration ? to_json(*report.calibration) : Json();
-  document["warnings"] = Json::array();
-  for (const Warning& warning : report.warnings)
-    document["warnings"].push_back(WEIR_NAMED(warning.code, warning.message, warning.advice));
+  document["warnings"] = json_list(report.warnings, [](const Warning& warning) { return weir::to_json(warning); });
   return document;
 }
 

@@ -86,11 +86,9 @@ void DisturbanceTally::kept(const std::string& reason) {
 }
 
 Json DisturbanceTally::block() const {
-  Json reasons = Json::object();
-  for (const auto& [words, times] : reasons_) reasons[words] = times;
   Json samples = json_list(thrown_ns_, [](const double ns) { return ns / 1e6; });
   Json block = {{"count", disturbed()}, {"redone", thrown_ns_.size()}, {"kept", kept_},
-                {"reasons", reasons},   {"samples_ms", samples},       {"note", nullptr}};
+                {"reasons", reasons_},  {"samples_ms", samples},       {"note", nullptr}};
   if (is_usual())
     block["note"] = "nearly all samples were disturbed: that is how this machine was, so later ones were kept";
   else if (kept_ > 0)

@@ -29,10 +29,10 @@ constexpr double kStretched = 0.05;  // share of marks that run for twice their 
 // The queues in the device's own timeline, and whether they agree with the held streams.
 struct RuntimeIds {
   std::string source;
-  std::string reason;                     // why there are none
-  StreamIntervals intervals;              // from an idle trial: every stream is marked twice
-  int marks = 0, agreeing = 0, held = 0;  // marks of trials with holds; holds that had their own queue
-  int holds = 0;
+  std::string reason;                 // why there are none
+  StreamIntervals intervals;          // from an idle trial: every stream is marked twice
+  int marks = 0, agreeing_marks = 0;  // of trials with holds
+  int holds = 0, holds_on_own_queue = 0;
 };
 
 // By the ids, marks should be stuck exactly if they are on a held stream's queue; anything else is a disagreement.
@@ -89,13 +89,13 @@ RuntimeIds read_ids(Device& device, const QueueProbe& probe, std::uint64_t seed)
     for (const StreamId stream : trials[i].held)
       if (const auto found = queue_of.find({iteration, Lab::hold_of(stream)}); found != queue_of.end()) {
         ++ids.holds;
-        ids.held += held.insert(found->second).second ? 1 : 0;
+        ids.holds_on_own_queue += held.insert(found->second).second ? 1 : 0;
       }
     for (std::size_t k = 0; k < trials[i].marked.size(); ++k) {
       const auto found = queue_of.find({iteration, Lab::mark_of(trials[i].marked[k])});
       if (found == queue_of.end()) continue;
       ++ids.marks;
-      ids.agreeing += held.contains(found->second) == (trials[i].is_stuck[k] != 0) ? 1 : 0;
+      ids.agreeing_marks += held.contains(found->second) == (trials[i].is_stuck[k] != 0) ? 1 : 0;
     }
   }
   return ids;
@@ -169,17 +169,13 @@ Json runtime_json(const RuntimeIds& ids, const QueueProbe& probe, Verdicts& verd
   // The table continues after the probe's streams, so the map of these streams may differ.
   if (is_static(probe.policy) && probe.policy != MappingPolicy::fixed && !map.empty())
     verdicts.add(map == probe.queue_of_stream, "the map by the runtime's ids against the map by the probe");
-  verdicts.add(ids.agreeing == ids.marks,
-               fmt::format("{} of {} marks beside held streams were stuck exactly if their ids say so", ids.agreeing,
-                           ids.marks));
-  return {{"source", ids.source},
-          {"queues", all.size()},
-          {"queue_of_stream", map.empty() ? Json(nullptr) : Json(map)},
-          {"ids_of_stream", ids.intervals.queues_of},
-          {"marks", ids.marks},
-          {"agreeing_marks", ids.agreeing},
-          {"holds", ids.holds},
-          {"holds_on_own_queue", ids.held}};
+  verdicts.add(ids.agreeing_marks == ids.marks,
+               fmt::format("{} of {} marks beside held streams were stuck exactly if their ids say so",
+                           ids.agreeing_marks, ids.marks));
+  const Json queue_of_stream = map.empty() ? Json(nullptr) : Json(map);
+  return WEIR_NAMED(ids.source, named("queues", all.size()), queue_of_stream,
+                    named("ids_of_stream", ids.intervals.queues_of), ids.marks, ids.agreeing_marks, ids.holds,
+                    ids.holds_on_own_queue);
 }
 
 Json timeline_json(const Timeline& timeline, const MapRequest& request, const QueueProbe& probe, Verdicts& verdicts) {

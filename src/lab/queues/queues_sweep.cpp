@@ -32,11 +32,7 @@ std::vector<ParamValues> combinations_of(const QueuesSweepRequest& request) {
   return combinations;
 }
 
-Json to_json(const ParamValues& params) {
-  Json json = Json::object();
-  for (const auto& [name, value] : params) json[name] = value;
-  return json;
-}
+Json to_json(const ParamValues& params) { return params; }
 
 RunRequest request_at(const QueuesSweepRequest& request, const QueuesPoint& point) {
   RunRequest run = request.run;
@@ -50,11 +46,9 @@ RunRequest request_at(const QueuesSweepRequest& request, const QueuesPoint& poin
 Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
   const RunRequest& run = request.run;
   const Workload& workload = workload_of(run);
-  Json settings = Json::object();
-  settings["workload"] = workload.name;
-  settings["definition"] = run.loaded ? Json(run.loaded->source.hash) : Json(nullptr);
-  settings["device"] = info.name;
-  settings.update(WEIR_NAMED(info.model, request.sim));
+  Json settings = WEIR_NAMED(named("workload", workload.name),
+                             named("definition", run.loaded ? Json(run.loaded->source.hash) : Json(nullptr)),
+                             named("device", info.name), info.model, request.sim);
   settings["compute_units"] = positive_or_null(info.stream_compute_units);
   settings["queues_set_by"] = request.setting;
   settings["precision"] = run.precision.empty() ? std::string(name_of(workload.precision)) : run.precision;
