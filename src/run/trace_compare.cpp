@@ -271,8 +271,7 @@ VerdictCounts count_verdicts(const TraceComparison& comparison) {
 }
 
 Json trace_comparison_json(const TraceComparison& comparison, bool is_strict) {
-  Json json = {{"schema", "weir.trace_comparison/1"}};
-  json.update(WEIR_NAMED(comparison.baseline, comparison.test));
+  Json json = WEIR_NAMED(named("schema", "weir.trace_comparison/1"), comparison.baseline, comparison.test);
   add_method(json, comparison.options, comparison.hypotheses, count_verdicts(comparison), is_strict);
   const bool has_iterations = comparison.baseline_iterations > 0;
   json["iterations"] = has_iterations

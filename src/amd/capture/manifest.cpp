@@ -161,9 +161,9 @@ std::string read_bounded(const fs::path& path) {
 }  // namespace
 
 Json to_json(const CaptureManifest& manifest) {
-  Json json = {{"schema", kCaptureSchema}};
-  json.update(WEIR_NAMED(manifest.weir, manifest.command, manifest.started_at, manifest.started_ns, manifest.ended_ns,
-                         manifest.exit_code, manifest.kernel_release, text_or_null(manifest.trace_clock)));
+  Json json = WEIR_NAMED(named("schema", kCaptureSchema), manifest.weir, manifest.command, manifest.started_at,
+                         manifest.started_ns, manifest.ended_ns, manifest.exit_code, manifest.kernel_release,
+                         text_or_null(manifest.trace_clock));
   json["environment"] = Json::array();
   for (const auto& [name, value] : manifest.environment) json["environment"].push_back(WEIR_NAMED(name, value));
   json["processes"] = Json::array();

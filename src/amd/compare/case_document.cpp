@@ -93,8 +93,8 @@ Json relation_json(const QueueRelation& relation) {
 }
 
 Json verdict_json(const PreemptionVerdict& verdict) {
-  Json json = {{"is_rule", true}};
-  json.update(WEIR_NAMED(text_or_null(verdict.strategy), verdict.because, verdict.premise, verdict.is_premise_assumed));
+  Json json = WEIR_NAMED(named("is_rule", true), text_or_null(verdict.strategy), verdict.because, verdict.premise,
+                         verdict.is_premise_assumed);
   json["strategies"] = Json::array();
   for (const StrategyVerdict& each : verdict.strategies) {
     Json numbers = Json::array();

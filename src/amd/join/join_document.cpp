@@ -170,8 +170,7 @@ std::string_view name_of(MatchSide side) {
 std::string address_text(std::uint64_t address) { return fmt::format("{:#x}", address); }
 
 Json join_document(const JoinInput& input, const Join& join, const JoinAbout& about) {
-  Json document = {{"schema", "weir.amd_join/1"}};
-  document.update(WEIR_NAMED(text_or_null(about.folder), about.command));
+  Json document = WEIR_NAMED(named("schema", "weir.amd_join/1"), text_or_null(about.folder), about.command);
   document["parts"] = json_list(about.parts, part_json);
   document["processes"] = json_list(join.processes, process_json);
   document["clock"] = clock_json(input, join.clock);

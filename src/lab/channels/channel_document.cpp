@@ -75,8 +75,8 @@ Json to_json(const ChannelCalibration& calibration) {
 
 Json channel_document(const ChannelReport& report, const RunContext& context) {
   const ChannelRun& run = report.run;
-  Json document = {{"schema", kChannelSchema}};
-  document.update(WEIR_NAMED(run.created, context.command_line, run.status, run.environment));
+  Json document =
+      WEIR_NAMED(named("schema", kChannelSchema), run.created, context.command_line, run.status, run.environment);
   Json& settings = document["settings"] = weir::to_json(run.settings.conditions);
   settings.update(WEIR_NAMED(report.capacity_asked, run.settings.placement, run.settings.processes));
   document["processes"] = json_list(report.processes, [](const ChannelProcess& process) {
