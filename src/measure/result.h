@@ -73,6 +73,7 @@ struct Result {
 };
 
 Json interval_or_null(const std::optional<Interval>& interval);  // [low, high]
+Json to_json(const Warning& warning);
 Json to_json(const Summary& summary);
 Json to_json(const Result& result);
 

@@ -248,8 +248,7 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
   timeline["same_stream_gap"] = gap(gaps.same_stream);
   timeline["same_queue_gap"] = gap(gaps.same_queue);
   timeline["other_queue_gap"] = gap(gaps.other_queue);
-  timeline["same_queue_overhead_ns"] = number_or_null(gaps.same_queue_overhead_ns);
-  timeline["other_queue_overhead_ns"] = number_or_null(gaps.other_queue_overhead_ns);
+  timeline.update(WEIR_NAMED(gaps.same_queue_overhead_ns, gaps.other_queue_overhead_ns));
   timeline["unknown_queue_gap"] = gap(gaps.unknown_queue);
   timeline["unknown_queue_overhead_ns"] = number_or_null(gaps.unknown_queue_overhead_ns);
   timeline["host_bound_pairs"] = gaps.host_bound;

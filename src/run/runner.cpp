@@ -157,10 +157,9 @@ SyncMode sync_mode_named(std::string_view name) {
 }
 
 Json to_json(const DeviceInfo& info) {
-  Json json = WEIR_NAMED(info.name, info.backend, info.model);
-  json["driver"] = info.driver.empty() ? Json(nullptr) : Json(info.driver);
-  json["hardware_queues"] = json_of(info.hardware_queues.value);
-  json["multiprocessors"] = json_of(info.multiprocessors.value);
+  Json json = WEIR_NAMED(info.name, info.backend, info.model, text_or_null(info.driver),
+                         named("hardware_queues", json_of(info.hardware_queues.value)),
+                         named("multiprocessors", json_of(info.multiprocessors.value)));
   if (info.stream_compute_units > 0) json["compute_units"] = info.stream_compute_units;
   if (info.asked_compute_units != info.stream_compute_units) json["compute_units_asked"] = info.asked_compute_units;
   json["copy_engines"] = json_of(info.copy_engines.value);

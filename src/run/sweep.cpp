@@ -52,13 +52,8 @@ Json settings_of(const Device& device, const SweepRequest& request, int ranks) {
   const DeviceInfo info = device.info();
   const Scale scale = scale_of(run, info);
   const Params params(workload_of(run).params, scale, run.params);
-  Json settings = Json::object();
-  settings["workload"] = workload_of(run).name;
-  settings["device"] = info.name;
-  settings["model"] = info.model;
-  settings["scale"] = name_of(scale);
-  settings["precision"] = name_of(precision_of(run));
-  settings["placement"] = run.placement->name;
+  Json settings = WEIR_NAMED(named("workload", workload_of(run).name), named("device", info.name), info.model, scale,
+                             named("precision", precision_of(run)), named("placement", run.placement->name));
   settings["sync_mode"] = name_of(run.sync);
   settings.update(WEIR_NAMED(run.iterations, run.warmup, run.seed));
   settings["hardware_queues"] = json_of(info.hardware_queues.value);

@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/named_values.h"
 #include "base/schemas.h"
 #include "base/yaml.h"
 
@@ -162,32 +162,20 @@ std::string read_bounded(const fs::path& path) {
 }  // namespace
 
 Json to_json(const CaptureManifest& manifest) {
-  Json json;
-  json["schema"] = schemas::amd_capture;
-  json["weir"] = manifest.weir;
-  json["command"] = manifest.command;
-  json["started_at"] = manifest.started_at;
-  json["started_ns"] = manifest.started_ns;
-  json["ended_ns"] = manifest.ended_ns;
-  json["exit_code"] = manifest.exit_code ? Json(*manifest.exit_code) : Json(nullptr);
-  json["kernel_release"] = manifest.kernel_release;
-  json["trace_clock"] = text_or_null(manifest.trace_clock);
+  Json json = WEIR_NAMED(named("schema", schemas::amd_capture), manifest.weir, manifest.command, manifest.started_at,
+                         manifest.started_ns, manifest.ended_ns, manifest.exit_code, manifest.kernel_release,
+                         text_or_null(manifest.trace_clock));
   json["environment"] = Json::array();
-  for (const auto& [name, value] : manifest.environment)
-    json["environment"].push_back({{"name", name}, {"value", value}});
+  for (const auto& [name, value] : manifest.environment) json["environment"].push_back(WEIR_NAMED(name, value));
   json["processes"] = Json::array();
   for (const CapturedProcess& process : manifest.processes)
-    json["processes"].push_back({{"pids", process.pids}, {"name", process.name}});
+    json["processes"].push_back(WEIR_NAMED(process.pids, process.name));
   json["parts"] = Json::array();
   for (const CapturePart& part : manifest.parts)
-    json["parts"].push_back({{"name", part.name},
-                             {"files", part.files},
-                             {"reason", text_or_null(part.reason)},
-                             {"hint", text_or_null(part.hint)}});
+    json["parts"].push_back(WEIR_NAMED(part.name, part.files, text_or_null(part.reason), text_or_null(part.hint)));
   json["snapshots"] = Json::array();
   for (const CaptureSnapshot& snapshot : manifest.snapshots)
-    json["snapshots"].push_back(
-        {{"when", snapshot.when}, {"folder", snapshot.folder}, {"taken_ns", snapshot.taken_ns}});
+    json["snapshots"].push_back(WEIR_NAMED(snapshot.when, snapshot.folder, snapshot.taken_ns));
   return json;
 }
 

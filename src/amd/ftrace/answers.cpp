@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "amd/ftrace/summary.h"
+#include "base/named_values.h"
 #include "base/units.h"
 
 namespace weir::ftrace {
@@ -16,11 +17,7 @@ struct Question {
 
  private:
   Json json(Json answer, Json reason) const {
-    return {{"key", key},
-            {"question", question},
-            {"answer", std::move(answer)},
-            {"reason", std::move(reason)},
-            {"evidence", evidence}};
+    return WEIR_NAMED(key, question, std::move(answer), std::move(reason), evidence);
   }
 };
 

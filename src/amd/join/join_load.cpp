@@ -9,6 +9,7 @@
 #include "amd/ftrace/read.h"
 #include "amd/log/log_reader.h"
 #include "base/error.h"
+#include "base/named_values.h"
 #include "trace/import/byte_source.h"
 
 namespace weir::amd {
@@ -76,12 +77,8 @@ void read_log_part(const fs::path& path, const std::atomic<bool>* stop, LoadedCa
   const LogReading reading = read_log(path, summary, options);
   part.is_read = true;
   part.reason = reading.problem;
-  part.facts = {{"bytes", reading.bytes},
-                {"lines", reading.lines},
-                {"records", reading.records},
-                {"without_pid", reading.without_pid},
-                {"highest_level", reading.highest_level},
-                {"restarts", summary.restart_count()}};
+  part.facts = WEIR_NAMED(reading.bytes, reading.lines, reading.records, reading.without_pid, reading.highest_level,
+                          named("restarts", summary.restart_count()));
   loaded.summaries.push_back(std::move(summary));
   const LogSummary& kept = loaded.summaries.back();
   loaded.first_logged.push_back(loaded.input.logged.size());
@@ -104,11 +101,8 @@ void read_trace_part(const fs::path& path, const std::atomic<bool>* stop, Loaded
   const ftrace::FtraceCounters counters = ftrace::read_ftrace(*source, collector, options);
   part.is_read = true;
   part.reason = counters.problem;
-  part.facts = {{"lines", counters.lines},
-                {"tracer", counters.tracer.empty() ? Json(nullptr) : Json(counters.tracer)},
-                {"lost_events", counters.lost_events},
-                {"has_lost_events", counters.has_losses()},
-                {"has_returns", counters.has_returns}};
+  part.facts = WEIR_NAMED(counters.lines, text_or_null(counters.tracer), counters.lost_events,
+                          named("has_lost_events", counters.has_losses()), counters.has_returns);
   // A trace without KFD is not a broken file, but useless here.
   ftrace::require_kfd(counters, path.string());
   input.has_trace = true;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "lab/kernels/latency_change.h"
 #include "lab/kernels/regression_entries.h"
 #include "measure/result.h"
@@ -150,7 +151,7 @@ Json errors_document(const ComparedEntry* entry) {
 }
 
 Json case_document(const Pair& pair, double certainty) {
-  Json json = {{"key", pair.key()}, {"verdict", pair.verdict}, {"is_regression", pair.is_regression}};
+  Json json = WEIR_NAMED(pair.key(), pair.verdict, pair.is_regression);
   const auto& change = pair.change;
   json["ratio"] = number_or_null(change ? std::optional(std::exp(change->log_ratio)) : std::nullopt);
   json["interval"] = interval_or_null(change ? std::optional(change->ratio_interval(certainty)) : std::nullopt);
@@ -247,12 +248,10 @@ Json compare_summaries(const Json& baseline, const Json& current, const std::str
     cases.push_back(case_document(pair, options.certainty));
   }
   add_notes(before, after, pairs, machine, notes);
-  return {{"baseline", baseline_name},
-          {"options", {{"latency", options.latency}, {"accuracy", options.accuracy}, {"certainty", options.certainty}}},
-          {"verdict", has_regressed ? "regressed" : (is_unclear ? "ambiguous" : "same")},
-          {"counts", counts},
-          {"cases", cases},
-          {"notes", notes}};
+  return WEIR_NAMED(named("baseline", baseline_name),
+                    named("options", WEIR_NAMED(options.latency, options.accuracy, options.certainty)),
+                    named("verdict", has_regressed ? "regressed" : (is_unclear ? "ambiguous" : "same")), counts, cases,
+                    notes);
 }
 
 int exit_code(const Json& regressions) {

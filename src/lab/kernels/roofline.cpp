@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/named_values.h"
 
 namespace weir::bench {
 namespace {
 
-Json ceiling_json(const Ceiling& ceiling) { return {{"value", number_or_null(ceiling.value)}, {"how", ceiling.how}}; }
+Json ceiling_json(const Ceiling& ceiling) { return WEIR_NAMED(ceiling.value, ceiling.how); }
 
 Ceiling ceiling_from(const Json& json) {
   Ceiling ceiling;
@@ -36,7 +37,7 @@ Json ceilings_document(const Ceilings& ceilings) {
   Json compute = Json::object();
   for (const auto& [precision, ceiling] : ceilings.compute)
     compute[std::string(name_of(precision))] = ceiling_json(ceiling);
-  return {{"device", ceilings.device}, {"bandwidth", ceiling_json(ceilings.bandwidth)}, {"compute", compute}};
+  return WEIR_NAMED(ceilings.device, ceiling_json(ceilings.bandwidth), compute);
 }
 
 Ceilings ceilings_from(const Json& document) {
@@ -90,18 +91,12 @@ Json roofline(const package::Work& work, Precision precision, double seconds, co
 
   std::optional<double> intensity;
   if (work.flop && work.bytes && *work.bytes > 0) intensity = *work.flop / *work.bytes;
-  return {{"flop", number_or_null(work.flop)},
-          {"bytes", number_or_null(work.bytes)},
-          {"intensity", number_or_null(intensity)},
-          {"bound", bound},
-          {"of_ceiling", number_or_null(of_ceiling)},
-          {"of", of == nullptr ? Json(nullptr) : Json(of)},
-          {"is_beyond", is_beyond},
-          {"bandwidth", number_or_null(bandwidth)},
-          {"compute", number_or_null(compute)},
-          {"ceiling_bandwidth", number_or_null(memory_ceiling.value)},
-          {"ceiling_compute", number_or_null(compute_ceiling.value)},
-          {"reason", reasons.empty() ? Json(nullptr) : Json(fmt::format("{}", fmt::join(reasons, "; ")))}};
+  Json json =
+      WEIR_NAMED(work.flop, work.bytes, intensity, bound, of_ceiling,
+                 named("of", of == nullptr ? Json(nullptr) : Json(of)), is_beyond, bandwidth, compute,
+                 named("ceiling_bandwidth", memory_ceiling.value), named("ceiling_compute", compute_ceiling.value));
+  json["reason"] = reasons.empty() ? Json(nullptr) : Json(fmt::format("{}", fmt::join(reasons, "; ")));
+  return json;
 }
 
 }  // namespace weir::bench

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "base/schemas.h"
 #include "lab/queues/queues_document.h"
 #include "measure/statistics.h"
@@ -32,11 +33,7 @@ std::vector<ParamValues> combinations_of(const QueuesSweepRequest& request) {
   return combinations;
 }
 
-Json to_json(const ParamValues& params) {
-  Json json = Json::object();
-  for (const auto& [name, value] : params) json[name] = value;
-  return json;
-}
+Json to_json(const ParamValues& params) { return params; }
 
 RunRequest request_at(const QueuesSweepRequest& request, const QueuesPoint& point) {
   RunRequest run = request.run;
@@ -50,22 +47,14 @@ RunRequest request_at(const QueuesSweepRequest& request, const QueuesPoint& poin
 Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
   const RunRequest& run = request.run;
   const Workload& workload = workload_of(run);
-  Json settings = Json::object();
-  settings["workload"] = workload.name;
-  settings["definition"] = run.loaded ? Json(run.loaded->source.hash) : Json(nullptr);
-  settings["device"] = info.name;
-  settings["model"] = info.model;
-  settings["sim"] = request.sim;
-  settings["compute_units"] = info.stream_compute_units > 0 ? Json(info.stream_compute_units) : Json(nullptr);
+  Json settings = WEIR_NAMED(named("workload", workload.name),
+                             named("definition", run.loaded ? Json(run.loaded->source.hash) : Json(nullptr)),
+                             named("device", info.name), info.model, request.sim);
+  settings["compute_units"] = positive_or_null(info.stream_compute_units);
   settings["queues_set_by"] = request.setting;
   settings["precision"] = name_of(precision_of(run));
-  settings["submit"] = run.submit.name;
-  settings["placement"] = run.placement->name;
-  settings["repeats"] = request.repeats;
-  settings["iterations"] = run.iterations;
-  settings["warmup"] = run.warmup;
-  settings["seed"] = run.seed;
-  settings["checks_output"] = run.checks_output;
+  settings.update(WEIR_NAMED(named("submit", run.submit.name), named("placement", run.placement->name), request.repeats,
+                             run.iterations, run.warmup, run.seed, run.checks_output));
   return settings;
 }
 
@@ -138,11 +127,7 @@ void check_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& reques
 }
 
 Json empty_point(const QueuesPoint& point) {
-  Json json = Json::object();
-  json["queues"] = point.queues;
-  json["streams"] = point.streams;
-  json["scale"] = name_of(point.scale);
-  json["params"] = to_json(point.params);
+  Json json = WEIR_NAMED(point.queues, point.streams, point.scale, to_json(point.params));
   json["status"] = "partial";
   json["runs"] = Json::array();
   for (const char* name : {"failure", "latency_ns", "throughput", "ratio", "ratio_interval", "p", "verdict"})
@@ -151,10 +136,7 @@ Json empty_point(const QueuesPoint& point) {
 }
 
 void add_run(Json& point, const std::string& setting, int repeats, const PointRun& run) {
-  const auto spoil = [&](const char* status, const std::string& failure) {
-    point["status"] = status;
-    point["failure"] = failure;
-  };
+  const auto spoil = [&](const char* status, const std::string& failure) { point.update(WEIR_NAMED(status, failure)); };
   if (!run.failure.empty()) return spoil("failed", run.failure);
   if (!run.result.is_object()) return spoil("failed", "its process wrote no result");
   const Json& result = run.result;
@@ -169,8 +151,7 @@ void add_run(Json& point, const std::string& setting, int repeats, const PointRu
     return spoil("mismatched", fmt::format("its process saw {} hardware queues", seen_queues.dump()));
   const Json& samples = result["samples"]["latency_ns"];
   if (!samples.is_array() || samples.empty()) return spoil("failed", "its result has no latency samples");
-  Json warnings = Json::array();
-  for (const Json& warning : result["warnings"]) warnings.push_back(warning["code"]);
+  Json warnings = json_list(result["warnings"], [](const Json& warning) { return warning["code"]; });
   point["runs"].push_back({{"seen", {{"hardware_queues", seen_queues}, {"variable", seen_variable}}},
                            {"p50_ns", result["metrics"]["latency_ns"]["p50"]},
                            {"throughput", result["metrics"]["throughput"]},

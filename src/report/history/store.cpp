@@ -18,11 +18,7 @@ constexpr int kResamples = 2'000;  // for a median; a folder of a hundred result
 constexpr std::size_t kMostRead = 1'000'000;
 
 // Keys and facts are objects of strings.
-std::string text_of(const std::map<std::string, std::string>& values) {
-  Json json = Json::object();
-  for (const auto& [name, value] : values) json[name] = value;
-  return json.dump();
-}
+std::string text_of(const std::map<std::string, std::string>& values) { return Json(values).dump(); }
 
 // Accepts any text: null where it is not an object.
 Json object_of(const std::string& text) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/named_values.h"
 #include "base/units.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
@@ -63,7 +64,7 @@ Json case_item(const Json& entry, const Changes& changes) {
           {"backend", values::word(entry, {"backend"}, "-")},
           {"precision", values::word(entry, {"precision"}, "-")},
           {"status", values::word(entry, {"status"}, "not recorded")},
-          {"failure", why.empty() ? Json(nullptr) : Json(why)},
+          {"failure", text_or_null(why)},
           {"p50_ns", p50 ? Json(*p50 * 1e6) : Json(nullptr)},
           {"p50_interval_ns", values::interval(entry, {"timing", "interval_ms"}, 1e6)},
           {"throughput", number_or_null(items ? items : runs)},
@@ -85,11 +86,8 @@ Json rooflines(const Json& document) {
     const bool is_known = !compute.is_null() || !bandwidth.is_null();
     Json& roof = found[{backend, precision}];
     if (roof.is_object() && (!roof["peak_gflops"].is_null() || !is_known)) return;
-    roof = {{"backend", backend},
-            {"precision", precision},
-            {"peak_gflops", std::move(compute)},
-            {"bandwidth_gbs", std::move(bandwidth)},
-            {"reason", reason.empty() ? Json(nullptr) : Json(reason)}};
+    roof = WEIR_NAMED(backend, precision, named("peak_gflops", std::move(compute)),
+                      named("bandwidth_gbs", std::move(bandwidth)), text_or_null(reason));
   };
   for (const auto& [backend, ceilings] : values::object(document, {"ceilings"}).items())
     for (const auto& [precision, ceiling] : values::object(ceilings, {"compute"}).items()) {

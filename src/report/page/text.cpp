@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/named_values.h"
 #include "report/page/list.h"
 #include "report/text/documents.h"
 #include "report/text/fields.h"
@@ -19,7 +20,7 @@ constexpr std::size_t kMostWarnings = 50;
 Json table_json(const ReportTable& table) {
   Json json = {{"columns", Json::array()}, {"rows", Json::array()}, {"after", table.after}};
   for (const ReportTable::Column& column : table.columns)
-    json["columns"].push_back({{"heading", column.heading}, {"is_text", column.is_text}});
+    json["columns"].push_back(WEIR_NAMED(column.heading, column.is_text));
   for (std::size_t i = 0; i < std::min(table.rows.size(), kMostRows); ++i) json["rows"].push_back(table.rows[i]);
   if (table.rows.size() > kMostRows)
     json["after"] = fmt::format("{} of {} rows are shown. {}", kMostRows, table.rows.size(), table.after);
@@ -91,8 +92,7 @@ void section_list::text(Page& page, std::size_t source, const Json& document) {
   const std::string title = report.title.empty() ? schema : report.title;
   Json item = page.item("texts", title, source, page.environment_of(source));
   item["opening"] = report.opening;
-  item["sections"] = Json::array();
-  for (const ReportSection& section : report.sections) item["sections"].push_back(section_json(section));
+  item["sections"] = json_list(report.sections, section_json);
   item["plain"] = plain != nullptr ? lines_below_title(*plain) : Json::array();
   find_in(page, document, title, page.add("texts", std::move(item)));
 }
