@@ -10,13 +10,13 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/user_program.h"
 #include "cli/amd_capture_run.h"
 #include "cli/amd_capture_sources.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/user_program.h"
 #include "report/text/documents.h"
 
 namespace weir::cli {
@@ -82,7 +82,7 @@ std::int64_t interval_ns(const std::string& text) {
 
 // The words after "--"; without it, the words after the flags.
 std::vector<std::string> program_words(const Flags& flags) {
-  const auto behind = words_behind_mark();
+  const auto behind = words_after_mark();
   if (!behind) return flags.program;
   const std::vector<std::string>& program = *behind;
   if (flags.program.size() > program.size())

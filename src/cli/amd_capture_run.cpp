@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/user_program.h"
 #include "cli/amd_capture_sources.h"
 #include "cli/process.h"
-#include "cli/user_program.h"
 #include "weir_build.h"
 
 namespace weir::cli {

@@ -12,12 +12,12 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "cli/bench_facts.h"
-#include "cli/talking_process.h"
 #include "lab/kernels/document.h"
 #include "lab/kernels/package/build.h"
 #include "lab/kernels/package/discovery.h"
 #include "lab/kernels/package/host_part.h"
 #include "lab/kernels/package/ready_kernel.h"
+#include "run/line_process.h"
 
 namespace weir::cli {
 namespace {

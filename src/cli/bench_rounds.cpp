@@ -7,11 +7,11 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/private_folder.h"
 #include "base/units.h"
-#include "cli/children.h"
-#include "cli/private_folder.h"
-#include "cli/talking_process.h"
 #include "lab/kernels/document.h"
+#include "run/children.h"
+#include "run/line_process.h"
 
 namespace weir::cli {
 namespace {
@@ -61,13 +61,13 @@ class UnitRun {
       const std::size_t before = done_.size();
       running_.clear();
       has_failed_ = false;
-      TalkingProcess child(child_command(), request(), ns_of(limit_s_));
-      const TalkEnd end = child.follow([&](const Json& line) { hear(line, child); });
-      if (end.how == TalkEnd::How::interrupted) {
+      LineProcess child(child_command(), request(), ns_of(limit_s_));
+      const LineProcess::End end = child.follow([&](const Json& line) { hear(line, child); });
+      if (end.how == LineProcess::How::interrupted) {
         leave_rest("skipped", "the run was interrupted before it was measured");
         return false;
       }
-      if (end.how == TalkEnd::How::done && running_.empty() && has_cases_) {
+      if (end.how == LineProcess::How::done && running_.empty() && has_cases_) {
         if (has_failed_) continue;  // it left the remaining cases to a new process, if there are any
         return true;
       }
@@ -115,7 +115,7 @@ class UnitRun {
             {"done", done}};
   }
 
-  void hear(const Json& line, TalkingProcess& child) {
+  void hear(const Json& line, LineProcess& child) {
     const std::string event = text_at(line, "event");
     child.limit(ns_of(event == "building" ? std::max(limit_s_, kBuildLimitS) : limit_s_));
     if (event == "cases") {
@@ -148,10 +148,10 @@ class UnitRun {
   }
 
   // Records the failure of the running case, or of the whole unit if none was running.
-  void give_up(const TalkEnd& end, const TalkingProcess& child) {
+  void give_up(const LineProcess::End& end, const LineProcess& child) {
     const auto found = blank_.find(running_);
     Json entry = found == blank_.end() ? bench::entry_of(package_, unit_.backend) : found->second;
-    const bool is_late = end.how == TalkEnd::How::timed_out;
+    const bool is_late = end.how == LineProcess::How::timed_out;
     std::string hint, what = end.words.empty() ? "its process ended before the case did" : end.words;
     if (is_late) hint = "Look for an endless loop; or allow more: --time-limit, or time_limit in bench.yaml.";
     if (end.signal == "SIGKILL") hint = "Was it killed, or is the machine out of memory (dmesg)?";
@@ -213,14 +213,14 @@ void leave_units(const BenchPlan& plan, BenchResults& results) {
 }  // namespace
 
 Json ask_bench_child(const Json& request, double limit_s) {
-  TalkingProcess child(child_command(), request, ns_of(limit_s));
+  LineProcess child(child_command(), request, ns_of(limit_s));
   Json found;
   std::string refusal;
-  const TalkEnd end = child.follow([&](const Json& line) {
+  const LineProcess::End end = child.follow([&](const Json& line) {
     if (text_at(line, "event") == "result") found = value_at(line, {"value"});
     if (text_at(line, "event") == "refused") refusal = text_at(line, "what");
   });
-  if (end.how == TalkEnd::How::interrupted) return nullptr;
+  if (end.how == LineProcess::How::interrupted) return nullptr;
   if (!refusal.empty()) fail(refusal);
   if (found.is_null())
     fail(fmt::format("a child process ({}) {}", text_at(request, "task"),

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <map>
 #include <string>
 
 #include "base/clock.h"
@@ -14,17 +12,16 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "cli/channel_flags.h"
-#include "cli/channel_processes.h"
-#include "cli/children.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/talking_process.h"
 #include "lab/channels/channel_baseline.h"
+#include "lab/channels/channel_processes.h"
 #include "lab/channels/channel_results.h"
 #include "lab/channels/loops/benchmark.h"
 #include "report/text/documents.h"
 #include "report/text/sections.h"
+#include "run/children.h"
 
 namespace weir::cli {
 namespace {
@@ -32,91 +29,14 @@ namespace {
 using channel_bench::Benchmark;
 using channel_bench::Group;
 
-using channel_bench::Conditions;
-using channel_bench::Measurement;
-
-Measurement run_one(const Benchmark& benchmark, const Conditions& conditions) {
-  Measurement failed;
-  if (!benchmark.unavailable.empty()) {
-    failed.failure = benchmark.unavailable;
-    return failed;
-  }
-  try {
-    return benchmark.run(conditions);
-  } catch (const std::exception& error) {
-    failed.failure = error.what();
-  }
-  return failed;
-}
-
-// The child's side: runs the benchmarks that a file names, in its order, and reports each result as a line of JSON:
-// {"begins": ID} before each benchmark, {"ends": ID, "measurement": {...}} after it. Rejects a file that is not a
-// request.
-int run_channel_child(const std::string& file) {
-  const Json request = read_json(file);
-  if (!request.is_object() || !request.contains("benchmarks") || !request["benchmarks"].is_array() ||
-      !request.contains("conditions"))
-    reject(fmt::format("--child {}: is no request of weir channel", file));
-  const Conditions conditions = conditions_from(request["conditions"], file);
-  const ToParent parent;
-  std::map<std::string, std::vector<Benchmark>> made;  // by group; only those requested
-  for (const Json& wanted : request["benchmarks"]) {
-    const std::string id = wanted.is_string() ? wanted.get<std::string>() : "";
-    const std::string name = id.substr(0, id.find('/'));
-    parent.send({{"begins", id}});  // before its group is created, which may fail as well
-    const Benchmark* chosen = nullptr;
-    for (const Group& group : channel_bench::groups()) {
-      if (group.name != name) continue;
-      if (!made.contains(name)) made[name] = group.benchmarks(conditions);
-      for (const Benchmark& benchmark : made[name])
-        if (benchmark.id() == id) chosen = &benchmark;
-    }
-    if (chosen == nullptr) reject(fmt::format("--child {}: there is no benchmark '{}'", file, id));
-    parent.send({{"ends", id}, {"measurement", to_json(run_one(*chosen, conditions))}});
-  }
-  return 0;
-}
-
 constexpr int kDeals = 200;  // in a calibration
 
 std::string joined(const Json& names) {
   return fmt::format("{}", fmt::join(names.get<std::vector<std::string>>(), ", "));
 }
 
-void add_once(std::vector<std::string>& names, const std::string& name) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-}
-
-// What one group offers on this machine.
-Json describe_group(const Group& group, const std::vector<Benchmark>& benchmarks) {
-  std::vector<std::string> names, contestants;
-  Json unavailable = Json::object(), targets = Json::array();
-  for (const Benchmark& benchmark : benchmarks) {
-    add_once(names, benchmark.name);
-    add_once(contestants, benchmark.contestant);
-    if (!benchmark.unavailable.empty())
-      unavailable[benchmark.unavailable].push_back(benchmark.name + "/" + benchmark.contestant);
-    if (benchmark.target && std::find(targets.begin(), targets.end(), benchmark.target->text) == targets.end())
-      targets.push_back(benchmark.target->text);
-  }
-  return {{"group", group.name},
-          {"summary", group.summary},
-          {"seed", group.seed.empty() ? Json() : Json(group.seed)},
-          {"benchmarks", names},
-          {"contestants", contestants},
-          {"targets", targets},
-          {"unavailable", unavailable}};
-}
-
 int list(const ChannelFlags& flags, const channel_bench::Conditions& conditions) {
-  const std::vector<Benchmark> chosen = choose_benchmarks(channel_bench::groups(), flags.words(), conditions);
-  Json all = Json::array();
-  for (const Group& group : channel_bench::groups()) {
-    std::vector<Benchmark> mine;
-    for (const Benchmark& benchmark : chosen)
-      if (benchmark.group == group.name) mine.push_back(benchmark);
-    if (!mine.empty()) all.push_back(describe_group(group, mine));
-  }
+  const Json all = describe_groups(choose_benchmarks(channel_bench::groups(), flags.words(), conditions));
   if (flags.is_json) {
     fmt::print("{}", to_text(all));
     return 0;
@@ -199,7 +119,7 @@ bool measure(const ChannelFlags& flags, ChannelReport& report, const std::functi
     report.processes.push_back(process);
     save();
   };
-  return run_processes(plan, events);
+  return run_processes(plan, events, catch_interrupts());
 }
 
 void deliver(const ChannelFlags& flags, const Json& document) {
@@ -213,7 +133,10 @@ void deliver(const ChannelFlags& flags, const Json& document) {
 }
 
 int execute(const ChannelFlags& flags) {
-  if (!flags.child.empty()) return run_channel_child(flags.child);
+  if (!flags.child.empty()) {
+    run_channel_child(flags.child);
+    return 0;
+  }
   ChannelReport report;
   report.run.settings = flags.settings();
   report.capacity_asked = flags.capacity_asked();

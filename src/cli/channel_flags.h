@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/channel_selection.h"
 #include "cli/command.h"
 #include "lab/channels/channel_results.h"
+#include "lab/channels/channel_selection.h"
 
 namespace weir::cli {
 

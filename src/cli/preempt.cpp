@@ -14,11 +14,11 @@
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
-#include "cli/talking_process.h"
 #include "lab/preempt/curve.h"
 #include "lab/preempt/document.h"
 #include "report/text/documents.h"
 #include "report/text/svg.h"
+#include "run/line_process.h"
 
 namespace weir::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "base/error.h"
-#include "cli/children.h"
 #include "cli/run_flags.h"
-#include "cli/talking_process.h"
 #include "lab/preempt/document.h"
+#include "run/children.h"
+#include "run/line_process.h"
 
 namespace weir::cli {
 namespace {
@@ -98,15 +98,15 @@ Observation PreemptStage::observe_in_child(const Mechanism& mechanism, const Pla
                                            const Progress& progress) {
   device_.reset();  // gives the child the device to itself
   const int queues = mechanism.device_options(options_).hardware_queues;
-  TalkingProcess child({own_binary().string(), "preempt", "--child"}, request("observe", mechanism, plan, victim),
-                       kSilenceNs, {{info_.queue_variable, std::to_string(queues)}});
+  LineProcess child({own_binary().string(), "preempt", "--child"}, request("observe", mechanism, plan, victim),
+                    kSilenceNs, {{info_.queue_variable, std::to_string(queues)}});
   std::optional<Observation> seen;
-  const TalkEnd end = child.follow([&](const Json& line) {
+  const LineProcess::End end = child.follow([&](const Json& line) {
     if (event_of(line) == "progress" && progress)
       progress("requests", line.value("done", 0), line.value("of", plan.requests));
     if (auto found = observation_in(line)) seen = std::move(found);
   });
-  if (end.how == TalkEnd::How::interrupted) return {};
+  if (end.how == LineProcess::How::interrupted) return {};
   if (!end.words.empty()) fail(end.words);
   if (!seen) fail("a child process ended without a result");
   return std::move(*seen);
@@ -115,10 +115,10 @@ Observation PreemptStage::observe_in_child(const Mechanism& mechanism, const Pla
 Observation PreemptStage::observe_between(const Mechanism& mechanism, const Plan& plan, const Victim& victim,
                                           const Progress& progress) {
   Device& device = usual();
-  TalkingProcess child({own_binary().string(), "preempt", "--child"}, request("victim", mechanism, plan, victim),
-                       kSilenceNs);
+  LineProcess child({own_binary().string(), "preempt", "--child"}, request("victim", mechanism, plan, victim),
+                    kSilenceNs);
   std::optional<Observation> ours, theirs;
-  const TalkEnd end = child.follow([&](const Json& line) {
+  const LineProcess::End end = child.follow([&](const Json& line) {
     if (event_of(line) == "running" && !ours) {
       ours = mechanism.observe({&device, &plan, progress}, nullptr);
       child.ask_to_end();
@@ -126,8 +126,8 @@ Observation PreemptStage::observe_between(const Mechanism& mechanism, const Plan
     if (auto found = observation_in(line)) theirs = std::move(found);
   });
   // When interrupted, the child ends without a report, but the requests observed so far count.
-  if (ours && end.how == TalkEnd::How::interrupted) return std::move(*ours);
-  if (end.how == TalkEnd::How::interrupted) return {};
+  if (ours && end.how == LineProcess::How::interrupted) return std::move(*ours);
+  if (end.how == LineProcess::How::interrupted) return {};
   if (!end.words.empty()) fail("the victim's process: " + end.words);
   if (!ours || !theirs) fail("the victim's process ended without a result");
   theirs->requests = std::move(ours->requests);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/user_program.h"
 #include "cli/flag_values.h"
 #include "cli/hang.h"
 #include "cli/list.h"
@@ -18,7 +19,6 @@
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "cli/submit_flags.h"
-#include "cli/user_program.h"
 #include "device/gpu/cupti.h"
 #include "report/text/documents.h"
 
@@ -92,7 +92,7 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
 }
 
 int execute(const Flags& flags) {
-  if (const auto program = words_behind_mark()) return profile_any_program(flags, *program);
+  if (const auto program = words_after_mark()) return profile_any_program(flags, *program);
   if (!flags.rest.empty())
     reject(fmt::format("{}: one workload is profiled at a time", flags.rest[0]),
            "A program of yours goes after --: weir profile -- ./program arguments");

@@ -21,13 +21,13 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/options.h"
-#include "cli/children.h"
+#include "base/user_program.h"
 #include "cli/flag_values.h"
 #include "cli/hang.h"
 #include "cli/process.h"
-#include "cli/user_program.h"
 #include "device/rank/mpi.h"
 #include "device/rank/watch.h"
+#include "run/children.h"
 
 namespace weir::cli {
 namespace {

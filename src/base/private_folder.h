@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-namespace weir::cli {
+namespace weir {
 
 class PrivateFolder {
  public:
@@ -40,4 +40,4 @@ class PrivateFolder {
   bool is_kept_ = false;
 };
 
-}  // namespace weir::cli
+}  // namespace weir

@@ -2,6 +2,7 @@
 // because drivers read some settings only once. No shell in between. Knows no experiment.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -13,7 +14,7 @@
 #include "base/process.h"
 #include "device/device.h"
 
-namespace weir::cli {
+namespace weir {
 
 inline constexpr std::int64_t kChildLimitNs = 600'000'000'000;  // the default limit for one child
 
@@ -57,10 +58,10 @@ struct ChildOutcome {
 };
 
 // Runs this program again with `-o FILE` (in a private folder, removed afterwards) and `--quiet`, and reads the
-// document. Call from a thread that outlives the child: it dies with it. Catches interrupts from here on.
-ChildOutcome run_child(const ChildRequest& request);
+// document. Call from a thread that outlives the child: it dies with it. The child is ended when `stop` is set.
+ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& stop);
 // The same where the document is indispensable: fails, or rejects if the child did. Empty where it was interrupted.
-std::optional<Json> child_document(const ChildRequest& request);
+std::optional<Json> child_document(const ChildRequest& request, const std::atomic<bool>& stop);
 
 // How the number of hardware queues of a device is set: by a variable that its driver reads once, or by a flag.
 struct QueueSetting {
@@ -77,4 +78,4 @@ std::string child_device(const DeviceInfo& info, const std::string& asked);
 // Rejects a device whose number of queues cannot be set.
 QueueSetting queue_setting(const DeviceInfo& info);
 
-}  // namespace weir::cli
+}  // namespace weir

@@ -1,4 +1,4 @@
-#include "cli/host_profile.h"
+#include "run/host_profile.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,20 +20,15 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/plain_text.h"
+#include "base/private_folder.h"
 #include "base/process.h"
-#include "cli/private_folder.h"
-#include "cli/user_program.h"
-#include "measure/folded_stacks.h"
-#include "report/text/svg.h"
 
-namespace weir::cli {
+namespace weir {
 namespace {
 
 // Linux perf as a child process: attached to a running process, switched on and off; its samples become folded stacks.
 class PerfRecorder {
  public:
-  static constexpr int kHz = 997;  // not 1000, which would see events of every millisecond always or never
-
   // Starts perf on the process with all its threads, switched off. Where that is not possible, `reason` explains why.
   explicit PerfRecorder(pid_t process);
 
@@ -88,10 +83,6 @@ std::string denied_hint() {
 }
 
 PerfRecorder::PerfRecorder(pid_t process) {
-  if (!find_program("perf")) {
-    reason_ = "perf is not installed (Debian: linux-perf, Ubuntu: linux-tools)";
-    return;
-  }
   const fs::path commands = folder_.path() / "commands", answers = folder_.path() / "answers";
   if (::mkfifo(commands.c_str(), 0600) != 0 || ::mkfifo(answers.c_str(), 0600) != 0) {
     reason_ = "cannot make pipes for perf";
@@ -102,11 +93,18 @@ PerfRecorder::PerfRecorder(pid_t process) {
   from_.reset(::open(answers.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   ProcessOptions options;
   const std::string data = (folder_.path() / "perf.data").string();
-  options.command = {"perf", "record", "-g", "-F", fmt::to_string(kHz), "-p", fmt::to_string(process), "-o", data};
+  options.command = {"perf", "record", "-g", "-F", fmt::to_string(kHostProfileHz), "-p", fmt::to_string(process),
+                     "-o",   data};
   options.command.insert(options.command.end(), {"--max-size", kMostData, "-D", "-1", "--control",
                                                  fmt::format("fifo:{},{}", commands.string(), answers.string())});
   options.first_bytes = 4096;
-  perf_.emplace(std::move(options));
+  try {
+    perf_.emplace(std::move(options));
+  } catch (const StartError& error) {
+    if (!error.is_missing && error.code != EACCES) throw;
+    reason_ = "perf is not installed (Debian: linux-perf, Ubuntu: linux-tools)";
+    return;
+  }
   // A harmless command: once perf answers, it is attached.
   disable();
 }
@@ -203,11 +201,12 @@ int iterations_for(const Result& result, const RunRequest& request, bool is_virt
 }  // namespace
 
 HostProfile profile_host(Device& device, const RunRequest& request, const RunContext& context,
-                         const RunControl& control, const Result& result, const std::string& file, bool is_forced) {
+                         const RunControl& control, const Result& result, const std::string& file) {
   if (result.status != "complete")
-    return {nullptr, fmt::format("the run before it was {}", result.status == "failed" ? "a failure" : result.status)};
+    return {
+        {}, nullptr, fmt::format("the run before it was {}", result.status == "failed" ? "a failure" : result.status)};
   PerfRecorder perf(::getpid());
-  if (!perf.is_on()) return {nullptr, perf.reason()};
+  if (!perf.is_on()) return {{}, nullptr, perf.reason()};
 
   RunRequest again = request;
   again.checks_output = again.traces = false;
@@ -238,27 +237,21 @@ HostProfile profile_host(Device& device, const RunRequest& request, const RunCon
   };
   const Result second = run_workload(device, again, context, watched);
   FoldedStacks folded;
-  if (!perf.finish(folded)) return {nullptr, perf.reason()};
-  if (second.status == "failed") return {nullptr, fmt::format("the profiled run failed: {}", second.failure)};
-  const std::vector<FoldedStack> stacks = folded.stacks();
+  if (!perf.finish(folded)) return {{}, nullptr, perf.reason()};
+  if (second.status == "failed") return {{}, nullptr, fmt::format("the profiled run failed: {}", second.failure)};
+  std::vector<FoldedStack> stacks = folded.stacks();
   if (stacks.empty())
-    return {nullptr, "perf saw no sample: the host was hardly busy, or the run too short. Try more --iterations"};
-  const bool is_picture = file.ends_with(".svg");
-  write_file(file,
-             is_picture ? flame_svg(stacks, fmt::format("{}, {} streams on {}: the host at {} Hz", result.workload,
-                                                        result.streams, device.info().name, PerfRecorder::kHz))
-                        : folded_text(stacks),
-             is_forced);
-  return {{{"file", file},
-           {"samples", folded.samples()},
-           {"left_out", folded.left_out()},
-           {"stacks", stacks.size()},
-           {"hz", PerfRecorder::kHz},
-           {"measured_ns", measured_ns},
-           {"latency_ratio", second.latency_ns && result.latency_ns && result.latency_ns->p50 > 0
-                                 ? Json(second.latency_ns->p50 / result.latency_ns->p50)
-                                 : Json()}},
-          ""};
+    return {{}, nullptr, "perf saw no sample: the host was hardly busy, or the run too short. Try more --iterations"};
+  Json facts = {{"file", file},
+                {"samples", folded.samples()},
+                {"left_out", folded.left_out()},
+                {"stacks", stacks.size()},
+                {"hz", kHostProfileHz},
+                {"measured_ns", measured_ns},
+                {"latency_ratio", second.latency_ns && result.latency_ns && result.latency_ns->p50 > 0
+                                      ? Json(second.latency_ns->p50 / result.latency_ns->p50)
+                                      : Json()}};
+  return {std::move(stacks), std::move(facts), ""};
 }
 
-}  // namespace weir::cli
+}  // namespace weir

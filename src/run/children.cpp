@@ -1,4 +1,4 @@
-#include "cli/children.h"
+#include "run/children.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/private_folder.h"
 #include "base/units.h"
-#include "cli/private_folder.h"
-#include "cli/process.h"
 
-namespace weir::cli {
+namespace weir {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,17 +71,16 @@ Complaint complaint_in(const std::string& said) {
   return complaint;
 }
 
-ChildOutcome run_child(const ChildRequest& request) {
+ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& stop) {
   const PrivateFolder folder;
   const fs::path file = folder.path() / "document.json";
-  const std::atomic<bool>& is_interrupted = catch_interrupts();
   ProcessOptions options;
   options.command = {request.program.empty() ? own_binary().string() : request.program};
   options.command.insert(options.command.end(), request.arguments.begin(), request.arguments.end());
   options.command.insert(options.command.end(), {"--quiet", request.output_flag, file.string()});
   options.variables = request.variables;
   options.out = ProcessOptions::Output::dropped;
-  options.is_stopped = [&] { return is_interrupted.load(std::memory_order_relaxed); };
+  options.is_stopped = [&] { return stop.load(std::memory_order_relaxed); };
   options.grace_s = kGraceS;
   ChildOutcome outcome;
   const std::int64_t begun = now_ns();
@@ -119,8 +117,8 @@ ChildOutcome run_child(const ChildRequest& request) {
   return outcome;
 }
 
-std::optional<Json> child_document(const ChildRequest& request) {
-  ChildOutcome outcome = run_child(request);
+std::optional<Json> child_document(const ChildRequest& request, const std::atomic<bool>& stop) {
+  ChildOutcome outcome = run_child(request, stop);
   if (outcome.end == ChildEnd::interrupted) return std::nullopt;
   if (outcome.end == ChildEnd::done) return std::move(outcome.document);
   // If the child rejects its input, that is the user's error too. Rare, because this process checks first.
@@ -150,4 +148,4 @@ QueueSetting queue_setting(const DeviceInfo& info) {
          "Use a GPU, cpu or sim.");
 }
 
-}  // namespace weir::cli
+}  // namespace weir

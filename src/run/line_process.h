@@ -2,6 +2,7 @@
 // which is reported in words. Knows no experiment.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -10,10 +11,10 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/private_folder.h"
 #include "base/process.h"
-#include "cli/private_folder.h"
 
-namespace weir::cli {
+namespace weir {
 
 // The child's side. Takes over standard output: output of libraries goes to standard error from then on.
 class ToParent {
@@ -25,23 +26,23 @@ class ToParent {
   Descriptor pipe_;
 };
 
-struct TalkEnd {
-  enum class How : std::uint8_t { done, crashed, timed_out, interrupted } how = How::done;
-  std::string signal;  // SIGSEGV; empty where there was none
-  std::string words;   // "crashed: signal 11 (Segmentation fault)"; empty where it is done
-};
-
-class TalkingProcess {
+class LineProcess {
  public:
+  enum class How : std::uint8_t { done, crashed, timed_out, interrupted };
+  struct End {
+    How how = How::done;
+    std::string signal;  // SIGSEGV; empty where there was none
+    std::string words;   // "crashed: signal 11 (Segmentation fault)"; empty where it is done
+  };
+
   // Starts `command` with the name of a file that holds `request` appended. It may be silent for `limit_ns`.
   // `variables` are set in addition to this process's environment.
-  TalkingProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns,
-                 Variables variables = {});
+  LineProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns, Variables variables = {});
 
-  // Passes its lines to `heard` until it has ended, was silent for too long (it is then killed, with its descendants),
-  // or this process is interrupted. Lines that are not JSON objects are skipped. Call once, from a thread that outlives
+  // Passes its lines to `on_line` until it has ended, was silent for too long (it is then killed, with its
+  // descendants), or `stop` is set. Lines that are not JSON objects are skipped. Call once, from a thread that outlives
   // the child.
-  TalkEnd follow(const std::function<void(const Json&)>& heard);
+  End follow(const std::atomic<bool>& stop, const std::function<void(const Json&)>& on_line);
   // Sets the limit between the current line and the next.
   void limit(std::int64_t limit_ns) { limit_ns_ = limit_ns; }
   // Sends SIGTERM; it may still report what it has. Call while a line is being handled.
@@ -59,4 +60,4 @@ class TalkingProcess {
   std::optional<Process> process_;
 };
 
-}  // namespace weir::cli
+}  // namespace weir

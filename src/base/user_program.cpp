@@ -1,4 +1,4 @@
-#include "cli/user_program.h"
+#include "base/user_program.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,16 +8,14 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <span>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/process.h"
 
-namespace weir::cli {
+namespace weir {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::atomic<pid_t> g_child{0};
 std::atomic<int> g_signal{0};
@@ -52,30 +50,6 @@ class Blocked {
 };
 
 }  // namespace
-
-std::optional<fs::path> find_program(const std::string& name) {
-  const auto is_program = [](const fs::path& path) {
-    std::error_code ignored;
-    return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
-  };
-  if (name.find('/') != std::string::npos) return is_program(name) ? std::optional<fs::path>(name) : std::nullopt;
-  const std::string path = environment_variable("PATH").value_or("/usr/bin:/bin");
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    const std::string folder = path.substr(begin, end - begin);
-    if (const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name; is_program(candidate))
-      return candidate;
-    begin = end + 1;
-  }
-  return std::nullopt;
-}
-
-std::optional<std::vector<std::string>> words_behind_mark() {
-  const auto& words = own_arguments();
-  const auto mark = std::find(words.begin(), words.end(), "--");
-  if (mark == words.end()) return std::nullopt;
-  return std::vector<std::string>(mark + 1, words.end());
-}
 
 Forwarding::Forwarding() {
   static_assert(std::size(kSignals) == std::size(decltype(before_){}));
@@ -124,4 +98,4 @@ int Forwarding::run(const std::vector<std::string>& command, const Variables& va
   return end.code();
 }
 
-}  // namespace weir::cli
+}  // namespace weir

@@ -1,22 +1,27 @@
-#include "cli/channel_processes.h"
+#include "lab/channels/channel_processes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <map>
 #include <set>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/talking_process.h"
 #include "measure/bootstrap.h"
+#include "run/line_process.h"
 
-namespace weir::cli {
+namespace weir {
 namespace {
 
+using channel_bench::Benchmark;
+using channel_bench::Conditions;
+using channel_bench::Group;
 using channel_bench::Measurement;
 
-constexpr std::array kEndNames{"done", "crashed", "timed_out", "interrupted"};  // in the order of TalkEnd::How
+constexpr std::array kEndNames{"done", "crashed", "timed_out", "interrupted"};  // in the order of LineProcess::How
 
 Json request_of(const ChannelPlan& plan, const std::vector<std::string>& ids) {
   Json request = Json::object();
@@ -41,6 +46,20 @@ Measurement read_measurement(const Json& line, const std::string& id) {
   }
 }
 
+Measurement run_one(const Benchmark& benchmark, const Conditions& conditions) {
+  Measurement failed;
+  if (!benchmark.unavailable.empty()) {
+    failed.failure = benchmark.unavailable;
+    return failed;
+  }
+  try {
+    return benchmark.run(conditions);
+  } catch (const std::exception& error) {
+    failed.failure = error.what();
+  }
+  return failed;
+}
+
 }  // namespace
 
 std::uint64_t seed_of_process(std::uint64_t seed, int process) {
@@ -53,7 +72,7 @@ void shuffle(std::vector<std::string>& ids, std::uint64_t seed) {
     std::swap(ids[left - 1], ids[random.below(static_cast<std::uint32_t>(left))]);
 }
 
-bool run_processes(const ChannelPlan& plan, const ChannelEvents& events) {
+bool run_processes(const ChannelPlan& plan, const ChannelEvents& events, const std::atomic<bool>& stop) {
   std::set<std::string> given_up;  // hung or crashed: not tried again
   std::size_t done = 0;
   const std::size_t total = plan.ids.size() * static_cast<std::size_t>(plan.processes);
@@ -70,8 +89,8 @@ bool run_processes(const ChannelPlan& plan, const ChannelEvents& events) {
       const std::size_t before = pending.size();
       const std::int64_t begun_ns = now_ns();
       std::string running;  // the benchmark that has begun and not ended
-      TalkingProcess child(mine.command, request_of(mine, pending), mine.limit_ns);
-      TalkEnd end = child.follow([&](const Json& line) {
+      LineProcess child(mine.command, request_of(mine, pending), mine.limit_ns);
+      LineProcess::End end = child.follow(stop, [&](const Json& line) {
         if (const std::string id = text_of(line, "begins"); !id.empty()) {
           running = id;
           if (events.began) events.began(process, id, done, total);
@@ -84,12 +103,13 @@ bool run_processes(const ChannelPlan& plan, const ChannelEvents& events) {
         ++done;
         events.measured(process, id, read_measurement(line, id));
       });
-      if (end.how == TalkEnd::How::done && !running.empty()) end = {TalkEnd::How::crashed, "", child.words_of_exit(0)};
+      if (end.how == LineProcess::How::done && !running.empty())
+        end = {LineProcess::How::crashed, "", child.words_of_exit(0)};
       const std::size_t measured = before - pending.size();
       if (events.ended)
         events.ended({process, seed, measured, static_cast<double>(now_ns() - begun_ns) * 1e-9,
                       kEndNames[static_cast<std::size_t>(end.how)]});
-      if (end.how == TalkEnd::How::interrupted) return false;
+      if (end.how == LineProcess::How::interrupted) return false;
       if (const auto found = std::find(pending.begin(), pending.end(), running); found != pending.end()) {
         Measurement failed;
         failed.failure = end.words;
@@ -106,4 +126,28 @@ bool run_processes(const ChannelPlan& plan, const ChannelEvents& events) {
   return true;
 }
 
-}  // namespace weir::cli
+void run_channel_child(const std::string& file) {
+  const Json request = read_json(file);
+  if (!request.is_object() || !request.contains("benchmarks") || !request["benchmarks"].is_array() ||
+      !request.contains("conditions"))
+    reject(fmt::format("--child {}: is no request of weir channel", file));
+  const Conditions conditions = conditions_from(request["conditions"], file);
+  const ToParent parent;
+  std::map<std::string, std::vector<Benchmark>> made;  // by group; only those requested
+  for (const Json& wanted : request["benchmarks"]) {
+    const std::string id = wanted.is_string() ? wanted.get<std::string>() : "";
+    const std::string name = id.substr(0, id.find('/'));
+    parent.send({{"begins", id}});  // before its group is created, which may fail as well
+    const Benchmark* chosen = nullptr;
+    for (const Group& group : channel_bench::groups()) {
+      if (group.name != name) continue;
+      if (!made.contains(name)) made[name] = group.benchmarks(conditions);
+      for (const Benchmark& benchmark : made[name])
+        if (benchmark.id() == id) chosen = &benchmark;
+    }
+    if (chosen == nullptr) reject(fmt::format("--child {}: there is no benchmark '{}'", file, id));
+    parent.send({{"ends", id}, {"measurement", to_json(run_one(*chosen, conditions))}});
+  }
+}
+
+}  // namespace weir

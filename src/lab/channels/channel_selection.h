@@ -9,7 +9,7 @@
 #include "lab/channels/channel_results.h"
 #include "lab/channels/loops/benchmark.h"
 
-namespace weir::cli {
+namespace weir {
 
 struct ChannelWords {
   std::vector<std::string> groups;       // empty: all
@@ -22,6 +22,8 @@ struct ChannelWords {
 std::vector<channel_bench::Benchmark> choose_benchmarks(std::span<const channel_bench::Group> groups,
                                                         const ChannelWords& words,
                                                         const channel_bench::Conditions& conditions);
+// What the groups of these benchmarks offer on this machine, for --list.
+Json describe_groups(const std::vector<channel_bench::Benchmark>& chosen);
 ChannelResult result_for(const channel_bench::Benchmark& benchmark);
 
 // --cores: "none" binds nothing, "auto" is all usable cores, "0,2" these. Rejects cores that this process may not use.
@@ -31,4 +33,4 @@ std::vector<int> cores_named(const std::string& text, const std::vector<int>& us
 // of the first package, then of the others, then the rest.
 std::vector<int> ordered_cores(const std::vector<int>& usable, const std::filesystem::path& root);
 
-}  // namespace weir::cli
+}  // namespace weir

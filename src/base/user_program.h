@@ -6,21 +6,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/process.h"
 
-namespace weir::cli {
-
-// The program that a shell would run; empty where there is none.
-std::optional<std::filesystem::path> find_program(const std::string& name);
-
-// The words after "--" on the command line: the user's program with its own flags. Empty where there is no "--".
-std::optional<std::vector<std::string>> words_behind_mark();
+namespace weir {
 
 // Work to do beside a program: called with its process id right after its start, and again at the time (on now_ns) that
 // the call returned.
@@ -46,4 +38,4 @@ class Forwarding {
   struct sigaction before_[8] = {};
 };
 
-}  // namespace weir::cli
+}  // namespace weir

@@ -1,6 +1,6 @@
 // Processes that hang, crash, talk nonsense or end early: what they cost and what is told of them. A shell stands in
 // for the child; the file that says what to run is its $0.
-#include "cli/channel_processes.h"
+#include "lab/channels/channel_processes.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,10 +13,10 @@
 #include <set>
 
 #include "base/error.h"
-#include "cli/channel_selection.h"
-#include "cli/program.h"
+#include "lab/channels/channel_selection.h"
+#include "support/programs.h"
 
-namespace weir::cli {
+namespace weir {
 namespace {
 
 using channel_bench::Benchmark;
@@ -39,6 +39,8 @@ std::vector<std::string> script(const std::string& body) {
                done)sh"};
 }
 
+const std::atomic<bool> is_interrupted{false};
+
 struct Told {
   std::map<std::string, std::vector<Measurement>> found;
   std::vector<ChannelProcess> processes;
@@ -59,7 +61,7 @@ Told run(const std::string& body, std::vector<std::string> ids, int processes = 
     told.found[id].push_back(std::move(found));
   };
   events.ended = [&](const ChannelProcess& process) { told.processes.push_back(process); };
-  told.is_complete = run_processes(plan, events);
+  told.is_complete = run_processes(plan, events, is_interrupted);
   return told;
 }
 
@@ -132,7 +134,7 @@ TEST(ChannelProcesses, OneThatCannotBeginFailsTheRun) {
   ChannelEvents events;
   events.measured = [](int, const std::string&, Measurement) {};
   try {
-    run_processes(plan, events);
+    run_processes(plan, events, is_interrupted);
     ADD_FAILURE() << "went on";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("no memory"), std::string::npos) << error.what();
@@ -218,4 +220,4 @@ TEST(ChannelSelection, CoresAreOrderedByTheirPlace) {
 }
 
 }  // namespace
-}  // namespace weir::cli
+}  // namespace weir

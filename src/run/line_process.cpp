@@ -1,4 +1,4 @@
-#include "cli/talking_process.h"
+#include "run/line_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,10 +13,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "cli/children.h"
-#include "cli/process.h"
+#include "run/children.h"
 
-namespace weir::cli {
+namespace weir {
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kGraceNs = 5'000'000'000;  // between the last line of a child and its end
 constexpr std::int64_t kPollMs = 500;  // rarely, so that the parent does not take a core from the measurement
 constexpr std::size_t kLongestLine = 64 << 20;
-constexpr std::size_t kMostHeard = 16 * 1024;  // of stderr, from its end, which has the reason
+constexpr std::size_t kMostErrors = 16 * 1024;  // of stderr, from its end, which has the reason
 
 }  // namespace
 
@@ -36,8 +35,8 @@ void ToParent::send(const Json& line) const {
   if (!write_all(pipe_.get(), line.dump() + "\n")) fail("the process that wanted results is gone");
 }
 
-TalkingProcess::TalkingProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns,
-                               Variables variables)
+LineProcess::LineProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns,
+                         Variables variables)
     : said_(folder_.path() / "stderr"), limit_ns_(limit_ns) {
   const fs::path file = folder_.path() / "request.json";
   write_file(file, to_text(request), false);
@@ -51,8 +50,7 @@ TalkingProcess::TalkingProcess(std::vector<std::string> command, const Json& req
   process_.emplace(std::move(options));
 }
 
-TalkEnd TalkingProcess::follow(const std::function<void(const Json&)>& heard) {
-  const std::atomic<bool>& is_interrupted = catch_interrupts();
+LineProcess::End LineProcess::follow(const std::atomic<bool>& stop, const std::function<void(const Json&)>& on_line) {
   std::int64_t last_ns = now_ns();
   std::string& text = process_->unread();
   for (;;) {
@@ -61,40 +59,39 @@ TalkEnd TalkingProcess::follow(const std::function<void(const Json&)>& heard) {
     const std::size_t before = text.size();
     const bool is_over =
         !process_->listen(static_cast<int>(std::clamp<std::int64_t>(left_ms, 1, kPollMs)), kLongestLine);
-    if (is_interrupted.load(std::memory_order_relaxed)) {
+    if (stop.load(std::memory_order_relaxed)) {
       process_->end();
-      return {TalkEnd::How::interrupted, "", "it was interrupted"};
+      return {How::interrupted, "", "it was interrupted"};
     }
     if (text.size() > before) last_ns = now_ns();
     std::size_t begin = 0;
     for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
       const auto line = Json::parse_if_valid(std::string_view(text).substr(begin, end - begin));
-      if (line && line->is_object()) heard(*line);
+      if (line && line->is_object()) on_line(*line);
     }
     text.erase(0, begin);
     if (text.size() > kLongestLine) fail("a child process says too much");
     if (is_over) break;
     if (now_ns() - last_ns > limit) {
       process_->end();
-      return {TalkEnd::How::timed_out, "",
-              fmt::format("did not end within {}", format_duration(static_cast<double>(limit)))};
+      return {How::timed_out, "", fmt::format("did not end within {}", format_duration(static_cast<double>(limit)))};
     }
   }
   const ProcessEnd end = process_->end();
   if (end.is_success()) return {};
-  if (end.how == ProcessEnd::How::exited) return {TalkEnd::How::crashed, "", words_of_exit(end.value)};
+  if (end.how == ProcessEnd::How::exited) return {How::crashed, "", words_of_exit(end.value)};
   const char* const name = ::sigabbrev_np(end.value);
   const char* const meaning = ::sigdescr_np(end.value);
-  return {TalkEnd::How::crashed, name == nullptr ? fmt::format("signal {}", end.value) : fmt::format("SIG{}", name),
+  return {How::crashed, name == nullptr ? fmt::format("signal {}", end.value) : fmt::format("SIG{}", name),
           fmt::format("crashed: signal {} ({})", end.value, meaning == nullptr ? "unknown" : meaning)};
 }
 
-std::string TalkingProcess::words_of_exit(int status) const {
-  const std::string said = complaint_in(output(kMostHeard)).message.substr(0, 300);
+std::string LineProcess::words_of_exit(int status) const {
+  const std::string said = complaint_in(output(kMostErrors)).message.substr(0, 300);
   return fmt::format("its process ended with status {}{}{}", status, said.empty() ? "" : ": ", said);
 }
 
-std::string TalkingProcess::output(std::size_t most) const {
+std::string LineProcess::output(std::size_t most) const {
   std::ifstream file(said_, std::ios::binary | std::ios::ate);
   if (!file) return {};
   const auto size = static_cast<std::size_t>(std::max<std::streamoff>(0, file.tellg()));
@@ -106,4 +103,4 @@ std::string TalkingProcess::output(std::size_t most) const {
   return text;
 }
 
-}  // namespace weir::cli
+}  // namespace weir

@@ -1,4 +1,4 @@
-#include "cli/channel_selection.h"
+#include "lab/channels/channel_selection.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,8 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "lab/channels/channel_contests.h"
 
-namespace weir::cli {
+namespace weir {
 namespace {
 
 using channel_bench::Benchmark;
@@ -24,6 +23,10 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+void add_once(std::vector<std::string>& names, const std::string& name) {
+  if (!holds(names, name)) names.push_back(name);
+}
+
 void check_groups(std::span<const Group> groups, const std::vector<std::string>& wanted) {
   std::vector<std::string> names;
   for (const Group& group : groups) names.push_back(group.name);
@@ -34,8 +37,7 @@ void check_groups(std::span<const Group> groups, const std::vector<std::string>&
 
 void check_contestants(const std::vector<Benchmark>& benchmarks, const std::vector<std::string>& wanted) {
   std::vector<std::string> names;
-  for (const Benchmark& benchmark : benchmarks)
-    if (!holds(names, benchmark.contestant)) names.push_back(benchmark.contestant);
+  for (const Benchmark& benchmark : benchmarks) add_once(names, benchmark.contestant);
   for (const std::string& name : wanted)
     if (!holds(names, name))
       reject(fmt::format("--channel {}: no benchmark of these groups has it", name), suggestion(name, names));
@@ -52,6 +54,27 @@ int number_in(const std::filesystem::path& file) {
   int number = -1;
   stream >> number;
   return stream ? number : -1;
+}
+
+// What one group offers on this machine.
+Json describe_group(const Group& group, const std::vector<Benchmark>& benchmarks) {
+  std::vector<std::string> names, contestants;
+  Json unavailable = Json::object(), targets = Json::array();
+  for (const Benchmark& benchmark : benchmarks) {
+    add_once(names, benchmark.name);
+    add_once(contestants, benchmark.contestant);
+    if (!benchmark.unavailable.empty())
+      unavailable[benchmark.unavailable].push_back(benchmark.name + "/" + benchmark.contestant);
+    if (benchmark.target && std::find(targets.begin(), targets.end(), benchmark.target->text) == targets.end())
+      targets.push_back(benchmark.target->text);
+  }
+  return {{"group", group.name},
+          {"summary", group.summary},
+          {"seed", group.seed.empty() ? Json() : Json(group.seed)},
+          {"benchmarks", names},
+          {"contestants", contestants},
+          {"targets", targets},
+          {"unavailable", unavailable}};
 }
 
 }  // namespace
@@ -86,6 +109,17 @@ std::vector<Benchmark> choose_benchmarks(std::span<const Group> groups, const Ch
   });
   floors.insert(floors.end(), found.begin(), found.end());
   return floors;
+}
+
+Json describe_groups(const std::vector<Benchmark>& chosen) {
+  Json all = Json::array();
+  for (const Group& group : channel_bench::groups()) {
+    std::vector<Benchmark> mine;
+    for (const Benchmark& benchmark : chosen)
+      if (benchmark.group == group.name) mine.push_back(benchmark);
+    if (!mine.empty()) all.push_back(describe_group(group, mine));
+  }
+  return all;
 }
 
 ChannelResult result_for(const Benchmark& benchmark) {
@@ -143,4 +177,4 @@ std::vector<int> cores_named(const std::string& text, const std::vector<int>& us
   return cores;
 }
 
-}  // namespace weir::cli
+}  // namespace weir

@@ -1,22 +1,22 @@
 // Child processes: what they see, how they fail, and that none outlives its time, its parent or an interrupt.
 // A shell stands in for the program: "-c SCRIPT --quiet -o FILE" gives it the document's name as $2.
-#include "cli/children.h"
+#include "run/children.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "base/error.h"
-#include "cli/process.h"
-#include "cli/program.h"
+#include "support/programs.h"
 
-namespace weir::cli {
+namespace weir {
 namespace {
 
 ChildRequest script(const std::string& text) {
@@ -25,6 +25,11 @@ ChildRequest script(const std::string& text) {
   request.arguments = {"-c", text};
   return request;
 }
+
+std::atomic<bool> is_interrupted{false};
+
+ChildOutcome run(const ChildRequest& request) { return run_child(request, is_interrupted); }
+std::optional<Json> document_of(const ChildRequest& request) { return child_document(request, is_interrupted); }
 
 std::string content(const std::string& path) {
   std::ifstream file(path);
@@ -51,7 +56,7 @@ TEST(Children, SeeTheirVariablesOnTopOfOurs) {
   ChildRequest request = script(
       R"(printf '{"kept":"%s","replaced":"%s","longer":"%s"}' "$WEIR_TEST_KEPT" "$WEIR_TEST_REPLACED" "$WEIR_TEST_REPLACED_NOT" > "$2")");
   request.variables = {{"WEIR_TEST_REPLACED", "new value; rm -rf $HOME"}};
-  const ChildOutcome outcome = run_child(request);
+  const ChildOutcome outcome = run(request);
   ASSERT_EQ(outcome.end, ChildEnd::done) << outcome.message;
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.document["kept"], "kept");
@@ -61,7 +66,7 @@ TEST(Children, SeeTheirVariablesOnTopOfOurs) {
 }
 
 TEST(Children, LeaveNoFolderAndNobodyElseSeesIt) {
-  const ChildOutcome outcome = run_child(script(R"sh(folder=$(dirname "$2"); mode=$(stat -c %a "$folder")
+  const ChildOutcome outcome = run(script(R"sh(folder=$(dirname "$2"); mode=$(stat -c %a "$folder")
                        printf '{"folder":"%s","mode":"%s"}' "$folder" "$mode" > "$2")sh"));
   ASSERT_EQ(outcome.end, ChildEnd::done) << outcome.message;
   EXPECT_EQ(outcome.document["mode"], "700");
@@ -70,27 +75,27 @@ TEST(Children, LeaveNoFolderAndNobodyElseSeesIt) {
 
 TEST(Children, FailWithTheirOwnMessage) {
   const ChildOutcome outcome =
-      run_child(script("printf 'a driver says something\\nweir: --streams 0: out of range\\n      Use 1 to\\n      "
-                       "128.\\n' >&2; exit 2"));
+      run(script("printf 'a driver says something\\nweir: --streams 0: out of range\\n      Use 1 to\\n      "
+                 "128.\\n' >&2; exit 2"));
   EXPECT_EQ(outcome.end, ChildEnd::failed);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.message, "--streams 0: out of range");
   EXPECT_EQ(outcome.hint, "Use 1 to 128.");
 
-  EXPECT_EQ(run_child(script("echo 'some library gave up' >&2; exit 1")).message, "some library gave up");
-  EXPECT_EQ(run_child(script("exit 9")).message, "it ended with status 9");
-  EXPECT_EQ(run_child(script("kill -9 $$")).message, "it was ended by signal 9");
-  EXPECT_EQ(run_child(script("true")).end, ChildEnd::failed) << "there is no document";
-  EXPECT_EQ(run_child(script("echo '{' > \"$2\"")).end, ChildEnd::failed) << "half a document";
+  EXPECT_EQ(run(script("echo 'some library gave up' >&2; exit 1")).message, "some library gave up");
+  EXPECT_EQ(run(script("exit 9")).message, "it ended with status 9");
+  EXPECT_EQ(run(script("kill -9 $$")).message, "it was ended by signal 9");
+  EXPECT_EQ(run(script("true")).end, ChildEnd::failed) << "there is no document";
+  EXPECT_EQ(run(script("echo '{' > \"$2\"")).end, ChildEnd::failed) << "half a document";
   ChildRequest absent;
   absent.program = "/there/is/no/such/program";
-  EXPECT_EQ(run_child(absent).code, kNotExecuted);
+  EXPECT_EQ(run(absent).code, kNotExecuted);
 }
 
 TEST(Children, KeepTheFaultOfTheirParent) {
   const auto fault_of = [](const char* text) {
     try {
-      child_document(script(text));
+      document_of(script(text));
     } catch (const Error& error) {
       return error.fault;
     }
@@ -98,13 +103,13 @@ TEST(Children, KeepTheFaultOfTheirParent) {
   };
   EXPECT_EQ(fault_of("echo 'weir: bad' >&2; exit 2"), Fault::input);
   EXPECT_EQ(fault_of("echo 'weir: broken' >&2; exit 1"), Fault::run);
-  EXPECT_EQ(*child_document(script("echo 7 > \"$2\"")), 7);
+  EXPECT_EQ(*document_of(script("echo 7 > \"$2\"")), 7);
 }
 
 TEST(Children, MaySayMoreThanAPipeHolds) {
   const ChildOutcome outcome =
-      run_child(script("i=0; while [ $i -lt 4000 ]; do echo 'a line that nobody wants to read again' >&2; i=$((i+1)); "
-                       "done; echo 'weir: the end' >&2; exit 1"));
+      run(script("i=0; while [ $i -lt 4000 ]; do echo 'a line that nobody wants to read again' >&2; i=$((i+1)); "
+                 "done; echo 'weir: the end' >&2; exit 1"));
   EXPECT_EQ(outcome.message, "the end");
 }
 
@@ -114,7 +119,7 @@ TEST(Children, AreEndedWithAllTheyStartedWhenTheirTimeIsUp) {
   ChildRequest request = script("trap '' TERM; (trap '' TERM; echo $$ > " + folder / "child" +
                                 "; exec sleep 1000) & echo $! > " + folder / "grandchild" + "; wait; sleep 1000");
   request.limit_ns = 300'000'000;
-  const ChildOutcome outcome = run_child(request);
+  const ChildOutcome outcome = run(request);
   EXPECT_EQ(outcome.end, ChildEnd::timed_out);
   EXPECT_NE(outcome.message.find("300 ms"), std::string::npos) << outcome.message;
   const pid_t grandchild = std::atoi(content(folder / "grandchild").c_str());
@@ -128,7 +133,8 @@ TEST(Children, AreEndedWhenWeAreInterrupted) {
   const pid_t parent = ::fork();
   ASSERT_GE(parent, 0);
   if (parent == 0) {
-    const ChildOutcome outcome = run_child(script("echo $$ > " + folder / "child" + "; exec sleep 1000"));
+    std::signal(SIGINT, [](int) { is_interrupted.store(true, std::memory_order_relaxed); });
+    const ChildOutcome outcome = run(script("echo $$ > " + folder / "child" + "; exec sleep 1000"));
     ::_exit(outcome.end == ChildEnd::interrupted ? 42 : 1);
   }
   testing::await_handler(parent, SIGINT, true);
@@ -144,7 +150,7 @@ TEST(Children, DieWithTheirParent) {
   ASSERT_GE(parent, 0);
   if (parent == 0) {
     ::setenv("TMPDIR", folder.path().c_str(), 1);  // nobody is left to remove the child's folder
-    run_child(script("echo $$ > " + folder / "child" + "; exec sleep 1000"));
+    run(script("echo $$ > " + folder / "child" + "; exec sleep 1000"));
     ::_exit(1);
   }
   while (content(folder / "child").empty()) ::usleep(1000);
@@ -172,4 +178,4 @@ TEST(Children, QueueSettingsAreWhatTheDeviceReads) {
 }
 
 }  // namespace
-}  // namespace weir::cli
+}  // namespace weir
