@@ -8,11 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "amd/capture/capture_run.h"
+#include "amd/capture/capture_sources.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/user_program.h"
-#include "cli/amd_capture_run.h"
-#include "cli/amd_capture_sources.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -130,8 +129,8 @@ int execute(const Flags& flags) {
     fmt::print("{}", amd::capture_script(request, amd::plan_capture(request, facts)));
     return 0;
   }
-  CaptureFolder folder(output, flags.is_forced);
-  const CaptureEnd end = capture_program(std::move(request), folder);
+  amd::CaptureFolder folder(output, flags.is_forced);
+  const amd::CaptureEnd end = amd::capture_program(std::move(request), folder);
   const Json document = amd::to_json(end.manifest);
   if (flags.report == "json") {
     fmt::print("{}", to_text(document));

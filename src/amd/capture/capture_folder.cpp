@@ -1,4 +1,4 @@
-#include "cli/amd_capture_folder.h"
+#include "amd/capture/capture_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "amd/capture/manifest.h"
 #include "base/error.h"
 
-namespace weir::cli {
+namespace weir::amd {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,18 +129,18 @@ fs::path CaptureFolder::steady_path() const {
 }
 
 void CaptureFolder::remove_capture() {
-  const Descriptor file(::openat(folder_.get(), amd::kManifestFile, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const Descriptor file(::openat(folder_.get(), kManifestFile, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   std::string text(1U << 20, '\0');
   const ssize_t count = file.get() < 0 ? -1 : ::read(file.get(), text.data(), text.size());
   text.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
   // The beginning is enough: a truncated manifest still counts.
-  if (text.find(amd::kCaptureSchema) == std::string::npos)
+  if (text.find(kCaptureSchema) == std::string::npos)
     reject("--force: the folder is not empty, and there is no capture in it",
            "--force replaces captures and nothing else. Name a new folder.");
   for (const std::string& name : names_in(folder_.get()))
     if (name == "ftrace.txt" || name == "dmesg.txt" || name == "snapshots" || name.starts_with("log"))
       remove_tree(folder_.get(), name, kDeepest);
-  remove_tree(folder_.get(), amd::kManifestFile, 0);  // last, so that an interrupted removal can be repeated
+  remove_tree(folder_.get(), kManifestFile, 0);  // last, so that an interrupted removal can be repeated
 }
 
 int CaptureFolder::create(const std::string& name) {
@@ -232,4 +232,4 @@ std::vector<std::string> CaptureFolder::files(const std::string& prefix) const {
 
 std::uint64_t CaptureFolder::bytes(const std::string& name) const { return bytes_of(folder_.get(), name, kDeepest); }
 
-}  // namespace weir::cli
+}  // namespace weir::amd

@@ -1,4 +1,4 @@
-#include "cli/amd_capture_sources.h"
+#include "amd/capture/capture_sources.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 
-namespace weir::cli {
+namespace weir::amd {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,16 +59,16 @@ std::vector<std::string> paths_like(const std::string& root, const std::string& 
   return paths;
 }
 
-void note(amd::CapturePart& part, const std::string& reason, const std::string& hint = "") {
+void note(CapturePart& part, const std::string& reason, const std::string& hint = "") {
   if (!part.reason.empty()) return;
   part.reason = reason;
   part.hint = hint;
 }
 
-void copy_sysfs(const std::string& root, const std::string& target, CaptureFolder& folder, amd::CapturePart& part) {
+void copy_sysfs(const std::string& root, const std::string& target, CaptureFolder& folder, CapturePart& part) {
   std::size_t count = 0;
   std::string problem;
-  for (const std::string& pattern : amd::sysfs_patterns())
+  for (const std::string& pattern : sysfs_patterns())
     for (const std::string& path : paths_like(root, pattern)) {
       struct stat facts{};
       const std::string from = root + "/" + path;
@@ -133,15 +133,15 @@ std::string name_of(pid_t process) {
 
 }  // namespace
 
-amd::CapturePart& part_named(const std::string& name, std::vector<amd::CapturePart>& parts) {
-  for (amd::CapturePart& part : parts)
+CapturePart& part_named(const std::string& name, std::vector<CapturePart>& parts) {
+  for (CapturePart& part : parts)
     if (part.name == name) return part;
-  return parts.emplace_back(amd::CapturePart{name, {}, "", ""});
+  return parts.emplace_back(CapturePart{name, {}, "", ""});
 }
 
-amd::CaptureFacts survey(amd::CaptureRequest& request) {
-  amd::CaptureFacts facts;
-  amd::CaptureRoots& roots = request.roots;
+CaptureFacts survey(CaptureRequest& request) {
+  CaptureFacts facts;
+  CaptureRoots& roots = request.roots;
   std::error_code status;
   facts.is_root = ::geteuid() == 0;
   facts.has_driver = fs::is_directory(roots.sysfs + "/module/amdgpu", status);
@@ -167,12 +167,11 @@ amd::CaptureFacts survey(amd::CaptureRequest& request) {
   return facts;
 }
 
-amd::CaptureSnapshot take_snapshot(const amd::CaptureRequest& request, const amd::CapturePlan& plan,
-                                   const std::string& when, CaptureFolder& folder,
-                                   std::vector<amd::CapturePart>& parts) {
-  amd::CaptureSnapshot snapshot{when, "snapshots/" + when, now_ns()};
-  for (const amd::SnapshotFile& file : plan.files) {
-    amd::CapturePart& part = part_named(file.part, parts);
+CaptureSnapshot take_snapshot(const CaptureRequest& request, const CapturePlan& plan, const std::string& when,
+                              CaptureFolder& folder, std::vector<CapturePart>& parts) {
+  CaptureSnapshot snapshot{when, "snapshots/" + when, now_ns()};
+  for (const SnapshotFile& file : plan.files) {
+    CapturePart& part = part_named(file.part, parts);
     const Descriptor from(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (from.get() < 0) {
       note(part, fmt::format("{}, {}: {}", when, file.path, std::strerror(errno)));
@@ -280,11 +279,11 @@ void ProcessWatch::look(pid_t program) {
   }
 }
 
-std::vector<amd::CapturedProcess> ProcessWatch::processes() const {
-  std::vector<amd::CapturedProcess> all;
+std::vector<CapturedProcess> ProcessWatch::processes() const {
+  std::vector<CapturedProcess> all;
   for (const Known& known : gone_) all.push_back(known.process);
   for (const auto& [number, known] : alive_) all.push_back(known.process);
   return all;
 }
 
-}  // namespace weir::cli
+}  // namespace weir::amd

@@ -9,22 +9,21 @@
 #include <string>
 #include <vector>
 
+#include "amd/capture/capture_folder.h"
 #include "amd/capture/capture_plan.h"
 #include "base/descriptor.h"
-#include "cli/amd_capture_folder.h"
 
-namespace weir::cli {
+namespace weir::amd {
 
 // Examines this machine; changes nothing. Where tracefs is mounted in its old place, `request` is updated.
-amd::CaptureFacts survey(amd::CaptureRequest& request);
+CaptureFacts survey(CaptureRequest& request);
 
 // Copies files of debugfs and sysfs into snapshots/WHEN. Records in `parts` what was copied and what could not be.
-amd::CaptureSnapshot take_snapshot(const amd::CaptureRequest& request, const amd::CapturePlan& plan,
-                                   const std::string& when, CaptureFolder& folder,
-                                   std::vector<amd::CapturePart>& parts);
+CaptureSnapshot take_snapshot(const CaptureRequest& request, const CapturePlan& plan, const std::string& when,
+                              CaptureFolder& folder, std::vector<CapturePart>& parts);
 
 // The part with that name, added if missing.
-amd::CapturePart& part_named(const std::string& name, std::vector<amd::CapturePart>& parts);
+CapturePart& part_named(const std::string& name, std::vector<CapturePart>& parts);
 
 // Lines of the kernel's log since this object was created.
 class KernelLog {
@@ -46,12 +45,12 @@ class KernelLog {
 class ProcessWatch {
  public:
   void look(pid_t program);
-  std::vector<amd::CapturedProcess> processes() const;
+  std::vector<CapturedProcess> processes() const;
 
  private:
   struct Known {
     std::string started;  // field 22 of stat: distinguishes it from a later process with the same pid
-    amd::CapturedProcess process;
+    CapturedProcess process;
   };
   std::vector<pid_t> children_of(pid_t process) const;
   void add(pid_t process);
@@ -60,4 +59,4 @@ class ProcessWatch {
   std::vector<Known> gone_;
 };
 
-}  // namespace weir::cli
+}  // namespace weir::amd

@@ -4,13 +4,13 @@
 #include <map>
 #include <string>
 
+#include "amd/capture/capture_folder.h"
 #include "amd/capture/capture_plan.h"
-#include "cli/amd_capture_folder.h"
 
-namespace weir::cli {
+namespace weir::amd {
 
 struct CaptureEnd {
-  amd::CaptureManifest manifest;
+  CaptureManifest manifest;
   std::map<std::string, std::uint64_t> bytes;  // of each part
   int code = 0;                                // the program's; 130 if Weir was interrupted before it ran
   std::string problem;                         // why the manifest could not be written
@@ -18,6 +18,6 @@ struct CaptureEnd {
 
 // The request's folder must be `folder`. Signals are forwarded to the program; when this returns or throws, tracing is
 // restored to its previous state in all cases.
-CaptureEnd capture_program(amd::CaptureRequest request, CaptureFolder& folder);
+CaptureEnd capture_program(CaptureRequest request, CaptureFolder& folder);
 
-}  // namespace weir::cli
+}  // namespace weir::amd

@@ -1,4 +1,4 @@
-#include "cli/amd_capture_run.h"
+#include "amd/capture/capture_run.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,20 +12,19 @@
 #include <cstring>
 #include <limits>
 
+#include "amd/capture/capture_sources.h"
 #include "amd/capture/capture_trace.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/user_program.h"
-#include "cli/amd_capture_sources.h"
-#include "cli/process.h"
 #include "weir_build.h"
 
-namespace weir::cli {
+namespace weir::amd {
 namespace {
 
 // The real files of tracefs.
-class Tracefs final : public amd::TraceFiles {
+class Tracefs final : public TraceFiles {
  public:
   int write(const std::string& path, std::string_view text, bool is_appended) override;
   int read(const std::string& path, std::string& text) override;
@@ -68,7 +67,7 @@ int Tracefs::remove_folder(const std::string& path) {
 constexpr std::int64_t kMsNs = 1'000'000;
 constexpr std::int64_t kFirstLookNs = 10 * kMsNs, kLastLookNs = 200 * kMsNs;  // between checks for new processes
 
-void add_reason(amd::CapturePart& part, const std::string& reason, const std::string& hint = "") {
+void add_reason(CapturePart& part, const std::string& reason, const std::string& hint = "") {
   if (reason.empty()) return;
   part.reason += (part.reason.empty() ? "" : "; ") + reason;
   if (!hint.empty()) part.hint += (part.hint.empty() ? "" : " ") + hint;
@@ -76,12 +75,12 @@ void add_reason(amd::CapturePart& part, const std::string& reason, const std::st
 
 class Capture {
  public:
-  Capture(amd::CaptureRequest request, CaptureFolder& folder)
+  Capture(CaptureRequest request, CaptureFolder& folder)
       : folder_(folder),
         request_(with_folder(std::move(request), folder)),
         facts_(survey(request_)),
-        plan_(amd::plan_capture(request_, facts_)),
-        trace_plan_(plan_.trace.value_or(amd::TracePlan{})),
+        plan_(plan_capture(request_, facts_)),
+        trace_plan_(plan_.trace.value_or(TracePlan{})),
         session_(trace_plan_, tracefs_),
         log_(request_.roots.kmsg) {}
 
@@ -104,7 +103,7 @@ class Capture {
   }
 
  private:
-  static amd::CaptureRequest with_folder(amd::CaptureRequest request, const CaptureFolder& folder) {
+  static CaptureRequest with_folder(CaptureRequest request, const CaptureFolder& folder) {
     request.folder = folder.path().string();
     request.log_folder = folder.steady_path().string();
     request.pid = ::getpid();
@@ -120,10 +119,10 @@ class Capture {
     if (::uname(&kernel) == 0) manifest_.kernel_release = kernel.release;
     manifest_.parts = {{"log", {}, "", ""}, {"ftrace", {}, "", ""}, {"hqds", {}, "", ""}, {"mqds", {}, "", ""},
                        {"rls", {}, "", ""}, {"sysfs", {}, "", ""},  {"dmesg", {}, "", ""}};
-    for (const amd::CapturePart& missing : plan_.missing) part_named(missing.name, manifest_.parts) = missing;
+    for (const CapturePart& missing : plan_.missing) part_named(missing.name, manifest_.parts) = missing;
   }
 
-  amd::CapturePart& part(const char* name) { return part_named(name, manifest_.parts); }
+  CapturePart& part(const char* name) { return part_named(name, manifest_.parts); }
 
   bool has_snapshots() const { return !plan_.files.empty() || plan_.has_sysfs; }
   void snapshot(const std::string& when) {
@@ -167,7 +166,7 @@ class Capture {
   void finish(CaptureEnd& end) {
     session_.stop();
     snapshot("after");
-    for (const amd::SnapshotFile& file : plan_.files)
+    for (const SnapshotFile& file : plan_.files)
       if (manifest_.exit_code && during_ == 0 && request_.most_snapshots > 0)
         add_reason(part(file.part.c_str()), "no snapshot while the program ran: it ended before the first was due",
                    "Use a shorter --interval.");
@@ -179,14 +178,14 @@ class Capture {
     keep_log();
     manifest_.processes = processes_.processes();
     save_manifest(end);
-    for (const amd::CapturePart& one : manifest_.parts)
+    for (const CapturePart& one : manifest_.parts)
       for (const std::string& file : one.files) end.bytes[one.name] += folder_.bytes(file);
     end.manifest = manifest_;
   }
 
   void keep_trace() {
     if (!plan_.trace || session_.method().empty()) return;
-    amd::CapturePart& ftrace = part("ftrace");
+    CapturePart& ftrace = part("ftrace");
     const Descriptor from(::open(session_.trace_file().c_str(), O_RDONLY | O_CLOEXEC));
     if (from.get() < 0) return add_reason(ftrace, fmt::format("{}: {}", session_.trace_file(), std::strerror(errno)));
     // The program has ended: signals from here on are for Weir, and the buffer can be gigabytes of text.
@@ -209,7 +208,7 @@ class Capture {
 
   void keep_kernel_log() {
     if (!plan_.has_dmesg) return;
-    amd::CapturePart& dmesg = part("dmesg");
+    CapturePart& dmesg = part("dmesg");
     const std::string lines = log_.driver_lines();
     if (log_.error() != 0)
       return add_reason(dmesg, fmt::format("{}: {}", request_.roots.kmsg, std::strerror(log_.error())));
@@ -221,7 +220,7 @@ class Capture {
 
   // ROCm uses the file name as given, or with the process id appended; versions differ.
   void keep_log() {
-    amd::CapturePart& log = part("log");
+    CapturePart& log = part("log");
     for (const std::string& name : folder_.files("log"))
       if (folder_.bytes(name) > 0) log.files.push_back(name);
     if (!log.files.empty()) return;
@@ -231,27 +230,25 @@ class Capture {
                "A program in a container needs the variables there: docker run -e AMD_LOG_LEVEL=... (see --dry-run).");
   }
 
-  void save_manifest(CaptureEnd& end) {
-    end.problem = folder_.replace(amd::kManifestFile, to_text(amd::to_json(manifest_)));
-  }
+  void save_manifest(CaptureEnd& end) { end.problem = folder_.replace(kManifestFile, to_text(to_json(manifest_))); }
 
   CaptureFolder& folder_;
-  amd::CaptureRequest request_;
-  amd::CaptureFacts facts_;
-  amd::CapturePlan plan_;
-  amd::TracePlan trace_plan_;
+  CaptureRequest request_;
+  CaptureFacts facts_;
+  CapturePlan plan_;
+  TracePlan trace_plan_;
   Tracefs tracefs_;
-  amd::TraceSession session_;
+  TraceSession session_;
   KernelLog log_;
   ProcessWatch processes_;
-  amd::CaptureManifest manifest_;
+  CaptureManifest manifest_;
   int during_ = 0;  // snapshots taken while the program runs
 };
 
 }  // namespace
 
-CaptureEnd capture_program(amd::CaptureRequest request, CaptureFolder& folder) {
+CaptureEnd capture_program(CaptureRequest request, CaptureFolder& folder) {
   return Capture(std::move(request), folder).run();
 }
 
-}  // namespace weir::cli
+}  // namespace weir::amd

@@ -11,7 +11,7 @@
 
 #include "base/descriptor.h"
 
-namespace weir::cli {
+namespace weir::amd {
 
 class CaptureFolder {
  public:
@@ -54,4 +54,4 @@ class CaptureFolder {
   Descriptor folder_;
 };
 
-}  // namespace weir::cli
+}  // namespace weir::amd
