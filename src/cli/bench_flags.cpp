@@ -1,7 +1,6 @@
 #include "cli/bench_flags.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <cfloat>
@@ -12,15 +11,10 @@
 #include "base/units.h"
 #include "cli/flag_values.h"
 #include "cli/ready_files.h"
-#include "lab/channels/loops/team.h"
+#include "measure/environment.h"
 
 namespace weir::cli {
 namespace {
-
-constexpr int kIterations = 30, kWarmup = 3, kRounds = 5;
-constexpr int kFewForRounds = 15;  // with fewer samples, one process takes them all
-constexpr std::uint64_t kSeed = 1337;
-constexpr double kTimeLimitS = 120;
 
 template <class Word>
 std::vector<Word> words_of(const char* flag, const std::string& text, const char* what,
@@ -39,71 +33,7 @@ std::vector<Word> words_of(const char* flag, const std::string& text, const char
   return words;
 }
 
-template <class Word>
-Json names_json(const std::vector<Word>& words) {
-  if (words.empty()) return nullptr;
-  Json names = Json::array();
-  for (const Word word : words) names.push_back(name_of(word));
-  return names;
-}
-
-constexpr const char* kStops[] = {"iterations", "interval", "entropy"};
-
 }  // namespace
-
-int BenchOptions::iterations_of(const package::Package& package) const {
-  return iterations ? *iterations : package.config.iterations.value_or(kIterations);
-}
-int BenchOptions::warmup_of(const package::Package& package) const {
-  return warmup ? *warmup : package.config.warmup.value_or(kWarmup);
-}
-std::uint64_t BenchOptions::seed_of(const package::Package& package) const {
-  return seed ? *seed : package.config.seed.value_or(kSeed);
-}
-double BenchOptions::time_limit_of(const package::Package& package) const {
-  return time_limit_s ? *time_limit_s : package.config.time_limit_s.value_or(kTimeLimitS);
-}
-
-int BenchOptions::rounds_of(const package::Package& package) const {
-  const int samples = iterations_of(package);
-  if (!rounds && samples < kFewForRounds) return 1;
-  return std::clamp(samples / kLeastPerRound, 1, rounds.value_or(kRounds));
-}
-
-int BenchOptions::iterations_of(const package::Package& package, int round) const {
-  const int samples = iterations_of(package), all = rounds_of(package);
-  return samples / all + (round < samples % all ? 1 : 0);
-}
-
-bool filter_takes(const std::string& word, const std::string& name) {
-  if (word.find_first_of("*?[") == std::string::npos) return name.find(word) != std::string::npos;
-  return ::fnmatch(word.c_str(), name.c_str(), 0) == 0;
-}
-
-bool BenchOptions::takes(const package::Package& package) const {
-  return filters.empty() || std::any_of(filters.begin(), filters.end(),
-                                        [&](const std::string& word) { return filter_takes(word, package.name); });
-}
-
-Json BenchOptions::to_json() const {
-  Json folders = Json::array();
-  for (const std::filesystem::path& path : paths) folders.push_back(path.string());
-  return {{"paths", folders},
-          {"iterations", or_null(iterations)},
-          {"warmup", or_null(warmup)},
-          {"rounds", or_null(rounds)},
-          {"precisions", names_json(precisions)},
-          {"backends", names_json(backends)},
-          {"filters", filters},
-          {"seed", or_null(seed)},
-          {"stop", kStops[static_cast<int>(stop)]},
-          {"budget_s", budget_s},
-          {"time_limit_s", or_null(time_limit_s)},
-          {"threads", threads},
-          {"device", device},
-          {"is_cold", is_cold},
-          {"has_roofline", has_roofline}};
-}
 
 void BenchFlags::add_to(CommandSyntax syntax) {
   syntax.add(
@@ -140,8 +70,8 @@ void BenchFlags::add_to(CommandSyntax syntax) {
       "3 slower or less accurate than the baseline, 4 (--strict) too uncertain to say, 130 interrupted.");
 }
 
-BenchOptions BenchFlags::options() const {
-  BenchOptions options;
+bench::BenchOptions BenchFlags::options() const {
+  bench::BenchOptions options;
   for (const std::string& typed : paths) {
     std::error_code ignored;
     const std::string path = package_folder(typed);
@@ -160,9 +90,10 @@ BenchOptions BenchFlags::options() const {
   if (!seed.empty()) options.seed = seed_of(seed);
   if (!time_limit.empty()) options.time_limit_s = seconds_of("--time-limit", time_limit);
   options.budget_s = seconds_of("--budget", budget);
-  options.stop = static_cast<bench::Stop>(std::find(std::begin(kStops), std::end(kStops), stop) - std::begin(kStops));
-  options.threads = threads.empty() ? static_cast<int>(channel_bench::usable_cores().size())
-                                    : one_count("--threads", threads, 1, 4096);
+  options.stop = static_cast<bench::Stop>(std::find(std::begin(bench::kStops), std::end(bench::kStops), stop) -
+                                          std::begin(bench::kStops));
+  options.threads =
+      threads.empty() ? static_cast<int>(usable_cores().size()) : one_count("--threads", threads, 1, 4096);
   options.device = one_count("--device", device, 0, 1023);
   options.is_cold = is_cold;
   options.has_roofline = !leaves_roofline;

@@ -11,7 +11,7 @@
 #include "cli/flag_values.h"
 #include "device/device.h"
 #include "lab/channels/channel_baseline.h"
-#include "lab/channels/loops/team.h"
+#include "measure/environment.h"
 
 namespace weir::cli {
 namespace {
@@ -82,7 +82,7 @@ std::size_t ChannelFlags::capacity_asked() const {
 ChannelSettings ChannelFlags::settings() const {
   ChannelSettings settings;
   auto& conditions = settings.conditions;
-  conditions.cores = cores_named(cores, channel_bench::usable_cores());
+  conditions.cores = cores_named(cores, usable_cores());
   conditions.samples =
       samples.empty() ? (is_quick ? kQuickSamples : kSamples) : one_count("--samples", samples, 1, 10'000);
   conditions.sample_ms = is_quick ? kQuickSampleMs : kSampleMs;

@@ -2,30 +2,36 @@
 // variation between processes shows. One that hangs or crashes costs one case, not the run. Knows no report.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
-#include "cli/bench_plan.h"
+#include "lab/kernels/plan.h"
 
-namespace weir::cli {
+namespace weir::bench {
 
 // What children need besides their unit.
 struct BenchSettings {
   const BenchOptions& options;
-  Json facts;                            // as in cli/bench_facts.h
+  Json facts;                            // as in facts.h
   std::map<std::string, Json> ceilings;  // by backend; empty: no roofline
   std::filesystem::path cache, include;  // for package::OpenOptions
   std::string compiler = "c++";
 };
 
-// The answer of a child that examines this machine: {"task": "facts" | "ceilings", ...}. Throws with the child's
-// message; null where it was interrupted.
-Json ask_bench_child(const Json& request, double limit_s);
+// The facts of this machine (facts.h); empty where it was interrupted. A driver that crashes or hangs affects only its
+// own backend.
+std::optional<Json> find_facts(const BenchOptions& options, const std::atomic<bool>& stop);
+
+// Measures each backend that the plan needs once, unless interrupted. `began` is called before each.
+void find_ceilings(const BenchPlan& plan, BenchSettings& settings, const std::atomic<bool>& stop,
+                   const std::function<void(const std::string& backend)>& began);
 
 // Entries as they arrive, by package and key, round by round.
 class BenchResults {
@@ -53,6 +59,7 @@ struct BenchEvents {
 
 // Returns false where it was interrupted; `results` has what arrived until then. Call from a thread that outlives the
 // children: they die with it.
-bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const BenchEvents& events, BenchResults& results);
+bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const BenchEvents& events, BenchResults& results,
+                const std::atomic<bool>& stop);
 
-}  // namespace weir::cli
+}  // namespace weir::bench

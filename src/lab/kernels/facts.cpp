@@ -1,4 +1,4 @@
-#include "cli/bench_facts.h"
+#include "lab/kernels/facts.h"
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
@@ -10,15 +10,12 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "device/device.h"
-#include "lab/channels/loops/team.h"
 #include "lab/kernels/document.h"
+#include "measure/environment.h"
 
-namespace weir::cli {
+namespace weir::bench {
 namespace {
 
-using bench::is_set;
-using bench::number_at;
-using bench::value_at;
 using package::Backend;
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
@@ -38,7 +35,7 @@ Json machine_facts(const std::string& model) {
   ::uname(&system);
   const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
   return {{"architecture", system.machine},
-          {"cores", channel_bench::usable_cores().size()},
+          {"cores", usable_cores().size()},
           {"cpu_model", text_or_null(model)},
           {"memory_bytes", number_or_null(memory > 0 ? std::optional(memory) : std::nullopt)}};
 }
@@ -140,4 +137,4 @@ std::optional<std::string> skip_reason(const package::Package& package, Backend 
   return std::nullopt;
 }
 
-}  // namespace weir::cli
+}  // namespace weir::bench

@@ -2,13 +2,13 @@
 // because they are broken, skipped or unavailable. Runs nothing.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/json.h"
-#include "cli/bench_flags.h"
-#include "lab/kernels/package/discovery.h"
+#include "lab/kernels/options.h"
 
-namespace weir::cli {
+namespace weir::bench {
 
 // One package on one backend: the work of one process.
 struct BenchUnit {
@@ -19,17 +19,23 @@ struct BenchUnit {
 struct BenchPlan {
   std::vector<package::Package> packages;  // selected packages, by name
   std::vector<BenchUnit> units;
-  std::vector<Json> settled;  // entries (bench/document.h) that need no process
+  std::vector<Json> settled;  // entries (document.h) that need no process
   std::vector<package::Skipped> skipped;
 
   const package::Package& package_of(const BenchUnit& unit) const { return packages[unit.package]; }
 };
 
-// `facts` is as in cli/bench_facts.h.
-BenchPlan plan_bench(const package::Discovery& discovery, const BenchOptions& options, const Json& facts);
+// Where dependencies of packages are searched for: folders with ":" between them.
+struct SearchPaths {
+  std::string programs, libraries;
+};
+
+// `facts` is as in facts.h.
+BenchPlan plan_bench(const package::Discovery& discovery, const BenchOptions& options, const Json& facts,
+                     const SearchPaths& search);
 
 // The output of --list (weir.bench_plan/1): {"units": [{"package", "backend", "precisions", "problems", "iterations",
 // "rounds", "folder"}], "settled": [...], "skipped": [...]}
 Json plan_document(const BenchPlan& plan, const BenchOptions& options);
 
-}  // namespace weir::cli
+}  // namespace weir::bench

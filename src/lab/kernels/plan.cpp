@@ -1,4 +1,4 @@
-#include "cli/bench_plan.h"
+#include "lab/kernels/plan.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,12 +6,11 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "cli/bench_facts.h"
-#include "cli/process.h"
 #include "lab/kernels/document.h"
+#include "lab/kernels/facts.h"
 #include "lab/kernels/package/dependency.h"
 
-namespace weir::cli {
+namespace weir::bench {
 namespace {
 
 using package::Backend;
@@ -33,19 +32,19 @@ bool is_promised(const Package& package, Backend backend) {
 
 class Planner {
  public:
-  Planner(const BenchOptions& options, const Json& facts) : options_(options), facts_(facts) {}
+  Planner(const BenchOptions& options, const Json& facts, const SearchPaths& search)
+      : options_(options), facts_(facts), search_(search) {}
 
   void add(const Package& package) {
     if (!options_.takes(package)) return leave_out(package, "", "left out by --filter", "");
     plan_.packages.push_back(package);
     if (!package.trouble.empty()) {
-      Json entry = bench::entry_of(package);
-      bench::put_failure(entry, "failed", package.trouble, package.hint, "", "");
+      Json entry = entry_of(package);
+      put_failure(entry, "failed", package.trouble, package.hint, "", "");
       plan_.settled.push_back(std::move(entry));
       return leave_out(package, "", package.trouble, package.hint);
     }
-    missing_ = package::missing_dependencies(package.config, environment_variable("PATH").value_or("/usr/bin:/bin"),
-                                             environment_variable("LD_LIBRARY_PATH").value_or(""));
+    missing_ = package::missing_dependencies(package.config, search_.programs, search_.libraries);
     for (const Backend backend : package::kBackends) add(package, backend);
   }
   BenchPlan take() { return std::move(plan_); }
@@ -80,8 +79,8 @@ class Planner {
     try {
       if (const auto reason = reason_for_all(package, backend)) return skip(package, backend, *reason, "");
     } catch (const Error& error) {
-      Json entry = bench::entry_of(package, backend);
-      bench::put_failure(entry, "failed", error.what(), error.hint, "", "");
+      Json entry = entry_of(package, backend);
+      put_failure(entry, "failed", error.what(), error.hint, "", "");
       plan_.settled.push_back(std::move(entry));
       return;
     }
@@ -104,12 +103,12 @@ class Planner {
   void skip(const Package& package, Backend backend, const std::string& reason, const std::string& hint) {
     std::vector<Json> entries;
     const std::vector<Precision> precisions = known_precisions(package, options_);
-    if (precisions.empty()) entries.push_back(bench::entry_of(package, backend));
+    if (precisions.empty()) entries.push_back(entry_of(package, backend));
     for (const package::Problem& problem : package::problems_of(package.config.problem_size))
       for (const Precision precision : precisions)
-        entries.push_back(bench::entry_of(package, {backend, precision, problem, options_.seed_of(package)}));
+        entries.push_back(entry_of(package, {backend, precision, problem, options_.seed_of(package)}));
     for (Json& entry : entries) {
-      bench::put_failure(entry, "skipped", reason, hint, "", "");
+      put_failure(entry, "skipped", reason, hint, "", "");
       plan_.settled.push_back(std::move(entry));
     }
     leave_out(package, std::string(name_of(backend)), reason, hint);
@@ -122,14 +121,16 @@ class Planner {
 
   const BenchOptions& options_;
   const Json& facts_;
+  const SearchPaths& search_;
   std::vector<std::string> missing_;  // dependencies missing for the package being added
   BenchPlan plan_;
 };
 
 }  // namespace
 
-BenchPlan plan_bench(const package::Discovery& discovery, const BenchOptions& options, const Json& facts) {
-  Planner planner(options, facts);
+BenchPlan plan_bench(const package::Discovery& discovery, const BenchOptions& options, const Json& facts,
+                     const SearchPaths& search) {
+  Planner planner(options, facts, search);
   for (const Package& package : discovery.packages) planner.add(package);
   return planner.take();
 }
@@ -155,4 +156,4 @@ Json plan_document(const BenchPlan& plan, const BenchOptions& options) {
   return {{"schema", "weir.bench_plan/1"}, {"units", units}, {"settled", plan.settled}, {"skipped", skipped}};
 }
 
-}  // namespace weir::cli
+}  // namespace weir::bench

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "lab/kernels/package/package.h"
 
-namespace weir::cli {
+namespace weir::bench {
 
 // {"is_present", "reason", "name", "model", "driver", "memory_bytes", "multiprocessors", "precisions"}
 Json find_backend_facts(package::Backend backend, int device);
@@ -28,4 +28,4 @@ package::Facts condition_facts(const Json& facts, package::Backend backend, Prec
 std::optional<std::string> skip_reason(const package::Package& package, package::Backend backend, Precision precision,
                                        const Json& facts);
 
-}  // namespace weir::cli
+}  // namespace weir::bench

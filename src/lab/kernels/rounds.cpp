@@ -1,4 +1,4 @@
-#include "cli/bench_rounds.h"
+#include "lab/kernels/rounds.h"
 
 #include <fmt/format.h>
 
@@ -10,15 +10,16 @@
 #include "base/private_folder.h"
 #include "base/units.h"
 #include "lab/kernels/document.h"
+#include "lab/kernels/facts.h"
 #include "run/children.h"
 #include "run/line_process.h"
 
-namespace weir::cli {
+namespace weir::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using bench::value_at;
 
+constexpr double kFactsLimitS = 60, kCeilingsLimitS = 120;
 constexpr double kBuildLimitS = 150;  // the child stops compilers earlier
 constexpr std::size_t kMostOutput = 2000;
 
@@ -43,7 +44,8 @@ std::vector<double> read_samples(const fs::path& file) {
 class UnitRun {
  public:
   UnitRun(const BenchPlan& plan, const BenchUnit& unit, const BenchSettings& settings, int round,
-          const BenchEvents& events, BenchResults& results, std::set<std::string>& given_up)
+          const BenchEvents& events, BenchResults& results, std::set<std::string>& given_up,
+          const std::atomic<bool>& stop)
       : unit_(unit),
         package_(plan.package_of(unit)),
         settings_(settings),
@@ -51,6 +53,7 @@ class UnitRun {
         events_(events),
         results_(results),
         given_up_(given_up),
+        stop_(stop),
         samples_(folder_.path() / "samples"),
         limit_s_(settings.options.time_limit_of(package_)) {}
 
@@ -62,7 +65,7 @@ class UnitRun {
       running_.clear();
       has_failed_ = false;
       LineProcess child(child_command(), request(), ns_of(limit_s_));
-      const LineProcess::End end = child.follow([&](const Json& line) { hear(line, child); });
+      const LineProcess::End end = child.follow(stop_, [&](const Json& line) { take_line(line, child); });
       if (end.how == LineProcess::How::interrupted) {
         leave_rest("skipped", "the run was interrupted before it was measured");
         return false;
@@ -115,12 +118,12 @@ class UnitRun {
             {"done", done}};
   }
 
-  void hear(const Json& line, LineProcess& child) {
+  void take_line(const Json& line, LineProcess& child) {
     const std::string event = text_at(line, "event");
     child.limit(ns_of(event == "building" ? std::max(limit_s_, kBuildLimitS) : limit_s_));
     if (event == "cases") {
       has_cases_ = true;
-      hear_cases(value_at(line, {"entries"}));
+      take_cases(value_at(line, {"entries"}));
     } else if (event == "begins") {
       running_ = text_at(line, "key");
       if (events_.began) events_.began(running_, done_.size(), blank_.size());
@@ -132,14 +135,14 @@ class UnitRun {
       if (has_failed_) given_up_.insert(done_.back());
       add(entry);
     } else if (event == "refused") {
-      Json entry = bench::entry_of(package_, unit_.backend);
-      bench::put_failure(entry, "failed", text_at(line, "what"), text_at(line, "hint"), "", "");
+      Json entry = entry_of(package_, unit_.backend);
+      put_failure(entry, "failed", text_at(line, "what"), text_at(line, "hint"), "", "");
       given_up_.insert(own_key());
       add(std::move(entry));
     }
   }
 
-  void hear_cases(const Json& entries) {
+  void take_cases(const Json& entries) {
     for (const Json& entry : entries) {
       const std::string key = text_at(entry, "key");
       if (!blank_.emplace(key, entry).second) continue;  // reported by an earlier process of this round
@@ -150,16 +153,16 @@ class UnitRun {
   // Records the failure of the running case, or of the whole unit if none was running.
   void give_up(const LineProcess::End& end, const LineProcess& child) {
     const auto found = blank_.find(running_);
-    Json entry = found == blank_.end() ? bench::entry_of(package_, unit_.backend) : found->second;
+    Json entry = found == blank_.end() ? entry_of(package_, unit_.backend) : found->second;
     const bool is_late = end.how == LineProcess::How::timed_out;
     std::string hint, what = end.words.empty() ? "its process ended before the case did" : end.words;
     if (is_late) hint = "Look for an endless loop; or allow more: --time-limit, or time_limit in bench.yaml.";
     if (end.signal == "SIGKILL") hint = "Was it killed, or is the machine out of memory (dmesg)?";
     if (found == blank_.end()) what = "while it was opened: " + what;
-    bench::put_failure(entry, is_late ? "timed_out" : "crashed", what, hint, end.signal, child.output(kMostOutput));
+    put_failure(entry, is_late ? "timed_out" : "crashed", what, hint, end.signal, child.output(kMostOutput));
     if (found != blank_.end())
       if (const std::vector<double> samples = read_samples(samples_); !samples.empty())
-        entry["timing"] = bench::timing_block(samples);
+        entry["timing"] = timing_block(samples);
     const std::string key = text_at(entry, "key");
     done_.push_back(key);
     given_up_.insert(key);
@@ -170,7 +173,7 @@ class UnitRun {
   void leave_rest(const char* status, const char* why) {
     for (auto& [key, entry] : blank_) {
       if (results_.has(unit_.package, key)) continue;
-      bench::put_failure(entry, status, why, "", "", "");
+      put_failure(entry, status, why, "", "", "");
       add(std::move(entry));
     }
   }
@@ -187,6 +190,7 @@ class UnitRun {
   const BenchEvents& events_;
   BenchResults& results_;
   std::set<std::string>& given_up_;
+  const std::atomic<bool>& stop_;
   const PrivateFolder folder_;
   const fs::path samples_;
   const double limit_s_;
@@ -201,22 +205,22 @@ class UnitRun {
 void leave_units(const BenchPlan& plan, BenchResults& results) {
   for (const BenchUnit& unit : plan.units) {
     const package::Package& package = plan.package_of(unit);
-    Json entry = bench::entry_of(package, unit.backend);
+    Json entry = entry_of(package, unit.backend);
     const std::vector<Json> there = results.entries(unit.package);
     if (std::any_of(there.begin(), there.end(), [&](const Json& one) { return one["backend"] == entry["backend"]; }))
       continue;
-    bench::put_failure(entry, "skipped", "the run was interrupted before it was measured", "", "", "");
+    put_failure(entry, "skipped", "the run was interrupted before it was measured", "", "", "");
     results.add(unit.package, std::move(entry));
   }
 }
 
-}  // namespace
-
-Json ask_bench_child(const Json& request, double limit_s) {
+// The answer of a child that examines this machine: {"task": "facts" | "ceilings", ...}. Throws with the child's
+// message; null where it was interrupted.
+Json ask_child(const Json& request, double limit_s, const std::atomic<bool>& stop) {
   LineProcess child(child_command(), request, ns_of(limit_s));
   Json found;
   std::string refusal;
-  const LineProcess::End end = child.follow([&](const Json& line) {
+  const LineProcess::End end = child.follow(stop, [&](const Json& line) {
     if (text_at(line, "event") == "result") found = value_at(line, {"value"});
     if (text_at(line, "event") == "refused") refusal = text_at(line, "what");
   });
@@ -226,6 +230,43 @@ Json ask_bench_child(const Json& request, double limit_s) {
     fail(fmt::format("a child process ({}) {}", text_at(request, "task"),
                      end.words.empty() ? "told nothing" : end.words));
   return found;
+}
+
+}  // namespace
+
+std::optional<Json> find_facts(const BenchOptions& options, const std::atomic<bool>& stop) {
+  Json backends = Json::object();
+  for (const package::Backend backend : package::kBackends) {
+    const std::string name(name_of(backend));
+    try {
+      backends[name] =
+          ask_child({{"task", "facts"}, {"backend", name}, {"device", options.device}}, kFactsLimitS, stop);
+      if (backends[name].is_null()) return std::nullopt;
+    } catch (const Error& error) {
+      backends[name] = absent_backend(fmt::format("looking for it failed: {}", error.what()));
+    }
+  }
+  return put_together(backends);
+}
+
+void find_ceilings(const BenchPlan& plan, BenchSettings& settings, const std::atomic<bool>& stop,
+                   const std::function<void(const std::string& backend)>& began) {
+  for (const BenchUnit& unit : plan.units) {
+    const std::string backend(name_of(unit.backend));
+    if (settings.ceilings.contains(backend)) continue;
+    began(backend);
+    try {
+      Json found = ask_child({{"task", "ceilings"},
+                              {"backend", backend},
+                              {"device", settings.options.device},
+                              {"threads", settings.options.threads}},
+                             kCeilingsLimitS, stop);
+      if (found.is_null()) return;
+      settings.ceilings[backend] = std::move(found);
+    } catch (const Error&) {
+      settings.ceilings[backend] = nullptr;  // a roofline is optional: entries report that there is none
+    }
+  }
 }
 
 BenchResults::BenchResults(const BenchPlan& plan) : packages_(plan.packages.size()) {
@@ -254,7 +295,7 @@ bool BenchResults::has(std::size_t package, const std::string& key) const {
 
 std::vector<Json> BenchResults::entries(std::size_t package) const {
   std::vector<Json> merged;
-  for (const Kept& kept : packages_.at(package)) merged.push_back(bench::merge_rounds(kept.rounds));
+  for (const Kept& kept : packages_.at(package)) merged.push_back(merge_rounds(kept.rounds));
   return merged;
 }
 
@@ -265,8 +306,8 @@ std::vector<Json> BenchResults::entries() const {
   return all;
 }
 
-bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const BenchEvents& events,
-                BenchResults& results) {
+bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const BenchEvents& events, BenchResults& results,
+                const std::atomic<bool>& stop) {
   int rounds = 0;
   std::size_t total = 0, done = 0;
   for (const BenchUnit& unit : plan.units) {
@@ -283,7 +324,7 @@ bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const Benc
         if (events.began) events.began(fmt::format("round {}, {}", round + 1, what), done, total);
       };
       mine.began(fmt::format("{}/{}", package.name, name_of(unit.backend)), 0, 0);
-      const bool is_complete = UnitRun(plan, unit, settings, round, mine, results, given_up).run();
+      const bool is_complete = UnitRun(plan, unit, settings, round, mine, results, given_up, stop).run();
       ++done;
       if (events.saved && is_complete) events.saved(unit.package);
       if (is_complete) continue;
@@ -294,4 +335,4 @@ bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const Benc
   return true;
 }
 
-}  // namespace weir::cli
+}  // namespace weir::bench

@@ -7,10 +7,10 @@
 
 #include "base/json.h"
 
-namespace weir::cli {
+namespace weir::bench {
 
 // `what`: an existing file; an existing folder with summary.json; else a branch, tag or commit, from which
 // OUTPUT_DIR/summary.json is read as committed. Rejects each case of a missing baseline with its own message.
 Json load_baseline(const std::string& what, const std::filesystem::path& output_dir);
 
-}  // namespace weir::cli
+}  // namespace weir::bench

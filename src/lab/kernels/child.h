@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace weir::cli {
+namespace weir::bench {
 
 // Requests and reports:
 //   {"task": "facts", "backend", "device"}             {"event": "result", "value": facts}
@@ -15,6 +15,6 @@ namespace weir::cli {
 //     {"event": "begins", "key"}, {"event": "ends", "entry"}
 //   {"event": "refused", "what", "hint"}               instead of everything that would follow
 // Samples go to a file of doubles, so that those before a crash are kept and nobody is woken up for each of them.
-int run_bench_child(const std::string& file);
+void run_bench_child(const std::string& file);
 
-}  // namespace weir::cli
+}  // namespace weir::bench

@@ -1,12 +1,12 @@
 // Baselines by file, folder and git ref: each way that there is none has its own words and is bad input (exit 2).
-#include "cli/bench_baseline.h"
+#include "lab/kernels/baseline.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "base/error.h"
-#include "cli/program.h"
+#include "support/programs.h"
 
 namespace weir::testing {
 namespace {
@@ -45,7 +45,7 @@ class BenchBaseline : public ::testing::Test {
   // What it is rejected with.
   std::string words(const std::string& what, const fs::path& output_dir) {
     try {
-      cli::load_baseline(what, output_dir);
+      bench::load_baseline(what, output_dir);
     } catch (const Error& error) {
       EXPECT_EQ(error.fault, Fault::input);
       return error.what();
@@ -62,12 +62,12 @@ class BenchBaseline : public ::testing::Test {
 };
 
 TEST_F(BenchBaseline, a_ref_gives_what_was_committed_there) {
-  EXPECT_EQ(cli::load_baseline("main", reports())["mark"], "committed");
-  EXPECT_EQ(cli::load_baseline("HEAD~0", reports())["mark"], "committed");
-  EXPECT_EQ(cli::load_baseline("refs/heads/main", reports())["mark"], "committed");
+  EXPECT_EQ(bench::load_baseline("main", reports())["mark"], "committed");
+  EXPECT_EQ(bench::load_baseline("HEAD~0", reports())["mark"], "committed");
+  EXPECT_EQ(bench::load_baseline("refs/heads/main", reports())["mark"], "committed");
   // The folder need not be there now.
   fs::remove_all(reports());
-  EXPECT_EQ(cli::load_baseline("main", reports())["mark"], "committed");
+  EXPECT_EQ(bench::load_baseline("main", reports())["mark"], "committed");
 }
 
 // As --output-dir is typed: below the current folder, and not there yet.
@@ -82,8 +82,8 @@ TEST_F(BenchBaseline, the_folder_may_be_relative_and_yet_to_be_made) {
 }
 
 TEST_F(BenchBaseline, a_file_or_folder_comes_before_a_ref) {
-  EXPECT_EQ(cli::load_baseline(reports().string(), reports())["mark"], "newer");
-  EXPECT_EQ(cli::load_baseline((reports() / "summary.json").string(), reports())["mark"], "newer");
+  EXPECT_EQ(bench::load_baseline(reports().string(), reports())["mark"], "newer");
+  EXPECT_EQ(bench::load_baseline((reports() / "summary.json").string(), reports())["mark"], "newer");
   says(words(folder_.path().string(), reports()), "has no summary.json");
 }
 

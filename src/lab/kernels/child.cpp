@@ -1,4 +1,4 @@
-#include "cli/bench_child.h"
+#include "lab/kernels/child.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,19 +11,18 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "cli/bench_facts.h"
 #include "lab/kernels/document.h"
+#include "lab/kernels/facts.h"
 #include "lab/kernels/package/build.h"
 #include "lab/kernels/package/discovery.h"
 #include "lab/kernels/package/host_part.h"
 #include "lab/kernels/package/ready_kernel.h"
 #include "run/line_process.h"
 
-namespace weir::cli {
+namespace weir::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using bench::entry_of;
 using package::Backend;
 
 constexpr rlim_t kLargestFile = rlim_t{1} << 30;  // what a kernel that prints endlessly may write
@@ -76,8 +75,8 @@ struct Job {
   std::vector<Precision> asked;  // empty: bench.yaml's, or the kernel's
   std::uint64_t seed = 0;
   package::OpenOptions open;
-  bench::MethodOptions method;
-  std::optional<bench::Ceilings> ceilings;
+  MethodOptions method;
+  std::optional<Ceilings> ceilings;
   Json facts;
   std::vector<std::string> done;  // keys of cases to leave out
 };
@@ -108,11 +107,11 @@ Job job_of(const Json& request, const std::string& file) {
   request.at("threads").get_to(job.open.threads);
   request.at("iterations").get_to(job.method.iterations);
   request.at("warmup").get_to(job.method.warmup);
-  job.method.stop = static_cast<bench::Stop>(request.at("stop").get<int>());
+  job.method.stop = static_cast<Stop>(request.at("stop").get<int>());
   request.at("budget_s").get_to(job.method.budget_s);
   request.at("is_cold").get_to(job.method.is_cold);
   request.at("measures_energy").get_to(job.method.measures_energy);
-  if (!request.at("ceilings").is_null()) job.ceilings = bench::ceilings_from(request.at("ceilings"));
+  if (!request.at("ceilings").is_null()) job.ceilings = ceilings_from(request.at("ceilings"));
   job.facts = request.at("facts");
   request.at("done").get_to(job.done);
   return job;
@@ -192,39 +191,38 @@ std::vector<PlannedCase> plan_cases(const Job& job, package::OpenPackage& open) 
       one.entry = entry_of(job.package, one.wanted);
       const std::string reason = reason_to_skip(job, open.precisions(), precision);
       one.is_skipped = !reason.empty();
-      if (one.is_skipped) bench::put_failure(one.entry, "skipped", reason, "", "", "");
+      if (one.is_skipped) put_failure(one.entry, "skipped", reason, "", "", "");
       cases.push_back(std::move(one));
     }
   }
   return cases;
 }
 
-Json measure_case(const Job& job, package::OpenPackage& open, PlannedCase planned,
-                  const bench::Surroundings& surroundings) {
+Json measure_case(const Job& job, package::OpenPackage& open, PlannedCase planned, const Surroundings& surroundings) {
   try {
     const std::unique_ptr<package::ReadyKernel> kernel = open.prepare(planned.wanted);
-    bench::MethodOptions method = job.method;
+    MethodOptions method = job.method;
     method.tolerance = job.package.config.tolerance_of(planned.wanted.precision);
-    const bench::MeasuredKernel found = bench::measure(*kernel, planned.wanted.precision, method,
-                                                       job.ceilings ? &*job.ceilings : nullptr, surroundings);
-    bench::put_measurement(planned.entry, found, *kernel);
+    const MeasuredKernel found =
+        measure(*kernel, planned.wanted.precision, method, job.ceilings ? &*job.ceilings : nullptr, surroundings);
+    put_measurement(planned.entry, found, *kernel);
     planned.entry["threads"] = job.backend == Backend::cpu ? Json(job.open.threads) : Json();
   } catch (const Error& error) {
-    bench::put_failure(planned.entry, "failed", error.what(), error.hint, "", "");
+    put_failure(planned.entry, "failed", error.what(), error.hint, "", "");
   } catch (const std::bad_alloc&) {
-    bench::put_failure(planned.entry, "failed", "out of host memory", "Use a smaller problem_size.", "", "");
+    put_failure(planned.entry, "failed", "out of host memory", "Use a smaller problem_size.", "", "");
   } catch (const std::exception& error) {
-    bench::put_failure(planned.entry, "failed", error.what(), "", "", "");
+    put_failure(planned.entry, "failed", error.what(), "", "", "");
   }
   return std::move(planned.entry);
 }
 
 void tell_not_served(const Job& job, std::uint32_t served, const ToParent& parent) {
   Json entry = entry_of(job.package, job.backend);
-  bench::put_failure(entry, "skipped",
-                     fmt::format("the kernel does not serve {}: it serves {}", name_of(job.backend),
-                                 names_of(served, package::kBackends)),
-                     "", "", "");
+  put_failure(entry, "skipped",
+              fmt::format("the kernel does not serve {}: it serves {}", name_of(job.backend),
+                          names_of(served, package::kBackends)),
+              "", "", "");
   parent.send({{"event", "cases"}, {"entries", Json::array({entry})}});
 }
 
@@ -243,7 +241,7 @@ void measure_package(const Json& request, const std::string& file, const ToParen
   Json entries = Json::array();
   for (const PlannedCase& one : cases) entries.push_back(one.entry);
   parent.send({{"event", "cases"}, {"entries", entries}});
-  const bench::Surroundings surroundings = bench::host_surroundings();
+  const Surroundings surroundings = host_surroundings();
   surroundings.yardstick_ns();  // allocates its memory now, so that it is not attributed to a kernel
   for (PlannedCase& one : cases) {
     const std::string key = one.entry["key"].string();
@@ -266,10 +264,9 @@ void answer(const Json& request, const std::string& file, const ToParent& parent
                  {"value", find_backend_facts(word_of(request.at("backend"), package::parse_backend, file),
                                               request.at("device").get<int>())}});
   } else if (task == "ceilings") {
-    const bench::Ceilings found =
-        bench::measure_ceilings(word_of(request.at("backend"), package::parse_backend, file),
-                                request.at("device").get<int>(), request.at("threads").get<int>());
-    parent.send({{"event", "result"}, {"value", bench::ceilings_document(found)}});
+    const Ceilings found = measure_ceilings(word_of(request.at("backend"), package::parse_backend, file),
+                                            request.at("device").get<int>(), request.at("threads").get<int>());
+    parent.send({{"event", "result"}, {"value", ceilings_document(found)}});
   } else if (task == "measure") {
     measure_package(request, file, parent);
   } else {
@@ -279,7 +276,7 @@ void answer(const Json& request, const std::string& file, const ToParent& parent
 
 }  // namespace
 
-int run_bench_child(const std::string& file) {
+void run_bench_child(const std::string& file) {
   const Json request = read_json(file);
   if (!request.is_object() || !request.contains("task"))
     reject(fmt::format("--child {}: is no request of weir bench", file));
@@ -292,8 +289,6 @@ int run_bench_child(const std::string& file) {
   } catch (const JsonError& error) {
     reject(fmt::format("--child {}: is no request of weir bench: {}", file, error.what()));
   }
-  // Destructors of loaded packages are not run: the results have been sent, so they could only do harm.
-  ::_exit(0);
 }
 
-}  // namespace weir::cli
+}  // namespace weir::bench

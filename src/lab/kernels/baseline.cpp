@@ -1,4 +1,4 @@
-#include "cli/bench_baseline.h"
+#include "lab/kernels/baseline.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/process.h"
 
-namespace weir::cli {
+namespace weir::bench {
 namespace {
 
 namespace fs = std::filesystem;
@@ -135,4 +135,4 @@ Json load_baseline(const std::string& what, const fs::path& output_dir) {
   return from_ref(what, output_dir);
 }
 
-}  // namespace weir::cli
+}  // namespace weir::bench
