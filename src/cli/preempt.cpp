@@ -10,15 +10,14 @@
 #include "base/units.h"
 #include "cli/list.h"
 #include "cli/preempt_flags.h"
-#include "cli/preempt_stage.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "lab/preempt/curve.h"
 #include "lab/preempt/document.h"
+#include "lab/preempt/stage.h"
 #include "report/text/documents.h"
 #include "report/text/svg.h"
-#include "run/line_process.h"
 
 namespace weir::cli {
 namespace {
@@ -32,74 +31,12 @@ using preempt::Point;
 using preempt::Undisturbed;
 using preempt::Victim;
 
-using preempt::Experiment;
-
-constexpr std::int64_t kTellNs = 1'000'000'000;  // rarely, so that the parent does not take a core from the measurement
-
-// The child's side: runs the request in a file in a separate process, because a driver reads some settings only once,
-// or because the victim must be another process. Requests, and reports as lines of JSON:
-//   {"task": "observe", "mechanism", "device", "sim", "hardware_queues", "plan", "victim"}
-//     {"event": "progress", "done", "of"}              now and then
-//     {"event": "observed", "observation": {...}}
-//   {"task": "victim", ...}                            until a SIGTERM comes
-//     {"event": "running"}                             the victim keeps the device busy from here on
-//     {"event": "observed", "observation": {...}}
-// Rejects a file that is not a request.
-int run_preempt_child(const std::string& file) {
-  const Json request = read_json(file);
-  const auto word = [&](const char* key) {
-    const auto found = request.is_object() ? request.find(key) : request.end();
-    if (!request.is_object() || found == request.end() || !found->is_string())
-      reject(fmt::format("--child {}: is no request of weir preempt", file));
-    return found->get<std::string>();
-  };
-  const auto part = [&](const char* key) -> const Json& {
-    if (!request.contains(key)) reject(fmt::format("--child {}: is no request of weir preempt", file));
-    return request[key];
-  };
-  const std::string task = word("task");
-  const preempt::Mechanism& mechanism = preempt::mechanism_named(word("mechanism"));
-  const preempt::Plan plan = preempt::plan_from(part("plan"), file);
-  const preempt::Victim victim = preempt::victim_from(part("victim"), file);
-  std::vector<std::string> sim;
-  for (const Json& setting : part("sim"))
-    if (setting.is_string()) sim.push_back(setting.get<std::string>());
-  const std::atomic<bool>& is_interrupted = catch_interrupts();
-  const ToParent parent;
-  DeviceOptions options = device_options(word("hardware_queues"), sim);
-  const bool is_victim = task == "victim";
-  if (!is_victim && mechanism.device_options != nullptr) options = mechanism.device_options(options);
-  const std::unique_ptr<Device> device = open_able(word("device"), options);
-
-  Experiment experiment{device.get(), &plan, {}};
-  Observation seen;
-  if (is_victim) {
-    bool has_told = false;
-    seen = preempt::run_victim(experiment, victim, [&] {
-      if (!std::exchange(has_told, true)) parent.send({{"event", "running"}});
-      return is_interrupted.load(std::memory_order_relaxed);
-    });
-  } else {
-    std::int64_t told_ns = now_ns();
-    experiment.progress = [&](std::string_view, int done, int of) {
-      if (now_ns() - told_ns > kTellNs) {
-        told_ns = now_ns();
-        parent.send({{"event", "progress"}, {"done", done}, {"of", of}});
-      }
-      return !is_interrupted.load(std::memory_order_relaxed);
-    };
-    seen = mechanism.observe(experiment, &victim);
-  }
-  parent.send({{"event", "observed"}, {"observation", to_json(seen)}});
-  return 0;
-}
-
 class Run {
  public:
   Run(const PreemptFlags& flags, const Plan& plan, const std::vector<const Mechanism*>& chosen)
       : flags_(flags),
         plan_(plan),
-        stage_(flags),
+        stage_(flags.device, device_options(flags.hardware_queues, flags.sim), catch_interrupts()),
         is_stopped_(catch_interrupts()),
         line_(flags.document_output.is_quiet),
         begun_ns_(now_ns()) {
@@ -265,7 +202,7 @@ class Run {
 
   const PreemptFlags& flags_;
   const Plan& plan_;
-  PreemptStage stage_;
+  preempt::Stage stage_;
   const std::atomic<bool>& is_stopped_;
   ProgressLine line_;
   preempt::Circumstances circumstances_;
@@ -280,7 +217,10 @@ class Run {
 };
 
 int execute(PreemptFlags& flags, bool has_report) {
-  if (!flags.child.empty()) return run_preempt_child(flags.child);
+  if (!flags.child.empty()) {
+    preempt::run_preempt_child(flags.child, device_options("", {}), catch_interrupts());
+    return 0;
+  }
   if (job_ranks().count > 1)
     reject("preempt: this job has several ranks", "Start it as one process, without mpirun or srun.");
   if (!has_report && flags.document_output.output.ends_with(".json")) flags.document_output.report = "json";
