@@ -1,4 +1,4 @@
-#include "cli/watch_screen.h"
+#include "lab/watch/screen.h"
 
 #include "base/error.h"
 #include "weir_build.h"
@@ -15,15 +15,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string>
 
 // Last, because it defines short words as macros.
 #include <ncurses.h>
 #endif
 
-namespace weir::cli {
+namespace weir::watch {
 
 #if WEIR_HAVE_NCURSES
 namespace {
@@ -83,44 +81,44 @@ void remember_leaving(const char* capability) {
   leave_bytes += bytes;
 }
 
-attr_t attributes_of(watch::Style style) {
+attr_t attributes_of(Style style) {
   switch (style) {
-    case watch::Style::plain:
+    case Style::plain:
       return A_NORMAL;
-    case watch::Style::bold:
+    case Style::bold:
       return A_BOLD;
-    case watch::Style::reverse:
+    case Style::reverse:
       return A_REVERSE;
-    case watch::Style::sorted:
+    case Style::sorted:
       return A_REVERSE | A_BOLD | A_UNDERLINE;
-    case watch::Style::dim:
+    case Style::dim:
       return A_DIM;
   }
   return A_NORMAL;
 }
 
-watch::Key key_of_terminal(int code) {
+Key key_of_terminal(int code) {
   switch (code) {
     case KEY_UP:
-      return watch::Key::up;
+      return Key::up;
     case KEY_DOWN:
-      return watch::Key::down;
+      return Key::down;
     case KEY_PPAGE:
-      return watch::Key::page_up;
+      return Key::page_up;
     case KEY_NPAGE:
-      return watch::Key::page_down;
+      return Key::page_down;
     case KEY_HOME:
-      return watch::Key::first;
+      return Key::first;
     case KEY_END:
-      return watch::Key::last;
+      return Key::last;
     case KEY_RIGHT:
-      return watch::Key::sort_next;
+      return Key::sort_next;
     case KEY_LEFT:
-      return watch::Key::sort_previous;
+      return Key::sort_previous;
     case KEY_RESIZE:
-      return watch::Key::resize;
+      return Key::resize;
     default:
-      return code < 256 ? watch::key_of(code) : watch::Key::none;
+      return code < 256 ? key_of(code) : Key::none;
   }
 }
 
@@ -139,7 +137,7 @@ void keep_screen_signals() {
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-Screen::Screen() {
+Screen::Screen(const std::optional<std::string>& terminal) {
   caught.store(0, std::memory_order_relaxed);
   is_gone = false;
   has_saved_terminal = ::tcgetattr(STDIN_FILENO, &saved_terminal) == 0;
@@ -152,8 +150,7 @@ Screen::Screen() {
   if (screen == nullptr) {
     restore(kEndings, old_endings);
     ::close(bell.exchange(-1));
-    const char* const name = std::getenv("TERM");
-    reject(fmt::format("the terminal is not known: TERM={}", name == nullptr ? "(not set)" : watch::printable(name)),
+    reject(fmt::format("the terminal is not known: TERM={}", terminal ? printable(*terminal) : "(not set)"),
            "Set TERM (say TERM=xterm), or use --once.");
   }
   leave_bytes = 0;
@@ -182,12 +179,12 @@ Screen::~Screen() {
 int Screen::width() const { return getmaxx(stdscr); }
 int Screen::height() const { return getmaxy(stdscr); }
 
-void Screen::draw(const watch::Grid& grid) {
+void Screen::draw(const Grid& grid) {
   ::erase();
   std::string run;
   for (int y = 0; y < std::min(grid.height(), height()); ++y) {
     for (int x = 0; x < std::min(grid.width(), width());) {
-      const watch::Style style = grid.at(x, y).style;
+      const Style style = grid.at(x, y).style;
       const int from = x;
       run.clear();
       for (; x < std::min(grid.width(), width()) && grid.at(x, y).style == style; ++x) run += grid.at(x, y).text;
@@ -201,7 +198,7 @@ void Screen::draw(const watch::Grid& grid) {
 
 void Screen::redraw() { ::clearok(curscr, TRUE); }
 
-std::vector<watch::Key> Screen::await(int wake) {
+std::vector<Key> Screen::await(int wake) {
   std::array<pollfd, 3> waits = {{{STDIN_FILENO, POLLIN, 0}, {wake, POLLIN, 0}, {bell.load(), POLLIN, 0}}};
   // SIGWINCH interrupts it. One that arrives just before is noticed a moment later.
   ::poll(waits.data(), waits.size(), 200);
@@ -209,7 +206,7 @@ std::vector<watch::Key> Screen::await(int wake) {
   std::uint64_t count = 0;
   if ((waits[1].revents & POLLIN) != 0) [[maybe_unused]]
     const auto taken = ::read(wake, &count, sizeof count);
-  std::vector<watch::Key> keys;
+  std::vector<Key> keys;
   constexpr std::size_t kMostKeys = 256;  // a flood of keys must not delay drawing
   while (keys.size() < kMostKeys && !is_gone) {
     const int code = ::getch();
@@ -225,19 +222,19 @@ int Screen::signal() const { return caught.load(std::memory_order_relaxed); }
 #else
 
 void keep_screen_signals() {}
-Screen::Screen() {
+Screen::Screen(const std::optional<std::string>&) {
   reject("this program was built without ncurses, so there is no live view",
          "Install libncurses-dev and build again; --once, --json and --openmetrics work without it.");
 }
 Screen::~Screen() = default;
 int Screen::width() const { return 0; }
 int Screen::height() const { return 0; }
-void Screen::draw(const watch::Grid&) {}
+void Screen::draw(const Grid&) {}
 void Screen::redraw() {}
-std::vector<watch::Key> Screen::await(int) { return {}; }
+std::vector<Key> Screen::await(int) { return {}; }
 bool Screen::is_ended() const { return true; }
 int Screen::signal() const { return 0; }
 
 #endif
 
-}  // namespace weir::cli
+}  // namespace weir::watch
