@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "base/user_program.h"
 #include "cli/flag_values.h"
 #include "cli/hang.h"
 #include "cli/list.h"

@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/user_program.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/sched_flags.h"
