@@ -14,7 +14,6 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "lab/kernels/baseline.h"
-#include "lab/kernels/child.h"
 #include "lab/kernels/document.h"
 #include "lab/kernels/folder.h"
 #include "lab/kernels/regression_entries.h"

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "base/clock.h"
@@ -37,15 +36,8 @@ Descendants find_descendants() {
   for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
     const auto pid = parse_integer(entry.path().filename().string());
     if (!pid) continue;
-    // 1234 (weir (x)) S 1200 ...: the name may contain anything, so fields are counted from the last ')'.
-    std::ifstream file(entry.path() / "stat");
-    std::string line, state;
-    std::getline(file, line);
-    const std::size_t name_end = line.rfind(')');
-    if (name_end == std::string::npos) continue;
-    std::istringstream fields(line.substr(name_end + 1));
-    pid_t parent = 0;
-    if (fields >> state >> parent && state != "Z") parents.emplace(static_cast<pid_t>(*pid), parent);
+    const auto facts = facts_of(static_cast<pid_t>(*pid));
+    if (facts && !facts->is_ended()) parents.emplace(static_cast<pid_t>(*pid), facts->parent);
   }
   const pid_t own = ::getpid();
   const fs::path binary = own_binary();

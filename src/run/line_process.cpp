@@ -27,6 +27,11 @@ constexpr std::size_t kMostErrors = 16 * 1024;  // of stderr, from its end, whic
 
 }  // namespace
 
+std::string text_of(const Json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 ToParent::ToParent() : pipe_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) {
   if (pipe_.get() < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) fail("cannot take over standard output");
 }

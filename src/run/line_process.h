@@ -16,6 +16,9 @@
 
 namespace weir {
 
+// The text under this key; empty where there is none.
+std::string text_of(const Json& line, const char* key);
+
 // The child's side. Takes over standard output: output of libraries goes to standard error from then on.
 class ToParent {
  public:

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/process.h"
 
 namespace weir::amd {
 namespace {
@@ -87,20 +88,6 @@ void copy_sysfs(const std::string& root, const std::string& target, CaptureFolde
     }
   if (!problem.empty()) note(part, problem, "Some files are for root only.");
   if (count > 0) part.files.push_back(target);
-}
-
-// 4711 (a name) with ) in it) S 1 ... : field 22 is counted from the last bracket.
-std::string start_of(pid_t process) {
-  int error = 0;
-  const std::string text = small_file(fmt::format("/proc/{}/stat", process), error);
-  std::size_t begin = text.rfind(')');
-  if (begin == std::string::npos) return "";
-  for (int field = 2; field < 22; ++field) {
-    begin = text.find(' ', begin);
-    if (begin == std::string::npos) return "";
-    ++begin;
-  }
-  return text.substr(begin, text.find(' ', begin) - begin);
 }
 
 // NSpid:	3934101	157868
@@ -249,16 +236,15 @@ std::vector<pid_t> ProcessWatch::children_of(pid_t process) const {
 
 void ProcessWatch::add(pid_t process) {
   if (alive_.size() + gone_.size() >= kMostProcesses) return;
-  const std::string started = start_of(process);
-  if (started.empty()) return;
-  alive_[process] = {started, {numbers_of(process), name_of(process)}};
+  const auto facts = facts_of(process);
+  if (facts) alive_[process] = {facts->started, {numbers_of(process), name_of(process)}};
 }
 
 void ProcessWatch::look(pid_t program) {
   if (alive_.empty() && gone_.empty()) add(program);
   std::deque<pid_t> open;
   for (auto entry = alive_.begin(); entry != alive_.end();) {
-    if (start_of(entry->first) != entry->second.started) {
+    if (const auto facts = facts_of(entry->first); !facts || facts->started != entry->second.started) {
       gone_.push_back(std::move(entry->second));
       entry = alive_.erase(entry);
       continue;

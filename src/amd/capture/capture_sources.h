@@ -49,7 +49,7 @@ class ProcessWatch {
 
  private:
   struct Known {
-    std::string started;  // field 22 of stat: distinguishes it from a later process with the same pid
+    unsigned long long started;  // distinguishes it from a later process with the same pid
     CapturedProcess process;
   };
   std::vector<pid_t> children_of(pid_t process) const;

@@ -30,11 +30,6 @@ Json request_of(const ChannelPlan& plan, const std::vector<std::string>& ids) {
   return request;
 }
 
-std::string text_of(const Json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 Measurement read_measurement(const Json& line, const std::string& id) {
   const auto found = line.find("measurement");
   try {

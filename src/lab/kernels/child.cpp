@@ -1,5 +1,4 @@
-#include "lab/kernels/child.h"
-
+// The child's side of `weir bench`. Declared in rounds.h, with what it is asked for and what it reports.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -17,6 +16,7 @@
 #include "lab/kernels/package/discovery.h"
 #include "lab/kernels/package/host_part.h"
 #include "lab/kernels/package/ready_kernel.h"
+#include "lab/kernels/rounds.h"
 #include "run/line_process.h"
 
 namespace weir::bench {

@@ -27,11 +27,6 @@ std::vector<std::string> child_command() { return {own_binary().string(), "bench
 
 std::int64_t ns_of(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
-std::string text_at(const Json& line, const char* key) {
-  const Json& value = value_at(line, {key});
-  return value.is_string() ? value.get<std::string>() : "";
-}
-
 std::vector<double> read_samples(const fs::path& file) {
   std::ifstream from(file, std::ios::binary);
   std::vector<double> samples;
@@ -119,24 +114,24 @@ class UnitRun {
   }
 
   void take_line(const Json& line, LineProcess& child) {
-    const std::string event = text_at(line, "event");
+    const std::string event = text_of(line, "event");
     child.limit(ns_of(event == "building" ? std::max(limit_s_, kBuildLimitS) : limit_s_));
     if (event == "cases") {
       has_cases_ = true;
       take_cases(value_at(line, {"entries"}));
     } else if (event == "begins") {
-      running_ = text_at(line, "key");
+      running_ = text_of(line, "key");
       if (events_.began) events_.began(running_, done_.size(), blank_.size());
     } else if (event == "ends") {
       running_.clear();
       const Json& entry = value_at(line, {"entry"});
-      done_.push_back(text_at(entry, "key"));
-      has_failed_ = text_at(entry, "status") == "failed";
+      done_.push_back(text_of(entry, "key"));
+      has_failed_ = text_of(entry, "status") == "failed";
       if (has_failed_) given_up_.insert(done_.back());
       add(entry);
     } else if (event == "refused") {
       Json entry = entry_of(package_, unit_.backend);
-      put_failure(entry, "failed", text_at(line, "what"), text_at(line, "hint"), "", "");
+      put_failure(entry, "failed", text_of(line, "what"), text_of(line, "hint"), "", "");
       given_up_.insert(own_key());
       add(std::move(entry));
     }
@@ -144,9 +139,9 @@ class UnitRun {
 
   void take_cases(const Json& entries) {
     for (const Json& entry : entries) {
-      const std::string key = text_at(entry, "key");
+      const std::string key = text_of(entry, "key");
       if (!blank_.emplace(key, entry).second) continue;  // reported by an earlier process of this round
-      if (text_at(entry, "status") == "skipped" && !results_.has(unit_.package, key)) add(entry);
+      if (text_of(entry, "status") == "skipped" && !results_.has(unit_.package, key)) add(entry);
     }
   }
 
@@ -163,7 +158,7 @@ class UnitRun {
     if (found != blank_.end())
       if (const std::vector<double> samples = read_samples(samples_); !samples.empty())
         entry["timing"] = timing_block(samples);
-    const std::string key = text_at(entry, "key");
+    const std::string key = text_of(entry, "key");
     done_.push_back(key);
     given_up_.insert(key);
     add(std::move(entry));
@@ -221,13 +216,13 @@ Json ask_child(const Json& request, double limit_s, const std::atomic<bool>& sto
   Json found;
   std::string refusal;
   const LineProcess::End end = child.follow(stop, [&](const Json& line) {
-    if (text_at(line, "event") == "result") found = value_at(line, {"value"});
-    if (text_at(line, "event") == "refused") refusal = text_at(line, "what");
+    if (text_of(line, "event") == "result") found = value_at(line, {"value"});
+    if (text_of(line, "event") == "refused") refusal = text_of(line, "what");
   });
   if (end.how == LineProcess::How::interrupted) return nullptr;
   if (!refusal.empty()) fail(refusal);
   if (found.is_null())
-    fail(fmt::format("a child process ({}) {}", text_at(request, "task"),
+    fail(fmt::format("a child process ({}) {}", text_of(request, "task"),
                      end.words.empty() ? "told nothing" : end.words));
   return found;
 }
@@ -272,14 +267,14 @@ void find_ceilings(const BenchPlan& plan, BenchSettings& settings, const std::at
 BenchResults::BenchResults(const BenchPlan& plan) : packages_(plan.packages.size()) {
   for (const Json& entry : plan.settled) {
     const auto found = std::find_if(plan.packages.begin(), plan.packages.end(), [&](const package::Package& package) {
-      return package.name == text_at(entry, "kernel_name");
+      return package.name == text_of(entry, "kernel_name");
     });
     add(static_cast<std::size_t>(found - plan.packages.begin()), entry);
   }
 }
 
 void BenchResults::add(std::size_t package, Json entry) {
-  const std::string key = text_at(entry, "key");
+  const std::string key = text_of(entry, "key");
   for (Kept& kept : packages_.at(package)) {
     if (kept.key != key) continue;
     kept.rounds.push_back(std::move(entry));

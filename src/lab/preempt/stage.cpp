@@ -19,13 +19,8 @@ constexpr std::int64_t kReportNs =
     1'000'000'000;  // rarely, so that the parent does not take a core from the measurement
 constexpr std::int64_t kSilenceNs = 120'000'000'000;  // for a child to open its device and warm up
 
-std::string event_of(const Json& line) {
-  const auto found = line.find("event");
-  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::optional<Observation> observation_in(const Json& line) {
-  if (event_of(line) != "observed" || !line.contains("observation")) return std::nullopt;
+  if (text_of(line, "event") != "observed" || !line.contains("observation")) return std::nullopt;
   return observation_from(line["observation"], "what a child said");
 }
 
@@ -99,7 +94,7 @@ Observation Stage::observe_in_child(const Mechanism& mechanism, const Plan& plan
                     kSilenceNs, {{info_.queue_variable, std::to_string(queues)}});
   std::optional<Observation> seen;
   const LineProcess::End end = child.follow(stop_, [&](const Json& line) {
-    if (event_of(line) == "progress" && progress)
+    if (text_of(line, "event") == "progress" && progress)
       progress("requests", line.value("done", 0), line.value("of", plan.requests));
     if (auto found = observation_in(line)) seen = std::move(found);
   });
@@ -116,7 +111,7 @@ Observation Stage::observe_between(const Mechanism& mechanism, const Plan& plan,
                     kSilenceNs);
   std::optional<Observation> ours, theirs;
   const LineProcess::End end = child.follow(stop_, [&](const Json& line) {
-    if (event_of(line) == "running" && !ours) {
+    if (text_of(line, "event") == "running" && !ours) {
       ours = mechanism.observe({&device, &plan, progress}, nullptr);
       child.ask_to_end();
     }
