@@ -23,7 +23,6 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ready_files.h"
-#include "lab/kernels/baseline.h"
 #include "lab/kernels/document.h"
 #include "lab/kernels/folder.h"
 #include "lab/kernels/options.h"

@@ -1,5 +1,5 @@
-#include "lab/kernels/baseline.h"
-
+// Finds the summary that `weir bench --compare-to` names: a file, a folder of reports, or a version in git. Runs git as
+// a limited child process without a shell. Compares nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "lab/kernels/folder.h"
 
 namespace weir::bench {
 namespace {

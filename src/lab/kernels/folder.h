@@ -1,4 +1,4 @@
-// The reports of a run of `weir bench`: the folder that they go to, and the machine that they describe.
+// The reports of `weir bench`: the folder that they go to, the machine that they describe, and those of a baseline.
 #pragma once
 
 #include <filesystem>
@@ -35,5 +35,10 @@ class BenchFolder {
 // weir.bench_environment/1: `machine`, which every result contains (measure/environment.h), and "cpu_model", "devices",
 // "compilers", "git". `facts` is as in facts.h.
 Json bench_environment(const Json& machine, const Json& facts, const std::string& compiler);
+
+// The summary that `weir bench --compare-to` names (baseline.cpp). `what`: an existing file; an existing folder with
+// summary.json; else a branch, tag or commit, from which OUTPUT_DIR/summary.json is read as committed. Rejects each
+// case of a missing baseline with its own message.
+Json load_baseline(const std::string& what, const std::filesystem::path& output_dir);
 
 }  // namespace weir::bench

@@ -1,11 +1,10 @@
 // Baselines by file, folder and git ref: each way that there is none has its own words and is bad input (exit 2).
-#include "lab/kernels/baseline.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "base/error.h"
+#include "lab/kernels/folder.h"
 #include "support/programs.h"
 
 namespace weir::testing {
