@@ -1,6 +1,7 @@
 // Where profiles are written: names of trace files, and the exporter for them. Knows formats by the name of --format.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -9,7 +10,9 @@
 #include "base/json.h"
 #include "measure/timeline.h"
 
-namespace weir::cli {
+namespace weir {
+
+inline constexpr std::size_t kManyCommands = 200'000;  // some 200 MB of JSON
 
 struct ProfileOutput {
   std::string format = "kineto";  // or csv
@@ -18,11 +21,8 @@ struct ProfileOutput {
   std::function<void()> progress = {};  // called for every megabyte; may throw to stop
   bool is_default = false;              // the user gave no name
 
-  // Rejects an unknown format. An empty `path` becomes STEM.trace.json or STEM.trace.csv in the current folder, or
-  // STEM-2... if that exists.
-  void decide(const std::string& stem);
   // trace.json -> trace.rank3.json, trace.csv.gz -> trace.rank3.csv.gz; `word` may be empty. A default name gets .gz
-  // where there are many commands.
+  // where there are kManyCommands.
   std::filesystem::path named(const std::string& word, std::size_t commands) const;
   // Rejects files that could not be written, for any number of commands.
   void check(const std::string& word = {}) const;
@@ -31,4 +31,4 @@ struct ProfileOutput {
              const Json& device_properties, const std::filesystem::path& to, Json& document) const;
 };
 
-}  // namespace weir::cli
+}  // namespace weir

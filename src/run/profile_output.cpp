@@ -1,43 +1,14 @@
-#include "cli/profile_output.h"
+#include "run/profile_output.h"
 
 #include <fmt/format.h>
 
-#include <vector>
-
-#include "base/error.h"
-#include "base/options.h"
-#include "cli/default_output.h"
 #include "trace/export/chrome_json.h"
 #include "trace/export/timeline_csv.h"
 #include "weir_build.h"
 
-namespace weir::cli {
+namespace weir {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-constexpr std::size_t kManyCommands = 200'000;  // some 200 MB of JSON
-
-}  // namespace
-
-void ProfileOutput::decide(const std::string& stem) {
-  const std::vector<std::string> formats = {"kineto", "csv"};
-  if (format != formats[0] && format != formats[1])
-    reject(fmt::format("--format {}: traces cannot be written so", format), suggestion(format, formats));
-  is_default = path.empty();
-  if (!is_default) return;
-  // One name stands for the files of all ranks, compressed or not.
-  const auto is_taken = [&](const fs::path& candidate) {
-    path = candidate;
-    std::error_code ignored;
-    for (const char* const word : {"", "rank0"})
-      for (const std::size_t commands : {std::size_t{0}, kManyCommands})
-        if (fs::exists(named(word, commands), ignored)) return true;
-    return false;
-  };
-  path = default_output(stem, format == "csv" ? ".trace.csv" : ".trace.json", earlier_output(overwrites), is_taken);
-}
 
 fs::path ProfileOutput::named(const std::string& word, std::size_t commands) const {
   const char* const packing = is_default && commands >= kManyCommands && WEIR_HAVE_ZLIB != 0 ? ".gz" : "";
@@ -77,4 +48,4 @@ void ProfileOutput::write(const Timeline& timeline, std::uint16_t process, std::
   document["files"].push_back({{"path", to.string()}, {"bytes", fs::file_size(to, ignored)}});
 }
 
-}  // namespace weir::cli
+}  // namespace weir

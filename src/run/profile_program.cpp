@@ -1,11 +1,10 @@
-#include "cli/profile_program.h"
+#include "run/profile_program.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <optional>
+#include <filesystem>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -13,13 +12,11 @@
 #include "base/private_folder.h"
 #include "base/units.h"
 #include "base/user_program.h"
-#include "cli/flag_values.h"
-#include "cli/process.h"
 #include "run/children.h"
 #include "run/profile.h"
 #include "trace/import/import.h"
 
-namespace weir::cli {
+namespace weir {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,9 +39,8 @@ bool has_cuda_driver() {
 
 enum class Profiler : std::uint8_t { cupti, rocprof };
 
-Profiler choose(const std::string& name) {
+Profiler choose(const std::string& name, bool has_rocprof) {
   if (name == "cupti") return Profiler::cupti;
-  const bool has_rocprof = find_program(kRocprof).has_value();
   constexpr const char* kHint = "It comes with ROCm 6.2 and later (rocprofiler-sdk): put its bin folder into PATH.";
   if (name == kRocprof && !has_rocprof) reject("--profiler rocprofv3: there is no rocprofv3 in PATH", kHint);
   if (name == kRocprof) return Profiler::rocprof;
@@ -127,17 +123,8 @@ std::string end_words(int code, double ns) {
 
 }  // namespace
 
-void ProgramFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--profiler", profiler, "of a program after --: auto, cupti or rocprofv3");
-  syntax.add("--capture-limit", limit_mib, "of a program after --: MiB of records per process");
-}
-
 ProgramProfile profile_program(const ProgramRequest& request) {
-  const std::int64_t limit =
-      whole_number("--capture-limit", request.flags.limit_mib, 1, 1'000'000, "out of range", "Use 1 to 1000000 (MiB).");
-  const Profiler profiler = choose(request.flags.profiler);
-  if (!find_program(request.command[0]))
-    reject(fmt::format("{}: there is no such program", request.command[0]), "Give a path, or a name that PATH has.");
+  const Profiler profiler = choose(request.profiler, request.rocprof.has_value());
   PrivateFolder folder;
   std::vector<std::string> command = request.command;
   Variables variables;
@@ -145,15 +132,15 @@ ProgramProfile profile_program(const ProgramRequest& request) {
   std::string words;
   if (profiler == Profiler::cupti) {
     const fs::path library = injection_library();
-    if (const auto other = environment_variable("CUDA_INJECTION64_PATH"))
-      notes.push_back(fmt::format("CUDA_INJECTION64_PATH was {}: that profiler was left out", *other));
+    if (request.cuda_injection)
+      notes.push_back(fmt::format("CUDA_INJECTION64_PATH was {}: that profiler was left out", *request.cuda_injection));
     variables = {{"CUDA_INJECTION64_PATH", library.string()},
                  {"WEIR_CAPTURE_FOLDER", folder.path().string()},
-                 {"WEIR_CAPTURE_LIMIT", std::to_string(limit << 20)}};
+                 {"WEIR_CAPTURE_LIMIT", std::to_string(request.limit_mib << 20)}};
     if (request.has_latency) variables.emplace_back("WEIR_CAPTURE_LATENCY", "1");
     words = fmt::format("CUPTI, in the program by {}", library.filename().string());
   } else {
-    const std::vector<std::string> prefix = {find_program(kRocprof)->string(),
+    const std::vector<std::string> prefix = {*request.rocprof,
                                              "--kernel-trace",
                                              "--hip-runtime-trace",
                                              "--memory-copy-trace",
@@ -174,11 +161,11 @@ ProgramProfile profile_program(const ProgramRequest& request) {
   const bool is_cupti = profiler == Profiler::cupti;
   const auto files = files_in(folder.path(), is_cupti ? ".weircap" : ".json");
   // From here on Ctrl-C is for Weir.
-  const std::atomic<bool>& stop = catch_interrupts();
+  const std::atomic<bool>& stop = request.stop();
   ImportOptions import;
   import.format = is_cupti ? "weir_capture" : "rocprof_json";
   import.limits.memory_bytes =
-      std::max(import.limits.memory_bytes, static_cast<std::uint64_t>(limit) * kImportGrowth << 20);
+      std::max(import.limits.memory_bytes, static_cast<std::uint64_t>(request.limit_mib) * kImportGrowth << 20);
   import.progress = [&] {
     if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
   };
@@ -192,7 +179,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
   Json& document = profile.document;
   document["schema"] = kProfileSchema;
   document["created"] = created;
-  document["command_line"] = own_arguments();
+  document["command_line"] = request.command_line;
   document["workload"] = nullptr;
   document["program"] = {{"command", request.command},
                          {"code", profile.code},
@@ -238,4 +225,4 @@ ProgramProfile profile_program(const ProgramRequest& request) {
   return profile;
 }
 
-}  // namespace weir::cli
+}  // namespace weir
