@@ -8,15 +8,14 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "amd/capture/capture_run.h"
+#include "amd/capture/capture_sources.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/amd_capture_run.h"
-#include "cli/amd_capture_sources.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/user_program.h"
 #include "report/text/documents.h"
 
 namespace weir::cli {
@@ -82,7 +81,7 @@ std::int64_t interval_ns(const std::string& text) {
 
 // The words after "--"; without it, the words after the flags.
 std::vector<std::string> program_words(const Flags& flags) {
-  const auto behind = words_behind_mark();
+  const auto behind = words_after_mark();
   if (!behind) return flags.program;
   const std::vector<std::string>& program = *behind;
   if (flags.program.size() > program.size())
@@ -130,8 +129,8 @@ int execute(const Flags& flags) {
     fmt::print("{}", amd::capture_script(request, amd::plan_capture(request, facts)));
     return 0;
   }
-  CaptureFolder folder(output, flags.is_forced);
-  const CaptureEnd end = capture_program(std::move(request), folder);
+  amd::CaptureFolder folder(output, flags.is_forced);
+  const amd::CaptureEnd end = amd::capture_program(std::move(request), folder);
   const Json document = amd::to_json(end.manifest);
   if (flags.report == "json") {
     fmt::print("{}", to_text(document));

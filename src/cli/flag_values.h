@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -37,7 +38,9 @@ double seconds_of(const std::string& flag, const std::string& text);
 // "500us", "2ms", "1.5s", in nanoseconds, within the bounds.
 std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns, std::int64_t most_ns);
 
-// What the error says, with the flag in place of the setting's name: "hw_queues 0: ..." is "--hw-queues 0: ...".
-std::string in_terms_of_flags(const Error& error);
+// "10us", "1.5ms", "2s", and lists of them: "10us,1ms", "10us..10ms" (every decade), "10us..1ms:x2". Sorted, without
+// repeats; rejects values below `lowest_ns` or above `highest_ns`.
+std::vector<std::int64_t> parse_times(const std::string& flag, const std::string& text, std::int64_t lowest_ns,
+                                      std::int64_t highest_ns);
 
 }  // namespace weir::cli

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/children.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
@@ -16,6 +15,7 @@
 #include "lab/queues/convoy.h"
 #include "lab/queues/queues_document.h"
 #include "report/text/documents.h"
+#include "run/children.h"
 
 namespace weir::cli {
 namespace {
@@ -78,7 +78,7 @@ std::optional<Json> run_case(const Flags& flags, const ConvoyRequest& request, c
   if (request.large_blocks > 0) child.arguments.push_back(fmt::format("--large-blocks={}", request.large_blocks));
   flags.queues.pass_on(child.arguments);
   setting.apply(queues, child);
-  std::optional<Json> json = child_document(child);
+  std::optional<Json> json = child_document(child, catch_interrupts());
   if (!json) return std::nullopt;
   const Json& seen = (*json)["seen_queues"];
   const bool is_believed =

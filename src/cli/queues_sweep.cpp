@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/children.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -18,6 +17,7 @@
 #include "cli/run_flags.h"
 #include "cli/sweep_output.h"
 #include "report/text/documents.h"
+#include "run/children.h"
 #include "submit/submitter.h"
 
 namespace weir::cli {
@@ -150,7 +150,8 @@ int execute(const Flags& flags) {
               static_cast<int>(index), static_cast<int>(total));
   };
   control.run = [&](const QueuesPoint& point) {
-    ChildOutcome child = run_child(child_of(flags, child_device(info, flags.device), setting, point));
+    ChildOutcome child =
+        run_child(child_of(flags, child_device(info, flags.device), setting, point), catch_interrupts());
     PointRun run;
     run.is_interrupted = child.end == ChildEnd::interrupted;
     run.failure = child.message;

@@ -112,19 +112,6 @@ int one_unit_count(const std::string& text) {
   return text.empty() ? 0 : one_count("--compute-units", text, 1, kMostComputeUnits, "`weir sweep` runs several.");
 }
 
-std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {
-  auto device = open_device(name, options);
-  if (!options.sim.empty() && device->info().backend != "sim")
-    reject(fmt::format("--sim {}=...: device '{}' is not simulated", options.sim[0].first, device->info().name),
-           "Leave it out, or use a simulated device: --device sim:h200.");
-  if (options.compute_units == 0) return device;
-  if (const DeviceInfo info = device->info(); !info.compute_units)
-    reject(
-        fmt::format("--compute-units {}: device '{}': {}", options.compute_units, info.name, info.compute_units.reason),
-        "Leave it out.");
-  return device;
-}
-
 int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint) {
   return one_count("--streams", text, workload.streams.min, workload.streams.max, hint);
 }

@@ -279,5 +279,7 @@ std::span<const DeviceType> device_types();
 // Opens "cpu", "null", "cuda:1", "sim:h200" or "auto" (the first GPU found, else cpu). Rejects anything else with a
 // list of the known devices.
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options);
+// The same, and rejects options that the device does not support: settings of a simulation, or a part of its units.
+std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options);
 
 }  // namespace weir

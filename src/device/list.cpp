@@ -90,4 +90,17 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   reject_setting("device", name, "there is no such device", suggestion(kind, kinds));
 }
 
+std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {
+  auto device = open_device(name, options);
+  if (!options.sim.empty() && device->info().backend != "sim")
+    reject(fmt::format("--sim {}=...: device '{}' is not simulated", options.sim[0].first, device->info().name),
+           "Leave it out, or use a simulated device: --device sim:h200.");
+  if (options.compute_units == 0) return device;
+  if (const DeviceInfo info = device->info(); !info.compute_units)
+    reject(
+        fmt::format("--compute-units {}: device '{}': {}", options.compute_units, info.name, info.compute_units.reason),
+        "Leave it out.");
+  return device;
+}
+
 }  // namespace weir

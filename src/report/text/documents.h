@@ -69,7 +69,7 @@ std::string describe_profile(const Json& document);  // weir.profile/1
 Report bench_report(const Json& summary, bool is_full);
 // One case, printed as it finishes: "softmax/cpu/fp32: ok, p50 1.23 ms".
 std::string bench_line(const Json& entry);
-// The output of --list (cli/bench_plan.h).
+// The output of --list (lab/kernels/plan.h).
 Report bench_plan_report(const Json& plan);
 // The block "regressions" of weir.bench/1 as one section: the verdict in a sentence, and the cases that deserve a look.
 // A null block means that nothing was compared.

@@ -13,6 +13,7 @@
 #include "lab/channels/loops/entry.h"
 #include "lab/channels/loops/team.h"
 #include "lab/channels/loops/uncontended.h"
+#include "measure/environment.h"
 
 namespace weir::channel_bench {
 namespace {
