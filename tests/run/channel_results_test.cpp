@@ -100,7 +100,7 @@ TEST(ChannelBaseline, WhateverIsWrongIsRejectedByName) {
       {"'benchmarks' must be a list", [](Json& json) { json["benchmarks"] = 7; }},
       {"an object is needed", [](Json& json) { json["benchmarks"][0] = nullptr; }},
       {"there twice", [](Json& json) { json["benchmarks"].push_back(json["benchmarks"][0]); }},
-      {"no unit 'ms'", [](Json& json) { json["benchmarks"][0]["unit"] = "ms"; }},
+      {"unknown unit 'ms'", [](Json& json) { json["benchmarks"][0]["unit"] = "ms"; }},
       {"'is_ours'", [](Json& json) { json["benchmarks"][0]["is_ours"] = 1; }},
       {"too long for a name", [](Json& json) { json["benchmarks"][0]["group"] = std::string(10'000, 'x'); }},
       {"not a positive number", [](Json& json) { json["benchmarks"][0]["processes"][0]["samples"][0] = 0; }},

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "cli/flag_values.h"
 #include "device/device.h"
 #include "lab/kernels/document.h"
 #include "measure/environment.h"

@@ -118,7 +118,7 @@ TEST(Config, unknown_words_are_refused_with_those_that_exist) {
   expect_refused("precisions: float32", "1: precisions", "Write fp32.");
   expect_refused("backends: [rocm]", "1: backends[0]", "Write hip.");
   expect_refused("backends: [metal]", "1: backends[0]", "There are cpu, cuda, hip, opencl.");
-  expect_refused("skip_conditions: [{backend: jax, reason: x}]", "1: skip_conditions[0].backend", "no backend 'jax'");
+  expect_refused("skip_conditions: [{backend: jax, reason: x}]", "1: skip_conditions[0].backend", "unknown backend 'jax'");
   expect_refused("compiler: nvcc", "1: compiler", "Write auto, runtime");
 }
 
