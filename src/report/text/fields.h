@@ -17,6 +17,7 @@ const Json& at(const Json& json, std::initializer_list<const char*> keys);
 std::optional<double> number(const Json& json, std::initializer_list<const char*> keys);
 // A string as it is, "-" for null, anything else as JSON.
 std::string text(const Json& json, std::initializer_list<const char*> keys);
+inline std::string word(const Json& json, const char* key) { return text(json, {key}); }
 std::string string(const Json& json, std::initializer_list<const char*> keys, const std::string& otherwise = {});
 bool is_true(const Json& json, std::initializer_list<const char*> keys);
 // An array or an object; empty where the document has something else.
@@ -24,6 +25,14 @@ const Json& list(const Json& json, std::initializer_list<const char*> keys);
 const Json& object(const Json& json, std::initializer_list<const char*> keys);
 // [low, high]; empty where these are not two numbers.
 std::optional<std::pair<double, double>> interval(const Json& json, std::initializer_list<const char*> keys = {});
+
+// For people; `otherwise` or "-" where there is no number.
+std::string duration(std::optional<double> ns, const char* otherwise = "-");
+std::string duration(const Json& json, std::initializer_list<const char*> keys = {}, const char* otherwise = "-");
+std::string percent(std::optional<double> share);  // 12.3 %
+std::string percent(const Json& json, std::initializer_list<const char*> keys = {});
+std::string count(const Json& json, std::initializer_list<const char*> keys);  // 1234
+std::string bytes(const Json& json, std::initializer_list<const char*> keys = {});
 
 // The strings of a list; other elements are left out.
 std::string joined(const Json& list, std::string_view glue = ", ");
