@@ -354,7 +354,7 @@ class BenchRun {
   std::optional<BenchResults> results_;
 };
 
-int execute(const BenchFlags& flags) {
+int execute_bench(const BenchFlags& flags) {
   if (!flags.child.empty()) return run_bench_child(flags.child);
   std::signal(SIGXFSZ, SIG_IGN);  // reports a file-size limit as a write error instead of dying
   return BenchRun(flags).run();
@@ -363,7 +363,7 @@ int execute(const BenchFlags& flags) {
 }  // namespace
 
 CliCommand bench() {
-  return command("bench", "find kernel packages, measure them all, report, catch regressions", execute);
+  return command("bench", "find kernel packages, measure them all, report, catch regressions", execute_bench);
 }
 
 }  // namespace weir::cli

@@ -79,7 +79,7 @@ int run_channel_child(const std::string& file) {
 
 constexpr int kDeals = 200;  // in a calibration
 
-std::string joined(const Json& names) {
+std::string listed_names(const Json& names) {
   return fmt::format("{}", fmt::join(names.get<std::vector<std::string>>(), ", "));
 }
 
@@ -129,11 +129,11 @@ int list(const ChannelFlags& flags, const channel_bench::Conditions& conditions)
       if (!value.empty()) out += fmt::format("    {:<14}{}\n", label, wrapped(value, 18));
     };
     line("answers", group["seed"].is_null() ? "" : group["seed"].get<std::string>());
-    line("benchmarks", joined(group["benchmarks"]));
-    line("contestants", joined(group["contestants"]));
-    line("targets", joined(group["targets"]));
+    line("benchmarks", listed_names(group["benchmarks"]));
+    line("contestants", listed_names(group["contestants"]));
+    line("targets", listed_names(group["targets"]));
     for (const auto& [reason, places] : group["unavailable"].items())
-      line("not here", fmt::format("{} ({})", joined(places), reason));
+      line("not here", fmt::format("{} ({})", listed_names(places), reason));
   }
   fmt::print("{}", out);
   return 0;
@@ -212,7 +212,7 @@ void deliver(const ChannelFlags& flags, const Json& document) {
   }
 }
 
-int execute(const ChannelFlags& flags) {
+int execute_channel(const ChannelFlags& flags) {
   if (!flags.child.empty()) return run_channel_child(flags.child);
   ChannelReport report;
   report.run.settings = flags.settings();
@@ -277,7 +277,7 @@ int execute(const ChannelFlags& flags) {
 }  // namespace
 
 CliCommand channel() {
-  return command("channel", "measure host channels against each other, floors and other queues", execute);
+  return command("channel", "measure host channels against each other, floors and other queues", execute_channel);
 }
 
 }  // namespace weir::cli

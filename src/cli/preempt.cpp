@@ -279,7 +279,7 @@ class Run {
   bool has_saved_ = false;
 };
 
-int execute(PreemptFlags& flags, bool has_report) {
+int execute_preempt(PreemptFlags& flags, bool has_report) {
   if (!flags.child.empty()) return run_preempt_child(flags.child);
   if (job_ranks().count > 1)
     reject("preempt: this job has several ranks", "Start it as one process, without mpirun or srun.");
@@ -299,7 +299,7 @@ CliCommand preempt() {
           [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<PreemptFlags>();
             flags->add_to(syntax);
-            return [flags, syntax] { return execute(*flags, syntax.has("--report")); };
+            return [flags, syntax] { return execute_preempt(*flags, syntax.has("--report")); };
           }};
 }
 

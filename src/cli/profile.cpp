@@ -25,7 +25,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct ProfileFlags {
   RunFlags run;
   WorkloadFlags workload;
   ProgramFlags program;
@@ -54,7 +54,7 @@ struct Flags {
 };
 
 // `to` is not standard output where that belongs to the user's program.
-void print(const Flags& flags, const Json& document, std::FILE* to) {
+void print(const ProfileFlags& flags, const Json& document, std::FILE* to) {
   if (flags.is_json) {
     fmt::print("{}", to_text(document));
   } else if (!flags.run.is_quiet) {
@@ -62,7 +62,7 @@ void print(const Flags& flags, const Json& document, std::FILE* to) {
   }
 }
 
-int profile_any_program(const Flags& flags, const std::vector<std::string>& command) {
+int profile_any_program(const ProfileFlags& flags, const std::vector<std::string>& command) {
   if (command.empty()) reject("--: a program is required behind it", "For example: weir profile -- python3 train.py");
   // Words before the mark name a workload.
   const std::size_t words = (flags.workload.name.empty() ? 0 : 1) + flags.rest.size();
@@ -91,7 +91,7 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
   return profile.has_timeline ? 0 : 1;
 }
 
-int execute(const Flags& flags) {
+int execute_profile(const ProfileFlags& flags) {
   if (const auto program = words_behind_mark()) return profile_any_program(flags, *program);
   if (!flags.rest.empty())
     reject(fmt::format("{}: one workload is profiled at a time", flags.rest[0]),
@@ -156,7 +156,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand profile() {
-  return command("profile", "trace a workload, or any program after --, into a timeline", execute);
+  return command("profile", "trace a workload, or any program after --, into a timeline", execute_profile);
 }
 
 }  // namespace weir::cli

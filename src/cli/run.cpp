@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kOneProcess = "--host-profile: for a run of one process";
 
-struct Flags {
+struct RunCommandFlags {
   RunFlags run;
   WorkloadFlags workload;
   std::string streams;
@@ -47,7 +47,7 @@ struct Flags {
 };
 
 // Draws and describes the step without using the device's memory.
-void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& info, Ranks ranks) {
+void show_step(const RunCommandFlags& flags, const RunRequest& request, const DeviceInfo& info, Ranks ranks) {
   const StepView view = view_of(request, build_run(info, request, ranks));
   if (flags.dot == "-") {
     fmt::print("{}", draw_step(view));
@@ -60,8 +60,8 @@ void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& 
 }
 
 // Adds perf's view of the host to the result; if there is none, the run still succeeds.
-void add_host_profile(const Flags& flags, Device& device, const RunRequest& request, const RunControl& control,
-                      Result& result) {
+void add_host_profile(const RunCommandFlags& flags, Device& device, const RunRequest& request,
+                      const RunControl& control, Result& result) {
   HostProfile profile =
       profile_host(device, request, run_context(), control, result, flags.host_profile, flags.run.is_forced);
   if (profile.facts.is_null()) {
@@ -72,7 +72,7 @@ void add_host_profile(const Flags& flags, Device& device, const RunRequest& requ
   result.metrics["host_profile"] = std::move(profile.facts);
 }
 
-int execute(const Flags& flags) {
+int execute_run(const RunCommandFlags& flags) {
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   flags.workload.choose(request);
@@ -150,6 +150,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand run() { return command("run", "run one workload and say where the time went", execute); }
+CliCommand run() { return command("run", "run one workload and say where the time went", execute_run); }
 
 }  // namespace weir::cli
