@@ -24,7 +24,7 @@ constexpr int kDeepestFact = 4;
 constexpr std::array kLists = {"comparisons", "scaling",     "distributions", "queue_maps", "waterfalls", "timelines",
                                "overlaps",    "preemptions", "benches",       "histories",  "texts"};
 
-const char* name_of(Tone tone) {
+const char* tone_name(Tone tone) {
   constexpr std::array kNames = {"good", "neutral", "warning", "bad"};
   return kNames[static_cast<std::size_t>(tone)];
 }
@@ -269,9 +269,9 @@ Json Page::verdict() const {
   } else {
     headline = fmt::format("Nothing stands out in {}.", over);
   }
-  Json json = {{"tone", name_of(tone)}, {"headline", headline}, {"findings", Json::array()}};
+  Json json = {{"tone", tone_name(tone)}, {"headline", headline}, {"findings", Json::array()}};
   for (const Finding& each : sorted)
-    json["findings"].push_back({{"tone", name_of(each.tone)},
+    json["findings"].push_back({{"tone", tone_name(each.tone)},
                                 {"text", each.text},
                                 {"advice", each.advice.empty() ? Json(nullptr) : Json(each.advice)},
                                 {"anchor", each.anchor.empty() ? Json(nullptr) : Json(each.anchor)}});
