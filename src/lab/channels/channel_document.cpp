@@ -6,9 +6,9 @@
 namespace weir {
 namespace {
 
-Json to_json(const Mode& mode) { return {{"value", mode.value}, {"share", mode.share}}; }
+Json json_of(const Mode& mode) { return {{"value", mode.value}, {"share", mode.share}}; }
 
-Json to_json(const ChannelResult& result, const Standing& standing) {
+Json json_of(const ChannelResult& result, const Standing& standing) {
   const ChannelSummary summary = summarise(result);
   Json json = Json::object();
   json["id"] = result.id();
@@ -33,7 +33,7 @@ Json to_json(const ChannelResult& result, const Standing& standing) {
   json["p50_ns"] = number_or_null(summary.p50_ns);
   json["p99_ns"] = number_or_null(summary.p99_ns);
   json["modes"] =
-      summary.modes ? Json{{"low", to_json(summary.modes->low)}, {"high", to_json(summary.modes->high)}} : Json();
+      summary.modes ? Json{{"low", json_of(summary.modes->low)}, {"high", json_of(summary.modes->high)}} : Json();
   json["sent"] = summary.sent;
   json["received"] = summary.received;
   json["facts"] = Json::object();
@@ -55,7 +55,7 @@ Json to_json(const ChannelResult& result, const Standing& standing) {
   return json;
 }
 
-Json to_json(const ChannelComparison& comparison) {
+Json json_of(const ChannelComparison& comparison) {
   Json json = Json::object();
   json["baseline"] = comparison.baseline;
   json["threshold"] = comparison.options.threshold;
@@ -84,7 +84,7 @@ Json to_json(const ChannelComparison& comparison) {
   return json;
 }
 
-Json to_json(const CalibrationRow& row) {
+Json json_of(const CalibrationRow& row) {
   return {{"group", text_or_null(row.group)},
           {"benchmarks", row.benchmarks},
           {"plain_single", row.plain_single},
@@ -92,14 +92,14 @@ Json to_json(const CalibrationRow& row) {
           {"ours", row.ours}};
 }
 
-Json to_json(const ChannelCalibration& calibration) {
+Json json_of(const ChannelCalibration& calibration) {
   Json json = Json::object();
   json["processes"] = calibration.processes;
   json["deals"] = calibration.deals;
   json["plain_threshold"] = kPlainThreshold;
   json["groups"] = Json::array();
-  for (const CalibrationRow& row : calibration.groups) json["groups"].push_back(to_json(row));
-  json["all"] = to_json(calibration.all);
+  for (const CalibrationRow& row : calibration.groups) json["groups"].push_back(json_of(row));
+  json["all"] = json_of(calibration.all);
   json["deals_with_alarm"] = calibration.deals_with_alarm;
   json["can_alarm"] = calibration.can_alarm;
   json["drifted_faster"] = calibration.drifted_faster;
@@ -135,7 +135,7 @@ Json channel_document(const ChannelReport& report, const RunContext& context) {
   const ChannelContests contests = judge_contests(run);
   document["benchmarks"] = Json::array();
   for (std::size_t i = 0; i < run.results.size(); ++i)
-    document["benchmarks"].push_back(to_json(run.results[i], contests.standings[i]));
+    document["benchmarks"].push_back(json_of(run.results[i], contests.standings[i]));
   document["mutex_wins"] = Json::array();
   for (const MutexWin& win : contests.mutex_wins)
     document["mutex_wins"].push_back({{"group", win.group},
@@ -143,8 +143,8 @@ Json channel_document(const ChannelReport& report, const RunContext& context) {
                                       {"mutex", win.mutex},
                                       {"channel", win.channel},
                                       {"factor", win.factor}});
-  document["comparison"] = report.comparison ? to_json(*report.comparison) : Json();
-  document["calibration"] = report.calibration ? to_json(*report.calibration) : Json();
+  document["comparison"] = report.comparison ? json_of(*report.comparison) : Json();
+  document["calibration"] = report.calibration ? json_of(*report.calibration) : Json();
   document["warnings"] = Json::array();
   for (const Warning& warning : report.warnings)
     document["warnings"].push_back({{"code", warning.code}, {"message", warning.message}, {"advice", warning.advice}});
