@@ -104,19 +104,21 @@ plant src/cli/planted_command.cpp src/cli/list.h WEIR_COMMANDS <<'CPP'
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct PlantedCommandFlags {
   int times = 1;
   void add_to(CommandSyntax syntax) { syntax.add("--times N", times, "how often it says so"); }
 };
 
-int execute(const Flags& flags) {
+int execute_planted_command(const PlantedCommandFlags& flags) {
   for (int i = 0; i < flags.times; ++i) fmt::print("planted\n");
   return 0;
 }
 
 }  // namespace
 
-CliCommand planted_command() { return command("planted_command", "say that it is here", execute); }
+CliCommand planted_command() {
+  return command("planted_command", "say that it is here", execute_planted_command);
+}
 
 }  // namespace weir::cli
 CPP

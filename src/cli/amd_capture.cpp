@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct AmdCaptureFlags {
   std::vector<std::string> program;
   std::string output;
   std::string log_level = std::to_string(amd::kQueueLogLevel), log_mask = fmt::format("{:#x}", amd::kQueueLogMask);
@@ -80,7 +80,7 @@ std::int64_t interval_ns(const std::string& text) {
 }
 
 // The words after "--"; without it, the words after the flags.
-std::vector<std::string> program_words(const Flags& flags) {
+std::vector<std::string> program_words(const AmdCaptureFlags& flags) {
   const auto behind = words_after_mark();
   if (!behind) return flags.program;
   const std::vector<std::string>& program = *behind;
@@ -90,7 +90,7 @@ std::vector<std::string> program_words(const Flags& flags) {
   return program;
 }
 
-amd::CaptureRequest request_of(const Flags& flags) {
+amd::CaptureRequest request_of(const AmdCaptureFlags& flags) {
   amd::CaptureRequest request;
   request.command = program_words(flags);
   if (request.command.empty())
@@ -117,7 +117,7 @@ amd::CaptureRequest request_of(const Flags& flags) {
   return request;
 }
 
-int execute(const Flags& flags) {
+int execute_amd_capture(const AmdCaptureFlags& flags) {
   amd::CaptureRequest request = request_of(flags);
   const fs::path output = flags.output.empty() ? default_output(fs::path(request.command[0]).filename().string(),
                                                                 ".capture", earlier_output(flags.is_forced))
@@ -149,7 +149,8 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_capture() {
-  return command("capture", "run a program, and keep its ROCm log, the kernel's trace and KFD's state", execute);
+  return command("capture", "run a program, and keep its ROCm log, the kernel's trace and KFD's state",
+                 execute_amd_capture);
 }
 
 }  // namespace weir::cli

@@ -12,7 +12,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags : DocumentOutput {
+struct AmdCompareFlags : DocumentOutput {
   std::string a, b;
 
   void add_to(CommandSyntax syntax) {
@@ -26,7 +26,7 @@ struct Flags : DocumentOutput {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_amd_compare(const AmdCompareFlags& flags) {
   flags.check_output();
   const std::atomic<bool>& stop = catch_interrupts();
   ProgressLine line(flags.is_quiet);
@@ -55,6 +55,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand amd_compare() { return command("compare", "two programs and their hardware queues", execute); }
+CliCommand amd_compare() { return command("compare", "two programs and their hardware queues", execute_amd_compare); }
 
 }  // namespace weir::cli

@@ -16,7 +16,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags : DocumentOutput {
+struct AmdFtraceFlags : DocumentOutput {
   std::string file, clock;
   bool is_full = false;
 
@@ -40,7 +40,7 @@ void check_clock(const std::string& clock) {
          "Use the name in brackets in /sys/kernel/tracing/trace_clock, e.g. local or mono.");
 }
 
-int execute(const Flags& flags) {
+int execute_amd_ftrace(const AmdFtraceFlags& flags) {
   check_clock(flags.clock);
   flags.check_output();
   struct Interrupted {};
@@ -69,7 +69,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_ftrace() {
-  return command("ftrace", "what KFD did with queues in a kernel trace, and how long it took", execute);
+  return command("ftrace", "what KFD did with queues in a kernel trace, and how long it took", execute_amd_ftrace);
 }
 
 }  // namespace weir::cli

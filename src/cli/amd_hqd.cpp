@@ -16,9 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLargestFile = std::size_t{256} << 20;
+constexpr std::size_t kLargestDump = std::size_t{256} << 20;
 
-struct Flags : DocumentOutput {
+struct AmdHqdFlags : DocumentOutput {
   std::vector<std::string> files;
   std::string debugfs, sysfs;
   bool is_live = false, is_full = false;
@@ -43,8 +43,8 @@ std::string content_of(const std::string& path) {
     text.resize(held + std::max<std::size_t>(held, 1 << 16));
     const std::size_t got = source->read(text.data() + held, text.size() - held);
     text.resize(held + got);
-    if (text.size() > kLargestFile)
-      reject(fmt::format("{}: more than {} MiB, which no file of KFD has", path, kLargestFile >> 20),
+    if (text.size() > kLargestDump)
+      reject(fmt::format("{}: more than {} MiB, which no file of KFD has", path, kLargestDump >> 20),
              "Give text of /sys/kernel/debug/kfd/hqds, mqds or rls.");
     if (got == 0) return text;
   }
@@ -56,7 +56,7 @@ std::string content_of(const std::string& path) {
   fail(fmt::format("{}: {}", first.path, first.reason), first.hint);
 }
 
-kfd::Snapshot live(const Flags& flags) {
+kfd::Snapshot live(const AmdHqdFlags& flags) {
   kfd::Roots roots;
   if (!flags.debugfs.empty()) roots.debugfs = flags.debugfs;
   if (!flags.sysfs.empty()) roots.sysfs = flags.sysfs;
@@ -82,7 +82,7 @@ kfd::Snapshot folder(const fs::path& path) {
   return snapshot;
 }
 
-kfd::Snapshot files(const Flags& flags) {
+kfd::Snapshot files(const AmdHqdFlags& flags) {
   kfd::Snapshot snapshot;
   for (const std::string& path : flags.files) {
     std::error_code ignored;
@@ -96,7 +96,7 @@ kfd::Snapshot files(const Flags& flags) {
   return snapshot;
 }
 
-int execute(const Flags& flags) {
+int execute_amd_hqd(const AmdHqdFlags& flags) {
   const bool is_live = flags.is_live || !flags.debugfs.empty() || !flags.sysfs.empty();
   if (is_live && !flags.files.empty())
     reject("--live, --debugfs and --sysfs read a running kernel and cannot be combined with files",
@@ -112,7 +112,8 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_hqd() {
-  return command("hqd", "hardware queues from KFD's debugfs: state, backlog, preemption, oversubscription", execute);
+  return command("hqd", "hardware queues from KFD's debugfs: state, backlog, preemption, oversubscription",
+                 execute_amd_hqd);
 }
 
 }  // namespace weir::cli

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags : DocumentOutput {
+struct AmdJoinFlags : DocumentOutput {
   std::string folder;
   std::vector<std::string> logs, traces, snapshots, pids;
   std::string trace_clock;
@@ -53,7 +53,7 @@ std::pair<int, int> pid_pair(const std::string& value) {
   return {static_cast<int>(log), static_cast<int>(host)};
 }
 
-amd::CaptureFiles files_of(const Flags& flags) {
+amd::CaptureFiles files_to_join(const AmdJoinFlags& flags) {
   const bool has_files = !flags.logs.empty() || !flags.traces.empty() || !flags.snapshots.empty();
   if (flags.folder.empty() && !has_files)
     reject("nothing to join", "Name the folder of a capture, or files: --log FILE --ftrace FILE --snapshot DIR.");
@@ -79,7 +79,7 @@ amd::CaptureFiles files_of(const Flags& flags) {
 }
 
 // The file for the timeline; empty: none.
-fs::path timeline_of(const Flags& flags, std::string& said) {
+fs::path timeline_of(const AmdJoinFlags& flags, std::string& said) {
   if (flags.has_no_timeline) return {};
   if (!flags.timeline.empty()) {
     check_writable(flags.timeline, flags.is_forced);
@@ -97,9 +97,9 @@ fs::path timeline_of(const Flags& flags, std::string& said) {
   return path;
 }
 
-int execute(const Flags& flags) {
+int execute_amd_join(const AmdJoinFlags& flags) {
   flags.check_output();
-  const amd::CaptureFiles files = files_of(flags);
+  const amd::CaptureFiles files = files_to_join(flags);
   std::string said;
   const fs::path timeline = timeline_of(flags, said);
   const std::atomic<bool>& stop = catch_interrupts();
@@ -123,7 +123,8 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_join() {
-  return command("join", "one row per hardware queue from log, kernel trace and snapshots, and one timeline", execute);
+  return command("join", "one row per hardware queue from log, kernel trace and snapshots, and one timeline",
+                 execute_amd_join);
 }
 
 }  // namespace weir::cli

@@ -13,7 +13,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags : DocumentOutput {
+struct AmdLogFlags : DocumentOutput {
   std::vector<std::string> files;
   std::string top = "10", threads = "0";
   bool is_full = false;
@@ -28,7 +28,7 @@ struct Flags : DocumentOutput {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_amd_log(const AmdLogFlags& flags) {
   flags.check_output();
   amd::LogDocumentOptions options;
   options.top = static_cast<std::size_t>(number_within("--top", flags.top, 1, 1000));
@@ -57,7 +57,8 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_log() {
-  return command("log", "the runtime's log (AMD_LOG_LEVEL): queues, streams, kernels, backlog, errors", execute);
+  return command("log", "the runtime's log (AMD_LOG_LEVEL): queues, streams, kernels, backlog, errors",
+                 execute_amd_log);
 }
 
 }  // namespace weir::cli

@@ -32,7 +32,7 @@ std::string format_help() {
   return "format of the files, if their beginning does not show it: " + names;
 }
 
-struct Flags : DocumentOutput {
+struct AnalyzeFlags : DocumentOutput {
   std::vector<std::string> files;
   std::string format;
   std::string svg, kineto, csv;
@@ -65,7 +65,7 @@ struct Flags : DocumentOutput {
 };
 
 // "4", "4G", "512M": gibibytes where there is no unit.
-std::uint64_t memory_of(const Flags& flags) {
+std::uint64_t memory_of(const AnalyzeFlags& flags) {
   if (flags.memory.empty()) {
     // Half of the machine's memory: the analyses need about as much again as the timeline.
     const auto pages = static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
@@ -91,7 +91,7 @@ std::set<int> ranks_of(const Timeline& timeline) {
 }
 
 // Files with different ranks are ranks of one job; two files with the same ranks are two runs of it.
-bool must_compare(const Flags& flags, const std::vector<ImportedTrace>& traces) {
+bool must_compare(const AnalyzeFlags& flags, const std::vector<ImportedTrace>& traces) {
   if (flags.are_compared && traces.size() != 2)
     reject(fmt::format("--compare: two traces are needed, these files hold {}", traces.size()));
   if (flags.are_compared || flags.are_ranks || traces.size() != 2) return flags.are_compared;
@@ -103,7 +103,7 @@ std::string title_of(const std::vector<ImportedFile>& files) {
   return files.size() == 1 ? files[0].name : fmt::format("{} and {} more", files[0].name, files.size() - 1);
 }
 
-int compare_two(const Flags& flags, const std::vector<ImportedTrace>& traces) {
+int compare_two(const AnalyzeFlags& flags, const std::vector<ImportedTrace>& traces) {
   CompareOptions options;
   options.threshold = share_of("--threshold", flags.threshold);
   for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv})
@@ -117,7 +117,7 @@ int compare_two(const Flags& flags, const std::vector<ImportedTrace>& traces) {
 }
 
 // One file per process, as PyTorch writes them; with several processes, each name contains the rank.
-void export_kineto(const Flags& flags, const Timeline& timeline) {
+void export_kineto(const AnalyzeFlags& flags, const Timeline& timeline) {
   std::set<std::uint16_t> processes;
   for (const TraceStream& stream : timeline.streams) processes.insert(timeline.devices[stream.device].process);
   for (const std::uint16_t process : processes) {
@@ -134,7 +134,7 @@ void export_kineto(const Flags& flags, const Timeline& timeline) {
   }
 }
 
-int execute(const Flags& flags) {
+int execute_analyze(const AnalyzeFlags& flags) {
   for (const std::string* path : {&flags.output, &flags.svg, &flags.kineto, &flags.csv})
     if (!path->empty()) check_writable(*path, flags.is_forced);
   AnalyzeOptions options;
@@ -179,6 +179,8 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand analyze() { return command("analyze", "read traces of any origin and say where the time went", execute); }
+CliCommand analyze() {
+  return command("analyze", "read traces of any origin and say where the time went", execute_analyze);
+}
 
 }  // namespace weir::cli

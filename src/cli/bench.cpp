@@ -59,7 +59,7 @@ std::vector<Word> words_of(const char* flag, const std::string& text, const char
 }
 
 // As typed. Numbers are kept as text, so that messages can show the flag and the word.
-struct Flags {
+struct BenchCommandFlags {
   std::vector<std::string> paths;
   std::string iterations, warmup, precision, backends, output_dir = "reports", seed, filter, compare_to;
   std::string latency_threshold = "10%", accuracy_threshold = "1e-3";
@@ -76,7 +76,7 @@ struct Flags {
   bench::RegressionOptions regression() const;
 };
 
-void Flags::add_to(CommandSyntax syntax) {
+void BenchCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add(
       "--path DIR", paths,
       "a package, or a folder of packages; may be repeated (default: kernels, src/kernels, integrations/kernels)");
@@ -111,7 +111,7 @@ void Flags::add_to(CommandSyntax syntax) {
       "3 slower or less accurate than the baseline, 4 (--strict) too uncertain to say, 130 interrupted.");
 }
 
-bench::BenchOptions Flags::options() const {
+bench::BenchOptions BenchCommandFlags::options() const {
   bench::BenchOptions options;
   for (const std::string& typed : paths) {
     std::error_code ignored;
@@ -141,7 +141,7 @@ bench::BenchOptions Flags::options() const {
   return options;
 }
 
-bench::RegressionOptions Flags::regression() const {
+bench::RegressionOptions BenchCommandFlags::regression() const {
   bench::RegressionOptions options;
   options.latency = share_of("--latency-threshold", latency_threshold, 10);
   options.accuracy =
@@ -158,7 +158,7 @@ fs::path cache_folder(const PrivateFolder& otherwise) {
   return otherwise.path() / "cache";
 }
 
-int exit_code_of(const Json& summary, const Flags& flags) {
+int exit_code_of(const Json& summary, const BenchCommandFlags& flags) {
   const Json& counts = summary["counts"];
   if (summary["status"] == "interrupted") return kExitInterrupted;
   for (const char* bad : {"failed", "crashed", "timed_out", "inaccurate"})
@@ -173,7 +173,7 @@ int exit_code_of(const Json& summary, const Flags& flags) {
 
 class BenchRun {
  public:
-  explicit BenchRun(const Flags& flags)
+  explicit BenchRun(const BenchCommandFlags& flags)
       : flags_(flags), options_(flags.options()), regression_(flags.regression()), settings_{options_} {}
 
   int run() {
@@ -273,7 +273,7 @@ class BenchRun {
       fmt::print("\nReports are in {}\n", folder.path().string());
   }
 
-  const Flags& flags_;
+  const BenchCommandFlags& flags_;
   const bench::BenchOptions options_;
   const bench::RegressionOptions regression_;
   const PrivateFolder scratch_;
@@ -281,7 +281,7 @@ class BenchRun {
   std::optional<bench::BenchResults> results_;
 };
 
-int execute(const Flags& flags) {
+int execute_bench(const BenchCommandFlags& flags) {
   if (!flags.child.empty()) {
     bench::run_bench_child(flags.child);
     // Destructors of loaded packages are not run: the results have been sent, so they could only do harm.
@@ -294,7 +294,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand bench() {
-  return command("bench", "find kernel packages, measure them all, report, catch regressions", execute);
+  return command("bench", "find kernel packages, measure them all, report, catch regressions", execute_bench);
 }
 
 }  // namespace weir::cli

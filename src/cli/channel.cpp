@@ -52,7 +52,7 @@ void check_device(const std::string& name) {
 }
 
 // As typed. Numbers are kept as text, so that messages can show the flag and the word.
-struct Flags {
+struct ChannelCommandFlags {
   std::vector<std::string> groups;
   std::string channels;
   std::string save_baseline, baseline, baseline_dir = ".weir/channel";
@@ -74,7 +74,7 @@ struct Flags {
   void check() const;
 };
 
-void Flags::add_to(CommandSyntax syntax) {
+void ChannelCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("groups GROUP", groups, "groups of benchmarks (default: all; --list shows them)");
   syntax.add("--list", is_list, "show groups, contestants, and what cannot be run here");
   syntax.add("--channel", channels, "contestants, with commas; floors and competitors stay beside them");
@@ -106,7 +106,7 @@ void Flags::add_to(CommandSyntax syntax) {
       "4 (--strict) too uncertain to say, 130 interrupted.");
 }
 
-ChannelWords Flags::words() const {
+ChannelWords ChannelCommandFlags::words() const {
   ChannelWords words;
   words.groups = groups;
   if (!channels.empty()) words.contestants = parse_names("--channel", channels);
@@ -115,13 +115,13 @@ ChannelWords Flags::words() const {
   return words;
 }
 
-std::size_t Flags::capacity_asked() const {
+std::size_t ChannelCommandFlags::capacity_asked() const {
   if (parse_integer(capacity) == 0)
     reject("--capacity 0: a channel that holds nothing carries nothing", "Use 1 or more.");
   return static_cast<std::size_t>(whole_number("--capacity", capacity, 1, 1 << 20, "not a number of commands"));
 }
 
-ChannelSettings Flags::settings() const {
+ChannelSettings ChannelCommandFlags::settings() const {
   ChannelSettings settings;
   auto& conditions = settings.conditions;
   conditions.cores = cores_named(cores, usable_cores());
@@ -143,14 +143,14 @@ ChannelSettings Flags::settings() const {
   return settings;
 }
 
-std::int64_t Flags::limit_ns(const channel_bench::Conditions& conditions) const {
+std::int64_t ChannelCommandFlags::limit_ns(const channel_bench::Conditions& conditions) const {
   const double seconds = real_number("--limit", limit, 0.1, 3600, "not a number of seconds");
   // Samples that take twenty times as long as they should still count as progress.
   const double samples_s = conditions.samples * conditions.sample_ms * 1e-3;
   return static_cast<std::int64_t>(std::max(seconds, 20 * samples_s) * 1e9);
 }
 
-void Flags::check() const {
+void ChannelCommandFlags::check() const {
   if (is_calibration && !baseline.empty())
     reject("--calibrate compares this program with itself", "Leave out --baseline, or compare in a second run.");
   if (!save_baseline.empty() && save_baseline == baseline)
@@ -169,11 +169,11 @@ void Flags::check() const {
 
 constexpr int kDeals = 200;  // in a calibration
 
-std::string joined(const Json& names) {
+std::string listed_names(const Json& names) {
   return fmt::format("{}", fmt::join(names.get<std::vector<std::string>>(), ", "));
 }
 
-int list(const Flags& flags, const channel_bench::Conditions& conditions) {
+int list(const ChannelCommandFlags& flags, const channel_bench::Conditions& conditions) {
   const Json all = describe_groups(choose_benchmarks(channel_bench::groups(), flags.words(), conditions));
   if (flags.is_json) {
     fmt::print("{}", to_text(all));
@@ -187,17 +187,17 @@ int list(const Flags& flags, const channel_bench::Conditions& conditions) {
       if (!value.empty()) out += fmt::format("    {:<14}{}\n", label, wrapped(value, 18));
     };
     line("answers", group["seed"].is_null() ? "" : group["seed"].get<std::string>());
-    line("benchmarks", joined(group["benchmarks"]));
-    line("contestants", joined(group["contestants"]));
-    line("targets", joined(group["targets"]));
+    line("benchmarks", listed_names(group["benchmarks"]));
+    line("contestants", listed_names(group["contestants"]));
+    line("targets", listed_names(group["targets"]));
     for (const auto& [reason, places] : group["unavailable"].items())
-      line("not here", fmt::format("{} ({})", joined(places), reason));
+      line("not here", fmt::format("{} ({})", listed_names(places), reason));
   }
   fmt::print("{}", out);
   return 0;
 }
 
-void add_warnings(const Flags& flags, ChannelReport& report) {
+void add_warnings(const ChannelCommandFlags& flags, ChannelReport& report) {
   const auto& conditions = report.run.settings.conditions;
   if (report.capacity_asked != conditions.capacity)
     report.warnings.push_back(
@@ -225,7 +225,7 @@ double estimate_s(const ChannelSettings& settings, std::size_t benchmarks) {
 
 // Runs everything into the report; returns false where it was interrupted. `save` is called whenever a process has
 // ended.
-bool measure(const Flags& flags, ChannelReport& report, const std::function<void()>& save) {
+bool measure(const ChannelCommandFlags& flags, ChannelReport& report, const std::function<void()>& save) {
   const ChannelSettings& settings = report.run.settings;
   ChannelPlan plan;
   plan.command = {own_binary().string(), "channel", "--child"};
@@ -260,7 +260,7 @@ bool measure(const Flags& flags, ChannelReport& report, const std::function<void
   return run_processes(plan, events, catch_interrupts());
 }
 
-void deliver(const Flags& flags, const Json& document) {
+void deliver(const ChannelCommandFlags& flags, const Json& document) {
   if (flags.is_json) {
     fmt::print("{}", to_text(document));
   } else if (!flags.is_quiet) {
@@ -270,7 +270,7 @@ void deliver(const Flags& flags, const Json& document) {
   }
 }
 
-int execute(const Flags& flags) {
+int execute_channel(const ChannelCommandFlags& flags) {
   if (!flags.child.empty()) {
     run_channel_child(flags.child);
     return 0;
@@ -338,7 +338,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand channel() {
-  return command("channel", "measure host channels against each other, floors and other queues", execute);
+  return command("channel", "measure host channels against each other, floors and other queues", execute_channel);
 }
 
 }  // namespace weir::cli

@@ -11,7 +11,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct CompareCommandFlags {
   std::string baseline;
   std::vector<std::string> tests;
   CompareFlags compare;
@@ -23,7 +23,7 @@ struct Flags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_compare(const CompareCommandFlags& flags) {
   const CompareOptions options = flags.compare.options();
   const ResultFile baseline = load_results(flags.baseline);
   std::vector<ResultFile> tests;
@@ -34,7 +34,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand compare() {
-  return command("compare", "Say whether a run is slower, faster or the same as its baseline", execute);
+  return command("compare", "Say whether a run is slower, faster or the same as its baseline", execute_compare);
 }
 
 }  // namespace weir::cli

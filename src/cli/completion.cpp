@@ -139,7 +139,7 @@ constexpr struct {
   std::string_view shell, text;
 } kScripts[] = {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}};
 
-struct Flags {
+struct CompletionFlags {
   std::vector<std::string> words;  // a shell; with --complete the typed words
   bool is_asked = false;
   std::optional<CommandSyntax> root;
@@ -151,7 +151,7 @@ struct Flags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_completion(const CompletionFlags& flags) {
   const CommandSyntax root = *flags.root;
   if (flags.is_asked) {
     fmt::print("{}", completion_lines(complete(facts_of(root), flags.words)));
@@ -172,7 +172,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand completion() {
-  return command("completion", "print a script that completes weir's commands in a shell", execute);
+  return command("completion", "print a script that completes weir's commands in a shell", execute_completion);
 }
 
 }  // namespace weir::cli

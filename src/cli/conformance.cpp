@@ -14,7 +14,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct ConformanceFlags {
   std::vector<std::string> devices, filters;
   std::string output;
   bool takes_all = false, is_list = false, is_quiet = false, is_forced = false;
@@ -45,7 +45,7 @@ std::vector<std::string> all_devices(ConformanceRun& run) {
   return names;
 }
 
-std::unique_ptr<Device> open(const std::string& name, const Flags& flags, ConformanceRun& run) {
+std::unique_ptr<Device> open_or_note(const std::string& name, const ConformanceFlags& flags, ConformanceRun& run) {
   try {
     return open_device(name, device_options("", {}));
   } catch (const Error& error) {
@@ -74,7 +74,7 @@ conformance::Report examine(const std::string& name, Device& device,
   return conformance::examine(subject, cases, control);
 }
 
-int execute(const Flags& flags) {
+int execute_conformance(const ConformanceFlags& flags) {
   const auto chosen = conformance::matching(conformance::cases(), flags.filters);
   if (chosen.empty())
     reject(fmt::format("--filter {}: no case has such a name", flags.filters.front()),
@@ -93,7 +93,7 @@ int execute(const Flags& flags) {
   const RunContext context = run_context();
   bool has_passed = true, has_written = false;
   for (const std::string& name : names) {
-    const auto device = open(name, flags, run);
+    const auto device = open_or_note(name, flags, run);
     if (device == nullptr) continue;
     run.reports.push_back(examine(name, *device, chosen, flags.is_quiet));
     has_passed = has_passed && run.reports.back().has_passed();
@@ -119,7 +119,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand conformance() {
-  return command("conformance", "examine devices: one table of cases, compared with cpu", execute);
+  return command("conformance", "examine devices: one table of cases, compared with cpu", execute_conformance);
 }
 
 }  // namespace weir::cli

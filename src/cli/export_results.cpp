@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kHint = "Name files or folders that `weir run`, sweep, bench, overlap, preempt or channel wrote.";
 
-struct Flags {
+struct ExportResultsFlags {
   std::vector<std::string> paths;
   std::string format = "openmetrics", output;
   bool has_samples = false, is_forced = false, is_quiet = false;
@@ -62,7 +62,7 @@ void append_folder(std::vector<FigureRow>& rows, const fs::path& folder, bool is
            kHint);
 }
 
-int execute(const Flags& flags) {
+int execute_export_results(const ExportResultsFlags& flags) {
   if (flags.has_samples && flags.format != "csv")
     reject("--samples: only --format csv has samples", "OpenMetrics is for figures: Prometheus takes samples itself.");
   if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
@@ -91,7 +91,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand export_results() {
-  return command("export", "write results for Prometheus (OpenMetrics) or spreadsheets (CSV)", execute);
+  return command("export", "write results for Prometheus (OpenMetrics) or spreadsheets (CSV)", execute_export_results);
 }
 
 }  // namespace weir::cli

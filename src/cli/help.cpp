@@ -13,7 +13,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct HelpFlags {
   std::vector<std::string> words;
   bool is_markdown = false, is_man = false;
   std::optional<CommandSyntax> root;
@@ -56,7 +56,7 @@ std::string list_of_topics() {
   return text + "\n`weir help TOPIC` and `weir help COMMAND` say more.\n";
 }
 
-int execute(const Flags& flags) {
+int execute_help(const HelpFlags& flags) {
   const CommandSyntax root = *flags.root;
   if ((flags.is_markdown || flags.is_man) && !flags.words.empty())
     reject(fmt::format("help {}: --markdown and --man print all commands", flags.words[0]), "Leave one of them out.");
@@ -73,6 +73,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand help() { return command("help", "explain a command or a topic", execute); }
+CliCommand help() { return command("help", "explain a command or a topic", execute_help); }
 
 }  // namespace weir::cli

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLongestWord = 200;
 
-struct Flags : HistoryFlags {
+struct HistoryAddFlags : HistoryFlags {
   std::vector<std::string> paths;
   std::string tag, commit;
 
@@ -37,7 +37,7 @@ std::optional<std::string> said_by_git(std::vector<std::string> arguments) {
   return printed_by(std::move(arguments));
 }
 
-void set_commit(const Flags& flags, history::AddOptions& options) {
+void set_commit(const HistoryAddFlags& flags, history::AddOptions& options) {
   if (!flags.commit.empty()) {
     options.commit = flags.commit;
     options.commit_basis = "given";
@@ -50,7 +50,7 @@ void set_commit(const Flags& flags, history::AddOptions& options) {
   options.commit_basis = changes && !changes->empty() ? "git, with changes" : "git";
 }
 
-int execute(const Flags& flags) {
+int execute_history_add(const HistoryAddFlags& flags) {
   flags.check_output();
   for (const auto& [name, text] : {std::pair("--tag", &flags.tag), std::pair("--commit", &flags.commit)})
     if (text->size() > kLongestWord) reject(fmt::format("{}: more than {} letters", name, kLongestWord));
@@ -74,6 +74,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_add() { return command("add", "put results into the history", execute); }
+CliCommand history_add() { return command("add", "put results into the history", execute_history_add); }
 
 }  // namespace weir::cli

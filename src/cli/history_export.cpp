@@ -9,7 +9,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct HistoryExportFlags {
   std::string database = history::kDefaultFile;
   std::string output;
   history::PointFilter filter;
@@ -25,7 +25,7 @@ struct Flags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_history_export(const HistoryExportFlags& flags) {
   if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
   history::Store store(flags.database, history::Access::read);
   const std::string csv = history::points_csv(store, flags.filter);
@@ -40,6 +40,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_export() { return command("export", "write all points as CSV", execute); }
+CliCommand history_export() { return command("export", "write all points as CSV", execute_history_export); }
 
 }  // namespace weir::cli

@@ -7,7 +7,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags : HistoryFlags {
+struct HistoryListFlags : HistoryFlags {
   history::EntryFilter filter;
 
   void add_to(CommandSyntax syntax) {
@@ -18,7 +18,7 @@ struct Flags : HistoryFlags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_history_list(const HistoryListFlags& flags) {
   flags.check_output();
   history::Store store(flags.database, history::Access::read);
   const Json document = history::list_document(store, flags.filter);
@@ -28,6 +28,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_list() { return command("list", "show the entries of the history", execute); }
+CliCommand history_list() { return command("list", "show the entries of the history", execute_history_list); }
 
 }  // namespace weir::cli

@@ -9,7 +9,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct HistoryRemoveFlags {
   std::string entry;
   std::string database = history::kDefaultFile;
   bool is_quiet = false;
@@ -21,7 +21,7 @@ struct Flags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_history_remove(const HistoryRemoveFlags& flags) {
   const std::int64_t entry = entry_number(flags.entry);
   // Opening for reading rejects a missing file; opening for writing would create it.
   history::Store(flags.database, history::Access::read);
@@ -34,6 +34,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_remove() { return command("remove", "take an entry out of the history", execute); }
+CliCommand history_remove() { return command("remove", "take an entry out of the history", execute_history_remove); }
 
 }  // namespace weir::cli

@@ -7,7 +7,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags : HistoryFlags {
+struct HistoryShowFlags : HistoryFlags {
   std::string entry;
 
   void add_to(CommandSyntax syntax) {
@@ -16,7 +16,7 @@ struct Flags : HistoryFlags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_history_show(const HistoryShowFlags& flags) {
   flags.check_output();
   const std::int64_t entry = entry_number(flags.entry);
   history::Store store(flags.database, history::Access::read);
@@ -27,6 +27,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_show() { return command("show", "show the points of one entry", execute); }
+CliCommand history_show() { return command("show", "show the points of one entry", execute_history_show); }
 
 }  // namespace weir::cli

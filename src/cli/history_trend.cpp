@@ -13,7 +13,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags : HistoryFlags {
+struct HistoryTrendFlags : HistoryFlags {
   std::string workload, metric, machine, streams;
   std::vector<std::string> params, keys;
   std::string threshold = "2%";
@@ -38,7 +38,7 @@ struct Flags : HistoryFlags {
   }
 };
 
-history::TrendOptions options_of(const Flags& flags) {
+history::TrendOptions trend_options_of(const HistoryTrendFlags& flags) {
   history::TrendOptions options;
   options.selection.workload = flags.workload;
   options.selection.metric = flags.metric;
@@ -63,9 +63,9 @@ history::TrendOptions options_of(const Flags& flags) {
   return options;
 }
 
-int execute(const Flags& flags) {
+int execute_history_trend(const HistoryTrendFlags& flags) {
   flags.check_output();
-  const history::TrendOptions options = options_of(flags);
+  const history::TrendOptions options = trend_options_of(flags);
   history::Store store(flags.database, history::Access::read);
   const Json document = history::trend_document(store, options);
   flags.print(document, history_report(document, flags.is_full));
@@ -74,6 +74,8 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_trend() { return command("trend", "show one workload over time, and where it changed", execute); }
+CliCommand history_trend() {
+  return command("trend", "show one workload over time, and where it changed", execute_history_trend);
+}
 
 }  // namespace weir::cli

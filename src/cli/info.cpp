@@ -73,7 +73,7 @@ std::string describe_activity() {
   return activity != nullptr ? fmt::format("yes, {}", activity->version) : fmt::format("not here: {}", reason);
 }
 
-int execute() {
+int execute_info() {
   fmt::print("weir {} ({}), {}, {}\n\nDevices\n", WEIR_VERSION, WEIR_COMMIT, WEIR_BUILD_TYPE, WEIR_COMPILER);
   for (const DeviceType& type : device_types()) {
     const DeviceType::Found found = type.find();
@@ -120,7 +120,7 @@ int execute() {
 
 CliCommand info() {
   return {"info", "show devices, versions and settings",
-          [](CommandSyntax) -> std::function<int()> { return [] { return execute(); }; }};
+          [](CommandSyntax) -> std::function<int()> { return [] { return execute_info(); }; }};
 }
 
 }  // namespace weir::cli

@@ -18,7 +18,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct ListWorkloadsFlags {
   std::string category;
   std::string file;
   bool is_verbose = false;
@@ -126,7 +126,7 @@ void print_brief(std::span<const Workload* const> chosen) {
   fmt::print("\n`weir list -v` shows what each must show, and its parameters.\n");
 }
 
-Json to_json(const Workload& workload) {
+Json workload_json(const Workload& workload) {
   Json json = Json::object();
   json["name"] = workload.name;
   json["summary"] = workload.summary;
@@ -155,7 +155,7 @@ Json to_json(const Workload& workload) {
   return json;
 }
 
-int execute(const Flags& flags) {
+int execute_list_workloads(const ListWorkloadsFlags& flags) {
   std::vector<Workload> loaded;
   if (!flags.file.empty()) loaded.push_back(load_workload(config_file(flags.file)));
   const std::span<const Workload> all = flags.file.empty() ? workloads() : std::span<const Workload>(loaded);
@@ -170,7 +170,7 @@ int execute(const Flags& flags) {
     if (flags.category.empty() || workload.category == flags.category) chosen.push_back(&workload);
   if (flags.is_json) {
     Json list = Json::array();
-    for (const Workload* workload : chosen) list.push_back(to_json(*workload));
+    for (const Workload* workload : chosen) list.push_back(workload_json(*workload));
     fmt::print("{}", to_text(list));
   } else if (flags.is_verbose) {
     for (const Workload* workload : chosen) print_details(*workload);
@@ -182,6 +182,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand list_workloads() { return command("list", "show the workloads", execute); }
+CliCommand list_workloads() { return command("list", "show the workloads", execute_list_workloads); }
 
 }  // namespace weir::cli

@@ -105,7 +105,7 @@ std::vector<std::string> write_overlap(const fs::path& folder, const OverlapRun&
   return written;
 }
 
-struct Flags {
+struct OverlapCommandFlags {
   OverlapFlags config;
   std::string output, summary;
   ExportFlags exports;
@@ -142,7 +142,7 @@ void set_queue_variables(const OverlapConfig& config) {
     ::setenv(variable, queues.c_str(), 1);
 }
 
-std::unique_ptr<Device> open(const OverlapConfig& config, Communicator& communicator) {
+std::unique_ptr<Device> open_overlap_device(const OverlapConfig& config, Communicator& communicator) {
   const std::string queues = config.value("run.hw_queues");
   DeviceOptions options = device_options(queues == "0" ? "" : queues, {}, &communicator);
   options.stages_collectives = !config.network().is_plain();
@@ -153,7 +153,7 @@ std::unique_ptr<Device> open(const OverlapConfig& config, Communicator& communic
 void check_points(const OverlapConfig& config, const std::vector<OverlapPoint>& points, int ranks) {
   AloneCommunicator alone;
   for (const OverlapPoint& point : points) {
-    const DeviceInfo info = open(point.config, alone)->info();
+    const DeviceInfo info = open_overlap_device(point.config, alone)->info();
     check_overlap(info, point.config, {0, ranks, true});
     const bool sweeps_queues = point.config.value("run.hw_queues") != config.value("run.hw_queues");
     if (sweeps_queues && !info.queue_variable.empty())
@@ -162,17 +162,18 @@ void check_points(const OverlapConfig& config, const std::vector<OverlapPoint>& 
   }
 }
 
-struct Point {
+struct MeasuredPoint {
   Json document;  // entry of the sweep: assignments, summary, failure
   bool is_interrupted = false;
 };
 
-Point run_point(const Flags& flags, const OverlapPoint& point, const std::filesystem::path& folder, Communicator* job) {
+MeasuredPoint run_point(const OverlapCommandFlags& flags, const OverlapPoint& point,
+                        const std::filesystem::path& folder, Communicator* job) {
   AloneCommunicator alone;
   Communicator& ranks = job != nullptr ? *job : static_cast<Communicator&>(alone);
   NetworkCommunicator network(ranks, point.config.network());
   Communicator& between = point.config.network().is_plain() ? ranks : static_cast<Communicator&>(network);
-  auto device = open(point.config, between);
+  auto device = open_overlap_device(point.config, between);
   RunControl control;
   control.stop = &catch_interrupts();
   control.communicator = &between;
@@ -184,7 +185,7 @@ Point run_point(const Flags& flags, const OverlapPoint& point, const std::filesy
   control.follows_commands = point.config.has("run.hang_timeout");
   const OverlapRun run = run_overlap(*device, point.config, ranks, run_context(), control);
   line.clear();
-  Point result;
+  MeasuredPoint result;
   result.is_interrupted = run.is_interrupted;
   if (!speaks()) return result;
   result.document = {{"assignments", point.assignments},
@@ -204,7 +205,7 @@ Point run_point(const Flags& flags, const OverlapPoint& point, const std::filesy
   return result;
 }
 
-int execute(const Flags& flags) {
+int execute_overlap(const OverlapCommandFlags& flags) {
   if (*flags.below) return (*flags.below)();
   if (flags.lists_keys) {
     list_keys();
@@ -234,7 +235,7 @@ int execute(const Flags& flags) {
   for (const OverlapPoint& point : points) {
     std::string name;
     for (const std::string& assignment : point.assignments) name += (name.empty() ? "" : ",") + assignment;
-    Point result = run_point(flags, point, name.empty() ? folder : folder / name, job);
+    MeasuredPoint result = run_point(flags, point, name.empty() ? folder : folder / name, job);
     is_interrupted = result.is_interrupted;
     if (speaks()) {
       if (failure.empty() && result.document["failure"].is_string()) failure = result.document["failure"].string();
@@ -262,7 +263,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand overlap() {
-  return command("overlap", "train with real collectives: why is communication not hidden?", execute);
+  return command("overlap", "train with real collectives: why is communication not hidden?", execute_overlap);
 }
 
 }  // namespace weir::cli

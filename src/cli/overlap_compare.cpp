@@ -9,7 +9,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct OverlapCompareFlags {
   std::string baseline, test;
   CompareFlags compare;
 
@@ -20,7 +20,7 @@ struct Flags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_overlap_compare(const OverlapCompareFlags& flags) {
   const CompareOptions options = flags.compare.options();
   return flags.compare.print(compare_overlap(load_overlap(flags.baseline), load_overlap(flags.test), options),
                              "weir overlap compare");
@@ -29,7 +29,8 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand overlap_compare() {
-  return command("compare", "say whether a run hides less, or takes longer, than its baseline", execute);
+  return command("compare", "say whether a run hides less, or takes longer, than its baseline",
+                 execute_overlap_compare);
 }
 
 }  // namespace weir::cli

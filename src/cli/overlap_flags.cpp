@@ -15,15 +15,15 @@
 namespace weir::cli {
 namespace {
 
-constexpr std::uintmax_t kLargestFile = 1 << 20;
+constexpr std::uintmax_t kLargestConfig = 1 << 20;
 
-std::string text_of(const std::string& path) {
+std::string config_text(const std::string& path) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error)
     reject(fmt::format("{}: {}", path, error.message()),
            "Name a YAML file: config/default.yaml, or one of your own (docs/overlap.md).");
-  if (size > kLargestFile) reject(fmt::format("{}: too large to be a config", path));
+  if (size > kLargestConfig) reject(fmt::format("{}: too large to be a config", path));
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
@@ -50,7 +50,7 @@ OverlapConfig OverlapFlags::load() const {
       expected = static_cast<int>(std::clamp<std::int64_t>(
           parse_integer(std::string_view(assignment).substr(kRanks.size())).value_or(1), 1, kMostRanks));
   const std::string path = config_file(file);
-  OverlapConfig config = parse_overlap_config(text_of(path), path, expected);
+  OverlapConfig config = parse_overlap_config(config_text(path), path, expected);
   for (const std::string& assignment : assignments) config.assign(assignment, "--set");
   if (!device.empty()) config.set("run.device", device, "--device");
   if (!hang_timeout.empty()) config.set("run.hang_timeout", hang_timeout, "--hang-timeout");

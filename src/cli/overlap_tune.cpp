@@ -21,7 +21,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct OverlapTuneFlags {
   OverlapFlags config;
   std::string budget = "5m";
   std::string output;
@@ -69,7 +69,7 @@ std::vector<TuneAxis> axes_of(const OverlapConfig& config, const DeviceInfo& inf
   return axes;
 }
 
-int execute(const Flags& flags) {
+int execute_overlap_tune(const OverlapTuneFlags& flags) {
   if (job_ranks().count > 1)
     reject("overlap tune: this job has several ranks", "Start it as one process with --ranks: trials start their own.");
   const double budget = seconds_of("--budget", flags.budget);
@@ -145,6 +145,8 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand overlap_tune() { return command("tune", "search settings for the least exposed communication", execute); }
+CliCommand overlap_tune() {
+  return command("tune", "search settings for the least exposed communication", execute_overlap_tune);
+}
 
 }  // namespace weir::cli

@@ -42,7 +42,7 @@ using preempt::Victim;
 using preempt::VictimKind;
 
 // As typed. Numbers are kept as text, so that messages can show the flag and the word.
-struct Flags {
+struct PreemptCommandFlags {
   std::string device = "auto";
   std::string mechanisms = "all";
   std::string victims, waves, block_times;
@@ -86,7 +86,7 @@ std::vector<VictimKind> kinds_of(const std::string& text) {
   return kinds;
 }
 
-std::vector<Victim> victims_of(const Flags& flags) {
+std::vector<Victim> victims_of(const PreemptCommandFlags& flags) {
   const std::vector<VictimKind> kinds = kinds_of(flags.victims);
   if (flags.waves.empty() && flags.block_times.empty()) return preempt::usual_victims(kinds, flags.is_quick);
   const std::vector<int> waves =
@@ -104,7 +104,7 @@ std::vector<Victim> victims_of(const Flags& flags) {
   return victims;
 }
 
-void Flags::add_to(CommandSyntax syntax) {
+void PreemptCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("--device", device, "auto, cpu, cuda:0, hip:0, sim:h200 (auto: the first GPU, else cpu)");
   std::string names;
   for (const Mechanism& mechanism : preempt::mechanisms())
@@ -129,7 +129,7 @@ void Flags::add_to(CommandSyntax syntax) {
   syntax.add("--child", child).hidden();
 }
 
-Plan Flags::plan() const {
+Plan PreemptCommandFlags::plan() const {
   Plan plan;
   plan.victims = victims_of(*this);
   plan.requests = requests.empty() ? (is_quick ? 200 : 1000) : one_count("--requests", requests, 10, 1'000'000);
@@ -151,7 +151,7 @@ Plan Flags::plan() const {
 
 // Behind a kernel only one request passes at a time, so faster requests would queue up without end. They are therefore
 // sent at most once per kernel; where that would take long there are fewer of them, but enough for a p99.
-Plan Flags::paced(const Plan& plan, const Victim& victim) const {
+Plan PreemptCommandFlags::paced(const Plan& plan, const Victim& victim) const {
   constexpr double kKernels = 1.25;
   Plan paced = plan;
   if (interval.empty()) {
@@ -168,7 +168,7 @@ Plan Flags::paced(const Plan& plan, const Victim& victim) const {
   return paced;
 }
 
-std::vector<const Mechanism*> Flags::chosen() const {
+std::vector<const Mechanism*> PreemptCommandFlags::chosen() const {
   std::vector<const Mechanism*> found;
   if (mechanisms == "all") {
     for (const Mechanism& mechanism : preempt::mechanisms()) found.push_back(&mechanism);
@@ -183,7 +183,7 @@ std::vector<const Mechanism*> Flags::chosen() const {
 
 class Run {
  public:
-  Run(const Flags& flags, const Plan& plan, const std::vector<const Mechanism*>& chosen)
+  Run(const PreemptCommandFlags& flags, const Plan& plan, const std::vector<const Mechanism*>& chosen)
       : flags_(flags),
         plan_(plan),
         stage_(flags.device, device_options(flags.hardware_queues, flags.sim), catch_interrupts()),
@@ -351,7 +351,7 @@ class Run {
     return 0;
   }
 
-  const Flags& flags_;
+  const PreemptCommandFlags& flags_;
   const Plan& plan_;
   preempt::Stage stage_;
   const std::atomic<bool>& is_stopped_;
@@ -367,7 +367,7 @@ class Run {
   bool has_saved_ = false;
 };
 
-int execute(Flags& flags, bool has_report) {
+int execute_preempt(PreemptCommandFlags& flags, bool has_report) {
   if (!flags.child.empty()) {
     preempt::run_preempt_child(flags.child, device_options("", {}), catch_interrupts());
     return 0;
@@ -388,9 +388,9 @@ int execute(Flags& flags, bool has_report) {
 CliCommand preempt() {
   return {"preempt", "how long urgent work waits behind long kernels, and what lets it pass",
           [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
+            const auto flags = std::make_shared<PreemptCommandFlags>();
             flags->add_to(syntax);
-            return [flags, syntax] { return execute(*flags, syntax.has("--report")); };
+            return [flags, syntax] { return execute_preempt(*flags, syntax.has("--report")); };
           }};
 }
 

@@ -23,7 +23,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct ProfileFlags {
   RunFlags run;
   WorkloadFlags workload;
   std::string profiler = "auto", limit_mib = "4096";
@@ -54,7 +54,7 @@ struct Flags {
 
 // Rejects an unknown format. Without a name it is STEM.trace.json or STEM.trace.csv in the current folder, or STEM-2...
 // if that exists.
-ProfileOutput output_of(const Flags& flags, const std::string& stem) {
+ProfileOutput output_of(const ProfileFlags& flags, const std::string& stem) {
   ProfileOutput output{flags.format, flags.output, flags.run.is_forced};
   const std::vector<std::string> formats = {"kineto", "csv"};
   if (flags.format != formats[0] && flags.format != formats[1])
@@ -77,7 +77,7 @@ ProfileOutput output_of(const Flags& flags, const std::string& stem) {
 }
 
 // `to` is not standard output where that belongs to the user's program.
-void print(const Flags& flags, const Json& document, std::FILE* to) {
+void print(const ProfileFlags& flags, const Json& document, std::FILE* to) {
   if (flags.is_json) {
     fmt::print("{}", to_text(document));
   } else if (!flags.run.is_quiet) {
@@ -85,7 +85,7 @@ void print(const Flags& flags, const Json& document, std::FILE* to) {
   }
 }
 
-int profile_any_program(const Flags& flags, const std::vector<std::string>& command) {
+int profile_any_program(const ProfileFlags& flags, const std::vector<std::string>& command) {
   if (command.empty()) reject("--: a program is required after it", "For example: weir profile -- python3 train.py");
   // Words before the mark name a workload.
   const std::size_t words = (flags.workload.name.empty() ? 0 : 1) + flags.rest.size();
@@ -120,7 +120,7 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
   return profile.has_timeline ? 0 : 1;
 }
 
-int execute(const Flags& flags) {
+int execute_profile(const ProfileFlags& flags) {
   if (const auto program = words_after_mark()) return profile_any_program(flags, *program);
   if (!flags.rest.empty())
     reject(fmt::format("{}: one workload is profiled at a time", flags.rest[0]),
@@ -184,7 +184,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand profile() {
-  return command("profile", "trace a workload, or any program after --, into a timeline", execute);
+  return command("profile", "trace a workload, or any program after --, into a timeline", execute_profile);
 }
 
 }  // namespace weir::cli

@@ -20,7 +20,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct QueuesConvoyFlags {
   QueuesFlags queues;
   std::string streams = "8", iterations = "100", large_us = "500", small_us = "5", large_blocks;
   std::string which;  // in a child: the case to measure
@@ -36,7 +36,7 @@ struct Flags {
   }
 };
 
-ConvoyRequest request_of(const Flags& flags) {
+ConvoyRequest request_of(const QueuesConvoyFlags& flags) {
   ConvoyRequest request;
   request.streams = static_cast<int>(number_within("--streams", flags.streams, 2, kMaxStreams));
   request.iterations = static_cast<int>(number_within("--iterations", flags.iterations, 1, 10'000));
@@ -50,7 +50,7 @@ ConvoyRequest request_of(const Flags& flags) {
 }
 
 // In a child: measures one case on the device as it is.
-int measure_case(const Flags& flags, ConvoyRequest request) {
+int measure_convoy_case(const QueuesConvoyFlags& flags, ConvoyRequest request) {
   const auto which = convoy_case_named(flags.which);
   if (!which) reject(fmt::format("--case {}: unknown case", flags.which), "Use alone, beside or behind.");
   request.which = *which;
@@ -64,7 +64,7 @@ int measure_case(const Flags& flags, ConvoyRequest request) {
 }
 
 // Empty where it was interrupted.
-std::optional<Json> run_case(const Flags& flags, const ConvoyRequest& request, const std::string& device,
+std::optional<Json> run_case(const QueuesConvoyFlags& flags, const ConvoyRequest& request, const std::string& device,
                              const QueueSetting& setting, ConvoyCase which, int queues) {
   ChildRequest child;
   child.arguments = {"queues",
@@ -95,12 +95,12 @@ std::optional<Json> run_case(const Flags& flags, const ConvoyRequest& request, c
   return json;
 }
 
-int execute(const Flags& flags) {
+int execute_queues_convoy(const QueuesConvoyFlags& flags) {
   if (job_ranks().count > 1)
     reject("queues convoy: this job has several ranks", "Start it as one process, without mpirun or srun.");
   const ConvoyRequest request = request_of(flags);
   flags.queues.check_output();
-  if (!flags.which.empty()) return measure_case(flags, request);
+  if (!flags.which.empty()) return measure_convoy_case(flags, request);
   if (!flags.queues.hardware_queues.empty())
     reject(fmt::format("--hw-queues {}: convoy chooses the counts itself", flags.queues.hardware_queues),
            "Leave it out: one queue for `behind`, a queue for each stream otherwise.");
@@ -143,7 +143,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_convoy() {
-  return command("convoy", "latency of small kernels alone, beside and behind large ones", execute);
+  return command("convoy", "latency of small kernels alone, beside and behind large ones", execute_queues_convoy);
 }
 
 }  // namespace weir::cli

@@ -19,7 +19,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct QueuesCostFlags {
   QueuesFlags shared;
   WorkloadFlags workload;
   std::string streams, scale, precision;
@@ -50,7 +50,7 @@ struct Flags {
   }
 };
 
-RunRequest request_of(const Flags& flags) {
+RunRequest request_of(const QueuesCostFlags& flags) {
   RunFlags run;
   run.iterations = flags.iterations;
   run.warmup = flags.warmup;
@@ -70,8 +70,8 @@ RunRequest request_of(const Flags& flags) {
 
 // Measures the step in separate processes: drivers read the number of queues once, and random effects last as long as a
 // process. Without `queues`: as the device is now. Empty where it was interrupted.
-std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceInfo& info, const RunRequest& request,
-                                              std::optional<int> queues) {
+std::optional<MeasuredStep> measure_elsewhere(const QueuesCostFlags& flags, const DeviceInfo& info,
+                                              const RunRequest& request, std::optional<int> queues) {
   FlagValues values = {
       {"--device", child_device(info, flags.shared.device)}, {"--streams", flags.streams}, {"--scale", flags.scale}};
   for (const auto& [name, value] : request.params) values.emplace_back("--param", name + "=" + value);
@@ -111,7 +111,7 @@ std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceIn
   return measured;
 }
 
-int execute(const Flags& flags) {
+int execute_queues_cost(const QueuesCostFlags& flags) {
   CostRequest request;
   request.run = request_of(flags);
   parse_counts("--queues", flags.queues, 1, 127);  // rejects, before anything is opened
@@ -169,7 +169,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_cost() {
-  return command("cost", "what sharing queues costs a step, and what other counts would do", execute);
+  return command("cost", "what sharing queues costs a step, and what other counts would do", execute_queues_cost);
 }
 
 }  // namespace weir::cli

@@ -13,7 +13,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct QueuesFairnessFlags {
   QueuesFlags queues;
   std::string streams = "32";
   std::string repetitions = "5";
@@ -27,7 +27,7 @@ struct Flags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_queues_fairness(const QueuesFairnessFlags& flags) {
   FairnessRequest request;
   request.streams = one_count("--streams", flags.streams, 2, kMaxStreams);
   request.repetitions = one_count("--repetitions", flags.repetitions, 1, 1000);
@@ -47,7 +47,8 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_fairness() {
-  return command("fairness", "who gets how much of a full device: Jain's index, starved streams", execute);
+  return command("fairness", "who gets how much of a full device: Jain's index, starved streams",
+                 execute_queues_fairness);
 }
 
 }  // namespace weir::cli

@@ -12,7 +12,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct QueuesLimitsFlags {
   QueuesFlags queues;
   std::string streams = "160";
   std::string launches = "4096";
@@ -24,7 +24,7 @@ struct Flags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_queues_limits(const QueuesLimitsFlags& flags) {
   LimitsRequest request;
   request.streams = one_count("--streams", flags.streams, 2, 1000);
   request.launches = one_count("--launches", flags.launches, 1, 100'000);
@@ -41,7 +41,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_limits() {
-  return command("limits", "queue depth, resident kernels, copy engines, priority levels", execute);
+  return command("limits", "queue depth, resident kernels, copy engines, priority levels", execute_queues_limits);
 }
 
 }  // namespace weir::cli

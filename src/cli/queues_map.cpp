@@ -15,7 +15,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct QueuesMapFlags {
   QueuesFlags shared;
   std::string streams = "40";
   std::string confidence = "0.999";
@@ -30,7 +30,7 @@ struct Flags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_queues_map(const QueuesMapFlags& flags) {
   MapRequest request;
   request.streams = one_count("--streams", flags.streams, 2, 1024);
   request.confidence = real_number("--confidence", flags.confidence, 0.5, 0.999999, "not a level");
@@ -54,6 +54,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand queues_map() { return command("map", "which stream sits on which hardware queue", execute); }
+CliCommand queues_map() { return command("map", "which stream sits on which hardware queue", execute_queues_map); }
 
 }  // namespace weir::cli

@@ -23,7 +23,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct QueuesSweepFlags {
   WorkloadFlags workload;
   std::string device = "auto", queues = "1,2,4,8,16,32", streams, scales, precision;
   std::string submit = "inline", placement = "natural", compute_units;
@@ -60,7 +60,7 @@ struct Flags {
   }
 };
 
-QueuesSweepRequest request_of(const Flags& flags, const DeviceInfo& info, const QueueSetting& setting) {
+QueuesSweepRequest request_of(const QueuesSweepFlags& flags, const DeviceInfo& info, const QueueSetting& setting) {
   RunFlags run;
   run.iterations = flags.iterations;
   run.warmup = flags.warmup;
@@ -102,7 +102,7 @@ QueuesSweepRequest request_of(const Flags& flags, const DeviceInfo& info, const 
   return request;
 }
 
-ChildRequest child_of(const Flags& flags, const std::string& device, const QueueSetting& setting,
+ChildRequest child_of(const QueuesSweepFlags& flags, const std::string& device, const QueueSetting& setting,
                       const QueuesPoint& point) {
   ChildRequest child;
   child.limit_ns = flags.limit_ns();
@@ -123,7 +123,7 @@ ChildRequest child_of(const Flags& flags, const std::string& device, const Queue
   return child;
 }
 
-int execute(const Flags& flags) {
+int execute_queues_sweep(const QueuesSweepFlags& flags) {
   if (job_ranks().count > 1)
     reject("queues sweep: this job has several ranks", "Start it as one process, without mpirun or srun.");
   flags.limit_ns();  // rejects
@@ -181,7 +181,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_sweep() {
-  return command("sweep", "run a workload over queue counts, stream counts and sizes", execute);
+  return command("sweep", "run a workload over queue counts, stream counts and sizes", execute_queues_sweep);
 }
 
 }  // namespace weir::cli

@@ -16,7 +16,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct QueuesSwitchFlags {
   QueuesFlags queues;
   std::string streams = "1..64:x2";
   std::string hops = "200";
@@ -32,7 +32,7 @@ struct Flags {
   }
 };
 
-SwitchSettings settings_of(const Flags& flags) {
+SwitchSettings settings_of(const QueuesSwitchFlags& flags) {
   SwitchSettings settings;
   settings.streams = parse_counts("--streams", flags.streams, 1, kMaxStreams);
   settings.request.hops = one_count("--hops", flags.hops, 2, 2000);
@@ -48,7 +48,7 @@ SwitchSettings settings_of(const Flags& flags) {
   return settings;
 }
 
-Json measure_here(const Flags& flags, const std::string& queues, SwitchSettings settings) {
+Json measure_here(const QueuesSwitchFlags& flags, const std::string& queues, SwitchSettings settings) {
   QueuesFlags setting = flags.queues;
   setting.hardware_queues = queues;
   const auto device = setting.open(settings.streams.back());
@@ -60,7 +60,7 @@ Json measure_here(const Flags& flags, const std::string& queues, SwitchSettings 
 }
 
 // Empty where it was interrupted.
-std::optional<Json> measure_in_child(const Flags& flags, const DeviceInfo& info, int queues) {
+std::optional<Json> measure_in_child(const QueuesSwitchFlags& flags, const DeviceInfo& info, int queues) {
   ChildRequest child;
   child.arguments = {"queues",
                      "switch",
@@ -81,7 +81,8 @@ std::optional<Json> measure_in_child(const Flags& flags, const DeviceInfo& info,
 }
 
 // One document per queue count; fewer where it was interrupted.
-std::vector<Json> measure_all(const Flags& flags, const SwitchSettings& settings, const std::vector<int>& counts) {
+std::vector<Json> measure_all(const QueuesSwitchFlags& flags, const SwitchSettings& settings,
+                              const std::vector<int>& counts) {
   std::vector<Json> documents;
   if (counts.empty()) {
     documents.push_back(measure_here(flags, "", settings));
@@ -108,7 +109,7 @@ std::vector<Json> measure_all(const Flags& flags, const SwitchSettings& settings
   return documents;
 }
 
-int execute(const Flags& flags) {
+int execute_queues_switch(const QueuesSwitchFlags& flags) {
   const SwitchSettings settings = settings_of(flags);
   std::vector<int> counts;  // empty: the device's own count
   if (!flags.queues.hardware_queues.empty())
@@ -125,7 +126,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_switch() {
-  return command("switch", "what a hop to another stream costs, and what more queues save", execute);
+  return command("switch", "what a hop to another stream costs, and what more queues save", execute_queues_switch);
 }
 
 }  // namespace weir::cli

@@ -29,7 +29,7 @@ constexpr const char* kSrunAdvice =
 
 // Lives until leave_ranks(); otherwise never destroyed, because MPI must not be finalised after a failure.
 Communicator* joined = nullptr;
-RankWatch* watch = nullptr;
+RankWatch* rank_watch = nullptr;
 std::optional<Ranks> part;  // from MPI, once it is known
 
 std::optional<int> number_in(const char* variable) {
@@ -137,7 +137,7 @@ void watch_ranks() {
   std::vector<RankProcess> here;
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank]["host"] == own["host"]) here.push_back({static_cast<int>(rank), all[rank]["pid"].get<pid_t>()});
-  watch = new RankWatch(here, [own_rank = joined->ranks().rank](const RankProcess& dead, int lowest_alive) {
+  rank_watch = new RankWatch(here, [own_rank = joined->ranks().rank](const RankProcess& dead, int lowest_alive) {
     if (is_ending_hung()) return;  // ends by itself, after its report
     // One of the remaining ranks prints. All wait a while, so that one that notices late does not take the printing
     // rank for the first that died.
@@ -154,8 +154,8 @@ void leave_ranks() {
   if (joined == nullptr) return;
   // No process may end before every watch has stopped: MPI's own shutdown waits for all.
   joined->barrier();
-  delete watch;
-  watch = nullptr;
+  delete rank_watch;
+  rank_watch = nullptr;
   delete joined;
   joined = nullptr;
 }

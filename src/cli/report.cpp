@@ -21,9 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFindings = 5;  // shown in the terminal; the page has all
+constexpr std::size_t kMostFindingsShown = 5;  // shown in the terminal; the page has all
 
-struct Flags {
+struct ReportFlags {
   std::vector<std::string> paths;
   std::string output, json, title, history, baseline;
   std::string max_spans = "2000000";
@@ -47,13 +47,13 @@ struct Flags {
 };
 
 // Empty where only the JSON was requested.
-std::string html_file(const Flags& flags) {
+std::string html_file(const ReportFlags& flags) {
   if (!flags.output.empty() || !flags.json.empty()) return flags.output;
   return default_output("report", ".html", earlier_output(flags.is_forced)).string();
 }
 
 // "results and 2 more"
-std::string title_of(const Flags& flags) {
+std::string title_of(const ReportFlags& flags) {
   if (!flags.title.empty()) return flags.title;
   if (flags.paths.empty()) return "Weir report";
   fs::path first = fs::path(flags.paths.front()).lexically_normal();
@@ -62,7 +62,7 @@ std::string title_of(const Flags& flags) {
   return flags.paths.size() == 1 ? name : fmt::format("{} and {} more", name, flags.paths.size() - 1);
 }
 
-void check_outputs(const Flags& flags, const std::string& html) {
+void check_outputs(const ReportFlags& flags, const std::string& html) {
   if (const std::string reason = why_no_page(); !html.empty() && !reason.empty())
     reject(reason,
            "Build it where there is (cmake says so), or write the document alone with --json FILE: a complete program "
@@ -75,22 +75,20 @@ void check_outputs(const Flags& flags, const std::string& html) {
   if (are_one) reject(fmt::format("--output and --json both name {}", html), "Give them two names.");
 }
 
-std::string plain(const std::string& text) { return without_controls(text, '?'); }
-
 std::string verdict_text(const Json& document) {
-  const std::string headline = plain(fields::text(document, {"verdict", "headline"}));
-  std::string text = wrapped(headline, 0) + "\n" + findings_text(document, kMostFindings, true);
+  const std::string headline = without_controls(fields::text(document, {"verdict", "headline"}), '?');
+  std::string text = wrapped(headline, 0) + "\n" + findings_text(document, kMostFindingsShown, true);
   const std::size_t count = fields::at(document, {"verdict", "findings"}).size();
-  if (count > kMostFindings) text += fmt::format("    {} more in the report\n", count - kMostFindings);
+  if (count > kMostFindingsShown) text += fmt::format("    {} more in the report\n", count - kMostFindingsShown);
   return text;
 }
 
-void write(const Flags& flags, const std::string& path, const std::string& text) {
+void write_and_say(const ReportFlags& flags, const std::string& path, const std::string& text) {
   write_file(path, text, flags.is_forced);
-  if (!flags.is_quiet) fmt::print("Written to {} ({})\n", plain(path), format_bytes(text.size()));
+  if (!flags.is_quiet) fmt::print("Written to {} ({})\n", without_controls(path, '?'), format_bytes(text.size()));
 }
 
-int execute(const Flags& flags) {
+int execute_report(const ReportFlags& flags) {
   if (flags.paths.empty() && flags.history.empty())
     reject("nothing to report on", "Name results, sweeps, traces or folders of them; or --history FILE.");
   const std::string html = html_file(flags);
@@ -101,15 +99,16 @@ int execute(const Flags& flags) {
   if (!made) return kExitInterrupted;
   const Json& document = *made;
   if (!flags.is_quiet) fmt::print("{}\n", verdict_text(document));
-  if (!flags.json.empty()) write(flags, flags.json, to_text(document));
-  if (!html.empty()) write(flags, html, report_html(document));
+  if (!flags.json.empty()) write_and_say(flags, flags.json, to_text(document));
+  if (!html.empty()) write_and_say(flags, html, report_html(document));
   return 0;
 }
 
 }  // namespace
 
 CliCommand report() {
-  return command("report", "put results, traces and other documents into one HTML page, the verdict first", execute);
+  return command("report", "put results, traces and other documents into one HTML page, the verdict first",
+                 execute_report);
 }
 
 }  // namespace weir::cli

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kOneProcess = "--host-profile: for a run of one process";
 
-struct Flags {
+struct RunCommandFlags {
   RunFlags run;
   WorkloadFlags workload;
   std::string streams;
@@ -48,7 +48,7 @@ struct Flags {
 };
 
 // Draws and describes the step without using the device's memory.
-void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& info, Ranks ranks) {
+void show_step(const RunCommandFlags& flags, const RunRequest& request, const DeviceInfo& info, Ranks ranks) {
   const StepView view = view_of(request, build_run(info, request, ranks));
   if (flags.dot == "-") {
     fmt::print("{}", draw_step(view));
@@ -62,8 +62,8 @@ void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& 
 
 // Writes perf's view of the host, as a flame graph where the file's name ends in .svg, and adds it to the result; if
 // there is none, the run still succeeds.
-void add_host_profile(const Flags& flags, Device& device, const RunRequest& request, const RunControl& control,
-                      Result& result) {
+void add_host_profile(const RunCommandFlags& flags, Device& device, const RunRequest& request,
+                      const RunControl& control, Result& result) {
   const std::string& file = flags.host_profile;
   HostProfile profile = profile_host(device, request, run_context(), control, result, file);
   if (!profile.stacks.empty()) {
@@ -79,7 +79,7 @@ void add_host_profile(const Flags& flags, Device& device, const RunRequest& requ
   result.metrics["host_profile"] = std::move(profile.facts);
 }
 
-int execute(const Flags& flags) {
+int execute_run(const RunCommandFlags& flags) {
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   flags.workload.choose(request);
@@ -155,6 +155,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand run() { return command("run", "run one workload and say where the time went", execute); }
+CliCommand run() { return command("run", "run one workload and say where the time went", execute_run); }
 
 }  // namespace weir::cli

@@ -24,9 +24,9 @@
 namespace weir::cli {
 namespace {
 
-constexpr std::size_t kMostFindings = 3;  // printed at the end; the report has all
+constexpr std::size_t kMostClosingFindings = 3;  // printed at the end; the report has all
 
-struct Flags {
+struct RunPriorityFlags {
   RunFlags run;
   std::string priority;
   std::string streams;
@@ -60,8 +60,8 @@ std::vector<const Workload*> chosen_workloads(const std::string& priority) {
 
 // Writes the report of these sweeps next to them, and prints its path and main findings. If it cannot be made, the runs
 // still count as successful.
-void write_report(const std::vector<std::string>& sweeps, const std::filesystem::path& folder, const Flags& flags,
-                  const DeviceInfo& info) {
+void write_report(const std::vector<std::string>& sweeps, const std::filesystem::path& folder,
+                  const RunPriorityFlags& flags, const DeviceInfo& info) {
   try {
     const std::string title = fmt::format("{} on {} ({})", flags.priority, info.name, info.model);
     const std::optional<Json> document = report_document({sweeps, title});
@@ -70,7 +70,7 @@ void write_report(const std::vector<std::string>& sweeps, const std::filesystem:
     const std::string reason = why_no_page();
     if (reason.empty()) write_file(page, report_html(*document), flags.run.is_forced || flags.resumes);
     if (flags.run.is_quiet) return;
-    const std::string findings = findings_text(*document, kMostFindings, false);
+    const std::string findings = findings_text(*document, kMostClosingFindings, false);
     fmt::print("{}\n\n{}\n",
                wrapped(reason.empty() ? fmt::format("The report is in {}", page.string())
                                       : fmt::format("No report.html was written: {}.", reason),
@@ -99,7 +99,7 @@ void print_next(const DeviceInfo& info, const std::string& workload) {
 }
 
 // An empty folder counts as free: the process that starts the ranks creates it, and they check again.
-std::filesystem::path folder_of(const Flags& flags) {
+std::filesystem::path folder_of(const RunPriorityFlags& flags) {
   if (!flags.folder.empty()) return flags.folder;
   const auto is_taken = [](const std::filesystem::path& path) {
     std::error_code ignored;
@@ -108,7 +108,7 @@ std::filesystem::path folder_of(const Flags& flags) {
   return default_output("results/" + flags.priority, "", earlier_output(flags.run.is_forced, flags.resumes), is_taken);
 }
 
-int execute(const Flags& flags) {
+int execute_run_priority(const RunPriorityFlags& flags) {
   rank_count(flags.run.ranks);  // rejects
   if (speaks()) flags.exports.check(flags.run.is_forced);
   const bool is_starter = must_start_ranks(flags.run.ranks);
@@ -190,7 +190,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand run_priority() {
-  return command("run-priority", "run all workloads of a class: P0, P1, P2, P3 or all", execute);
+  return command("run-priority", "run all workloads of a class: P0, P1, P2, P3 or all", execute_run_priority);
 }
 
 }  // namespace weir::cli

@@ -23,7 +23,7 @@ constexpr const char* kCudaGate = "libweir_cupti.so";    // loaded by the CUDA d
 constexpr const char* kHipGate = "libweir_hip_gate.so";  // loaded before HIP's runtime
 constexpr const char* kUsage = "For example: weir sched run --priority high -- ./program arguments";
 
-struct Flags {
+struct SchedRunFlags {
   SocketFlag socket;
   TermsFlags terms;
   std::vector<std::string> program;
@@ -37,7 +37,7 @@ struct Flags {
   }
 };
 
-std::vector<std::string> program_of(const Flags& flags) {
+std::vector<std::string> program_of(const SchedRunFlags& flags) {
   const std::vector<std::string> program = words_after_mark().value_or(flags.program);
   if (program.empty()) reject("a program is required after --", kUsage);
   if (flags.program.size() > program.size())
@@ -76,7 +76,7 @@ Variables variables_of(const std::filesystem::path& socket, const scheduler::Ter
   return variables;
 }
 
-int execute(const Flags& flags) {
+int execute_sched_run(const SchedRunFlags& flags) {
   const scheduler::Terms terms = flags.terms.terms();
   std::vector<std::string> program = program_of(flags);
   const std::filesystem::path socket = flags.socket.path();
@@ -95,6 +95,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand sched_run() { return command("run", "run a program as a client of the daemon", execute); }
+CliCommand sched_run() { return command("run", "run a program as a client of the daemon", execute_sched_run); }
 
 }  // namespace weir::cli

@@ -27,7 +27,7 @@ namespace {
 constexpr std::int64_t kLeastSliceNs = 100'000, kLeastAgeingNs = 1'000'000;
 constexpr int kMostInFlight = 1024;
 
-struct Flags {
+struct SchedStartFlags {
   SocketFlag socket;
   std::string policy = "priority", slice = "2ms", ageing = "100ms", in_flight = "2", log;
   bool is_foreground = false, is_quiet = false;
@@ -47,7 +47,7 @@ struct Flags {
   }
 };
 
-scheduler::ServerOptions options_of(const Flags& flags) {
+scheduler::ServerOptions server_options_of(const SchedStartFlags& flags) {
   scheduler::ServerOptions options;
   options.socket = flags.socket.path();
   options.policy = &scheduler::policy_named(flags.policy);
@@ -81,7 +81,7 @@ void serve(scheduler::Server& server) {
   g_server.store(nullptr);
 }
 
-std::string words_of(const Flags& flags, const scheduler::ServerOptions& options) {
+std::string words_of(const SchedStartFlags& flags, const scheduler::ServerOptions& options) {
   return fmt::format("policy {}, slice {}, ageing {}, {} in flight", options.policy->name, flags.slice,
                      options.settings.ageing_ns == 0 ? "never" : flags.ageing, options.in_flight);
 }
@@ -179,8 +179,8 @@ void start_daemon(const scheduler::ServerOptions& options, const std::string& lo
   throw Error(heard[0] == '2' ? Fault::input : Fault::run, heard.substr(what, hint - 1 - what), heard.substr(hint));
 }
 
-int execute(const Flags& flags) {
-  const scheduler::ServerOptions options = options_of(flags);
+int execute_sched_start(const SchedStartFlags& flags) {
+  const scheduler::ServerOptions options = server_options_of(flags);
   const auto say = [&](const char* how) {
     if (!flags.is_quiet) fmt::print("{} at {}\n  {}\n", how, options.socket.string(), words_of(flags, options));
     std::fflush(stdout);
@@ -201,6 +201,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand sched_start() { return command("start", "start this user's daemon", execute); }
+CliCommand sched_start() { return command("start", "start this user's daemon", execute_sched_start); }
 
 }  // namespace weir::cli

@@ -8,7 +8,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct SchedStatusFlags {
   SocketFlag socket;
   DocumentOutput document_output;
 
@@ -18,7 +18,7 @@ struct Flags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_sched_status(const SchedStatusFlags& flags) {
   flags.document_output.check_output();
   const Json status = scheduler::ask_status(flags.socket.path());
   flags.document_output.print(status, sched_status_report(status));
@@ -28,7 +28,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand sched_status() {
-  return command("status", "who has a seat, who waits for whom, what each has used", execute);
+  return command("status", "who has a seat, who waits for whom, what each has used", execute_sched_status);
 }
 
 }  // namespace weir::cli

@@ -8,7 +8,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct SchedStopFlags {
   SocketFlag socket;
   bool is_quiet = false;
 
@@ -18,7 +18,7 @@ struct Flags {
   }
 };
 
-int execute(const Flags& flags) {
+int execute_sched_stop(const SchedStopFlags& flags) {
   const std::filesystem::path socket = flags.socket.path();
   const Json status = scheduler::ask_status(socket);
   scheduler::ask_stop(socket);
@@ -32,6 +32,8 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand sched_stop() { return command("stop", "end the daemon; its clients run on unscheduled", execute); }
+CliCommand sched_stop() {
+  return command("stop", "end the daemon; its clients run on unscheduled", execute_sched_stop);
+}
 
 }  // namespace weir::cli

@@ -22,10 +22,10 @@ namespace weir::cli {
 namespace {
 
 constexpr std::int64_t kLeastIntervalNs = 50'000'000, kMostIntervalNs = 3600'000'000'000;
-constexpr std::int64_t kFirstLookNs = 200'000'000;  // so that the first rates do not take a long interval
-constexpr std::int64_t kStepNs = 20'000'000;        // longest delay in noticing Ctrl-C
+constexpr std::int64_t kFirstTableNs = 200'000'000;  // so that the first rates do not take a long interval
+constexpr std::int64_t kStepNs = 20'000'000;         // longest delay in noticing Ctrl-C
 
-struct Flags {
+struct SchedTopFlags {
   SocketFlag socket;
   std::string interval = "1s", iterations;
   bool is_once = false, is_plain = false;
@@ -39,7 +39,7 @@ struct Flags {
   }
 };
 
-std::uint64_t iterations_of(const Flags& flags) {
+std::uint64_t table_count_of(const SchedTopFlags& flags) {
   if (flags.is_once && !flags.iterations.empty())
     reject(fmt::format("--iterations {}: --once is one table", flags.iterations), "Leave one of them out.");
   if (flags.iterations.empty()) return flags.is_once ? 1 : UINT64_MAX;
@@ -57,11 +57,11 @@ bool pause_until(std::int64_t end_ns, const std::atomic<bool>& stop) {
   return false;
 }
 
-int print_tables(const Flags& flags, std::int64_t interval_ns, std::uint64_t count) {
+int print_tables(const SchedTopFlags& flags, std::int64_t interval_ns, std::uint64_t count) {
   const std::atomic<bool>& stop = catch_interrupts();
   const std::filesystem::path socket = flags.socket.path();
   Json before = scheduler::ask_status(socket);
-  std::int64_t next = now_ns() + std::min(interval_ns, kFirstLookNs);
+  std::int64_t next = now_ns() + std::min(interval_ns, kFirstTableNs);
   for (std::uint64_t i = 0; i < count; ++i, next += interval_ns) {
     if (!pause_until(next, stop)) return kExitInterrupted;
     Json status = scheduler::ask_status(socket);
@@ -85,13 +85,13 @@ watch::Grid picture(const std::string& text, int width, int height) {
   return grid;
 }
 
-int show_live(const Flags& flags, std::int64_t interval_ns, std::uint64_t count) {
+int show_live(const SchedTopFlags& flags, std::int64_t interval_ns, std::uint64_t count) {
   const std::filesystem::path socket = flags.socket.path();
   Json before = scheduler::ask_status(socket);
   watch::keep_screen_signals();
   watch::Screen screen(environment_variable("TERM"));
   std::string text = report_text(sched_status_report(before));
-  std::int64_t next = now_ns() + std::min(interval_ns, kFirstLookNs);
+  std::int64_t next = now_ns() + std::min(interval_ns, kFirstTableNs);
   for (std::uint64_t shown = 0;;) {
     if (now_ns() >= next) {
       Json status = scheduler::ask_status(socket);
@@ -111,9 +111,9 @@ int show_live(const Flags& flags, std::int64_t interval_ns, std::uint64_t count)
   return screen.signal() != 0 ? kExitInterrupted : 0;
 }
 
-int execute(const Flags& flags) {
+int execute_sched_top(const SchedTopFlags& flags) {
   const std::int64_t interval_ns = duration_of("--interval", flags.interval, kLeastIntervalNs, kMostIntervalNs);
-  const std::uint64_t count = iterations_of(flags);
+  const std::uint64_t count = table_count_of(flags);
   const bool is_terminal = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
   if (is_terminal && WEIR_HAVE_NCURSES != 0 && !flags.is_once && !flags.is_plain)
     return show_live(flags, interval_ns, count);
@@ -123,7 +123,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand sched_top() {
-  return command("top", "the clients again and again: share of the device, launches, waiting", execute);
+  return command("top", "the clients again and again: share of the device, launches, waiting", execute_sched_top);
 }
 
 }  // namespace weir::cli

@@ -14,7 +14,7 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct SweepFlags {
   RunFlags run;
   WorkloadFlags workload;
   std::string streams;
@@ -41,7 +41,7 @@ std::vector<int> usual_counts(const Workload& workload) {
   return counts;
 }
 
-int execute(const Flags& flags) {
+int execute_sweep(const SweepFlags& flags) {
   rank_count(flags.run.ranks);  // rejects
   if (speaks()) flags.exports.check(flags.run.is_forced);
   SweepRequest request;
@@ -98,7 +98,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand sweep() {
-  return command("sweep", "run a workload over stream counts, submit modes and parts of the device", execute);
+  return command("sweep", "run a workload over stream counts, submit modes and parts of the device", execute_sweep);
 }
 
 }  // namespace weir::cli

@@ -26,9 +26,9 @@ namespace weir::cli {
 namespace {
 
 constexpr const char* kDefaultWorkload = "hetero_kernels";
-constexpr std::int64_t kFirstLookNs = 250'000'000;  // so that a live view does not stay empty for a long interval
+constexpr std::int64_t kFirstSampleNs = 250'000'000;  // so that a live view does not stay empty for a long interval
 
-struct Flags {
+struct WatchFlags {
   std::string source = "auto";
   std::string device = "auto";
   std::string workload, file, streams, scale;
@@ -83,7 +83,7 @@ std::int64_t interval_of(const std::string& text) {
   return static_cast<std::int64_t>(*ns);
 }
 
-std::uint64_t iterations_of(const Flags& flags) {
+std::uint64_t sample_count_of(const WatchFlags& flags) {
   if (flags.iterations.empty()) return flags.is_once ? 1 : UINT64_MAX;
   if (flags.is_once)
     reject(fmt::format("--iterations {}: --once is one sample", watch::printable(flags.iterations)),
@@ -101,7 +101,7 @@ struct Source {
 
 std::string words_of(const kfd::MissingPart& part) { return fmt::format("{}: {}", part.path, part.reason); }
 
-Source device_source(const Flags& flags, std::vector<std::string> notes) {
+Source device_source(const WatchFlags& flags, std::vector<std::string> notes) {
   RunRequest request;
   WorkloadFlags{flags.workload.empty() && flags.file.empty() ? kDefaultWorkload : flags.workload, flags.file}.choose(
       request);
@@ -124,7 +124,7 @@ Source device_source(const Flags& flags, std::vector<std::string> notes) {
   return {watch::watch_device(std::move(load)), true};
 }
 
-Source source_of(const Flags& flags) {
+Source source_of(const WatchFlags& flags) {
   const bool asks_for_device = flags.device != "auto" || !flags.workload.empty() || !flags.file.empty();
   if (flags.source != "auto" && flags.source != "kfd" && flags.source != "device")
     reject(fmt::format("--source {}: unknown source", watch::printable(flags.source)), "Use auto, kfd or device.");
@@ -145,7 +145,7 @@ Source source_of(const Flags& flags) {
   return device_source(flags, std::move(notes));
 }
 
-watch::View view_of(const Flags& flags) {
+watch::View view_of(const WatchFlags& flags) {
   watch::View view;
   view.sort = watch::column_named(flags.sort);
   view.is_reversed = flags.is_reversed;
@@ -154,7 +154,7 @@ watch::View view_of(const Flags& flags) {
 }
 
 // Without a screen: prints tables or documents, or only writes the metrics, until there were enough samples.
-int print_samples(const Flags& flags, const watch::View& view, const Source& source, std::uint64_t count) {
+int print_samples(const WatchFlags& flags, const watch::View& view, const Source& source, std::uint64_t count) {
   const std::atomic<bool>& stop = catch_interrupts();
   const watch::MetricsFile metrics(flags.metrics, flags.is_forced);
   // A single sample must have rates.
@@ -192,14 +192,14 @@ void end_feed(watch::Feed& feed) {
   if (!feed.has_ended()) fmt::print(stderr, "weir: waiting for the iteration that runs to end; Ctrl-C ends at once\n");
 }
 
-int show_live(const Flags& flags, watch::View view, const std::function<Source()>& open, std::uint64_t count) {
+int show_live(const WatchFlags& flags, watch::View view, const std::function<Source()>& open, std::uint64_t count) {
   const watch::MetricsFile metrics(flags.metrics, flags.is_forced);
   const Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const int wake = bell.get();
   if (wake < 0) fail(fmt::format("cannot make an eventfd: {}", std::strerror(errno)));
   watch::keep_screen_signals();
   const Source source = open();
-  const std::int64_t first_ns = source.has_rates_at_once ? std::min(view.interval_ns, kFirstLookNs) : 0;
+  const std::int64_t first_ns = source.has_rates_at_once ? std::min(view.interval_ns, kFirstSampleNs) : 0;
   watch::Feed feed(source.body, {first_ns, view.interval_ns}, [wake] {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(wake, &one, sizeof one);
@@ -238,9 +238,9 @@ int show_live(const Flags& flags, watch::View view, const std::function<Source()
   return signal != 0 ? kExitInterrupted : 0;
 }
 
-int execute(Flags flags) {
+int execute_watch(WatchFlags flags) {
   const watch::View view = view_of(flags);
-  const std::uint64_t count = iterations_of(flags);
+  const std::uint64_t count = sample_count_of(flags);
   if (!flags.debugfs.empty()) flags.roots.debugfs = flags.debugfs;
   if (!flags.sysfs.empty()) flags.roots.sysfs = flags.sysfs;
   if (!flags.output.empty() && !flags.is_once)
@@ -259,7 +259,7 @@ int execute(Flags flags) {
 }  // namespace
 
 CliCommand watch() {
-  return command("watch", "a live view of queues: active, backlog, priority, streams, kernels/s", execute);
+  return command("watch", "a live view of queues: active, backlog, priority, streams, kernels/s", execute_watch);
 }
 
 }  // namespace weir::cli

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kColumns = 80;
+constexpr std::size_t kHangColumns = 80;
 constexpr std::size_t kMostListed = 4;  // awaited commands per stream in the report
 
 // The position of every command on its stream: a stream's commands end in the order of their ids.
@@ -184,7 +184,7 @@ class Diagnosis {
   // "  waits       command 3 of iteration 5: kernel relu (compute)"; a name that does not fit goes on the next line.
   void line(std::string_view verb, const std::string& what, const std::string& name) {
     const std::string head = fmt::format("  {:<11} {}:", verb, what);
-    const bool fits = head.size() + 1 + name.size() <= kColumns;
+    const bool fits = head.size() + 1 + name.size() <= kHangColumns;
     text_ += fmt::format("{}{}{}\n", head, fits ? " " : fmt::format("\n{:16}", ""), name);
   }
   void remark(std::string_view words) { text_ += fmt::format("{:14}{}\n", "", words); }
@@ -261,11 +261,11 @@ class Diagnosis {
       std::string row = idle.size() == 1 ? "stream" : "streams";
       for (std::size_t i = 0; i < idle.size(); ++i) {
         const std::string item = fmt::format(" {}{}", idle[i], i + 1 < idle.size() ? "," : ":");
-        if (row.size() + item.size() > kColumns) text_ += std::exchange(row, " ") + "\n";
+        if (row.size() + item.size() > kHangColumns) text_ += std::exchange(row, " ") + "\n";
         row += item;
       }
       constexpr std::string_view kIdle = " all that was submitted has ended";
-      if (row.size() + kIdle.size() > kColumns) text_ += std::exchange(row, " ") + "\n";
+      if (row.size() + kIdle.size() > kHangColumns) text_ += std::exchange(row, " ") + "\n";
       text_ += row + std::string(kIdle) + "\n";
     }
     if (report.cycle.empty()) return text_;
@@ -273,7 +273,7 @@ class Diagnosis {
     std::size_t used = text_.size() - text_.rfind('\n') - 1;
     for (std::size_t i = 1; i <= report.cycle.size(); ++i) {
       const std::string item = fmt::format(" waits for stream {}", report.cycle[i % report.cycle.size()]);
-      if (used + item.size() > kColumns) {
+      if (used + item.size() > kHangColumns) {
         text_ += "\n ";
         used = 1;
       }

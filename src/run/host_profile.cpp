@@ -57,7 +57,7 @@ constexpr double kAnswerS = 20;  // to start, switch or end
 constexpr std::int64_t kScriptNs = 120'000'000'000;
 constexpr std::size_t kPart = 65536;  // of its output, read at a time
 constexpr std::size_t kMostScript = std::size_t{1} << 30;
-constexpr int kPollMs = 20;
+constexpr int kPerfPollMs = 20;
 constexpr const char* kMostData = "256M";
 
 // perf's errors are paragraphs, whose first lines state the problem.
@@ -133,7 +133,7 @@ void PerfRecorder::command(const char* word) {
     if (has_ended()) return;
     if (static_cast<double>(now_ns() - begun) > kAnswerS * 1e9) return give_up("perf did not answer within 20 s");
     pollfd wanted{from_.get(), POLLIN, 0};
-    if (::poll(&wanted, 1, kPollMs) <= 0) continue;
+    if (::poll(&wanted, 1, kPerfPollMs) <= 0) continue;
     std::array<char, 64> part;
     if (const ssize_t count = ::read(from_.get(), part.data(), part.size()); count > 0)
       answer.append(part.data(), static_cast<std::size_t>(count));

@@ -28,7 +28,7 @@ constexpr int kSignal = SIGURG;
 constexpr int kMostFrames = 48;
 constexpr std::size_t kMostThreads = 512;
 constexpr int kOwnFrames = 2;  // the handler and the kernel's signal trampoline
-constexpr std::size_t kColumns = 80;
+constexpr std::size_t kStackColumns = 80;
 
 // A request to a thread, and its answer.
 struct Slot {
@@ -131,7 +131,7 @@ std::string stack_text(std::span<void* const> frames, const FunctionNames& names
     // A return address may be the start of the next function: look one byte before it, except in the interrupted frame.
     const void* const address = i == 0 ? frames[i] : static_cast<const char*>(frames[i]) - 1;
     std::string line = fmt::format("  {}", names.at(address));
-    if (line.size() > kColumns) line = line.substr(0, kColumns - 3) + "...";
+    if (line.size() > kStackColumns) line = line.substr(0, kStackColumns - 3) + "...";
     text += line + "\n";
   }
   return text;
@@ -186,7 +186,7 @@ std::string host_stacks(std::int64_t limit_ns) {
     std::string row = group.threads.size() == 1 ? "thread" : "threads";
     for (std::size_t i = 0; i < group.threads.size(); ++i) {
       const std::string item = fmt::format(" {}{}", group.threads[i], i + 1 < group.threads.size() ? "," : "");
-      if (row.size() + item.size() > kColumns) text += std::exchange(row, "  ") + "\n";
+      if (row.size() + item.size() > kStackColumns) text += std::exchange(row, "  ") + "\n";
       row += item;
     }
     text += row + "\n" + group.stack;

@@ -21,7 +21,7 @@ constexpr const char* kExpected =
 // Deeper than any result; flattening stops there, so that hostile nesting cannot exhaust the stack.
 constexpr int kDeepest = 6;
 constexpr std::size_t kMostSettings = 2'000;
-constexpr double kLongestNs = 1e18;  // 31 years: longer ones are broken numbers, and could overflow later
+constexpr double kLongestDurationNs = 1e18;  // 31 years: longer ones are broken numbers, and could overflow later
 
 // A value and its path, so that every error message can name the place.
 struct Place {
@@ -109,7 +109,7 @@ std::vector<double> durations_at(const Place& place, double scale) {
   values.reserve(place.json->size());
   for (const Json& item : *place.json) {
     const double value = item.is_number() ? item.get<double>() : -1;
-    if (!item.is_number() || !(value >= 0 && value * scale <= kLongestNs)) {
+    if (!item.is_number() || !(value >= 0 && value * scale <= kLongestDurationNs)) {
       const std::string found = item.is_number() ? number_text(item) : std::string(item.type_name());
       reject(fmt::format("{}[{}]: expected a duration, found {}", place.path, values.size(), found), kExpected);
     }

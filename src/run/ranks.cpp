@@ -39,7 +39,7 @@ double window_ns(const Json& report, SyncMode sync) {
   return std::accumulate(intervals.begin(), intervals.end(), 0.0);
 }
 
-std::string named(const Json& member) {
+std::string rank_named(const Json& member) {
   return fmt::format("rank {} ({})", member["rank"].get<int>(), member["host"].get<std::string>());
 }
 
@@ -54,7 +54,7 @@ void merge_checks(Result& result, const std::vector<Json>& members, const std::v
       if (check[worst].is_number() && (!result.check[worst].is_number() || check[worst] > result.check[worst]))
         result.check[worst] = check[worst];
     if (check["status"] != "failed" || (result.check["status"] == "failed" && rank > 0)) continue;
-    const std::string reason = fmt::format("{}: {}", named(members[rank]), check["reason"].get<std::string>());
+    const std::string reason = fmt::format("{}: {}", rank_named(members[rank]), check["reason"].get<std::string>());
     result.check["status"] = "failed";
     result.check["reason"] = reason;
     result.status = "failed";
@@ -82,8 +82,9 @@ RankReports::RankReports(Communicator& ranks, const DeviceInfo& device) : ranks_
                                  named("clock_offset_ns", clock_.offset_ns), named("clock_error_ns", clock_.error_ns)));
   for (const Json& member : members_)
     if (member["backend"] != members_[0]["backend"])
-      reject(fmt::format("{} has device '{}', {} has '{}'", named(members_[0]),
-                         members_[0]["device"].get<std::string>(), named(member), member["device"].get<std::string>()),
+      reject(fmt::format("{} has device '{}', {} has '{}'", rank_named(members_[0]),
+                         members_[0]["device"].get<std::string>(), rank_named(member),
+                         member["device"].get<std::string>()),
              "Say with --device which one all ranks shall use.");
 }
 
@@ -170,7 +171,7 @@ void RankReports::gather_traced(Result& result, const Step& step, const Timeline
     if (rank > 0)
       for (const Json& warning : reports[rank]["warnings"])
         result.warnings.push_back(
-            {warning[0].string(), fmt::format("{}: {}", named(member), warning[1].string()), warning[2].string()});
+            {warning[0].string(), fmt::format("{}: {}", rank_named(member), warning[1].string()), warning[2].string()});
   }
   const auto skew = rank_skew(arrivals, clock_error_ns);
   result.ranks["skew"] = nullptr;

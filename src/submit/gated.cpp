@@ -11,7 +11,7 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kLongNs = 50'000'000;
-constexpr int kSpins = 5000;  // about a millisecond in a waiting loop
+constexpr int kGateSpins = 5000;  // about a millisecond in a waiting loop
 
 }  // namespace
 
@@ -98,7 +98,7 @@ class GatedSession final : public Session {
     gate_.enter();
     if (weir::now_ns() - begun < kLongNs) return;
     // A crashed kernel never ends; devices detect that for callers that wait in their own loops, like this one.
-    for (int spins = 0; spins < kSpins; ++spins) session_->relax(spins);
+    for (int spins = 0; spins < kGateSpins; ++spins) session_->relax(spins);
   }
 
   // The gate can only be left when everything has ended, so pipelined iterations are waited for while the device is

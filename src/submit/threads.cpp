@@ -16,7 +16,7 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kLine = 128;  // keeps neighbours off one cache line, adjacent-line prefetch included
-constexpr int kSpins = 4000;        // about 10 us before a thread parks; iterations usually follow sooner
+constexpr int kParkSpins = 4000;    // about 10 us before a thread parks; iterations usually follow sooner
 
 // Progress of another thread that a segment needs: thread `thread` must have submitted `count` of its commands.
 struct Requirement {
@@ -145,7 +145,7 @@ class ThreadsSubmitter final : public Submitter {
     for (std::uint64_t done = 0;; ++done) {
       // Pairs with the release in submit_step() and in the destructor.
       for (int spins = 0; iteration_.load(std::memory_order_acquire) == done; ++spins) {
-        if (spins < kSpins) {
+        if (spins < kParkSpins) {
           relax(spins);
         } else {
           iteration_.wait(done, std::memory_order_acquire);

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostBytes = 16U << 20;  // per manifest; Weir's are a few KiB
-constexpr std::size_t kMostNamespaces = 33;    // the kernel nests PID namespaces 32 deep
+constexpr std::size_t kMostManifestBytes = 16U << 20;  // per manifest; Weir's are a few KiB
+constexpr std::size_t kMostNamespaces = 33;            // the kernel nests PID namespaces 32 deep
 constexpr const char* kHint = "A capture folder is written by `weir amd capture -o FOLDER -- ./program`.";
 
 // A place in the manifest, for messages that name the file and the key.
@@ -143,7 +143,7 @@ std::string read_bounded(const fs::path& path) {
     wrong = "is not a plain file";
   } else {
     char part[65536];
-    for (ssize_t count = 1; count > 0 && text.size() <= kMostBytes;) {
+    for (ssize_t count = 1; count > 0 && text.size() <= kMostManifestBytes;) {
       count = ::read(descriptor, part, sizeof part);
       if (count < 0 && errno == EINTR) {
         count = 1;
@@ -154,7 +154,7 @@ std::string read_bounded(const fs::path& path) {
     }
   }
   ::close(descriptor);
-  if (wrong == nullptr && text.size() > kMostBytes) wrong = "is larger than any manifest (16 MiB)";
+  if (wrong == nullptr && text.size() > kMostManifestBytes) wrong = "is larger than any manifest (16 MiB)";
   if (wrong != nullptr) reject(fmt::format("{}: {}", path.string(), wrong), kHint);
   return text;
 }

@@ -47,9 +47,9 @@ std::optional<std::uint64_t> address(const std::string& text) {
   return value;
 }
 
-class Side {
+class ReportedSide {
  public:
-  explicit Side(const std::string& name) {
+  explicit ReportedSide(const std::string& name) {
     side_.source = CaseSource::log_report;
     side_.name = name;
   }
@@ -161,7 +161,7 @@ class Side {
 }  // namespace
 
 CaseSide side_of_log_report(const Json& document, const std::string& name) {
-  Side side(name);
+  ReportedSide side(name);
   std::size_t processes = 0;
   for (const Json& file : items(document, "files")) {
     side.take_file(text(file, "file"), file);

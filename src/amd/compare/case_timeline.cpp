@@ -22,9 +22,9 @@ std::uint16_t process_of(const Timeline& timeline, const Span& span) {
   return device < timeline.devices.size() ? timeline.devices[device].process : std::uint16_t{0};
 }
 
-class Side {
+class TimelineSide {
  public:
-  Side(const Timeline& timeline, const std::string& name) : timeline_(timeline) {
+  TimelineSide(const Timeline& timeline, const std::string& name) : timeline_(timeline) {
     side_.source = CaseSource::timeline;
     side_.name = name;
     side_.basis.push_back(
@@ -203,6 +203,8 @@ class Side {
 
 }  // namespace
 
-CaseSide side_of_timeline(const Timeline& timeline, const std::string& name) { return Side(timeline, name).finish(); }
+CaseSide side_of_timeline(const Timeline& timeline, const std::string& name) {
+  return TimelineSide(timeline, name).finish();
+}
 
 }  // namespace weir::amd

@@ -7,8 +7,8 @@
 namespace weir::ftrace {
 namespace {
 
-constexpr std::size_t kNames = 1024;  // distinct names
-constexpr std::size_t kLongest = 64;  // name, in bytes
+constexpr std::size_t kNames = 1024;      // distinct names
+constexpr std::size_t kLongestName = 64;  // name, in bytes
 
 // Indexed by KfdPart; null for parts that are not counted.
 constexpr std::uint64_t KfdCalls::* kCounters[] = {nullptr,
@@ -55,7 +55,7 @@ std::vector<NameCount> most_frequent(const std::unordered_map<std::string, std::
 }  // namespace
 
 void CallCounts::count_name(Names& names, std::string_view name) {
-  const std::string key(name.substr(0, kLongest));
+  const std::string key(name.substr(0, kLongestName));
   if (const auto found = names.find(key); found != names.end()) {
     ++found->second;
   } else if (names.size() < kNames) {

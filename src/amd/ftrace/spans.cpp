@@ -11,7 +11,7 @@ constexpr std::size_t kThreads = 4096;  // threads with open calls at the same t
 constexpr std::size_t kNameless = 4096;
 // Allowed difference between a stamp and a graph's duration, because an interrupt may come in between.
 constexpr std::int64_t kStampSlack = 20'000;
-constexpr std::int64_t kLongest = INT64_MAX / 4;  // keeps sums of hostile durations from overflowing
+constexpr std::int64_t kLongestSpanNs = INT64_MAX / 4;  // keeps sums of hostile durations from overflowing
 
 bool is_eviction(const KfdFunction& function) {
   return function.verb == KfdVerb::evict || function.verb == KfdVerb::restore;
@@ -307,7 +307,7 @@ void SpanBuilder::end_exact(Thread& thread, std::size_t index, const TraceLine& 
   if (!frame.is_apart) touch(thread, thread.frames.size(), line.at_ns);
   if (duration_ns >= 0 && !thread.frames.empty()) {
     std::int64_t& below_ns = thread.frames.back().below_ns;
-    below_ns = std::min(below_ns + duration_ns, kLongest);
+    below_ns = std::min(below_ns + duration_ns, kLongestSpanNs);
   }
   if (frame.function.part == KfdPart::unmap) end_unmap(thread, duration_ns);
   if (!frame.has_span) return;

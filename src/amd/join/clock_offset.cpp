@@ -12,8 +12,6 @@ namespace {
 // Brackets times candidates: enough for thousands of creations, and a limit for hostile files.
 constexpr std::size_t kMostIntervals = std::size_t{1} << 20;
 
-bool is_time(std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; }
-
 // How many brackets may be empty, because the tracer lost their events. None if there are few brackets.
 std::size_t spare_of(std::size_t brackets) { return brackets < 4 ? 0 : std::max<std::size_t>(1, brackets / 10); }
 
@@ -43,7 +41,7 @@ void merge(std::vector<OffsetRange>& ranges) {
 }
 
 // The maximum number of brackets that fit at once, and the offsets at which enough of them fit.
-struct Agreement {
+struct OffsetAgreement {
   std::size_t brackets = 0, most = 0;
   std::vector<OffsetRange> ranges;  // disjoint, in order; empty if no offset has enough
 };
@@ -67,8 +65,8 @@ std::vector<OffsetRange> where(const std::vector<Edge>& edges, std::size_t enoug
 
 // `spare`: brackets that may be empty because their event was lost. The true offset fits all others, but need not be
 // the one that fits most: any offset at which all but `spare` fit is possible.
-Agreement agree(const std::vector<std::vector<OffsetRange>>& offsets, std::size_t spare, bool has_lost_events) {
-  Agreement found;
+OffsetAgreement agree(const std::vector<std::vector<OffsetRange>>& offsets, std::size_t spare, bool has_lost_events) {
+  OffsetAgreement found;
   found.brackets = offsets.size();
   std::vector<Edge> edges;
   for (const auto& ranges : offsets)
@@ -182,10 +180,10 @@ ClockOffset solve_clock_offset(std::span<const ClockBracket> brackets, std::stri
     return result;
   }
   const std::size_t spare = spare_of(offsets.of_bracket.size());
-  Agreement found = agree(offsets.of_bracket, spare, has_lost_events);
+  OffsetAgreement found = agree(offsets.of_bracket, spare, has_lost_events);
   OffsetBasis basis = OffsetBasis::brackets;
   if (found.most == found.brackets && found.ranges.size() > 1 && !has_lost_events) {
-    Agreement narrower = agree(offsets_of(brackets, true).of_bracket, 0, false);
+    OffsetAgreement narrower = agree(offsets_of(brackets, true).of_bracket, 0, false);
     if (narrower.most == narrower.brackets && narrower.ranges.size() == 1) {
       found = std::move(narrower);
       basis = OffsetBasis::order;

@@ -19,6 +19,7 @@ inline constexpr std::int64_t kTraceStampLateNs = 1000;  //               printe
 inline constexpr std::int64_t kStampErrorNs = kLogStampNs + kTraceStampLateNs;  // for a distance between the two
 // No clock exceeds this, and differences of such times cannot overflow.
 inline constexpr std::int64_t kMostTimeNs = std::int64_t{1} << 60;
+inline bool is_time(std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; }
 
 // Something that the kernel did, on the tracer's clock.
 struct TraceInstant {

@@ -38,7 +38,6 @@ class CallCollector : public ftrace::KfdSink {
       return;
     }
     input_.calls.push_back(span);
-    const auto is_time = [](std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; };
     ftrace::KfdSpan& kept = input_.calls.back();
     // A thread with its process's number is the first one; for other threads only TGID gives the process.
     if (!kept.process && pids_.contains(kept.pid)) kept.process = kept.pid;
@@ -51,7 +50,7 @@ class CallCollector : public ftrace::KfdSink {
   std::unordered_set<int> pids_;
 };
 
-struct Stopped {};
+struct LoadStopped {};
 
 // Reads one part with `read(part)`, which may throw, and notes the outcome. False if it was stopped.
 template <class Read>
@@ -63,7 +62,7 @@ bool read_part(const char* name, const fs::path& path, LoadedCapture& loaded, Re
     part.is_read = false;
     part.reason = error.what();
     part.hint = error.hint;
-  } catch (const Stopped&) {
+  } catch (const LoadStopped&) {
     return false;
   }
   loaded.about.parts.push_back(std::move(part));
@@ -96,7 +95,7 @@ void read_trace_part(const fs::path& path, const std::atomic<bool>* stop, Loaded
   ftrace::FtraceOptions options;
   options.name = path.string();
   options.progress = [stop] {
-    if (is_stopped(stop)) throw Stopped{};
+    if (is_stopped(stop)) throw LoadStopped{};
   };
   const ftrace::FtraceCounters counters = ftrace::read_ftrace(*source, collector, options);
   part.is_read = true;

@@ -15,7 +15,7 @@ using ftrace::KfdSpan;
 using ftrace::KfdVerb;
 
 // Where a key of a row comes from, and whether a creation in the trace has the same key.
-struct Agreement {
+struct KeyAgreement {
   std::vector<MatchKey> keys;
   bool is_contradicted = false;
   std::optional<std::size_t> snapshot;  // the source of the keys; nothing: the log's ring
@@ -29,8 +29,8 @@ struct Agreement {
   }
 };
 
-Agreement agreement_of(const JoinedQueue& row, const KfdSpan& call) {
-  Agreement found;
+KeyAgreement agreement_of(const JoinedQueue& row, const KfdSpan& call) {
+  KeyAgreement found;
   if (call.process && row.host_pid && *call.process != *row.host_pid) found.is_contradicted = true;
   if (row.runtime != nullptr && row.runtime->is_ring)
     found.compare(call.ring_base.has_value(), call.ring_base == row.runtime->hwq, MatchKey::ring);
@@ -179,7 +179,7 @@ class TraceMatcher {
   void take(std::size_t create, std::size_t row, bool uses_time) {
     JoinedQueue& joined = join_.queues[row];
     const KfdSpan& call = *creates_[create];
-    Agreement found = agreement_of(joined, call);
+    KeyAgreement found = agreement_of(joined, call);
     const bool is_log = joined.runtime != nullptr && !found.snapshot;
     if (uses_time) found.keys.push_back(MatchKey::time);
     joined.evidence.push_back({is_log ? MatchSide::log : MatchSide::snapshot, MatchSide::trace, std::move(found.keys),

@@ -95,7 +95,7 @@ class LeftOut : public ftrace::KfdSink {
   TimelineCounts& counts_;
 };
 
-struct Stopped {};
+struct WriteStopped {};
 
 void write_traces(const LoadedCapture& capture, const Join& join, TimelineEvents& events, TimelineCounts& counts,
                   const std::atomic<bool>* stop) {
@@ -108,7 +108,7 @@ void write_traces(const LoadedCapture& capture, const Join& join, TimelineEvents
     ftrace::FtraceOptions options;
     options.name = path.string();
     options.progress = [stop] {
-      if (is_stopped(stop)) throw Stopped{};
+      if (is_stopped(stop)) throw WriteStopped{};
     };
     ftrace::read_ftrace(*source, is_drawn ? static_cast<ftrace::KfdSink&>(lanes) : left_out, options);
   }
@@ -137,12 +137,12 @@ TimelineCounts write_merged_timeline(const LoadedCapture& capture, const Join& j
   TimelineCounts counts;
   try {
     TextFile file(path, overwrite, [stop] {
-      if (is_stopped(stop)) throw Stopped{};
+      if (is_stopped(stop)) throw WriteStopped{};
     });
     TimelineEvents events(file);
     events.open();
     write_log_lanes(capture, join, events, stop);
-    if (is_stopped(stop)) throw Stopped{};
+    if (is_stopped(stop)) throw WriteStopped{};
     write_traces(capture, join, events, counts, stop);
     counts.slices = events.slices();
     counts.marks = events.marks();
@@ -150,7 +150,7 @@ TimelineCounts write_merged_timeline(const LoadedCapture& capture, const Join& j
     counts.without_lane = events.without_lane();
     events.close(about_json(capture, join, counts));
     file.commit();
-  } catch (const Stopped&) {
+  } catch (const WriteStopped&) {
     counts.is_stopped = true;
   }
   return counts;

@@ -34,8 +34,6 @@ std::string_view packet_name(const Packet& packet) {
   return kNames[static_cast<std::size_t>(packet.kind)];
 }
 
-bool is_time(std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; }
-
 class LogLanes : public LogSink {
  public:
   LogLanes(TimelineEvents& events, const Join& join, const LogSummary& summary, std::size_t first) : events_(events) {

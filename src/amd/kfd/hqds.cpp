@@ -10,7 +10,7 @@ namespace {
 
 // Far more than any machine has: 16 nodes with 8 XCCs of 32 slots are 4,096.
 constexpr std::size_t kMostSlots = 100'000;
-constexpr std::size_t kMostNodes = 4'096;
+constexpr std::size_t kMostHqdNodes = 4'096;
 constexpr std::size_t kMostSdmaRegisters = 256;
 
 enum class Block { none, hiq, slot, sdma, ignored };
@@ -50,7 +50,7 @@ class HqdParser : public DebugfsParser<HqdFile> {
     if (!parse_node(text, node, gpu_id)) return false;
     close_block();
     close_node();
-    if (file_.nodes.size() == kMostNodes) {
+    if (file_.nodes.size() == kMostHqdNodes) {
       unread("node beyond the 4,096th");
       node_ = nullptr;
       return true;

@@ -9,8 +9,8 @@ namespace weir::kfd {
 namespace {
 
 constexpr std::size_t kMostProcesses = 100'000;
-constexpr std::size_t kMostQueues = 100'000;  // KFD allows 1,024 per process
-constexpr std::size_t kMostImages = 64;       // per queue
+constexpr std::size_t kMostListedQueues = 100'000;  // KFD allows 1,024 per process
+constexpr std::size_t kMostImages = 64;             // per queue
 constexpr std::size_t kComputeWords = 512;
 constexpr std::size_t kLargestImage = 4096;  // words
 
@@ -101,7 +101,7 @@ class MqdParser : public DebugfsParser<MqdFile> {
       unread("a queue before the first 'Process'");
       return true;
     }
-    if (is_full_ || ++queues_ > kMostQueues) {
+    if (is_full_ || ++queues_ > kMostListedQueues) {
       unread("queue beyond the 100,000th");
       return true;
     }

@@ -14,7 +14,7 @@ namespace {
 // sets fewer.
 constexpr int kFewestVmids = 8;
 
-std::string counted(int count, const char* word, const char* plural) {
+std::string count_words(int count, const char* word, const char* plural) {
   return fmt::format("{} {}", count, count == 1 ? word : plural);
 }
 
@@ -80,7 +80,7 @@ void judge(GpuOccupancy& gpu, std::optional<int> process_limit, std::size_t all_
     gpu.why = "how many slots it has is in hqds or in the topology, which were not read";
     return;
   }
-  const std::string queues = counted(*gpu.queues, "queue", "queues");
+  const std::string queues = count_words(*gpu.queues, "queue", "queues");
   if (*gpu.queues > *gpu.slots_per_xcc) {
     gpu.why = fmt::format("{} for {} slots: oversubscribed unless {} or more are disabled, which {}", queues,
                           *gpu.slots_per_xcc, *gpu.queues - *gpu.slots_per_xcc, teller);
@@ -105,8 +105,8 @@ void judge(GpuOccupancy& gpu, std::optional<int> process_limit, std::size_t all_
     return;
   }
   gpu.is_oversubscribed = false;
-  gpu.why =
-      fmt::format("{} for {} slots, {}", queues, *gpu.slots_per_xcc, counted(*gpu.processes, "process", "processes"));
+  gpu.why = fmt::format("{} for {} slots, {}", queues, *gpu.slots_per_xcc,
+                        count_words(*gpu.processes, "process", "processes"));
 }
 
 }  // namespace

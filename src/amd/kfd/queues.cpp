@@ -16,7 +16,7 @@ using GpuDoorbell = std::tuple<std::uint32_t, QueueKind, std::uint64_t, std::uin
 constexpr const char* kNoOneSize = "its commands (PM4) have no one size";
 
 template <class T>
-void raise(std::optional<T>& most, const std::optional<T>& value) {
+void raise_to(std::optional<T>& most, const std::optional<T>& value) {
   if (value && (!most || *most < *value)) most = value;
 }
 
@@ -46,10 +46,10 @@ void add_slot(Queue& queue, const HqdSlot& slot) {
   queue.slots.push_back({slot.xcc, slot.pipe, slot.queue, image.vmid, image.read_dword, image.write_dword});
   queue.mqd_bases.push_back(image.mqd_base);
   if (const auto dwords = image.backlog_dwords(); dwords && !image.is_aql) {
-    raise(queue.backlog_bytes, std::optional(*dwords * 4));
+    raise_to(queue.backlog_bytes, std::optional(*dwords * 4));
     queue.backlog_reason = kNoOneSize;
   } else if (dwords) {
-    if (queue.backlog_reason.empty()) raise(queue.backlog_packets, std::optional(*dwords / kPacketDwords));
+    if (queue.backlog_reason.empty()) raise_to(queue.backlog_packets, std::optional(*dwords / kPacketDwords));
   } else {
     // If one XCC's backlog is unknown, so is the maximum.
     queue.backlog_packets.reset();
@@ -161,7 +161,7 @@ class QueueFinder {
       }
       Queue& queue = queues_[at->second];
       queue.slots.push_back({0, slot.engine, slot.rlc, slot.image.vmid, slot.image.read_byte, slot.image.write_byte});
-      raise(queue.backlog_bytes, slot.image.backlog_bytes());
+      raise_to(queue.backlog_bytes, slot.image.backlog_bytes());
     }
   }
 
@@ -236,8 +236,8 @@ class QueueFinder {
     queue->mqd_bases = std::move(bases);
     for (const MqdImage& image : mqd.images) {
       queue->mqd_pointers.emplace_back(image.queue.read_dword, image.queue.write_dword);
-      raise(queue->save_ticks, image.save_ticks);
-      raise(queue->restore_ticks, image.restore_ticks);
+      raise_to(queue->save_ticks, image.save_ticks);
+      raise_to(queue->restore_ticks, image.restore_ticks);
       merge_preemption(*queue, image.queue);
       if (!queue->is_in_hqds) queue->errors |= image.queue.errors;
       if (!queue->is_in_hqds) add_image_backlog(*queue, image.queue);
@@ -260,12 +260,12 @@ class QueueFinder {
     queue.is_backlog_least = true;
     const auto dwords = image.backlog_dwords();
     if (!image.is_aql) {
-      raise(queue.backlog_bytes, std::optional(dwords.value_or(0) * 4));
+      raise_to(queue.backlog_bytes, std::optional(dwords.value_or(0) * 4));
       queue.backlog_reason = kNoOneSize;
       return;
     }
     if (dwords)
-      raise(queue.backlog_packets, std::optional(*dwords / kPacketDwords));
+      raise_to(queue.backlog_packets, std::optional(*dwords / kPacketDwords));
     else if (!queue.backlog_packets)
       queue.backlog_packets = 0;  // empty or full: the lower bound is zero
   }

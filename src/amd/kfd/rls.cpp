@@ -6,7 +6,7 @@
 namespace weir::kfd {
 namespace {
 
-constexpr std::size_t kMostNodes = 4'096;
+constexpr std::size_t kMostRunlistNodes = 4'096;
 constexpr std::size_t kMostWords = std::size_t{1} << 22;  // per list: 16 MiB, a thousand times what KFD builds
 
 enum Opcode : std::uint32_t { kMapProcess = 0xa1, kMapQueues = 0xa2, kRunList = 0xa5 };
@@ -36,7 +36,7 @@ class RunlistParser : public DebugfsParser<RunlistFile> {
     Runlist list;
     if (!parse_node(text, list.node, list.gpu_id)) return false;
     close_list();
-    if (file_.lists.size() == kMostNodes) {
+    if (file_.lists.size() == kMostRunlistNodes) {
       unread("node beyond the 4,096th");
       return true;
     }

@@ -9,14 +9,13 @@ namespace {
 
 constexpr std::size_t kMostNameBytes = 32 << 20, kLongestMessage = 1024, kMostRuns = 16;
 
-struct TextHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-};
-
 }  // namespace
 
 struct LogSummary::Index {
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
   // For one process: the current queue or stream at an address. A reused address is a new queue or stream.
   struct Places {
     std::unordered_map<std::uint64_t, std::uint32_t> queues, streams;

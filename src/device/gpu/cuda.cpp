@@ -39,9 +39,9 @@ struct Driver : VendorLibrary {
   decltype(&cuLaunchHostFunc) launch_host = want("cuLaunchHostFunc");
 };
 
-Driver* g_driver = nullptr;  // written once, by fill()
+Driver* g_driver = nullptr;  // written once, by fill_cuda()
 
-std::string describe(int result) {
+std::string describe_cuda(int result) {
   const char *name = nullptr, *text = nullptr;
   if (g_driver->error_name(static_cast<CUresult>(result), &name) != 0 || name == nullptr)
     return fmt::format("CUDA error {}", result);
@@ -49,7 +49,7 @@ std::string describe(int result) {
   return fmt::format("CUDA error {} ({}): {}", result, name, text);
 }
 
-bool is_lost(int result) {
+bool is_cuda_lost(int result) {
   switch (result) {
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
     case CUDA_ERROR_ECC_UNCORRECTABLE:
@@ -71,7 +71,7 @@ bool is_lost(int result) {
 }
 
 // 13000 is CUDA 13.0, 12040 is 12.4
-std::string format_version(int version) { return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10); }
+std::string cuda_version(int version) { return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10); }
 
 int context_retain(GpuContext* context, int index) {
   int device = 0;
@@ -123,16 +123,16 @@ int launch_host(GpuStream stream, GpuHostCall* call) {
       call);
 }
 
-std::string reason_of(int result) {
+std::string reason_of_cuda(int result) {
   switch (result) {
     case CUDA_ERROR_STUB_LIBRARY:
       return "libcuda.so.1 is the toolkit's stub: no NVIDIA driver on this machine";
     case 35:
       return "driver too old for this program: CUDA error 35";  // cudaErrorInsufficientDriver
     case CUDA_ERROR_NO_DEVICE:
-      return "no device: " + describe(result);
+      return "no device: " + describe_cuda(result);
     default:
-      return "the driver does not start: " + describe(result);
+      return "the driver does not start: " + describe_cuda(result);
   }
 }
 
@@ -198,7 +198,7 @@ void bind_entries(Driver& library, GpuApi& api) {
 
 #undef WEIR_CUDA
 
-std::string fill(GpuApi& api) {
+std::string fill_cuda(GpuApi& api) {
   g_driver = new Driver;
   // Found but unusable, e.g. built for another architecture: the loader's message is more helpful.
   if (g_driver->is_absent()) return "libcuda.so.1 not found: no NVIDIA driver on this machine";
@@ -216,9 +216,9 @@ std::string fill(GpuApi& api) {
   api.calls = {"cuLaunchKernel", "cuMemcpyAsync", "cuLaunchHostFunc", "cuGraphLaunch", "cuCtxSynchronize"};
   api.device_code = [](std::string*) -> const void* { return weir_cuda_code; };
   api.facts = facts;
-  api.describe = describe;
-  api.is_lost = is_lost;
-  api.format_version = format_version;
+  api.describe = describe_cuda;
+  api.is_lost = is_cuda_lost;
+  api.format_version = cuda_version;
   api.context_retain = context_retain;
   api.context_release = context_release;
   api.blas = open_cublas;
@@ -230,7 +230,7 @@ std::string fill(GpuApi& api) {
   if (!g_driver->missing().empty())
     return fmt::format("driver too old for this program: libcuda.so.1 lacks {}", g_driver->missing());
   const int result = g_driver->init(0);
-  return result == 0 ? "" : reason_of(result);
+  return result == 0 ? "" : reason_of_cuda(result);
 }
 
 }  // namespace
@@ -241,7 +241,7 @@ std::string fill(GpuApi& api) {
 namespace weir {
 namespace {
 
-std::string fill(GpuApi&) { return "left out of this build: " WEIR_CUDA_REASON; }
+std::string fill_cuda(GpuApi&) { return "left out of this build: " WEIR_CUDA_REASON; }
 
 }  // namespace
 }  // namespace weir
@@ -251,7 +251,7 @@ std::string fill(GpuApi&) { return "left out of this build: " WEIR_CUDA_REASON; 
 namespace weir {
 
 const GpuApi* cuda_api(std::string* reason) {
-  static const Opened<GpuApi> kOpened(fill);
+  static const Opened<GpuApi> kOpened(fill_cuda);
   return kOpened.get(reason);
 }
 
@@ -260,14 +260,14 @@ const GpuApi* cuda_api(std::string* reason) {
 namespace weir::device_list {
 namespace {
 
-DeviceType::Found find() { return find_gpus(cuda_api); }
+DeviceType::Found find_cuda_gpus() { return find_gpus(cuda_api); }
 
-std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& options) {
+std::unique_ptr<Device> open_cuda(const std::string& which, const DeviceOptions& options) {
   return open_gpu(cuda_api, "cuda", which, options);
 }
 
 }  // namespace
 
-DeviceType cuda() { return {"cuda", "NVIDIA GPUs", find, open}; }
+DeviceType cuda() { return {"cuda", "NVIDIA GPUs", find_cuda_gpus, open_cuda}; }
 
 }  // namespace weir::device_list

@@ -13,8 +13,8 @@
 namespace weir {
 namespace {
 
-struct Entries : VendorLibrary {
-  explicit Entries(const VendorLibrary& driver) : VendorLibrary(driver) {}
+struct PartsLibrary : VendorLibrary {
+  explicit PartsLibrary(const VendorLibrary& driver) : VendorLibrary(driver) {}
   decltype(&cuDeviceGet) device_get = need("cuDeviceGet");
   decltype(&cuDeviceGetDevResource) resource = need("cuDeviceGetDevResource");
   decltype(&cuDevSmResourceSplitByCount) split = need("cuDevSmResourceSplitByCount");
@@ -24,7 +24,7 @@ struct Entries : VendorLibrary {
   decltype(&cuGreenCtxStreamCreate) stream = need("cuGreenCtxStreamCreate");
 };
 
-const Entries* g_entries = nullptr;  // written once, while the library is opened
+const PartsLibrary* g_parts = nullptr;  // written once, while the library is opened
 
 constexpr unsigned kMostParts = 256;  // per device; even the largest have fewer multiprocessors
 
@@ -40,9 +40,9 @@ struct Split {
 };
 
 int split(int index, int wanted, unsigned count, Split* split) {
-  CUresult result = g_entries->device_get(&split->device, index);
+  CUresult result = g_parts->device_get(&split->device, index);
   CUdevResource all{};
-  if (result == CUDA_SUCCESS) result = g_entries->resource(split->device, &all, CU_DEV_RESOURCE_TYPE_SM);
+  if (result == CUDA_SUCCESS) result = g_parts->resource(split->device, &all, CU_DEV_RESOURCE_TYPE_SM);
   if (result != CUDA_SUCCESS) return result;
   // The whole device need not be split, and may not be a multiple of a group (132 multiprocessors on an H200).
   if (static_cast<unsigned>(wanted) == all.sm.smCount) {
@@ -51,7 +51,7 @@ int split(int index, int wanted, unsigned count, Split* split) {
   }
   unsigned groups = std::min(count, kMostParts);
   split->groups.resize(groups);
-  result = g_entries->split(split->groups.data(), &groups, &all, &split->rest, 0, static_cast<unsigned>(wanted));
+  result = g_parts->split(split->groups.data(), &groups, &all, &split->rest, 0, static_cast<unsigned>(wanted));
   // The rounded-up size exceeds the device: no part, but not a failure either.
   if (result == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) groups = 0;
   if (result != CUDA_SUCCESS && groups != 0) return result;
@@ -63,13 +63,13 @@ int split(int index, int wanted, unsigned count, Split* split) {
 int make_part(CUdevice device, CUdevResource& resource, GpuPart* part) {
   CUdevResourceDesc description = nullptr;
   CUgreenCtx context = nullptr;
-  CUresult result = g_entries->describe(&description, &resource, 1);
-  if (result == CUDA_SUCCESS) result = g_entries->create(&context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
+  CUresult result = g_parts->describe(&description, &resource, 1);
+  if (result == CUDA_SUCCESS) result = g_parts->create(&context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
   *part = reinterpret_cast<GpuPart>(context);
   return result;
 }
 
-int part_destroy(GpuPart part) { return g_entries->destroy(green(part)); }
+int part_destroy(GpuPart part) { return g_parts->destroy(green(part)); }
 
 int part_units(int index, int wanted, int* units) {
   Split parts;
@@ -101,14 +101,14 @@ int divide(int index, int wanted, int count, bool makes_rest, GpuDivision* divis
 // Kernels of modules that the primary context has loaded can be launched into such streams as into any other: a green
 // context is that context with fewer multiprocessors.
 int part_stream(GpuStream* stream, GpuPart part, unsigned flags, int priority) {
-  return g_entries->stream(reinterpret_cast<CUstream*>(stream), green(part), flags, priority);
+  return g_parts->stream(reinterpret_cast<CUstream*>(stream), green(part), flags, priority);
 }
 
 }  // namespace
 
 void bind_parts(const VendorLibrary& driver, GpuApi& api) {
-  g_entries = new Entries(driver);
-  if (const std::string& missing = g_entries->missing(); !missing.empty()) {
+  g_parts = new PartsLibrary(driver);
+  if (const std::string& missing = g_parts->missing(); !missing.empty()) {
     api.parts_reason = fmt::format("the driver lacks {}: drivers since CUDA 12.5 have green contexts", missing);
     return;
   }

@@ -8,8 +8,8 @@
 namespace weir {
 namespace {
 
-struct Entries : VendorLibrary {
-  explicit Entries(const VendorLibrary& driver) : VendorLibrary(driver) {}
+struct RecordingLibrary : VendorLibrary {
+  explicit RecordingLibrary(const VendorLibrary& driver) : VendorLibrary(driver) {}
   CUresult (*nodes)(CUgraph, CUgraphNode*, std::size_t*) = need("cuGraphGetNodes");
   // The entry without a suffix: cuda.h of CUDA 13 declares only the one with edge data.
   CUresult (*edges)(CUgraph, CUgraphNode*, CUgraphNode*, std::size_t*) = need("cuGraphGetEdges");
@@ -20,20 +20,20 @@ struct Entries : VendorLibrary {
   CUresult (*launch)(const CUlaunchConfig*, CUfunction, void**, void**) = need("cuLaunchKernelEx");
 };
 
-const Entries* g_entries = nullptr;  // written once, while the library is opened
+const RecordingLibrary* g_recording = nullptr;  // written once, while the library is opened
 
 constexpr std::size_t kMostNodes = 4;  // a product and its split-k reduction; longer ones are left to the library
 
 // The nodes of a chain in order; empty if the graph is not a chain.
 std::vector<CUgraphNode> chain_of(CUgraph graph) {
   std::size_t count = 0, edges = 0;
-  if (g_entries->nodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0 || count > kMostNodes) return {};
+  if (g_recording->nodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0 || count > kMostNodes) return {};
   std::vector<CUgraphNode> nodes(count);
-  if (g_entries->nodes(graph, nodes.data(), &count) != CUDA_SUCCESS) return {};
+  if (g_recording->nodes(graph, nodes.data(), &count) != CUDA_SUCCESS) return {};
   if (count == 1) return nodes;
   CUgraphNode from[kMostNodes] = {}, to[kMostNodes] = {};
-  if (g_entries->edges(graph, nullptr, nullptr, &edges) != CUDA_SUCCESS || edges != count - 1) return {};
-  if (g_entries->edges(graph, from, to, &edges) != CUDA_SUCCESS) return {};
+  if (g_recording->edges(graph, nullptr, nullptr, &edges) != CUDA_SUCCESS || edges != count - 1) return {};
+  if (g_recording->edges(graph, from, to, &edges) != CUDA_SUCCESS) return {};
   const auto next = [&](CUgraphNode node) -> CUgraphNode {
     for (std::size_t i = 0; i < edges; ++i)
       if (from[i] == node) return to[i];
@@ -53,8 +53,8 @@ int graph_kernels(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) {
   for (CUgraphNode node : chain) {
     CUgraphNodeType type{};
     CUDA_KERNEL_NODE_PARAMS_v2 p{};
-    if (g_entries->type(node, &type) != CUDA_SUCCESS || type != CU_GRAPH_NODE_TYPE_KERNEL ||
-        g_entries->parameters(node, &p) != CUDA_SUCCESS)
+    if (g_recording->type(node, &type) != CUDA_SUCCESS || type != CU_GRAPH_NODE_TYPE_KERNEL ||
+        g_recording->parameters(node, &p) != CUDA_SUCCESS)
       return CUDA_ERROR_NOT_SUPPORTED;
     GpuRecordedKernel kernel;
     // A library's CUkernel may be launched in place of a CUfunction.
@@ -65,9 +65,9 @@ int graph_kernels(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) {
     kernel.parameters = p.kernelParams;
     kernel.extra = p.extra;
     CUlaunchAttributeValue value{};
-    if (g_entries->attribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value) == CUDA_SUCCESS)
+    if (g_recording->attribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value) == CUDA_SUCCESS)
       kernel.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
-    if (g_entries->attribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value) == CUDA_SUCCESS && value.cooperative != 0)
+    if (g_recording->attribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value) == CUDA_SUCCESS && value.cooperative != 0)
       return CUDA_ERROR_NOT_SUPPORTED;
     if (kernel.function == nullptr || (kernel.parameters == nullptr && kernel.extra == nullptr))
       return CUDA_ERROR_NOT_SUPPORTED;
@@ -77,7 +77,7 @@ int graph_kernels(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) {
 }
 
 int graph_size(GpuGraph graph, std::size_t* nodes) {
-  return g_entries->nodes(reinterpret_cast<CUgraph>(graph), nullptr, nodes);
+  return g_recording->nodes(reinterpret_cast<CUgraph>(graph), nullptr, nodes);
 }
 
 int launch_recorded(const GpuRecordedKernel& kernel, GpuStream stream) {
@@ -99,14 +99,14 @@ int launch_recorded(const GpuRecordedKernel& kernel, GpuStream stream) {
     config.attrs = &cluster;
     config.numAttrs = 1;
   }
-  return g_entries->launch(&config, reinterpret_cast<CUfunction>(kernel.function), kernel.parameters, kernel.extra);
+  return g_recording->launch(&config, reinterpret_cast<CUfunction>(kernel.function), kernel.parameters, kernel.extra);
 }
 
 }  // namespace
 
 void bind_recording(const VendorLibrary& driver, GpuApi& api) {
-  g_entries = new Entries(driver);
-  if (!g_entries->missing().empty()) return;
+  g_recording = new RecordingLibrary(driver);
+  if (!g_recording->missing().empty()) return;
   api.graph_kernels = graph_kernels;
   api.launch_recorded = launch_recorded;
   api.graph_size = graph_size;

@@ -27,7 +27,7 @@ namespace {
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using MemsetRecord = CUpti_ActivityMemset4;
-constexpr std::uint32_t kOldestVersion = 19;
+constexpr std::uint32_t kOldestCupti = 19;
 #if CUPTI_API_VERSION >= 130000
 static_assert(offsetof(KernelRecord, channelType) == offsetof(CUpti_ActivityKernel10, channelType) &&
               offsetof(KernelRecord, correlationId) == offsetof(CUpti_ActivityKernel10, correlationId) &&
@@ -42,8 +42,8 @@ constexpr std::size_t kReadyBuffers = 4;                    // allocated before 
 constexpr std::size_t kMostBuffers = 64;
 constexpr std::size_t kMostRecords = std::size_t{1} << 21;  // not yet taken: 160 MB
 
-struct Entries : VendorLibrary {
-  Entries()
+struct CuptiLibrary : VendorLibrary {
+  CuptiLibrary()
       : VendorLibrary(library_places({"", "/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib64/"},
                                      {"libcupti.so.13", "libcupti.so.12", "libcupti.so"})) {}
   decltype(&cuptiGetVersion) version = need("cuptiGetVersion");
@@ -60,7 +60,7 @@ struct Entries : VendorLibrary {
   decltype(&cuptiActivityEnableLatencyTimestamps) enable_latency = want("cuptiActivityEnableLatencyTimestamps");
 };
 
-const Entries* g_entries = nullptr;  // written once, by fill()
+const CuptiLibrary* g_cupti = nullptr;  // written once, by fill_cupti()
 
 // All state that the library's own threads touch.
 struct Sink {
@@ -117,7 +117,7 @@ constexpr std::uint64_t stream_of(std::uint32_t context, std::uint32_t stream) {
 
 // The fields that all three kinds share by name.
 template <class Theirs>
-GpuActivityRecord read(GpuActivityRecord::Kind kind, const CUpti_Activity& activity) noexcept {
+GpuActivityRecord read_record(GpuActivityRecord::Kind kind, const CUpti_Activity& activity) noexcept {
   const Theirs& theirs = reinterpret_cast<const Theirs&>(activity);
   GpuActivityRecord record;
   record.kind = kind;
@@ -136,16 +136,16 @@ void read_into(std::vector<GpuActivityRecord>& records, const CUpti_Activity& ac
   switch (activity.kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& kernel = reinterpret_cast<const KernelRecord&>(activity);
-      record = read<KernelRecord>(GpuActivityRecord::Kind::kernel, activity);
+      record = read_record<KernelRecord>(GpuActivityRecord::Kind::kernel, activity);
       record.queued_ns = time_of(kernel.queued);
       record.submitted_ns = time_of(kernel.submitted);
       break;
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY:
-      record = read<CopyRecord>(GpuActivityRecord::Kind::copy, activity);
+      record = read_record<CopyRecord>(GpuActivityRecord::Kind::copy, activity);
       break;
     case CUPTI_ACTIVITY_KIND_MEMSET:
-      record = read<MemsetRecord>(GpuActivityRecord::Kind::memset, activity);
+      record = read_record<MemsetRecord>(GpuActivityRecord::Kind::memset, activity);
       break;
     default:
       return;
@@ -155,7 +155,7 @@ void read_into(std::vector<GpuActivityRecord>& records, const CUpti_Activity& ac
 
 std::size_t take_dropped() noexcept {
   std::size_t dropped = 0;
-  return g_entries->dropped(nullptr, 0, &dropped) == CUPTI_SUCCESS ? dropped : 0;
+  return g_cupti->dropped(nullptr, 0, &dropped) == CUPTI_SUCCESS ? dropped : 0;
 }
 
 // Called by a thread whose kernel launch finds no room, or by the library's thread.
@@ -177,7 +177,7 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
   std::vector<GpuActivityRecord> records;
   try {
     CUpti_Activity* activity = nullptr;
-    while (valid_bytes > 0 && g_entries->next(buffer, valid_bytes, &activity) == CUPTI_SUCCESS)
+    while (valid_bytes > 0 && g_cupti->next(buffer, valid_bytes, &activity) == CUPTI_SUCCESS)
       read_into(records, *activity);
   } catch (const std::bad_alloc&) {
     ++lost;
@@ -207,16 +207,16 @@ int make_ready() {
     while (to.unused.size() < kReadyBuffers)
       if (!add_buffer(to)) return CUPTI_ERROR_OUT_OF_MEMORY;
   }
-  if (const int result = g_entries->register_clock(clock_of_host); result != 0) return result;
-  if (const int result = g_entries->register_buffers(buffer_requested, buffer_completed); result != 0) return result;
+  if (const int result = g_cupti->register_clock(clock_of_host); result != 0) return result;
+  if (const int result = g_cupti->register_buffers(buffer_requested, buffer_completed); result != 0) return result;
   to.is_ready = true;
   return 0;
 }
 
 void stop() {
-  for (const CUpti_ActivityKind kind : kKinds) g_entries->disable(kind);
+  for (const CUpti_ActivityKind kind : kKinds) g_cupti->disable(kind);
   // Returns the buffers. Not under the lock: the callbacks take it.
-  g_entries->flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  g_cupti->flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   Sink& to = sink();
   const std::lock_guard lock(to.mutex);
   to.is_open = false;
@@ -238,17 +238,17 @@ int start() {
   }
   int result = make_ready();
   for (const CUpti_ActivityKind kind : kKinds)
-    if (result == 0) result = g_entries->enable(kind);
+    if (result == 0) result = g_cupti->enable(kind);
   if (result != 0) stop();
   return result;
 }
 
-int flush(bool is_forced) { return g_entries->flush(is_forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0); }
+int flush(bool is_forced) { return g_cupti->flush(is_forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0); }
 
 int stream_id(GpuContext context, GpuStream stream, std::uint64_t* id) {
   std::uint32_t context_number = 0, stream_number = 0;
-  int result = g_entries->context_id(reinterpret_cast<CUcontext>(context), &context_number);
-  if (result == 0) result = g_entries->stream_id(nullptr, reinterpret_cast<CUstream>(stream), 0, &stream_number);
+  int result = g_cupti->context_id(reinterpret_cast<CUcontext>(context), &context_number);
+  if (result == 0) result = g_cupti->stream_id(nullptr, reinterpret_cast<CUstream>(stream), 0, &stream_number);
   *id = stream_of(context_number, stream_number);
   return result;
 }
@@ -262,44 +262,44 @@ std::uint64_t take(std::vector<GpuActivityRecord>* records) {
   return std::exchange(from.lost, 0) + dropped;
 }
 
-std::string describe(int result) {
+std::string describe_cupti(int result) {
   if (result == kActivityBusy) return "another session of this process is being traced";
   const char* text = nullptr;
-  if (g_entries->result_string(static_cast<CUptiResult>(result), &text) != CUPTI_SUCCESS || text == nullptr)
+  if (g_cupti->result_string(static_cast<CUptiResult>(result), &text) != CUPTI_SUCCESS || text == nullptr)
     return fmt::format("CUPTI error {}", result);
   return fmt::format("CUPTI error {} ({})", result, text);
 }
 
 // 19 to 28 are CUDA 12.x; since then 130001 is CUDA 13.0
-std::string format_version(std::uint32_t version) {
+std::string cupti_version(std::uint32_t version) {
   if (version >= 10'000) return fmt::format("CUPTI {}.{}", version / 10'000, version / 100 % 100);
   return fmt::format("CUPTI of CUDA {}, interface {}", version >= 19 ? 12 : 11, version);
 }
 
-std::string fill(GpuActivity& activity) {
-  g_entries = new Entries;
-  if (std::string reason = g_entries->shortfall("CUPTI"); !reason.empty()) return reason;
+std::string fill_cupti(GpuActivity& activity) {
+  g_cupti = new CuptiLibrary;
+  if (std::string reason = g_cupti->shortfall("CUPTI"); !reason.empty()) return reason;
   std::uint32_t version = 0;
-  if (const int result = g_entries->version(&version); result != 0)
-    return "CUPTI does not tell its version: " + describe(result);
-  if (version < kOldestVersion)
-    return fmt::format("{} is older than the records that this program reads (CUDA 12.0)", format_version(version));
-  activity = {start, stop, flush, stream_id, take, describe, format_version(version)};
+  if (const int result = g_cupti->version(&version); result != 0)
+    return "CUPTI does not tell its version: " + describe_cupti(result);
+  if (version < kOldestCupti)
+    return fmt::format("{} is older than the records that this program reads (CUDA 12.0)", cupti_version(version));
+  activity = {start, stop, flush, stream_id, take, describe_cupti, cupti_version(version)};
   return "";
 }
 
 }  // namespace
 
 const GpuActivity* open_cupti(std::string* reason) {
-  static const Opened<GpuActivity> kOpened(fill);
+  static const Opened<GpuActivity> kOpened(fill_cupti);
   return kOpened.get(reason);
 }
 
 bool enable_cupti_latency(std::string* reason) {
   const GpuActivity* const table = open_cupti(reason);
   if (table == nullptr) return false;
-  if (g_entries->enable_latency == nullptr) return *reason = table->version + " has no latency timestamps", false;
-  const int result = g_entries->enable_latency(1);
+  if (g_cupti->enable_latency == nullptr) return *reason = table->version + " has no latency timestamps", false;
+  const int result = g_cupti->enable_latency(1);
   if (result != 0) *reason = table->describe(result);
   return result == 0;
 }

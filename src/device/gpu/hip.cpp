@@ -44,16 +44,16 @@ struct Runtime : VendorLibrary {
   decltype(&hipGraphInstantiate) instantiate = want("hipGraphInstantiate");
 };
 
-Runtime* g_runtime = nullptr;  // written once, by fill()
+Runtime* g_runtime = nullptr;  // written once, by fill_hip()
 
-std::string describe(int result) {
+std::string describe_hip(int result) {
   const char* const name = g_runtime->error_name(result);
   const char* const text = g_runtime->error_string(result);
   if (name == nullptr || text == nullptr) return fmt::format("HIP error {}", result);
   return fmt::format("HIP error {} ({}): {}", result, name, text);
 }
 
-bool is_lost(int result) {
+bool is_hip_lost(int result) {
   switch (result) {
     case hipErrorNoDevice:
     case hipErrorECCNotCorrectable:
@@ -69,7 +69,7 @@ bool is_lost(int result) {
 }
 
 // 50221153 is HIP 5.2.21153, 60342134 is 6.3.42134
-std::string format_version(int version) {
+std::string hip_version(int version) {
   return fmt::format("HIP {}.{}.{}", version / 10'000'000, version / 100'000 % 100, version % 100'000);
 }
 
@@ -130,15 +130,15 @@ int instantiate(GpuGraphExec* exec, GpuGraph graph, unsigned long long) {
                                 nullptr, 0);
 }
 
-std::string reason_of(int result) {
+std::string reason_of_hip(int result) {
   switch (result) {
     case hipErrorInsufficientDriver:
-      return "driver too old for this runtime: " + describe(result);
+      return "driver too old for this runtime: " + describe_hip(result);
     case hipErrorNoDevice:
     case hipErrorInvalidDevice:  // returned by hipInit of ROCm 5.2 without a device
-      return "no device: " + describe(result);
+      return "no device: " + describe_hip(result);
     default:
-      return "the runtime does not start: " + describe(result);
+      return "the runtime does not start: " + describe_hip(result);
   }
 }
 
@@ -208,7 +208,7 @@ void bind_entries(Runtime& library, GpuApi& api) {
 
 #undef WEIR_HIP
 
-std::string fill(GpuApi& api) {
+std::string fill_hip(GpuApi& api) {
   g_runtime = new Runtime;
   if (g_runtime->is_absent()) return "libamdhip64.so not found: no ROCm on this machine";
   if (!g_runtime->is_open()) return "libamdhip64.so cannot be used: " + g_runtime->error();
@@ -225,9 +225,9 @@ std::string fill(GpuApi& api) {
                "hipDeviceSynchronize"};
   api.device_code = hip_code;
   api.facts = facts;
-  api.describe = describe;
-  api.is_lost = is_lost;
-  api.format_version = format_version;
+  api.describe = describe_hip;
+  api.is_lost = is_hip_lost;
+  api.format_version = hip_version;
   api.context_retain = context_retain;
   api.context_release = context_release;
   api.context_set_current = context_set_current;
@@ -239,7 +239,7 @@ std::string fill(GpuApi& api) {
   if (!g_runtime->missing().empty())
     return fmt::format("ROCm too old for this program: {} lacks {}", g_runtime->name(), g_runtime->missing());
   const int result = g_runtime->init(0);
-  return result == 0 ? "" : reason_of(result);
+  return result == 0 ? "" : reason_of_hip(result);
 }
 
 }  // namespace
@@ -250,7 +250,7 @@ std::string fill(GpuApi& api) {
 namespace weir {
 namespace {
 
-std::string fill(GpuApi&) { return "left out of this build: " WEIR_HIP_REASON; }
+std::string fill_hip(GpuApi&) { return "left out of this build: " WEIR_HIP_REASON; }
 
 }  // namespace
 }  // namespace weir
@@ -260,7 +260,7 @@ std::string fill(GpuApi&) { return "left out of this build: " WEIR_HIP_REASON; }
 namespace weir {
 
 const GpuApi* hip_api(std::string* reason) {
-  static const Opened<GpuApi> kOpened(fill);
+  static const Opened<GpuApi> kOpened(fill_hip);
   return kOpened.get(reason);
 }
 
@@ -271,7 +271,7 @@ namespace {
 
 constexpr const char* kIgnoreVariable = "DEBUG_HIP_IGNORE_STREAM_PRIORITY";
 
-DeviceType::Found find() { return find_gpus(hip_api); }
+DeviceType::Found find_hip_gpus() { return find_gpus(hip_api); }
 
 // Recent ROCm ignores stream priorities unless configured otherwise; the runtime does not report which applies.
 Capability priorities_of(const DeviceOptions& options) {
@@ -282,12 +282,12 @@ Capability priorities_of(const DeviceOptions& options) {
   return lacking(fmt::format("the runtime ignores them: {}={}", kIgnoreVariable, *text));
 }
 
-std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& options) {
+std::unique_ptr<Device> open_hip(const std::string& which, const DeviceOptions& options) {
   return open_gpu(hip_api, "hip", which, options, priorities_of(options));
 }
 
 }  // namespace
 
-DeviceType hip() { return {"hip", "AMD GPUs", find, open}; }
+DeviceType hip() { return {"hip", "AMD GPUs", find_hip_gpus, open_hip}; }
 
 }  // namespace weir::device_list

@@ -11,18 +11,18 @@ namespace {
 
 // Declared in the table, because nccl.h may not be installed. The ABI is unchanged since NCCL 2.7 (send and recv),
 // bfloat16 since 2.10.
-constexpr int kOldestVersion = 21000;
+constexpr int kOldestNccl = 21000;
 
 // 22803 is NCCL 2.28.3
-std::string format_version(const char* name, int version) {
+std::string nccl_version(const char* name, int version) {
   return fmt::format("{} {}.{}.{}", name, version / 10000, version / 100 % 100, version % 100);
 }
 
 // Each of the two libraries is opened once.
 template <bool is_nccl>
-struct Entries : VendorLibrary {
+struct NcclLibrary : VendorLibrary {
   static constexpr const char* kName = is_nccl ? "NCCL" : "RCCL";
-  Entries()
+  NcclLibrary()
       : VendorLibrary(is_nccl ? toolkit_places(std::vector<std::string>{"libnccl.so.2"})
                               : library_places({"", "/opt/rocm/lib/"}, {"librccl.so.1"})) {}
   int (*get_version)(int*) = need("ncclGetVersion");
@@ -30,8 +30,8 @@ struct Entries : VendorLibrary {
 };
 
 template <bool is_nccl>
-std::string fill(GpuCollectives& table) {
-  static Entries<is_nccl> library;
+std::string fill_collectives(GpuCollectives& table) {
+  static NcclLibrary<is_nccl> library;
   table.get_unique_id = library.need("ncclGetUniqueId");
   table.comm_init_rank = library.need("ncclCommInitRank");
   table.comm_destroy = library.need("ncclCommDestroy");
@@ -48,20 +48,20 @@ std::string fill(GpuCollectives& table) {
   };
   if (std::string reason = library.shortfall(library.kName); !reason.empty()) return reason;
   int version = 0;
-  if (library.get_version(&version) != 0 || version < kOldestVersion)
-    return fmt::format("{} is too old", format_version(library.kName, version));
-  table.version = format_version(library.kName, version);
+  if (library.get_version(&version) != 0 || version < kOldestNccl)
+    return fmt::format("{} is too old", nccl_version(library.kName, version));
+  table.version = nccl_version(library.kName, version);
   return "";
 }
 
 }  // namespace
 
 const GpuCollectives* open_nccl(std::string* reason) {
-  static const Opened<GpuCollectives> kOpened(fill<true>);
+  static const Opened<GpuCollectives> kOpened(fill_collectives<true>);
   return kOpened.get(reason);
 }
 const GpuCollectives* open_rccl(std::string* reason) {
-  static const Opened<GpuCollectives> kOpened(fill<false>);
+  static const Opened<GpuCollectives> kOpened(fill_collectives<false>);
   return kOpened.get(reason);
 }
 

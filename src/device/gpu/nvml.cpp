@@ -24,8 +24,8 @@ struct Process {
 static_assert(sizeof(Process) == 24);
 constexpr int kInsufficientSize = 7;
 
-struct Entries : VendorLibrary {
-  Entries() : VendorLibrary({"libnvidia-ml.so.1"}) {}
+struct NvmlLibrary : VendorLibrary {
+  NvmlLibrary() : VendorLibrary({"libnvidia-ml.so.1"}) {}
   int (*init)() = need("nvmlInit_v2");
   int (*driver_version)(char*, unsigned) = want("nvmlSystemGetDriverVersion");
   int (*find)(const char*, void**) = need("nvmlDeviceGetHandleByPciBusId_v2");
@@ -41,7 +41,7 @@ struct Entries : VendorLibrary {
   int (*processes)(void*, unsigned*, Process*) = want("nvmlDeviceGetComputeRunningProcesses_v3");
 };
 
-const Entries* g_entries = nullptr;  // written once, by fill()
+const NvmlLibrary* g_nvml = nullptr;  // written once, by fill_nvml()
 
 // Idle (1), application clocks (2) and display clocks (0x100) are not throttling.
 struct Reason {
@@ -57,9 +57,9 @@ constexpr Reason kReasons[] = {
     {0x80, "power brake"},
 };
 
-void* find(const char* bus_id) {
+void* find_nvml_board(const char* bus_id) {
   void* board = nullptr;
-  return g_entries->find(bus_id, &board) == 0 ? board : nullptr;
+  return g_nvml->find(bus_id, &board) == 0 ? board : nullptr;
 }
 
 template <class Number, class Entry, class... Arguments>
@@ -72,48 +72,46 @@ std::optional<double> value_of(double scale, Entry entry, Arguments... arguments
 // The list holds every process with a context on the board, including the caller. It is not searched for the caller,
 // because in a container it may contain the host's pids. An empty list means unknown.
 std::optional<int> other_processes(void* board) {
-  if (g_entries->processes == nullptr) return std::nullopt;
+  if (g_nvml->processes == nullptr) return std::nullopt;
   unsigned count = 0;
-  const int result = g_entries->processes(board, &count, nullptr);
+  const int result = g_nvml->processes(board, &count, nullptr);
   if ((result != 0 && result != kInsufficientSize) || count == 0) return std::nullopt;
   // The count may include room for processes to come.
   std::vector<Process> processes(count + 16);
   count = static_cast<unsigned>(processes.size());
-  if (g_entries->processes(board, &count, processes.data()) != 0 || count == 0) return std::nullopt;
+  if (g_nvml->processes(board, &count, processes.data()) != 0 || count == 0) return std::nullopt;
   return static_cast<int>(count) - 1;
 }
 
-std::optional<double> read_energy_j(void* board) {
-  return value_of<unsigned long long>(1e-3, g_entries->energy, board);
-}
+std::optional<double> nvml_energy_j(void* board) { return value_of<unsigned long long>(1e-3, g_nvml->energy, board); }
 
-Telemetry read(void* board) {
+Telemetry read_nvml(void* board) {
   Telemetry telemetry;
-  telemetry.clock_mhz = value_of<unsigned>(1, g_entries->clock, board, kSmClock);
-  telemetry.max_clock_mhz = value_of<unsigned>(1, g_entries->max_clock, board, kSmClock);
-  telemetry.temperature_c = value_of<unsigned>(1, g_entries->temperature, board, kGpuTemperature);
-  telemetry.power_w = value_of<unsigned>(1e-3, g_entries->power, board);
-  telemetry.energy_j = read_energy_j(board);
+  telemetry.clock_mhz = value_of<unsigned>(1, g_nvml->clock, board, kSmClock);
+  telemetry.max_clock_mhz = value_of<unsigned>(1, g_nvml->max_clock, board, kSmClock);
+  telemetry.temperature_c = value_of<unsigned>(1, g_nvml->temperature, board, kGpuTemperature);
+  telemetry.power_w = value_of<unsigned>(1e-3, g_nvml->power, board);
+  telemetry.energy_j = nvml_energy_j(board);
   Utilisation utilisation{};
-  if (g_entries->utilisation != nullptr && g_entries->utilisation(board, &utilisation) == 0)
+  if (g_nvml->utilisation != nullptr && g_nvml->utilisation(board, &utilisation) == 0)
     telemetry.utilisation = utilisation.gpu / 100.0;
   telemetry.other_processes = other_processes(board);
   unsigned long long bits = 0;
-  if (g_entries->throttle != nullptr && g_entries->throttle(board, &bits) == 0)
+  if (g_nvml->throttle != nullptr && g_nvml->throttle(board, &bits) == 0)
     for (const Reason& reason : kReasons)
       if ((bits & reason.bit) != 0) telemetry.throttle.emplace_back(reason.words);
   return telemetry;
 }
 
-std::string fill(GpuManagement& management) {
-  g_entries = new Entries;
-  if (std::string reason = g_entries->shortfall("NVML"); !reason.empty()) return reason;
-  if (const int result = g_entries->init(); result != 0) return fmt::format("NVML does not start: error {}", result);
-  management.find = find;
-  management.read = read;
-  management.read_energy_j = read_energy_j;
+std::string fill_nvml(GpuManagement& management) {
+  g_nvml = new NvmlLibrary;
+  if (std::string reason = g_nvml->shortfall("NVML"); !reason.empty()) return reason;
+  if (const int result = g_nvml->init(); result != 0) return fmt::format("NVML does not start: error {}", result);
+  management.find = find_nvml_board;
+  management.read = read_nvml;
+  management.read_energy_j = nvml_energy_j;
   char version[96] = {};
-  if (g_entries->driver_version != nullptr && g_entries->driver_version(version, sizeof version) == 0)
+  if (g_nvml->driver_version != nullptr && g_nvml->driver_version(version, sizeof version) == 0)
     management.driver_version = version;
   return "";
 }
@@ -121,7 +119,7 @@ std::string fill(GpuManagement& management) {
 }  // namespace
 
 const GpuManagement* open_nvml(std::string* reason) {
-  static const Opened<GpuManagement> kOpened(fill);
+  static const Opened<GpuManagement> kOpened(fill_nvml);
   return kOpened.get(reason);
 }
 

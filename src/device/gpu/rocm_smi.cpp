@@ -37,8 +37,8 @@ ClockView view_of(const Clocks& clocks) {
   return view.count > kMostClocks || view.current >= view.count ? ClockView{} : view;
 }
 
-struct Entries : VendorLibrary {
-  Entries()
+struct RocmSmiLibrary : VendorLibrary {
+  RocmSmiLibrary()
       : VendorLibrary(
             library_places({"", "/opt/rocm/lib/"}, {"librocm_smi64.so.8", "librocm_smi64.so.7", "librocm_smi64.so.6",
                                                     "librocm_smi64.so.5", "librocm_smi64.so.1"})) {}
@@ -57,7 +57,7 @@ struct Entries : VendorLibrary {
   int (*version)(int, char*, std::uint32_t) = want("rsmi_version_str_get");
 };
 
-const Entries* g_entries = nullptr;  // written once, by fill()
+const RocmSmiLibrary* g_rocm_smi = nullptr;  // written once, by fill_rocm_smi()
 
 // The runtime writes 0000:c1:00.0; the library uses domain << 32 | bus << 8 | device << 3 | function, with the
 // partition in bits 28 to 31.
@@ -68,14 +68,14 @@ std::optional<std::uint64_t> parse_bus_id(const char* text) {
 }
 
 // Boards count from 0, but a null pointer means no board, so the pointer is the number plus one.
-void* find(const char* bus_id) {
+void* find_rocm_smi_board(const char* bus_id) {
   const auto wanted = parse_bus_id(bus_id);
   std::uint32_t count = 0;
-  if (!wanted || g_entries->count(&count) != 0) return nullptr;
+  if (!wanted || g_rocm_smi->count(&count) != 0) return nullptr;
   for (std::uint32_t i = 0; i < count; ++i) {
     std::uint64_t found = 0;
     constexpr std::uint64_t kPartition = 0xf0000000u;
-    if (g_entries->bus_id(i, &found) == 0 && (found & ~kPartition) == *wanted)
+    if (g_rocm_smi->bus_id(i, &found) == 0 && (found & ~kPartition) == *wanted)
       return reinterpret_cast<void*>(static_cast<std::uintptr_t>(i) + 1);
   }
   return nullptr;
@@ -83,53 +83,53 @@ void* find(const char* bus_id) {
 
 std::uint32_t index_of(void* board) { return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(board) - 1); }
 
-std::optional<double> read_energy_j(void* board) {
+std::optional<double> rocm_smi_energy_j(void* board) {
   std::uint64_t ticks = 0, when = 0;
   float per_tick = 0;
-  if (g_entries->energy == nullptr || g_entries->energy(index_of(board), &ticks, &per_tick, &when) != 0)
+  if (g_rocm_smi->energy == nullptr || g_rocm_smi->energy(index_of(board), &ticks, &per_tick, &when) != 0)
     return std::nullopt;
   return static_cast<double>(ticks) * static_cast<double>(per_tick) * 1e-6;
 }
 
-Telemetry read(void* board) {
+Telemetry read_rocm_smi(void* board) {
   const std::uint32_t index = index_of(board);
   Telemetry telemetry;
   // Not every board has both sensors: MI300 has no edge sensor.
   for (const std::uint32_t sensor : {kJunctionSensor, kEdgeSensor}) {
     std::int64_t temperature = 0;
-    if (g_entries->temperature == nullptr || telemetry.temperature_c) break;
-    if (g_entries->temperature(index, sensor, kCurrentTemperature, &temperature) == 0)
+    if (g_rocm_smi->temperature == nullptr || telemetry.temperature_c) break;
+    if (g_rocm_smi->temperature(index, sensor, kCurrentTemperature, &temperature) == 0)
       telemetry.temperature_c = static_cast<double>(temperature) * 1e-3;
   }
   std::uint64_t power = 0;
   int kind = 0;
-  if ((g_entries->power_now != nullptr && g_entries->power_now(index, &power, &kind) == 0) ||
-      (g_entries->power != nullptr && g_entries->power(index, 0, &power) == 0))
+  if ((g_rocm_smi->power_now != nullptr && g_rocm_smi->power_now(index, &power, &kind) == 0) ||
+      (g_rocm_smi->power != nullptr && g_rocm_smi->power(index, 0, &power) == 0))
     telemetry.power_w = static_cast<double>(power) * 1e-6;
   Clocks clocks{};
-  if (g_entries->clocks != nullptr && g_entries->clocks(index, kSystemClock, &clocks) == 0) {
+  if (g_rocm_smi->clocks != nullptr && g_rocm_smi->clocks(index, kSystemClock, &clocks) == 0) {
     const ClockView view = view_of(clocks);
     if (view.count > 0) {
       telemetry.clock_mhz = static_cast<double>(view.values[view.current]) * 1e-6;
       telemetry.max_clock_mhz = static_cast<double>(*std::max_element(view.values, view.values + view.count)) * 1e-6;
     }
   }
-  telemetry.energy_j = read_energy_j(board);
+  telemetry.energy_j = rocm_smi_energy_j(board);
   std::uint32_t busy = 0;
-  if (g_entries->busy != nullptr && g_entries->busy(index, &busy) == 0) telemetry.utilisation = busy / 100.0;
+  if (g_rocm_smi->busy != nullptr && g_rocm_smi->busy(index, &busy) == 0) telemetry.utilisation = busy / 100.0;
   return telemetry;
 }
 
-std::string fill(GpuManagement& management) {
-  g_entries = new Entries;
-  if (std::string reason = g_entries->shortfall("ROCm SMI", g_entries->name()); !reason.empty()) return reason;
-  if (const int result = g_entries->init(0); result != 0)
+std::string fill_rocm_smi(GpuManagement& management) {
+  g_rocm_smi = new RocmSmiLibrary;
+  if (std::string reason = g_rocm_smi->shortfall("ROCm SMI", g_rocm_smi->name()); !reason.empty()) return reason;
+  if (const int result = g_rocm_smi->init(0); result != 0)
     return fmt::format("ROCm SMI does not start: error {}", result);
-  management.find = find;
-  management.read = read;
-  management.read_energy_j = read_energy_j;
+  management.find = find_rocm_smi_board;
+  management.read = read_rocm_smi;
+  management.read_energy_j = rocm_smi_energy_j;
   char version[128] = {};
-  if (g_entries->version != nullptr && g_entries->version(kDriver, version, sizeof version) == 0)
+  if (g_rocm_smi->version != nullptr && g_rocm_smi->version(kDriver, version, sizeof version) == 0)
     management.driver_version = fmt::format("amdgpu {}", version);
   return "";
 }
@@ -137,7 +137,7 @@ std::string fill(GpuManagement& management) {
 }  // namespace
 
 const GpuManagement* open_rocm_smi(std::string* reason) {
-  static const Opened<GpuManagement> kOpened(fill);
+  static const Opened<GpuManagement> kOpened(fill_rocm_smi);
   return kOpened.get(reason);
 }
 

@@ -105,10 +105,10 @@ struct Rocblas : VendorLibrary {
 };
 
 template <class Library>
-const Library* g_library = nullptr;  // written once, by fill()
+const Library* g_library = nullptr;  // written once, by fill_blas()
 
 template <class Library>
-std::string fill(GpuBlas& blas) {
+std::string fill_blas(GpuBlas& blas) {
   const Library& library = *(g_library<Library> = new Library);
   blas.create = library.create;
   blas.destroy = library.destroy;
@@ -130,11 +130,11 @@ std::string fill(GpuBlas& blas) {
 }  // namespace
 
 const GpuBlas* open_cublas(std::string* reason) {
-  static const Opened<GpuBlas> kOpened(fill<Cublas>);
+  static const Opened<GpuBlas> kOpened(fill_blas<Cublas>);
   return kOpened.get(reason);
 }
 const GpuBlas* open_rocblas(std::string* reason) {
-  static const Opened<GpuBlas> kOpened(fill<Rocblas>);
+  static const Opened<GpuBlas> kOpened(fill_blas<Rocblas>);
   return kOpened.get(reason);
 }
 

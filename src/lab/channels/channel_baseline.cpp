@@ -14,20 +14,20 @@ constexpr std::size_t kMostBenchmarks = 100'000;
 constexpr std::size_t kMostProcesses = 1000;
 constexpr std::size_t kLongestName = 200;
 
-const Json& member(const Json& json, const char* name, const std::string& where) {
+const Json& baseline_member(const Json& json, const char* name, const std::string& where) {
   const auto found = json.find(name);
   if (found == json.end()) reject(fmt::format("{}: '{}' is missing", where, name), "Save the baseline again.");
   return *found;
 }
 
-std::string text_of(const Json& json, const char* name, const std::string& where) {
-  const Json& value = member(json, name, where);
+std::string baseline_text(const Json& json, const char* name, const std::string& where) {
+  const Json& value = baseline_member(json, name, where);
   if (!value.is_string()) reject(fmt::format("{}: '{}' must be a text", where, name));
   return value.get<std::string>();
 }
 
 std::string short_text_of(const Json& json, const char* name, const std::string& where) {
-  std::string text = text_of(json, name, where);
+  std::string text = baseline_text(json, name, where);
   if (text.empty() || text.size() > kLongestName)
     reject(fmt::format("{}: '{}' has {} letters, which is too long for a name", where, name, text.size()));
   return text;
@@ -39,23 +39,23 @@ ChannelResult result_of(const Json& json, const std::string& where) {
   result.group = short_text_of(json, "group", where);
   result.name = short_text_of(json, "name", where);
   result.contestant = short_text_of(json, "contestant", where);
-  const Json& is_ours = member(json, "is_ours", where);
+  const Json& is_ours = baseline_member(json, "is_ours", where);
   if (!is_ours.is_boolean()) reject(fmt::format("{}: 'is_ours' must be true or false", where));
   result.is_ours = is_ours.get<bool>();
-  const std::string unit = text_of(json, "unit", where);
+  const std::string unit = baseline_text(json, "unit", where);
   const auto known = unit_named(unit);
   if (!known) reject(fmt::format("{}: unknown unit '{}'", where, unit));
   result.unit = *known;
-  const Json& status = member(json, "status", where);
-  if (status == "unavailable") result.unavailable = text_of(json, "reason", where);
-  const Json& processes = member(json, "processes", where);
+  const Json& status = baseline_member(json, "status", where);
+  if (status == "unavailable") result.unavailable = baseline_text(json, "reason", where);
+  const Json& processes = baseline_member(json, "processes", where);
   if (!processes.is_array() || processes.size() > kMostProcesses)
     reject(fmt::format("{}: 'processes' must be a list of at most {}", where, kMostProcesses));
   for (const Json& process : processes) {
     ChannelMeasurement& measurement = result.measurements.emplace_back();
     const std::string place = fmt::format("{}.processes[{}]", where, result.measurements.size() - 1);
     measurement.found = measurement_from(process, place);
-    const Json& index = member(process, "process", place);
+    const Json& index = baseline_member(process, "process", place);
     if (!index.is_number_unsigned() || index.get<std::uint64_t>() >= kMostProcesses)
       reject(fmt::format("{}: 'process' must be a number below {}", place, kMostProcesses));
     measurement.process = index.get<int>();
@@ -74,19 +74,19 @@ ChannelRun parse_channel_run(const Json& json, const std::string& name) {
     reject(fmt::format("{}: is '{}', not '{}'", name, schema->get<std::string>(), schemas::channel),
            "Baselines are written by weir channel --save-baseline.");
   ChannelRun run;
-  run.created = text_of(json, "created", name);
-  run.status = text_of(json, "status", name);
-  const Json& settings = member(json, "settings", name);
+  run.created = baseline_text(json, "created", name);
+  run.status = baseline_text(json, "status", name);
+  const Json& settings = baseline_member(json, "settings", name);
   const std::string in_settings = name + ": settings";
   run.settings.conditions = conditions_from(settings, in_settings);
-  run.settings.placement = text_of(settings, "placement", in_settings);
-  const Json& processes = member(settings, "processes", in_settings);
+  run.settings.placement = baseline_text(settings, "placement", in_settings);
+  const Json& processes = baseline_member(settings, "processes", in_settings);
   if (!processes.is_number_unsigned() || processes.get<std::uint64_t>() > kMostProcesses)
     reject(fmt::format("{}: settings: 'processes' must be a number up to {}", name, kMostProcesses));
   run.settings.processes = processes.get<int>();
-  run.environment = member(json, "environment", name);
+  run.environment = baseline_member(json, "environment", name);
   if (!run.environment.is_object()) reject(fmt::format("{}: 'environment' must be an object", name));
-  const Json& benchmarks = member(json, "benchmarks", name);
+  const Json& benchmarks = baseline_member(json, "benchmarks", name);
   if (!benchmarks.is_array() || benchmarks.size() > kMostBenchmarks)
     reject(fmt::format("{}: 'benchmarks' must be a list of at most {}", name, kMostBenchmarks));
   std::set<std::string> seen;

@@ -7,9 +7,9 @@
 namespace weir {
 namespace {
 
-Json to_json(const Mode& mode) { return WEIR_NAMED(mode.value, mode.share); }
+Json json_of(const Mode& mode) { return WEIR_NAMED(mode.value, mode.share); }
 
-Json to_json(const ChannelResult& result, const Standing& standing) {
+Json json_of(const ChannelResult& result, const Standing& standing) {
   const ChannelSummary summary = summarise(result);
   Json json =
       WEIR_NAMED(result.id(), result.group, result.name, result.contestant, result.is_ours, result.unit, result.what);
@@ -23,7 +23,7 @@ Json to_json(const ChannelResult& result, const Standing& standing) {
                    : result.measurements.empty() ? Json("the run ended before it")
                                                  : Json();
   json.update(WEIR_NAMED(summary.value, summary.low, summary.high, summary.p50_ns, summary.p99_ns));
-  json["modes"] = summary.modes ? WEIR_NAMED(to_json(summary.modes->low), to_json(summary.modes->high)) : Json();
+  json["modes"] = summary.modes ? WEIR_NAMED(json_of(summary.modes->low), json_of(summary.modes->high)) : Json();
   json.update(WEIR_NAMED(summary.sent, summary.received));
   json["facts"] = Json::object();
   for (const auto& [name, value] : summary.facts) json["facts"][name] = number_or_null(value);
@@ -44,7 +44,7 @@ Json to_json(const ChannelResult& result, const Standing& standing) {
   return json;
 }
 
-Json to_json(const ChannelComparison& comparison) {
+Json json_of(const ChannelComparison& comparison) {
   Json json = WEIR_NAMED(comparison.baseline, comparison.options.threshold, comparison.hypotheses);
   json["changes"] = Json::array();
   for (const ChannelChange& change : comparison.changes) {
@@ -59,15 +59,15 @@ Json to_json(const ChannelComparison& comparison) {
   return json;
 }
 
-Json to_json(const CalibrationRow& row) {
+Json json_of(const CalibrationRow& row) {
   return WEIR_NAMED(text_or_null(row.group), row.benchmarks, row.plain_single, row.plain_sides, row.ours);
 }
 
-Json to_json(const ChannelCalibration& calibration) {
+Json json_of(const ChannelCalibration& calibration) {
   Json json = WEIR_NAMED(calibration.processes, calibration.deals);
   json["plain_threshold"] = kPlainThreshold;
-  json["groups"] = json_list(calibration.groups, [](const CalibrationRow& row) { return to_json(row); });
-  json.update(WEIR_NAMED(to_json(calibration.all), calibration.deals_with_alarm, calibration.can_alarm,
+  json["groups"] = json_list(calibration.groups, [](const CalibrationRow& row) { return json_of(row); });
+  json.update(WEIR_NAMED(json_of(calibration.all), calibration.deals_with_alarm, calibration.can_alarm,
                          calibration.drifted_faster, calibration.drifted_slower));
   return json;
 }
@@ -89,12 +89,12 @@ Json channel_document(const ChannelReport& report, const RunContext& context) {
   const ChannelContests contests = judge_contests(run);
   document["benchmarks"] = Json::array();
   for (std::size_t i = 0; i < run.results.size(); ++i)
-    document["benchmarks"].push_back(to_json(run.results[i], contests.standings[i]));
+    document["benchmarks"].push_back(json_of(run.results[i], contests.standings[i]));
   document["mutex_wins"] = Json::array();
   for (const MutexWin& win : contests.mutex_wins)
     document["mutex_wins"].push_back(WEIR_NAMED(win.group, win.name, win.mutex, win.channel, win.factor));
-  document["comparison"] = report.comparison ? to_json(*report.comparison) : Json();
-  document["calibration"] = report.calibration ? to_json(*report.calibration) : Json();
+  document["comparison"] = report.comparison ? json_of(*report.comparison) : Json();
+  document["calibration"] = report.calibration ? json_of(*report.calibration) : Json();
   document["warnings"] = json_list(report.warnings, [](const Warning& warning) { return weir::to_json(warning); });
   return document;
 }

@@ -23,7 +23,7 @@ struct CopyCase {
   std::uint64_t count, from_offset, to_offset;
 };
 
-Step step_of(const CopyCase& copy) {
+Step copy_step(const CopyCase& copy) {
   StepBuilder builder(13);
   const BufferId from = buffer_in(builder, copy.from, copy.type, copy.count + copy.from_offset + 3, Init::uniform);
   const BufferId to = buffer_in(builder, copy.to, copy.type, copy.count + copy.to_offset + 3, Init::poison);
@@ -70,10 +70,10 @@ Cases copies() {
       for (const ElementType type : kAllTypes) {
         for (const std::uint64_t count : {1u, 255u, 40'001u, 1u << 20}) {
           const CopyCase copy{from, to, type, count, 0, 0};
-          add(fmt::format("{}/{}/{}", way, weir::name_of(type), count), [copy] { return step_of(copy); });
+          add(fmt::format("{}/{}/{}", way, weir::name_of(type), count), [copy] { return copy_step(copy); });
         }
         const CopyCase copy{from, to, type, 4'097, 1, 3};
-        add(fmt::format("{}/{}/4097 from 1 to 3", way, weir::name_of(type)), [copy] { return step_of(copy); });
+        add(fmt::format("{}/{}/4097 from 1 to 3", way, weir::name_of(type)), [copy] { return copy_step(copy); });
       }
     }
   }

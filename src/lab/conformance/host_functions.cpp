@@ -21,7 +21,7 @@ Step lone_step(int streams) {
 }
 
 // Each adds to the previous one's result; the streams take turns.
-Step relay_step(int streams) {
+Step host_relay_step(int streams) {
   StepBuilder builder(1);
   const BufferId host = builder.host(ElementType::i32, 1'000, Init::constant);
   for (int i = 0; i < 6 * streams; ++i)
@@ -46,7 +46,7 @@ Cases host_functions() {
                          }});
   };
   add("alone on 3 streams", [] { return lone_step(3); }, 2);
-  add("one after the other on 4 streams", [] { return relay_step(4); }, 3);
+  add("one after the other on 4 streams", [] { return host_relay_step(4); }, 3);
   add("there and back", [] { return round_trip_step(false); }, 20);
   cases.push_back({"host_functions", "not offered, then rejected", {}, [](Subject& subject) {
                      if (subject.info.host_functions) return skipped("host functions are offered");

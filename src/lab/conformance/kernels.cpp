@@ -228,7 +228,7 @@ struct Layer {
   bool is_crowded = false;  // all tokens pick the same expert
 };
 
-Step step_of(const Layer& layer, ElementType type) {
+Step layer_step(const Layer& layer, ElementType type) {
   const auto [tokens, picks, experts, capacity, width, hidden, is_crowded] = layer;
   const auto size = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
   const std::int64_t assignments = tokens * picks;
@@ -287,7 +287,7 @@ void add_experts(CaseList& list, ElementType type) {
     each.type = type;
     each.needs.results = true;
     each.needs.precision = precision_of(type);
-    each.examine = [layer, type](Subject& subject) { return same_as_reference(subject, step_of(layer, type)); };
+    each.examine = [layer, type](Subject& subject) { return same_as_reference(subject, layer_step(layer, type)); };
     list.add(std::move(each));
   }
 }

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFile = "summary.json";
-constexpr std::size_t kMostOutput = std::size_t{256} << 20;
+constexpr std::size_t kMostGitOutput = std::size_t{256} << 20;
 constexpr std::size_t kMostComplaint = 4096;
 constexpr std::int64_t kLimitNs = 60'000'000'000;  // a partial clone may have to fetch the file
 constexpr std::size_t kLongestRef = 250;
@@ -42,10 +42,10 @@ GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::ve
   try {
     Process git(std::move(options));
     const std::int64_t begun = now_ns();
-    while (git.listen(100, kMostOutput)) {
-      if (git.unread().size() > kMostOutput)
+    while (git.listen(100, kMostGitOutput)) {
+      if (git.unread().size() > kMostGitOutput)
         reject(fmt::format("--compare-to {}: the file has more than {} MiB, so it is not a summary of weir bench", what,
-                           kMostOutput >> 20));
+                           kMostGitOutput >> 20));
       if (now_ns() - begun > kLimitNs)
         reject(fmt::format("--compare-to {}: git did not answer within {} s", what, kLimitNs / 1'000'000'000),
                "Name the summary.json of the baseline instead.");

@@ -53,7 +53,7 @@ Entries measured(std::span<const Json> entries, const std::function<bool(const J
 }
 
 // "a (1.9x), b (1.7x), c (1.6x) and 4 more"
-std::string named(const Entries& entries, const Figure& figure) {
+std::string named_entries(const Entries& entries, const Figure& figure) {
   std::string text;
   for (std::size_t i = 0; i < std::min(entries.size(), kMostNamed); ++i) {
     const std::string shown = figure ? figure(*entries[i]) : "";
@@ -65,7 +65,7 @@ std::string named(const Entries& entries, const Figure& figure) {
 
 // "Noisy: a (1.9x), b (1.7x)." if there are any.
 void say(std::vector<std::string>& said, std::string_view what, const Entries& entries, const Figure& figure = {}) {
-  if (!entries.empty()) said.push_back(fmt::format("{}: {}.", what, named(entries, figure)));
+  if (!entries.empty()) said.push_back(fmt::format("{}: {}.", what, named_entries(entries, figure)));
 }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }

@@ -132,7 +132,7 @@ void read_failure(const Json& entry, ComparedEntry& result) {
   result.failure = what.is_string() ? shortened(what.get<std::string>()) : result.status;
 }
 
-ComparedEntry entry_of(const Json& json, const std::string& where) {
+ComparedEntry compared_entry(const Json& json, const std::string& where) {
   if (!json.is_object()) reject(fmt::format("{}: an object is needed here", where), "Measure the baseline again.");
   const Json& key = member(json, "key");
   if (!key.is_string() || key.string().empty() || key.string().size() > kLongestKey)
@@ -185,7 +185,7 @@ ComparedSummary compared_summary(const Json& document, const std::string& name) 
   std::size_t samples = 0;
   for (const Json& json : cases) {
     const std::string where = fmt::format("{}: cases[{}]", name, summary.entries.size());
-    ComparedEntry entry = entry_of(json, where);
+    ComparedEntry entry = compared_entry(json, where);
     for (const auto& round : entry.times.rounds) samples += round.size();
     if (samples > kMostSamples) reject(fmt::format("{}: more than {} samples", where, kMostSamples), kHint);
     if (entry.conditions["threads"].empty() && entry.conditions["backend"] == "cpu")

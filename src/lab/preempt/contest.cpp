@@ -13,11 +13,11 @@ namespace weir::preempt {
 namespace {
 
 constexpr std::int64_t kVirtualTickNs = 1'000;
-constexpr std::int64_t kHostTickNs = 20'000;        // between two checks if the device runs on CPU cores
-constexpr std::int64_t kProgressNs = 100'000'000;   // between two progress reports
-constexpr std::int64_t kLeadNs = 2'000'000;         // from the victim's start to the earliest due time
-constexpr std::int64_t kStuckNs = 120'000'000'000;  // without anything ending: the device is stuck
-constexpr std::uint32_t kPersistentAhead = 2;       // one that runs, one that follows
+constexpr std::int64_t kHostTickNs = 20'000;               // between two checks if the device runs on CPU cores
+constexpr std::int64_t kProgressNs = 100'000'000;          // between two progress reports
+constexpr std::int64_t kLeadNs = 2'000'000;                // from the victim's start to the earliest due time
+constexpr std::int64_t kStuckContestNs = 120'000'000'000;  // without anything ending: the device is stuck
+constexpr std::uint32_t kPersistentAhead = 2;              // one that runs, one that follows
 constexpr std::int64_t kUndisturbedIntervals = 200, kUndisturbedKernels = 10;
 
 std::uint32_t slots_for(const Experiment& experiment, const Victim* victim, const Rules& rules) {
@@ -162,7 +162,7 @@ class Contest {
   void set_out() {
     if (has_victim_) feeder_.launch(0);
     const std::int64_t begun_ns = arena_.now_ns();
-    while (has_victim_ && arena_.report(0).started_ns == 0 && arena_.now_ns() - begun_ns < kStuckNs) rest();
+    while (has_victim_ && arena_.report(0).started_ns == 0 && arena_.now_ns() - begun_ns < kStuckContestNs) rest();
     started_ns_ = arena_.now_ns();
     intruder_.begin(started_ns_ + kLeadNs);
   }
@@ -185,7 +185,7 @@ class Contest {
       if (tick() || intruder_.ended() != seen) moved_ns = now_ns;
       seen = intruder_.ended();
       const bool is_awaited = is_ending || intruder_.arrived() > seen;
-      if (is_awaited && now_ns - moved_ns > kStuckNs) break;  // finish() reports what is wrong
+      if (is_awaited && now_ns - moved_ns > kStuckContestNs) break;  // finish() reports what is wrong
       if (!is_ending && now_ns - told_ns > kProgressNs) {
         told_ns = now_ns;
         if (!tell_progress(now_ns)) stop();
@@ -235,7 +235,7 @@ class Contest {
   void wind_up() {
     feeder_.wind_up();
     const std::int64_t begun_ns = arena_.now_ns();
-    while (has_victim_ && !feeder_.is_done() && arena_.now_ns() - begun_ns < kStuckNs) {
+    while (has_victim_ && !feeder_.is_done() && arena_.now_ns() - begun_ns < kStuckContestNs) {
       tick();
       rest();
     }

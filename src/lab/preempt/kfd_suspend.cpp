@@ -26,7 +26,7 @@ std::optional<std::string> word_in(const fs::path& path) {
   return read.text;
 }
 
-Capability offered(Device& device) {
+Capability offered_kfd_suspend(Device& device) {
   const DeviceInfo info = device.info();
   if (const Capability can = can_observe(info); !can) return can;
   std::string reason;
@@ -82,7 +82,7 @@ class ArenaVisitor final : public Visitor {
   Intruder& intruder_;
 };
 
-Observation observe(const Experiment& experiment, const Victim*) {
+Observation observe_kfd_suspend(const Experiment& experiment, const Victim*) {
   const Plan& plan = *experiment.plan;
   std::string reason;
   const auto trap = kfd::open_debug_trap(&reason);
@@ -121,8 +121,8 @@ Mechanism kfd_suspend() {
   return {.name = "kfd_suspend",
           .level = "Lv3",
           .summary = "the driver takes the victim's queues off the GPU; every other queue there pauses, too",
-          .offered = offered,
-          .observe = observe,
+          .offered = offered_kfd_suspend,
+          .observe = observe_kfd_suspend,
           .is_between_processes = true};
 }
 

@@ -9,7 +9,7 @@ namespace {
 // The minimum for a green context on Hopper, and 2 to 8 % of large GPUs.
 constexpr int kIntruderUnits = 8;
 
-Capability offered(Device& device) {
+Capability offered_partition(Device& device) {
   const DeviceInfo info = device.info();
   if (const Capability can = can_observe(info); !can) return can;
   if (!info.compute_units) return info.compute_units;
@@ -24,7 +24,7 @@ Mechanism partition() {
   return {.name = "partition",
           .level = "",
           .summary = "the intruder has compute units of its own, the victim the others",
-          .offered = offered,
+          .offered = offered_partition,
           .observe = [](const Experiment& experiment,
                         const Victim* victim) { return hold_contest(experiment, victim, {}); },
           .device_options =

@@ -6,7 +6,7 @@
 namespace weir::preempt::mechanism_list {
 namespace {
 
-Capability offered(Device& device) {
+Capability offered_priority(Device& device) {
   const DeviceInfo info = device.info();
   if (const Capability can = can_observe(info); !can) return can;
   if (!info.priorities) return info.priorities;
@@ -14,7 +14,7 @@ Capability offered(Device& device) {
   return {};
 }
 
-Observation observe(const Experiment& experiment, const Victim* victim) {
+Observation observe_priority(const Experiment& experiment, const Victim* victim) {
   return hold_contest(experiment, victim, {.intruder_priority = experiment.device->info().highest_priority});
 }
 
@@ -24,8 +24,8 @@ Mechanism priority() {
   return {.name = "priority",
           .level = "",
           .summary = "the intruder's stream has the highest priority, and a hardware queue of its own",
-          .offered = offered,
-          .observe = observe};
+          .offered = offered_priority,
+          .observe = observe_priority};
 }
 
 }  // namespace weir::preempt::mechanism_list

@@ -6,7 +6,7 @@
 namespace weir::preempt::mechanism_list {
 namespace {
 
-Capability offered(Device& device) {
+Capability offered_queues(Device& device) {
   const DeviceInfo info = device.info();
   if (const Capability can = can_observe(info); !can) return can;
   if (info.hardware_queues.value.value_or(2) < 2) return lacking("the device has one hardware queue");
@@ -19,7 +19,7 @@ Mechanism queues() {
   return {.name = "queues",
           .level = "",
           .summary = "equal streams, each on a hardware queue of its own",
-          .offered = offered,
+          .offered = offered_queues,
           .observe = [](const Experiment& experiment, const Victim* victim) {
             return hold_contest(experiment, victim, {});
           }};

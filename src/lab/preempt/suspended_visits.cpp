@@ -7,7 +7,7 @@
 namespace weir::preempt {
 namespace {
 
-constexpr std::int64_t kStuckNs = 10'000'000'000;  // a short kernel alone on the device has ended long before
+constexpr std::int64_t kStuckVisitNs = 10'000'000'000;  // a short kernel alone on the device has ended long before
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Visits serve(Visitor& visitor, std::int64_t first_due_ns, kfd::QueueControl& vic
     const std::int64_t began_ns = visitor.now_ns();
     do {
       due_ns = visitor.send(visitor.now_ns());
-      if (visitor.now_ns() - began_ns > kStuckNs)
+      if (visitor.now_ns() - began_ns > kStuckVisitNs)
         fail("a request did not end while the victim was suspended", "The kernel log (dmesg) may say more.");
     } while (visitor.has_pending());
     visits.suspend_ns.push_back(suspension.took_ns());

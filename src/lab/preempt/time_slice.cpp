@@ -6,7 +6,7 @@
 namespace weir::preempt::mechanism_list {
 namespace {
 
-Capability offered(Device& device) {
+Capability offered_time_slice(Device& device) {
   const DeviceInfo info = device.info();
   if (const Capability can = can_observe(info); !can) return can;
   if (info.is_virtual) return lacking("a simulated device belongs to one process");
@@ -15,7 +15,9 @@ Capability offered(Device& device) {
 
 // The intruder is alone here, while run_victim() keeps the other process busy. A victim in this process would share its
 // context, and there would be no time slices.
-Observation observe(const Experiment& experiment, const Victim*) { return hold_contest(experiment, nullptr, {}); }
+Observation observe_time_slice(const Experiment& experiment, const Victim*) {
+  return hold_contest(experiment, nullptr, {});
+}
 
 }  // namespace
 
@@ -23,8 +25,8 @@ Mechanism time_slice() {
   return {.name = "time_slice",
           .level = "",
           .summary = "two processes, between which the driver divides the device's time",
-          .offered = offered,
-          .observe = observe,
+          .offered = offered_time_slice,
+          .observe = observe_time_slice,
           .is_between_processes = true};
 }
 

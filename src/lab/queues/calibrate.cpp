@@ -20,7 +20,7 @@ namespace weir {
 namespace {
 
 constexpr int kCalls = 64;  // calls of one kind in a row, to measure the cost of one
-constexpr int kRepetitions = 15;
+constexpr int kCalibrationRepetitions = 15;
 constexpr int kSimulated = 3;     // iterations; virtual time has no noise
 constexpr double kClose = 0.005;  // fraction of the measured step at which fitting ends
 constexpr int kFits = 24;
@@ -51,7 +51,7 @@ Priced time_steps(Session& session, Submitter& submitter, int warmup, int iterat
 Priced price(Device& device, const Step& step) {
   const Placement placement = place(step, "natural");
   const auto session = device.prepare(step, placement, {.marks_iterations = false});
-  return time_steps(*session, *inline_submitter(step, *session), 2, kRepetitions);
+  return time_steps(*session, *inline_submitter(step, *session), 2, kCalibrationRepetitions);
 }
 
 Step stamps(int count, int streams, bool is_chain) {

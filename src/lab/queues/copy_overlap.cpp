@@ -12,7 +12,7 @@ namespace weir {
 namespace {
 
 constexpr int kLanes = 2 * kCopyDirections;  // two of each direction: lane i copies in direction i % kCopyDirections
-constexpr int kRepetitions = 5;
+constexpr int kCopyRepetitions = 5;
 constexpr double kLongEnoughNs = 1'200'000;
 constexpr int kMostRepeats = 128;
 
@@ -44,7 +44,7 @@ class CopyLanes {
   // The median time from the first lane's start to the last lane's end, over some repetitions.
   double time_ns(std::span<const int> lanes) {
     std::vector<double> times;
-    for (int i = 0; i <= kRepetitions; ++i) {
+    for (int i = 0; i <= kCopyRepetitions; ++i) {
       session_->begin();
       session_->submit(hold_);
       // Lanes alternate: copies of one lane wait for each other and would block a queue that the next lane shares.

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-constexpr int kRepetitions = 3;
+constexpr int kLimitRepetitions = 3;
 
 struct DepthTrial {
   std::optional<int> launches;
@@ -74,20 +74,20 @@ QueueDepth measure_queue_depth(Device& device, int most_launches) {
     for (int i = 1; i <= most_launches; ++i) step.stamp({}, 0, static_cast<std::uint32_t>(i));
     StampSession session(device, std::move(step), 1);
     bool is_too_slow = false;
-    for (int i = 0; i < kRepetitions && !is_too_slow; ++i) {
+    for (int i = 0; i < kLimitRepetitions && !is_too_slow; ++i) {
       const DepthTrial trial = try_depth(session, most_launches, limit_ns);
       is_too_slow = trial.ran_out_of_time;
       if (trial.launches) depth.found.push_back(*trial.launches);
       if (trial.launches && !depth.waited_ns) depth.waited_ns = trial.waited_ns;
     }
     if (!is_too_slow) {
-      if (depth.found.size() == static_cast<std::size_t>(kRepetitions)) {
+      if (depth.found.size() == static_cast<std::size_t>(kLimitRepetitions)) {
         depth.launches = {*std::min_element(depth.found.begin(), depth.found.end()), "by experiment"};
       } else if (depth.found.empty()) {
         depth.launches.reason = fmt::format("more than {}: the host never had to wait", most_launches);
       } else {
         depth.launches.reason =
-            fmt::format("the host waited in {} of {} repetitions only", depth.found.size(), kRepetitions);
+            fmt::format("the host waited in {} of {} repetitions only", depth.found.size(), kLimitRepetitions);
       }
       return depth;
     }
@@ -122,7 +122,7 @@ ResidentLimit measure_resident_limit(Device& device, int most_streams) {
   };
   const auto fits = [&](int kernels) {
     std::int64_t best_ns = INT64_MAX;
-    for (int i = 0; i < kRepetitions; ++i) best_ns = std::min(best_ns, run(kernels).first);
+    for (int i = 0; i < kLimitRepetitions; ++i) best_ns = std::min(best_ns, run(kernels).first);
     makespans[kernels] = best_ns;
     return 2 * best_ns <= 3 * limit.duration_ns;
   };

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-constexpr int kRepetitions = 5;
+constexpr int kPriorityRepetitions = 5;
 constexpr int kWaves = 6;  // waves of the large kernel
 constexpr std::int64_t kBlockNs = 200'000;
 
@@ -27,7 +27,7 @@ double passed_share(Device& device, int victim_priority, int small_priority, std
   step.stamp(small_lane, 0, kSmall);
   StampSession session(device, std::move(step), 3);
   std::vector<double> shares;
-  for (int i = 0; i <= kRepetitions; ++i) {
+  for (int i = 0; i <= kPriorityRepetitions; ++i) {
     session.begin();
     session.submit_all();
     session.release(0);

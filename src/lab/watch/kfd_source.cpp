@@ -17,7 +17,7 @@ constexpr const char* kNoKernels = "a packet may be a kernel or a barrier, and K
 constexpr const char* kNoBusy = "KFD shows a moment, not how long a queue was busy";
 constexpr const char* kMayWrap = "the ring may have wrapped more than once between two looks";
 
-std::string key_of(const kfd::Queue& queue) {
+std::string queue_key(const kfd::Queue& queue) {
   return fmt::format("{:x}/{}/{}/{:x}", queue.gpu_id, queue.pid ? fmt::format("{}", *queue.pid) : "-",
                      name_of(queue.kind), queue.ring_base);
 }
@@ -69,7 +69,7 @@ void set_priority(const kfd::Queue& queue, Row& row) {
 
 Row row_of(const kfd::Snapshot& snapshot, const kfd::Queue& queue) {
   Row row;
-  row.key = key_of(queue);
+  row.key = queue_key(queue);
   row.label = label_of(queue);
   row.device = fmt::format("gpu {:x}", queue.gpu_id);
   row.kind = name_of(queue.kind);

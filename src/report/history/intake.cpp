@@ -38,7 +38,7 @@ std::string rounded_memory(const std::string& bytes) {
   return fmt::format("{:.0f} GiB", std::round(static_cast<double>(*value) / (1024.0 * 1024 * 1024)));
 }
 
-std::string text_of(const Json& json) {
+std::string value_text(const Json& json) {
   return json.is_string() ? json.string().substr(0, kLongestText) : std::string();
 }
 
@@ -47,7 +47,7 @@ std::string content_of(const Json& json) { return json.dump(); }
 Json object_or_null(const Json& json) { return json.is_object() ? json : Json(); }
 
 bool is_result(const Json& json) {
-  const std::string schema = text_of(member(json, "schema"));
+  const std::string schema = value_text(member(json, "schema"));
   // A newer version of a known schema is refused with its own message, not skipped.
   for (const char* known : {schemas::result, schemas::sweep, schemas::bench})
     if (schema.starts_with(schemas::kind_of(known))) return true;
@@ -70,10 +70,10 @@ std::vector<NewPoint> result_points(const Json& document, const std::string& nam
     point.device = object_or_null(member(own, "device"));
     point.environment = object_or_null(member(own, "environment"));
     if (point.environment.is_object()) point.environment.erase("load_average");
-    point.measured = text_of(member(own, "created"));
+    point.measured = value_text(member(own, "created"));
     if (!is_time(point.measured)) point.measured.clear();
-    point.weir_version = text_of(member(member(own, "weir"), "version"));
-    point.weir_commit = text_of(member(member(own, "weir"), "commit"));
+    point.weir_version = value_text(member(member(own, "weir"), "version"));
+    point.weir_commit = value_text(member(member(own, "weir"), "commit"));
     point.digest = digest_of(point.point.key["workload"] + "\n" + content_of(own));
     points.push_back(std::move(point));
   }
@@ -81,7 +81,7 @@ std::vector<NewPoint> result_points(const Json& document, const std::string& nam
 }
 
 void read_document(const Json& document, const std::string& name, Intake& into) {
-  const bool is_bench = text_of(member(document, "schema")) == schemas::bench;
+  const bool is_bench = value_text(member(document, "schema")) == schemas::bench;
   std::vector<NewPoint> points = is_bench ? bench_points(document, name) : result_points(document, name);
   into.points.insert(into.points.end(), std::make_move_iterator(points.begin()), std::make_move_iterator(points.end()));
 }
@@ -110,7 +110,7 @@ void read_folder(const fs::path& path, Intake& into) {
         ++read;
         continue;
       }
-      const std::string schema = text_of(member(document, "schema"));
+      const std::string schema = value_text(member(document, "schema"));
       into.notes.push_back(fmt::format("{} was passed over: it holds no result{}", candidate.string(),
                                        schema.empty() ? "" : " (" + schema + ")"));
     } catch (const Error& error) {
@@ -197,8 +197,8 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
     for (const char* fact : {"schema", "load_average", "devices", "compilers", "git", "weir"}) environment.erase(fact);
   std::vector<NewPoint> points;
   for (const Json& one : cases) {
-    const std::string kernel = text_of(member(one, "kernel_name")), backend = text_of(member(one, "backend"));
-    const std::string status = text_of(member(one, "status"));
+    const std::string kernel = value_text(member(one, "kernel_name")), backend = value_text(member(one, "backend"));
+    const std::string status = value_text(member(one, "status"));
     // Cases that were skipped on purpose have neither numbers nor a failure.
     if (kernel.empty() || backend.empty() || status == "skipped") continue;
     NewPoint point;
@@ -206,7 +206,7 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
     auto& key = point.point.key;
     key = {{"workload", kernel}, {"backend", backend}};
     for (const char* fact : {"precision", "how"})
-      if (const std::string text = text_of(member(one, fact)); !text.empty()) key[fact] = text;
+      if (const std::string text = value_text(member(one, fact)); !text.empty()) key[fact] = text;
     if (const Json& threads = member(one, "threads"); threads.is_number()) key["threads"] = threads.dump();
     if (const Json& cold = member(member(one, "timing"), "is_cold"); cold.is_boolean()) key["is_cold"] = cold.dump();
     for (const auto& [size, value] : member(one, "problem_size").items())
@@ -221,7 +221,7 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
       point.device.update(device);
     }
     point.environment = environment;
-    point.point.device = text_of(member(point.device, "name"));
+    point.point.device = value_text(member(point.device, "name"));
     const auto put = [&](const std::string& path, const Json& value) {
       if (value.is_string())
         point.point.settings[path] = value.get<std::string>();
@@ -236,7 +236,7 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
 
     if (status != "ok") {
       const Json& error = member(one, "error");
-      const std::string what = text_of(error.is_string() ? error : member(error, "what"));
+      const std::string what = value_text(error.is_string() ? error : member(error, "what"));
       point.point.failure = what.empty() ? fmt::format("the case {}", status.empty() ? "failed" : status) : what;
     }
     point.point.latency.unit = "ns";
@@ -246,9 +246,9 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
         point.point.latency.samples.push_back(sample.get<double>() * 1e6);
     if (point.point.latency.samples.empty()) point.point.latency.reason = "the case has no samples";
     point.machine = machine_of(point.point);
-    point.measured = text_of(member(document, "created"));
+    point.measured = value_text(member(document, "created"));
     if (!is_time(point.measured)) point.measured.clear();
-    point.weir_version = text_of(member(all, "weir"));
+    point.weir_version = value_text(member(all, "weir"));
     point.digest = digest_of(point.measured + "\n" + content_of(one));
     points.push_back(std::move(point));
   }

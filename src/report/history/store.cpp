@@ -18,7 +18,7 @@ constexpr int kResamples = 2'000;  // for a median; a folder of a hundred result
 constexpr std::size_t kMostRead = 1'000'000;
 
 // Keys and facts are objects of strings.
-std::string text_of(const std::map<std::string, std::string>& values) { return Json(values).dump(); }
+std::string key_text(const std::map<std::string, std::string>& values) { return Json(values).dump(); }
 
 // Accepts any text: null where it is not an object.
 Json object_of(const std::string& text) {
@@ -120,14 +120,14 @@ Added Store::add(const Intake& intake, const AddOptions& options) {
     }
     const std::int64_t machine = identity(database_, "SELECT id FROM machine WHERE fingerprint = ?",
                                           "INSERT INTO machine(fingerprint, label, facts) VALUES (?,?,?)",
-                                          point.machine.id, point.machine.label, text_of(point.machine.facts));
+                                          point.machine.id, point.machine.label, key_text(point.machine.facts));
     const std::string device = document_text(point.device), environment = document_text(point.environment);
     const std::int64_t conditions = identity(database_, "SELECT id FROM conditions WHERE digest = ?",
                                              "INSERT INTO conditions(digest, device, environment) VALUES (?,?,?)",
                                              digest_of(device + "\n" + environment), device, environment);
     insert.bind(*added.entry, machine, conditions, point.digest, point.point.origin);
     insert.bind_or_null(point.measured).bind_or_null(point.weir_version).bind_or_null(point.weir_commit);
-    insert.bind(point.point.key.at("workload"), text_of(point.point.key)).bind_or_null(point.point.failure);
+    insert.bind(point.point.key.at("workload"), key_text(point.point.key)).bind_or_null(point.point.failure);
     bind_measure(insert, point.point.latency);
     bind_measure(insert, point.point.throughput);
     insert.run();

@@ -12,7 +12,7 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostDevices = 64;  // that get their own pictures
+constexpr std::size_t kMostPicturedDevices = 64;  // that get their own pictures
 constexpr std::size_t kMostBars = 1024;
 constexpr double kLeastWarned = 0.05;  // of a device's span
 
@@ -124,7 +124,7 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
   anchors.timeline = timeline;
   std::size_t drawn = 0;
   for (const Json& device : values::list(document, {"devices"})) {
-    if (++drawn > kMostDevices) break;
+    if (++drawn > kMostPicturedDevices) break;
     const std::string where = device_words(name, document, device);
     const std::string way = add_waterfalls(page, source, where, values::at(device, {"waterfall", "classes"}));
     if (anchors.waterfall.empty()) anchors.waterfall = way;
@@ -136,10 +136,11 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
   }
   anchors.overlap = add_overlap(page, source, name, document);
   find_standouts(page, name, document, anchors);
-  if (drawn > kMostDevices)
-    page.find({Tone::neutral, 0,
-               fmt::format("{}: waterfalls and queue maps of the first {} devices are shown.", name, kMostDevices), "",
-               anchors.waterfall});
+  if (drawn > kMostPicturedDevices)
+    page.find(
+        {Tone::neutral, 0,
+         fmt::format("{}: waterfalls and queue maps of the first {} devices are shown.", name, kMostPicturedDevices),
+         "", anchors.waterfall});
   add_text(page, source, document, name);
 }
 

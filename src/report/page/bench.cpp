@@ -13,7 +13,7 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostCases = 5'000, kMostNotes = 40, kMostFound = 50;
+constexpr std::size_t kMostCases = 5'000, kMostBenchNotes = 40, kMostFound = 50;
 
 using Changes = std::map<std::string, const Json*, std::less<>>;  // by the case's key
 
@@ -25,7 +25,7 @@ Changes changes_of(const Json& document) {
 }
 
 // "fft/cpu/fp32/length=1024,batch=64" -> "fft, length=1024,batch=64": kernel and problem.
-std::string name_of(const Json& entry) {
+std::string entry_name(const Json& entry) {
   const std::string kernel = values::word(entry, {"kernel_name"}, "?"), key = values::word(entry, {"key"});
   const std::string before =
       fmt::format("{}/{}/{}/", kernel, fields::text(entry, {"backend"}), fields::text(entry, {"precision"}));
@@ -60,7 +60,7 @@ Json case_item(const Json& entry, const Changes& changes) {
   if (const auto found = changes.find(values::word(entry, {"key"})); found != changes.end())
     change = {{"verdict", values::word(*found->second, {"verdict"}, "?")},
               {"ratio", number_or_null(values::amount(*found->second, {"ratio"}))}};
-  return {{"kernel", name_of(entry)},
+  return {{"kernel", entry_name(entry)},
           {"backend", values::word(entry, {"backend"}, "-")},
           {"precision", values::word(entry, {"precision"}, "-")},
           {"status", values::word(entry, {"status"}, "not recorded")},
@@ -155,7 +155,7 @@ void section_list::bench(Page& page, std::size_t source, const Json& document) {
   item["rooflines"] = rooflines(document);
   Json& notes = item["notes"];
   const auto note = [&](const std::string& text) {
-    if (notes.size() < kMostNotes) notes.push_back(text);
+    if (notes.size() < kMostBenchNotes) notes.push_back(text);
   };
   if (cases.size() > kMostCases) note(fmt::format("The first {} of {} cases are shown.", kMostCases, cases.size()));
   if (values::word(document, {"status"}) == "interrupted") note("Interrupted: these are the results so far.");

@@ -17,7 +17,7 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostNotes = 12;
+constexpr std::size_t kMostCurveNotes = 12;
 
 using Key = std::map<std::string, std::string>;
 
@@ -158,7 +158,7 @@ Json notes_of(const CurveGroup& group) {
     for (const Measured* point : curve.points) {
       files.insert(point->path);
       for (const std::string& note : point->point.notes)
-        if (notes.size() < kMostNotes && seen.insert(note).second) notes.push_back(note);
+        if (notes.size() < kMostCurveNotes && seen.insert(note).second) notes.push_back(note);
     }
   if (files.size() > 1)
     notes.push_back(fmt::format("Put together from {} files, {} to {}", files.size(), *files.begin(), *files.rbegin()));

@@ -47,7 +47,7 @@ std::string dominating_words(const Json& each) {
 constexpr double kTolerance = 1e-3;  // of the span, for parts that are means of rounded numbers
 
 // Beyond these a picture of cells is unreadable, and a hostile file could ask for millions of them.
-constexpr std::size_t kMostStreams = 1024, kMostQueues = 256, kMostCells = 65'536;
+constexpr std::size_t kMostItemStreams = 1024, kMostQueues = 256, kMostCells = 65'536;
 
 std::string label_of(const Json& json) { return json.is_string() ? json.get<std::string>() : json.dump(); }
 
@@ -134,11 +134,11 @@ std::string QueueGrid::add_to(Page& page, std::size_t source, const std::string&
   Json item = page.item("queue_maps", title, source, page.environment_of(source));
   item.update(WEIR_NAMED(basis, mapping));
   item["queues"] = first(queues_, kMostQueues);
-  item["streams"] = first(streams_, kMostStreams);
+  item["streams"] = first(streams_, kMostItemStreams);
   item["cells"] = Json::array();
   std::size_t left_out = 0;
   for (const auto& [place, commands] : cells_) {
-    if (place.first >= kMostStreams || place.second >= kMostQueues || item["cells"].size() == kMostCells) {
+    if (place.first >= kMostItemStreams || place.second >= kMostQueues || item["cells"].size() == kMostCells) {
       ++left_out;
       continue;
     }

@@ -26,7 +26,7 @@ constexpr int kDeepestFact = 4;
 constexpr std::array kLists = {"comparisons", "scaling",     "distributions", "queue_maps", "waterfalls", "timelines",
                                "overlaps",    "preemptions", "benches",       "histories",  "texts"};
 
-const char* name_of(Tone tone) {
+const char* tone_name(Tone tone) {
   constexpr std::array kNames = {"good", "neutral", "warning", "bad"};
   return kNames[static_cast<std::size_t>(tone)];
 }
@@ -269,10 +269,10 @@ Json Page::verdict() const {
   } else {
     headline = fmt::format("Nothing stands out in {}.", over);
   }
-  Json json = {{"tone", name_of(tone)}, {"headline", headline}, {"findings", Json::array()}};
+  Json json = {{"tone", tone_name(tone)}, {"headline", headline}, {"findings", Json::array()}};
   for (const Finding& each : sorted)
     json["findings"].push_back(
-        WEIR_NAMED(name_of(each.tone), each.text, text_or_null(each.advice), text_or_null(each.anchor)));
+        WEIR_NAMED(tone_name(each.tone), each.text, text_or_null(each.advice), text_or_null(each.anchor)));
   if (beyond > 0)
     json["findings"].push_back({{"tone", "neutral"},
                                 {"text", fmt::format("{} more findings are not listed.", beyond)},

@@ -10,20 +10,20 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostGroups = 16, kMostCurves = 64, kMostPoints = 512, kMostWords = 50;
+constexpr std::size_t kMostGroups = 16, kMostCurves = 64, kMostCurvePoints = 512, kMostWords = 50;
 
 // Victims that differ only in the duration of their blocks share a picture; a line between others would be meaningless.
-struct Group {
+struct VictimGroup {
   std::string kind;
   double waves = 0;  // 0: not known
-  auto operator<=>(const Group&) const = default;
+  auto operator<=>(const VictimGroup&) const = default;
 };
 
-Group group_of(const Json& victim) {
+VictimGroup group_of(const Json& victim) {
   return {values::word(victim, {"kind"}, "victim"), values::amount(victim, {"waves"}).value_or(0)};
 }
 
-std::string words_of(const Group& group) {
+std::string words_of(const VictimGroup& group) {
   if (group.waves <= 0) return group.kind == "persistent" ? "one persistent kernel" : group.kind + " kernels";
   return fmt::format("{}kernels of {:.0f} wave{}", group.kind == "waves" ? "" : group.kind + "-bound ", group.waves,
                      group.waves == 1 ? "" : "s");
@@ -58,10 +58,10 @@ Json point_item(const Json& point, const char* latency) {
           {"failure", values::word_or_null(point, {"failure"})}};
 }
 
-Json curve_item(const Json& mechanism, const Group& group, const char* latency) {
+Json curve_item(const Json& mechanism, const VictimGroup& group, const char* latency) {
   std::vector<Json> points;
   for (const Json& point : values::list(mechanism, {"points"}))
-    if (group_of(values::at(point, {"victim"})) == group && points.size() < kMostPoints)
+    if (group_of(values::at(point, {"victim"})) == group && points.size() < kMostCurvePoints)
       points.push_back(point_item(point, latency));
   std::stable_sort(points.begin(), points.end(), [](const Json& a, const Json& b) {
     return values::amount(a, {"block_ns"}).value_or(0) < values::amount(b, {"block_ns"}).value_or(0);
@@ -82,7 +82,7 @@ Json published_items(const Json& published) {
     Json points = Json::array();
     for (const Json& point : values::list(level, {"points"})) {
       const auto kernel = values::amount(point, {"kernel_us"}, values::kLongest / 1e3);
-      if (!kernel || points.size() == kMostPoints) continue;
+      if (!kernel || points.size() == kMostCurvePoints) continue;
       const auto in_ns = [&](const char* key) {
         const auto us = values::amount(point, {key}, values::kLongest / 1e3);
         return us ? Json(*us * 1e3) : Json(nullptr);
@@ -100,10 +100,10 @@ Json published_items(const Json& published) {
 }
 
 // The group with the most block times first; then in document order.
-std::vector<Group> groups_of(const Json& document) {
-  std::vector<std::pair<Group, std::size_t>> found;
+std::vector<VictimGroup> groups_of(const Json& document) {
+  std::vector<std::pair<VictimGroup, std::size_t>> found;
   const auto add = [&](const Json& victim) {
-    const Group group = group_of(victim);
+    const VictimGroup group = group_of(victim);
     const auto at = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == group; });
     if (at != found.end())
       ++at->second;
@@ -114,7 +114,7 @@ std::vector<Group> groups_of(const Json& document) {
   for (const Json& mechanism : values::list(document, {"mechanisms"}))
     for (const Json& point : values::list(mechanism, {"points"})) add(values::at(point, {"victim"}));
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::vector<Group> groups;
+  std::vector<VictimGroup> groups;
   for (const auto& [group, count] : found) groups.push_back(group);
   if (groups.empty()) groups.emplace_back();
   return groups;
@@ -141,7 +141,7 @@ void section_list::preempt(Page& page, std::size_t source, const Json& document)
   const char* const latency = latency_of(document);
   const bool is_early = values::word(document, {"status"}) == "ended_early";
   std::string first;
-  for (const Group& group : groups_of(document)) {
+  for (const VictimGroup& group : groups_of(document)) {
     const bool is_first = first.empty();
     Json item = page.item("preemptions", fmt::format("{}: behind {}", title, words_of(group)), source,
                           page.environment_of(source));

@@ -35,7 +35,7 @@ struct Lane {
   std::vector<Piece> pieces;
 };
 
-struct Group {
+struct LaneGroup {
   std::string label;
   std::map<std::int64_t, Lane> lanes;
 };
@@ -283,7 +283,7 @@ class Drawing {
                                         : fmt::format("queue {}", queue);
   }
 
-  void add_group(Group& group, bool is_by_count, Json& groups) {
+  void add_group(LaneGroup& group, bool is_by_count, Json& groups) {
     if (group.lanes.empty()) return;
     std::vector<Lane*> lanes;
     for (auto& [key, lane] : group.lanes) lanes.push_back(&lane);
@@ -377,7 +377,7 @@ class Drawing {
   }
 
   struct DeviceGroups {
-    Group streams, queues;
+    LaneGroup streams, queues;
   };
 
   const Timeline& timeline_;
@@ -388,9 +388,9 @@ class Drawing {
   Odd odd_;
   std::map<std::uint16_t, std::vector<Piece>> steps_;
   std::map<std::uint32_t, std::uint32_t> step_names_;
-  Group step_group_;
+  LaneGroup step_group_;
   std::map<std::uint16_t, DeviceGroups> devices_;
-  std::map<std::uint16_t, Group> hosts_;
+  std::map<std::uint16_t, LaneGroup> hosts_;
   std::vector<std::string> notes_;
   std::size_t drawn_ = 0;
   std::int64_t origin_ns_ = INT64_MAX;

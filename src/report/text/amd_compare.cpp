@@ -21,13 +21,13 @@ std::string spaced(std::string text) {
   return text;
 }
 
-std::string count_text(const Json& json, std::initializer_list<const char*> keys) {
+std::string count_or_unknown(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);
   return value ? fmt::format("{:.0f}", *value) : "not known";
 }
 
 // A value with its unit: 1.20 ms, 3.1 k/s, 4.00 MiB/s, 12.5 %.
-std::string value_text(double value, std::string_view unit) {
+std::string value_with_unit(double value, std::string_view unit) {
   if (unit == "ns") return format_duration(value);
   if (unit == "1/s") return format_quantity(value) + "/s";
   if (unit == "B/s") return format_bytes(static_cast<std::uint64_t>(std::clamp(value, 0.0, 1e18))) + "/s";
@@ -37,10 +37,10 @@ std::string value_text(double value, std::string_view unit) {
 }
 
 // Without "per second", which the value next to it shows.
-std::string interval_text(const Json& interval, std::string_view unit) {
+std::string value_interval(const Json& interval, std::string_view unit) {
   const auto ends = fields::interval(interval);
   if (!ends) return "-";
-  std::string low = value_text(ends->first, unit), high = value_text(ends->second, unit);
+  std::string low = value_with_unit(ends->first, unit), high = value_with_unit(ends->second, unit);
   for (std::string* text : {&low, &high})
     if (text->ends_with("/s")) text->resize(text->size() - 2);
   return fmt::format("[{}, {}]", low, high);
@@ -86,12 +86,12 @@ ReportSection sides_section(const Json& document) {
   const auto row = [&](const char* name, const auto& text) {
     table.rows.push_back({name, text(at(document, {"a"})), text(at(document, {"b"}))});
   };
-  row("compute queues", [](const Json& side) { return count_text(side, {"queues", "compute"}); });
-  row("copy queues", [](const Json& side) { return count_text(side, {"queues", "copy"}); });
+  row("compute queues", [](const Json& side) { return count_or_unknown(side, {"queues", "compute"}); });
+  row("copy queues", [](const Json& side) { return count_or_unknown(side, {"queues", "copy"}); });
   row("priorities", priorities_text);
-  row("launches", [](const Json& side) { return count_text(side, {"launches"}); });
-  row("barriers", [](const Json& side) { return count_text(side, {"barriers"}); });
-  row("copies", [](const Json& side) { return count_text(side, {"copies"}); });
+  row("launches", [](const Json& side) { return count_or_unknown(side, {"launches"}); });
+  row("barriers", [](const Json& side) { return count_or_unknown(side, {"barriers"}); });
+  row("copies", [](const Json& side) { return count_or_unknown(side, {"copies"}); });
   row("copied", [](const Json& side) {
     const auto bytes = number(side, {"copied_bytes"});
     return bytes ? format_bytes(static_cast<std::uint64_t>(std::max(0.0, *bytes))) : std::string("not known");
@@ -117,7 +117,7 @@ ReportSection sides_section(const Json& document) {
   return section;
 }
 
-ReportTable queue_table(const Json& side, const char* letter) {
+ReportTable compared_queue_table(const Json& side, const char* letter) {
   ReportTable table{{{fmt::format("queue of {}", letter), true},
                      {"kind", true},
                      {"priority", true},
@@ -136,17 +136,17 @@ ReportTable queue_table(const Json& side, const char* letter) {
   return table;
 }
 
-ReportSection queues_section(const Json& document) {
+ReportSection compared_queues_section(const Json& document) {
   ReportSection section{"Queues"};
   const Json& queues = at(document, {"queues"});
   const std::string relation = text(queues, {"relation"});
   std::string shared = "cannot say";
   if (at(queues, {"shared"}).is_array()) {
     const std::size_t count = list(queues, {"shared"}).size();
-    shared = count == 0 ? fmt::format("none; {} of A alone, {} of B alone", count_text(queues, {"only_a"}),
-                                      count_text(queues, {"only_b"}))
-                        : fmt::format("{}; {} of A alone, {} of B alone", count, count_text(queues, {"only_a"}),
-                                      count_text(queues, {"only_b"}));
+    shared = count == 0 ? fmt::format("none; {} of A alone, {} of B alone", count_or_unknown(queues, {"only_a"}),
+                                      count_or_unknown(queues, {"only_b"}))
+                        : fmt::format("{}; {} of A alone, {} of B alone", count, count_or_unknown(queues, {"only_a"}),
+                                      count_or_unknown(queues, {"only_b"}));
   }
   section.fact("shared", shared);
   section.fact("because", text(queues, {"reason"}));
@@ -157,7 +157,7 @@ ReportSection queues_section(const Json& document) {
     section.fact("common slots",
                  "{:.0f} hardware slots had queues of both; at which time each had them is not compared", *slots);
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
-    ReportTable table = queue_table(at(document, {key}), letter);
+    ReportTable table = compared_queue_table(at(document, {key}), letter);
     section.add_unless_empty(std::move(table));
   }
   return section;
@@ -166,8 +166,8 @@ ReportSection queues_section(const Json& document) {
 ReportSection kernels_section(const Json& document) {
   ReportSection section{"Kernels"};
   const Json& kernels = at(document, {"kernels"});
-  section.fact("distinct", "{} in A, {} in B, {} in both by name", count_text(kernels, {"a"}),
-               count_text(kernels, {"b"}), count_text(kernels, {"common"}));
+  section.fact("distinct", "{} in A, {} in B, {} in both by name", count_or_unknown(kernels, {"a"}),
+               count_or_unknown(kernels, {"b"}), count_or_unknown(kernels, {"common"}));
   for (const auto& [key, letter] : {std::pair("top_a", "A"), std::pair("top_b", "B")}) {
     ReportTable table{{{"launches"}, {"time"}, {"both", true}, {fmt::format("kernel of {}", letter), true}}};
     const Json& top = list(kernels, {key});
@@ -187,7 +187,7 @@ std::string claim_text(const Json& row) {
   return claim == "a_more" ? "A more" : claim == "b_more" ? "B more" : spaced(claim);
 }
 
-std::string ratio_text(const Json& row) {
+std::string ratio_b_to_a(const Json& row) {
   const auto ratio = number(row, {"ratio"});
   return ratio ? fmt::format("B/A {}", format_ratio(*ratio)) : "";
 }
@@ -204,8 +204,9 @@ ReportSection quantities_section(const Json& document) {
     for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
       const auto value = number(row, {key, "value"});
       table.rows.push_back({key[0] == 'a' ? spaced(name) : fmt::format("  {}", text(row, {"statistic"})), letter,
-                            value ? value_text(*value, unit) : "-", interval_text(at(row, {key, "interval"}), unit),
-                            key[0] == 'a' ? claim_text(row) : ratio_text(row)});
+                            value ? value_with_unit(*value, unit) : "-",
+                            value_interval(at(row, {key, "interval"}), unit),
+                            key[0] == 'a' ? claim_text(row) : ratio_b_to_a(row)});
     }
     tell_reason(row, "reason", spaced(name), section);
   }
@@ -241,8 +242,8 @@ std::string number_text(const Json& number) {
   const Json &bound = at(number, {"bound"}), &reason = at(number, {"reason"});
   std::string text = fields::text(number, {"what"}) + ": ";
   if (bound.is_string()) text += bound.get<std::string>() + " ";
-  text += value ? value_text(*value, unit) : "not known";
-  if (at(number, {"interval"}).is_array()) text += " " + interval_text(at(number, {"interval"}), unit);
+  text += value ? value_with_unit(*value, unit) : "not known";
+  if (at(number, {"interval"}).is_array()) text += " " + value_interval(at(number, {"interval"}), unit);
   if (reason.is_string()) text += " (" + reason.get<std::string>() + ")";
   return text;
 }
@@ -272,8 +273,8 @@ Report amd_compare_report(const Json& document) {
     const Json& side = at(document, {key});
     report.open("{}: {} ({})", letter, text(side, {"name"}), joined(list(side, {"basis"})));
   }
-  report.sections = {sides_section(document),      queues_section(document),   kernels_section(document),
-                     quantities_section(document), expected_section(document), verdict_section(document)};
+  report.sections = {sides_section(document),      compared_queues_section(document), kernels_section(document),
+                     quantities_section(document), expected_section(document),        verdict_section(document)};
   return report;
 }
 

@@ -12,22 +12,12 @@ namespace {
 
 using namespace fields;
 
-std::string duration(const Json& json, std::initializer_list<const char*> keys) {
-  const auto ns = number(json, keys);
-  return ns ? format_duration(*ns) : "-";
-}
-
-std::string count(const Json& json, std::initializer_list<const char*> keys) {
-  const auto value = number(json, keys);
-  return value ? fmt::format("{:.0f}", *value) : "-";
-}
-
-std::string reason(const Json& document, const char* path) {
+std::string ftrace_reason(const Json& document, const char* path) {
   const std::string words = text(at(document, {"unavailable"}), {path});
   return words == "-" ? "not known" : "not known: " + words;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
+std::string with_commas(const std::vector<std::string>& parts) {
   std::string all;
   for (const std::string& part : parts) all += (all.empty() ? "" : ", ") + part;
   return all;
@@ -61,18 +51,18 @@ ReportSection trace_section(const Json& document) {
   std::vector<std::string> forms;
   for (const auto& [name, lines] : at(trace, {"forms"}).items())
     if (lines.is_number() && lines > 0) forms.push_back(fmt::format("{} {}", lines.dump(), name));
-  section.fact("entries", joined(forms));
+  section.fact("entries", with_commas(forms));
   const std::string tracer = text(trace, {"tracer"});
-  section.fact("tracer", tracer == "-" ? reason(document, "trace.tracer") : tracer);
-  section.fact("length",
-               number(trace, {"length_ns"}) ? duration(trace, {"length_ns"}) : reason(document, "trace.length_ns"));
+  section.fact("tracer", tracer == "-" ? ftrace_reason(document, "trace.tracer") : tracer);
+  section.fact("length", number(trace, {"length_ns"}) ? duration(trace, {"length_ns"})
+                                                      : ftrace_reason(document, "trace.length_ns"));
   const std::string clock = text(trace, {"clock"});
-  section.fact("clock", clock == "-" ? reason(document, "trace.clock") : clock);
+  section.fact("clock", clock == "-" ? ftrace_reason(document, "trace.clock") : clock);
   if (number(trace, {"resolution_ns"})) section.fact("stamps", "rounded to " + duration(trace, {"resolution_ns"}));
   const std::string overwritten = count(trace, {"lost", "overwritten"});
   section.fact("lost", "{} events in {} gaps; overwritten: {}", count(trace, {"lost", "events"}),
                count(trace, {"lost", "gaps"}),
-               overwritten == "-" ? reason(document, "trace.lost.overwritten") : overwritten);
+               overwritten == "-" ? ftrace_reason(document, "trace.lost.overwritten") : overwritten);
   for (const Json& unread : at(trace, {"unread"}))
     section.fact("unread", "{} lines, {} (first: line {})", count(unread, {"lines"}), text(unread, {"reason"}),
                  count(unread, {"first_line"}));
@@ -189,21 +179,21 @@ ReportSection rest_section(const Json& document) {
           ? fmt::format("{} rebuilds, {} a second (by {})", count(runlist, {"rebuilds"}),
                         number(runlist, {"per_second"}) ? format_quantity(*number(runlist, {"per_second"})) : "-",
                         text(runlist, {"basis"}))
-          : reason(document, "runlist.per_second"));
+          : ftrace_reason(document, "runlist.per_second"));
   const Json& doorbells = at(document, {"doorbells"});
   section.fact("doorbells", "{} allocated, {} mapped, {} writes by the kernel; writes by programs: {}",
                count(doorbells, {"allocations"}), count(doorbells, {"mmaps"}), count(doorbells, {"kernel_writes"}),
-               reason(document, "doorbells.user_writes"));
+               ftrace_reason(document, "doorbells.user_writes"));
   std::vector<std::string> ioctls;
   for (const Json& one : at(document, {"ioctls", "by_name"}))
     if (ioctls.size() < 8) ioctls.push_back(fmt::format("{} {}", text(one, {"name"}), count(one, {"calls"})));
-  section.fact("ioctls", ioctls.empty() ? "the trace names none" : joined(ioctls));
+  section.fact("ioctls", ioctls.empty() ? "the trace names none" : with_commas(ioctls));
   std::vector<std::string> others;
   for (const Json& one : at(document, {"other_calls", "kfd_without_role_names"}))
     if (others.size() < 4) others.push_back(fmt::format("{} {}", text(one, {"name"}), count(one, {"calls"})));
   if (!others.empty())
-    section.fact("other KFD", "{} calls: {}{}", count(document, {"other_calls", "kfd_without_role"}), joined(others),
-                 others.size() == 4 ? ", ..." : "");
+    section.fact("other KFD", "{} calls: {}{}", count(document, {"other_calls", "kfd_without_role"}),
+                 with_commas(others), others.size() == 4 ? ", ..." : "");
   return section;
 }
 

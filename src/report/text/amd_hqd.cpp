@@ -71,7 +71,8 @@ std::string cwsr(const Json& queue) {
 
 // One row for each queue for which `row` returns cells.
 template <class Row>
-ReportTable queue_table(const Json& document, bool is_full, std::vector<ReportTable::Column> columns, const Row& row) {
+ReportTable hqd_queue_table(const Json& document, bool is_full, std::vector<ReportTable::Column> columns,
+                            const Row& row) {
   ReportTable table{std::move(columns)};
   std::size_t left_out = 0;
   for (const Json& queue : at(document, {"queues"})) {
@@ -91,17 +92,17 @@ using Cells = std::vector<std::string>;
 void add_queues(Report& report, const Json& document, bool is_full) {
   std::map<std::string, std::size_t> quanta;
   std::size_t saved = 0;
-  ReportTable table =
-      queue_table(document, is_full,
-                  {{"GPU"}, {"process"}, {"ring"}, {"size"}, {"prio"}, {"backlog"}, {"doorbell"}, {"slots"}, {"CWSR"}},
-                  [&](const Json& queue) -> Cells {
-                    if (text(queue, {"kind"}) != "compute") return {};
-                    ++quanta[quantum(queue)];
-                    if (cwsr(queue) == "saved" || cwsr(queue) == "was") ++saved;
-                    return {text(queue, {"gpu_id"}), text(queue, {"pid"}), text(queue, {"ring_base"}),
-                            ring_size(queue),        priority(queue),      backlog(queue),
-                            doorbell(queue),         slots(queue),         cwsr(queue)};
-                  });
+  ReportTable table = hqd_queue_table(
+      document, is_full,
+      {{"GPU"}, {"process"}, {"ring"}, {"size"}, {"prio"}, {"backlog"}, {"doorbell"}, {"slots"}, {"CWSR"}},
+      [&](const Json& queue) -> Cells {
+        if (text(queue, {"kind"}) != "compute") return {};
+        ++quanta[quantum(queue)];
+        if (cwsr(queue) == "saved" || cwsr(queue) == "was") ++saved;
+        return {text(queue, {"gpu_id"}), text(queue, {"pid"}), text(queue, {"ring_base"}),
+                ring_size(queue),        priority(queue),      backlog(queue),
+                doorbell(queue),         slots(queue),         cwsr(queue)};
+      });
   std::string told;
   for (const auto& [value, queues] : quanta)
     told += fmt::format("{}{} ({} queue{})", told.empty() ? "" : ", ", value, queues, queues == 1 ? "" : "s");
@@ -131,31 +132,32 @@ void add_slots(Report& report, const Json& document) {
 void add_times(Report& report, const Json& document, bool is_full) {
   report.add_unless_empty(
       "Context saves and restores (last of each queue, in ticks of the GPU's clock)",
-      queue_table(document, is_full, {{"GPU"}, {"process"}, {"ring"}, {"save"}, {"restore"}},
-                  [](const Json& queue) -> Cells {
-                    if (!number(queue, {"cwsr", "save_ticks"}) && !number(queue, {"cwsr", "restore_ticks"})) return {};
-                    return {text(queue, {"gpu_id"}), text(queue, {"pid"}), text(queue, {"ring_base"}),
-                            text(queue, {"cwsr", "save_ticks"}), text(queue, {"cwsr", "restore_ticks"})};
-                  }));
+      hqd_queue_table(document, is_full, {{"GPU"}, {"process"}, {"ring"}, {"save"}, {"restore"}},
+                      [](const Json& queue) -> Cells {
+                        if (!number(queue, {"cwsr", "save_ticks"}) && !number(queue, {"cwsr", "restore_ticks"}))
+                          return {};
+                        return {text(queue, {"gpu_id"}), text(queue, {"pid"}), text(queue, {"ring_base"}),
+                                text(queue, {"cwsr", "save_ticks"}), text(queue, {"cwsr", "restore_ticks"})};
+                      }));
 }
 
 void add_sdma(Report& report, const Json& document, bool is_full) {
   report.add_unless_empty(
       "SDMA queues",
-      queue_table(document, is_full,
-                  {{"GPU"}, {"process"}, {"ring"}, {"size"}, {"bytes to do"}, {"doorbell"}, {"engine.RLC"}},
-                  [](const Json& queue) -> Cells {
-                    if (text(queue, {"kind"}) != "sdma") return {};
-                    const std::string bytes = text(queue, {"backlog", "bytes"});
-                    const bool is_least = at(queue, {"backlog", "is_least"}) == true && bytes != "-";
-                    return {text(queue, {"gpu_id"}),
-                            text(queue, {"pid"}),
-                            text(queue, {"ring_base"}),
-                            ring_size(queue),
-                            is_least ? ">=" + bytes : bytes,
-                            doorbell(queue),
-                            slots(queue)};
-                  }));
+      hqd_queue_table(document, is_full,
+                      {{"GPU"}, {"process"}, {"ring"}, {"size"}, {"bytes to do"}, {"doorbell"}, {"engine.RLC"}},
+                      [](const Json& queue) -> Cells {
+                        if (text(queue, {"kind"}) != "sdma") return {};
+                        const std::string bytes = text(queue, {"backlog", "bytes"});
+                        const bool is_least = at(queue, {"backlog", "is_least"}) == true && bytes != "-";
+                        return {text(queue, {"gpu_id"}),
+                                text(queue, {"pid"}),
+                                text(queue, {"ring_base"}),
+                                ring_size(queue),
+                                is_least ? ">=" + bytes : bytes,
+                                doorbell(queue),
+                                slots(queue)};
+                      }));
 }
 
 void add_gpus(Report& report, const Json& document, bool is_full) {

@@ -16,11 +16,6 @@ namespace {
 
 using namespace fields;
 
-std::string count_text(const Json& json, std::initializer_list<const char*> keys) {
-  const auto value = number(json, keys);
-  return value ? fmt::format("{:.0f}", *value) : "-";
-}
-
 bool is_shown(const Json& queue, bool is_full) { return is_full || text(queue, {"role"}) != "other process"; }
 
 std::string priority_text(const Json& queue) {
@@ -45,7 +40,7 @@ std::string slot_text(const Json& queue) {
   for (std::size_t i = series.size(); i-- > 0;) {
     const Json& slots = at(series[i], {"slots"});
     if (!slots.is_array() || slots.empty()) continue;
-    const std::string first = count_text(slots[0], {"pipe"}) + "." + count_text(slots[0], {"queue"});
+    const std::string first = count(slots[0], {"pipe"}) + "." + count(slots[0], {"queue"});
     return slots.size() == 1 ? first : fmt::format("{} x{}", first, slots.size());
   }
   return "none";
@@ -65,19 +60,15 @@ std::string evidence_text(const Json& queue) {
 
 std::string ring_text(const Json& queue) { return text(queue, {"ring_base"}); }
 
-std::string plural(std::size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 // Each reason once, with the number of queues that have it.
-void add_reasons(ReportSection& section, const Json& document, bool is_full) {
+void add_missing_reasons(ReportSection& section, const Json& document, bool is_full) {
   std::map<std::pair<std::string, std::string>, std::size_t> reasons;
   for (const Json& queue : at(document, {"queues"}))
     if (is_shown(queue, is_full))
       for (const Json& missing : at(queue, {"missing"}))
         ++reasons[{text(missing, {"part"}), text(missing, {"reason"})}];
   for (const auto& [key, times] : reasons)
-    section.remark("Not in the {} ({}): {}.", key.first, plural(times, "queue"), key.second);
+    section.remark("Not in the {} ({}): {}.", key.first, counted(times, "queue"), key.second);
 }
 
 // Slots and ids are per GPU, so with several GPUs each row must name its own. The "0x" of "0xf7bc" is dropped for room.
@@ -92,7 +83,7 @@ std::string gpu_text(const Json& queue) {
   return gpu.starts_with("0x") ? gpu.substr(2) : gpu;
 }
 
-void add_queues(Report& report, const Json& document, bool is_full) {
+void add_join_queues(Report& report, const Json& document, bool is_full) {
   ReportSection& section = report.section("Queues, from streams to hardware slots");
   std::size_t hidden = 0;
   const std::size_t snapshots = at(document, {"snapshots"}).size();
@@ -103,7 +94,7 @@ void add_queues(Report& report, const Json& document, bool is_full) {
       ++hidden;
       continue;
     }
-    const std::string pid = count_text(queue, {"host_pid"});
+    const std::string pid = count(queue, {"host_pid"});
     ReportTable& table = tables[pid];
     if (table.columns.empty()) {
       table.columns = {{pid == "-" ? "process not known" : "process " + pid, true},
@@ -119,9 +110,9 @@ void add_queues(Report& report, const Json& document, bool is_full) {
     }
     const Json& series = at(queue, {"hardware", "series"});
     table.rows.push_back({ring_text(queue), streams_text(queue), priority_text(queue),
-                          count_text(queue, {"runtime", "rocr_id"}), count_text(queue, {"kfd", "queue_id"}),
+                          count(queue, {"runtime", "rocr_id"}), count(queue, {"kfd", "queue_id"}),
                           fmt::format("{}/{}", series.is_array() ? series.size() : 0, snapshots), slot_text(queue),
-                          count_text(queue, {"hardware", "most_backlog_packets"}), evidence_text(queue)});
+                          count(queue, {"hardware", "most_backlog_packets"}), evidence_text(queue)});
     if (has_gpus) table.rows.back().insert(table.rows.back().begin() + 1, gpu_text(queue));
   }
   for (auto& [pid, table] : tables) section.tables.push_back(std::move(table));
@@ -132,11 +123,11 @@ void add_queues(Report& report, const Json& document, bool is_full) {
         "A row is a ring. streams: own = the runtime's; prio, ROCr: the log's; KFD: queue id; seen: snapshots that "
         "show it; slot: pipe.queue x XCCs, when last mapped; backlog: packets, the most of its snapshots; by: what "
         "matches rest on: R ring, Q queue id, M MQD, D doorbell, T time.";
-  if (hidden > 0) section.remark("{} of other processes: --full, or --report json.", plural(hidden, "queue"));
-  add_reasons(section, document, is_full);
+  if (hidden > 0) section.remark("{} of other processes: --full, or --report json.", counted(hidden, "queue"));
+  add_missing_reasons(section, document, is_full);
 }
 
-std::string range_text(const Json& range, bool& has_mark) {
+std::string range_of_durations(const Json& range, bool& has_mark) {
   if (!range.is_object()) return "-";
   const auto least = number(range, {"least_ns"}), most = number(range, {"most_ns"});
   if (!least) return "-";
@@ -160,10 +151,10 @@ void add_creation(Report& report, const Json& document, bool is_full) {
     if (!is_shown(queue, is_full)) continue;
     const Json& creation = at(queue, {"creation"});
     if (at(creation, {"asked_to_created"}).is_null() && at(creation, {"entered_to_left"}).is_null()) continue;
-    table.rows.push_back({ring_text(queue), range_text(at(creation, {"asked_to_entered"}), has_mark),
-                          range_text(at(creation, {"entered_to_left"}), has_mark),
-                          range_text(at(creation, {"left_to_created"}), has_mark),
-                          range_text(at(creation, {"asked_to_created"}), has_mark)});
+    table.rows.push_back({ring_text(queue), range_of_durations(at(creation, {"asked_to_entered"}), has_mark),
+                          range_of_durations(at(creation, {"entered_to_left"}), has_mark),
+                          range_of_durations(at(creation, {"left_to_created"}), has_mark),
+                          range_of_durations(at(creation, {"asked_to_created"}), has_mark)});
     if (const Json& reason = at(creation, {"reason"}); reason.is_string()) ++reasons[reason.get<std::string>()];
   }
   std::vector<std::string> remarks;
@@ -171,7 +162,7 @@ void add_creation(Report& report, const Json& document, bool is_full) {
     remarks.emplace_back(
         "* not distinguishable from nothing: below the error of the clocks, or the return was not traced.");
   for (const auto& [reason, times] : reasons)
-    remarks.push_back(fmt::format("Without hops ({}): {}.", plural(times, "queue"), reason));
+    remarks.push_back(fmt::format("Without hops ({}): {}.", counted(times, "queue"), reason));
   report.add_unless_empty("Creation, from the runtime to KFD and back", std::move(table), std::move(remarks));
 }
 
@@ -179,18 +170,18 @@ void add_streams(Report& report, const Json& document) {
   ReportTable table{{{"ring", true}, {"stream", true}, {"priority"}}};
   for (const Json& queue : at(document, {"queues"}))
     for (const Json& stream : at(queue, {"runtime", "streams"}))
-      table.rows.push_back({ring_text(queue), text(stream, {"handle"}), count_text(stream, {"priority"})});
+      table.rows.push_back({ring_text(queue), text(stream, {"handle"}), count(stream, {"priority"})});
   report.add_unless_empty("Streams", std::move(table));
 }
 
-void add_series(Report& report, const Json& document) {
+void add_snapshot_series(Report& report, const Json& document) {
   ReportTable table{{{"ring", true}, {"snapshot", true}, {"active"}, {"slots"}, {"backlog"}, {"saved waves"}}};
   for (const Json& queue : at(document, {"queues"}))
     for (const Json& seen : at(queue, {"hardware", "series"})) {
       const Json& preempted = at(seen, {"was_preempted"});
       table.rows.push_back({ring_text(queue), text(seen, {"snapshot"}),
                             at(seen, {"is_active"}) == Json(true) ? "yes" : "no",
-                            fmt::format("{}", at(seen, {"slots"}).size()), count_text(seen, {"backlog_packets"}),
+                            fmt::format("{}", at(seen, {"slots"}).size()), count(seen, {"backlog_packets"}),
                             preempted.is_boolean() ? (preempted.get<bool>() ? "yes" : "no") : "-"});
     }
   report.add_unless_empty("Snapshot by snapshot", std::move(table));
@@ -201,7 +192,7 @@ std::string clock_text(const Json& clock) {
   if (!offset) return fmt::format("not aligned: {}", text(clock, {"reason"}));
   const double error = number(clock, {"error_ns"}).value_or(0) + number(clock, {"stamp_error_ns"}).value_or(0);
   const std::string brackets =
-      fmt::format("{} brackets, {} left out", count_text(clock, {"brackets"}), count_text(clock, {"left_out"}));
+      fmt::format("{} brackets, {} left out", count(clock, {"brackets"}), count(clock, {"left_out"}));
   if (text(clock, {"rests_on"}) == "same clock")
     return fmt::format("one and the same, stamps +-{} ({})", format_duration(error), brackets);
   return fmt::format("log = trace {} {}, +-{} ({}, {})", *offset < 0 ? "-" : "+", format_duration(std::abs(*offset)),
@@ -244,11 +235,11 @@ Report amd_join_report(const Json& document, bool is_full) {
   for (const Json& verdict : at(document, {"verdicts"}))
     if (verdict.is_string()) report.open(verdict.get<std::string>());
   if (at(document, {"clock", "warning"}).is_string()) report.open("Warning: " + text(document, {"clock", "warning"}));
-  add_queues(report, document, is_full);
+  add_join_queues(report, document, is_full);
   add_creation(report, document, is_full);
   if (is_full) {
     add_streams(report, document);
-    add_series(report, document);
+    add_snapshot_series(report, document);
   }
   add_rests(report, document);
   ReportSection notes{"Notes"};

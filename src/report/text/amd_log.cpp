@@ -17,8 +17,6 @@ constexpr std::size_t kMostStreams = 16, kMostQueues = 16, kMostKernels = 3, kMo
 
 std::size_t limit(bool is_full, std::size_t most) { return is_full ? SIZE_MAX : most; }
 
-std::string duration(const std::optional<double>& ns) { return ns ? format_duration(*ns) : "-"; }
-
 std::string whole(const std::optional<double>& value) {
   return value ? fmt::format("{}", static_cast<std::uint64_t>(std::max(0.0, *value))) : "-";
 }
@@ -33,7 +31,7 @@ void cut(ReportTable& table, std::size_t all) {
   if (table.rows.size() < all) table.after = fmt::format("and {} more (--full)", all - table.rows.size());
 }
 
-ReportTable queue_table(const Json& queues, bool is_full) {
+ReportTable log_queue_table(const Json& queues, bool is_full) {
   ReportTable table{
       {{"HWq", true}, {"SWq", true}, {"id"}, {"prio", true}, {"size"}, {"streams"}, {"create"}, {"end", true}}};
   for (const Json& queue : first(queues, limit(is_full, kMostQueues)))
@@ -118,7 +116,7 @@ void add_process(Report& report, const Json& process, bool is_full) {
   for (const Json& verdict : at(process, {"verdicts"})) head.remark(text(verdict, {}));
   const Json& queues = at(process, {"queues"});
   report.add_unless_empty(
-      "Hardware queues", queue_table(queues, is_full),
+      "Hardware queues", log_queue_table(queues, is_full),
       {"size: of the ring, in packets; streams: the greatest refCount that the log shows; create: from asking for the "
        "queue to having it"});
   report.add_unless_empty(

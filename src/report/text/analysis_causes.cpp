@@ -30,8 +30,8 @@ ReportSection serialisation_section(const Json& device, std::size_t most) {
     section.fact("back to back", "{} ready while another stream's ran on its queue; {} in sum",
                  counted(pairs, "command"), duration(found, "lost_ns"));
   section.fact("lost", "up to {} of the span ({}): so long at least one waited", duration(found, "wall_ns"),
-               percent(number(found, {"wall_ns"}).value_or(0) /
-                       std::max(1.0, number(device, {"times", "span_ns"}).value_or(0))));
+               percent(std::optional(number(found, {"wall_ns"}).value_or(0) /
+                                     std::max(1.0, number(device, {"times", "span_ns"}).value_or(0)))));
   {
     ReportTable& table = section.table({{"streams", true}, {"queue", true}, {"commands"}, {"in sum"}});
     for (const Json& pair : first(at(found, {"by_streams"}), most))

@@ -16,18 +16,12 @@ using fields::at;
 using fields::first;
 using fields::is_true;
 using fields::number;
+using fields::percent;
+using fields::word;
+using weir::counted;
 
-inline std::string duration(const Json& json, const char* key) {
-  const auto value = number(json, {key});
-  return value ? format_duration(*value) : "-";
-}
-
-inline std::string percent(std::optional<double> share) { return share ? fmt::format("{:.1f} %", 100 * *share) : "-"; }
-
-inline std::string count(const Json& json, const char* key) {
-  const auto value = number(json, {key});
-  return value ? fmt::format("{:.0f}", *value) : "-";
-}
+inline std::string duration(const Json& json, const char* key) { return fields::duration(json, {key}); }
+inline std::string count(const Json& json, const char* key) { return fields::count(json, {key}); }
 
 // "1 stream", "4 streams"
 inline std::string counted(const Json& json, const char* key, const char* noun) {
@@ -35,16 +29,9 @@ inline std::string counted(const Json& json, const char* key, const char* noun) 
   return fmt::format("{} {}{}", value, noun, value == "1" ? "" : "s");
 }
 
-// "1 call", "4 calls"
-inline std::string counted(double amount, const char* noun) {
-  return fmt::format("{:.0f} {}{}", amount, noun, amount == 1 ? "" : "s");
-}
-
-inline std::string word(const Json& json, const char* key) { return fields::text(json, {key}); }
-
 inline std::string share_of(const Json& json, const char* part, const char* whole) {
   const auto a = number(json, {part}), b = number(json, {whole});
-  return a && b && *b > 0 ? percent(*a / *b) : "-";
+  return a && b && *b > 0 ? percent(std::optional(*a / *b)) : "-";
 }
 
 inline std::string with_share(const Json& times, const char* part, const char* whole) {

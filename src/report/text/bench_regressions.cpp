@@ -14,10 +14,10 @@ namespace {
 
 using namespace fields;
 
-constexpr std::size_t kMostReasons = 8, kMostNamed = 4;  // in a summary; regressions.md has them all
+constexpr std::size_t kMostReasons = 8, kMostNamedCases = 4;  // in a summary; regressions.md has them all
 
 // "+12.3 %"
-std::string percent(std::optional<double> ratio) {
+std::string change_percent(std::optional<double> ratio) {
   return ratio ? fmt::format("{:+.1f} %", 100 * (*ratio - 1)) : std::string("-");
 }
 
@@ -27,7 +27,7 @@ std::string range(const Json& entry) {
   return ends ? fmt::format("{:+.1f} .. {:+.1f} %", 100 * (ends->first - 1), 100 * (ends->second - 1)) : "-";
 }
 
-std::string duration(std::optional<double> ms) { return ms ? format_duration(*ms * 1e6) : std::string("-"); }
+std::string duration_of_ms(std::optional<double> ms) { return ms ? format_duration(*ms * 1e6) : std::string("-"); }
 
 std::string verdict_words(const Json& entry) {
   std::string words = text(entry, {"verdict"});
@@ -69,13 +69,14 @@ bool is_one_sided(const Json& entry) {
   return verdict == "gone" || verdict == "new";
 }
 
-ReportTable table_of(const Json& cases, bool has_all) {
+ReportTable regression_table(const Json& cases, bool has_all) {
   ReportTable table{{{"case", true}, {"verdict", true}, {"before"}, {"now"}, {"change"}, {"likely range"}}};
   for (const Json& entry : cases) {
     const std::string verdict = verdict_words(entry);
     if (!has_all && (verdict == "same" || is_one_sided(entry))) continue;
-    table.rows.push_back({text(entry, {"key"}), verdict, duration(number(entry, {"p50_ms_before"})),
-                          duration(number(entry, {"p50_ms_after"})), percent(number(entry, {"ratio"})), range(entry)});
+    table.rows.push_back({text(entry, {"key"}), verdict, duration_of_ms(number(entry, {"p50_ms_before"})),
+                          duration_of_ms(number(entry, {"p50_ms_after"})), change_percent(number(entry, {"ratio"})),
+                          range(entry)});
   }
   return table;
 }
@@ -96,7 +97,7 @@ std::vector<std::string> gone(const Json& cases) {
     if (text(entry, {"verdict"}) == "gone") by_reason[text(entry, {"reason"})].push_back(text(entry, {"key"}));
   std::vector<std::string> lines;
   for (const auto& [reason, keys] : by_reason) {
-    const std::size_t named = std::min(keys.size(), kMostNamed);
+    const std::size_t named = std::min(keys.size(), kMostNamedCases);
     lines.push_back(fmt::format("gone: {}: {}", reason, fmt::join(keys.begin(), keys.begin() + named, ", ")));
     if (keys.size() > named) lines.back() += fmt::format(" and {} more", keys.size() - named);
   }
@@ -124,9 +125,9 @@ std::vector<std::string> reasons(const Json& cases, std::size_t most, bool has_g
 std::string regression_line(const Json& entry) {
   std::string line = verdict_words(entry);
   if (number(entry, {"ratio"}))
-    line =
-        fmt::format("{} -> {}, {} ({}): {}", duration(number(entry, {"p50_ms_before"})),
-                    duration(number(entry, {"p50_ms_after"})), percent(number(entry, {"ratio"})), range(entry), line);
+    line = fmt::format("{} -> {}, {} ({}): {}", duration_of_ms(number(entry, {"p50_ms_before"})),
+                       duration_of_ms(number(entry, {"p50_ms_after"})), change_percent(number(entry, {"ratio"})),
+                       range(entry), line);
   return at(entry, {"reason"}).is_string() ? fmt::format("{}: {}", line, text(entry, {"reason"})) : line;
 }
 
@@ -139,7 +140,7 @@ ReportSection regressions_section(const Json& regressions) {
   section.facts = {{"baseline", text(regressions, {"baseline"})},
                    {"result", fmt::format("{} {}", conclusion(regressions), counts_text(regressions))},
                    {"counts as one", thresholds(regressions)}};
-  ReportTable table = table_of(list(regressions, {"cases"}), false);
+  ReportTable table = regression_table(list(regressions, {"cases"}), false);
   section.add_unless_empty(std::move(table));
   section.remarks = reasons(list(regressions, {"cases"}), kMostReasons, false);
   for (std::string& line : gone(list(regressions, {"cases"}))) section.remark(std::move(line));
@@ -162,7 +163,7 @@ Report regressions_report(const Json& regressions) {
   if (cases.empty())
     all.remark("There are none on either side.");
   else
-    all.tables.push_back(table_of(cases, true));
+    all.tables.push_back(regression_table(cases, true));
   ReportSection why{"Why"};
   why.remarks = reasons(cases, cases.size(), true);
   if (why.remarks.empty()) why.remark("All cases are the same, faster or new.");

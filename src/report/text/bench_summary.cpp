@@ -15,10 +15,10 @@ namespace {
 using namespace fields;
 
 constexpr std::size_t kShownInTerminal = 25;
-constexpr std::size_t kLongestReason = 600, kMostNamed = 4;
+constexpr std::size_t kLongestReason = 600, kMostNamedKernels = 4;
 constexpr const char* kNone = "None.";
 
-std::string word(const Json& json, const char* key) { return string(json, {key}); }
+std::string word_or_empty(const Json& json, const char* key) { return string(json, {key}); }
 
 std::string milliseconds(const Json& entry, const char* key) {
   const auto value = number(entry, {"timing", key});
@@ -31,13 +31,13 @@ std::string with_digits(std::optional<double> value, const char* unit = "") {
 std::string megabytes(std::optional<double> value) {
   return value && *value >= 999.5 ? with_digits(*value / 1000, " GB") : with_digits(value, " MB");
 }
-std::string percent(std::optional<double> share) { return share ? fmt::format("{:.0f} %", *share * 100) : "-"; }
+std::string whole_percent(std::optional<double> share) { return share ? fmt::format("{:.0f} %", *share * 100) : "-"; }
 
 bool has_samples(const Json& entry) { return number(entry, {"timing", "latency_ms_p50"}).has_value(); }
-bool is_good(const Json& entry) { return word(entry, "status") == "ok"; }
+bool is_good(const Json& entry) { return word_or_empty(entry, "status") == "ok"; }
 
 // "12.3 G cell/s", or runs where the kernel does not declare its work.
-std::string rate(const Json& entry) {
+std::string bench_rate(const Json& entry) {
   if (const auto items = number(entry, {"timing", "items_per_sec"})) {
     const std::string name = text(entry, {"timing", "item_name"});
     return fmt::format("{} {}/s", format_quantity(*items), name == "-" ? "items" : name);
@@ -53,7 +53,7 @@ ReportSection environment_section(const Json& summary) {
     if (!value.empty() && value != "-") section.fact(label, value);
   };
   const Json& git = at(environment, {"git"});
-  fact("commit", git.is_object() ? fmt::format("{}{}", word(git, "commit").substr(0, 12),
+  fact("commit", git.is_object() ? fmt::format("{}{}", word_or_empty(git, "commit").substr(0, 12),
                                                at(git, {"is_changed"}) == true ? ", with changes" : "")
                                  : "none: the working folder is not in a git repository that has a commit");
   fact("system", fmt::format("{}, {}", text(environment, {"system"}), text(environment, {"kernel"})));
@@ -63,10 +63,11 @@ ReportSection environment_section(const Json& summary) {
   for (const auto& [name, device] : at(environment, {"devices"}).items()) {
     const bool is_here = at(device, {"is_present"}) == true;
     if (name != "cpu")
-      fact(name.c_str(), is_here
-                             ? fmt::format("{} {}{}", word(device, "name"), word(device, "model"),
-                                           word(device, "driver").empty() ? "" : ", driver " + word(device, "driver"))
-                             : fmt::format("not here: {}", text(device, {"reason"})));
+      fact(name.c_str(),
+           is_here ? fmt::format(
+                         "{} {}{}", word_or_empty(device, "name"), word_or_empty(device, "model"),
+                         word_or_empty(device, "driver").empty() ? "" : ", driver " + word_or_empty(device, "driver"))
+                   : fmt::format("not here: {}", text(device, {"reason"})));
   }
   for (const auto& [name, ceilings] : at(summary, {"ceilings"}).items()) {
     std::string told;
@@ -89,7 +90,7 @@ void add_columns(ReportTable& table, bool is_full) {
   }
 }
 void add_cells(std::vector<std::string>& row, const Json& entry, bool is_full) {
-  const std::string key = word(entry, "key"), kernel = word(entry, "kernel_name");
+  const std::string key = word_or_empty(entry, "key"), kernel = word_or_empty(entry, "kernel_name");
   if (is_full) {
     row.push_back(key);
     return;
@@ -117,8 +118,8 @@ ReportSection leaderboard(const Json& cases, std::size_t most, bool is_full) {
     row.push_back(milliseconds(entry, "latency_ms_p50"));
     if (is_full) row.push_back(milliseconds(entry, "latency_ms_p90"));
     row.push_back(milliseconds(entry, "latency_ms_p99"));
-    if (is_full) row.push_back(rate(entry));
-    row.push_back(percent(number(entry, {"roofline", "of_ceiling"})));
+    if (is_full) row.push_back(bench_rate(entry));
+    row.push_back(whole_percent(number(entry, {"roofline", "of_ceiling"})));
     table.rows.push_back(std::move(row));
   }
   if (rank > most) table.after = fmt::format("{} more are in summary.md.", rank - most);
@@ -133,17 +134,17 @@ ReportSection leaderboard(const Json& cases, std::size_t most, bool is_full) {
 std::string why_not(const Json& entry) {
   std::string why = text(entry, {"error", "what"});
   if (const std::string signal = text(entry, {"error", "signal"}); signal != "-") why = signal + ", " + why;
-  if (has_samples(entry) && word(entry, "status") != "inaccurate")
+  if (has_samples(entry) && word_or_empty(entry, "status") != "inaccurate")
     why += fmt::format("; {} samples before that, p50 {}", text(entry, {"timing", "iterations"}),
                        milliseconds(entry, "latency_ms_p50"));
   return why.substr(0, kLongestReason);
 }
 
 // "a, b, c and 4 more"
-std::string joined(const std::vector<std::string>& names) {
+std::string first_names(const std::vector<std::string>& names) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNamedKernels); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMostNamedKernels) text += fmt::format(" and {} more", names.size() - kMostNamedKernels);
   return text;
 }
 
@@ -153,20 +154,21 @@ void add_missing(const Json& cases, bool is_full, ReportSection& section) {
   std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
   for (const Json& entry : cases) {
     if (is_good(entry)) continue;
-    const std::string status = word(entry, "status") == "timed_out" ? "timed out" : word(entry, "status");
-    table.rows.push_back({word(entry, "key"), status, why_not(entry)});
+    const std::string status =
+        word_or_empty(entry, "status") == "timed_out" ? "timed out" : word_or_empty(entry, "status");
+    table.rows.push_back({word_or_empty(entry, "key"), status, why_not(entry)});
     const std::string reason = fmt::format("{}: {}", status, why_not(entry));
     const auto found =
         std::find_if(by_reason.begin(), by_reason.end(), [&](const auto& one) { return one.first == reason; });
     if (found == by_reason.end()) {
-      by_reason.push_back({reason, {word(entry, "key")}});
+      by_reason.push_back({reason, {word_or_empty(entry, "key")}});
     } else {
-      found->second.push_back(word(entry, "key"));
+      found->second.push_back(word_or_empty(entry, "key"));
     }
   }
   if (is_full && !table.rows.empty()) section.tables.push_back(std::move(table));
   if (is_full) return;
-  for (const auto& [reason, keys] : by_reason) section.remark("{} ({})", reason, joined(keys));
+  for (const auto& [reason, keys] : by_reason) section.remark("{} ({})", reason, first_names(keys));
 }
 
 ReportSection resources(const Json& cases, std::size_t most, bool is_full) {
@@ -224,7 +226,7 @@ Report bench_report(const Json& summary, bool is_full) {
     if (count.is_number_integer() && count.get<std::int64_t>() > 0)
       told += fmt::format(", {} {}", count.get<std::int64_t>(), status == "timed_out" ? "timed out" : status);
   report.open("{}; {}", told, text(summary, {"created"}));
-  const bool is_interrupted = word(summary, "status") == "interrupted";
+  const bool is_interrupted = word_or_empty(summary, "status") == "interrupted";
   if (is_interrupted) report.open("Interrupted: these are the results so far.");
   if (at(summary, {"options", "is_cold"}) == true) report.open("Caches were emptied before every run (--cold).");
   report.sections.push_back(environment_section(summary));
@@ -246,9 +248,10 @@ Report bench_plan_report(const Json& plan) {
       {{"package", true}, {"backend", true}, {"precisions", true}, {"problems"}, {"samples"}, {"rounds"}}};
   for (const Json& unit : at(plan, {"units"})) {
     const std::string precisions = fields::joined(at(unit, {"precisions"}), ",");
-    table.rows.push_back(
-        {word(unit, "package"), word(unit, "backend"), precisions.empty() ? "of the kernel" : precisions,
-         std::to_string(at(unit, {"problems"}).size()), text(unit, {"iterations"}), text(unit, {"rounds"})});
+    table.rows.push_back({word_or_empty(unit, "package"), word_or_empty(unit, "backend"),
+                          precisions.empty() ? "of the kernel" : precisions,
+                          std::to_string(at(unit, {"problems"}).size()), text(unit, {"iterations"}),
+                          text(unit, {"rounds"})});
   }
   if (table.rows.empty())
     units.remark("Nothing.");
@@ -257,15 +260,16 @@ Report bench_plan_report(const Json& plan) {
   ReportSection& others = report.section("Would not run");
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const Json& one : at(plan, {"skipped"}))
-    by_reason[word(one, "reason")].push_back(
-        word(one, "backend").empty() ? word(one, "package") : word(one, "package") + "/" + word(one, "backend"));
-  for (const auto& [reason, names] : by_reason) others.remark("{} ({})", reason, joined(names));
+    by_reason[word_or_empty(one, "reason")].push_back(
+        word_or_empty(one, "backend").empty() ? word_or_empty(one, "package")
+                                              : word_or_empty(one, "package") + "/" + word_or_empty(one, "backend"));
+  for (const auto& [reason, names] : by_reason) others.remark("{} ({})", reason, first_names(names));
   if (others.remarks.empty()) others.remark("Nothing.");
   return report;
 }
 
 std::string bench_line(const Json& entry) {
-  std::string line = fmt::format("{}: {}", word(entry, "key"), word(entry, "status"));
+  std::string line = fmt::format("{}: {}", word_or_empty(entry, "key"), word_or_empty(entry, "status"));
   if (has_samples(entry)) line += ", p50 " + milliseconds(entry, "latency_ms_p50");
   if (const std::string what = text(entry, {"error", "what"}); what != "-")
     line += ": " + what.substr(0, std::min<std::size_t>(what.find('\n'), 200));

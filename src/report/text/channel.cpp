@@ -14,7 +14,7 @@ namespace {
 using namespace fields;
 
 // 217 ns, 14.2 M/s
-std::string value_text(const std::string& unit, std::optional<double> value) {
+std::string result_value(const std::string& unit, std::optional<double> value) {
   if (!value) return "-";
   if (unit != "per_second") return format_duration(*value);
   const std::string quantity = format_quantity(*value);
@@ -22,8 +22,8 @@ std::string value_text(const std::string& unit, std::optional<double> value) {
 }
 
 // 225 - 242 ns, 980 ns - 1.02 us
-std::string range_text(const std::string& unit, std::optional<double> low, std::optional<double> high) {
-  const std::string from = value_text(unit, low), to = value_text(unit, high);
+std::string result_range(const std::string& unit, std::optional<double> low, std::optional<double> high) {
+  const std::string from = result_value(unit, low), to = result_value(unit, high);
   const std::size_t suffix = from.find(' ');
   const bool is_one_unit = suffix != std::string::npos && to.ends_with(from.substr(suffix));
   return (is_one_unit ? from.substr(0, suffix) : from) + " - " + to;
@@ -35,7 +35,7 @@ std::string factor_text(double factor) {
 
 std::string times_text(std::optional<double> times) { return times ? factor_text(*times) : ""; }
 
-std::string place_of(const Json& benchmark) {
+std::string benchmark_place(const Json& benchmark) {
   return text(benchmark, {"name"}) + "/" + text(benchmark, {"contestant"});
 }
 
@@ -68,7 +68,7 @@ Report opening_of(const Json& document) {
   return report;
 }
 
-ReportTable table_of(const std::vector<const Json*>& benchmarks) {
+ReportTable benchmark_table(const std::vector<const Json*>& benchmarks) {
   const auto has = [&](auto member) {
     return std::any_of(benchmarks.begin(), benchmarks.end(), [&](const Json* one) { return member(*one); });
   };
@@ -83,9 +83,9 @@ ReportTable table_of(const std::vector<const Json*>& benchmarks) {
   for (const Json* one : benchmarks) {
     const std::string unit = text(*one, {"unit"}), name = text(*one, {"name"});
     std::vector<std::string> row = {name == before ? "" : name, text(*one, {"contestant"}),
-                                    value_text(unit, number(*one, {"value"})),
-                                    range_text(unit, number(*one, {"low"}), number(*one, {"high"}))};
-    if (has_p99) row.push_back(value_text("", number(*one, {"p99_ns"})));
+                                    result_value(unit, number(*one, {"value"})),
+                                    result_range(unit, number(*one, {"low"}), number(*one, {"high"}))};
+    if (has_p99) row.push_back(result_value("", number(*one, {"p99_ns"})));
     if (has_best) row.push_back(times_text(number(*one, {"best", "times"})));
     if (has_floor) row.push_back(times_text(number(*one, {"floor", "times"})));
     table.rows.push_back(std::move(row));
@@ -99,10 +99,10 @@ void add_modes(const Json& benchmark, ReportSection& section) {
   if (modes.is_null()) return;
   const std::string unit = text(benchmark, {"unit"});
   const auto mode = [&](const char* which) {
-    return fmt::format("{} ({:.0f} % of the samples)", value_text(unit, number(modes, {which, "value"})),
+    return fmt::format("{} ({:.0f} % of the samples)", result_value(unit, number(modes, {which, "value"})),
                        100 * number(modes, {which, "share"}).value_or(0));
   };
-  section.remark("{} has two modes: {} and {}", place_of(benchmark), mode("low"), mode("high"));
+  section.remark("{} has two modes: {} and {}", benchmark_place(benchmark), mode("low"), mode("high"));
 }
 
 // "cannot be run here: REASON: a, b, c", one line per reason.
@@ -110,11 +110,11 @@ void add_unavailable(const std::vector<const Json*>& benchmarks, ReportSection& 
   std::vector<std::pair<std::string, std::string>> reasons;
   for (const Json* one : benchmarks) {
     const std::string status = text(*one, {"status"}), reason = text(*one, {"reason"});
-    if (status == "failed") section.remark("! {} failed: {}", place_of(*one), reason);
+    if (status == "failed") section.remark("! {} failed: {}", benchmark_place(*one), reason);
     if (status != "unavailable" && status != "not_run") continue;
     auto found = std::find_if(reasons.begin(), reasons.end(), [&](const auto& known) { return known.first == reason; });
     if (found == reasons.end()) found = reasons.insert(reasons.end(), {reason, ""});
-    found->second += (found->second.empty() ? "" : ", ") + place_of(*one);
+    found->second += (found->second.empty() ? "" : ", ") + benchmark_place(*one);
   }
   for (const auto& [reason, places] : reasons) section.remark("not measured ({}): {}", reason, places);
 }
@@ -129,7 +129,7 @@ ReportSection section_of(const Json& document, const Json& group) {
     all.push_back(&benchmark);
     if (is_measured(benchmark)) measured.push_back(&benchmark);
   }
-  if (!measured.empty()) section.tables.push_back(table_of(measured));
+  if (!measured.empty()) section.tables.push_back(benchmark_table(measured));
   for (const Json* one : measured) add_modes(*one, section);
   for (const Json& win : at(document, {"mutex_wins"}))
     if (text(win, {"group"}) == name)
@@ -165,7 +165,7 @@ void add_targets(const Json& document, Report& report) {
   ReportTable& table = report.section("Targets: the best of ours, and how many of ours meet them")
                            .table({{"target", true}, {"benchmark", true}, {"best"}, {"contestant", true}, {"", true}});
   for (const Row& row : rows)
-    table.rows.push_back({row.target, row.place, value_text(text(*row.best, {"unit"}), number(*row.best, {"value"})),
+    table.rows.push_back({row.target, row.place, result_value(text(*row.best, {"unit"}), number(*row.best, {"value"})),
                           text(*row.best, {"contestant"}),
                           row.met == row.all ? "pass"
                           : row.met == 0     ? "FAIL"
@@ -191,8 +191,8 @@ void add_comparison(const Json& document, Report& report) {
     ++(at(change, {"is_ours"}) == true ? ours : controls)[verdict];
     if (verdict == "same") continue;
     const auto noise = number(change, {"noise"});
-    table.rows.push_back({id, value_text(units[id], number(change, {"baseline_value"})),
-                          value_text(units[id], number(change, {"test_value"})),
+    table.rows.push_back({id, result_value(units[id], number(change, {"baseline_value"})),
+                          result_value(units[id], number(change, {"test_value"})),
                           change_text(number(change, {"slowness"})),
                           noise ? fmt::format("{:.1f} %", 100 * (*noise - 1)) : "-",
                           verdict + (at(change, {"is_ours"}) == true ? "" : " (control)")});

@@ -14,17 +14,17 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kColumns = 80;
+constexpr std::size_t kTextColumns = 80;
 
 // Names come from files, and terminals interpret escape sequences. Breaks lines at blanks; lines after the first are
 // indented by `indent` + 2.
-std::string wrapped(const std::string& text, std::size_t indent) {
+std::string wrapped_words(const std::string& text, std::size_t indent) {
   std::istringstream words(without_controls(text, ' '));
   std::string lines(indent, ' ');
   std::size_t column = indent;
   bool is_first = true;
   for (std::string word; words >> word; is_first = false) {
-    if (!is_first && column + 1 + word.size() > kColumns) {
+    if (!is_first && column + 1 + word.size() > kTextColumns) {
       lines += "\n" + std::string(indent + 2, ' ');
       column = indent + 2;
     } else if (!is_first) {
@@ -45,8 +45,8 @@ std::string unit_of_throughput(const PairComparison& pair) {
 
 std::string pair_text(const PairComparison& pair) {
   const std::string unit = unit_of_throughput(pair);
-  std::string text = wrapped(unit.empty() ? pair.label : fmt::format("{} ({})", pair.label, unit), 0);
-  if (!pair.failure.empty()) text += wrapped(fmt::format("{}: {}", name_of(pair.verdict), pair.failure), 2);
+  std::string text = wrapped_words(unit.empty() ? pair.label : fmt::format("{} ({})", pair.label, unit), 0);
+  if (!pair.failure.empty()) text += wrapped_words(fmt::format("{}: {}", name_of(pair.verdict), pair.failure), 2);
   for (const MetricComparison& metric : pair.metrics) {
     const std::string medians =
         fmt::format("{} -> {}", value_text(metric, metric.baseline_median), value_text(metric, metric.test_median));
@@ -55,16 +55,16 @@ std::string pair_text(const PairComparison& pair) {
                                          metric.ratio ? format_ratio(*metric.ratio) : "-", interval_text(metric),
                                          p_text(metric), name_of(metric.verdict));
     text += line + "\n";
-    if (!metric.reason.empty()) text += wrapped(metric.reason, 4);
+    if (!metric.reason.empty()) text += wrapped_words(metric.reason, 4);
   }
-  for (const std::string& note : pair.notes) text += wrapped("note: " + note, 4);
+  for (const std::string& note : pair.notes) text += wrapped_words("note: " + note, 4);
   return text;
 }
 
 void add_lone(std::string& text, const std::string& title, const std::vector<LonePoint>& points) {
   if (points.empty()) return;
-  text += "\n" + wrapped(title, 0);
-  for (const LonePoint& point : points) text += wrapped(fmt::format("{}: {}", point.label, point.nearest), 2);
+  text += "\n" + wrapped_words(title, 0);
+  for (const LonePoint& point : points) text += wrapped_words(fmt::format("{}: {}", point.label, point.nearest), 2);
 }
 
 Json lone_json(const std::vector<LonePoint>& points) {
@@ -96,15 +96,15 @@ std::string verdict_line(const Comparison& comparison) {
 std::string comparison_text(const Comparison& comparison) {
   std::string text;
   for (const TestComparison& test : comparison.tests) {
-    text += wrapped(fmt::format("{} against baseline {}", test.name, comparison.baseline), 0) + "\n";
+    text += wrapped_words(fmt::format("{} against baseline {}", test.name, comparison.baseline), 0) + "\n";
     for (const PairComparison& pair : test.pairs) text += pair_text(pair);
     add_lone(text, fmt::format("Only in the baseline ({}):", test.baseline_only.size()), test.baseline_only);
     add_lone(text, fmt::format("Only in the test ({}):", test.test_only.size()), test.test_only);
     if (!test.notes.empty()) text += "\nNotes:\n";
-    for (const std::string& note : test.notes) text += wrapped(note, 2);
+    for (const std::string& note : test.notes) text += wrapped_words(note, 2);
     text += "\n";
   }
-  return text + wrapped(method_line(comparison), 0) + verdict_line(comparison) + "\n";
+  return text + wrapped_words(method_line(comparison), 0) + verdict_line(comparison) + "\n";
 }
 
 Json comparison_json(const Comparison& comparison, bool is_strict) {

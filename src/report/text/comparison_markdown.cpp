@@ -119,7 +119,7 @@ class Page {
   std::string text_;
 };
 
-constexpr const char* kHead =
+constexpr const char* kTableHead =
     "| run | metric | baseline | test | ratio | 95 % interval | p | verdict |\n"
     "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n";
 
@@ -145,7 +145,7 @@ void put_test(Page& page, const TestComparison& test, const std::string& baselin
   }
   page.put(fmt::format("\n## {} against {}\n", name(test.name), name(baseline)));
   const auto put_rows = [&](auto from, auto to) {
-    page.put(kHead);
+    page.put(kTableHead);
     for (; from != to; ++from)
       if (!page.put_if_room(rows_of(**from))) ++left_out.pairs;
   };

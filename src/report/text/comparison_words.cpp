@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-std::string percent(double fraction) { return fmt::format("{:g} %", fraction * 100); }
+std::string fraction_percent(double fraction) { return fmt::format("{:g} %", fraction * 100); }
 
 }  // namespace
 
@@ -45,8 +45,8 @@ std::string method_line(const Comparison& comparison) {
   return fmt::format(
       "Ratios are test / baseline of medians with {} intervals; p is Mann-Whitney after Holm over {} test{}; "
       "changes below {} do not count.",
-      percent(comparison.options.bootstrap.confidence), comparison.hypotheses, comparison.hypotheses == 1 ? "" : "s",
-      percent(comparison.options.threshold));
+      fraction_percent(comparison.options.bootstrap.confidence), comparison.hypotheses,
+      comparison.hypotheses == 1 ? "" : "s", fraction_percent(comparison.options.threshold));
 }
 
 double slowness_of(const PairComparison& pair) {

@@ -14,17 +14,18 @@ namespace {
 
 using namespace fields;
 
-std::int64_t count(const Json& json, const char* key) {
+std::int64_t count_or_zero(const Json& json, const char* key) {
   return static_cast<std::int64_t>(number(json, {key}).value_or(0));
 }
 
 // Zeros are expected or uninteresting, so they are shown as a dash.
-std::string cell(std::int64_t value) { return value == 0 ? "-" : std::to_string(value); }
+std::string count_cell(std::int64_t value) { return value == 0 ? "-" : std::to_string(value); }
 
 void add_row(std::string& out, const std::string& name, const Json& counts) {
-  out += fmt::format("  {:<16}{:>7}{:>9}{:>10}{:>9}{:>10}{:>12}\n", name, count(counts, "cases"),
-                     cell(count(counts, "passed")), cell(count(counts, "skipped")), cell(count(counts, "failed")),
-                     cell(count(counts, "not_run")), format_duration(number(counts, {"seconds"}).value_or(0) * 1e9));
+  out += fmt::format("  {:<16}{:>7}{:>9}{:>10}{:>9}{:>10}{:>12}\n", name, count_or_zero(counts, "cases"),
+                     count_cell(count_or_zero(counts, "passed")), count_cell(count_or_zero(counts, "skipped")),
+                     count_cell(count_or_zero(counts, "failed")), count_cell(count_or_zero(counts, "not_run")),
+                     format_duration(number(counts, {"seconds"}).value_or(0) * 1e9));
 }
 
 // Distinct texts of cases with that outcome, in order of appearance, with their counts.
@@ -41,7 +42,7 @@ std::vector<std::pair<std::string, int>> texts_of(const Json& device, const char
   return texts;
 }
 
-void add_reasons(std::string& out, const Json& device, const char* outcome, const char* heading) {
+void add_outcome_reasons(std::string& out, const Json& device, const char* outcome, const char* heading) {
   const auto texts = texts_of(device, outcome);
   if (texts.empty()) return;
   out += fmt::format("\n  {}\n", heading);
@@ -52,9 +53,9 @@ std::string verdict(const Json& device) {
   const Json& counts = at(device, {"counts"});
   if (at(device, {"has_passed"}) == true)
     return fmt::format("{} passed: nothing failed in {} cases, {} of them skipped", text(device, {"device", "name"}),
-                       count(counts, "cases"), count(counts, "skipped"));
+                       count_or_zero(counts, "cases"), count_or_zero(counts, "skipped"));
   return fmt::format("{} has not passed: {} failed and {} not run of {} cases", text(device, {"device", "name"}),
-                     count(counts, "failed"), count(counts, "not_run"), count(counts, "cases"));
+                     count_or_zero(counts, "failed"), count_or_zero(counts, "not_run"), count_or_zero(counts, "cases"));
 }
 
 }  // namespace
@@ -66,15 +67,15 @@ std::string describe_conformance(const Json& device) {
                      "not run", "time");
   for (const Json& group : at(device, {"groups"})) add_row(out, text(group, {"name"}), group);
   add_row(out, "all", at(device, {"counts"}));
-  if (count(at(device, {"counts"}), "failed") > 0) out += "\n  failed\n";
+  if (count_or_zero(at(device, {"counts"}), "failed") > 0) out += "\n  failed\n";
   for (const Json& each : at(device, {"cases"}))
     if (text(each, {"outcome"}) == "failed")
       out += fmt::format("    {}\n      {}\n", wrapped(text(each, {"group"}) + "/" + text(each, {"name"}), 4),
                          wrapped(text(each, {"text"}), 6));
   if (const Json& lost = at(device, {"lost"}); lost.is_string())
     out += fmt::format("\n  The device does not work any more: {}\n", wrapped(lost.get<std::string>(), 2));
-  add_reasons(out, device, "skipped", "skipped, and why");
-  add_reasons(out, device, "not_run", "not run");
+  add_outcome_reasons(out, device, "skipped", "skipped, and why");
+  add_outcome_reasons(out, device, "not_run", "not run");
   return out + "\n" + wrapped(verdict(device), 0) + "\n";
 }
 

@@ -19,8 +19,6 @@ using namespace fields;
 
 constexpr double kGoodFit = 0.8;  // R2 from which a fitted law is worth printing
 
-std::string duration(std::optional<double> ns) { return ns ? format_duration(*ns) : "-"; }
-
 // Rates in GFLOP/s already have a scaled unit; plain counts are scaled here: 3.90 M.
 std::string bare_rate(double value, const std::string& unit) {
   if (unit.starts_with("GFLOP") || unit.starts_with("TFLOP"))
@@ -32,7 +30,7 @@ std::string rate(std::optional<double> value, const std::string& unit) {
   return value ? fmt::format("{} {}", bare_rate(*value, unit), unit) : "-";
 }
 
-void line(std::string& out, const char* label, const std::string& value) {
+void add_line(std::string& out, const char* label, const std::string& value) {
   out += fmt::format("  {:<13}{}\n", label, value);
 }
 
@@ -41,38 +39,39 @@ std::string narrow(const std::string& words, std::size_t indent) { return wrappe
 
 void add_convoy(std::string& out, const Json& result) {
   if (at(result, {"metrics", "convoy"}).is_null()) return;
-  line(out, "convoy index",
-       fmt::format("{:.2f}: {} commands p99 {} mixed, {} alone",
-                   number(result, {"metrics", "convoy", "index"}).value_or(NAN),
-                   text(result, {"metrics", "convoy", "role"}),
-                   duration(number(result, {"metrics", "convoy", "mixed_ns", "p99"})),
-                   duration(number(result, {"metrics", "convoy", "alone_ns", "p99"}))));
+  add_line(out, "convoy index",
+           fmt::format("{:.2f}: {} commands p99 {} mixed, {} alone",
+                       number(result, {"metrics", "convoy", "index"}).value_or(NAN),
+                       text(result, {"metrics", "convoy", "role"}),
+                       duration(number(result, {"metrics", "convoy", "mixed_ns", "p99"})),
+                       duration(number(result, {"metrics", "convoy", "alone_ns", "p99"}))));
 }
 
 void add_serving(std::string& out, const Json& result) {
   for (const auto& [label, key] :
        {std::pair("first token", "first_token_ns"), std::pair("next token", "next_token_ns")})
     if (const auto p50 = number(result, {"metrics", "serving", key, "p50"}))
-      line(out, label,
-           fmt::format("p50 {}, p99 {}", duration(p50), duration(number(result, {"metrics", "serving", key, "p99"}))));
+      add_line(
+          out, label,
+          fmt::format("p50 {}, p99 {}", duration(p50), duration(number(result, {"metrics", "serving", key, "p99"}))));
 }
 
 void add_traced(std::string& out, const Json& result) {
   if (const auto mean = number(result, {"metrics", "concurrency", "mean"}))
-    line(out, "concurrency",
-         fmt::format("{:.2f} commands at once on average, {} at most", *mean,
-                     text(result, {"metrics", "concurrency", "max"})));
+    add_line(out, "concurrency",
+             fmt::format("{:.2f} commands at once on average, {} at most", *mean,
+                         text(result, {"metrics", "concurrency", "max"})));
   if (const auto fairness = number(result, {"metrics", "fairness"}))
-    line(out, "fairness", fmt::format("{:.3f} (Jain; 1 is equal)", *fairness));
+    add_line(out, "fairness", fmt::format("{:.3f} (Jain; 1 is equal)", *fairness));
   if (const auto hop = number(result, {"metrics", "queue_switch", "controlled", "ns_per_hop"}))
-    line(out, "queue switch",
-         fmt::format("{} per hop to another stream (chain of {} kernels)", format_duration(*hop),
-                     text(result, {"metrics", "queue_switch", "controlled", "hops"})));
+    add_line(out, "queue switch",
+             fmt::format("{} per hop to another stream (chain of {} kernels)", format_duration(*hop),
+                         text(result, {"metrics", "queue_switch", "controlled", "hops"})));
   add_convoy(out, result);
   add_serving(out, result);
 }
 
-void add_ranks(std::string& out, const Json& result) {
+void add_run_ranks(std::string& out, const Json& result) {
   const Json& ranks = at(result, {"ranks"});
   if (ranks.is_null()) return;
   const Json& members = at(ranks, {"per_rank"});
@@ -84,32 +83,33 @@ void add_ranks(std::string& out, const Json& result) {
     slowest = std::max(slowest.value_or(*median), *median);
   }
   const std::size_t hosts = at(ranks, {"hosts"}).size();
-  line(out, "ranks",
-       fmt::format("{} on {} host{}, {}", text(ranks, {"count"}), hosts, hosts == 1 ? "" : "s",
-                   text(ranks, {"library"})));
+  add_line(out, "ranks",
+           fmt::format("{} on {} host{}, {}", text(ranks, {"count"}), hosts, hosts == 1 ? "" : "s",
+                       text(ranks, {"library"})));
   if (fastest)
-    line(out, "", fmt::format("p50 {} (fastest rank) .. {} (slowest)", duration(fastest), duration(slowest)));
+    add_line(out, "", fmt::format("p50 {} (fastest rank) .. {} (slowest)", duration(fastest), duration(slowest)));
   if (const auto skew = number(ranks, {"skew", "p50_ns"}))
-    line(out, "skew",
-         fmt::format("p50 {}  p95 {}  max {}  ({} collectives)", format_duration(*skew),
-                     duration(number(ranks, {"skew", "p95_ns"})), duration(number(ranks, {"skew", "max_ns"})),
-                     text(ranks, {"skew", "instances"})));
+    add_line(out, "skew",
+             fmt::format("p50 {}  p95 {}  max {}  ({} collectives)", format_duration(*skew),
+                         duration(number(ranks, {"skew", "p95_ns"})), duration(number(ranks, {"skew", "max_ns"})),
+                         text(ranks, {"skew", "instances"})));
   double busiest = 0;
   for (const Json& member : members) busiest = std::max(busiest, number(member, {"collective_share"}).value_or(0));
-  if (busiest > 0) line(out, "collectives", fmt::format("up to {:.0f} % of a rank's time", 100 * busiest));
+  if (busiest > 0) add_line(out, "collectives", fmt::format("up to {:.0f} % of a rank's time", 100 * busiest));
   for (const Json& straggler : at(ranks, {"stragglers"}))
-    line(out, "straggler",
-         narrow(fmt::format("rank {} {}", text(straggler, {"rank"}), text(straggler, {"reason"})), 15));
+    add_line(out, "straggler",
+             narrow(fmt::format("rank {} {}", text(straggler, {"rank"}), text(straggler, {"reason"})), 15));
 }
 
 void add_check(std::string& out, const Json& result) {
   const std::string status = text(result, {"check", "status"});
   if (status == "passed") {
-    line(out, "check",
-         fmt::format("passed: {} buffers as the CPU reference, worst error {:.1e}", text(result, {"check", "buffers"}),
-                     number(result, {"check", "worst_relative_error"}).value_or(0)));
+    add_line(
+        out, "check",
+        fmt::format("passed: {} buffers as the CPU reference, worst error {:.1e}", text(result, {"check", "buffers"}),
+                    number(result, {"check", "worst_relative_error"}).value_or(0)));
   } else {
-    line(out, "check", narrow(fmt::format("{}: {}", status, text(result, {"check", "reason"})), 15));
+    add_line(out, "check", narrow(fmt::format("{}: {}", status, text(result, {"check", "reason"})), 15));
   }
 }
 
@@ -134,31 +134,32 @@ std::string describe_result(const Json& result) {
     std::string value = rate(number(throughput, {"value"}), unit);
     if (const auto ends = interval(throughput, {"interval"}))
       value += fmt::format("  (95 % interval {} .. {})", bare_rate(ends->first, unit), bare_rate(ends->second, unit));
-    line(out, "throughput", value);
+    add_line(out, "throughput", value);
   }
   const Json& latency = at(result, {"metrics", "latency_ns"});
   if (!latency.is_null()) {
-    line(out, "latency",
-         fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", duration(number(latency, {"p50"})),
-                     duration(number(latency, {"p95"})), duration(number(latency, {"p99"})), text(latency, {"count"})));
+    add_line(
+        out, "latency",
+        fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", duration(number(latency, {"p50"})),
+                    duration(number(latency, {"p95"})), duration(number(latency, {"p99"})), text(latency, {"count"})));
   }
   if (const auto device = number(result, {"metrics", "device_ns", "p50"}))
-    line(out, "on device", fmt::format("p50 {} from the first start to the last end", format_duration(*device)));
+    add_line(out, "on device", fmt::format("p50 {} from the first start to the last end", format_duration(*device)));
   // A scheduled host waits until a command may run; that is not a cost of submitting.
   const bool waits = text(result, {"submit"}).starts_with("scheduled:");
-  line(out, "host cost",
-       fmt::format("{} per command{}, {} commands (floor {})",
-                   duration(number(result, {"metrics", "host_ns_per_command"})), waits ? " with waiting" : "",
-                   text(result, {"commands_per_iteration"}),
-                   duration(number(result, {"metrics", "floor_ns_per_command"}))));
+  add_line(out, "host cost",
+           fmt::format("{} per command{}, {} commands (floor {})",
+                       duration(number(result, {"metrics", "host_ns_per_command"})), waits ? " with waiting" : "",
+                       text(result, {"commands_per_iteration"}),
+                       duration(number(result, {"metrics", "floor_ns_per_command"}))));
   add_traced(out, result);
   if (const auto bytes = number(result, {"metrics", "memory", "allocated_bytes"}))
-    line(out, "memory", format_bytes(static_cast<std::uint64_t>(*bytes)));
+    add_line(out, "memory", format_bytes(static_cast<std::uint64_t>(*bytes)));
   if (const auto joules = number(result, {"metrics", "energy", "joules_per_iteration"}))
-    line(out, "energy",
-         fmt::format("{:.3g} J per iteration, {:.1f} W", *joules,
-                     number(result, {"metrics", "energy", "mean_watts"}).value_or(0)));
-  add_ranks(out, result);
+    add_line(out, "energy",
+             fmt::format("{:.3g} J per iteration, {:.1f} W", *joules,
+                         number(result, {"metrics", "energy", "mean_watts"}).value_or(0)));
+  add_run_ranks(out, result);
   add_check(out, result);
 
   for (const Json& warning : at(result, {"warnings"}))

@@ -35,7 +35,7 @@ struct Node {
 // How many commands are drawn as one node, from none to all.
 enum class Merging : std::uint8_t { none, role_between_waits, between_waits, role, stream };
 
-constexpr std::string_view name_of(Merging merging) {
+constexpr std::string_view words_of_merging(Merging merging) {
   constexpr std::string_view kNames[] = {"", "runs of one role between waits", "runs between waits", "runs of one role",
                                          "streams"};
   return kNames[static_cast<int>(merging)];
@@ -116,7 +116,7 @@ class Drawing {
     for (const auto& [name, value] : view_.params) title += fmt::format(", {}={}", escaped(name), escaped(value));
     if (merging_ != Merging::none)
       title += fmt::format("\\lin summary: {} commands drawn as {} nodes ({})", step.commands().size(), nodes_.size(),
-                           name_of(merging_));
+                           words_of_merging(merging_));
     out_ += fmt::format(
         "  graph [rankdir=LR, newrank=true, fontname=\"Helvetica\", fontsize=16, labelloc=t, labeljust=l,\n"
         "         nodesep=0.18, ranksep=0.35, pad=0.3, splines=true, label=\"{}\\l\"];\n"

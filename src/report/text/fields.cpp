@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/units.h"
+
 namespace weir::fields {
 
 std::optional<double> number(const Json& json, JsonPath keys) {
@@ -37,6 +39,26 @@ std::optional<std::pair<double, double>> interval(const Json& json, JsonPath key
   const Json& pair = at(json, keys);
   if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_number()) return std::nullopt;
   return std::pair(pair[0].get<double>(), pair[1].get<double>());
+}
+
+std::string duration(std::optional<double> ns, const char* otherwise) { return ns ? format_duration(*ns) : otherwise; }
+
+std::string duration(const Json& json, std::initializer_list<const char*> keys, const char* otherwise) {
+  return duration(number(json, keys), otherwise);
+}
+
+std::string percent(std::optional<double> share) { return share ? fmt::format("{:.1f} %", 100 * *share) : "-"; }
+
+std::string percent(const Json& json, std::initializer_list<const char*> keys) { return percent(number(json, keys)); }
+
+std::string count(const Json& json, std::initializer_list<const char*> keys) {
+  const auto value = number(json, keys);
+  return value ? fmt::format("{:.0f}", *value) : "-";
+}
+
+std::string bytes(const Json& json, std::initializer_list<const char*> keys) {
+  const auto value = number(json, keys);
+  return value ? format_bytes(static_cast<std::uint64_t>(std::clamp(*value, 0.0, 1e18))) : "-";
 }
 
 std::string joined(const Json& list, std::string_view glue) {

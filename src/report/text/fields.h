@@ -16,6 +16,7 @@ inline const Json& at(const Json& json, JsonPath keys) { return at_path(json, ke
 std::optional<double> number(const Json& json, JsonPath keys);
 // A string as it is, "-" for null, anything else as JSON.
 std::string text(const Json& json, JsonPath keys);
+inline std::string word(const Json& json, const char* key) { return text(json, {key}); }
 std::string string(const Json& json, JsonPath keys, const std::string& otherwise = {});
 bool is_true(const Json& json, JsonPath keys);
 // An array or an object; empty where the document has something else.
@@ -23,6 +24,14 @@ const Json& list(const Json& json, JsonPath keys);
 const Json& object(const Json& json, JsonPath keys);
 // [low, high]; empty where these are not two numbers.
 std::optional<std::pair<double, double>> interval(const Json& json, JsonPath keys = {});
+
+// For people; `otherwise` or "-" where there is no number.
+std::string duration(std::optional<double> ns, const char* otherwise = "-");
+std::string duration(const Json& json, std::initializer_list<const char*> keys = {}, const char* otherwise = "-");
+std::string percent(std::optional<double> share);  // 12.3 %
+std::string percent(const Json& json, std::initializer_list<const char*> keys = {});
+std::string count(const Json& json, std::initializer_list<const char*> keys);  // 1234
+std::string bytes(const Json& json, std::initializer_list<const char*> keys = {});
 
 // The strings of a list; other elements are left out.
 std::string joined(const Json& list, std::string_view glue = ", ");

@@ -9,11 +9,11 @@
 namespace weir {
 namespace {
 
-constexpr double kWidth = 1200, kMargin = 10, kRow = 17, kTop = 48;
+constexpr double kWidth = 1200, kFlameMargin = 10, kRow = 17, kFlameTop = 48;
 constexpr double kNarrowest = 0.4;  // pixels
 constexpr double kLetter = 7;       // approximate width of one letter, in pixels
 constexpr std::size_t kMostFrames = 20'000;
-constexpr std::size_t kMostRows = 260;
+constexpr std::size_t kMostFlameRows = 260;
 
 struct Frame {
   std::uint64_t count = 0;
@@ -35,7 +35,7 @@ std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string&
     std::size_t here = 0;
     frames[0].count += stack.count;
     std::string_view rest = stack.frames;
-    for (std::size_t row = 0; row < kMostRows; ++row) {
+    for (std::size_t row = 0; row < kMostFlameRows; ++row) {
       const std::size_t end = rest.find(';');
       const std::string_view name = rest.substr(0, end);
       const auto [place, is_new] = frames[here].inner.emplace(name, frames.size());
@@ -54,10 +54,10 @@ std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string&
   };
   const double all = std::max<double>(1, static_cast<double>(frames[0].count));
   const auto width_of = [&](std::size_t frame) {
-    return (kWidth - 2 * kMargin) * static_cast<double>(frames[frame].count) / all;
+    return (kWidth - 2 * kFlameMargin) * static_cast<double>(frames[frame].count) / all;
   };
   // Rows from the outermost inwards; a list instead of recursion.
-  std::vector<Box> boxes{{0, 0, kMargin, "all"}};
+  std::vector<Box> boxes{{0, 0, kFlameMargin, "all"}};
   std::size_t rows = 1;
   for (std::size_t i = 0; i < boxes.size() && boxes.size() < kMostFrames; ++i) {
     double x = boxes[i].x;
@@ -70,7 +70,7 @@ std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string&
       x += width_of(inner);
     }
   }
-  const double height = kTop + kRow * static_cast<double>(rows) + kMargin;
+  const double height = kFlameTop + kRow * static_cast<double>(rows) + kFlameMargin;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "font-family=\"monospace\" font-size=\"11\" role=\"img\">\n"
@@ -79,9 +79,9 @@ std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string&
       "<text x=\"{2}\" y=\"22\" font-size=\"15\">{3}</text>\n"
       "<text x=\"{2}\" y=\"38\">{4} samples; a frame is as wide as it was seen often, callers above what they "
       "call</text>\n",
-      kWidth, height, kMargin, svg_escaped(title), frames[0].count);
+      kWidth, height, kFlameMargin, svg_escaped(title), frames[0].count);
   for (const Box& box : boxes) {
-    const double width = width_of(box.frame), y = kTop + kRow * static_cast<double>(box.row);
+    const double width = width_of(box.frame), y = kFlameTop + kRow * static_cast<double>(box.row);
     svg += fmt::format(
         "<g><title>{}: {} samples, {:.2f} %</title><rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" "
         "height=\"{:.0f}\" fill=\"{}\"/>",

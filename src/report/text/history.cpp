@@ -20,8 +20,6 @@ constexpr std::size_t kSparkCells = 50;
 constexpr std::size_t kCommitDigits = 10;
 constexpr std::size_t kMostListed = 1'000;
 
-std::string word(const Json& json, const char* name) { return text(json, {name}); }
-
 std::string commit_of(const Json& json) { return word(json, "commit").substr(0, kCommitDigits); }
 
 std::string day_of(const std::string& time) { return time.substr(0, 10); }
@@ -30,10 +28,6 @@ std::string day_of(const std::string& time) { return time.substr(0, 10); }
 std::string minute_of(std::string time) {
   if (time.size() > 10 && time[10] == 'T') time[10] = ' ';
   return time.substr(0, 16);
-}
-
-std::string counted(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::size_t count_of(const Json& json, const char* name) {
@@ -45,7 +39,7 @@ std::string amount(std::optional<double> value, const std::string& unit) {
   return unit == "ns" ? format_duration(*value) : fmt::format("{} {}", format_quantity(*value), unit);
 }
 
-std::string interval_text(const Json& json, const std::string& unit) {
+std::string amount_interval(const Json& json, const std::string& unit) {
   const auto ends = interval(json, {"interval"});
   return ends ? fmt::format("{} .. {}", amount(ends->first, unit), amount(ends->second, unit)) : "-";
 }
@@ -63,7 +57,7 @@ std::string change_words(const Json& change) {
   return fmt::format("{} by {:.1f} %", word(change, "verdict"), std::fabs(ratio - 1) * 100);
 }
 
-std::string range_words(const Json& change) {
+std::string commit_range(const Json& change) {
   const Json& before = at(change, {"last_before"});
   const Json& after = at(change, {"first_after"});
   const std::string from = commit_of(before), to = commit_of(after);
@@ -186,7 +180,7 @@ Report show_report(const Json& document) {
       const Json& latency = at(point, {"latency"});
       const Json& throughput = at(point, {"throughput"});
       table.rows.push_back({word(point, "workload"), keys.own(point), amount(number(latency, {"median"}), "ns"),
-                            interval_text(latency, "ns"),
+                            amount_interval(latency, "ns"),
                             amount(number(throughput, {"median"}), word(throughput, "unit")),
                             word(number(latency, {"median"}) ? latency : throughput, "count")});
     }
@@ -223,7 +217,7 @@ ReportTable runs_table(const Json& series, bool is_full) {
   return table;
 }
 
-void add_series(const Json& document, const Json& series, bool is_full, Report& report) {
+void add_history_series(const Json& document, const Json& series, bool is_full, Report& report) {
   const Json& points = at(series, {"points"});
   const std::string unit = word(series, "unit");
   ReportSection& section = report.section(fmt::format("{} of {}", word(series, "metric"), word(series, "title")));
@@ -235,7 +229,7 @@ void add_series(const Json& document, const Json& series, bool is_full, Report& 
   }
   for (const Json& change : at(series, {"changes"})) {
     std::string sentence =
-        fmt::format("{} {}: {} to {} (p {:.3f}).", change_words(change), range_words(change),
+        fmt::format("{} {}: {} to {} (p {:.3f}).", change_words(change), commit_range(change),
                     amount(number(change, {"median_before"}), unit), amount(number(change, {"median_after"}), unit),
                     number(change, {"p"}).value_or(1));
     sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
@@ -286,7 +280,7 @@ Report trend_report(const Json& document, bool is_full) {
       report.open("{} {}{}", word(machine, "id"), word(machine, "label"), facts);
     }
   }
-  for (const Json& one : series) add_series(document, one, is_full, report);
+  for (const Json& one : series) add_history_series(document, one, is_full, report);
   add_gate(document, report);
   return report;
 }

@@ -13,13 +13,8 @@ namespace {
 
 using namespace fields;
 
-std::string duration(const Json& ns) { return ns.is_number() ? format_duration(ns.get<double>()) : "-"; }
-std::string percent(const Json& share) {
-  return share.is_number() ? fmt::format("{:.1f} %", 100 * share.get<double>()) : "-";
-}
 std::string ratio(const Json& value) { return value.is_number() ? format_ratio(value.get<double>()) : "-"; }
-std::string bytes(const Json& value) { return value.is_number() ? format_bytes(value.get<std::uint64_t>()) : "-"; }
-double number(const Json& value) { return value.is_number() ? value.get<double>() : 0; }
+double number_or_zero(const Json& value) { return value.is_number() ? value.get<double>() : 0; }
 
 std::string as_sentence(std::string text) {
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
@@ -27,7 +22,7 @@ std::string as_sentence(std::string text) {
 }
 
 // The longest cause comes first, because its advice is what the reader needs most.
-std::vector<std::string> opening(const Json& summary) {
+std::vector<std::string> overlap_opening(const Json& summary) {
   std::vector<std::string> lines;
   const Json& overlap = at(summary, {"overlap"});
   if (at(summary, {"failure"}).is_string()) lines.push_back("FAILED: " + at(summary, {"failure"}).get<std::string>());
@@ -46,7 +41,8 @@ std::vector<std::string> opening(const Json& summary) {
         fmt::format("Compute beside it took {} of what it takes alone.", ratio(at(overlap, {"inflation"}))));
   const Json& steps = at(summary, {"step_ns"});
   if (at(steps, {"overlapped"}).is_object() && at(steps, {"serial"}).is_object()) {
-    const double serial = number(at(steps, {"serial", "p50"})), overlapped = number(at(steps, {"overlapped", "p50"}));
+    const double serial = number_or_zero(at(steps, {"serial", "p50"})),
+                 overlapped = number_or_zero(at(steps, {"overlapped", "p50"}));
     if (overlapped > 0)
       lines.push_back(fmt::format("A step takes {}; with everything on one stream {} ({}).",
                                   format_duration(overlapped), format_duration(serial),
@@ -54,7 +50,7 @@ std::vector<std::string> opening(const Json& summary) {
   }
   int told = 0;
   for (const Json& cause : at(summary, {"causes"})) {
-    if (number(at(cause, {"share"})) < 0.1 || ++told > 3) break;
+    if (number_or_zero(at(cause, {"share"})) < 0.1 || ++told > 3) break;
     lines.push_back(fmt::format("{} of what was exposed: {}. {}", percent(at(cause, {"share"})),
                                 at(cause, {"meaning"}).get<std::string>(),
                                 as_sentence(at(cause, {"advice"}).get<std::string>()) + "."));
@@ -189,8 +185,8 @@ ReportSection training_section(const Json& summary) {
   section.fact("step", text);
   section.fact("commands", std::to_string(at(summary, {"commands_per_step"}).get<std::size_t>()));
   if (at(summary, {"losses"}).is_array() && !at(summary, {"losses"}).empty())
-    section.fact("loss", "{:.6g} -> {:.6g} in {} steps{}", number(at(summary, {"losses"}).front()),
-                 number(at(summary, {"losses"}).back()), at(summary, {"losses"}).size(),
+    section.fact("loss", "{:.6g} -> {:.6g} in {} steps{}", number_or_zero(at(summary, {"losses"}).front()),
+                 number_or_zero(at(summary, {"losses"}).back()), at(summary, {"losses"}).size(),
                  at(summary, {"step_ns", "serial"}).is_object() ? ", serial and overlapped alike" : "");
   else
     section.fact("loss", "not known: the device computes nothing");
@@ -207,7 +203,7 @@ Report overlap_report(const Json& summary) {
                              at(summary, {"ranks", "count"}).get<std::size_t>(),
                              at(summary, {"ranks", "count"}).get<std::size_t>() == 1 ? "" : "s",
                              at(summary, {"device", "model"}).get<std::string>());
-  report.opening = opening(summary);
+  report.opening = overlap_opening(summary);
   if (at(summary, {"status"}) == "interrupted") report.open("Interrupted: the results so far are below.");
   report.sections = {runs_section(summary), step_section(summary), causes_section(summary), ranks_section(summary),
                      training_section(summary)};

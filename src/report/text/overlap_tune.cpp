@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/units.h"
 #include "report/text/documents.h"
 #include "report/text/fields.h"
 
@@ -13,15 +12,7 @@ namespace {
 
 using namespace fields;
 
-constexpr std::size_t kMostRows = 12;
-
-std::string duration(const Json& ns) { return ns.is_number() ? format_duration(ns.get<double>()) : "-"; }
-std::string percent(const Json& share) {
-  return share.is_number() ? fmt::format("{:.1f} %", 100 * share.get<double>()) : "-";
-}
-std::string bytes(const Json& value) {
-  return value.is_number() ? format_bytes(static_cast<std::uint64_t>(value.get<double>())) : "-";
-}
+constexpr std::size_t kMostTrials = 12;
 
 // "prefetch 2, streams 6": the differences from the first trial, without section names.
 std::string settings_of(const Json& trial, const Json& first) {
@@ -33,7 +24,7 @@ std::string settings_of(const Json& trial, const Json& first) {
   return text.empty() ? "as given" : text;
 }
 
-ReportTable table_of(const std::vector<const Json*>& trials, const Json& first, std::size_t most) {
+ReportTable trial_table(const std::vector<const Json*>& trials, const Json& first, std::size_t most) {
   ReportTable table{{{"settings", true}, {"step"}, {"exposed"}, {"efficiency"}, {"memory"}}};
   for (const Json* trial : trials) {
     if (table.rows.size() == most) {
@@ -85,9 +76,9 @@ Report tune_report(const Json& document) {
   std::stable_sort(front.begin(), front.end(), by("step_ns"));
   std::stable_sort(usable.begin(), usable.end(), by("exposed_ns"));
   ReportSection pareto{"Step time against memory: nothing is both faster and smaller"};
-  pareto.tables.push_back(table_of(front, first, kMostRows));
+  pareto.tables.push_back(trial_table(front, first, kMostTrials));
   ReportSection all{"Trials, least exposed first"};
-  all.tables.push_back(table_of(usable, first, kMostRows));
+  all.tables.push_back(trial_table(usable, first, kMostTrials));
   for (const Json* trial : failed)
     all.remark("failed: {}: {}", settings_of(*trial, first), (*trial)["failure"].get<std::string>());
   report.sections = {std::move(pareto), std::move(all)};

@@ -15,18 +15,13 @@ namespace {
 
 using namespace fields;
 
-std::string duration(const Json& json, std::initializer_list<const char*> keys) {
-  const auto value = number(json, keys);
-  return value ? format_duration(*value) : "-";
-}
-
 std::string times(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);
   if (!value) return "-";
   return *value < 99.5 ? fmt::format("{:.1f}x", *value) : fmt::format("{:.0f}x", *value);
 }
 
-std::string percent(const Json& json, std::initializer_list<const char*> keys) {
+std::string rounded_percent(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);
   // Rounded first, so that a loss of -0.01 % is not printed as "-0.0 %".
   return value ? fmt::format("{:.1f} %", std::round(*value * 1000) / 10 + 0.0) : "-";
@@ -41,7 +36,7 @@ std::string victim_words(const Json& victim) {
 }
 
 // What the reader must know before any number.
-std::vector<std::string> opening(const Json& document) {
+std::vector<std::string> preempt_opening(const Json& document) {
   std::vector<std::string> lines;
   for (const Json& failure : at(document, {"failures"})) lines.push_back("FAILED: " + text(failure, {}));
   if (text(document, {"status"}) == "ended_early") lines.push_back("Ended early: these are the results so far.");
@@ -58,7 +53,7 @@ ReportSection method(const Json& document) {
   section.fact("alone", "p50 {}, p99 {}, p99.9 {} to its end; {} requests in {} repeats, medians differ by {}",
                duration(alone, {"to_end", "p50_ns"}), duration(alone, {"to_end", "p99_ns"}),
                duration(alone, {"to_end", "p999_ns"}), text(alone, {"to_end", "count"}), at(alone, {"repeats"}).size(),
-               percent(alone, {"drift"}));
+               rounded_percent(alone, {"drift"}));
   return section;
 }
 
@@ -99,7 +94,7 @@ ReportTable end_table(const std::vector<Row>& rows) {
     const Json& end = at(*point, {"to_end"});
     table.rows.push_back({text(*mechanism, {"name"}), duration(end, {"p50_ns"}), duration(end, {"p90_ns"}),
                           duration(end, {"p99_ns"}), duration(end, {"p999_ns"}), times(*point, {"against_alone"}),
-                          percent(*point, {"victim_loss"})});
+                          rounded_percent(*point, {"victim_loss"})});
   }
   return table;
 }
@@ -181,7 +176,7 @@ void add_published(Report& report, const Json& published) {
 }  // namespace
 
 Report preempt_report(const Json& document, bool has_published) {
-  Report report{"weir preempt on " + text(document, {"device", "name"}), opening(document)};
+  Report report{"weir preempt on " + text(document, {"device", "name"}), preempt_opening(document)};
   report.sections = {method(document), mechanisms(document)};
   for (ReportSection& section : victims(document)) report.sections.push_back(std::move(section));
   if (ReportSection section = work(document); !section.facts.empty()) report.sections.push_back(std::move(section));

@@ -18,16 +18,16 @@ namespace {
 
 using namespace fields;
 
-constexpr double kMargin = 20;
+constexpr double kPreemptMargin = 20;
 constexpr double kPanelWidth = 540, kPanelHeight = 360;
 constexpr double kLeft = 62, kRight = 132, kTop = 30, kBottom = 42;  // around a panel's plot
-constexpr double kHead = 76;
+constexpr double kPictureHead = 76;
 constexpr double kLabelStep = 13;
-constexpr std::size_t kColours = 9;
+constexpr std::size_t kCurveColours = 9;
 constexpr std::size_t kMostPanels = 8;
 constexpr std::size_t kLongestLabel = 22;
 
-struct Place {
+struct CurvePoint {
   double x = 0, p50 = 0;
   std::optional<double> p99;
 };
@@ -36,7 +36,7 @@ struct Series {
   std::string name;
   std::size_t colour = 0;
   bool is_published = false;
-  std::vector<Place> places;
+  std::vector<CurvePoint> places;
 };
 
 struct Panel {
@@ -71,10 +71,10 @@ const char* latency_of(const Json& document) {
   return is_drawable(number(document, {"alone", "to_start", "p50_ns"})) ? "to_start" : "to_end";
 }
 
-std::optional<Place> place_of(const Json& point, const char* latency, double x) {
+std::optional<CurvePoint> curve_point(const Json& point, const char* latency, double x) {
   const auto p50 = number(point, {latency, "p50_ns"}), p99 = number(point, {latency, "p99_ns"});
   if (!is_drawable(p50) || !is_drawable(x)) return std::nullopt;
-  Place place{x, *p50, std::nullopt};
+  CurvePoint place{x, *p50, std::nullopt};
   if (is_drawable(p99)) place.p99 = p99;
   return place;
 }
@@ -124,12 +124,13 @@ std::vector<Panel> own_panels(const Json& document, const char* latency) {
     }
     std::size_t colour = 0;
     for (const Json& mechanism : at(document, {"mechanisms"})) {
-      Series series{text(mechanism, {"name"}), colour++ % kColours, false, {}};
+      Series series{text(mechanism, {"name"}), colour++ % kCurveColours, false, {}};
       for (const Json& point : at(mechanism, {"points"}))
         for (const auto& [other, x] : keys_of(at(point, {"victim"})))
           if (other == key)
-            if (const auto place = place_of(point, latency, x)) series.places.push_back(*place);
-      std::sort(series.places.begin(), series.places.end(), [](const Place& a, const Place& b) { return a.x < b.x; });
+            if (const auto place = curve_point(point, latency, x)) series.places.push_back(*place);
+      std::sort(series.places.begin(), series.places.end(),
+                [](const CurvePoint& a, const CurvePoint& b) { return a.x < b.x; });
       if (!series.places.empty()) panel.series.push_back(std::move(series));
     }
     panels.push_back(std::move(panel));
@@ -145,9 +146,9 @@ Panel published_panel(const Json& document) {
   panel.has_alone = false;
   for (const Json& level : at(published, {"levels"})) {
     // The colour of a mechanism with the same preemption level, if there is one.
-    std::size_t colour = kColours - 1, index = 0;
+    std::size_t colour = kCurveColours - 1, index = 0;
     for (const Json& mechanism : at(document, {"mechanisms"})) {
-      if (at(mechanism, {"level"}) == at(level, {"level"})) colour = index % kColours;
+      if (at(mechanism, {"level"}) == at(level, {"level"})) colour = index % kCurveColours;
       ++index;
     }
     Series series{"XSched " + text(level, {"level"}), colour, true, {}};
@@ -161,7 +162,7 @@ Panel published_panel(const Json& document) {
   return panel;
 }
 
-constexpr const char* kStyle =
+constexpr const char* kPreemptStyle =
     "<style>text{font:11px system-ui,sans-serif;fill:#24292f}.t{font-size:15px;font-weight:600}"
     ".h{font-size:12px;font-weight:600}.q{fill:#57606a}.g{stroke:#d0d7de;stroke-width:.6}"
     ".f{stroke:#d0d7de;stroke-width:.3}.b{fill:#ffffff}.p{fill:#f6f8fa}.a{fill:#8c959f;opacity:.28}"
@@ -173,9 +174,9 @@ constexpr const char* kStyle =
     ".m0{color:#e6edf3}.m1{color:#58a6e0}.m2{color:#ff8a4c}.m3{color:#3ddba5}.m4{color:#e08ad6}"
     ".m5{color:#f0c04a}.m6{color:#ff6fa8}.m7{color:#d39a7a}.m8{color:#c3cf5e}.l{fill:currentColor}}</style>\n";
 
-class Picture {
+class PreemptPicture {
  public:
-  explicit Picture(const Json& document) : document_(document), latency_(latency_of(document)) {}
+  explicit PreemptPicture(const Json& document) : document_(document), latency_(latency_of(document)) {}
 
   std::string draw() {
     std::vector<Panel> panels = own_panels(document_, latency_);
@@ -183,26 +184,27 @@ class Picture {
     if (Panel others = published_panel(document_); !others.series.empty())
       panels.insert(panels.begin() + (panels.empty() ? 0 : 1), std::move(others));
     find_ranges(panels);
-    const double width = 2 * kPanelWidth + 2 * kMargin;
-    label(kMargin, kMargin + 14, "t",
+    const double width = 2 * kPanelWidth + 2 * kPreemptMargin;
+    label(kPreemptMargin, kPreemptMargin + 14, "t",
           fmt::format("How long urgent work waits: {} ({})", text(document_, {"device", "name"}),
                       text(document_, {"device", "model"})));
-    label(kMargin, kMargin + 34, "q",
+    label(kPreemptMargin, kPreemptMargin + 34, "q",
           fmt::format("From the moment a request was due {}. Thick: p50, thin: p99, band: the same command alone, p50 "
                       "to p99. Dashed: published by others.",
                       std::string(latency_) == "to_start" ? "to its first block" : "to its end"));
     if (text(document_, {"status"}) == "ended_early" || !at(document_, {"failures"}).empty())
-      label(kMargin, kMargin + 50, "q",
+      label(kPreemptMargin, kPreemptMargin + 50, "q",
             !at(document_, {"failures"}).empty() ? "FAILED: work was lost, repeated or not observed; see the report."
                                                  : "Ended early: some points are missing.");
     std::size_t index = 0;
     for (const Panel& panel : panels) {
-      draw_panel(panel, kMargin + kPanelWidth * static_cast<double>(index % 2),
-                 kHead + (kPanelHeight + 14) * static_cast<double>(index / 2));
+      draw_panel(panel, kPreemptMargin + kPanelWidth * static_cast<double>(index % 2),
+                 kPictureHead + (kPanelHeight + 14) * static_cast<double>(index / 2));
       ++index;
     }
-    const double height = kHead + (kPanelHeight + 14) * std::ceil(static_cast<double>(panels.size()) / 2) + kMargin;
-    return svg_picture(width, height, kStyle, body_);
+    const double height =
+        kPictureHead + (kPanelHeight + 14) * std::ceil(static_cast<double>(panels.size()) / 2) + kPreemptMargin;
+    return svg_picture(width, height, kPreemptStyle, body_);
   }
 
  private:
@@ -210,7 +212,7 @@ class Picture {
   void find_ranges(const std::vector<Panel>& panels) {
     for (const Panel& panel : panels)
       for (const Series& series : panel.series)
-        for (const Place& place : series.places) {
+        for (const CurvePoint& place : series.places) {
           y_.add(place.p50);
           y_.add(place.p99.value_or(place.p50));
           (panel.has_times ? times_ : counts_).add(place.x);
@@ -274,7 +276,7 @@ class Picture {
   void draw_series(const Series& series, const X& x, const Y& y) {
     const char* const dash = series.is_published ? " stroke-dasharray=\"5 4\"" : "";
     std::string middle, tail, back;
-    for (const Place& place : series.places) {
+    for (const CurvePoint& place : series.places) {
       middle += fmt::format("{}{:.1f} {:.1f}", middle.empty() ? "M" : "L", x(place.x), y(place.p50));
       if (!place.p99) continue;
       tail += fmt::format("{}{:.1f} {:.1f}", tail.empty() ? "M" : "L", x(place.x), y(*place.p99));
@@ -286,7 +288,7 @@ class Picture {
     body_ += fmt::format("<path d=\"{}\" stroke-width=\"2.4\"{}/>\n", middle, dash);
     if (!tail.empty()) body_ += fmt::format("<path d=\"{}\" stroke-width=\"1\"{}/>\n", tail, dash);
     if (!series.is_published)
-      for (const Place& place : series.places) {
+      for (const CurvePoint& place : series.places) {
         body_ += fmt::format(
             "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"currentColor\"><title>{}: p50 {}, p99 {}</title>"
             "</circle>\n",
@@ -330,6 +332,6 @@ class Picture {
 
 }  // namespace
 
-std::string preempt_svg(const Json& document) { return Picture(document).draw(); }
+std::string preempt_svg(const Json& document) { return PreemptPicture(document).draw(); }
 
 }  // namespace weir

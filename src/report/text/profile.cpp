@@ -10,10 +10,6 @@ namespace {
 
 using namespace queues_text;
 
-std::string plural(std::size_t count, const char* word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
-
 std::string cost_words(const Json& document) {
   const Json& tracing = at(document, {"tracing"});
   const auto cost = number(tracing, {"cost_ns_per_command"});
@@ -30,9 +26,9 @@ std::string commands_words(const Json& device) {
     kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count.dump(), kind);
   if (!kinds.empty()) words += " (" + kinds + ")";
   const auto streams = static_cast<std::size_t>(number(device, {"streams"}).value_or(0));
-  words += " on " + plural(streams, "stream");
+  words += " on " + counted(streams, "stream");
   if (const auto queues = number(device, {"queues"})) {
-    words += " and " + plural(static_cast<std::size_t>(*queues), "hardware queue");
+    words += " and " + counted(static_cast<std::size_t>(*queues), "hardware queue");
   } else {
     words += "; hardware queues are not known";
   }

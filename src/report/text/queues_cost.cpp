@@ -10,12 +10,11 @@
 namespace weir {
 namespace {
 
+using fields::duration;
 using queues_text::at;
 using queues_text::line;
 using queues_text::number;
 using queues_text::text;
-
-std::string duration(const Json& json) { return json.is_number() ? format_duration(json.get<double>()) : "-"; }
 
 const Json* verified(const Json& cost, int queues) {
   for (const Json& one : at(cost, {"verification"}))

@@ -13,9 +13,9 @@ namespace {
 using namespace fields;
 
 constexpr std::size_t kLabel = 12;  // columns before a value
-constexpr int kMostRows = 1024;     // a document may claim any number of queues
+constexpr int kMostMapRows = 1024;  // a document may claim any number of queues
 
-std::string line(std::string_view label, const std::string& text) {
+std::string map_line(std::string_view label, const std::string& text) {
   return fmt::format("  {:<{}}{}\n", label, kLabel - 2, wrapped(text, kLabel));
 }
 
@@ -24,12 +24,12 @@ std::string level(double confidence) {
 }
 
 // One row per queue, one column per stream.
-std::string matrix(const Json& queue_of_stream, int streams) {
+std::string map_matrix(const Json& queue_of_stream, int streams) {
   int queues = 0;
   streams = std::min(streams, queue_of_stream.is_array() ? static_cast<int>(queue_of_stream.size()) : 0);
   for (int i = 0; i < streams; ++i)
     queues =
-        std::max(queues, std::clamp(queue_of_stream[static_cast<std::size_t>(i)].get<int>(), 0, kMostRows - 1) + 1);
+        std::max(queues, std::clamp(queue_of_stream[static_cast<std::size_t>(i)].get<int>(), 0, kMostMapRows - 1) + 1);
   std::string text;
   constexpr int kColumns = 64;
   for (int from = 0; from < streams; from += kColumns) {
@@ -68,30 +68,31 @@ std::string others(const Json& document) {
   std::string text;
   const auto why = [&](const char* name) { return queues_text::reason(document, name); };
   if (const Json& ids = at(map, {"runtime"}); ids.is_object()) {
-    text += line("by ids", fmt::format("{} queues ({}); {} of {} marks beside held streams were stuck exactly if their "
+    text +=
+        map_line("by ids", fmt::format("{} queues ({}); {} of {} marks beside held streams were stuck exactly if their "
                                        "queue was held",
                                        at(ids, {"queues"}).get<int>(), at(ids, {"source"}).get<std::string>(),
                                        at(ids, {"agreeing_marks"}).get<int>(), at(ids, {"marks"}).get<int>()));
   } else {
-    text += line("by ids", why("map.runtime"));
+    text += map_line("by ids", why("map.runtime"));
   }
   if (const Json& step = at(map, {"timeline"}); step.is_object()) {
     const std::string fixed = at(step, {"is_fixed"}).is_null()     ? ""
                               : at(step, {"is_fixed"}).get<bool>() ? "; every stream kept its queue"
                                                                    : "; streams moved between queues";
-    text += line("by a step", fmt::format("{} of {} pairs of streams are on different queues by the order of their "
-                                          "starts{} ({})",
-                                          at(step, {"pairs_apart"}).get<int>(), at(step, {"pairs"}).get<int>(), fixed,
-                                          at(step, {"step"}).get<std::string>()));
+    text += map_line("by a step", fmt::format("{} of {} pairs of streams are on different queues by the order of their "
+                                              "starts{} ({})",
+                                              at(step, {"pairs_apart"}).get<int>(), at(step, {"pairs"}).get<int>(),
+                                              fixed, at(step, {"step"}).get<std::string>()));
   } else {
-    text += line("by a step", why("map.timeline"));
+    text += map_line("by a step", why("map.timeline"));
   }
   const Json& agreement = at(map, {"agreement"});
-  text +=
-      line("together", at(agreement, {"disagree"}).empty()
-                           ? fmt::format("they agree ({} comparisons)", at(agreement, {"agree"}).size())
-                           : fmt::format("they DISAGREE in {} of {} comparisons", at(agreement, {"disagree"}).size(),
-                                         at(agreement, {"agree"}).size() + at(agreement, {"disagree"}).size()));
+  text += map_line("together",
+                   at(agreement, {"disagree"}).empty()
+                       ? fmt::format("they agree ({} comparisons)", at(agreement, {"agree"}).size())
+                       : fmt::format("they DISAGREE in {} of {} comparisons", at(agreement, {"disagree"}).size(),
+                                     at(agreement, {"agree"}).size() + at(agreement, {"disagree"}).size()));
   return text;
 }
 
@@ -110,25 +111,26 @@ std::string describe_queue_map(const Json& document) {
                                 ? "not known"
                                 : fmt::format("{}{}", at(probe, {"is_lower_bound"}).get<bool>() ? "at least " : "",
                                               at(probe, {"queues"}).get<int>());
-  text += line("queues", count);
-  text += line("mapping", at(probe, {"mapping"}).get<std::string>());
-  if (!at(probe, {"reason"}).get<std::string>().empty()) text += line("note", at(probe, {"reason"}).get<std::string>());
-  text +=
-      line("certain", fmt::format("{}: {} repetitions of each verdict, {} of {} marks late with nothing held",
-                                  level(at(probe, {"confidence"}).get<double>()), at(probe, {"repetitions"}).get<int>(),
-                                  at(base, {"late"}).get<int>(), at(base, {"marks"}).get<int>()));
-  text += line("probe", fmt::format("{} trials on {} streams in {}; a mark takes {} and is stuck after {}",
-                                    at(probe, {"trials"}).get<int>(), at(probe, {"streams"}).get<int>(),
-                                    format_duration(at(probe, {"elapsed_ns"}).get<double>()),
-                                    format_duration(at(base, {"median_ns"}).get<double>()),
-                                    format_duration(at(base, {"window_ns"}).get<double>())));
+  text += map_line("queues", count);
+  text += map_line("mapping", at(probe, {"mapping"}).get<std::string>());
+  if (!at(probe, {"reason"}).get<std::string>().empty())
+    text += map_line("note", at(probe, {"reason"}).get<std::string>());
+  text += map_line("certain",
+                   fmt::format("{}: {} repetitions of each verdict, {} of {} marks late with nothing held",
+                               level(at(probe, {"confidence"}).get<double>()), at(probe, {"repetitions"}).get<int>(),
+                               at(base, {"late"}).get<int>(), at(base, {"marks"}).get<int>()));
+  text += map_line("probe", fmt::format("{} trials on {} streams in {}; a mark takes {} and is stuck after {}",
+                                        at(probe, {"trials"}).get<int>(), at(probe, {"streams"}).get<int>(),
+                                        format_duration(at(probe, {"elapsed_ns"}).get<double>()),
+                                        format_duration(at(base, {"median_ns"}).get<double>()),
+                                        format_duration(at(base, {"window_ns"}).get<double>())));
   if (at(probe, {"record_blocks"}).is_boolean())
-    text += line("events", at(probe, {"record_blocks"}).get<bool>()
-                               ? "recording one stops its queue until its stream is done"
-                               : "recording one does not stop its queue");
+    text += map_line("events", at(probe, {"record_blocks"}).get<bool>()
+                                   ? "recording one stops its queue until its stream is done"
+                                   : "recording one does not stop its queue");
   text += others(document);
   if (!at(probe, {"queue_of_stream"}).is_null())
-    text += matrix(at(probe, {"queue_of_stream"}), at(map, {"streams"}).get<int>());
+    text += map_matrix(at(probe, {"queue_of_stream"}), at(map, {"streams"}).get<int>());
   if (!at(probe, {"saturation"}).empty()) text += saturation(at(probe, {"saturation"}));
   queues_text::warnings(text, document);
   return text;

@@ -25,7 +25,7 @@ std::string size_of(const Json& point) {
 }
 
 // "1.23 ms  1.00 *": the median, and its ratio to the best of its column.
-std::string cell(const Json& points, const std::string& size, int queues, int streams) {
+std::string sweep_cell(const Json& points, const std::string& size, int queues, int streams) {
   for (const Json& point : points) {
     if (at(point, {"queues"}) != queues || at(point, {"streams"}) != streams || size_of(point) != size) continue;
     if (at(point, {"status"}) != "complete") return at(point, {"status"}).get<std::string>();
@@ -38,8 +38,8 @@ std::string cell(const Json& points, const std::string& size, int queues, int st
   return "-";
 }
 
-std::string matrix(const Json& points, const std::string& size, const std::set<int>& queues,
-                   const std::vector<int>& streams) {
+std::string sweep_matrix(const Json& points, const std::string& size, const std::set<int>& queues,
+                         const std::vector<int>& streams) {
   std::string text;
   for (std::size_t from = 0; from < streams.size(); from += kCellsPerLine) {
     const std::size_t to = std::min(from + kCellsPerLine, streams.size());
@@ -50,7 +50,7 @@ std::string matrix(const Json& points, const std::string& size, const std::set<i
     for (const int count : queues) {
       std::string row = fmt::format("{:<{}}", count, kHeadWidth);
       for (std::size_t i = from; i < to; ++i)
-        row += fmt::format("{:>{}}", cell(points, size, count, streams[i]), kCellWidth);
+        row += fmt::format("{:>{}}", sweep_cell(points, size, count, streams[i]), kCellWidth);
       while (row.ends_with(' ')) row.pop_back();
       text += row + "\n";
     }
@@ -87,7 +87,7 @@ std::string describe_queues_sweep(const Json& document) {
       streams.insert(at(point, {"streams"}).get<int>());
     }
     add_wrapped(out, size);
-    out += matrix(points, size, queues, {streams.begin(), streams.end()});
+    out += sweep_matrix(points, size, queues, {streams.begin(), streams.end()});
     for (const Json& best : at(sweep, {"best"}))
       if (size_of(best) == size)
         add_wrapped(out, fmt::format("{} stream{}: {}.", at(best, {"streams"}).dump(),

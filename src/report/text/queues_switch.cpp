@@ -14,7 +14,7 @@ namespace {
 
 using namespace queues_text;
 
-constexpr std::size_t kColumns = 7;  // stream counts side by side
+constexpr std::size_t kStreamColumns = 7;  // stream counts side by side
 
 std::string microseconds(std::optional<double> ns) {
   return ns ? fmt::format("{:.{}f}", *ns / 1000, *ns < 99'950 ? 1 : 0) : "-";
@@ -35,8 +35,8 @@ void add_table(std::string& out, const Json& settings, const std::string& title,
       streams.insert(static_cast<int>(number(row, {"streams"}).value_or(0)));
   const std::vector<int> all(streams.begin(), streams.end());
   out += "  " + wrapped(title, 2) + "\n";
-  for (std::size_t begin = 0; begin < all.size(); begin += kColumns) {
-    const std::size_t end = std::min(all.size(), begin + kColumns);
+  for (std::size_t begin = 0; begin < all.size(); begin += kStreamColumns) {
+    const std::size_t end = std::min(all.size(), begin + kStreamColumns);
     out += fmt::format("  {:>7}", "queues");
     for (std::size_t i = begin; i < end; ++i) out += fmt::format(" {:>9}", fmt::format("{} str", all[i]));
     out += '\n';
@@ -104,7 +104,7 @@ void add_timeline(std::string& out, const Json& settings) {
   }
 }
 
-std::string range_words(const Json& ranges) {
+std::string queue_ranges(const Json& ranges) {
   std::string words;
   for (const Json& range : ranges) {
     const std::string queues = text(range, {"hardware_queues"});
@@ -130,7 +130,7 @@ void add_best(std::string& out, const Json& document, const Json& found) {
   for (const Json& row : best)
     out += fmt::format("    {:>3} streams: {}\n", text(row, {"streams"}),
                        wrapped(fmt::format("{} queues cost least ({} per command); {}", text(row, {"hardware_queues"}),
-                                           duration(row, {"ns_per_command"}), range_words(at(row, {"ranges"}))),
+                                           duration(row, {"ns_per_command"}), queue_ranges(at(row, {"ranges"}))),
                                17));
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/units.h"
 #include "report/text/sections.h"
 
 namespace weir::queues_text {
@@ -11,11 +10,6 @@ namespace {
 constexpr std::size_t kLabelColumns = 19;
 
 }  // namespace
-
-std::string duration(const Json& json, std::initializer_list<const char*> keys) {
-  const auto ns = number(json, keys);
-  return ns ? format_duration(*ns) : "-";
-}
 
 std::string heading(const Json& document) {
   return fmt::format("weir queues {} on {}\n  {}\n\n", text(document, {"experiment"}),

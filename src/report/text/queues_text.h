@@ -11,11 +11,9 @@
 namespace weir::queues_text {
 
 using fields::at;
+using fields::duration;
 using fields::number;
 using fields::text;
-
-// "-" for null.
-std::string duration(const Json& json, std::initializer_list<const char*> keys);
 
 // "weir queues limits on cuda:0 (NVIDIA H200)" and a blank line.
 std::string heading(const Json& document);

@@ -14,13 +14,8 @@ using namespace fields;
 
 constexpr double kSecond = 1e9;
 
-std::string duration(const Json& json, std::initializer_list<const char*> keys, const char* otherwise) {
-  const auto ns = number(json, keys);
-  return ns ? format_duration(*ns) : otherwise;
-}
-
 // Numbers come from clients and may be anything.
-std::string count(const Json& json, std::initializer_list<const char*> keys) {
+std::string quantity(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);
   return value ? format_quantity(*value) : "-";
 }
@@ -101,7 +96,7 @@ ReportTable clients_table(const Json& status, const Json& before) {
       row.push_back(share(of("held_ns"), since_ns));
     } else {
       row.push_back(duration(client, {"used_ns"}, "-"));
-      row.push_back(count(client, {"launches"}));
+      row.push_back(quantity(client, {"launches"}));
       row.push_back(duration(client, {"held_ns"}, "-"));
     }
     table.rows.push_back(std::move(row));

@@ -15,11 +15,11 @@ namespace weir {
 namespace {
 
 constexpr double kLabels = 170;  // pixels left of the lanes
-constexpr double kMargin = 16;
+constexpr double kTimelineMargin = 16;
 constexpr double kLane = 14;  // height
 constexpr double kLaneGap = 4;
 constexpr double kNamedBar = 2.5;  // wider bars show their name
-constexpr std::size_t kMostNamed = 12'000;
+constexpr std::size_t kMostNamedBars = 12'000;
 
 constexpr std::array kKinds = {SpanKind::kernel, SpanKind::collective, SpanKind::copy, SpanKind::memset,
                                SpanKind::host};
@@ -95,7 +95,7 @@ class Lane {
   void flush(SpanKind kind) {
     Run& run = runs_[static_cast<std::size_t>(kind)];
     if (run.count == 0) return;
-    if (run.to - run.from >= kNamedBar && *named_ < kMostNamed) {
+    if (run.to - run.from >= kNamedBar && *named_ < kMostNamedBars) {
       ++*named_;
       std::string title = fmt::format("{} commands", run.count);
       if (run.count == 1) {
@@ -130,7 +130,7 @@ double round_step(double ns) {
   return power * 10;
 }
 
-constexpr const char* kStyle =
+constexpr const char* kTimelineStyle =
     "<style>text{font:11px "
     "system-ui,sans-serif;fill:#24292f}.t{font-size:15px;font-weight:600}.d{font-size:12px;font-weight:600}"
     ".q{fill:#57606a}.g{stroke:#d0d7de;stroke-width:.5}.l{fill:#f6f8fa}.b{fill:#ffffff}"
@@ -140,11 +140,11 @@ constexpr const char* kStyle =
     "0d1117}"
     ".k{fill:#77aadd}.c{fill:#ee8866}.m{fill:#44bb99}.s{fill:#eedd88}.x{fill:#ff6b4a}.a{stroke:#8b949e}}</style>\n";
 
-class Picture {
+class TimelinePicture {
  public:
-  Picture(const Timeline& timeline, const SvgOptions& options) : timeline_(timeline), options_(options) {
-    scale_.left = kMargin + kLabels;
-    scale_.width = std::max(100.0, options.width - kMargin * 2 - kLabels);
+  TimelinePicture(const Timeline& timeline, const SvgOptions& options) : timeline_(timeline), options_(options) {
+    scale_.left = kTimelineMargin + kLabels;
+    scale_.width = std::max(100.0, options.width - kTimelineMargin * 2 - kLabels);
     scale_.from_ns = INT64_MAX;
     scale_.to_ns = INT64_MIN;
     for (const Span& span : timeline.spans) {
@@ -157,12 +157,12 @@ class Picture {
   }
 
   std::string draw() {
-    y_ = kMargin + 14;
-    text(kMargin, y_, "t", options_.title.empty() ? "Timeline" : options_.title);
+    y_ = kTimelineMargin + 14;
+    text(kTimelineMargin, y_, "t", options_.title.empty() ? "Timeline" : options_.title);
     y_ += 20;
     legend();
     if (!has_spans_) {
-      text(kMargin, y_ + 10, "q", "No GPU commands.");
+      text(kTimelineMargin, y_ + 10, "q", "No GPU commands.");
       y_ += 20;
     }
     std::map<std::uint16_t, std::vector<std::uint32_t>> by_device;
@@ -174,7 +174,8 @@ class Picture {
     std::size_t drawn = 0;
     for (auto& [device, spans] : by_device) {
       if (drawn++ == options_.devices) {
-        text(kMargin, y_ + 10, "q", fmt::format("{} more devices are not drawn.", by_device.size() - options_.devices));
+        text(kTimelineMargin, y_ + 10, "q",
+             fmt::format("{} more devices are not drawn.", by_device.size() - options_.devices));
         y_ += 20;
         break;
       }
@@ -183,8 +184,8 @@ class Picture {
       });
       draw_device(device, spans);
     }
-    const double height = y_ + kMargin;
-    return svg_picture(options_.width, height, kStyle, body_);
+    const double height = y_ + kTimelineMargin;
+    return svg_picture(options_.width, height, kTimelineStyle, body_);
   }
 
  private:
@@ -193,7 +194,7 @@ class Picture {
   }
 
   void legend() {
-    double x = kMargin;
+    double x = kTimelineMargin;
     const auto entry = [&](const char* style, const char* word) {
       body_ +=
           fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\"/>\n", style, x, y_ - 9);
@@ -203,7 +204,7 @@ class Picture {
     for (const SpanKind kind : kKinds) entry(class_of(kind), word_of(kind));
     entry("x", "collective that nothing hides");
     text(
-        options_.width - kMargin, y_, "q",
+        options_.width - kTimelineMargin, y_, "q",
         has_spans_ ? fmt::format("{} in all", format_duration(static_cast<double>(scale_.to_ns - scale_.from_ns))) : "",
         "end");
     y_ += 16;
@@ -314,7 +315,7 @@ class Picture {
       if (timeline_.processes.size() > 1 && facts.process < timeline_.processes.size())
         title = fmt::format("Rank {}, {}", timeline_.processes[facts.process].rank, facts.label);
     }
-    text(kMargin, y_, "d", title);
+    text(kTimelineMargin, y_, "d", title);
     y_ += 6;
     const double top = y_;
     const std::size_t grid_at = body_.size();
@@ -389,7 +390,7 @@ class Picture {
 }  // namespace
 
 std::string timeline_svg(const Timeline& timeline, const SvgOptions& options) {
-  return Picture(timeline, options).draw();
+  return TimelinePicture(timeline, options).draw();
 }
 
 }  // namespace weir

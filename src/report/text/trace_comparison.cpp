@@ -21,12 +21,12 @@ std::string duration_text(const Json& json, std::initializer_list<const char*> k
   return value ? format_duration(*value) : "-";
 }
 
-std::string ratio_text(const Json& row) {
+std::string row_ratio(const Json& row) {
   const auto ratio = number(row, {"ratio"});
   return ratio ? format_ratio(*ratio) : "-";
 }
 
-std::string interval_text(const Json& row) {
+std::string ratio_interval(const Json& row) {
   const auto ends = interval(row, {"interval"});
   return ends ? fmt::format("[{:.3f}, {:.3f}]", ends->first, ends->second) : "-";
 }
@@ -36,13 +36,13 @@ std::string p_text(const Json& row) {
   return !p ? "-" : *p < 0.001 ? "<0.001" : fmt::format("{:.3f}", *p);
 }
 
-std::string count_text(const Json& row, std::initializer_list<const char*> keys) {
+std::string short_count(const Json& row, std::initializer_list<const char*> keys) {
   const double count = number(row, keys).value_or(0);
   return count < 1e5 ? fmt::format("{:.0f}", count) : format_quantity(count);
 }
 
 // Names come from files: control characters would reach the terminal, and line ends would break tables.
-std::string plain(std::string_view text) {
+std::string without_ascii_controls(std::string_view text) {
   std::string safe(text);
   for (char& letter : safe)
     if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = ' ';
@@ -50,9 +50,9 @@ std::string plain(std::string_view text) {
 }
 
 // Cells of a Markdown table must not end early, and names from files must not become markup.
-std::string cell(std::string_view text) {
+std::string escaped_cell(std::string_view text) {
   std::string safe;
-  for (const char letter : plain(text)) {
+  for (const char letter : without_ascii_controls(text)) {
     if (letter == '|' || letter == '<' || letter == '`' || letter == '*' || letter == '\\' || letter == '_')
       safe += '\\';
     safe += letter;
@@ -88,11 +88,11 @@ std::string category_title(const Json& document) {
 std::string category_name(const Json& row) {
   std::string name = fields::text(row, {"category"});
   std::replace(name.begin(), name.end(), '_', ' ');
-  return plain(name);
+  return without_ascii_controls(name);
 }
 
 std::string paragraph(const std::string& text, std::size_t indent) {
-  return std::string(indent, ' ') + wrapped(plain(text), indent) + "\n";
+  return std::string(indent, ' ') + wrapped(without_ascii_controls(text), indent) + "\n";
 }
 
 bool is_judged(const Json& row) { return at(row, {"verdict"}).is_string(); }
@@ -103,8 +103,8 @@ std::string categories_text(const Json& document) {
     const std::string times =
         fmt::format("{} -> {}", duration_text(row, {"baseline_ns"}), duration_text(row, {"test_ns"}));
     std::string line =
-        fmt::format("  {:<22} {:<20} {:>8} {:<16} {}", category_name(row), times, ratio_text(row),
-                    is_judged(row) ? interval_text(row) : "", is_judged(row) ? fields::text(row, {"verdict"}) : "");
+        fmt::format("  {:<22} {:<20} {:>8} {:<16} {}", category_name(row), times, row_ratio(row),
+                    is_judged(row) ? ratio_interval(row) : "", is_judged(row) ? fields::text(row, {"verdict"}) : "");
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
     if (at(row, {"reason"}).is_string()) text += paragraph(fields::text(row, {"reason"}), 4);
@@ -115,12 +115,13 @@ std::string categories_text(const Json& document) {
 // "  gemm_128x64(...)"
 // "    120 x 4.21 us -> 120 x 4.60 us  1.093x [1.071, 1.110]  p <0.001  slower"
 std::string kernel_text(const Json& row) {
-  std::string text = "  " + short_kernel_name(plain(fields::text(row, {"name"})), kReportColumns - 2) + "\n";
-  const std::string times = fmt::format("{} x {} -> {} x {}", count_text(row, {"baseline", "count"}),
+  std::string text =
+      "  " + short_kernel_name(without_ascii_controls(fields::text(row, {"name"})), kReportColumns - 2) + "\n";
+  const std::string times = fmt::format("{} x {} -> {} x {}", short_count(row, {"baseline", "count"}),
                                         duration_text(row, {"baseline", "median_ns"}),
-                                        count_text(row, {"test", "count"}), duration_text(row, {"test", "median_ns"}));
-  if (!is_judged(row)) return text + fmt::format("    {:<34} {:>7}\n", times, ratio_text(row));
-  text += fmt::format("    {:<34} {:>7} {:<14} {:>6} {}\n", times, ratio_text(row), interval_text(row), p_text(row),
+                                        short_count(row, {"test", "count"}), duration_text(row, {"test", "median_ns"}));
+  if (!is_judged(row)) return text + fmt::format("    {:<34} {:>7}\n", times, row_ratio(row));
+  text += fmt::format("    {:<34} {:>7} {:<14} {:>6} {}\n", times, row_ratio(row), ratio_interval(row), p_text(row),
                       fields::text(row, {"verdict"}));
   if (at(row, {"reason"}).is_string()) text += paragraph(fields::text(row, {"reason"}), 6);
   return text;
@@ -132,8 +133,8 @@ std::string lone_text(const Json& rows, const char* title) {
   std::size_t shown = 0;
   for (const Json& row : rows) {
     if (++shown > kRows) break;
-    text += fmt::format("  {:>8} in {:>6} x  {}\n", duration_text(row, {"total_ns"}), count_text(row, {"count"}),
-                        short_kernel_name(plain(fields::text(row, {"name"})), kReportColumns - 25));
+    text += fmt::format("  {:>8} in {:>6} x  {}\n", duration_text(row, {"total_ns"}), short_count(row, {"count"}),
+                        short_kernel_name(without_ascii_controls(fields::text(row, {"name"})), kReportColumns - 25));
   }
   if (rows.size() > kRows) text += fmt::format("  and {} more\n", rows.size() - kRows);
   return text;
@@ -165,8 +166,8 @@ std::string trace_comparison_text(const Json& document) {
 
 std::string trace_comparison_markdown(const Json& document) {
   std::string text = fmt::format("# Comparison of traces: {}\n\n{} against {}\n\n{}\n", verdict_line(document),
-                                 cell(fields::text(document, {"test"})), cell(fields::text(document, {"baseline"})),
-                                 method_line(document));
+                                 escaped_cell(fields::text(document, {"test"})),
+                                 escaped_cell(fields::text(document, {"baseline"})), method_line(document));
   const auto verdict_cell = [](const Json& row) {
     const std::string verdict = is_judged(row) ? fields::text(row, {"verdict"}) : "-";
     return verdict == "slower" || verdict == "faster" ? fmt::format("**{}**", verdict) : verdict;
@@ -177,31 +178,34 @@ std::string trace_comparison_markdown(const Json& document) {
   text += "| --- | ---: | ---: | ---: | --- | ---: | --- |\n";
   for (const Json& row : list(document, {"categories"})) {
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", category_name(row),
-                        duration_text(row, {"baseline_ns"}), duration_text(row, {"test_ns"}), ratio_text(row),
-                        interval_text(row), cell(p_text(row)), verdict_cell(row));
+                        duration_text(row, {"baseline_ns"}), duration_text(row, {"test_ns"}), row_ratio(row),
+                        ratio_interval(row), escaped_cell(p_text(row)), verdict_cell(row));
     if (at(row, {"reason"}).is_string())
-      remarks += fmt::format("- {}: {}\n", category_name(row), cell(fields::text(row, {"reason"})));
+      remarks += fmt::format("- {}: {}\n", category_name(row), escaped_cell(fields::text(row, {"reason"})));
   }
   text += "\n## Kernels\n\n| kernel | baseline | test | ratio | interval | p | verdict |\n";
   text += "| --- | ---: | ---: | ---: | --- | ---: | --- |\n";
   for (const Json& row : list(document, {"kernels"})) {
-    const std::string name = cell(short_kernel_name(plain(fields::text(row, {"name"})), kMarkdownName));
+    const std::string name =
+        escaped_cell(short_kernel_name(without_ascii_controls(fields::text(row, {"name"})), kMarkdownName));
     text += fmt::format("| {} | {} x {} | {} x {} | {} | {} | {} | {} |\n", name,
-                        count_text(row, {"baseline", "count"}), duration_text(row, {"baseline", "median_ns"}),
-                        count_text(row, {"test", "count"}), duration_text(row, {"test", "median_ns"}), ratio_text(row),
-                        interval_text(row), cell(p_text(row)), verdict_cell(row));
+                        short_count(row, {"baseline", "count"}), duration_text(row, {"baseline", "median_ns"}),
+                        short_count(row, {"test", "count"}), duration_text(row, {"test", "median_ns"}), row_ratio(row),
+                        ratio_interval(row), escaped_cell(p_text(row)), verdict_cell(row));
     if (at(row, {"reason"}).is_string())
-      remarks += fmt::format("- {}: {}\n", name, cell(fields::text(row, {"reason"})));
+      remarks += fmt::format("- {}: {}\n", name, escaped_cell(fields::text(row, {"reason"})));
   }
   for (const auto& [key, title] : {std::pair{"baseline_only", "baseline"}, std::pair{"test_only", "test"}}) {
     if (list(document, {key}).empty()) continue;
     text += fmt::format("\n## Only in the {}\n\n| kernel | count | total |\n| --- | ---: | ---: |\n", title);
     for (const Json& row : list(document, {key}))
-      text +=
-          fmt::format("| {} | {} | {} |\n", cell(short_kernel_name(plain(fields::text(row, {"name"})), kMarkdownName)),
-                      count_text(row, {"count"}), duration_text(row, {"total_ns"}));
+      text += fmt::format(
+          "| {} | {} | {} |\n",
+          escaped_cell(short_kernel_name(without_ascii_controls(fields::text(row, {"name"})), kMarkdownName)),
+          short_count(row, {"count"}), duration_text(row, {"total_ns"}));
   }
-  for (const Json& note : list(document, {"notes"})) remarks += fmt::format("- {}\n", cell(fields::text(note, {})));
+  for (const Json& note : list(document, {"notes"}))
+    remarks += fmt::format("- {}\n", escaped_cell(fields::text(note, {})));
   return remarks.empty() ? text : text + "\n" + remarks;
 }
 

@@ -6,12 +6,13 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kCompute, kRecompute };
-
-constexpr std::int64_t kChunks = 16;  // parts that rows are cut into, for any stream count: 16 feed 32 streams
+constexpr std::int64_t kCheckpointChunks =
+    16;  // parts that rows are cut into, for any stream count: 16 feed 32 streams
 
 // One block: y = x + W2 gelu(W1 norm(x)).
 class Checkpointed : Model {
+  enum Role : std::uint8_t { kCompute, kRecompute };
+
  public:
   Checkpointed(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1}),
@@ -22,24 +23,24 @@ class Checkpointed : Model {
         rows_(samples_ * params.integer("sequence")) {
     require_multiple("blocks", blocks_, "every", every_);
     const std::int64_t sequence = params.integer("sequence");
-    if (rows_ < kChunks)
+    if (rows_ < kCheckpointChunks)
       reject_param("batch", samples_,
-                   fmt::format("with sequence={} that is {} rows; {} are needed", sequence, rows_, kChunks),
-                   fmt::format("Use batch={} or sequence={}, or more.", (kChunks + sequence - 1) / sequence,
-                               (kChunks + samples_ - 1) / samples_));
+                   fmt::format("with sequence={} that is {} rows; {} are needed", sequence, rows_, kCheckpointChunks),
+                   fmt::format("Use batch={} or sequence={}, or more.", (kCheckpointChunks + sequence - 1) / sequence,
+                               (kCheckpointChunks + samples_ - 1) / samples_));
     for (std::int64_t b = 0; b < blocks_; ++b)
       weights_.push_back({layers_.weights(hidden_, inner()), layers_.weights(inner(), hidden_)});
   }
 
   Step build() {
-    for (std::int64_t c = 0; c < kChunks; ++c) forward(c);
+    for (std::int64_t c = 0; c < kCheckpointChunks; ++c) forward(c);
     const std::int64_t segments = blocks_ / every_;
-    for (std::int64_t b = 0; b < blocks_; ++b) parts_.push_back(layers_.output(kChunks * 2 * matrix()));
-    for (std::int64_t c = 0; c < kChunks; ++c) recompute(c, segments - 1);
+    for (std::int64_t b = 0; b < blocks_; ++b) parts_.push_back(layers_.output(kCheckpointChunks * 2 * matrix()));
+    for (std::int64_t c = 0; c < kCheckpointChunks; ++c) recompute(c, segments - 1);
     for (std::int64_t s = segments - 1; s >= 0; --s) {
       // The next segment's recomputation is submitted first, so it runs during this segment's backward pass.
-      for (std::int64_t c = 0; c < kChunks && s > 0; ++c) recompute(c, s - 1);
-      for (std::int64_t c = 0; c < kChunks; ++c) backward(c, s);
+      for (std::int64_t c = 0; c < kCheckpointChunks && s > 0; ++c) recompute(c, s - 1);
+      for (std::int64_t c = 0; c < kCheckpointChunks; ++c) backward(c, s);
       for (std::int64_t b = s * every_; b < (s + 1) * every_; ++b) reduce(b);
     }
     return finish(samples_);
@@ -60,7 +61,7 @@ class Checkpointed : Model {
   };
   std::int64_t inner() const { return 4 * hidden_; }
   std::int64_t matrix() const { return hidden_ * inner(); }
-  std::int64_t rows_of(std::int64_t c) const { return part_of(rows_, kChunks, c).count; }
+  std::int64_t rows_of(std::int64_t c) const { return part_of(rows_, kCheckpointChunks, c).count; }
 
   void forward(std::int64_t c) {
     const Lane lane = lanes_[kCompute][c];
@@ -132,12 +133,12 @@ class Checkpointed : Model {
 
   // Sums the chunks' gradients of block b, also across ranks.
   void reduce(std::int64_t b) {
-    for (std::int64_t i = 0; i < kChunks; ++i) {
+    for (std::int64_t i = 0; i < kCheckpointChunks; ++i) {
       const Lane lane = lanes_[kCompute][i];
-      const Part piece = part_of(2 * matrix(), kChunks, i);
+      const Part piece = part_of(2 * matrix(), kCheckpointChunks, i);
       const Operand from{parts_[at(b)].buffer, elements(piece.begin)};
       const float mean = 1 / static_cast<float>(rows_ * step_.ranks().count);
-      const Operand sum = layers_.sum(lane, from, kChunks, piece.count, 2 * matrix(), mean);
+      const Operand sum = layers_.sum(lane, from, kCheckpointChunks, piece.count, 2 * matrix(), mean);
       if (step_.ranks().has_collectives())
         step_.collective(CollectiveOp::all_reduce, lane, sum, layers_.output(piece.count));
     }

@@ -7,8 +7,6 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kCopy, kPreprocess, kCompute };
-
 constexpr std::int64_t kColours = 3, kFirst = 16, kSecond = 32, kClasses = 10;  // channels of each layer
 constexpr std::int64_t kKernel = 3, kStride = 2, kPadding = 1;
 constexpr std::int64_t kSlots = 2;
@@ -21,6 +19,8 @@ struct Picture {
 };
 
 class Dataload : Model {
+  enum Role : std::uint8_t { kCopy, kPreprocess, kCompute };
+
  public:
   Dataload(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1, 1}),

@@ -8,8 +8,6 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kPrefill, kDecode };
-
 // Sequences that one stream decodes together.
 struct Group {
   std::int64_t slots = 0;
@@ -19,6 +17,8 @@ struct Group {
 };
 
 class Server : Model {
+  enum Role : std::uint8_t { kPrefill, kDecode };
+
  public:
   Server(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 3}),

@@ -7,9 +7,9 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kPrefill, kHandOff, kDecode };
-
 class Serving : Model {
+  enum Role : std::uint8_t { kPrefill, kHandOff, kDecode };
+
  public:
   Serving(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1}),

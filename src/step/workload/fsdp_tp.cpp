@@ -9,13 +9,13 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kCompute, kAllGather, kReduceScatter, kTensorParallel };
-
 constexpr std::int64_t kHalves = 2;  // a partial sum is added up in two halves of its rows
 
-class Trainer : Model {
+class ShardedTrainer : Model {
+  enum Role : std::uint8_t { kCompute, kAllGather, kReduceScatter, kTensorParallel };
+
  public:
-  Trainer(const Params& params, int stream_count)
+  ShardedTrainer(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1, 1, 1}),
         blocks_(params.integer("blocks")),
         hidden_(params.integer("hidden")),
@@ -196,7 +196,7 @@ Workload fsdp_tp() {
                                 1, 64),
               },
           .roles = {"compute", "all_gather", "reduce_scatter", "tensor_parallel"},
-          .build = build_model<Trainer>};
+          .build = build_model<ShardedTrainer>};
 }
 
 }  // namespace weir::workload_list

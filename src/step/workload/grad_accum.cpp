@@ -6,26 +6,26 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kCompute, kReduce };
-
 // Gradients that are accumulated separately and then summed, and pieces that the sum is cut into: the same work on any
 // number of streams, and enough for the 16 streams that each role has of 32.
-constexpr std::int64_t kShards = 16;
+constexpr std::int64_t kAccumulatedShards = 16;
 
 class Accumulated : Model {
+  enum Role : std::uint8_t { kCompute, kReduce };
+
  public:
   Accumulated(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1}),
         micro_batches_(params.integer("micro_batches")),
         batch_(params.integer("batch")) {
-    require_multiple_of("batch", batch_, "gradient shards", kShards);
+    require_multiple_of("batch", batch_, "gradient shards", kAccumulatedShards);
     const std::int64_t widths[] = {params.integer("inputs"), params.integer("hidden"), params.integer("hidden"),
                                    params.integer("outputs")};
     for (int l = 0; l < 3; ++l) {
       const std::int64_t in = widths[l], out = widths[l + 1];
-      stack_.push_back({in, out, layers_.weights(in, out), layers_.output(kShards * in * out)});
+      stack_.push_back({in, out, layers_.weights(in, out), layers_.output(kAccumulatedShards * in * out)});
     }
-    shares_ = shares_of(lanes_[kCompute], kShards, shard_rows());
+    shares_ = shares_of(lanes_[kCompute], kAccumulatedShards, shard_rows());
   }
 
   Step build() {
@@ -46,7 +46,7 @@ class Accumulated : Model {
   struct Pass {
     Operand x, product;
   };
-  std::int64_t shard_rows() const { return batch_ / kShards; }
+  std::int64_t shard_rows() const { return batch_ / kAccumulatedShards; }
 
   std::vector<Pass> forward() {
     std::vector<Pass> passes;
@@ -106,11 +106,11 @@ class Accumulated : Model {
     const float scale = 1 / static_cast<float>(micro_batches_ * batch_ * ranks);
     const Operand mean = layers_.output(layer.size());
     const Operand everywhere = ranks > 1 ? layers_.output(layer.size()) : mean;
-    for (std::int64_t i = 0; i < kShards; ++i) {
+    for (std::int64_t i = 0; i < kAccumulatedShards; ++i) {
       const Lane lane = lanes_[kReduce][i];
-      const Part piece = part_of(layer.size(), kShards, i);
+      const Part piece = part_of(layer.size(), kAccumulatedShards, i);
       const Operand parts{layer.gradients.buffer, elements(piece.begin)};
-      layers_.sum(lane, parts, kShards, piece.count, layer.size(), scale, slice(mean, piece));
+      layers_.sum(lane, parts, kAccumulatedShards, piece.count, layer.size(), scale, slice(mean, piece));
       if (ranks > 1) step_.collective(CollectiveOp::all_reduce, lane, slice(mean, piece), slice(everywhere, piece));
     }
   }

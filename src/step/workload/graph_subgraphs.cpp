@@ -10,7 +10,7 @@ std::vector<Lanes> lanes_of(int stream_count) {
   return {{0, 1, 0}, {1, stream_count - 2, 1}, {stream_count - 1, 1, 2}};
 }
 
-Step build(const Params& params, int stream_count) {
+Step build_graph_subgraphs(const Params& params, int stream_count) {
   const std::int64_t subgraphs = params.integer("subgraphs"), batch = params.integer("batch");
   const std::int64_t inputs = params.integer("inputs"), outputs = params.integer("outputs");
   const std::int64_t widths[] = {inputs, params.integer("hidden"), params.integer("hidden"), outputs};
@@ -75,7 +75,7 @@ Workload graph_subgraphs() {
                   integer_param("batch", "samples", {16, 32, 32}, 1, 65536),
               },
           .roles = {"fork", "subgraph", "join"},
-          .build = build};
+          .build = build_graph_subgraphs};
 }
 
 }  // namespace weir::workload_list

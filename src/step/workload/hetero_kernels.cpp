@@ -8,7 +8,7 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kLarge, kSmall };
+enum KernelSize : std::uint8_t { kLarge, kSmall };
 
 // One command to issue: the `part`-th of its lane.
 struct Issue {
@@ -16,7 +16,7 @@ struct Issue {
   std::int64_t part;
 };
 
-Step build(const Params& params, int stream_count) {
+Step build_hetero_kernels(const Params& params, int stream_count) {
   const std::int64_t n = params.integer("size");
   const std::int64_t elements = params.integer("elements");
   const std::int64_t ratio = params.integer("ratio");
@@ -106,7 +106,7 @@ Workload hetero_kernels() {
               },
           .roles = {"large", "small"},
           .convoy_role = kSmall,
-          .build = build};
+          .build = build_hetero_kernels};
 }
 
 }  // namespace weir::workload_list

@@ -4,7 +4,7 @@
 namespace weir::workload_list {
 namespace {
 
-Step build(const Params& params, int stream_count) {
+Step build_large_gemm_only(const Params& params, int stream_count) {
   const std::int64_t n = params.integer("size");
   const ElementType type = storage_of(params.precision);
   const auto elements = static_cast<std::uint64_t>(n * n);
@@ -34,7 +34,7 @@ Workload large_gemm_only() {
           .shows = "compute reference, no queue pressure",
           .streams = {1, 4, 64},
           .params = {integer_param("size", "rows and columns of each matrix", {96, 512, 8192}, 1, 65536)},
-          .build = build};
+          .build = build_large_gemm_only};
 }
 
 }  // namespace weir::workload_list

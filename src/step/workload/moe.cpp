@@ -13,9 +13,9 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kRouter, kExpert };
+enum MoeRole : std::uint8_t { kRouter, kExpert };
 
-Step build(const Params& params, int stream_count) {
+Step build_moe(const Params& params, int stream_count) {
   const std::int64_t tokens = params.integer("batch") * params.integer("sequence");
   const std::int64_t h = params.integer("hidden"), inner = params.integer("inner"), picks = params.integer("picks");
   const std::int64_t ranks = params.ranks.count;
@@ -122,7 +122,7 @@ Workload moe() {
               number_param("skew", "how much more popular the last expert is than the first, in logits", 1.0, 0, 20),
           },
       .roles = {"router", "expert"},
-      .build = build};
+      .build = build_moe};
 }
 
 }  // namespace weir::workload_list

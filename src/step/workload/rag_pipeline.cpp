@@ -7,11 +7,11 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kEmbed, kRetrieve, kRerank, kGenerate };
-
 constexpr std::int64_t kQueriesPerStream = 4;  // per stage
 
 class Pipeline : Model {
+  enum Role : std::uint8_t { kEmbed, kRetrieve, kRerank, kGenerate };
+
  public:
   Pipeline(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1, 1, 1}),

@@ -5,7 +5,7 @@
 namespace weir {
 namespace {
 
-constexpr auto kF32 = ElementType::f32;
+constexpr auto kStateType = ElementType::f32;
 constexpr float kBeta1 = 0.9f, kBeta2 = 0.999f;
 // Elements that one block sums, and the maximum number of blocks: a few per multiprocessor of a large GPU.
 constexpr std::int64_t kSquaresPerPart = 16384, kMostParts = 512;
@@ -25,7 +25,7 @@ RankingUnits::RankingUnits(Layers& layers, const std::vector<Lanes>& lanes, cons
     cut(unit);
     // The rank's part of each piece. Padding comes after everything else and moves no element.
     const Slice slice{elements(step_.ranks().rank * unit.own), elements(unit.own), elements(unit.piece)};
-    unit.master = step_.slice(kF32, elements(unit.shard), options_.is_sharded ? slice : Slice{}, unit.scale);
+    unit.master = step_.slice(kStateType, elements(unit.shard), options_.is_sharded ? slice : Slice{}, unit.scale);
     unit.parts = std::min(kMostParts, divide_up(unit.shard, kSquaresPerPart));
     unit.first_part = parts_;
     parts_ += unit.parts;
@@ -73,8 +73,8 @@ void RankingUnits::allocate() {
   // does the same work. The check compares every byte with what the collectives should have written.
   for (Sharded& unit : units_) {
     unit.low = step_.same_as(unit.master, type);
-    unit.mean = step_.constant(kF32, elements(unit.shard), 0);
-    unit.square = step_.constant(kF32, elements(unit.shard), 0);
+    unit.mean = step_.constant(kStateType, elements(unit.shard), 0);
+    unit.square = step_.constant(kStateType, elements(unit.shard), 0);
     if (!options_.is_sharded) continue;
     if (!has_slots()) unit.gathered = step_.uniform(type, elements(unit.flat), unit.scale);
     // The padding of a unit has no gradient.
@@ -92,8 +92,8 @@ void RankingUnits::allocate() {
     all_gradients_ = step_.output(type, elements(all));
     all_reduced_ = step_.constant(type, elements(all), 0);
   }
-  squares_ = options_.clip > 0 ? step_.output(kF32, elements(parts_)) : step_.constant(kF32, 1, 0);
-  state_ = step_.constant(kF32, 2, 0);  // steps done, factor
+  squares_ = options_.clip > 0 ? step_.output(kStateType, elements(parts_)) : step_.constant(kStateType, 1, 0);
+  state_ = step_.constant(kStateType, 2, 0);  // steps done, factor
 }
 
 void RankingUnits::gather(std::size_t turn) {
@@ -189,10 +189,11 @@ void RankingUnits::sum_squares(std::size_t index) {
 void RankingUnits::step() {
   BufferId squares = squares_;
   if (options_.clip > 0 && options_.is_sharded) {
-    squares = step_.constant(kF32, elements(parts_), 0);
+    squares = step_.constant(kStateType, elements(parts_), 0);
     step_.collective(CollectiveOp::all_reduce, next(kAux), {squares_}, {squares});
   }
-  step_.launch("clip", next(kAux), {.type = kF32, .dims = {options_.clip > 0 ? parts_ : 1}, .scalars = {options_.clip}},
+  step_.launch("clip", next(kAux),
+               {.type = kStateType, .dims = {options_.clip > 0 ? parts_ : 1}, .scalars = {options_.clip}},
                {{squares}, {state_}});
   for (const Sharded& unit : units_)
     step_.launch(

@@ -7,9 +7,9 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kDraft, kTarget };
-
 class Speculation : Model {
+  enum Role : std::uint8_t { kDraft, kTarget };
+
  public:
   Speculation(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1}),

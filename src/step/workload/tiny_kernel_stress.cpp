@@ -5,9 +5,9 @@
 namespace weir::workload_list {
 namespace {
 
-constexpr int kKernels = 4;  // per operation: x*1.5, +0.5, abs, clamp to 0..10
+constexpr int kKernelsPerOperation = 4;  // per operation: x*1.5, +0.5, abs, clamp to 0..10
 
-KernelShape shape_of(int kernel, std::int64_t n, Precision precision) {
+KernelShape operation_shape(int kernel, std::int64_t n, Precision precision) {
   KernelShape shape{.type = storage_of(precision), .precision = precision, .dims = {n}, .scalars = {}};
   switch (kernel) {
     case 0:
@@ -28,7 +28,7 @@ KernelShape shape_of(int kernel, std::int64_t n, Precision precision) {
   return shape;
 }
 
-Step build(const Params& params, int stream_count) {
+Step build_tiny_kernel_stress(const Params& params, int stream_count) {
   const std::int64_t n = params.integer("elements");
   const std::int64_t operations = params.integer("operations");
   const ElementType type = storage_of(params.precision);
@@ -44,19 +44,20 @@ Step build(const Params& params, int stream_count) {
     const auto s = static_cast<std::size_t>(stream);
     const Operand out{outputs[s], static_cast<std::uint64_t>(operation * n), static_cast<std::uint64_t>(n)};
     const Operand in{kernel == 0 ? inputs[s] : outputs[s], out.offset, out.count};
-    step.launch("chain", {.stream = static_cast<StreamId>(stream)}, shape_of(kernel, n, params.precision), {in, out});
+    step.launch("chain", {.stream = static_cast<StreamId>(stream)}, operation_shape(kernel, n, params.precision),
+                {in, out});
   };
 
   if (params.choice("order") == "interleaved") {
     for (std::int64_t operation = 0; operation < operations; ++operation)
-      for (int kernel = 0; kernel < kKernels; ++kernel)
+      for (int kernel = 0; kernel < kKernelsPerOperation; ++kernel)
         for (int s = 0; s < stream_count; ++s) launch(s, operation, kernel);
   } else {
     for (int s = 0; s < stream_count; ++s)
       for (std::int64_t operation = 0; operation < operations; ++operation)
-        for (int kernel = 0; kernel < kKernels; ++kernel) launch(s, operation, kernel);
+        for (int kernel = 0; kernel < kKernelsPerOperation; ++kernel) launch(s, operation, kernel);
   }
-  step.work(static_cast<double>(operations) * kKernels * stream_count);
+  step.work(static_cast<double>(operations) * kKernelsPerOperation * stream_count);
   return std::move(step).seal(stream_count);
 }
 
@@ -78,7 +79,7 @@ Workload tiny_kernel_stress() {
                   choice_param("order", "issue order: streams alternate, or one stream after the other", "interleaved",
                                {"interleaved", "stream_major"}),
               },
-          .build = build};
+          .build = build_tiny_kernel_stress};
 }
 
 }  // namespace weir::workload_list

@@ -7,11 +7,12 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kRegionA, kRegionB, kRegionC, kMerge };
-
-constexpr std::int64_t kChunks = 8;  // parts that rows are cut into, for any stream count: a role has 8 of 32 streams
+constexpr std::int64_t kRegionChunks =
+    8;  // parts that rows are cut into, for any stream count: a role has 8 of 32 streams
 
 class Compiled : Model {
+  enum Role : std::uint8_t { kRegionA, kRegionB, kRegionC, kMerge };
+
  public:
   Compiled(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1, 1, 1}),
@@ -57,7 +58,7 @@ class Compiled : Model {
   Operand whole() { return layers_.output(rows_ * features_); }
   template <class Body>
   void each(Role role, Body&& body) {
-    for (std::int64_t i = 0; i < kChunks; ++i) body(lanes_[role][i], part_of(rows_, kChunks, i));
+    for (std::int64_t i = 0; i < kRegionChunks; ++i) body(lanes_[role][i], part_of(rows_, kRegionChunks, i));
   }
 
   Operand chain(Role role, Operand in, std::initializer_list<ChainOp> ops, std::array<float, kMaxScalars> scalars) {
@@ -88,7 +89,7 @@ class Compiled : Model {
   // The host reads the column means of the sum of `all`, works for a while, and passes them to the next regions. Each
   // graph ends where the host needs a value and starts where it has provided one.
   Operand graph_break(std::initializer_list<Made> all, Role after) {
-    const std::int64_t parts = static_cast<std::int64_t>(all.size()) * kChunks;
+    const std::int64_t parts = static_cast<std::int64_t>(all.size()) * kRegionChunks;
     const Operand sums = layers_.output(parts * features_);
     std::int64_t part = 0;
     for (const Made& made : all)
@@ -125,7 +126,7 @@ Workload torch_compile() {
           .streams = {4, 8, 32},
           .params =
               {
-                  integer_param("rows", "samples", {32, 768, 4096}, kChunks, 1 << 20),
+                  integer_param("rows", "samples", {32, 768, 4096}, kRegionChunks, 1 << 20),
                   integer_param("features", "width of a sample", {16, 192, 1024}, 1, 32768),
                   integer_param("break_us", "how long the host looks at a value between regions", {50, 50, 50}, 0,
                                 1'000'000),

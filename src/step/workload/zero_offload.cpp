@@ -8,14 +8,14 @@
 namespace weir::workload_list {
 namespace {
 
-enum Role : std::uint8_t { kCopyIn, kCompute, kCopyOut, kUpdate };
-
 // Gradients that are computed separately and then summed: the same work on any number of streams, and enough for the 10
 // or 11 compute streams of 32.
-constexpr std::int64_t kShards = 16;
+constexpr std::int64_t kGradientShards = 16;
 constexpr std::int64_t kFewestLayers = 2, kFewestPieces = 8;  // together they feed every stream of a role
 
 class Offloaded : Model {
+  enum Role : std::uint8_t { kCopyIn, kCompute, kCopyOut, kUpdate };
+
  public:
   Offloaded(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 2, 1, 2}),
@@ -23,8 +23,8 @@ class Offloaded : Model {
         hidden_(params.integer("hidden")),
         rows_(params.integer("rows")),
         pieces_(params.integer("pieces")) {
-    require_multiple_of("rows", rows_, "gradient shards", kShards);
-    shares_ = shares_of(lanes_[kCompute], kShards, shard_rows());
+    require_multiple_of("rows", rows_, "gradient shards", kGradientShards);
+    shares_ = shares_of(lanes_[kCompute], kGradientShards, shard_rows());
     for (Operand& slot : slots_) slot = layers_.output(size());
     for (std::int64_t l = 0; l < count_; ++l) stack_.push_back(layer());
     updated_ = {step_.output(ElementType::f32, elements(count_ * size()))};
@@ -60,7 +60,7 @@ class Offloaded : Model {
     Operand x, product;  // product: before the activation
   };
   std::int64_t size() const { return hidden_ * hidden_; }
-  std::int64_t shard_rows() const { return rows_ / kShards; }
+  std::int64_t shard_rows() const { return rows_ / kGradientShards; }
   Operand activations() { return layers_.output(rows_ * hidden_); }
   Operand slot(std::int64_t l) const { return slots_[at(l % 2)]; }
   Operand host(ElementType type, Init init, float scale = 1, float offset = 0) {
@@ -76,7 +76,7 @@ class Offloaded : Model {
     made.fetched = layers_.type() == kF32 ? made.master : host(layers_.type(), Init::uniform, scale);
     made.mean = host(kF32, Init::uniform, 0.01f);
     made.square = host(kF32, Init::uniform, 5e-5f, 1e-4f);
-    made.parts = layers_.output(kShards * size());
+    made.parts = layers_.output(kGradientShards * size());
     made.gradient = layers_.output(size());
     made.host_gradient = host(layers_.type(), Init::poison);
     return made;
@@ -146,7 +146,7 @@ class Offloaded : Model {
   void update(std::int64_t l) {
     const Layer& own = stack_[at(l)];
     each_piece(l, kCompute, [&](Lane lane, Part piece) {
-      layers_.sum(lane, {own.parts.buffer, elements(piece.begin)}, kShards, piece.count, size(),
+      layers_.sum(lane, {own.parts.buffer, elements(piece.begin)}, kGradientShards, piece.count, size(),
                   1 / static_cast<float>(rows_), slice(own.gradient, piece));
     });
     each_piece(l, kCopyOut, [&](Lane lane, Part piece) {
@@ -189,7 +189,7 @@ Workload zero_offload() {
               {
                   integer_param("layers", "layers of one matrix each", {4, 4, 4}, kFewestLayers, 256),
                   integer_param("hidden", "rows and columns of a layer's parameters", {16, 192, 2048}, 8, 32768),
-                  integer_param("rows", "samples; a multiple of 16", {32, 128, 1024}, kShards, 1 << 20),
+                  integer_param("rows", "samples; a multiple of 16", {32, 128, 1024}, kGradientShards, 1 << 20),
                   integer_param("pieces", "copies and updates per layer", {8, 8, 8}, kFewestPieces, 64),
               },
           .roles = {"copy_in", "compute", "copy_out", "update"},

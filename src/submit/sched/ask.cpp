@@ -13,7 +13,7 @@
 namespace weir::scheduler {
 namespace {
 
-constexpr std::int64_t kPatience_ns = 2'000'000'000;
+constexpr std::int64_t kAnswerPatience_ns = 2'000'000'000;
 
 Descriptor connect(const std::filesystem::path& path, pid_t* pid) {
   Peer daemon;
@@ -45,13 +45,13 @@ Reply ask(int socket, pid_t pid, Ask what, std::int64_t deadline_ns) {
 Json ask_status(const std::filesystem::path& path) {
   pid_t pid = 0;
   const Descriptor socket = connect(path, &pid);
-  const Reply reply = ask(socket.get(), pid, Ask::status, now_ns() + kPatience_ns);
+  const Reply reply = ask(socket.get(), pid, Ask::status, now_ns() + kAnswerPatience_ns);
   if (reply.answer != Answer::status) fail("the scheduler answered something else");
   return parse_json(reply.text, "the scheduler's status");
 }
 
 void ask_stop(const std::filesystem::path& path) {
-  const std::int64_t deadline = now_ns() + kPatience_ns;
+  const std::int64_t deadline = now_ns() + kAnswerPatience_ns;
   pid_t pid = 0;
   const Descriptor socket = connect(path, &pid);
   if (ask(socket.get(), pid, Ask::stop, deadline).answer != Answer::stopping)

@@ -23,7 +23,7 @@
 namespace weir::scheduler {
 namespace {
 
-constexpr std::int64_t kPatience_ns =
+constexpr std::int64_t kConnectionPatience_ns =
     1'000'000'000;                            // longest delay of a starting program if the daemon hangs or has no core
 constexpr std::int64_t kLook_ns = 25'000;     // shorter than most kernels, longer than a query of events
 constexpr std::int64_t kNap_ns = 20'000'000;  // often enough to show the daemon that this client is alive
@@ -158,7 +158,7 @@ bool Connection::State::map_board(const Descriptor& file, std::string* reason) n
 }
 
 bool Connection::State::join(const std::string& path, const Request& request, PeerOf peer, std::string* reason) {
-  const std::int64_t deadline = now_ns() + kPatience_ns;
+  const std::int64_t deadline = now_ns() + kConnectionPatience_ns;
   Peer daemon;
   Descriptor made = connect_to_daemon(path, peer, &daemon, reason);
   if (!made) return false;

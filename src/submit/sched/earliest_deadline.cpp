@@ -8,7 +8,7 @@ namespace {
 // An idle client is ranked as if its request arrived now, so that an urgent one need not wait for a decision. When it
 // does arrive, its deadline is that much later: until the next decision it may pass an active client whose deadline
 // falls into that difference, or keep it waiting.
-Ranking rank(const Situation& situation) {
+Ranking rank_earliest_deadline(const Situation& situation) {
   std::array<std::int64_t, kMostClients> deadlines{};
   const std::size_t count = situation.clients.size();
   for (std::size_t seat = 0; seat < count; ++seat) {
@@ -24,7 +24,7 @@ Ranking rank(const Situation& situation) {
 Policy policy_list::earliest_deadline() {
   return {.name = "earliest_deadline",
           .summary = "the request whose deadline comes next; clients without one come last",
-          .rank = rank,
+          .rank = rank_earliest_deadline,
           .follows_arrivals = true};
 }
 

@@ -8,7 +8,7 @@ namespace {
 // An idle client would arrive later than all active ones, so it comes last, which is right for the first one that
 // arrives. Several that arrive before the next decision share the device until then. A client that ended its request
 // and began the next one keeps its old place until then.
-Ranking rank(const Situation& situation) {
+Ranking rank_fifo(const Situation& situation) {
   std::array<std::int64_t, kMostClients> arrivals{};
   const std::size_t count = situation.clients.size();
   for (std::size_t seat = 0; seat < count; ++seat) {
@@ -23,7 +23,7 @@ Ranking rank(const Situation& situation) {
 Policy policy_list::fifo() {
   return {.name = "fifo",
           .summary = "requests in the order in which they arrived, each to its end",
-          .rank = rank,
+          .rank = rank_fifo,
           .follows_arrivals = true};
 }
 

@@ -5,7 +5,7 @@ namespace weir::scheduler {
 namespace {
 
 // Depends only on terms: right at every instant, whoever becomes active, without a new decision.
-Ranking rank(const Situation& situation) {
+Ranking rank_priority(const Situation& situation) {
   Ranking ranking;
   for (std::size_t seat = 0; seat < situation.clients.size(); ++seat) {
     ranking.ranks[seat] = static_cast<std::uint8_t>(kHighestPriority - situation.clients[seat].terms.priority);
@@ -18,7 +18,7 @@ Ranking rank(const Situation& situation) {
 Policy policy_list::priority() {
   return {.name = "priority",
           .summary = "the highest priority first; clients of one priority share the device",
-          .rank = rank};
+          .rank = rank_priority};
 }
 
 }  // namespace weir::scheduler

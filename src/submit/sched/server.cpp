@@ -37,10 +37,6 @@ constexpr std::int64_t kTick_ns = 2'000'000;             // while somebody is ac
 constexpr std::size_t kMostGuests = 16;                  // connections without a seat
 constexpr std::uint32_t kNoBound = 1024;  // for clients that never yield; counted, so that their activity is known
 
-struct Unmap {
-  void operator()(Board* board) const noexcept { ::munmap(board, sizeof(Board)); }
-};
-
 [[noreturn]] void fail_with_errno(const char* what) { fail(fmt::format("{}: {}", what, std::strerror(errno))); }
 
 const ServerOptions& checked(const ServerOptions& options) {
@@ -62,20 +58,24 @@ void drain(int eventfd) {
   [[maybe_unused]] const ssize_t taken = ::read(eventfd, &rings, sizeof rings);
 }
 
-// A connection: at first of unknown purpose, then a client's, or one that was answered and is about to close.
-struct Guest {
-  Descriptor socket;
-  Descriptor process;  // pidfd: a child that was created without fork()'s handlers may hold the socket open
-  Peer peer;
-  std::int64_t since_ns = 0;
-  int seat = -1;
-  bool is_answered = false;
-  bool is_gone = false;
-};
-
 }  // namespace
 
 struct Server::State {
+  struct Unmap {
+    void operator()(Board* board) const noexcept { ::munmap(board, sizeof(Board)); }
+  };
+
+  // A connection: at first of unknown purpose, then a client's, or one that was answered and is about to close.
+  struct Guest {
+    Descriptor socket;
+    Descriptor process;  // pidfd: a child that was created without fork()'s handlers may hold the socket open
+    Peer peer;
+    std::int64_t since_ns = 0;
+    int seat = -1;
+    bool is_answered = false;
+    bool is_gone = false;
+  };
+
   explicit State(const ServerOptions& chosen)
       : options(checked(chosen)),
         conductor(*chosen.policy, chosen.settings),

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostDescriptors = 4;
 constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(int) * kMostDescriptors);
 
-std::string shown(const std::string& path) { return "'" + without_controls(path, '?') + "'"; }
+std::string quoted_path(const std::string& path) { return "'" + without_controls(path, '?') + "'"; }
 
 // Waits until something can be received, or until the deadline.
 bool is_readable(int socket, std::int64_t deadline_ns) noexcept {
@@ -63,16 +63,16 @@ std::string why_not_ours(const std::string& path, bool* is_missing) {
   struct stat facts{};
   if (::stat(folder.c_str(), &facts) != 0) {
     *is_missing = errno == ENOENT;
-    return "there is no folder " + shown(folder);
+    return "there is no folder " + quoted_path(folder);
   }
-  if (facts.st_uid != ::geteuid()) return "the folder " + shown(folder) + " is another user's";
-  if ((facts.st_mode & 0022) != 0) return "others may write in the folder " + shown(folder);
+  if (facts.st_uid != ::geteuid()) return "the folder " + quoted_path(folder) + " is another user's";
+  if ((facts.st_mode & 0022) != 0) return "others may write in the folder " + quoted_path(folder);
   if (::lstat(path.c_str(), &facts) != 0) {
     *is_missing = errno == ENOENT;
-    return *is_missing ? "there is no socket " + shown(path) : shown(path) + ": " + std::strerror(errno);
+    return *is_missing ? "there is no socket " + quoted_path(path) : quoted_path(path) + ": " + std::strerror(errno);
   }
-  if (!S_ISSOCK(facts.st_mode)) return shown(path) + " is no socket";
-  if (facts.st_uid != ::geteuid()) return shown(path) + " is another user's";
+  if (!S_ISSOCK(facts.st_mode)) return quoted_path(path) + " is no socket";
+  if (facts.st_uid != ::geteuid()) return quoted_path(path) + " is another user's";
   return {};
 }
 
@@ -85,22 +85,22 @@ Descriptor connect_to_daemon(const std::string& path, PeerOf peer, Peer* daemon,
   }
   *reason = why_not_ours(path, &is_missing);
   if (!reason->empty()) {
-    if (is_missing) *reason = "no daemon listens at " + shown(path);
+    if (is_missing) *reason = "no daemon listens at " + quoted_path(path);
     return {};
   }
   // Non-blocking: the backlog of a daemon that hangs fills up at some time.
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int error = errno;
-    *reason = error == ECONNREFUSED ? "no daemon listens at " + shown(path) + " any more"
-              : error == EAGAIN     ? "the daemon at " + shown(path) + " does not answer"
-                                    : "cannot connect to " + shown(path) + ": " + std::strerror(error);
+    *reason = error == ECONNREFUSED ? "no daemon listens at " + quoted_path(path) + " any more"
+              : error == EAGAIN     ? "the daemon at " + quoted_path(path) + " does not answer"
+                                    : "cannot connect to " + quoted_path(path) + ": " + std::strerror(error);
     errno = error;
     return {};
   }
   // The file may have been replaced since it was checked; the kernel reports who listens.
   if (!peer(socket.get(), daemon) || daemon->user != ::geteuid()) {
-    *reason = "the daemon at " + shown(path) + " is another user's";
+    *reason = "the daemon at " + quoted_path(path) + " is another user's";
     return {};
   }
   return socket;

@@ -19,7 +19,7 @@ int next_active(std::span<const Client> clients, int seat) {
 // one continues at once, and a client that becomes active already has its place. A client that has had its turn and is
 // alone continues, but is ranked after all others: a newcomer goes first without waiting for a decision, which begins
 // its own turn.
-Ranking rank(const Situation& situation) {
+Ranking rank_time_slice(const Situation& situation) {
   Ranking ranking{.turn = situation.turn};
   Turn& turn = ranking.turn;
   const auto is_active = [&](int seat) {
@@ -50,7 +50,7 @@ Ranking rank(const Situation& situation) {
 Policy policy_list::time_slice() {
   return {.name = "time_slice",
           .summary = "turns, one client after the other, of a slice times its weight",
-          .rank = rank,
+          .rank = rank_time_slice,
           .follows_arrivals = true};
 }
 

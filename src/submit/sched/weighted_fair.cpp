@@ -16,7 +16,7 @@ using Key = std::tuple<double, bool, std::int64_t, std::size_t>;
 // meanwhile wait for its end. An idle client is ranked where it would begin: no lower than the active ones. Meanwhile
 // the client whose turn it is may have used so much alone that a newcomer should pass it: that happens at the next
 // decision.
-Ranking rank(const Situation& situation) {
+Ranking rank_weighted_fair(const Situation& situation) {
   Ranking ranking{.turn = situation.turn};
   Turn& turn = ranking.turn;
   const std::span<const Client> clients = situation.clients;
@@ -61,7 +61,7 @@ Ranking rank(const Situation& situation) {
 Policy policy_list::weighted_fair() {
   return {.name = "weighted_fair",
           .summary = "shares in proportion to weights, in turns of a slice",
-          .rank = rank,
+          .rank = rank_weighted_fair,
           .follows_arrivals = true};
 }
 

@@ -155,9 +155,9 @@ std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std
 }
 
 // Commands that were submitted but not started, at any moment.
-class Backlog {
+class UnstartedCommands {
  public:
-  explicit Backlog(const Timeline& timeline) {
+  explicit UnstartedCommands(const Timeline& timeline) {
     for (const Span& span : timeline.spans) {
       if (span.submitted_ns == kNoTime || !is_timed(span)) continue;
       submitted_.push_back(span.submitted_ns);
@@ -186,7 +186,7 @@ void add(BlockedCalls& calls, const BlockedCall& call) {
 
 HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& waits) {
   HostBlocked found;
-  const Backlog backlog(timeline);
+  const UnstartedCommands backlog(timeline);
   // Launches for this device only; a process may have several.
   std::vector<bool> is_launch(timeline.calls.size(), false);
   for (const Span& span : timeline.spans)

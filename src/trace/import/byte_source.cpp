@@ -243,7 +243,7 @@ TarReader::~TarReader() = default;
 
 namespace {
 
-constexpr std::size_t kBlock = 512;
+constexpr std::size_t kTarBlock = 512;
 
 // ustar: name at 0 (100), size at 124 (12, octal or base 256), checksum at 148, type at 156, magic at 257, prefix at
 // 345
@@ -288,14 +288,14 @@ std::string text_of(std::string_view field) { return std::string(field.substr(0,
 bool has_checksum(std::string_view header) noexcept {
   const auto stated = octal(header.substr(148, 8));
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < kBlock; ++i) sum += i >= 148 && i < 156 ? ' ' : static_cast<unsigned char>(header[i]);
+  for (std::size_t i = 0; i < kTarBlock; ++i) sum += i >= 148 && i < 156 ? ' ' : static_cast<unsigned char>(header[i]);
   return stated && *stated == sum;
 }
 
 }  // namespace
 
 bool TarReader::sniff(std::string_view start) noexcept {
-  return start.size() >= kBlock && start[0] != '\0' && has_checksum(start.substr(0, kBlock));
+  return start.size() >= kTarBlock && start[0] != '\0' && has_checksum(start.substr(0, kTarBlock));
 }
 
 bool TarReader::skip(std::uint64_t count) {
@@ -336,13 +336,13 @@ ByteSource* TarReader::next(std::string* name) {
   std::string long_name;
   std::uint64_t long_size = UINT64_MAX;  // none
   while (true) {
-    const std::uint64_t over = archive_.position() % kBlock;
+    const std::uint64_t over = archive_.position() % kTarBlock;
     // Writers may omit the last padding.
     if (over != 0 && archive_.peek(1).empty()) return nullptr;
-    if (over != 0 && !skip(kBlock - over)) return nullptr;
-    const std::string_view header = archive_.peek(kBlock);
-    if (header.size() < kBlock || header[0] == '\0') {
-      if (!header.empty() && header.size() < kBlock) problem_ = kCutOff;
+    if (over != 0 && !skip(kTarBlock - over)) return nullptr;
+    const std::string_view header = archive_.peek(kTarBlock);
+    if (header.size() < kTarBlock || header[0] == '\0') {
+      if (!header.empty() && header.size() < kTarBlock) problem_ = kCutOff;
       return nullptr;
     }
     const auto size = octal(header.substr(124, 12));
@@ -355,7 +355,7 @@ ByteSource* TarReader::next(std::string* name) {
     if (header.substr(257, 5) == "ustar" && header[345] != '\0' &&
         header.substr(257, 6) == std::string_view("ustar\0", 6))
       *name = text_of(header.substr(345, 155)) + "/" + *name;
-    skip(kBlock);
+    skip(kTarBlock);
     if ((type == 'L' || type == 'x') && *size < 65536) {
       const auto text = read_small(*size);
       if (!text) return nullptr;

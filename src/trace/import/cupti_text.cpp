@@ -50,7 +50,7 @@ constexpr std::array<KindName, 12> kKinds = {{{"CONCURRENT_KERNEL", Kind::kernel
 bool is_capital(char c) noexcept { return (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9'); }
 
 // A line that begins with a word in capitals and has a bracket or a key after it is a record, known or not.
-Kind kind_of(std::string_view line) noexcept {
+Kind kind_of_line(std::string_view line) noexcept {
   for (const KindName& name : kKinds) {
     if (!line.starts_with(name.word)) continue;
     if (line.size() == name.word.size() || line[name.word.size()] == ' ') return name.kind;
@@ -114,9 +114,9 @@ Times times_of(std::string_view text) {
   return times;
 }
 
-class Reader {
+class CuptiTextReader {
  public:
-  Reader(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to), cuda_(to) {}
+  CuptiTextReader(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to), cuda_(to) {}
 
   void read() {
     to_.begin_file(file_.name, "line");
@@ -179,7 +179,7 @@ class Reader {
   void use_line(std::string_view line) {
     if (line.empty()) return;
     const bool is_continuation = line[0] == '\t' || line[0] == ' ';
-    const Kind kind = is_continuation ? Kind::none : kind_of(line);
+    const Kind kind = is_continuation ? Kind::none : kind_of_line(line);
     if (kind == Kind::none) {
       // Other threads may print between a record and its continuation.
       if (is_continuation && record_.kind != Kind::none && record_.text.size() + line.size() < kLongestLine)
@@ -316,11 +316,11 @@ class Reader {
   Record record_;
 };
 
-bool sniff(std::string_view start) {
+bool sniff_cupti_text(std::string_view start) {
   while (!start.empty()) {
     const std::size_t end = start.find('\n');
     const std::string_view line = start.substr(0, end);
-    const Kind kind = kind_of(line);
+    const Kind kind = kind_of_line(line);
     if (kind != Kind::none && kind != Kind::other && line.find("orrelation") != std::string_view::npos &&
         times_of(line).end != kNoTime)
       return true;
@@ -332,8 +332,8 @@ bool sniff(std::string_view start) {
 }  // namespace
 
 Importer cupti_text() {
-  return {"cupti_text", "CUPTI activity records, as CUPTI's samples print them", sniff,
-          [](const TraceFile& file, TimelineBuilder& to) { Reader(file, to).read(); }};
+  return {"cupti_text", "CUPTI activity records, as CUPTI's samples print them", sniff_cupti_text,
+          [](const TraceFile& file, TimelineBuilder& to) { CuptiTextReader(file, to).read(); }};
 }
 
 }  // namespace weir::importer_list

@@ -24,7 +24,7 @@ const Importer& importer_of(const std::string& format) {
   reject_setting("format", format, "unknown trace format", fmt::format("Known: {}.", fmt::join(names, ", ")));
 }
 
-const Importer* sniff(std::string_view start) {
+const Importer* importer_for(std::string_view start) {
   for (const Importer& importer : importers())
     if (importer.sniff(start)) return &importer;
   return nullptr;
@@ -76,7 +76,7 @@ class Capture {
     if (start.empty() && !bytes.problem().empty())
       reject(fmt::format("{}: nothing of it can be read: {}", name, bytes.problem()), "Copy or download it again.");
     if (start.empty()) reject(fmt::format("{}: is empty", name));
-    const Importer* const importer = options_.format.empty() ? sniff(start) : &importer_of(options_.format);
+    const Importer* const importer = options_.format.empty() ? importer_for(start) : &importer_of(options_.format);
     if (importer == nullptr) reject_unknown(name, start);
     const std::uint16_t process = process_for(*importer, name);
     builder_.begin_file(name);
@@ -112,7 +112,7 @@ class Capture {
       ByteSource& found = unpacked != nullptr ? *unpacked : *packed;
       const std::string_view start = found.peek(kSniffBytes);
       // Archives also hold notes and scripts; if the user named a format, every member is read as that.
-      if (start.empty() || (options_.format.empty() && sniff(start) == nullptr)) {
+      if (start.empty() || (options_.format.empty() && importer_for(start) == nullptr)) {
         if (++strangers == 1) builder_.begin_file(full);
         builder_.drop("member of the archive that is not a trace", 0);
         continue;
@@ -145,7 +145,7 @@ std::vector<ImportedTrace> import_traces(const std::vector<std::filesystem::path
   for (const std::filesystem::path& path : paths) {
     const auto bytes = open_bytes(path);
     const Importer* const importer =
-        options.format.empty() ? sniff(bytes->peek(kSniffBytes)) : &importer_of(options.format);
+        options.format.empty() ? importer_for(bytes->peek(kSniffBytes)) : &importer_of(options.format);
     Capture* capture = nullptr;
     std::string key;
     if (importer != nullptr && importer->capture_of != nullptr) {

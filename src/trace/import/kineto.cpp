@@ -180,7 +180,7 @@ class KinetoFile {
   bool is_in_event_ = false;
 };
 
-bool sniff(std::string_view start) {
+bool sniff_kineto(std::string_view start) {
   if (start.substr(0, 3) == "\xEF\xBB\xBF") start.remove_prefix(3);
   const std::size_t first = start.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || (start[first] != '{' && start[first] != '[')) return false;
@@ -190,12 +190,12 @@ bool sniff(std::string_view start) {
   return false;
 }
 
-void read(const TraceFile& file, TimelineBuilder& to) { KinetoFile(file, to).read(); }
+void read_kineto(const TraceFile& file, TimelineBuilder& to) { KinetoFile(file, to).read(); }
 
 }  // namespace
 
 Importer importer_list::kineto() {
-  return {"kineto", "PyTorch's profiler (Kineto), Chrome trace JSON, weir profile's export", sniff, read};
+  return {"kineto", "PyTorch's profiler (Kineto), Chrome trace JSON, weir profile's export", sniff_kineto, read_kineto};
 }
 
 }  // namespace weir

@@ -50,7 +50,7 @@ std::uint32_t element_bytes_of(std::string_view type) {
   return has("float") || has("int") ? 4 : 0;
 }
 
-CollectiveKind kind_of(std::string_view text) {
+CollectiveKind collective_of(std::string_view text) {
   // nccl:all_reduce, nccl:send 0->1, nccl:_all_gather_base, allreduce
   if (text.starts_with("nccl:")) text.remove_prefix(5);
   return collective_kind_of(text.substr(0, std::min(text.find(' '), std::size_t{64})));
@@ -236,7 +236,7 @@ class EventReader {
       case 15:
         if (key == "Collective name") {
           found.is_collective = true;
-          found.collective = kind_of(reader_.value());
+          found.collective = collective_of(reader_.value());
           return;
         }
         break;

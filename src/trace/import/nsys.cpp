@@ -22,7 +22,6 @@ constexpr const char* kWaits = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr const char* kEvents = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
 constexpr const char* kRanges = "NVTX_EVENTS";
 
-constexpr std::size_t kMostRanges = 10'000;
 // A process and its threads share all bits except the last 24, which are the thread id.
 constexpr std::int64_t kThreadBits = 0xFFFFFF;
 // The process id is preceded by the ids of the machine and the virtual machine, one byte each.
@@ -33,9 +32,9 @@ bool is_routine(std::string_view range) noexcept {
   return range.find(", op_id = ") != std::string_view::npos || range.starts_with("aten::") || range.starts_with("nccl");
 }
 
-class Reader {
+class NsysReader {
  public:
-  Reader(const TraceFile& file, TimelineBuilder& to)
+  NsysReader(const TraceFile& file, TimelineBuilder& to)
       : file_(file), to_(to), database_(file, to), names_(to, database_, "StringIds", {"value"}), cuda_(to) {}
 
   void read() {
@@ -229,7 +228,7 @@ class Reader {
 Importer nsys() {
   return {"nsys", "Nsight Systems, exported to SQLite",
           [](std::string_view start) { return is_sqlite(start) && start.find("rocpd_") == std::string_view::npos; },
-          [](const TraceFile& file, TimelineBuilder& to) { Reader(file, to).read(); }};
+          [](const TraceFile& file, TimelineBuilder& to) { NsysReader(file, to).read(); }};
 }
 
 }  // namespace weir::importer_list

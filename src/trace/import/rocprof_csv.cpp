@@ -14,8 +14,6 @@
 namespace weir::importer_list {
 namespace {
 
-constexpr std::size_t kMostRanges = 10'000;
-
 // Columns under all names that they have had, ignoring case, quotes, '_', '-' and ' '.
 // rocprofv3 "Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id","Kernel_Id","Kernel_Name",
 //           "Correlation_Id","Start_Timestamp","End_Timestamp", ...    before ROCm 6.4 without Stream_Id
@@ -102,9 +100,9 @@ std::vector<std::string_view> missing(const Columns& columns) {
   return names;
 }
 
-class Reader {
+class RocprofCsvReader {
  public:
-  Reader(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to), csv_(*file.bytes) {}
+  RocprofCsvReader(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to), csv_(*file.bytes) {}
 
   void read() {
     const CsvReader::Row header = csv_.next();
@@ -202,7 +200,7 @@ class Reader {
   std::uint64_t rows_ = 0;
 };
 
-bool sniff(std::string_view start) {
+bool sniff_rocprof_csv(std::string_view start) {
   start = start.substr(0, start.find('\n'));
   if (start.find(',') == std::string_view::npos) return false;
   const auto bytes = bytes_of(start);
@@ -228,8 +226,8 @@ std::string capture_of(const std::filesystem::path& path) {
 }  // namespace
 
 Importer rocprof_csv() {
-  return {"rocprof_csv", "rocprofv3's CSV", sniff,
-          [](const TraceFile& file, TimelineBuilder& to) { Reader(file, to).read(); }, capture_of};
+  return {"rocprof_csv", "rocprofv3's CSV", sniff_rocprof_csv,
+          [](const TraceFile& file, TimelineBuilder& to) { RocprofCsvReader(file, to).read(); }, capture_of};
 }
 
 }  // namespace weir::importer_list

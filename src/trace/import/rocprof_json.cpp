@@ -399,7 +399,7 @@ class RocprofFile {
   bool is_in_record_ = false;
 };
 
-bool sniff(std::string_view start) {
+bool sniff_rocprof_json(std::string_view start) {
   const std::size_t first = start.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || start[first] != '{') return false;
   // Not find(), which stops at every quote: JSON of other formats is full of them, and every file is checked.
@@ -407,12 +407,12 @@ bool sniff(std::string_view start) {
   return memmem(start.data(), start.size(), kKey.data(), kKey.size()) != nullptr;
 }
 
-void read(const TraceFile& file, TimelineBuilder& to) { RocprofFile(file, to).read(); }
+void read_rocprof_json(const TraceFile& file, TimelineBuilder& to) { RocprofFile(file, to).read(); }
 
 }  // namespace
 
 Importer importer_list::rocprof_json() {
-  return {"rocprof_json", "rocprofv3's JSON (rocprofiler-sdk-tool)", sniff, read};
+  return {"rocprof_json", "rocprofv3's JSON (rocprofiler-sdk-tool)", sniff_rocprof_json, read_rocprof_json};
 }
 
 }  // namespace weir

@@ -20,9 +20,9 @@ std::optional<std::uint64_t> handle_of(std::string_view text) {
   return number_in<std::uint64_t>(text.substr(is_address ? 2 : 0), is_address ? 16 : 10);
 }
 
-class Reader {
+class RpdReader {
  public:
-  Reader(const TraceFile& file, TimelineBuilder& to, SqliteFile& database)
+  RpdReader(const TraceFile& file, TimelineBuilder& to, SqliteFile& database)
       : file_(file),
         to_(to),
         database_(database),
@@ -159,7 +159,6 @@ class Reader {
 // the run's id, rocpd_kernel_dispatch_0f3c..., and a file merged from several runs has several such sets. Two layouts:
 // rows that contain start, end, agent, queue and stream, and rows that name a track and two timestamps.
 constexpr std::string_view kDispatches = "rocpd_kernel_dispatch";
-constexpr std::size_t kMostRanges = 10'000;
 
 struct RocpdPlace {
   std::int64_t agent = 0, thread = 0;
@@ -332,7 +331,7 @@ bool read_rocpd_tables(const TraceFile& file, TimelineBuilder& to, SqliteFile& d
   return runs > 0;
 }
 
-void read(const TraceFile& file, TimelineBuilder& to) {
+void read_rpd(const TraceFile& file, TimelineBuilder& to) {
   SqliteFile database(file, to);
   if (read_rocpd_tables(file, to, database)) return;
   if (!database.has("rocpd_op"))
@@ -340,7 +339,7 @@ void read(const TraceFile& file, TimelineBuilder& to) {
                        "rocmProfileData nor rocprofv3 wrote it",
                        file.name),
            "rocmProfileData writes .rpd files with runTracer.sh, rocprofv3 with --output-format rocpd.");
-  Reader(file, to, database).read();
+  RpdReader(file, to, database).read();
 }
 
 }  // namespace
@@ -348,7 +347,7 @@ void read(const TraceFile& file, TimelineBuilder& to) {
 Importer rpd() {
   return {"rpd", "rocmProfileData (.rpd), or rocprofv3's rocpd database",
           [](std::string_view start) { return is_sqlite(start) && start.find("rocpd_") != std::string_view::npos; },
-          read};
+          read_rpd};
 }
 
 }  // namespace weir::importer_list

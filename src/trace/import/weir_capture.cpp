@@ -36,9 +36,9 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
-class Reader {
+class CaptureReader {
  public:
-  Reader(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to), activity_(to) {}
+  CaptureReader(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to), activity_(to) {}
 
   void read() {
     char header[sizeof(capture::FileHeader)];
@@ -280,7 +280,7 @@ Importer weir_capture() {
             return start.substr(0, sizeof(capture::kMagic)) ==
                    std::string_view(capture::kMagic, sizeof(capture::kMagic));
           },
-          [](const TraceFile& file, TimelineBuilder& to) { Reader(file, to).read(); }};
+          [](const TraceFile& file, TimelineBuilder& to) { CaptureReader(file, to).read(); }};
 }
 
 }  // namespace weir::importer_list

@@ -12,7 +12,7 @@
 namespace weir::package {
 namespace {
 
-constexpr std::size_t kMostCharacters = 200;
+constexpr std::size_t kLongestFlag = 200;
 constexpr const char* kAllowed =
     "Allowed are -O*, -D*, -U*, -std=*, -march=, -mcpu=, -mtune=, -m*, -l*, -I* below the package's folder, -g, "
     "-pthread "
@@ -160,8 +160,8 @@ bool is_opencl(std::string_view flag) {
 }  // namespace
 
 void check_compile_flag(std::string_view flag) {
-  if (flag.size() > kMostCharacters)
-    reject(fmt::format("a flag of {} characters", flag.size()), fmt::format("{} at most.", kMostCharacters));
+  if (flag.size() > kLongestFlag)
+    reject(fmt::format("a flag of {} characters", flag.size()), fmt::format("{} at most.", kLongestFlag));
   // OpenCL takes all flags as one text, separated by blanks.
   const bool is_printable = std::all_of(flag.begin(), flag.end(), [](char c) { return c > ' ' && c < 127; });
   const bool is_allowed = is_printable && (is_level(flag) || is_macro(flag) || is_standard(flag) || is_opencl(flag) ||

@@ -16,7 +16,7 @@
 namespace weir::package {
 namespace {
 
-constexpr std::size_t kMostCharacters = 400;
+constexpr std::size_t kLongestCondition = 400;
 constexpr int kMostNesting = 32;
 constexpr const char* kUnderstood =
     "Understood are words, numbers, 'texts', true, false, and, or, not, == != < <= > >= and ( ).";
@@ -279,8 +279,8 @@ class ConditionParser {
 };
 
 Condition::Condition(std::string_view text, std::span<const FactWord> known) : text_(text) {
-  if (text.size() > kMostCharacters)
-    reject(fmt::format("a condition of {} characters", text.size()), fmt::format("{} at most.", kMostCharacters));
+  if (text.size() > kLongestCondition)
+    reject(fmt::format("a condition of {} characters", text.size()), fmt::format("{} at most.", kLongestCondition));
   root_ = std::make_shared<const Node>(ConditionParser(text_, known).run());
 }
 

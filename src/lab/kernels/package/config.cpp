@@ -19,7 +19,7 @@ namespace {
 constexpr YamlBounds kBounds{.file_bytes = 256 << 10, .nodes = 10'000, .depth = 10};
 constexpr std::size_t kMostItems = 64;    // in a list of words
 constexpr std::size_t kMostNumbers = 16;  // in one value: grid: [[64, 64, 64]]
-constexpr std::size_t kMostCharacters = 1000;
+constexpr std::size_t kLongestConfigText = 1000;
 constexpr const char* kSweepHint =
     "A list sweeps over its items. One value of several numbers is a list in a list: [[64, 64, 64]].";
 
@@ -197,7 +197,7 @@ SkipCondition read_skip(const YamlNode& node) {
   SkipCondition skip;
   if (const YamlNode* const backend = node.find("backend")) skip.backend = backend_of(*backend);
   skip.reason = node.at("reason").scalar("a text");
-  if (skip.reason.find_first_not_of(" \t\n") == std::string::npos || skip.reason.size() > kMostCharacters)
+  if (skip.reason.find_first_not_of(" \t\n") == std::string::npos || skip.reason.size() > kLongestConfigText)
     node.at("reason").place.refuse("say why in some words", "The report shows them beside what was skipped.");
   if (const YamlNode* const check = node.find("check"))
     check->place.guard([&] { skip.check.emplace(check->scalar("a condition")); });
@@ -217,9 +217,9 @@ std::string dependency(const YamlNode& node) {
 
 std::string argument(const YamlNode& node) {
   const std::string& text = node.scalar("a text");
-  if (text.size() > kMostCharacters)
+  if (text.size() > kLongestConfigText)
     node.place.refuse(fmt::format("an argument of {} characters", text.size()),
-                      fmt::format("{} at most.", kMostCharacters));
+                      fmt::format("{} at most.", kLongestConfigText));
   return text;
 }
 

@@ -21,7 +21,7 @@ constexpr double kAssumedResolution_ns = 1000;
 constexpr double kCoarsest_ns = 1e9;
 // Far below a cycle of any processor: a program that reports less did not run, or does not count in nanoseconds.
 constexpr double kShortestRun_ns = 0.01;
-constexpr std::size_t kMostParameters = 256, kMostValues = 1024, kMostOutputs = 1024;
+constexpr std::size_t kMostPrintedParameters = 256, kMostPrintedValues = 1024, kMostOutputs = 1024;
 
 struct Description {
   std::string summary;
@@ -63,7 +63,7 @@ std::uint32_t bits_in(const Conversation& talk, const Json& fields, const char* 
 std::vector<double> values_in(const Conversation& talk, const std::string& name, const Json& json) {
   std::vector<double> values;
   const auto take = [&](const Json& value) {
-    if (!value.is_number() || values.size() == kMostValues)
+    if (!value.is_number() || values.size() == kMostPrintedValues)
       talk.refuse("describe", fmt::format("parameter \"{}\" is {}", printable(name, 100), printable(json.dump(), 100)),
                   "It must be a number or a list of numbers.");
     values.push_back(value.get<double>());
@@ -88,7 +88,7 @@ Description describe(Conversation& talk) {
     talk.refuse("describe", fmt::format("\"resolution_ns\" is {:g}", *result.resolution_ns),
                 "It is the smallest step of the clock in nanoseconds; leave it out where it is not known.");
   if (const auto parameters = fields.find("parameters"); parameters != fields.end() && !parameters->is_null()) {
-    if (!parameters->is_object() || parameters->size() > kMostParameters)
+    if (!parameters->is_object() || parameters->size() > kMostPrintedParameters)
       talk.refuse("describe", "\"parameters\" is not an object of defaults");
     for (const auto& [name, value] : parameters->items()) {
       if (!is_name(name.c_str())) talk.refuse("describe", "a parameter has no name of printable characters");

@@ -27,7 +27,7 @@ namespace {
 // clocks of 10 ns and 40 ns.
 constexpr double kEventResolution_ns = 500;
 // Used if the cache size is unknown: the largest Infinity Cache.
-constexpr std::uint64_t kUnknownCacheBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kAssumedGpuCacheBytes = std::uint64_t{256} << 20;
 
 // Launches in a stream. Knows no clock and no check.
 class GpuLaunches final : public LaunchSite {
@@ -195,7 +195,7 @@ class GpuKernel final : public DeviceKernel {
   std::string cold_reason() const override {
     if (scratch_) return {};
     gpu_->context.enter();
-    const std::uint64_t bytes = 2 * (gpu_->facts.cache_bytes == 0 ? kUnknownCacheBytes : gpu_->facts.cache_bytes);
+    const std::uint64_t bytes = 2 * (gpu_->facts.cache_bytes == 0 ? kAssumedGpuCacheBytes : gpu_->facts.cache_bytes);
     GpuPointer memory = 0;
     if (api_.memory_allocate(&memory, bytes) != 0)
       return fmt::format("{} has no {} MiB left to overwrite its caches with", device_name(), bytes >> 20);

@@ -19,7 +19,7 @@ namespace weir::package {
 namespace {
 
 constexpr std::uint32_t kMostBuffers = 1024;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 56;  // larger than any address, and far from overflow
+constexpr std::uint64_t kMostCaseBytes = std::uint64_t{1} << 56;  // larger than any address, and far from overflow
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::string precisions_in(std::uint32_t bits) {
@@ -139,7 +139,7 @@ void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
     const Number number = number_of(buffer.type, precision_);
     std::uint64_t bytes = 0;
     if (__builtin_mul_overflow(buffer.count, size_of(number), &bytes) || __builtin_add_overflow(total, bytes, &total) ||
-        total > kMostBytes)
+        total > kMostCaseBytes)
       reject(fmt::format("{} has {} elements: more than any memory", place(i), buffer.count));
     largest = std::max(largest, bytes);
     if (buffer.role != WEIR_INPUT) continue;

@@ -26,7 +26,7 @@
 namespace weir::package {
 namespace {
 
-constexpr std::uint64_t kUnknownCacheBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLeastOpenclCacheBytes = std::uint64_t{64} << 20;
 
 template <class T>
 std::optional<T> device_fact(const OpenclContext& context, cl_device_info which) {
@@ -177,7 +177,7 @@ class OpenclKernel final : public DeviceKernel {
     const auto told = device_fact<cl_ulong>(context_, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE).value_or(0);
     // PoCL reports the last level as shared by all cores, some drivers report a part of it: never less than the
     // default.
-    const std::uint64_t bytes = 2 * std::max<std::uint64_t>(told, kUnknownCacheBytes);
+    const std::uint64_t bytes = 2 * std::max<std::uint64_t>(told, kLeastOpenclCacheBytes);
     try {
       scratch_ = context_.make_buffer(CL_MEM_READ_WRITE, bytes);
     } catch (const Error& error) {
