@@ -9,12 +9,12 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "base/error.h"
 #include "cli/process.h"
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::cli {
 namespace {
@@ -24,11 +24,6 @@ ChildRequest script(const std::string& text) {
   request.program = "sh";
   request.arguments = {"-c", text};
   return request;
-}
-
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 // Whether the process is gone, or only waits to be reaped by whoever has it now.

@@ -10,41 +10,19 @@
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "cli/queues_checks.h"
 #include "kernel/random.h"
+#include "support/text.h"
 #include "weir_build.h"
 
 namespace weir::testing {
 namespace {
-
-constexpr const char* kSchemas = WEIR_SOURCE_DIR "/docs/schema/";
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::vector<std::string> tiny_run(const std::string& workload, std::initializer_list<std::string> more = {}) {
   std::vector<std::string> arguments = {"run",  workload,       "--device", "cpu",      "--scale",
                                         "tiny", "--iterations", "5",        "--warmup", "1"};
   arguments.insert(arguments.end(), more);
   return arguments;
-}
-
-std::size_t widest_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::size_t widest = 0;
-  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
-  return widest;
-}
-
-// Validates with an independent implementation of JSON Schema. Skips where python3-jsonschema is not installed.
-void expect_valid(const std::string& file, const std::string& schema) {
-  const Outcome probe = run_program({"python3", "-c", "import jsonschema"});
-  if (probe.code != 0) GTEST_SKIP() << "python3-jsonschema is not installed";
-  const Outcome outcome = run_program({"python3", "-c",
-                                       "import json,sys,jsonschema\n"
-                                       "d=json.load(open(sys.argv[1])); s=json.load(open(sys.argv[2]))\n"
-                                       "jsonschema.Draft7Validator.check_schema(s)\n"
-                                       "jsonschema.validate(d, s)\n",
-                                       file, kSchemas + schema});
-  EXPECT_EQ(outcome.code, 0) << file << "\n" << outcome.err;
 }
 
 TEST(Help, TheProgramAloneShowsIt) {
@@ -130,7 +108,7 @@ TEST(Run, PrintsAtMost80ColumnsAndWritesAValidResult) {
       EXPECT_LE(widest_line(outcome.out.substr(0, outcome.out.find("Written"))), 80u) << outcome.out;
       EXPECT_TRUE(has(outcome.out, "passed")) << outcome.out;
       EXPECT_TRUE(outcome.err.empty()) << outcome.err;
-      expect_valid(file, "weir.result.1.json");
+      expect_valid_as(file, "weir.result.1.json");
     }
   }
 }
@@ -154,7 +132,7 @@ TEST(Run, OtherSyncModesAndDevicesAreValidToo) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = weir(arguments);
     ASSERT_EQ(outcome.code, 0) << more[0] << outcome.err;
-    expect_valid(file, "weir.result.1.json");
+    expect_valid_as(file, "weir.result.1.json");
   }
   const Json skipped = read_json(folder / "3.json");
   EXPECT_EQ(skipped["check"]["status"], "skipped");
@@ -197,7 +175,7 @@ TEST(File, ExamplesRunSweepAndCompare) {
       ASSERT_EQ(outcome.code, 0) << outcome.err;
       EXPECT_TRUE(has(outcome.out, "passed")) << outcome.out;
     }
-    expect_valid(folder / (name + ".json"), "weir.result.1.json");
+    expect_valid_as(folder / (name + ".json"), "weir.result.1.json");
     const Json result = read_json(folder / (name + ".json"));
     EXPECT_EQ(result["workload"]["name"], name);
     EXPECT_EQ(result["workload"]["file"], file);
@@ -207,7 +185,7 @@ TEST(File, ExamplesRunSweepAndCompare) {
     std::vector<std::string> sweep = {"sweep", "--streams", "4,8", "-o", swept};
     sweep.insert(sweep.end(), more.begin(), more.end());
     ASSERT_EQ(weir(sweep).code, 0);
-    expect_valid(swept, "weir.sweep.1.json");
+    expect_valid_as(swept, "weir.sweep.1.json");
     const Outcome compared = weir({"compare", "--baseline", swept, "--test", swept});
     EXPECT_EQ(compared.code, 0) << compared.err;
   }
@@ -333,7 +311,7 @@ TEST(RunPriority, WritesOneFilePerWorkload) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   for (const char* name : {"hetero_kernels", "tiny_kernel_stress", "large_gemm_only"}) {
     const std::string file = folder / ("results/" + std::string(name) + ".json");
-    expect_valid(file, "weir.sweep.1.json");
+    expect_valid_as(file, "weir.sweep.1.json");
     EXPECT_EQ(read_json(file)["results"].size(), 3u);
   }
   EXPECT_EQ(weir({"run-priority", "P0", "--device", "cpu", "--output-dir", folder / "results"}).code, 2);
@@ -424,7 +402,7 @@ TEST(Sweep, SurvivesAKillAndRepeatsNothing) {
   EXPECT_EQ(after["status"], "complete");
   ASSERT_EQ(after["results"].size(), 3u);
   for (std::size_t i = 0; i < before["results"].size(); ++i) EXPECT_EQ(after["results"][i], before["results"][i]);
-  expect_valid(file, "weir.sweep.1.json");
+  expect_valid_as(file, "weir.sweep.1.json");
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     EXPECT_TRUE(entry.path() == file || entry.path().extension() == ".tmp") << entry.path();
 }
@@ -543,7 +521,7 @@ TEST(Run, CtrlCSavesWhatThereIs) {
   EXPECT_EQ(result["status"], "interrupted");
   EXPECT_GE(result["samples"]["latency_ns"].size(), 1u);
   EXPECT_LT(result["samples"]["latency_ns"].size(), 1000000u);
-  expect_valid(file, "weir.result.1.json");
+  expect_valid_as(file, "weir.result.1.json");
 }
 
 TEST(Compare, SameRunIsTheSame) {

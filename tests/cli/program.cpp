@@ -7,18 +7,12 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
+
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
-
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::vector<std::string> with_binary(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {WEIR_BINARY};

@@ -5,10 +5,9 @@
 #include <sstream>
 
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::testing {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 void expect_valid_as(const std::string& file, const std::string& schema) {
   if (run_program({"python3", "-c", "import jsonschema"}).code != 0)
@@ -19,7 +18,7 @@ void expect_valid_as(const std::string& file, const std::string& schema) {
                                        "jsonschema.Draft7Validator.check_schema(s)\n"
                                        "jsonschema.validate(json.load(open(sys.argv[1])), s)\n",
                                        file, WEIR_SOURCE_DIR "/docs/schema/" + schema});
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.code, 0) << file << ": " << outcome.err;
 }
 
 void expect_valid(const std::string& file) { expect_valid_as(file, "weir.queues.1.json"); }

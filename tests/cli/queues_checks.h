@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include "support/text.h"
+
 namespace weir::testing {
 
-bool has(const std::string& text, const std::string& part);
 // Against that file of docs/schema; skips, with the reason, where no validator is installed.
 void expect_valid_as(const std::string& file, const std::string& schema);
 // Against docs/schema/weir.queues.1.json.

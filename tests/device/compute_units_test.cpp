@@ -8,6 +8,7 @@
 #include "device/fake_gpu.h"
 #include "device/gpu/gpu.h"
 #include "device/gpu_cases.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -22,8 +23,6 @@ std::string message_of(const std::function<void()>& body) {
   }
   return "";
 }
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 // One short kernel per stream, so urgent.
 Step one_each(const std::vector<int>& priorities) {

@@ -10,6 +10,7 @@
 #include "device/fake_gpu.h"
 #include "device/gpu_cases.h"
 #include "kernel/gemm.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -26,8 +27,6 @@ std::string message_of(Body&& body) {
   }
   return "";
 }
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 class Gpu : public testing::Test {
  protected:

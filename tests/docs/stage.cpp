@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "docs/samples.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
@@ -22,12 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSecondsPerLine = 150;
-
-std::string content(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 void put_program(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;

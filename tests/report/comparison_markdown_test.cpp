@@ -1,18 +1,15 @@
 // A comparison as a comment on a pull request: order, folds, GitHub's limit, and names that would like to be markup.
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "report/text/comparison.h"
 #include "support/comparisons.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
 
 using testing::comparison_of;
 using testing::pair_with;
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(ComparisonMarkdown, the_worst_is_on_top) {
   const std::string text =

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "run/pairing.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -50,8 +51,6 @@ Comparison compare_points(const ResultPoint& baseline, const ResultPoint& test, 
 Verdict verdict_of(const ResultPoint& baseline, const ResultPoint& test, const CompareOptions& options = {}) {
   return compare_points(baseline, test, options).tests.at(0).pairs.at(0).verdict;
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 bool any_has(const std::vector<std::string>& texts, const std::string& part) {
   for (const std::string& text : texts)

@@ -15,6 +15,7 @@
 #include "run/passes.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
+#include "support/text.h"
 #include "support/thread_communicator.h"
 
 namespace weir {
@@ -22,8 +23,6 @@ namespace {
 
 using State = StreamHang::State;
 using namespace std::chrono_literals;
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 void expect_narrow(const std::string& text) {
   std::istringstream lines(text);

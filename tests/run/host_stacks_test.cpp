@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "run/function_names.h"
+#include "support/text.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define WEIR_DEFERS_SIGNALS 1  // until a thread calls something that it intercepts
@@ -39,8 +40,6 @@ struct Parked {
 namespace {
 
 using namespace std::chrono_literals;
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 class HostStacks : public testing::Test {
  protected:

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "support/fake_kfd.h"
+#include "support/text.h"
 
 namespace weir::kfd {
 namespace {
@@ -40,7 +41,6 @@ std::string message_of(const std::function<void()>& body) {
   }
   return "";
 }
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 Ids ids_of(const std::vector<QueueSnapshot>& queues) {
   Ids ids;

@@ -15,7 +15,6 @@ namespace weir {
 namespace {
 
 using namespace gpu_cases;
-using testing::has;
 
 // What an Error says and advises; empty if nothing was thrown.
 template <class Body>

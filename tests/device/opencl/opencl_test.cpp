@@ -14,6 +14,7 @@
 #include "device/opencl/opencl_testing.h"
 #include "kernel/gemm.h"
 #include "run/check.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -30,8 +31,6 @@ std::string error_of(const auto& action) {
   }
   return "nothing was thrown";
 }
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 TEST_F(Opencl, tells_what_it_is) {
   const DeviceInfo info = device().info();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "support/text.h"
 
 namespace weir::package {
 namespace {
@@ -34,7 +35,6 @@ Refusal refusal(const std::string& text) {
   ADD_FAILURE() << text << " was accepted";
   return {};
 }
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Condition, words_are_looked_up) {
   EXPECT_TRUE(holds("cuda.is_present"));

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "lab/kernels/package/discovery.h"
+#include "support/text.h"
 
 namespace weir::package {
 namespace {
@@ -27,7 +28,6 @@ Refusal refusal(const std::string& text, const Package* package = nullptr) {
   ADD_FAILURE() << text << " was accepted";
   return {};
 }
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 // Place and words of a refusal.
 void expect_refused(const std::string& text, const std::string& place, const std::string& words) {
   const Refusal found = refusal(text);
