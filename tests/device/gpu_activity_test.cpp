@@ -17,7 +17,7 @@ namespace {
 
 using namespace gpu_cases;
 
-class GpuActivityTrace : public testing::Test {
+class GpuActivityTrace : public ::testing::Test {
  protected:
   void SetUp() override { fake_gpu::reset({}); }
   void TearDown() override {

@@ -24,11 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr int kSecondsPerLine = 150;
 
-void put_program(const fs::path& path, const std::string& text) {
-  std::ofstream(path) << text;
-  fs::permissions(path, fs::perms::owner_all);
-}
-
 std::string told(const CommandLine& command, const Outcome& outcome) {
   const auto end_of = [](const std::string& text) {
     return text.size() < 4000 ? text : text.substr(text.size() - 4000);

@@ -7,15 +7,11 @@
 
 #include "base/error.h"
 #include "run/pairing.h"
+#include "support/gauss.h"
 #include "support/text.h"
 
 namespace weir {
 namespace {
-
-double gauss(SplitMix& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.fraction()));
-  return radius * std::cos(6.283185307179586 * random.fraction());
-}
 
 // Lognormal times around `median_ns` whose logarithms follow an AR(1) process.
 std::vector<double> times(SplitMix& random, int count, double median_ns, double sigma, double rho = 0) {

@@ -41,7 +41,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class HostStacks : public testing::Test {
+class HostStacks : public ::testing::Test {
  protected:
   void start(std::function<void()> before = [] {}) {
     const int wanted = static_cast<int>(threads_.size()) + 1;

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "support/fake_kfd.h"
+#include "support/message_of.h"
 #include "support/text.h"
 
 namespace weir::kfd {
@@ -31,15 +32,6 @@ FakeKfd populated() {
   kfd.processes[kTenant].queues = {{1, {.state = State::active}}, {2, {.gpu_id = 2, .state = State::active}}};
   kfd.processes[kfd.self].queues = {};
   return kfd;
-}
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint;
-  }
-  return "";
 }
 
 Ids ids_of(const std::vector<QueueSnapshot>& queues) {

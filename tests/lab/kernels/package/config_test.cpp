@@ -15,10 +15,10 @@ Config parse(const std::string& text, const Package* package = nullptr) {
   return parse_config(text, "kernels/x/bench.yaml", package);
 }
 
-struct Refusal {
+struct ConfigRefusal {
   std::string what, hint;
 };
-Refusal refusal(const std::string& text, const Package* package = nullptr) {
+ConfigRefusal config_refusal(const std::string& text, const Package* package = nullptr) {
   try {
     parse(text, package);
   } catch (const Error& error) {
@@ -30,7 +30,7 @@ Refusal refusal(const std::string& text, const Package* package = nullptr) {
 }
 // Place and words of a refusal.
 void expect_refused(const std::string& text, const std::string& place, const std::string& words) {
-  const Refusal found = refusal(text);
+  const ConfigRefusal found = config_refusal(text);
   EXPECT_TRUE(found.what.starts_with("kernels/x/bench.yaml:" + place + ": ")) << text << " -> " << found.what;
   EXPECT_TRUE(has(found.what + " " + found.hint, words)) << text << " -> " << found.what << " / " << found.hint;
 }
@@ -221,12 +221,13 @@ TEST(Config, dependencies_are_names) {
 TEST(Config, keys_that_would_do_nothing_to_the_package_are_refused) {
   Package source;
   source.parts = {{Form::host_source, "kernel.cpp"}};
-  EXPECT_TRUE(has(refusal("seed: 1\narguments: [a]", &source).what, "bench.yaml:2: arguments: the package has no"));
-  EXPECT_TRUE(has(refusal("compiler: auto", &source).what, "neither kernel.cu nor kernel.hip"));
+  EXPECT_TRUE(
+      has(config_refusal("seed: 1\narguments: [a]", &source).what, "bench.yaml:2: arguments: the package has no"));
+  EXPECT_TRUE(has(config_refusal("compiler: auto", &source).what, "neither kernel.cu nor kernel.hip"));
   EXPECT_NO_THROW(parse("compile_flags: [-O2]", &source));
   Package executable;
   executable.parts = {{Form::executable, "kernel.py"}};
-  EXPECT_TRUE(has(refusal("compile_flags: [-O2]", &executable).what, "no source"));
+  EXPECT_TRUE(has(config_refusal("compile_flags: [-O2]", &executable).what, "no source"));
   EXPECT_NO_THROW(parse("arguments: [a]", &executable));
   Package device;
   device.parts = {{Form::cuda_source, "kernel.cu"}};
@@ -234,12 +235,12 @@ TEST(Config, keys_that_would_do_nothing_to_the_package_are_refused) {
 }
 
 TEST(Config, what_is_no_yaml_map_is_refused) {
-  EXPECT_TRUE(has(refusal("").what, "kernels/x/bench.yaml: empty"));
-  EXPECT_TRUE(has(refusal("# nothing\n").what, "empty"));
-  EXPECT_TRUE(has(refusal("a: [1").what, "not YAML"));
-  EXPECT_TRUE(has(refusal("just words").what, "keys with values"));
-  EXPECT_TRUE(has(refusal(std::string("a\0b", 3)).what, "not a text file"));
-  EXPECT_TRUE(has(refusal(std::string(300 << 10, ' ')).what, "bytes"));
+  EXPECT_TRUE(has(config_refusal("").what, "kernels/x/bench.yaml: empty"));
+  EXPECT_TRUE(has(config_refusal("# nothing\n").what, "empty"));
+  EXPECT_TRUE(has(config_refusal("a: [1").what, "not YAML"));
+  EXPECT_TRUE(has(config_refusal("just words").what, "keys with values"));
+  EXPECT_TRUE(has(config_refusal(std::string("a\0b", 3)).what, "not a text file"));
+  EXPECT_TRUE(has(config_refusal(std::string(300 << 10, ' ')).what, "bytes"));
 }
 
 // The page, the schema for editors and the parser know the same keys and words.
@@ -255,7 +256,7 @@ TEST(Config, the_schema_for_editors_has_the_keys_that_are_read) {
   for (const auto& [key, value] : schema.at("properties").items()) {
     EXPECT_TRUE(has(page, "| `" + key + "` |")) << key << " is not in docs/bench_yaml.md";
     // A value of the wrong kind is refused as such: the key is known.
-    EXPECT_FALSE(has(refusal(key + ": [[[{a: b}]]]").what, "there is no key")) << key;
+    EXPECT_FALSE(has(config_refusal(key + ": [[[{a: b}]]]").what, "there is no key")) << key;
   }
 }
 
@@ -276,11 +277,11 @@ TEST(Config, hostile_documents_are_bounded) {
     for (int k = 1; k < 10; ++k) bomb += "," + before;
     bomb += "]\n";
   }
-  EXPECT_TRUE(has(refusal(bomb).what, "values"));
-  EXPECT_FALSE(refusal(std::string(100'000, '[')).what.empty());
+  EXPECT_TRUE(has(config_refusal(bomb).what, "values"));
+  EXPECT_FALSE(config_refusal(std::string(100'000, '[')).what.empty());
   std::string keys;
   for (int i = 0; i < 20'000; ++i) keys += "k" + std::to_string(i) + ": 1\n";
-  EXPECT_TRUE(has(refusal(keys).what, "more than 10000 values"));
+  EXPECT_TRUE(has(config_refusal(keys).what, "more than 10000 values"));
 }
 
 }  // namespace

@@ -1,0 +1,9 @@
+#pragma once
+
+#include <cstdint>
+
+namespace weir::amd {
+
+constexpr std::int64_t kMs = 1'000'000, kUs = 1000;  // ns
+
+}  // namespace weir::amd
