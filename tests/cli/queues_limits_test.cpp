@@ -1,8 +1,6 @@
 // Drives `weir queues limits`, `switch` and `fairness` as a user would, with small sizes on the cpu device.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "base/json.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"

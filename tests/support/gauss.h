@@ -1,3 +1,4 @@
+// Random numbers of a normal distribution with mean 0 and standard deviation 1.
 #pragma once
 
 #include <cmath>
@@ -6,7 +7,6 @@
 
 namespace weir {
 
-// Normally distributed, with mean 0 and standard deviation 1.
 inline double gauss(SplitMix& random) {
   const double radius = std::sqrt(-2 * std::log(1 - random.fraction()));
   return radius * std::cos(6.283185307179586 * random.fraction());

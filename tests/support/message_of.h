@@ -1,3 +1,4 @@
+// What an Error says and advises; empty where nothing is thrown.
 #pragma once
 
 #include <string>
@@ -6,7 +7,6 @@
 
 namespace weir {
 
-// What an Error says and advises; empty if nothing was thrown.
 template <class Body>
 std::string message_of(Body&& body) {
   try {
