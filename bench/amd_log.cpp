@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "amd/log/log_reader.h"
 #include "amd/log/log_summary.h"

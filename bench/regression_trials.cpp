@@ -8,12 +8,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <numeric>
 
 #include "base/clock.h"
 #include "lab/kernels/latency_change.h"

@@ -127,6 +127,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 endif()
 
+# Only screen.cpp sees ncurses.
+if(WEIR_HAVE_NCURSES)
+  target_link_libraries(weir_lab_watch PRIVATE weir_ncurses)
+endif()
 # list.cpp declares the devices, each of which has a folder of its own.
 target_link_libraries(weir_device PUBLIC weir_device_cpu weir_device_gpu weir_device_opencl weir_device_sim)
 

@@ -228,13 +228,6 @@ if(TARGET tests_docs)
   target_sources(tests_docs PRIVATE ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp)
 endif()
 
-# How children are started is tested without the program around it.
-if(TARGET tests_cli)
-  foreach(stem bench_baseline children process channel_processes channel_selection talking_process)
-    target_sources(tests_cli PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/${stem}.cpp)
-  endforeach()
-endif()
-
 # `weir profile -- program` without a GPU: a program that does what the CUDA driver does, and a CUPTI that makes records
 # up. Neither is instrumented, as what they load is not.
 if(TARGET weir_cupti AND TARGET tests_cli)

@@ -1,7 +1,6 @@
 // Kernel traces of any origin: spans whose bounds are in order come out, and a document, or our own error of bad input.
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "amd/ftrace/summary.h"
 #include "base/error.h"

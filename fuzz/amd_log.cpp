@@ -1,7 +1,6 @@
 // Runtime logs of any origin: whatever the text, it is read to its end within bounds or rejected with our own error.
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "amd/log/log_document.h"

@@ -2,7 +2,6 @@
 // or our own error of bad input.
 #include "lab/channels/channel_baseline.h"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

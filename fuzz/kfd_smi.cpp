@@ -1,6 +1,5 @@
 // Lines of KFD's events, in pieces that the first byte says: whatever they are, each line is an event, counted as
 // another kind, empty, or counted as unread.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -19,8 +19,8 @@ void show(const weir::Json& document) {
     const std::size_t source = page.add_source("fuzz.json", name, document);
     page::add_results(page, page::read_measured(page, source, "fuzz.json", document));
   }
-  for (const page::Section& section : page::sections())
-    if (section.schema == name) section.add(page, page.add_source("fuzz.json", name, document), document);
+  if (page::Section* const section = page::section_for(name))
+    section(page, page.add_source("fuzz.json", name, document), document);
   const Json made = std::move(page).document();
   if (made["schema"] != "weir.report/1") __builtin_trap();
   for (const auto& [list, items] : made.items())

@@ -1,20 +1,21 @@
 #!/bin/bash
-# Shows that a new workload, importer, command, kernel, mechanism and policy is one file and its name in one list: adds one of
-# each to a copy of the tree, builds it and finds all of them where users look: list, help, reference, completion, a run.
+# Shows that a new workload, importer, command, kernel, mechanism, policy and document is one file and its name in one list: adds
+# one of each to a copy of the tree, builds it and finds all of them where users look: list, help, reference, completion, a run.
 # usage: one_of_each.sh    JOBS: parallel jobs
 set -eu
 cd "$(dirname "$0")/.."
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 
-plant() { # source, list, macro; the source comes from stdin
+plant() { # source, list, macro, how the list names it; the source comes from stdin
   local name
   name=$(basename "$1" .cpp)
   cat >"$copy/$1"
-  # After the last name of "#define MACRO a(), b()", which may go on over several lines.
-  awk -v macro="#define $3" -v name="$name" '
+  # After the last name of "#define MACRO a(), b()" or "#define MACRO(document) document(a) document(b)", which may go on over
+  # several lines.
+  awk -v macro="#define $3" -v entry="${4:-, $name()}" '
     index($0, macro) == 1 { inside = 1 }
-    inside && !/\\$/ { $0 = $0 ", " name "()"; inside = 0; found = 1 }
+    inside && !/\\$/ { $0 = $0 entry; inside = 0; found = 1 }
     { print }
     END { exit !found }' "$copy/$2" >"$copy/list" || { echo "$2 has no $3" >&2; exit 1; }
   mv "$copy/list" "$copy/$2"
@@ -150,6 +151,19 @@ Policy policy_list::planted_policy() {
 
 }  // namespace weir::scheduler
 CPP
+plant src/report/text/planted_document.cpp src/base/schemas.h WEIR_TEXT_DOCUMENTS ' document(planted_document)' <<'CPP'
+// weir.planted_document/1: what it says.
+#include "report/text/documents.h"
+#include "report/text/fields.h"
+
+namespace weir {
+
+DocumentText text_list::planted_document(const Json& document) {
+  return "A planted document\nIt says " + fields::text(document, {"word"}) + ".\n";
+}
+
+}  // namespace weir
+CPP
 
 cmake -S "$copy" -B "$copy/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DWEIR_WERROR=ON -DWEIR_TESTS=OFF -DWEIR_BENCH=OFF \
   -DWEIR_CUDA=OFF -DWEIR_HIP=OFF -DWEIR_HTML=OFF >"$copy/said" || { cat "$copy/said"; exit 1; }
@@ -185,5 +199,9 @@ finds planted_mechanism "$weir" preempt --help
 finds planted_mechanism "$weir" completion --complete -- preempt --mechanisms planted_
 finds planted_policy "$weir" sched start --help
 finds planted_policy "$weir" completion --complete -- sched start --policy planted_
+echo '{"schema": "weir.planted_document/1", "word": "hello"}' >planted.json
+finds 'Written to report.json' "$weir" report planted.json --json report.json
+finds 'A planted document' cat report.json
+finds 'It says hello.' cat report.json
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

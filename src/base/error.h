@@ -10,6 +10,8 @@ namespace weir {
 
 // The kind of fault decides the exit code: `run` exits 1, `input` exits 2.
 enum class Fault : int { run = 1, input = 2 };
+// The exit code of a command that was interrupted.
+inline constexpr int kExitInterrupted = 130;
 
 // Thrown by cold code. `what()` describes the problem, `hint` what the user can do about it (may be empty).
 class Error : public std::runtime_error {

@@ -121,6 +121,8 @@ Json number_or_null(std::optional<double> value) {
 
 Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
+Json time_or_null(std::int64_t ns) { return ns == INT64_MIN ? Json() : Json(ns); }
+
 const Json& member(const Json& json, std::string_view name) {
   static const Json kNull;
   return json.is_object() ? json[name] : kNull;

@@ -2,6 +2,7 @@
 // documents by path. Knows no particular document.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
@@ -36,6 +37,13 @@ Json or_null(const std::optional<T>& value) {
 }
 // Null for an empty text.
 Json text_or_null(std::string_view text);
+// Null for a time that is not known, which is INT64_MIN everywhere.
+Json time_or_null(std::int64_t ns);
+// Null for a count that is 0 because it is not known.
+template <JsonNumber T>
+Json positive_or_null(T count) {
+  return count > 0 ? Json(count) : Json();
+}
 
 // For untrusted documents: a member of an object, or the value at a path; null if it does not exist, or if something on
 // the path is not an object.

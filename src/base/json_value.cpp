@@ -437,8 +437,8 @@ void Json::append(std::string name, Json value) {
   object_to_fill().push_back(Member{std::move(name), std::move(value)});
 }
 
-void Json::update(const Json& other) {
-  for (const Member& member : other.items()) (*this)[member.name] = member.value;
+void Json::update(Json other) {
+  for (Member& member : other.items()) (*this)[member.name] = std::move(member.value);
 }
 
 std::size_t Json::erase(std::string_view name) {

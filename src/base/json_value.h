@@ -200,7 +200,7 @@ class Json {
     push_back(Json(std::forward<T>(value)));
   }
   void append(std::string name, Json value);  // the object must not have this member yet
-  void update(const Json& other);             // adds the members of `other`, replacing those of the same name
+  void update(Json other);                    // adds the members of `other`, replacing those of the same name
   std::size_t erase(std::string_view name);
   void erase(std::integral auto index) { erase_element(static_cast<std::size_t>(index)); }
   void erase(const iterator& place);

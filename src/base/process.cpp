@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "base/clock.h"
@@ -365,6 +367,20 @@ ProcessEnd Process::finish(double limit_s) {
   ProcessEnd ended = end();
   if (cut) ended.how = *cut;
   return ended;
+}
+
+// 1234 (weir (x)) S 1200 ...: the name may contain anything, so fields are counted from the last ')'.
+std::optional<ProcessFacts> facts_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string text, skipped;
+  std::getline(file, text, '\0');
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(name_end + 1));
+  ProcessFacts facts;
+  fields >> facts.state >> facts.parent;
+  for (int field = 5; field < 22; ++field) fields >> skipped;
+  return fields >> facts.started ? std::optional(facts) : std::nullopt;
 }
 
 std::optional<std::string> printed_by(std::vector<std::string> command) {

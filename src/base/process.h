@@ -126,6 +126,16 @@ class StartError : public Error {
   bool is_missing;
 };
 
+// What the kernel says of a process; empty where there is none.
+struct ProcessFacts {
+  char state = '?';
+  pid_t parent = 0;
+  unsigned long long started = 0;  // clock ticks since boot: differs for a later process with the same id
+
+  bool is_ended() const { return state == 'Z' || state == 'X'; }  // nobody has asked for its exit code yet
+};
+std::optional<ProcessFacts> facts_of(pid_t process);
+
 // The output of a program; nothing if it is not installed, fails, or takes longer than 10 s.
 std::optional<std::string> printed_by(std::vector<std::string> command);
 

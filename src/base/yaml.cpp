@@ -115,7 +115,7 @@ void YamlNode::allow(std::initializer_list<std::string_view> known) const {
   for (const YamlNode& item : items) {
     if (std::find(known.begin(), known.end(), item.key) != known.end()) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    item.place.refuse(fmt::format("there is no key '{}' here", shown(item.key)), suggestion(shown(item.key), names));
+    item.place.refuse(fmt::format("unknown key '{}'", shown(item.key)), suggestion(shown(item.key), names));
   }
 }
 

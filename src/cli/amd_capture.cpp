@@ -8,15 +8,14 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "amd/capture/capture_run.h"
+#include "amd/capture/capture_sources.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/amd_capture_run.h"
-#include "cli/amd_capture_sources.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/user_program.h"
 #include "report/text/documents.h"
 
 namespace weir::cli {
@@ -69,7 +68,7 @@ std::uint32_t mask(const std::string& text) {
   const unsigned long long value = std::strtoull(text.c_str(), &end, 0);
   if (text.empty() || text[0] == '-' || text[0] == '+' || text[0] == ' ' || *end != '\0' || errno != 0 ||
       value > 0x7fffffff)
-    reject(fmt::format("--log-mask {}: is no mask", text),
+    reject(fmt::format("--log-mask {}: not a mask", text),
            "Use a number such as 0x21099b; docs/amd_capture.md has the bits.");
   return static_cast<std::uint32_t>(value);
 }
@@ -82,11 +81,11 @@ std::int64_t interval_ns(const std::string& text) {
 
 // The words after "--"; without it, the words after the flags.
 std::vector<std::string> program_words(const Flags& flags) {
-  const auto behind = words_behind_mark();
+  const auto behind = words_after_mark();
   if (!behind) return flags.program;
   const std::vector<std::string>& program = *behind;
   if (flags.program.size() > program.size())
-    reject(fmt::format("{}: stands before the program", flags.program[0]),
+    reject(fmt::format("{}: unexpected word before the program", flags.program[0]),
            "weir amd capture [flags] -- ./program arguments");
   return program;
 }
@@ -111,9 +110,9 @@ amd::CaptureRequest request_of(const Flags& flags) {
   request.keeps_first = flags.keep == "first";
   const std::vector<std::string> reports = {"text", "markdown", "json"};
   if (std::find(reports.begin(), reports.end(), flags.report) == reports.end())
-    reject(fmt::format("--report {}: there is no such report", flags.report), suggestion(flags.report, reports));
+    reject(fmt::format("--report {}: unknown report", flags.report), suggestion(flags.report, reports));
   if (!find_program(request.command[0]))
-    reject(fmt::format("{}: there is no such program", request.command[0]), "Give a path, or a name that PATH has.");
+    reject(fmt::format("{}: no such program", request.command[0]), "Give a path, or a name that PATH has.");
   request.roots = flags.roots;
   return request;
 }
@@ -130,8 +129,8 @@ int execute(const Flags& flags) {
     fmt::print("{}", amd::capture_script(request, amd::plan_capture(request, facts)));
     return 0;
   }
-  CaptureFolder folder(output, flags.is_forced);
-  const CaptureEnd end = capture_program(std::move(request), folder);
+  amd::CaptureFolder folder(output, flags.is_forced);
+  const amd::CaptureEnd end = amd::capture_program(std::move(request), folder);
   const Json document = amd::to_json(end.manifest);
   if (flags.report == "json") {
     fmt::print("{}", to_text(document));
@@ -141,8 +140,8 @@ int execute(const Flags& flags) {
     fmt::print(stderr, "{}", flags.report == "markdown" ? report_markdown(report) : report_text(report));
   }
   if (!end.problem.empty()) {
-    if (end.code == 0) fail(fmt::format("the manifest could not be written: {}", end.problem));
-    fmt::print(stderr, "weir: the manifest could not be written: {}\n", end.problem);
+    if (end.code == 0) fail(fmt::format("cannot write the manifest: {}", end.problem));
+    fmt::print(stderr, "weir: cannot write the manifest: {}\n", end.problem);
   }
   return end.code;
 }

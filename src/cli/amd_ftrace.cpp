@@ -36,8 +36,8 @@ void check_clock(const std::string& clock) {
   static constexpr const char* kClocks[] = {"local", "global",   "counter", "uptime", "perf",
                                             "mono",  "mono_raw", "boot",    "tai",    "x86-tsc"};
   if (clock.empty() || std::find(std::begin(kClocks), std::end(kClocks), clock) != std::end(kClocks)) return;
-  reject(fmt::format("--trace-clock {}: no clock of ftrace", clock),
-         "Use what stood in brackets in /sys/kernel/tracing/trace_clock, e.g. local or mono.");
+  reject(fmt::format("--trace-clock {}: not a clock of ftrace", clock),
+         "Use the name in brackets in /sys/kernel/tracing/trace_clock, e.g. local or mono.");
 }
 
 int execute(const Flags& flags) {

@@ -25,7 +25,7 @@ struct Flags : DocumentOutput {
 
   void add_to(CommandSyntax syntax) {
     syntax.add("files FILE|FOLDER", files,
-               "text of hqds, mqds and rls, .gz too: which is which, the content tells; or a folder of them");
+               "text of hqds, mqds and rls, .gz too, recognised by content; or a folder of them");
     syntax.add("--live", is_live, "read the running kernel, as root");
     syntax.add("--debugfs DIR", debugfs, "live: where debugfs is mounted (default: /sys/kernel/debug)");
     syntax.add("--sysfs DIR", sysfs, "live: where sysfs is mounted (default: /sys)");
@@ -74,7 +74,7 @@ kfd::Snapshot folder(const fs::path& path) {
     std::error_code ignored;
     const bool is_capture = fs::exists(path / "manifest.json", ignored);
     reject(
-        fmt::format("{}: there is no hqds, mqds or rls in it", path.string()),
+        fmt::format("{}: has no hqds, mqds or rls", path.string()),
         is_capture
             ? "This is a whole capture: give one of the folders that its manifest.json lists under snapshots."
             : "Their names are hqds, mqds and rls, with or without .txt. Files of other names are given one by one.");
@@ -87,7 +87,8 @@ kfd::Snapshot files(const Flags& flags) {
   for (const std::string& path : flags.files) {
     std::error_code ignored;
     if (fs::is_directory(path, ignored)) {
-      if (flags.files.size() > 1) reject(fmt::format("{}: a folder goes alone", path), "Give files, or one folder.");
+      if (flags.files.size() > 1)
+        reject(fmt::format("{}: a folder cannot be combined with other files", path), "Give files, or one folder.");
       return folder(path);
     }
     kfd::add_file(snapshot, content_of(path), path);
@@ -98,7 +99,7 @@ kfd::Snapshot files(const Flags& flags) {
 int execute(const Flags& flags) {
   const bool is_live = flags.is_live || !flags.debugfs.empty() || !flags.sysfs.empty();
   if (is_live && !flags.files.empty())
-    reject("--live, --debugfs and --sysfs read a running kernel, and files are of an earlier moment",
+    reject("--live, --debugfs and --sysfs read a running kernel and cannot be combined with files",
            "Give one of them.");
   if (!is_live && flags.files.empty())
     reject("no file to read", "Give hqds, mqds or rls (text of /sys/kernel/debug/kfd), a folder of them, or --live.");

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
 
 #include "amd/join/join_load.h"
 #include "amd/join/merged_timeline.h"
@@ -29,13 +28,13 @@ struct Flags : DocumentOutput {
 
   void add_to(CommandSyntax syntax) {
     syntax.add("folder DIR", folder, "what weir amd capture wrote");
-    syntax.add("--log FILE", logs, "without a capture: a runtime log (AMD_LOG_LEVEL); may come again");
+    syntax.add("--log FILE", logs, "without a capture: a runtime log (AMD_LOG_LEVEL); repeatable");
     syntax.add("--ftrace FILE", traces, "without a capture: text of the kernel's tracer");
     syntax.add("--snapshot DIR", snapshots,
-               "without a capture: a folder with hqds, mqds, rls, sysfs; may come again, in the order of time");
+               "without a capture: a folder with hqds, mqds, rls, sysfs; repeatable, in the order of time");
     syntax.add("--trace-clock NAME", trace_clock,
                "clock of the trace (local, mono, boot ...) where no manifest says it");
-    syntax.add("--pid LOG=HOST", pids, "a process of the log is this one of the host; may come again");
+    syntax.add("--pid LOG=HOST", pids, "a process of the log is this one of the host; repeatable");
     syntax.add("--timeline FILE", timeline, "Chrome JSON of everything (default: timeline.json in the folder)");
     syntax.add("--no-timeline", has_no_timeline, "write no timeline").excludes("--timeline");
     syntax.add("--full", is_full, "also other processes, handles of streams, each snapshot");
@@ -59,7 +58,7 @@ amd::CaptureFiles files_of(const Flags& flags) {
   if (flags.folder.empty() && !has_files)
     reject("nothing to join", "Name the folder of a capture, or files: --log FILE --ftrace FILE --snapshot DIR.");
   if (!flags.folder.empty() && has_files)
-    reject("a folder and files are two ways to say it",
+    reject("a folder and files cannot be combined",
            "Name the folder of a capture, or --log, --ftrace and --snapshot, not both.");
   amd::CaptureFiles files;
   if (!flags.folder.empty()) {

@@ -1,5 +1,4 @@
 // weir amd log: what the runtime's log contains about queues, streams and kernels.
-#include <fmt/format.h>
 
 #include "amd/log/log_document.h"
 #include "base/error.h"
@@ -22,8 +21,8 @@ struct Flags : DocumentOutput {
   void add_to(CommandSyntax syntax) {
     syntax.add("files FILE", files, "logs of ROCm's runtime, of any size, .gz too").required();
     syntax.add("--full", is_full, "long lists as well");
-    syntax.add("--top", top, "names in lists of the document");
-    syntax.add("--threads", threads, "that read a file; 0: as many as pay");
+    syntax.add("--top", top, "names per list of the document");
+    syntax.add("--threads", threads, "threads that read a file; 0: as many as help");
     DocumentOutput::add_to(syntax);
     syntax.footer("Exit code: 0 fine, 2 bad input.");
   }

@@ -29,7 +29,7 @@ namespace {
 std::string format_help() {
   std::string names;
   for (const Importer& importer : importers()) names += (names.empty() ? "" : ", ") + std::string(importer.name);
-  return "format of the files, where their beginning does not tell: " + names;
+  return "format of the files, if their beginning does not show it: " + names;
 }
 
 struct Flags : DocumentOutput {
@@ -52,7 +52,7 @@ struct Flags : DocumentOutput {
     syntax.add("--ranks", are_ranks, "the files are ranks of one job, whatever they say of themselves");
     syntax.add("--compare", are_compared, "compare two traces, the first is the baseline").excludes("--ranks");
     syntax.add("--full", is_full, "all devices and long lists");
-    syntax.add("--top", top, "names in lists of the document");
+    syntax.add("--top", top, "names per list of the document");
     DocumentOutput::add_to(syntax);
     syntax.add("--svg FILE", svg, "draw the timeline to this file");
     syntax.add("--export FILE", kineto, "write the timeline as Chrome/Kineto JSON");
@@ -107,8 +107,7 @@ int compare_two(const Flags& flags, const std::vector<ImportedTrace>& traces) {
   CompareOptions options;
   options.threshold = share_of("--threshold", flags.threshold);
   for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv})
-    if (!path->empty())
-      reject("--svg, --export and --csv are for one timeline", "Leave one file away, or use --ranks.");
+    if (!path->empty()) reject("--svg, --export and --csv are for one timeline", "Pass only one file, or use --ranks.");
   const TraceComparison comparison = compare_traces(traces[0].timeline, title_of(traces[0].files), traces[1].timeline,
                                                     title_of(traces[1].files), options);
   const Json document = trace_comparison_json(comparison, flags.is_strict);

@@ -3,192 +3,150 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cfloat>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
-#include "base/process.h"
-#include "cli/bench_baseline.h"
-#include "cli/bench_child.h"
-#include "cli/bench_facts.h"
-#include "cli/bench_flags.h"
-#include "cli/bench_rounds.h"
+#include "base/private_folder.h"
+#include "base/units.h"
+#include "cli/ci_flags.h"
+#include "cli/command.h"
+#include "cli/document_output.h"
+#include "cli/export_flags.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
-#include "cli/private_folder.h"
 #include "cli/process.h"
+#include "cli/ready_files.h"
 #include "lab/kernels/document.h"
+#include "lab/kernels/folder.h"
+#include "lab/kernels/options.h"
+#include "lab/kernels/regression.h"
 #include "lab/kernels/regression_entries.h"
+#include "lab/kernels/rounds.h"
+#include "measure/environment.h"
 #include "report/figures/judgement.h"
 #include "report/text/documents.h"
-#include "weir_build.h"
 
 namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-using bench::value_at;
+using bench::BenchFolder;
+using bench::BenchPlan;
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-// g++ (Debian 12.2.0-14) 12.2.0
-// Cuda compilation tools, release 12.8, V12.8.93
-// HIP version: 6.2.41133-dd7f95766
-Json version_of(const std::string& compiler) {
-  const auto said = printed_by({compiler, "--version"});
-  if (!said) return nullptr;
-  std::istringstream lines(*said);
-  for (std::string line; std::getline(lines, line);)
-    if (line.find("release ") != std::string::npos) return line;
-  // A wrapper whose compiler is missing prints something else, with exit code 0.
-  return said->find("Traceback") == std::string::npos ? Json(first_line(*said)) : Json();
+template <class Word>
+std::vector<Word> words_of(const char* flag, const std::string& text, const char* what,
+                           std::optional<Word> (*parse)(std::string_view), std::span<const Word> known) {
+  std::vector<Word> words;
+  if (text.empty()) return words;
+  for (const std::string& name : parse_names(flag, text)) {
+    const std::optional<Word> word = parse(name);
+    if (!word) {
+      std::vector<std::string> names;
+      for (const Word one : known) names.emplace_back(name_of(one));
+      reject(fmt::format("{} {}: unknown {} '{}'", flag, text, what, name), suggestion(name, names));
+    }
+    if (std::find(words.begin(), words.end(), *word) == words.end()) words.push_back(*word);
+  }
+  return words;
 }
 
-// The state of the working folder. Hooks from its configuration are not run.
-Json git_state() {
-  const auto commit = printed_by({"git", "rev-parse", "--verify", "HEAD"});
-  if (!commit) return nullptr;
-  const auto branch = printed_by({"git", "rev-parse", "--abbrev-ref", "HEAD"});
-  const auto changes = printed_by(
-      {"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"});
-  return {{"commit", first_line(*commit)},
-          {"branch", branch ? Json(first_line(*branch)) : Json()},
-          {"is_changed", changes ? Json(!changes->empty()) : Json()}};
-}
+// As typed. Numbers are kept as text, so that messages can show the flag and the word.
+struct Flags {
+  std::vector<std::string> paths;
+  std::string iterations, warmup, precision, backends, output_dir = "reports", seed, filter, compare_to;
+  std::string latency_threshold = "10%", accuracy_threshold = "1e-3";
+  std::string stop = "iterations", budget = "30s", rounds, time_limit, threads, device = "0";
+  bool is_cold = false, leaves_roofline = false, is_list = false, is_strict = false, is_verbose = false;
+  DocumentOutput document_output;
+  CiFlags ci;
+  ExportFlags exports;
+  std::string child;  // set in a child of Weir: the file with its request
 
-// weir.bench_environment/1: what every result contains (measure/environment.h), and "cpu_model", "devices",
-// "compilers", "git". `facts` is as in cli/bench_facts.h.
-Json bench_environment(const Json& facts, const std::string& compiler) {
-  Json environment = {{"schema", "weir.bench_environment/1"}};
-  const Json machine = run_context().environment;
-  for (const auto& [key, value] : machine.items()) environment[key] = value;
-  environment["weir"] = WEIR_VERSION;
-  environment["cpu_model"] = value_at(facts, {"machine", "cpu_model"});
-  environment["devices"] = value_at(facts, {"backends"});
-  environment["compilers"] = {
-      {"host", version_of(compiler)}, {"nvcc", version_of("nvcc")}, {"hipcc", version_of("hipcc")}};
-  environment["git"] = git_state();
-  return environment;
-}
-
-// The output folder: env.json, kernel_manifest.json, kernels/NAME.json, summary.json, summary.md, regressions.md.
-// Replaces Weir's own reports and nothing else. Knows documents as text.
-class BenchFolder {
- public:
-  // Creates the folder. Rejects one that cannot be created or written to, and one where a report would replace a file
-  // that is not Weir's, unless `is_forced`.
-  BenchFolder(std::filesystem::path folder, bool is_forced);
-
-  // Writes the whole file or nothing. A failure (a full disk) is remembered and the run continues, so that measurements
-  // can still be printed.
-  void write(const std::string& name, const std::string& text);
-  void write(const std::string& name, const Json& document) { write(name, to_text(document)); }
-  void write_kernel(const std::string& package, const Json& document);
-  bool has(const std::string& name) const;
-
-  const std::filesystem::path& path() const { return folder_; }
-  // Throws where something could not be written.
-  void check() const;
-
- private:
-  std::filesystem::path folder_;
-  std::string failure_;
+  void add_to(CommandSyntax syntax);
+  // Each rejects bad values, naming the flag.
+  bench::BenchOptions options() const;
+  bench::RegressionOptions regression() const;
 };
 
-constexpr std::string_view kKernels = "kernels";
-
-// {"schema": "weir.bench/1", ...
-// # weir bench
-// The beginning is enough to recognise it: a report may be large, or truncated.
-bool is_ours(const fs::path& file) {
-  std::ifstream from(file, std::ios::binary);
-  std::string beginning(200, '\0');
-  from.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-  beginning.resize(static_cast<std::size_t>(from.gcount()));
-  if (file.extension() == ".md") return beginning.starts_with("# weir bench") || beginning.starts_with("# Regressions");
-  return beginning.starts_with('{') && beginning.find("\"schema\": \"weir.") != std::string::npos;
+void Flags::add_to(CommandSyntax syntax) {
+  syntax.add(
+      "--path DIR", paths,
+      "a package, or a folder of packages; may be repeated (default: kernels, src/kernels, integrations/kernels)");
+  syntax.add("--filter", filter, "packages: words of their names or patterns such as spmv*, with commas");
+  syntax.add("--backends", backends, "cpu,cuda,hip,opencl (default: those that are here)");
+  syntax.add("--precision", precision, "fp64,fp32,fp16,bf16 (default: those of bench.yaml, or all of the kernel)");
+  syntax.add("--iters", iterations, "samples of each case (default: bench.yaml, or 30)");
+  syntax.add("--warmup", warmup, "runs before the first sample, at least (default: bench.yaml, or 3)");
+  syntax.add("--rounds", rounds, "processes that samples are divided over (default 5; 1 for fewer than 15 samples)");
+  syntax.add("--stop", stop, "what ends a case: so many iterations, a narrow interval, or entropy")
+      .one_of({"iterations", "interval", "entropy"});
+  syntax.add("--budget", budget, "measuring one case ends after this time: 500ms, 30s, 5m");
+  syntax.add("--time-limit", time_limit, "one case is ended by force after this time (default: bench.yaml, or 120s)");
+  syntax.add("--cold", is_cold, "empty caches before every run");
+  syntax.add("--seed", seed, "of the inputs (default: bench.yaml, or 1337)");
+  syntax.add("--threads", threads, "that a kernel may use on the CPU (default: all cores)");
+  syntax.add("--device", device, "which of a backend's devices");
+  syntax.add("--no-roofline", leaves_roofline, "do not measure what the devices can do at best");
+  syntax.add("--output-dir DIR", output_dir, "where reports go; an earlier report there is replaced");
+  syntax.add("--compare-to REF|FILE", compare_to, "a summary.json, or a git ref that has one in --output-dir");
+  syntax.add("--latency-threshold", latency_threshold, "a slowdown up to this does not matter");
+  syntax.add("--accuracy-threshold", accuracy_threshold, "an error may grow by this much");
+  syntax.add("--strict", is_strict, "exit 4 where a comparison is too uncertain to say");
+  syntax.add("--list", is_list, "show what would run; measure and write nothing");
+  syntax.add("--verbose,-v", is_verbose, "print each case as it is measured");
+  document_output.add_to(syntax);
+  ci.add_to(syntax);
+  exports.add_to(syntax);
+  syntax.add("--child", child, "").hidden();
+  syntax.footer(
+      "Exit code: 0 fine, 1 a kernel failed, crashed, timed out or was inaccurate, 2 bad input,\n"
+      "3 slower or less accurate than the baseline, 4 (--strict) too uncertain to say, 130 interrupted.");
 }
 
-void check_ours(const fs::path& file) {
-  std::error_code ignored;
-  if (!fs::exists(file, ignored) || is_ours(file)) return;
-  reject(fmt::format("{}: would be replaced, and is no report of weir bench", file.string()),
-         "Choose another --output-dir, or use --force.");
-}
-
-BenchFolder::BenchFolder(fs::path folder, bool is_forced) : folder_(std::move(folder)) {
-  std::error_code error;
-  if (fs::exists(folder_, error) && !fs::is_directory(folder_, error))
-    reject(fmt::format("--output-dir {}: is no folder", folder_.string()), "Name a folder: there are several files.");
-  fs::create_directories(folder_ / kKernels, error);
-  if (error)
-    reject(fmt::format("--output-dir {}: cannot be made: {}", folder_.string(), error.message()),
-           "Choose another folder.");
-  for (const fs::path& one : {folder_, folder_ / kKernels})
-    if (::access(one.c_str(), W_OK | X_OK) != 0)
-      reject(fmt::format("--output-dir {}: cannot write into {}", folder_.string(), one.string()),
-             "Choose another folder.");
-  if (is_forced) return;
-  for (const char* name : {"env.json", "kernel_manifest.json", "summary.json", "summary.md", "regressions.md"})
-    check_ours(folder_ / name);
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / kKernels, error))
-    if (entry.path().extension() == ".json") check_ours(entry.path());
-}
-
-void BenchFolder::write(const std::string& name, const std::string& text) {
-  try {
-    write_file(folder_ / name, text, true);
-  } catch (const Error& error) {
-    if (failure_.empty()) failure_ = error.what();
+bench::BenchOptions Flags::options() const {
+  bench::BenchOptions options;
+  for (const std::string& typed : paths) {
+    std::error_code ignored;
+    const std::string path = package_folder(typed);
+    if (!std::filesystem::is_directory(path, ignored))
+      reject(fmt::format("--path {}: is not a folder", path), "Name a package, or a folder that holds packages.");
+    options.paths.emplace_back(path);
   }
+  options.precisions =
+      words_of<Precision>("--precision", precision, "precision", package::parse_precision, package::kPrecisions);
+  options.backends =
+      words_of<package::Backend>("--backends", backends, "backend", package::parse_backend, package::kBackends);
+  if (!filter.empty()) options.filters = parse_names("--filter", filter);
+  if (!iterations.empty()) options.iterations = one_count("--iters", iterations, 1, 1'000'000);
+  if (!warmup.empty()) options.warmup = one_count("--warmup", warmup, 0, 1'000'000);
+  if (!rounds.empty()) options.rounds = one_count("--rounds", rounds, 1, 100);
+  if (!seed.empty()) options.seed = seed_of(seed);
+  if (!time_limit.empty()) options.time_limit_s = seconds_of("--time-limit", time_limit);
+  options.budget_s = seconds_of("--budget", budget);
+  options.stop = static_cast<bench::Stop>(std::find(std::begin(bench::kStops), std::end(bench::kStops), stop) -
+                                          std::begin(bench::kStops));
+  options.threads =
+      threads.empty() ? static_cast<int>(usable_cores().size()) : one_count("--threads", threads, 1, 4096);
+  options.device = one_count("--device", device, 0, 1023);
+  options.is_cold = is_cold;
+  options.has_roofline = !leaves_roofline;
+  return options;
 }
 
-void BenchFolder::write_kernel(const std::string& package, const Json& document) {
-  write(fmt::format("{}/{}.json", kKernels, package), to_text(document));
-}
-
-bool BenchFolder::has(const std::string& name) const {
-  std::error_code ignored;
-  return fs::exists(folder_ / name, ignored);
-}
-
-void BenchFolder::check() const {
-  if (!failure_.empty()) fail(fmt::format("the report is not complete: {}", failure_), "Make room, and measure again.");
-}
-
-constexpr double kFactsLimitS = 60, kCeilingsLimitS = 120;
-
-// A filter that matches nothing is a mistake, even if others match.
-void check_filters(const BenchOptions& options, const package::Discovery& found) {
-  std::vector<std::string> names;
-  for (const package::Package& package : found.packages) names.push_back(package.name);
-  for (const std::string& word : options.filters)
-    if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return filter_takes(word, name); }))
-      reject(fmt::format("--filter {}: takes none of {} packages", word, names.size()), suggestion(word, names));
-}
-
-package::Discovery find_packages(const BenchOptions& options) {
-  std::vector<fs::path> roots = options.paths;
-  if (roots.empty())
-    for (const char* usual : package::kUsualFolders) {
-      std::error_code ignored;
-      if (fs::is_directory(usual, ignored)) roots.emplace_back(usual);
-    }
-  const std::string where =
-      options.paths.empty() ? "kernels/, src/kernels/ and integrations/kernels/ below this folder" : "--path";
-  package::Discovery found = package::discover(roots);
-  if (found.packages.empty())
-    reject(fmt::format("no kernel package was found in {}", where),
-           "A package is a folder with kernel.cpp, kernel.cu or kernel.cl in it; name one with --path DIR. "
-           "docs/bench.md shows one step by step.");
-  check_filters(options, found);
-  return found;
+bench::RegressionOptions Flags::regression() const {
+  bench::RegressionOptions options;
+  options.latency = share_of("--latency-threshold", latency_threshold, 10);
+  options.accuracy =
+      real_number("--accuracy-threshold", accuracy_threshold, 0, DBL_MAX, "not an error", "For example 1e-3.");
+  return options;
 }
 
 // Built libraries are kept between runs where this user has a cache folder.
@@ -200,43 +158,7 @@ fs::path cache_folder(const PrivateFolder& otherwise) {
   return otherwise.path() / "cache";
 }
 
-// Empty: interrupted. A driver that crashes or hangs affects only its own backend.
-std::optional<Json> find_facts(const BenchOptions& options) {
-  Json backends = Json::object();
-  for (const package::Backend backend : package::kBackends) {
-    const std::string name(name_of(backend));
-    try {
-      backends[name] =
-          ask_bench_child({{"task", "facts"}, {"backend", name}, {"device", options.device}}, kFactsLimitS);
-      if (backends[name].is_null()) return std::nullopt;
-    } catch (const Error& error) {
-      backends[name] = absent_backend(fmt::format("looking for it failed: {}", error.what()));
-    }
-  }
-  return put_together(backends);
-}
-
-// Measures each backend that the plan needs once, unless interrupted.
-void find_ceilings(const BenchPlan& plan, BenchSettings& settings, ProgressLine& progress) {
-  for (const BenchUnit& unit : plan.units) {
-    const std::string backend(name_of(unit.backend));
-    if (settings.ceilings.contains(backend)) continue;
-    progress.show(fmt::format("what {} can do at best", backend), 0, 1);
-    try {
-      Json found = ask_bench_child({{"task", "ceilings"},
-                                    {"backend", backend},
-                                    {"device", settings.options.device},
-                                    {"threads", settings.options.threads}},
-                                   kCeilingsLimitS);
-      if (found.is_null()) return;
-      settings.ceilings[backend] = std::move(found);
-    } catch (const Error&) {
-      settings.ceilings[backend] = nullptr;  // a roofline is optional: entries report that there is none
-    }
-  }
-}
-
-int exit_code_of(const Json& summary, const BenchFlags& flags) {
+int exit_code_of(const Json& summary, const Flags& flags) {
   const Json& counts = summary["counts"];
   if (summary["status"] == "interrupted") return kExitInterrupted;
   for (const char* bad : {"failed", "crashed", "timed_out", "inaccurate"})
@@ -251,16 +173,17 @@ int exit_code_of(const Json& summary, const BenchFlags& flags) {
 
 class BenchRun {
  public:
-  explicit BenchRun(const BenchFlags& flags)
+  explicit BenchRun(const Flags& flags)
       : flags_(flags), options_(flags.options()), regression_(flags.regression()), settings_{options_} {}
 
   int run() {
-    const package::Discovery discovery = find_packages(options_);
-    catch_interrupts();
-    const std::optional<Json> facts = find_facts(options_);
+    const package::Discovery discovery = bench::find_packages(options_);
+    const std::optional<Json> facts = bench::find_facts(options_, catch_interrupts());
     if (!facts) return kExitInterrupted;
     settings_.facts = *facts;
-    const BenchPlan plan = plan_bench(discovery, options_, settings_.facts);
+    const BenchPlan plan = bench::plan_bench(
+        discovery, options_, settings_.facts,
+        {environment_variable("PATH").value_or("/usr/bin:/bin"), environment_variable("LD_LIBRARY_PATH").value_or("")});
     if (flags_.is_list) return list(plan);
     flags_.document_output.check_output();
     flags_.ci.check(flags_.document_output.is_forced,
@@ -268,13 +191,14 @@ class BenchRun {
     flags_.exports.check(flags_.document_output.is_forced);
     // Before anything is measured or replaced: an unusable baseline must not cost a run, and it may be the very report
     // in the output folder.
-    const Json baseline = flags_.compare_to.empty() ? Json() : load_baseline(flags_.compare_to, flags_.output_dir);
+    const Json baseline =
+        flags_.compare_to.empty() ? Json() : bench::load_baseline(flags_.compare_to, flags_.output_dir);
     if (!flags_.compare_to.empty()) bench::compared_summary(baseline, flags_.compare_to);
     BenchFolder folder(flags_.output_dir, flags_.document_output.is_forced);
     settings_.cache = cache_folder(scratch_);
     settings_.include = scratch_.path() / "include";
     settings_.compiler = environment_variable("CXX").value_or("c++");
-    const Json environment = bench_environment(settings_.facts, settings_.compiler);
+    const Json environment = bench::bench_environment(run_context().environment, settings_.facts, settings_.compiler);
     folder.write("env.json", environment);
     folder.write("kernel_manifest.json", package::manifest_document(discovery, plan.skipped));
     const bool is_complete = measure(plan, folder);
@@ -295,7 +219,7 @@ class BenchRun {
 
  private:
   int list(const BenchPlan& plan) const {
-    const Json document = plan_document(plan, options_);
+    const Json document = bench::plan_document(plan, options_);
     flags_.document_output.print(document, bench_plan_report(document));
     return 0;
   }
@@ -305,8 +229,11 @@ class BenchRun {
     for (std::size_t i = 0; i < plan.packages.size(); ++i) save(plan, i, folder);
     ProgressLine progress(flags_.document_output.is_quiet);
     // If this is interrupted, the rounds stop at once as well, and report what was not measured.
-    if (options_.has_roofline) find_ceilings(plan, settings_, progress);
-    BenchEvents events;
+    if (options_.has_roofline)
+      bench::find_ceilings(plan, settings_, catch_interrupts(), [&](const std::string& backend) {
+        progress.show(fmt::format("what {} can do at best", backend), 0, 1);
+      });
+    bench::BenchEvents events;
     events.began = [&](const std::string& what, std::size_t done, std::size_t total) {
       progress.show(what.substr(0, 44), static_cast<int>(done), static_cast<int>(total));
     };
@@ -316,7 +243,7 @@ class BenchRun {
       progress.clear();
       fmt::print(stderr, "round {}: {}\n", round + 1, bench_line(entry));
     };
-    return run_rounds(plan, settings_, events, *results_);
+    return bench::run_rounds(plan, settings_, events, *results_, catch_interrupts());
   }
 
   void save(const BenchPlan& plan, std::size_t package, BenchFolder& folder) const {
@@ -346,16 +273,20 @@ class BenchRun {
       fmt::print("\nReports are in {}\n", folder.path().string());
   }
 
-  const BenchFlags& flags_;
-  const BenchOptions options_;
+  const Flags& flags_;
+  const bench::BenchOptions options_;
   const bench::RegressionOptions regression_;
   const PrivateFolder scratch_;
-  BenchSettings settings_;
-  std::optional<BenchResults> results_;
+  bench::BenchSettings settings_;
+  std::optional<bench::BenchResults> results_;
 };
 
-int execute(const BenchFlags& flags) {
-  if (!flags.child.empty()) return run_bench_child(flags.child);
+int execute(const Flags& flags) {
+  if (!flags.child.empty()) {
+    bench::run_bench_child(flags.child);
+    // Destructors of loaded packages are not run: the results have been sent, so they could only do harm.
+    ::_exit(0);
+  }
   std::signal(SIGXFSZ, SIG_IGN);  // reports a file-size limit as a write error instead of dying
   return BenchRun(flags).run();
 }

@@ -4,27 +4,31 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <exception>
-#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/options.h"
 #include "base/units.h"
-#include "cli/channel_flags.h"
-#include "cli/channel_processes.h"
-#include "cli/children.h"
+#include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/talking_process.h"
+#include "device/device.h"
 #include "lab/channels/channel_baseline.h"
+#include "lab/channels/channel_processes.h"
 #include "lab/channels/channel_results.h"
+#include "lab/channels/channel_selection.h"
 #include "lab/channels/loops/benchmark.h"
+#include "measure/environment.h"
 #include "report/text/documents.h"
 #include "report/text/sections.h"
+#include "run/children.h"
 
 namespace weir::cli {
 namespace {
@@ -32,49 +36,135 @@ namespace {
 using channel_bench::Benchmark;
 using channel_bench::Group;
 
-using channel_bench::Conditions;
-using channel_bench::Measurement;
+constexpr int kProcesses = 5;          // needed for a table of values
+constexpr int kCompareProcesses = 10;  // needed for a verdict: with fewer, nothing is significant among many benchmarks
+constexpr int kCalibrationProcesses = 8;  // on each side
+constexpr int kQuickProcesses = 2;
+constexpr int kSamples = 10, kQuickSamples = 5;
+constexpr double kSampleMs = 5, kQuickSampleMs = 1;
 
-Measurement run_one(const Benchmark& benchmark, const Conditions& conditions) {
-  Measurement failed;
-  if (!benchmark.unavailable.empty()) {
-    failed.failure = benchmark.unavailable;
-    return failed;
-  }
-  try {
-    return benchmark.run(conditions);
-  } catch (const std::exception& error) {
-    failed.failure = error.what();
-  }
-  return failed;
+void check_device(const std::string& name) {
+  std::vector<std::string> known = {"auto"};
+  for (const DeviceType& type : device_types()) known.emplace_back(type.name);
+  const std::string type = name.substr(0, name.find(':'));
+  if (std::find(known.begin(), known.end(), type) == known.end())
+    reject(fmt::format("--device {}: unknown device", name), suggestion(type, known));
 }
 
-// The child's side: runs the benchmarks that a file names, in its order, and reports each result as a line of JSON:
-// {"begins": ID} before each benchmark, {"ends": ID, "measurement": {...}} after it. Rejects a file that is not a
-// request.
-int run_channel_child(const std::string& file) {
-  const Json request = read_json(file);
-  if (!request.is_object() || !request.contains("benchmarks") || !request["benchmarks"].is_array() ||
-      !request.contains("conditions"))
-    reject(fmt::format("--child {}: is no request of weir channel", file));
-  const Conditions conditions = conditions_from(request["conditions"], file);
-  const ToParent parent;
-  std::map<std::string, std::vector<Benchmark>> made;  // by group; only those requested
-  for (const Json& wanted : request["benchmarks"]) {
-    const std::string id = wanted.is_string() ? wanted.get<std::string>() : "";
-    const std::string name = id.substr(0, id.find('/'));
-    parent.send({{"begins", id}});  // before its group is created, which may fail as well
-    const Benchmark* chosen = nullptr;
-    for (const Group& group : channel_bench::groups()) {
-      if (group.name != name) continue;
-      if (!made.contains(name)) made[name] = group.benchmarks(conditions);
-      for (const Benchmark& benchmark : made[name])
-        if (benchmark.id() == id) chosen = &benchmark;
-    }
-    if (chosen == nullptr) reject(fmt::format("--child {}: there is no benchmark '{}'", file, id));
-    parent.send({{"ends", id}, {"measurement", to_json(run_one(*chosen, conditions))}});
-  }
-  return 0;
+// As typed. Numbers are kept as text, so that messages can show the flag and the word.
+struct Flags {
+  std::vector<std::string> groups;
+  std::string channels;
+  std::string save_baseline, baseline, baseline_dir = ".weir/channel";
+  std::string processes, samples, cores = "auto", capacity = "1024", device = "cpu", seed = "1", limit = "20";
+  std::string threshold = "5%";
+  std::string output, format = "text";
+  std::string child;  // set in a child of Weir: the file with its request
+  bool is_only = false, is_list = false, is_quick = false, is_calibration = false;
+  bool is_json = false, is_quiet = false, is_strict = false, is_forced = false;
+
+  void add_to(CommandSyntax syntax);
+  // Rejects bad values, naming the flag.
+  ChannelWords words() const;
+  ChannelSettings settings() const;
+  std::size_t capacity_asked() const;
+  // Nanoseconds that a benchmark may take: the value of --limit, or more where its samples alone take long.
+  std::int64_t limit_ns(const channel_bench::Conditions& conditions) const;
+  // Rejects contradictory flags and files that could not be written.
+  void check() const;
+};
+
+void Flags::add_to(CommandSyntax syntax) {
+  syntax.add("groups GROUP", groups, "groups of benchmarks (default: all; --list shows them)");
+  syntax.add("--list", is_list, "show groups, contestants, and what cannot be run here");
+  syntax.add("--channel", channels, "contestants, with commas; floors and competitors stay beside them");
+  syntax.add("--only", is_only, "with --channel: nothing beside them");
+  syntax.add("--save-baseline NAME", save_baseline, "keep the result under this name");
+  syntax.add("--baseline NAME", baseline, "compare with the result of this name");
+  syntax.add("--baseline-dir", baseline_dir, "where baselines are");
+  syntax.add("--calibrate", is_calibration,
+             "compare this program with itself: how many false alarms do the rules raise?");
+  syntax.add("--threshold", threshold, "smallest change that matters");
+  syntax.add("--processes", processes,
+             "processes of each benchmark (default 5; quick 2; baselines 10; calibrate 2 x 8)");
+  syntax.add("--samples", samples, "samples of each process (default 10; quick: 5)");
+  syntax.add("--quick", is_quick, "a first look: fewer and shorter samples");
+  syntax.add("--cores", cores, "cores that threads are bound to: auto, none, or 0,1");
+  syntax.add("--capacity", capacity, "commands that a channel holds; rounded up to a power of two");
+  syntax.add("--device", device, "of the groups that run kernels");
+  syntax.add("--seed", seed, "of the orders of benchmarks");
+  syntax.add("--limit", limit, "seconds after which a benchmark that does not end is ended");
+  syntax.add("--json", is_json, "print the document (weir.channel/1) instead of text");
+  syntax.add("--output,-o", output, "write the document to this file");
+  syntax.add("--format", format, "output format").one_of({"text", "markdown"});
+  syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+  syntax.add("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
+  syntax.add("--force", is_forced, "replace existing files and baselines");
+  syntax.add("--child", child, "").hidden();
+  syntax.footer(
+      "Exit code: 0 nothing slower, 1 a benchmark failed, 2 bad input, 3 slower than the baseline,\n"
+      "4 (--strict) too uncertain to say, 130 interrupted.");
+}
+
+ChannelWords Flags::words() const {
+  ChannelWords words;
+  words.groups = groups;
+  if (!channels.empty()) words.contestants = parse_names("--channel", channels);
+  words.is_only = is_only;
+  if (is_only && channels.empty()) reject("--only: no channel is named", "Use it with --channel NAME.");
+  return words;
+}
+
+std::size_t Flags::capacity_asked() const {
+  if (parse_integer(capacity) == 0)
+    reject("--capacity 0: a channel that holds nothing carries nothing", "Use 1 or more.");
+  return static_cast<std::size_t>(whole_number("--capacity", capacity, 1, 1 << 20, "not a number of commands"));
+}
+
+ChannelSettings Flags::settings() const {
+  ChannelSettings settings;
+  auto& conditions = settings.conditions;
+  conditions.cores = cores_named(cores, usable_cores());
+  conditions.samples =
+      samples.empty() ? (is_quick ? kQuickSamples : kSamples) : one_count("--samples", samples, 1, 10'000);
+  conditions.sample_ms = is_quick ? kQuickSampleMs : kSampleMs;
+  conditions.capacity = std::bit_ceil(capacity_asked());
+  check_device(device);
+  conditions.device = device;
+  conditions.seed = seed_of(seed);
+  settings.placement = cores;
+  const bool compares = !baseline.empty() || !save_baseline.empty();
+  settings.processes = !processes.empty() ? one_count("--processes", processes, 1, 500)
+                       : is_calibration   ? kCalibrationProcesses
+                       : is_quick         ? kQuickProcesses
+                       : compares         ? kCompareProcesses
+                                          : kProcesses;
+  if (is_calibration) settings.processes = std::max(4, 2 * settings.processes);
+  return settings;
+}
+
+std::int64_t Flags::limit_ns(const channel_bench::Conditions& conditions) const {
+  const double seconds = real_number("--limit", limit, 0.1, 3600, "not a number of seconds");
+  // Samples that take twenty times as long as they should still count as progress.
+  const double samples_s = conditions.samples * conditions.sample_ms * 1e-3;
+  return static_cast<std::int64_t>(std::max(seconds, 20 * samples_s) * 1e9);
+}
+
+void Flags::check() const {
+  if (is_calibration && !baseline.empty())
+    reject("--calibrate compares this program with itself", "Leave out --baseline, or compare in a second run.");
+  if (!save_baseline.empty() && save_baseline == baseline)
+    reject(fmt::format("--save-baseline {} and --baseline {}: the same", save_baseline, baseline),
+           "Compare first; save once you like what you see.");
+  if (!output.empty()) check_writable(output, is_forced);
+  if (save_baseline.empty()) return;
+  const std::filesystem::path file = baseline_file(baseline_dir, "--save-baseline", save_baseline);
+  std::error_code status;
+  std::filesystem::create_directories(baseline_dir, status);
+  if (status) reject(fmt::format("--baseline-dir {}: cannot be created: {}", baseline_dir, status.message()));
+  // A baseline is identified by its name: a newer one replaces it, but never a file that is not a baseline.
+  if (!is_forced && std::filesystem::exists(file, status)) load_channel_run(file);  // rejects
+  check_writable(file, true);
 }
 
 constexpr int kDeals = 200;  // in a calibration
@@ -83,40 +173,8 @@ std::string joined(const Json& names) {
   return fmt::format("{}", fmt::join(names.get<std::vector<std::string>>(), ", "));
 }
 
-void add_once(std::vector<std::string>& names, const std::string& name) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-}
-
-// What one group offers on this machine.
-Json describe_group(const Group& group, const std::vector<Benchmark>& benchmarks) {
-  std::vector<std::string> names, contestants;
-  Json unavailable = Json::object(), targets = Json::array();
-  for (const Benchmark& benchmark : benchmarks) {
-    add_once(names, benchmark.name);
-    add_once(contestants, benchmark.contestant);
-    if (!benchmark.unavailable.empty())
-      unavailable[benchmark.unavailable].push_back(benchmark.name + "/" + benchmark.contestant);
-    if (benchmark.target && std::find(targets.begin(), targets.end(), benchmark.target->text) == targets.end())
-      targets.push_back(benchmark.target->text);
-  }
-  return {{"group", group.name},
-          {"summary", group.summary},
-          {"seed", group.seed.empty() ? Json() : Json(group.seed)},
-          {"benchmarks", names},
-          {"contestants", contestants},
-          {"targets", targets},
-          {"unavailable", unavailable}};
-}
-
-int list(const ChannelFlags& flags, const channel_bench::Conditions& conditions) {
-  const std::vector<Benchmark> chosen = choose_benchmarks(channel_bench::groups(), flags.words(), conditions);
-  Json all = Json::array();
-  for (const Group& group : channel_bench::groups()) {
-    std::vector<Benchmark> mine;
-    for (const Benchmark& benchmark : chosen)
-      if (benchmark.group == group.name) mine.push_back(benchmark);
-    if (!mine.empty()) all.push_back(describe_group(group, mine));
-  }
+int list(const Flags& flags, const channel_bench::Conditions& conditions) {
+  const Json all = describe_groups(choose_benchmarks(channel_bench::groups(), flags.words(), conditions));
   if (flags.is_json) {
     fmt::print("{}", to_text(all));
     return 0;
@@ -139,7 +197,7 @@ int list(const ChannelFlags& flags, const channel_bench::Conditions& conditions)
   return 0;
 }
 
-void add_warnings(const ChannelFlags& flags, ChannelReport& report) {
+void add_warnings(const Flags& flags, ChannelReport& report) {
   const auto& conditions = report.run.settings.conditions;
   if (report.capacity_asked != conditions.capacity)
     report.warnings.push_back(
@@ -167,7 +225,7 @@ double estimate_s(const ChannelSettings& settings, std::size_t benchmarks) {
 
 // Runs everything into the report; returns false where it was interrupted. `save` is called whenever a process has
 // ended.
-bool measure(const ChannelFlags& flags, ChannelReport& report, const std::function<void()>& save) {
+bool measure(const Flags& flags, ChannelReport& report, const std::function<void()>& save) {
   const ChannelSettings& settings = report.run.settings;
   ChannelPlan plan;
   plan.command = {own_binary().string(), "channel", "--child"};
@@ -199,10 +257,10 @@ bool measure(const ChannelFlags& flags, ChannelReport& report, const std::functi
     report.processes.push_back(process);
     save();
   };
-  return run_processes(plan, events);
+  return run_processes(plan, events, catch_interrupts());
 }
 
-void deliver(const ChannelFlags& flags, const Json& document) {
+void deliver(const Flags& flags, const Json& document) {
   if (flags.is_json) {
     fmt::print("{}", to_text(document));
   } else if (!flags.is_quiet) {
@@ -212,8 +270,11 @@ void deliver(const ChannelFlags& flags, const Json& document) {
   }
 }
 
-int execute(const ChannelFlags& flags) {
-  if (!flags.child.empty()) return run_channel_child(flags.child);
+int execute(const Flags& flags) {
+  if (!flags.child.empty()) {
+    run_channel_child(flags.child);
+    return 0;
+  }
   ChannelReport report;
   report.run.settings = flags.settings();
   report.capacity_asked = flags.capacity_asked();
@@ -232,7 +293,7 @@ int execute(const ChannelFlags& flags) {
   if (!flags.baseline.empty()) {
     const std::filesystem::path file = baseline_file(flags.baseline_dir, "--baseline", flags.baseline);
     if (!std::filesystem::exists(file))
-      reject(fmt::format("--baseline {}: there is no {}", flags.baseline, file.string()),
+      reject(fmt::format("--baseline {}: {} does not exist", flags.baseline, file.string()),
              fmt::format("Make it first: weir channel --save-baseline {}.", flags.baseline));
     baseline = load_channel_run(file);
     compare_channels(*baseline, flags.baseline, report.run,

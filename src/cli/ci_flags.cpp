@@ -31,7 +31,7 @@ void append_to(const char* variable, std::size_t most, const std::function<std::
   const std::string whole = text(room);
   // GitHub drops a summary that is too long entirely, including what others wrote.
   if (whole.size() > room)
-    return complain(fmt::format("no room: GitHub takes {} bytes, and {} are there", most, taken));
+    return complain(fmt::format("no room: GitHub takes {} bytes, and {} are already used", most, taken));
   if (!write_all(file.get(), whole)) complain(std::strerror(errno));
 }
 

@@ -2,15 +2,12 @@
 // reference.cpp and main.cpp see it, because a source that includes it compiles twice as long.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 namespace CLI {
 class App;

@@ -1,7 +1,6 @@
 // weir compare: reads result files, compares, prints, and turns the verdict into the exit code.
 #include "run/compare.h"
 
-#include <memory>
 #include <string>
 #include <vector>
 

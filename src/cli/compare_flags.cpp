@@ -12,7 +12,7 @@ namespace weir::cli {
 void CompareFlags::add_to(CommandSyntax syntax) {
   syntax.add("--threshold PERCENT", threshold, "Smallest change of the median that matters");
   syntax.add("--strict", is_strict, "Exit 4 if a pair is too noisy to judge");
-  syntax.add("--format", format, "How to tell it").one_of({"text", "markdown", "json"});
+  syntax.add("--format", format, "Output format").one_of({"text", "markdown", "json"});
   syntax.add("--output FILE", output, "Write the report to a file");
   syntax.add("--force", is_forced, "Replace files that exist");
   ci.add_to(syntax);

@@ -164,8 +164,7 @@ int execute(const Flags& flags) {
   const auto* const found = std::find_if(std::begin(kScripts), std::end(kScripts),
                                          [&](const auto& each) { return each.shell == flags.words[0]; });
   if (found == std::end(kScripts))
-    reject(fmt::format("completion {}: there is no script for that shell", flags.words[0]),
-           suggestion(flags.words[0], shells));
+    reject(fmt::format("completion {}: unknown shell", flags.words[0]), suggestion(flags.words[0], shells));
   fmt::print("{}", found->text);
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/run_flags.h"
@@ -49,7 +50,7 @@ std::unique_ptr<Device> open(const std::string& name, const Flags& flags, Confor
     return open_device(name, device_options("", {}));
   } catch (const Error& error) {
     if (!flags.takes_all) throw;
-    run.not_opened.push_back({name, error.what()});
+    run.not_opened.push_back({name, in_terms_of_flags(error)});
     return nullptr;
   }
 }
@@ -76,13 +77,13 @@ conformance::Report examine(const std::string& name, Device& device,
 int execute(const Flags& flags) {
   const auto chosen = conformance::matching(conformance::cases(), flags.filters);
   if (chosen.empty())
-    reject(fmt::format("--filter {}: no case is called like that", flags.filters.front()),
+    reject(fmt::format("--filter {}: no case has such a name", flags.filters.front()),
            "`weir conformance --list` shows all of them.");
   if (flags.is_list) {
     for (const conformance::ConformanceCase* const each : chosen) fmt::print("{}\n", each->full_name());
     return 0;
   }
-  if (flags.takes_all && !flags.devices.empty()) reject("--all: it leaves nothing to --device", "Use one of them.");
+  if (flags.takes_all && !flags.devices.empty()) reject("--all: cannot be combined with --device", "Use one of them.");
   if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
 
   ConformanceRun run;

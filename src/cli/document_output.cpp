@@ -5,7 +5,7 @@
 namespace weir::cli {
 
 void DocumentOutput::add_to(CommandSyntax syntax) {
-  syntax.add("--report", report, "how to tell it").one_of({"text", "markdown", "json"});
+  syntax.add("--report", report, "output format").one_of({"text", "markdown", "json"});
   syntax.add("--output,-o FILE", output, "write the report to this file");
   syntax.add("--force,-f", is_forced, "replace files that exist");
   syntax.add("--quiet,-q", is_quiet, "no progress, no names of files written");

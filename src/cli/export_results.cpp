@@ -1,10 +1,8 @@
 // weir export: figures of result documents as OpenMetrics or CSV.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <set>
 
 #include "base/error.h"
@@ -55,7 +53,7 @@ void append_folder(std::vector<FigureRow>& rows, const fs::path& folder, bool is
       append(rows, document, file.string());
       has_any = true;
     } else if (!is_quiet) {
-      fmt::print(stderr, "weir: {} was passed over: it holds no result\n", without_controls(file.string(), '?'));
+      fmt::print(stderr, "weir: {} was skipped: it holds no result\n", without_controls(file.string(), '?'));
     }
   }
   if (!has_any)

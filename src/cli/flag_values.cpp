@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
-#include "base/error.h"
 #include "base/options.h"
+#include "base/plain_text.h"
 #include "base/units.h"
 
 namespace weir::cli {
@@ -24,7 +25,20 @@ std::string range_text(std::int64_t least_ns, std::int64_t most_ns) {
                      format_duration(static_cast<double>(most_ns)));
 }
 
+// "10us", "1.5ms", "2s", "500ns"
+std::int64_t time_of(const std::string& flag, const std::string& whole, std::string_view word) {
+  if (const auto ns = time_in(word, {"ns", "us", "ms", "s"}); ns && *ns >= 0 && *ns <= 1e15) return std::llround(*ns);
+  reject(fmt::format("{} {}: '{}' is not a time", flag, without_controls(whole, ' '), without_controls(word, ' ')),
+         "Give times like 10us, 1.5ms or 2s, lists like 10us,1ms, or ranges like 10us..10ms.");
+}
+
 }  // namespace
+
+std::string in_terms_of_flags(const Error& error) {
+  std::string flag = error.setting.empty() ? "" : "--" + error.setting;
+  std::ranges::replace(flag, '_', '-');
+  return flag + std::string(error.what()).substr(error.setting.size());
+}
 
 std::int64_t whole_number(std::string_view flag, const std::string& text, std::int64_t lowest, std::int64_t highest,
                           std::string_view wrong, const std::optional<std::string>& hint) {
@@ -89,6 +103,40 @@ std::int64_t duration_of(const std::string& flag, const std::string& text, std::
   if (!(*ns >= static_cast<double>(least_ns) && *ns <= static_cast<double>(most_ns)))
     reject(fmt::format("{} {}: out of range", flag, text), range_text(least_ns, most_ns));
   return static_cast<std::int64_t>(*ns);
+}
+
+std::vector<std::int64_t> parse_times(const std::string& flag, const std::string& text, std::int64_t lowest_ns,
+                                      std::int64_t highest_ns) {
+  const auto checked = [&](std::string_view word) {
+    const std::int64_t ns = time_of(flag, text, word);
+    if (ns < lowest_ns || ns > highest_ns)
+      reject(fmt::format("{} {}: {} is out of range", flag, text, word), range_text(lowest_ns, highest_ns));
+    return ns;
+  };
+  std::vector<std::int64_t> times;
+  for (const std::string& item : parse_names(flag, text)) {
+    const std::size_t dots = item.find("..");
+    if (dots == std::string::npos) {
+      times.push_back(checked(item));
+      continue;
+    }
+    std::string_view last = std::string_view(item).substr(dots + 2);
+    double factor = 10;
+    if (const std::size_t colon = last.find(":x"); colon != std::string_view::npos) {
+      factor = parse_number(last.substr(colon + 2)).value_or(0);
+      if (factor < 1.1 || factor > 1e6)
+        reject(fmt::format("{} {}: '{}' is not a step", flag, text, last.substr(colon)), "Use :x2 to double.");
+      last = last.substr(0, colon);
+    }
+    const std::int64_t from = checked(std::string_view(item).substr(0, dots)), to = checked(last);
+    if (from > to || from == 0)
+      reject(fmt::format("{} {}: {} is not a range", flag, text, item), "The shorter time comes first.");
+    for (double at = static_cast<double>(from); at <= static_cast<double>(to) * 1.0001; at *= factor)
+      times.push_back(std::llround(at));
+  }
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  return times;
 }
 
 }  // namespace weir::cli

@@ -7,8 +7,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/error.h"
 
 namespace weir::cli {
+
+// What the error says, with the flag in place of the setting's name: "hw_queues 0: ..." is "--hw-queues 0: ...".
+std::string in_terms_of_flags(const Error& error);
 
 // A number within the bounds; else rejects with "FLAG TEXT: WRONG". The default hint is "Use LOWEST to HIGHEST."
 std::int64_t whole_number(std::string_view flag, const std::string& text, std::int64_t lowest, std::int64_t highest,
@@ -31,5 +37,10 @@ std::optional<double> time_in(std::string_view text, std::initializer_list<std::
 double seconds_of(const std::string& flag, const std::string& text);
 // "500us", "2ms", "1.5s", in nanoseconds, within the bounds.
 std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns, std::int64_t most_ns);
+
+// "10us", "1.5ms", "2s", and lists of them: "10us,1ms", "10us..10ms" (every decade), "10us..1ms:x2". Sorted, without
+// repeats; rejects values below `lowest_ns` or above `highest_ns`.
+std::vector<std::int64_t> parse_times(const std::string& flag, const std::string& text, std::int64_t lowest_ns,
+                                      std::int64_t highest_ns);
 
 }  // namespace weir::cli

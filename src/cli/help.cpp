@@ -43,7 +43,7 @@ std::string page_of(CommandSyntax root, const std::vector<std::string>& words) {
     if (names.empty())
       reject(fmt::format("help: `weir {}` has no commands of its own", command->path),
              fmt::format("Run `weir help {}`.", command->path));
-    reject(command == &facts ? fmt::format("help: there is no command or topic '{}'", words[i])
+    reject(command == &facts ? fmt::format("help: unknown command or topic '{}'", words[i])
                              : fmt::format("help: `weir {}` has no command '{}'", command->path, words[i]),
            suggestion(words[i], names));
   }
@@ -59,7 +59,7 @@ std::string list_of_topics() {
 int execute(const Flags& flags) {
   const CommandSyntax root = *flags.root;
   if ((flags.is_markdown || flags.is_man) && !flags.words.empty())
-    reject(fmt::format("help {}: --markdown and --man are of all commands", flags.words[0]), "Leave one of them out.");
+    reject(fmt::format("help {}: --markdown and --man print all commands", flags.words[0]), "Leave one of them out.");
   if (flags.is_markdown) {
     fmt::print("{}", markdown_reference(facts_of(root)));
   } else if (flags.is_man) {

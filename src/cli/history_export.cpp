@@ -17,7 +17,7 @@ struct Flags {
 
   void add_to(CommandSyntax syntax) {
     syntax.add("--workload", filter.workload, "only this workload");
-    syntax.add("--machine", filter.machine, "only this machine: its id, or how it begins");
+    syntax.add("--machine", filter.machine, "only this machine: its id, or the beginning of it");
     syntax.add("--db FILE", database, "the history's file (SQLite)");
     syntax.add("--output,-o FILE", output, "write to this file");
     syntax.add("--force,-f", is_forced, "replace a file that exists");

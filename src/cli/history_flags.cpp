@@ -15,7 +15,7 @@ void HistoryFlags::add_to(CommandSyntax syntax) {
 std::int64_t entry_number(const std::string& text) {
   const auto value = parse_integer(text);
   if (!value || *value < 1)
-    reject(fmt::format("'{}' is no number of an entry", text), "`weir history list` shows them.");
+    reject(fmt::format("'{}' is not the number of an entry", text), "`weir history list` shows them.");
   return *value;
 }
 

@@ -13,7 +13,7 @@ struct Flags : HistoryFlags {
   void add_to(CommandSyntax syntax) {
     syntax.add("--tag", filter.tag, "only entries with this tag");
     syntax.add("--workload", filter.workload, "only entries with this workload");
-    syntax.add("--machine", filter.machine, "only entries of this machine: its id, or how it begins");
+    syntax.add("--machine", filter.machine, "only entries of this machine: its id, or the beginning of it");
     HistoryFlags::add_to(syntax);
   }
 };

@@ -27,7 +27,7 @@ struct Flags : HistoryFlags {
     syntax.add("--streams", streams, "only runs with this many streams");
     syntax.add("--param", params, "name=value, repeatable: only runs with this parameter");
     syntax.add("--key", keys, "name=value, repeatable: submit, placement, sync_mode, precision, ranks, backend, ...");
-    syntax.add("--machine", machine, "only this machine: its id, or how it begins");
+    syntax.add("--machine", machine, "only this machine: its id, or the beginning of it");
     syntax.add("--threshold", threshold, "the smallest change that matters");
     syntax.add("--gate", is_gate,
                "exit 3 if the last change of a series is for the worse and recent, or its newest run failed");

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
@@ -58,7 +59,7 @@ void print_device(const std::string& name) {
     if (info.memory_bytes.value) fmt::print("             memory {}\n", format_bytes(*info.memory_bytes.value));
     if (!info.driver.empty()) fmt::print("             driver {}\n", info.driver);
   } catch (const Error& error) {
-    fmt::print("  {:<10} found, but cannot be opened: {}\n", name, error.what());
+    fmt::print("  {:<10} found, but cannot be opened: {}\n", name, in_terms_of_flags(error));
   }
 }
 

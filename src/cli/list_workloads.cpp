@@ -163,7 +163,7 @@ int execute(const Flags& flags) {
   for (const Workload& workload : all) categories.insert(workload.category);
   if (!flags.category.empty() && !categories.contains(flags.category)) {
     const std::vector<std::string> names(categories.begin(), categories.end());
-    reject(fmt::format("--category {}: there is no such category", flags.category), suggestion(flags.category, names));
+    reject(fmt::format("--category {}: unknown category", flags.category), suggestion(flags.category, names));
   }
   std::vector<const Workload*> chosen;
   for (const Workload& workload : all)

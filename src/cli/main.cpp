@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/plain_text.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/manual/manual.h"
 #include "cli/manual/reference.h"
 #include "cli/process.h"
@@ -84,18 +85,11 @@ std::string version_text() {
                      without.empty() ? " nothing" : without);
 }
 
-// What the error says, with the flag in place of the setting's name: "hw_queues 0: ..." is "--hw-queues 0: ...".
-std::string in_terms_of_flags(const weir::Error& error) {
-  std::string flag = error.setting.empty() ? "" : "--" + error.setting;
-  std::ranges::replace(flag, '_', '-');
-  return flag + std::string(error.what()).substr(error.setting.size());
-}
-
 int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
   std::fflush(stdout);  // keeps earlier output above the message
   // Messages quote the contents of files. Terminals interpret escape sequences, and GitHub's runner interprets lines.
-  std::string text = fmt::format("weir: {}\n", weir::without_controls(in_terms_of_flags(error), ' ', "\n"));
+  std::string text = fmt::format("weir: {}\n", weir::without_controls(weir::cli::in_terms_of_flags(error), ' ', "\n"));
   if (!error.hint.empty())
     text += fmt::format("      {}\n", weir::wrapped(weir::without_controls(error.hint, ' ', "\n\t"), 6));
   if (weir::cli::environment_variable("GITHUB_ACTIONS") == "true") text = weir::without_commands(text);
@@ -109,7 +103,7 @@ void reject_unknown_command(int argc, char** argv) {
   std::vector<std::string> names;
   for (const weir::cli::CliCommand& command : weir::cli::commands()) names.emplace_back(command.name);
   if (std::find(names.begin(), names.end(), argv[1]) == names.end())
-    weir::reject(fmt::format("there is no command '{}'", argv[1]), weir::suggestion(argv[1], names));
+    weir::reject(fmt::format("unknown command '{}'", argv[1]), weir::suggestion(argv[1], names));
 }
 
 // A list option of CLI11 takes all following words, including arguments of the command: `run --param size=64 moe`. In

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -58,7 +56,7 @@ fs::path overlap_folder(const std::string& asked, const std::string& name, bool 
   std::error_code ignored;
   if (asked.empty()) return default_output("results/overlap-" + name, "", earlier_output(overwrites));
   if (fs::exists(asked, ignored) && !fs::is_directory(asked, ignored))
-    reject(fmt::format("-o {}: is no folder", asked), "`weir overlap` writes several files: name a folder.");
+    reject(fmt::format("-o {}: is not a folder", asked), "`weir overlap` writes several files: name a folder.");
   if (!overwrites && fs::is_directory(asked, ignored) && !fs::is_empty(asked, ignored))
     reject(fmt::format("-o {}: the folder is not empty", asked), "Choose another, or use --force.");
   // The folder is created only when there is something to write; whether that is possible is checked before the run.
@@ -74,7 +72,7 @@ fs::path overlap_folder(const std::string& asked, const std::string& name, bool 
 std::vector<std::string> write_overlap(const fs::path& folder, const OverlapRun& run, bool overwrites) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) fail(fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
+  if (error) fail(fmt::format("{}: cannot create the folder: {}", folder.string(), error.message()));
   std::vector<std::string> written;
   const auto write = [&](const std::string& name, const std::string& text) {
     write_file(folder / name, text, overwrites);

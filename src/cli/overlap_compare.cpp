@@ -1,7 +1,6 @@
 // weir overlap compare: two runs of `weir overlap`, by the statistics of `weir compare`.
 #include "lab/overlap/overlap_compare.h"
 
-#include <memory>
 #include <string>
 
 #include "cli/compare_flags.h"

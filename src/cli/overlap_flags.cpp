@@ -51,7 +51,7 @@ OverlapConfig OverlapFlags::load() const {
           parse_integer(std::string_view(assignment).substr(kRanks.size())).value_or(1), 1, kMostRanks));
   const std::string path = config_file(file);
   OverlapConfig config = parse_overlap_config(text_of(path), path, expected);
-  for (const std::string& assignment : assignments) config.assign(assignment);
+  for (const std::string& assignment : assignments) config.assign(assignment, "--set");
   if (!device.empty()) config.set("run.device", device, "--device");
   if (!hang_timeout.empty()) config.set("run.hang_timeout", hang_timeout, "--hang-timeout");
   return config;

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/children.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/overlap_flags.h"
@@ -16,6 +15,7 @@
 #include "cli/run_flags.h"
 #include "lab/overlap/overlap.h"
 #include "report/text/documents.h"
+#include "run/children.h"
 #include "weir_build.h"
 
 namespace weir::cli {
@@ -104,7 +104,7 @@ int execute(const Flags& flags) {
       child.arguments.insert(child.arguments.end(), {"--hang-timeout", flags.config.hang_timeout});
     if (ranks > 1) child.arguments.insert(child.arguments.end(), {"--ranks", std::to_string(ranks)});
     line.show(fmt::format("trial {}", ++done), static_cast<int>(control.elapsed_seconds()), static_cast<int>(budget));
-    const ChildOutcome outcome = run_child(child);
+    const ChildOutcome outcome = run_child(child, catch_interrupts());
     if (outcome.end == ChildEnd::interrupted) return false;
     if (outcome.end != ChildEnd::done) {
       trial.failure = outcome.message;

@@ -2,21 +2,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/options.h"
+#include "base/plain_text.h"
 #include "base/units.h"
+#include "cli/command.h"
+#include "cli/document_output.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
-#include "cli/preempt_flags.h"
-#include "cli/preempt_stage.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
-#include "cli/talking_process.h"
 #include "lab/preempt/curve.h"
 #include "lab/preempt/document.h"
+#include "lab/preempt/experiment.h"
+#include "lab/preempt/stage.h"
 #include "report/text/documents.h"
 #include "report/text/svg.h"
 
@@ -31,75 +39,154 @@ using preempt::Plan;
 using preempt::Point;
 using preempt::Undisturbed;
 using preempt::Victim;
+using preempt::VictimKind;
 
-using preempt::Experiment;
-
-constexpr std::int64_t kTellNs = 1'000'000'000;  // rarely, so that the parent does not take a core from the measurement
-
-// The child's side: runs the request in a file in a separate process, because a driver reads some settings only once,
-// or because the victim must be another process. Requests, and reports as lines of JSON:
-//   {"task": "observe", "mechanism", "device", "sim", "hardware_queues", "plan", "victim"}
-//     {"event": "progress", "done", "of"}              now and then
-//     {"event": "observed", "observation": {...}}
-//   {"task": "victim", ...}                            until a SIGTERM comes
-//     {"event": "running"}                             the victim keeps the device busy from here on
-//     {"event": "observed", "observation": {...}}
-// Rejects a file that is not a request.
-int run_preempt_child(const std::string& file) {
-  const Json request = read_json(file);
-  const auto word = [&](const char* key) {
-    const auto found = request.is_object() ? request.find(key) : request.end();
-    if (!request.is_object() || found == request.end() || !found->is_string())
-      reject(fmt::format("--child {}: is no request of weir preempt", file));
-    return found->get<std::string>();
-  };
-  const auto part = [&](const char* key) -> const Json& {
-    if (!request.contains(key)) reject(fmt::format("--child {}: is no request of weir preempt", file));
-    return request[key];
-  };
-  const std::string task = word("task");
-  const preempt::Mechanism& mechanism = preempt::mechanism_named(word("mechanism"));
-  const preempt::Plan plan = preempt::plan_from(part("plan"), file);
-  const preempt::Victim victim = preempt::victim_from(part("victim"), file);
+// As typed. Numbers are kept as text, so that messages can show the flag and the word.
+struct Flags {
+  std::string device = "auto";
+  std::string mechanisms = "all";
+  std::string victims, waves, block_times;
+  std::string requests, interval, intruder;
+  std::string in_flight = "2", queued_ahead = "8", alone = "3", seed = "1";
+  std::string hardware_queues;
   std::vector<std::string> sim;
-  for (const Json& setting : part("sim"))
-    if (setting.is_string()) sim.push_back(setting.get<std::string>());
-  const std::atomic<bool>& is_interrupted = catch_interrupts();
-  const ToParent parent;
-  DeviceOptions options = device_options(word("hardware_queues"), sim);
-  const bool is_victim = task == "victim";
-  if (!is_victim && mechanism.device_options != nullptr) options = mechanism.device_options(options);
-  const std::unique_ptr<Device> device = open_able(word("device"), options);
+  bool is_quick = false;
+  std::string svg;
+  DocumentOutput document_output;
+  std::string child;  // this process is a child: the file with its request
 
-  Experiment experiment{device.get(), &plan, {}};
-  Observation seen;
-  if (is_victim) {
-    bool has_told = false;
-    seen = preempt::run_victim(experiment, victim, [&] {
-      if (!std::exchange(has_told, true)) parent.send({{"event", "running"}});
-      return is_interrupted.load(std::memory_order_relaxed);
-    });
-  } else {
-    std::int64_t told_ns = now_ns();
-    experiment.progress = [&](std::string_view, int done, int of) {
-      if (now_ns() - told_ns > kTellNs) {
-        told_ns = now_ns();
-        parent.send({{"event", "progress"}, {"done", done}, {"of", of}});
-      }
-      return !is_interrupted.load(std::memory_order_relaxed);
-    };
-    seen = mechanism.observe(experiment, &victim);
+  void add_to(CommandSyntax syntax);
+  // Rejects bad values, naming the flag.
+  Plan plan() const;
+  std::vector<const Mechanism*> chosen() const;
+  // The plan for one victim: values that were not given follow from the length of its kernels.
+  Plan paced(const Plan& plan, const Victim& victim) const;
+};
+
+constexpr std::int64_t kShortestBlockNs = 10'000, kLongestBlockNs = 10'000'000;
+constexpr std::size_t kMostVictims = 1000;
+
+std::int64_t one_time(const char* flag, const std::string& text, std::int64_t lowest_ns, std::int64_t highest_ns) {
+  const std::vector<std::int64_t> times = parse_times(flag, text, lowest_ns, highest_ns);
+  if (times.size() != 1) reject(fmt::format("{} {}: one time is needed here", flag, text));
+  return times[0];
+}
+
+std::vector<VictimKind> kinds_of(const std::string& text) {
+  constexpr VictimKind kAll[] = {VictimKind::waves, VictimKind::persistent, VictimKind::memory};
+  if (text.empty()) return {kAll, kAll + 3};
+  std::vector<std::string> names;
+  for (const VictimKind kind : kAll) names.emplace_back(name_of(kind));
+  std::vector<VictimKind> kinds;
+  for (const std::string& name : parse_names("--victims", text)) {
+    const auto kind = preempt::victim_kind_named(name);
+    if (!kind) reject(fmt::format("--victims {}: unknown victim '{}'", text, name), suggestion(name, names));
+    if (std::find(kinds.begin(), kinds.end(), *kind) == kinds.end()) kinds.push_back(*kind);
   }
-  parent.send({{"event", "observed"}, {"observation", to_json(seen)}});
-  return 0;
+  return kinds;
+}
+
+std::vector<Victim> victims_of(const Flags& flags) {
+  const std::vector<VictimKind> kinds = kinds_of(flags.victims);
+  if (flags.waves.empty() && flags.block_times.empty()) return preempt::usual_victims(kinds, flags.is_quick);
+  const std::vector<int> waves =
+      flags.waves.empty() ? std::vector{4} : parse_counts("--waves", flags.waves, 1, preempt::kMostWaves);
+  const std::vector<std::int64_t> blocks =
+      flags.block_times.empty() ? std::vector<std::int64_t>{100'000}
+                                : parse_times("--block-times", flags.block_times, kShortestBlockNs, kLongestBlockNs);
+  std::vector<Victim> victims;
+  for (const VictimKind kind : kinds)
+    for (const int wave : kind == VictimKind::persistent ? std::vector{4} : waves)
+      for (const std::int64_t block : blocks) victims.push_back({kind, wave, block});
+  if (victims.size() > kMostVictims)
+    reject(fmt::format("--waves and --block-times make {} victims", victims.size()),
+           fmt::format("{} are the most; give fewer.", kMostVictims));
+  return victims;
+}
+
+void Flags::add_to(CommandSyntax syntax) {
+  syntax.add("--device", device, "auto, cpu, cuda:0, hip:0, sim:h200 (auto: the first GPU, else cpu)");
+  std::string names;
+  for (const Mechanism& mechanism : preempt::mechanisms())
+    names += (names.empty() ? "" : ", ") + std::string(mechanism.name);
+  syntax.add("--mechanisms", mechanisms, "all, or a list of: " + names);
+  syntax.add("--victims", victims, "kinds of long kernels: waves, persistent, memory (default: all)");
+  syntax.add("--waves,--blocks", waves, "how often a kernel's blocks fill the device, 1 to 256: 4 or 1..256:x4");
+  syntax.add("--block-times", block_times, "how long a block runs, 10us to 10ms: 100us,1ms or 10us..10ms");
+  syntax.add("--requests,--iterations", requests,
+             "of the urgent command, per mechanism and victim (default: 1000, fewer for long ones)");
+  syntax.add("--interval", interval, "between them on average (default: 2ms, or 1.25 kernels of the victim)");
+  syntax.add("--intruder-time", intruder, "how long the urgent command runs (default: as short as can be)");
+  syntax.add("--in-flight", in_flight, "commands in flight that the launch gate allows");
+  syntax.add("--queued-ahead", queued_ahead, "kernels that the victim keeps queued where nothing bounds them");
+  syntax.add("--alone", alone, "how often the urgent command is timed alone, spread over the run");
+  syntax.add("--seed", seed, "of the moments at which requests are due");
+  syntax.add("--hw-queues", hardware_queues, "hardware queues of the devices cpu and sim");
+  syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+  syntax.add("--quick", is_quick, "200 requests and fewer victims: no p99.9, a first look");
+  syntax.add("--svg FILE", svg, "draw latency over block time into this file");
+  document_output.add_to(syntax);
+  syntax.add("--child", child).hidden();
+}
+
+Plan Flags::plan() const {
+  Plan plan;
+  plan.victims = victims_of(*this);
+  plan.requests = requests.empty() ? (is_quick ? 200 : 1000) : one_count("--requests", requests, 10, 1'000'000);
+  plan.interval_ns = interval.empty() ? 2'000'000 : one_time("--interval", interval, 100'000, 10'000'000'000);
+  plan.intruder_ns = intruder.empty() ? 0 : one_time("--intruder-time", intruder, 0, 100'000'000);
+  plan.alone_repeats = one_count("--alone", alone, 1, 100);
+  plan.in_flight = static_cast<std::uint32_t>(one_count("--in-flight", in_flight, 1, 64));
+  plan.queued_ahead = static_cast<std::uint32_t>(one_count("--queued-ahead", queued_ahead, 1, 64));
+  const auto number = parse_integer(seed);
+  if (!number || *number < 0)
+    reject(fmt::format("--seed {}: not a whole number from 0 on", without_controls(seed, ' ')));
+  plan.seed = static_cast<std::uint64_t>(*number);
+  plan.undisturbed_ns = is_quick ? 200'000'000 : 300'000'000;
+  if (plan.intruder_ns >= plan.interval_ns)
+    reject(fmt::format("--intruder-time {}: the urgent command would run all the time", intruder),
+           "It has to be shorter than --interval.");
+  return plan;
+}
+
+// Behind a kernel only one request passes at a time, so faster requests would queue up without end. They are therefore
+// sent at most once per kernel; where that would take long there are fewer of them, but enough for a p99.
+Plan Flags::paced(const Plan& plan, const Victim& victim) const {
+  constexpr double kKernels = 1.25;
+  Plan paced = plan;
+  if (interval.empty()) {
+    const std::int64_t kernel_ns = victim.kind == VictimKind::persistent
+                                       ? std::max(preempt::kPersistentNs, preempt::kPersistentBlocks * victim.block_ns)
+                                       : victim.waves * victim.block_ns;
+    paced.interval_ns =
+        std::max<std::int64_t>(plan.interval_ns, std::llround(kKernels * static_cast<double>(kernel_ns)));
+  }
+  if (requests.empty()) {
+    const std::int64_t most_ns = is_quick ? 1'000'000'000 : 3'000'000'000;
+    paced.requests = static_cast<int>(std::clamp<std::int64_t>(most_ns / paced.interval_ns, 100, plan.requests));
+  }
+  return paced;
+}
+
+std::vector<const Mechanism*> Flags::chosen() const {
+  std::vector<const Mechanism*> found;
+  if (mechanisms == "all") {
+    for (const Mechanism& mechanism : preempt::mechanisms()) found.push_back(&mechanism);
+    return found;
+  }
+  for (const std::string& name : parse_names("--mechanisms", mechanisms)) {
+    const Mechanism* const mechanism = &preempt::mechanism_named(name);
+    if (std::find(found.begin(), found.end(), mechanism) == found.end()) found.push_back(mechanism);
+  }
+  return found;
 }
 
 class Run {
  public:
-  Run(const PreemptFlags& flags, const Plan& plan, const std::vector<const Mechanism*>& chosen)
+  Run(const Flags& flags, const Plan& plan, const std::vector<const Mechanism*>& chosen)
       : flags_(flags),
         plan_(plan),
-        stage_(flags),
+        stage_(flags.device, device_options(flags.hardware_queues, flags.sim), catch_interrupts()),
         is_stopped_(catch_interrupts()),
         line_(flags.document_output.is_quiet),
         begun_ns_(now_ns()) {
@@ -175,7 +262,8 @@ class Run {
     try {
       seen = observe(shown);
     } catch (const Error& error) {
-      failure = error.hint.empty() ? error.what() : fmt::format("{} ({})", error.what(), error.hint);
+      failure = in_terms_of_flags(error);
+      if (!error.hint.empty()) failure += fmt::format(" ({})", error.hint);
     }
     ++step_;
     return seen;
@@ -263,9 +351,9 @@ class Run {
     return 0;
   }
 
-  const PreemptFlags& flags_;
+  const Flags& flags_;
   const Plan& plan_;
-  PreemptStage stage_;
+  preempt::Stage stage_;
   const std::atomic<bool>& is_stopped_;
   ProgressLine line_;
   preempt::Circumstances circumstances_;
@@ -279,8 +367,11 @@ class Run {
   bool has_saved_ = false;
 };
 
-int execute(PreemptFlags& flags, bool has_report) {
-  if (!flags.child.empty()) return run_preempt_child(flags.child);
+int execute(Flags& flags, bool has_report) {
+  if (!flags.child.empty()) {
+    preempt::run_preempt_child(flags.child, device_options("", {}), catch_interrupts());
+    return 0;
+  }
   if (job_ranks().count > 1)
     reject("preempt: this job has several ranks", "Start it as one process, without mpirun or srun.");
   if (!has_report && flags.document_output.output.ends_with(".json")) flags.document_output.report = "json";
@@ -297,7 +388,7 @@ int execute(PreemptFlags& flags, bool has_report) {
 CliCommand preempt() {
   return {"preempt", "how long urgent work waits behind long kernels, and what lets it pass",
           [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<PreemptFlags>();
+            const auto flags = std::make_shared<Flags>();
             flags->add_to(syntax);
             return [flags, syntax] { return execute(*flags, syntax.has("--report")); };
           }};

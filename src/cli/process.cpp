@@ -16,6 +16,8 @@ extern char** environ;
 namespace weir::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 std::vector<std::string> arguments;
 // Read by polling loops; order does not matter.
 std::atomic<bool> is_interrupted{false}, is_only_counted{false};
@@ -41,6 +43,12 @@ void remember_process(int argc, char** argv) { arguments.assign(argv, argv + arg
 
 const std::vector<std::string>& own_arguments() { return arguments; }
 
+std::optional<std::vector<std::string>> words_after_mark() {
+  const auto mark = std::find(arguments.begin(), arguments.end(), "--");
+  if (mark == arguments.end()) return std::nullopt;
+  return std::vector<std::string>(mark + 1, arguments.end());
+}
+
 RunContext run_context() {
   std::vector<std::string> variables;
   for (char** line = environ; *line != nullptr; ++line) variables.emplace_back(*line);
@@ -53,6 +61,23 @@ std::optional<std::string> environment_variable(const char* name) {
   const char* const value = std::getenv(name);
   if (value == nullptr) return std::nullopt;
   return value;
+}
+
+std::optional<fs::path> find_program(const std::string& name) {
+  const auto is_program = [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) return is_program(name) ? std::optional<fs::path>(name) : std::nullopt;
+  const std::string path = environment_variable("PATH").value_or("/usr/bin:/bin");
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string folder = path.substr(begin, end - begin);
+    if (const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name; is_program(candidate))
+      return candidate;
+    begin = end + 1;
+  }
+  return std::nullopt;
 }
 
 const std::atomic<bool>& catch_interrupts() {

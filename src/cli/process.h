@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +20,12 @@ const std::vector<std::string>& own_arguments();
 // Command line and environment, as recorded in every result.
 RunContext run_context();
 
+// The words after "--": a program of the user with its own flags. Empty where there is no "--".
+std::optional<std::vector<std::string>> words_after_mark();
+
 std::optional<std::string> environment_variable(const char* name);
+// The program that a shell would run; empty where there is none.
+std::optional<std::filesystem::path> find_program(const std::string& name);
 
 // From here on the first Ctrl-C (or SIGTERM, or SIGUSR1) sets the flag; a second one ends the program at once. SIGUSR1
 // may repeat: it only asks to stop, and launchers forward it in addition to the original sender.
@@ -27,8 +33,7 @@ const std::atomic<bool>& catch_interrupts();
 // The same, but a second one is only counted, for a caller that must end other processes first. Returns the count.
 const std::atomic<int>& count_interrupts();
 
-// The exit code of an interrupted command; main() turns it into 143 where the signal was SIGTERM.
-inline constexpr int kExitInterrupted = 130;
+// main() turns the exit code of an interrupted command into 143 where the signal was SIGTERM.
 int exit_code(int code);
 
 // One line on stderr that is rewritten in place, only if stderr is a terminal and --quiet was not given.

@@ -4,23 +4,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/hang.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/profile_output.h"
-#include "cli/profile_program.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "cli/submit_flags.h"
-#include "cli/user_program.h"
 #include "device/gpu/cupti.h"
 #include "report/text/documents.h"
+#include "run/profile_program.h"
 
 namespace weir::cli {
 namespace {
@@ -28,7 +26,7 @@ namespace {
 struct Flags {
   RunFlags run;
   WorkloadFlags workload;
-  ProgramFlags program;
+  std::string profiler = "auto", limit_mib = "4096";
   std::vector<std::string> rest;  // the words after the first one that is not a flag
   std::string streams;
   SubmitFlags submit;
@@ -48,10 +46,35 @@ struct Flags {
     syntax.add("--output,-o", output, "the trace (default: NAME.trace.json, .gz if large); .gz packs it");
     syntax.add("--format", format, "kineto (Chrome JSON, for Perfetto) or csv");
     syntax.add("--latency-timestamps", has_latency, "ask CUPTI when each kernel left its queue (costs more)");
-    program.add_to(syntax);
+    syntax.add("--profiler", profiler, "of a program after --: auto, cupti or rocprofv3");
+    syntax.add("--capture-limit", limit_mib, "of a program after --: MiB of records per process");
     syntax.add("--json", is_json, "print the document (weir.profile/1)");
   }
 };
+
+// Rejects an unknown format. Without a name it is STEM.trace.json or STEM.trace.csv in the current folder, or STEM-2...
+// if that exists.
+ProfileOutput output_of(const Flags& flags, const std::string& stem) {
+  ProfileOutput output{flags.format, flags.output, flags.run.is_forced};
+  const std::vector<std::string> formats = {"kineto", "csv"};
+  if (flags.format != formats[0] && flags.format != formats[1])
+    reject(fmt::format("--format {}: traces cannot be written in this format", flags.format),
+           suggestion(flags.format, formats));
+  output.is_default = output.path.empty();
+  if (!output.is_default) return output;
+  // One name stands for the files of all ranks, compressed or not.
+  const auto is_taken = [&](const std::filesystem::path& candidate) {
+    output.path = candidate;
+    std::error_code ignored;
+    for (const char* const word : {"", "rank0"})
+      for (const std::size_t commands : {std::size_t{0}, kManyCommands})
+        if (std::filesystem::exists(output.named(word, commands), ignored)) return true;
+    return false;
+  };
+  output.path = default_output(stem, flags.format == "csv" ? ".trace.csv" : ".trace.json",
+                               earlier_output(flags.run.is_forced), is_taken);
+  return output;
+}
 
 // `to` is not standard output where that belongs to the user's program.
 void print(const Flags& flags, const Json& document, std::FILE* to) {
@@ -63,7 +86,7 @@ void print(const Flags& flags, const Json& document, std::FILE* to) {
 }
 
 int profile_any_program(const Flags& flags, const std::vector<std::string>& command) {
-  if (command.empty()) reject("--: a program is required behind it", "For example: weir profile -- python3 train.py");
+  if (command.empty()) reject("--: a program is required after it", "For example: weir profile -- python3 train.py");
   // Words before the mark name a workload.
   const std::size_t words = (flags.workload.name.empty() ? 0 : 1) + flags.rest.size();
   if (words > command.size() || !flags.workload.file.empty())
@@ -75,15 +98,21 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
       reject(fmt::format("{} {}: is for workloads, not for a program after --", flag, *value), "Leave it out.");
   ProgramRequest request;
   request.command = command;
-  request.flags = flags.program;
+  request.profiler = flags.profiler;
+  if (const auto rocprof = find_program("rocprofv3")) request.rocprof = rocprof->string();
+  request.cuda_injection = environment_variable("CUDA_INJECTION64_PATH");
   request.has_latency = flags.has_latency;
-  request.is_quiet = flags.run.is_quiet || flags.is_json;
-  request.output = {flags.format, flags.output, flags.run.is_forced};
-  request.output.decide(std::filesystem::path(command[0]).filename().string());
+  request.output = output_of(flags, std::filesystem::path(command[0]).filename().string());
   request.output.check();
+  request.limit_mib =
+      whole_number("--capture-limit", flags.limit_mib, 1, 1'000'000, "out of range", "Use 1 to 1000000 (MiB).");
+  if (!find_program(command[0]))
+    reject(fmt::format("{}: no such program", command[0]), "Give a path, or a name that PATH has.");
+  request.command_line = own_arguments();
+  request.stop = catch_interrupts;
   const ProgramProfile profile = profile_program(request);
   if (profile.is_interrupted) {
-    fmt::print(stderr, "weir: interrupted: what was captured is gone\n");
+    fmt::print(stderr, "weir: interrupted: what was captured is lost\n");
     return kExitInterrupted;
   }
   print(flags, profile.document, stderr);
@@ -92,13 +121,13 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
 }
 
 int execute(const Flags& flags) {
-  if (const auto program = words_behind_mark()) return profile_any_program(flags, *program);
+  if (const auto program = words_after_mark()) return profile_any_program(flags, *program);
   if (!flags.rest.empty())
     reject(fmt::format("{}: one workload is profiled at a time", flags.rest[0]),
            "A program of yours goes after --: weir profile -- ./program arguments");
   if (flags.run.skips_trace) reject("--no-trace: a profile is a trace", "Use `weir run` for timings alone.");
-  if (flags.program.profiler != "auto")
-    reject(fmt::format("--profiler {}: is for a program after --", flags.program.profiler), "Leave it out.");
+  if (flags.profiler != "auto")
+    reject(fmt::format("--profiler {}: is for a program after --", flags.profiler), "Leave it out.");
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   flags.workload.choose(request);
@@ -107,8 +136,7 @@ int execute(const Flags& flags) {
   if (!flags.streams.empty()) request.streams = one_stream_count(flags.streams, workload, "A trace is of one run.");
   const std::int64_t traced =
       whole_number("--traced-iterations", flags.traced_iterations, 1, 1'000'000, "out of range");
-  ProfileOutput output{flags.format, flags.output, flags.run.is_forced};
-  output.decide(workload.name);
+  const ProfileOutput output = output_of(flags, workload.name);
   if (must_start_ranks(flags.run.ranks)) {
     const int count = rank_count(flags.run.ranks);
     for (int rank = 0; rank < count; ++rank)

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/children.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
@@ -17,6 +15,7 @@
 #include "lab/queues/convoy.h"
 #include "lab/queues/queues_document.h"
 #include "report/text/documents.h"
+#include "run/children.h"
 
 namespace weir::cli {
 namespace {
@@ -53,7 +52,7 @@ ConvoyRequest request_of(const Flags& flags) {
 // In a child: measures one case on the device as it is.
 int measure_case(const Flags& flags, ConvoyRequest request) {
   const auto which = convoy_case_named(flags.which);
-  if (!which) reject(fmt::format("--case {}: there is no such case", flags.which), "Use alone, beside or behind.");
+  if (!which) reject(fmt::format("--case {}: unknown case", flags.which), "Use alone, beside or behind.");
   request.which = *which;
   const auto device = flags.queues.open(request.streams);
   const DeviceInfo info = device->info();
@@ -79,7 +78,7 @@ std::optional<Json> run_case(const Flags& flags, const ConvoyRequest& request, c
   if (request.large_blocks > 0) child.arguments.push_back(fmt::format("--large-blocks={}", request.large_blocks));
   flags.queues.pass_on(child.arguments);
   setting.apply(queues, child);
-  std::optional<Json> json = child_document(child);
+  std::optional<Json> json = child_document(child, catch_interrupts());
   if (!json) return std::nullopt;
   const Json& seen = (*json)["seen_queues"];
   const bool is_believed =

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/children.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
@@ -15,6 +14,7 @@
 #include "lab/queues/queue_map.h"
 #include "measure/statistics.h"
 #include "report/text/documents.h"
+#include "run/children.h"
 
 namespace weir::cli {
 namespace {
@@ -60,7 +60,7 @@ RunRequest request_of(const Flags& flags) {
   run.params = flags.params;
   run.seed = flags.seed;
   RunRequest request = run.request();
-  request.submit = flags.submit;
+  request.submit = parse_submit(flags.submit);
   flags.workload.choose(request);
   const Workload& workload = workload_of(request);
   if (!flags.streams.empty())
@@ -96,7 +96,7 @@ std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceIn
   // Virtual time does not vary between processes.
   const int processes = info.is_virtual ? 1 : std::max(1, one_count("--processes", flags.processes, 0, 100));
   for (int i = 0; i < processes; ++i) {
-    const std::optional<Json> result = child_document(child);
+    const std::optional<Json> result = child_document(child, catch_interrupts());
     if (!result) return std::nullopt;
     const Json& seen = (*result)["device"]["hardware_queues"];
     if (queues && seen.is_number() && seen.get<int>() != *queues)

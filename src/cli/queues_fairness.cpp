@@ -32,7 +32,7 @@ int execute(const Flags& flags) {
   request.streams = one_count("--streams", flags.streams, 2, kMaxStreams);
   request.repetitions = one_count("--repetitions", flags.repetitions, 1, 1000);
   if (flags.priorities != "same" && flags.priorities != "mixed")
-    reject(fmt::format("--priorities {}: there is no such choice", flags.priorities), "Use same or mixed.");
+    reject(fmt::format("--priorities {}: unknown choice", flags.priorities), "Use same or mixed.");
   request.has_mixed_priorities = flags.priorities == "mixed";
   flags.queues.check_output();
   const auto device = flags.queues.open(request.streams);

@@ -1,5 +1,4 @@
 // weir queues map: which stream uses which hardware queue.
-#include <fmt/format.h>
 
 #include <algorithm>
 

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/children.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -18,6 +17,7 @@
 #include "cli/run_flags.h"
 #include "cli/sweep_output.h"
 #include "report/text/documents.h"
+#include "run/children.h"
 #include "submit/submitter.h"
 
 namespace weir::cli {
@@ -71,7 +71,7 @@ QueuesSweepRequest request_of(const Flags& flags, const DeviceInfo& info, const 
   run.skips_trace = true;
   QueuesSweepRequest request;
   request.run = run.request();
-  request.run.submit = flags.submit;
+  request.run.submit = parse_submit(flags.submit);
   flags.workload.choose(request.run);
   const Workload& workload = workload_of(request.run);
   request.queues = parse_counts("--hw-queues", flags.queues, 1, setting.most);
@@ -81,12 +81,12 @@ QueuesSweepRequest request_of(const Flags& flags, const DeviceInfo& info, const 
   if (request.streams.empty())
     reject(fmt::format("--streams {}: {} runs on {} to {} streams", flags.streams, workload.name, workload.streams.min,
                        workload.streams.max));
-  const std::string usual(name_of(info.is_gpu ? Scale::full : Scale::small));
-  for (const std::string& scale : flags.scales.empty() ? std::vector{usual} : parse_names("--scale", flags.scales)) {
-    scale_named(scale);  // rejects
-    if (std::find(request.scales.begin(), request.scales.end(), scale) == request.scales.end())
+  if (flags.scales.empty()) request.scales = {scale_of(request.run, info)};
+  for (const std::string& name :
+       flags.scales.empty() ? std::vector<std::string>() : parse_names("--scale", flags.scales))
+    if (const Scale scale = scale_named(name);
+        std::find(request.scales.begin(), request.scales.end(), scale) == request.scales.end())
       request.scales.push_back(scale);
-  }
   for (const std::string& param : flags.params) {
     auto [name, values] = parse_assignment("--param", param);
     const auto is_given = [&](const auto& other) { return other.first == name; };
@@ -106,7 +106,9 @@ ChildRequest child_of(const Flags& flags, const std::string& device, const Queue
                       const QueuesPoint& point) {
   ChildRequest child;
   child.limit_ns = flags.limit_ns();
-  FlagValues values = {{"--device", device}, {"--streams", std::to_string(point.streams)}, {"--scale", point.scale}};
+  FlagValues values = {{"--device", device},
+                       {"--streams", std::to_string(point.streams)},
+                       {"--scale", std::string(name_of(point.scale))}};
   for (const auto& [name, value] : point.params) values.emplace_back("--param", name + "=" + value);
   for (const std::string& setting : flags.sim) values.emplace_back("--sim", setting);
   values.insert(values.end(), {{"--iterations", flags.iterations},
@@ -144,11 +146,12 @@ int execute(const Flags& flags) {
   QueuesSweepControl control;
   control.on_begin = [&](const QueuesPoint& point, std::size_t index, std::size_t total) {
     line.show(fmt::format("{}: {}, {} streams, {}", request.run.workload, setting.text(point.queues), point.streams,
-                          point.scale),
+                          name_of(point.scale)),
               static_cast<int>(index), static_cast<int>(total));
   };
   control.run = [&](const QueuesPoint& point) {
-    ChildOutcome child = run_child(child_of(flags, child_device(info, flags.device), setting, point));
+    ChildOutcome child =
+        run_child(child_of(flags, child_device(info, flags.device), setting, point), catch_interrupts());
     PointRun run;
     run.is_interrupted = child.end == ChildEnd::interrupted;
     run.failure = child.message;

@@ -7,11 +7,11 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/children.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
 #include "report/text/documents.h"
+#include "run/children.h"
 
 namespace weir::cli {
 namespace {
@@ -71,11 +71,11 @@ std::optional<Json> measure_in_child(const Flags& flags, const DeviceInfo& info,
                      "--kernel-us=" + flags.kernel_us};
   flags.queues.pass_on(child.arguments);
   queue_setting(info).apply(queues, child);
-  auto document = child_document(child);
+  auto document = child_document(child, catch_interrupts());
   if (!document) return document;
   const Json& seen = (*document)["switch"]["settings"][0]["hardware_queues"];
   if (seen != Json(queues))
-    fail(fmt::format("--hw-queues {}: the process that was told so saw {}", queues, seen.dump()),
+    fail(fmt::format("--hw-queues {}: the process that was given this count saw {}", queues, seen.dump()),
          "The driver does not take this count.");
   return document;
 }

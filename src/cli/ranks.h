@@ -1,5 +1,5 @@
 // This process's part in a job of several ranks: detecting, starting, joining, watching and leaving it. The only place
-// that knows launchers (mpirun, srun) and their variables.
+// that knows the variables of launchers (mpirun, srun); run/launcher.h starts mpirun.
 #pragma once
 
 #include <string>

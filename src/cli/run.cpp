@@ -5,7 +5,6 @@
 #include "base/options.h"
 #include "cli/export_flags.h"
 #include "cli/hang.h"
-#include "cli/host_profile.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
@@ -14,6 +13,8 @@
 #include "cli/submit_flags.h"
 #include "report/text/documents.h"
 #include "report/text/step_text.h"
+#include "report/text/svg.h"
+#include "run/host_profile.h"
 
 namespace weir::cli {
 namespace {
@@ -59,12 +60,18 @@ void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& 
   if (!flags.dot.empty()) fmt::print("\nDrawn to {}\n", flags.dot);
 }
 
-// Adds perf's view of the host to the result; if there is none, the run still succeeds.
+// Writes perf's view of the host, as a flame graph where the file's name ends in .svg, and adds it to the result; if
+// there is none, the run still succeeds.
 void add_host_profile(const Flags& flags, Device& device, const RunRequest& request, const RunControl& control,
                       Result& result) {
-  HostProfile profile =
-      profile_host(device, request, run_context(), control, result, flags.host_profile, flags.run.is_forced);
-  if (profile.facts.is_null()) {
+  const std::string& file = flags.host_profile;
+  HostProfile profile = profile_host(device, request, run_context(), control, result, file);
+  if (!profile.stacks.empty()) {
+    const std::string title = fmt::format("{}, {} streams on {}: the host at {} Hz", result.workload, result.streams,
+                                          device.info().name, kHostProfileHz);
+    write_file(file, file.ends_with(".svg") ? flame_svg(profile.stacks, title) : folded_text(profile.stacks),
+               flags.run.is_forced);
+  } else {
     result.unavailable["metrics.host_profile"] = profile.reason;
     result.warnings.push_back({"no_host_profile", fmt::format("there is no host profile: {}", profile.reason),
                                "The result is as good without it. docs/profile.md says what perf needs."});
@@ -130,7 +137,7 @@ int execute(const Flags& flags) {
   leave_ranks();
   if (!speaks()) return 0;
   // Errors that the user can fix with other flags (sizes that do not fit) become a message, not a result.
-  if (result.status == "failed" && result.fault == Fault::input) reject(result.failure, result.hint);
+  if (result.status == "failed" && result.fault == Fault::input) throw result.error();
   const Json json = to_json(result);
   if (!flags.output.empty()) write_file(flags.output, to_text(json), flags.run.is_forced);
   flags.exports.write({&json, 1}, flags.run.is_forced);
@@ -142,9 +149,7 @@ int execute(const Flags& flags) {
       fmt::print("\nHost profile of {} samples written to {}\n", result.metrics["host_profile"]["samples"].dump(),
                  flags.host_profile);
   }
-  if (result.status == "failed") {
-    fail(result.failure, result.hint);
-  }
+  if (result.status == "failed") throw result.error();
   return result.status == "interrupted" || control.is_stopped() ? kExitInterrupted : 0;
 }
 

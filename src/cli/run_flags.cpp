@@ -22,6 +22,13 @@ std::int64_t number(const char* flag, const std::string& text, std::int64_t lowe
   return whole_number(flag, text, lowest, highest, parse_integer(text) ? "out of range" : "not a whole number");
 }
 
+Precision known_precision(const std::string& name) {
+  if (const auto precision = precision_named(name)) return *precision;
+  std::vector<std::string> names;
+  for (const Precision known : kCataloguePrecisions) names.emplace_back(name_of(known));
+  reject(fmt::format("--precision {}: there is no such precision", name), suggestion(name, names));
+}
+
 }  // namespace
 
 void RunFlags::add_to(CommandSyntax syntax) {
@@ -52,9 +59,9 @@ RunRequest RunFlags::request() const {
   request.warmup = static_cast<int>(number("--warmup", warmup, 0, 10'000'000));
   request.sync = sync_mode_named(sync_mode);
   hang_timeout_ns(hang_timeout);  // rejects
-  request.placement = placement;
-  request.scale = scale;
-  request.precision = precision;
+  request.placement = &placement_named(placement);
+  if (!scale.empty()) request.scale = scale_named(scale);
+  if (!precision.empty()) request.precision = known_precision(precision);
   request.seed = static_cast<std::uint64_t>(number("--seed", seed, 0, INT64_MAX));
   for (const std::string& param : params) request.params.push_back(parse_assignment("--param", param));
   request.checks_output = !skips_check;
@@ -103,19 +110,6 @@ std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValu
 
 int one_unit_count(const std::string& text) {
   return text.empty() ? 0 : one_count("--compute-units", text, 1, kMostComputeUnits, "`weir sweep` runs several.");
-}
-
-std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {
-  auto device = open_device(name, options);
-  if (!options.sim.empty() && device->info().backend != "sim")
-    reject(fmt::format("--sim {}=...: device '{}' is not simulated", options.sim[0].first, device->info().name),
-           "Leave it out, or use a simulated device: --device sim:h200.");
-  if (options.compute_units == 0) return device;
-  if (const DeviceInfo info = device->info(); !info.compute_units)
-    reject(
-        fmt::format("--compute-units {}: device '{}': {}", options.compute_units, info.name, info.compute_units.reason),
-        "Leave it out.");
-  return device;
 }
 
 int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint) {

@@ -62,9 +62,6 @@ int one_stream_count(const std::string& text, const Workload& workload, const st
 int one_unit_count(const std::string& text);
 inline constexpr int kMostComputeUnits = 100'000;
 
-// Opens a device and rejects options that it does not support: those that request a part of it.
-std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options);
-
 // Device options from the flags and the environment, including what the driver read at its start.
 DeviceOptions device_options(const std::string& hardware_queues, const std::vector<std::string>& sim,
                              Communicator* communicator = nullptr);

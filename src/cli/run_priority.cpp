@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "cli/default_output.h"
 #include "cli/export_flags.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
@@ -48,7 +49,7 @@ struct Flags {
 std::vector<const Workload*> chosen_workloads(const std::string& priority) {
   const std::array<std::string, 5> names = {"P0", "P1", "P2", "P3", "all"};
   if (std::find(names.begin(), names.end(), priority) == names.end())
-    reject(fmt::format("run-priority {}: there is no such class", priority), "Use P0, P1, P2, P3 or all.");
+    reject(fmt::format("run-priority {}: unknown class", priority), "Use P0, P1, P2, P3 or all.");
   std::vector<const Workload*> chosen;
   for (const Workload& workload : workloads())
     if (priority == "all" || priority == fmt::format("P{}", workload.priority)) chosen.push_back(&workload);
@@ -72,7 +73,7 @@ void write_report(const std::vector<std::string>& sweeps, const std::filesystem:
     const std::string findings = findings_text(*document, kMostFindings, false);
     fmt::print("{}\n\n{}\n",
                wrapped(reason.empty() ? fmt::format("The report is in {}", page.string())
-                                      : fmt::format("There is no report.html: {}.", reason),
+                                      : fmt::format("No report.html was written: {}.", reason),
                        0),
                findings.empty() ? "Nothing stands out in it.\n" : "What stands out:\n" + findings);
   } catch (const Error& error) {
@@ -158,7 +159,7 @@ int execute(const Flags& flags) {
     } catch (const Error& error) {
       if (ranks != nullptr) throw;
       std::fflush(stdout);
-      fmt::print(stderr, "weir: {}: {}\n      {}\n", request.run.workload, error.what(), error.hint);
+      fmt::print(stderr, "weir: {}: {}\n      {}\n", request.run.workload, in_terms_of_flags(error), error.hint);
       code = static_cast<int>(Fault::run);
     }
     if (std::filesystem::exists(request.output, status)) written.push_back(request.output.string());

@@ -1,7 +1,6 @@
 // The flags that the commands of `weir sched` share: where the daemon listens, and how terms and times are typed.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 

@@ -9,11 +9,10 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "cli/children.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/sched_flags.h"
-#include "cli/user_program.h"
+#include "run/children.h"
 #include "submit/sched/ask.h"
 #include "submit/sched/connection.h"
 
@@ -39,12 +38,12 @@ struct Flags {
 };
 
 std::vector<std::string> program_of(const Flags& flags) {
-  const std::vector<std::string> program = words_behind_mark().value_or(flags.program);
+  const std::vector<std::string> program = words_after_mark().value_or(flags.program);
   if (program.empty()) reject("a program is required after --", kUsage);
   if (flags.program.size() > program.size())
-    reject(fmt::format("{}: stands before the program", flags.program[0]), kUsage);
+    reject(fmt::format("{}: unexpected word before the program", flags.program[0]), kUsage);
   if (!find_program(program[0]))
-    reject(fmt::format("{}: there is no such program", program[0]), "Give a path, or a name that PATH has.");
+    reject(fmt::format("{}: no such program", program[0]), "Give a path, or a name that PATH has.");
   return program;
 }
 

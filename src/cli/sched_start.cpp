@@ -38,10 +38,10 @@ struct Flags {
       names += (names.empty() ? "" : ", ") + std::string(policy.name);
     syntax.add("--policy", policy, "who comes first: " + names);
     syntax.add("--slice", slice, "how long a turn lasts, where turns are taken");
-    syntax.add("--ageing", ageing, "who waited that long comes first for one slice; 0: however long somebody waits");
+    syntax.add("--ageing", ageing, "a client that waited this long comes first for one slice; 0: never");
     syntax.add("--in-flight", in_flight, "commands that a program may have on the device while others are there");
     socket.add_to(syntax);
-    syntax.add("--log FILE", log, "append what goes wrong later to this file");
+    syntax.add("--log FILE", log, "append later errors to this file");
     syntax.add("--foreground", is_foreground, "stay in this terminal until Ctrl-C");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   }
@@ -93,7 +93,7 @@ constexpr char kListens = '+';
 std::string message_of(const Error& error) {
   std::string text(1, error.fault == Fault::input ? '2' : '1');
   text += '\0';
-  text += error.what();
+  text += in_terms_of_flags(error);
   text += '\0';
   text += error.hint;
   return text;
@@ -131,7 +131,7 @@ void cut_ties(int keep, int log) {
     serve(server);
   } catch (const Error& error) {
     write_all(voice.get(), message_of(error));
-    fmt::print(stderr, "weir: {}\n", error.what());
+    fmt::print(stderr, "weir: {}\n", in_terms_of_flags(error));
     code = static_cast<int>(error.fault);
   } catch (const std::exception& error) {
     write_all(voice.get(), message_of(Error(Fault::run, error.what())));

@@ -13,7 +13,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/sched_flags.h"
-#include "cli/watch_screen.h"
+#include "lab/watch/screen.h"
 #include "report/text/documents.h"
 #include "submit/sched/ask.h"
 #include "weir_build.h"
@@ -88,8 +88,8 @@ watch::Grid picture(const std::string& text, int width, int height) {
 int show_live(const Flags& flags, std::int64_t interval_ns, std::uint64_t count) {
   const std::filesystem::path socket = flags.socket.path();
   Json before = scheduler::ask_status(socket);
-  keep_screen_signals();
-  Screen screen;
+  watch::keep_screen_signals();
+  watch::Screen screen(environment_variable("TERM"));
   std::string text = report_text(sched_status_report(before));
   std::int64_t next = now_ns() + std::min(interval_ns, kFirstLookNs);
   for (std::uint64_t shown = 0;;) {

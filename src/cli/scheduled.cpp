@@ -41,8 +41,8 @@ std::optional<Asked> take_request() {
     Asked asked{*socket, {}};
     const std::string text = environment_variable(scheduler::kTermsVariable).value_or("");
     if (!text.empty() && !scheduler::read_terms(text, &asked.terms))
-      reject(fmt::format("{}: '{}' are no terms", scheduler::kTermsVariable, text),
-             "`weir sched run` writes it: start the run by that.");
+      reject(fmt::format("{}: '{}' are not terms", scheduler::kTermsVariable, text),
+             "`weir sched run` writes it: start the run with that.");
     ::unsetenv(scheduler::kSocketVariable);
     if (std::filesystem::path(environment_variable(kInjectionVariable).value_or("")).filename() == kInjectionFile)
       ::unsetenv(kInjectionVariable);
@@ -119,7 +119,7 @@ std::unique_ptr<Device> open_scheduled(const std::function<std::unique_ptr<Devic
   }
   if (const DeviceInfo info = device->info(); !info.runs() || info.is_virtual) {
     g_facts["is_scheduled"] = false;
-    g_facts["reason"] = fmt::format("device '{}' is nobody else's", info.name);
+    g_facts["reason"] = fmt::format("device '{}' is not shared with other processes", info.name);
     return device;
   }
   std::string reason;

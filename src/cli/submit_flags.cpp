@@ -8,7 +8,6 @@
 #include "base/options.h"
 #include "cli/flag_values.h"
 #include "step/command.h"
-#include "submit/submitter.h"
 
 namespace weir::cli {
 namespace {
@@ -60,7 +59,7 @@ std::vector<std::string> SubmitFlags::scheduled(const std::vector<std::string>& 
   return named;
 }
 
-std::vector<std::string> SubmitFlags::ways() const {
+std::vector<std::string> SubmitFlags::names() const {
   std::vector<std::string> ways = parse_names("--submit", submit);
   const bool has_channel = std::any_of(ways.begin(), ways.end(), is_channel);
   for (const auto& [flag, text] : {std::pair("--producers", &producers), std::pair("--submitters", &submitters)}) {
@@ -79,10 +78,16 @@ std::vector<std::string> SubmitFlags::ways() const {
   return ways;
 }
 
-std::string SubmitFlags::way() const {
+std::vector<SubmitChoice> SubmitFlags::ways() const {
+  std::vector<SubmitChoice> ways;
+  for (const std::string& name : names()) ways.push_back(parse_submit(name));
+  return ways;
+}
+
+SubmitChoice SubmitFlags::way() const {
   // A list is passed on as one unknown mode, which the parser rejects.
-  if (submit.find(',') != std::string::npos) return submit;
-  if (schedule.find(',') != std::string::npos) return "scheduled:" + schedule;
+  if (submit.find(',') != std::string::npos) return parse_submit(submit);
+  if (schedule.find(',') != std::string::npos) return parse_submit("scheduled:" + schedule);
   return ways().front();
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "submit/submitter.h"
 
 namespace weir::cli {
 
@@ -18,11 +19,12 @@ struct SubmitFlags {
   void add_to(CommandSyntax syntax, bool takes_several);
   // The modes with their counts. Rejects counts without a channel, counts given twice, and a schedule for commands that
   // cannot be held back.
-  std::vector<std::string> ways() const;
+  std::vector<SubmitChoice> ways() const;
   // The mode, for commands that take only one.
-  std::string way() const;
+  SubmitChoice way() const;
 
  private:
+  std::vector<std::string> names() const;
   std::string with_counts(const std::string& way) const;
   std::vector<std::string> scheduled(const std::vector<std::string>& ways) const;
 };

@@ -13,7 +13,6 @@
 #include "cli/ranks.h"
 #include "report/text/documents.h"
 #include "run/scaling_curves.h"
-#include "submit/submitter.h"
 
 namespace weir::cli {
 
@@ -52,10 +51,10 @@ int print_sweep(Device& device, const SweepRequest& request, const RunFlags& fla
     line.show(fmt::format("{}: {}", where, phase), done, total);
   };
   std::size_t width = kSubmitWidth;
-  for (const std::string& submit : request.submits)
+  for (const SubmitChoice& submit : request.submits)
     for (const int streams : request.streams)
       for (const int units : request.compute_units)
-        width = std::max(width, way_of(parse_submit(submit, streams).name, units).size());
+        width = std::max(width, way_of(submit.fitted_to(streams).name, units).size());
   bool has_failed = false;
   bool has_head = false;
   std::string floors;

@@ -1,17 +1,11 @@
 // weir watch: a live view of queues: on a terminal, as documents, or as a file for Prometheus.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -21,11 +15,11 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/run_flags.h"
-#include "cli/watch_screen.h"
 #include "lab/watch/device_source.h"
 #include "lab/watch/document.h"
 #include "lab/watch/kfd_source.h"
 #include "lab/watch/openmetrics.h"
+#include "lab/watch/screen.h"
 #include "lab/watch/view.h"
 
 namespace weir::cli {
@@ -111,7 +105,7 @@ Source device_source(const Flags& flags, std::vector<std::string> notes) {
   RunRequest request;
   WorkloadFlags{flags.workload.empty() && flags.file.empty() ? kDefaultWorkload : flags.workload, flags.file}.choose(
       request);
-  request.scale = flags.scale;
+  if (!flags.scale.empty()) request.scale = scale_named(flags.scale);
   for (const std::string& param : flags.params) request.params.push_back(parse_assignment("--param", param));
   if (!flags.streams.empty())
     request.streams = one_stream_count(flags.streams, workload_of(request), "One run is watched at a time.");
@@ -122,7 +116,6 @@ Source device_source(const Flags& flags, std::vector<std::string> notes) {
     reject(fmt::format("--device {}: it runs nothing, so there is nothing to watch", info.name),
            "Use a GPU, cpu or sim.");
   load.run = std::make_shared<const BuiltRun>(build_run(info, request));
-  load.submit = parse_submit(request.submit, load.run->streams);
   load.workload = fmt::format("{}, {} streams", request.workload, load.run->streams);
   if (!info.is_gpu || info.is_virtual)
     notes.push_back(fmt::format("A demo: {} on the {} device{}.", request.workload, info.name,
@@ -134,8 +127,7 @@ Source device_source(const Flags& flags, std::vector<std::string> notes) {
 Source source_of(const Flags& flags) {
   const bool asks_for_device = flags.device != "auto" || !flags.workload.empty() || !flags.file.empty();
   if (flags.source != "auto" && flags.source != "kfd" && flags.source != "device")
-    reject(fmt::format("--source {}: there is no such source", watch::printable(flags.source)),
-           "Use auto, kfd or device.");
+    reject(fmt::format("--source {}: unknown source", watch::printable(flags.source)), "Use auto, kfd or device.");
   if (flags.source == "kfd" && asks_for_device)
     reject("--source kfd: shows what others run, so it takes no --device, --workload or --file", "Leave them out.");
   if (flags.source == "device" || asks_for_device) return device_source(flags, {});
@@ -153,48 +145,6 @@ Source source_of(const Flags& flags) {
   return device_source(flags, std::move(notes));
 }
 
-// Rewritten with each sample. A file that a watch wrote may be replaced; any other only with --force.
-class Metrics {
- public:
-  explicit Metrics(const Flags& flags) : path_(flags.metrics) {
-    if (path_.empty()) return;
-    std::error_code status;
-    if (std::filesystem::exists(path_, status) && !std::filesystem::is_regular_file(path_, status))
-      reject(fmt::format("--openmetrics {}: is there, and is no file", watch::printable(path_)),
-             "Choose another name.");
-    std::ifstream file(path_, std::ios::binary);
-    std::string begin(watch::kMetricsBegin.size(), '\0');
-    const bool is_ours =
-        file.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == watch::kMetricsBegin;
-    check_writable(path_, flags.is_forced || is_ours);
-  }
-  void write(const watch::Sample& sample) const {
-    if (path_.empty()) return;
-    // A unique name that nobody can have created before: the folder may be writable for others. Its suffix differs from
-    // the collector's files, so that an incomplete file is never read.
-    std::string temporary = path_ + ".XXXXXX";
-    const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
-    if (descriptor < 0) fail(fmt::format("--openmetrics {}: {}", path_, std::strerror(errno)));
-    const std::string text = watch::metrics_text(sample);
-    bool is_fine = ::fchmod(descriptor, 0644) == 0;
-    for (std::size_t done = 0; is_fine && done < text.size();) {
-      const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      is_fine = written > 0;
-      done += is_fine ? static_cast<std::size_t>(written) : 0;
-    }
-    const int wrong = errno;
-    ::close(descriptor);
-    if (is_fine && ::rename(temporary.c_str(), path_.c_str()) == 0) return;
-    const int reason = is_fine ? errno : wrong;
-    ::unlink(temporary.c_str());
-    fail(fmt::format("--openmetrics {}: {}", path_, std::strerror(reason)));
-  }
-
- private:
-  std::string path_;
-};
-
 watch::View view_of(const Flags& flags) {
   watch::View view;
   view.sort = watch::column_named(flags.sort);
@@ -206,7 +156,7 @@ watch::View view_of(const Flags& flags) {
 // Without a screen: prints tables or documents, or only writes the metrics, until there were enough samples.
 int print_samples(const Flags& flags, const watch::View& view, const Source& source, std::uint64_t count) {
   const std::atomic<bool>& stop = catch_interrupts();
-  const Metrics metrics(flags);
+  const watch::MetricsFile metrics(flags.metrics, flags.is_forced);
   // A single sample must have rates.
   const std::uint64_t first = flags.is_once && !source.has_rates_at_once ? 2 : 1;
   watch::Feed feed(source.body, {source.has_rates_at_once ? view.interval_ns : 0, view.interval_ns});
@@ -243,11 +193,11 @@ void end_feed(watch::Feed& feed) {
 }
 
 int show_live(const Flags& flags, watch::View view, const std::function<Source()>& open, std::uint64_t count) {
-  const Metrics metrics(flags);
+  const watch::MetricsFile metrics(flags.metrics, flags.is_forced);
   const Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const int wake = bell.get();
   if (wake < 0) fail(fmt::format("cannot make an eventfd: {}", std::strerror(errno)));
-  keep_screen_signals();
+  watch::keep_screen_signals();
   const Source source = open();
   const std::int64_t first_ns = source.has_rates_at_once ? std::min(view.interval_ns, kFirstLookNs) : 0;
   watch::Feed feed(source.body, {first_ns, view.interval_ns}, [wake] {
@@ -256,7 +206,7 @@ int show_live(const Flags& flags, watch::View view, const std::function<Source()
   });
   int signal = 0;
   try {
-    Screen screen;
+    watch::Screen screen(environment_variable("TERM"));
     std::shared_ptr<const watch::Sample> newest, shown;
     for (;;) {
       if (const auto sample = feed.latest(); sample != newest) {
@@ -302,7 +252,7 @@ int execute(Flags flags) {
   if (has_screen && flags.metrics.empty())
     reject("the live view needs a terminal", "Use --once for a table, --once --json for a document.");
   if (flags.is_quiet && flags.metrics.empty() && flags.output.empty())
-    reject("--quiet: nothing would come of it", "Use it with --openmetrics or --output.");
+    reject("--quiet: there would be no output", "Use it with --openmetrics or --output.");
   return print_samples(flags, view, source_of(flags), count);
 }
 

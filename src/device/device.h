@@ -25,6 +25,16 @@ struct Placement {
   std::vector<StreamId> stream_of;  // by command
 };
 
+// A command in one iteration of a trace, without times.
+inline Span untimed_span(const Step& step, const Placement& placement, CommandId id, std::uint64_t iteration) {
+  Span span;
+  span.command = id;
+  span.iteration = static_cast<std::uint32_t>(iteration);
+  span.stream = placement.stream_of[id];
+  span.role = step.commands()[id].role;
+  return span;
+}
+
 // A fact that may be unknown, with the reason.
 template <class T>
 struct Known {
@@ -269,5 +279,7 @@ std::span<const DeviceType> device_types();
 // Opens "cpu", "null", "cuda:1", "sim:h200" or "auto" (the first GPU found, else cpu). Rejects anything else with a
 // list of the known devices.
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options);
+// The same, and rejects options that the device does not support: settings of a simulation, or a part of its units.
+std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options);
 
 }  // namespace weir

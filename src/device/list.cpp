@@ -36,8 +36,8 @@ int device_number(const std::string& type, const std::string& which) {
   if (which.empty()) return 0;
   const auto number = parse_integer(which);
   if (!number || *number < 0 || *number > 1023)
-    reject(fmt::format("--device {}:{}: '{}' is not a device number", type, which, which),
-           fmt::format("Write it as {}:0.", type));
+    reject_setting("device", fmt::format("{}:{}", type, which), fmt::format("'{}' is not a device number", which),
+                   fmt::format("Write it as {}:0.", type));
   return static_cast<int>(*number);
 }
 
@@ -87,7 +87,20 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
     if (type.name == kind)
       return type.open(colon == std::string::npos ? default_device(type, options) : name.substr(colon + 1), options);
   }
-  reject(fmt::format("--device {}: there is no such device", name), suggestion(kind, kinds));
+  reject_setting("device", name, "there is no such device", suggestion(kind, kinds));
+}
+
+std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {
+  auto device = open_device(name, options);
+  if (!options.sim.empty() && device->info().backend != "sim")
+    reject(fmt::format("--sim {}=...: device '{}' is not simulated", options.sim[0].first, device->info().name),
+           "Leave it out, or use a simulated device: --device sim:h200.");
+  if (options.compute_units == 0) return device;
+  if (const DeviceInfo info = device->info(); !info.compute_units)
+    reject(
+        fmt::format("--compute-units {}: device '{}': {}", options.compute_units, info.name, info.compute_units.reason),
+        "Leave it out.");
+  return device;
 }
 
 }  // namespace weir

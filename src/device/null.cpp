@@ -86,7 +86,7 @@ DeviceType null() {
   return {"null", "runs nothing: the floor of every measurement", [] { return DeviceType::Found{{"null"}, "", true}; },
           [](const std::string& which, const DeviceOptions&) -> std::unique_ptr<Device> {
             if (device_number("null", which) != 0)
-              reject("--device null:" + which + ": there is one null device", "Use --device null.");
+              reject_setting("device", "null:" + which, "there is one null device", "Use --device null.");
             return std::make_unique<NullDevice>();
           }};
 }

@@ -1,7 +1,6 @@
 // The events that each command waits for and records on its stream, and the one loop that submits commands with them.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <span>
 #include <vector>

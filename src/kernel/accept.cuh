@@ -20,3 +20,5 @@ __device__ inline void accept(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_KERNEL(accept, i32, int, 32)

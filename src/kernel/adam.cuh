@@ -37,3 +37,5 @@ __device__ inline void adam(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(adam, 256)

@@ -56,3 +56,5 @@ __device__ inline void adamw(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(adamw, 256)

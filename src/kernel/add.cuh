@@ -14,3 +14,5 @@ __device__ inline void add(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(add, 256)

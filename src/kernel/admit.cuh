@@ -37,3 +37,5 @@ __device__ inline void admit(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_KERNEL(admit, i32, int, 256)

@@ -17,3 +17,5 @@ __device__ inline void advance(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_KERNEL(advance, i32, int, 256)

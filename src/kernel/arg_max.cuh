@@ -27,3 +27,5 @@ __device__ inline void arg_max(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(arg_max, 1024)

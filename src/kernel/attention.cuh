@@ -313,3 +313,5 @@ __device__ inline void attention(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(attention, 256, 2)

@@ -22,3 +22,5 @@ __device__ inline void augment(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(augment, 256)

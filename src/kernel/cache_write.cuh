@@ -20,3 +20,5 @@ __device__ inline void cache_write(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(cache_write, 256)

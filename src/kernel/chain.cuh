@@ -63,3 +63,18 @@ __device__ inline void chain_single(const ElementArguments& a) {
 }
 
 }  // namespace weir::device
+
+#define WEIR_CHAIN_KERNEL(op, name, type)                                                                      \
+  extern "C" __global__ void __launch_bounds__(256) weir_chain_##op##_##name(const weir::ElementArguments a) { \
+    weir::device::chain_single<weir::ChainOp::op, type>(a);                                                    \
+  }
+#define WEIR_LEAN_CHAIN(op)                      \
+  WEIR_CHAIN_KERNEL(op, f32, float)              \
+  WEIR_CHAIN_KERNEL(op, f16, weir::device::Half) \
+  WEIR_CHAIN_KERNEL(op, bf16, weir::device::Bfloat16)
+
+WEIR_FLOAT_KERNEL(chain, 256)
+WEIR_LEAN_CHAIN(mul)
+WEIR_LEAN_CHAIN(add)
+WEIR_LEAN_CHAIN(abs)
+WEIR_LEAN_CHAIN(clamp)

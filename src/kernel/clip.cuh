@@ -18,3 +18,7 @@ __device__ inline void clip(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+extern "C" __global__ void __launch_bounds__(256) weir_clip_f32(const weir::KernelArguments a) {
+  weir::device::clip(a);
+}

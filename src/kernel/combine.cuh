@@ -32,3 +32,5 @@ __device__ inline void combine(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(combine, 256)

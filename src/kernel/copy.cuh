@@ -11,3 +11,5 @@ __device__ inline void copy(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_ANY_KERNEL(copy, 256)

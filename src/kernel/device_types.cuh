@@ -1,5 +1,5 @@
-// Everything in device code that differs between CUDA and HIP: storage types, conversions, shuffles, the clock. Kernel
-// bodies include this and name no vendor.
+// Everything in device code that differs between CUDA and HIP (storage types, conversions, shuffles, the clock), and
+// how a body gets its entry points. Kernel bodies include this and name no vendor.
 #pragma once
 
 #include "kernel/arguments.h"
@@ -93,3 +93,17 @@ __device__ inline long long global_thread() { return static_cast<long long>(bloc
 __device__ inline long long global_threads() { return static_cast<long long>(gridDim.x) * blockDim.x; }
 
 }  // namespace weir::device
+
+// Entry points: the functions weir_<kernel>_<type>, which a driver finds by name. Each body's file ends with its own.
+// The bound on threads matches body.h's geometries; a second one is how many blocks a multiprocessor must hold.
+#define WEIR_KERNEL(kernel, name, type, ...)                                                                        \
+  extern "C" __global__ void __launch_bounds__(__VA_ARGS__) weir_##kernel##_##name(const weir::KernelArguments a) { \
+    weir::device::kernel<type>(a);                                                                                  \
+  }
+#define WEIR_FLOAT_KERNEL(kernel, ...)                      \
+  WEIR_KERNEL(kernel, f32, float, __VA_ARGS__)              \
+  WEIR_KERNEL(kernel, f16, weir::device::Half, __VA_ARGS__) \
+  WEIR_KERNEL(kernel, bf16, weir::device::Bfloat16, __VA_ARGS__)
+#define WEIR_ANY_KERNEL(kernel, threads) \
+  WEIR_FLOAT_KERNEL(kernel, threads)     \
+  WEIR_KERNEL(kernel, i32, int, threads)

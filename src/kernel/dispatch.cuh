@@ -20,3 +20,5 @@ __device__ inline void dispatch(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(dispatch, 256)

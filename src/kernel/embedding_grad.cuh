@@ -96,3 +96,5 @@ __device__ inline void embedding_grad(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(embedding_grad, 256)

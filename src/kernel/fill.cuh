@@ -18,3 +18,5 @@ __device__ inline void fill(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_ANY_KERNEL(fill, 256)

@@ -23,3 +23,5 @@ __device__ inline void gather(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_ANY_KERNEL(gather, 256)

@@ -14,3 +14,5 @@ __device__ inline void gelu(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(gelu, 256)

@@ -15,3 +15,5 @@ __device__ inline void gelu_backward(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(gelu_backward, 256)

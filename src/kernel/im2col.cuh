@@ -37,3 +37,5 @@ __device__ inline void im2col(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(im2col, 256)

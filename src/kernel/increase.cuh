@@ -13,3 +13,5 @@ __device__ inline void increase(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_KERNEL(increase, i32, int, 256)

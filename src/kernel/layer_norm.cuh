@@ -28,3 +28,5 @@ __device__ inline void layer_norm(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(layer_norm, 1024)

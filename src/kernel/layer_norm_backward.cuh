@@ -43,3 +43,5 @@ __device__ inline void layer_norm_backward(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(layer_norm_backward, 1024)

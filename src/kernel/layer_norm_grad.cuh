@@ -38,3 +38,5 @@ __device__ inline void layer_norm_grad(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(layer_norm_grad, 1024)

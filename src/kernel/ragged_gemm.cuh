@@ -234,3 +234,5 @@ __device__ inline void ragged_gemm(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(ragged_gemm, 256, 2)

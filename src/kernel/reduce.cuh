@@ -63,3 +63,5 @@ __device__ inline void reduce(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(reduce, 1024)

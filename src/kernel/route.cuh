@@ -74,3 +74,5 @@ __device__ inline void route(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_KERNEL(route, i32, int, 1024)

@@ -18,3 +18,5 @@ __device__ inline void scatter(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_ANY_KERNEL(scatter, 256)

@@ -25,3 +25,5 @@ __device__ inline void softmax(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(softmax, 1024)

@@ -21,3 +21,5 @@ __device__ inline void softmax_backward(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(softmax_backward, 1024)

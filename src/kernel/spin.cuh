@@ -15,3 +15,5 @@ __device__ inline void spin(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+extern "C" __global__ void __launch_bounds__(32) weir_spin_f32(const weir::KernelArguments a) { weir::device::spin(a); }

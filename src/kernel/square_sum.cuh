@@ -19,3 +19,5 @@ __device__ inline void square_sum(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(square_sum, 256)

@@ -16,3 +16,7 @@ __device__ inline void stamp(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+extern "C" __global__ void __launch_bounds__(32) weir_stamp_i32(const weir::KernelArguments a) {
+  weir::device::stamp(a);
+}

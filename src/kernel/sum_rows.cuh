@@ -58,3 +58,5 @@ __device__ inline void sum_rows(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(sum_rows, 256)

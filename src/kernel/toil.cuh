@@ -134,3 +134,7 @@ __device__ inline void toil(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+extern "C" __global__ void __launch_bounds__(256) weir_toil_i32(const weir::KernelArguments a) {
+  weir::device::toil(a);
+}

@@ -110,3 +110,5 @@ __device__ inline void top_k(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(top_k, 1024)

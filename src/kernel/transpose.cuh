@@ -75,3 +75,5 @@ __device__ inline void transpose(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_ANY_KERNEL(transpose, 256)

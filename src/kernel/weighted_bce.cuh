@@ -23,3 +23,5 @@ __device__ inline void weighted_bce(const KernelArguments& a) {
 }
 
 }  // namespace weir::device
+
+WEIR_FLOAT_KERNEL(weighted_bce, 256)

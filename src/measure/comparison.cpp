@@ -88,7 +88,7 @@ std::string doubt(const Change& change, const CompareOptions& options, std::size
     if (least >= options.significance && is_apart && std::fabs(std::log(*change.ratio)) > std::log1p(options.threshold))
       return fmt::format("{} against {} processes cannot prove anything among {} benchmarks; take more",
                          change.test_count, change.baseline_count, hypotheses);
-    return fmt::format("identical processes differ by up to {:.0f} % here; more processes tell more",
+    return fmt::format("identical processes differ by up to {:.0f} % here; run more processes",
                        100 * (*change.noise - 1));
   }
   return *change.adjusted_p < options.significance && is_apart

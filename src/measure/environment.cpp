@@ -1,6 +1,7 @@
 #include "measure/environment.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -101,6 +102,15 @@ std::optional<double> rapl_energy_j(const fs::path& sys) {
   }
   if (!found) return std::nullopt;
   return joules;
+}
+
+std::vector<int> usable_cores() {
+  cpu_set_t set;
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+  return cores;
 }
 
 }  // namespace weir

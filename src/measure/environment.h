@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 
@@ -15,6 +16,9 @@ Json describe_environment(std::span<const std::string> variables, const std::fil
 
 // True for variables that can change a measurement: CUDA_*, HIP_*, GPU_MAX_HW_QUEUES, NCCL_*, ...
 bool steers_measurement(std::string_view name);
+
+// Cores that this process may use.
+std::vector<int> usable_cores();
 
 // CPU energy since boot from powercap (RAPL) below `sys`, all packages; nothing if the kernel does not offer it.
 std::optional<double> rapl_energy_j(const std::filesystem::path& sys = "/sys");

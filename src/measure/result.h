@@ -13,8 +13,6 @@
 
 namespace weir {
 
-inline constexpr const char* kResultSchema = "weir.result/1";
-
 // Something about the run that a reader should know before trusting a number.
 struct Warning {
   std::string code;     // stable, for programs: noisy, drift, throttled, ...
@@ -38,7 +36,9 @@ struct Throughput {
 struct Result {
   std::string status = "complete";  // or interrupted, failed
   std::string failure, hint;        // the reason of a failure, and advice
-  Fault fault = Fault::run;         // of the failure; not part of the document
+  Fault fault = Fault::run;         // of the failure, as is `setting` (see Error); not part of the document
+  std::string setting;
+  Error error() const;  // the failure, to be thrown again
   std::string created;
   std::vector<std::string> command_line;
 
@@ -73,6 +73,7 @@ struct Result {
 };
 
 Json interval_or_null(const std::optional<Interval>& interval);  // [low, high]
+Json to_json(const Warning& warning);
 Json to_json(const Summary& summary);
 Json to_json(const Result& result);
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/named_values.h"
+#include "base/schemas.h"
 #include "trace/clock_alignment.h"
 #include "trace/rank_collectives.h"
 #include "trace/timeline_builder.h"
@@ -17,34 +18,26 @@ namespace {
 
 constexpr std::size_t kMostDevices = 512;
 
-Json text_or_nothing(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 Json clocks_json(const ClockAlignment& alignment) {
   return {{"is_aligned", alignment.is_aligned},
           {"error_ns", alignment.is_aligned ? Json(alignment.error_ns) : Json()},
           {"summary", alignment.summary},
           {"ranks", json_list(alignment.ranks, [](const RankClock& clock) {
-             Json json = WEIR_NAMED(clock.rank, clock.matched, clock.offset_ns, clock.error_ns, clock.drift_ppm,
-                                    clock.is_shifted);
-             json["reason"] = text_or_nothing(clock.reason);
-             return json;
+             return WEIR_NAMED(clock.rank, clock.matched, clock.offset_ns, clock.error_ns, clock.drift_ppm,
+                               clock.is_shifted, text_or_null(clock.reason));
            })}};
 }
 
 Json ranks_json(const Timeline& timeline, const RankCollectives& found, std::int64_t origin_ns) {
-  Json json = {{"matched", found.matched}, {"left_out", text_or_nothing(found.reason)}, {"skew", nullptr}};
-  if (found.skew)
-    json["skew"] = {{"instances", found.skew->instances},
-                    {"among", json_list(found.skew_devices,
-                                        [&](std::uint16_t device) -> Json {
-                                          const TraceDevice& facts = timeline.devices[device];
-                                          return {{"rank", timeline.processes[facts.process].rank},
-                                                  {"device", facts.label}};
-                                        })},
-                    {"p50_ns", found.skew->p50_ns},
-                    {"p95_ns", found.skew->p95_ns},
-                    {"p99_ns", found.skew->p99_ns},
-                    {"max_ns", found.skew->max_ns}};
+  Json json = {{"matched", found.matched}, {"left_out", text_or_null(found.reason)}, {"skew", nullptr}};
+  if (found.skew) {
+    Json among = json_list(found.skew_devices, [&](std::uint16_t device) {
+      const TraceDevice& facts = timeline.devices[device];
+      return WEIR_NAMED(timeline.processes[facts.process].rank, named("device", facts.label));
+    });
+    json["skew"] = WEIR_NAMED(found.skew->instances, std::move(among), found.skew->p50_ns, found.skew->p95_ns,
+                              found.skew->p99_ns, found.skew->max_ns);
+  }
   json["kinds"] = json_list(found.kinds, [](const KindSkew& kind) {
     return WEIR_NAMED(kind.kind, kind.instances, kind.p50_ns, kind.p95_ns, kind.max_ns, kind.waiting_ns);
   });
@@ -57,7 +50,7 @@ Json ranks_json(const Timeline& timeline, const RankCollectives& found, std::int
   json["worst"] = json_list(found.worst, [&](const SkewedCollective& worst) -> Json {
     return {{"kind", to_string(worst.kind)},
             {"group", worst.group < timeline.names.size() ? Json(timeline.names[worst.group]) : Json()},
-            {"bytes", worst.bytes > 0 ? Json(worst.bytes) : Json()},
+            {"bytes", positive_or_null(worst.bytes)},
             {"at_ns", worst.first_ns - origin_ns},
             {"skew_ns", worst.last_ns - worst.first_ns},
             {"last_rank", worst.last_rank}};
@@ -92,7 +85,7 @@ std::vector<std::uint16_t> devices_of(const Timeline& timeline) {
 
 Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files, const AnalyzeOptions& options) {
   Json document;
-  document["schema"] = "weir.analysis/1";
+  document["schema"] = schemas::analysis;
   document["created"] = wall_time();
   document["command_line"] = options.command_line;
   document["files"] =
@@ -127,8 +120,7 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   document["dropped"] = json_list(timeline.dropped, [](const Dropped& dropped) {
     return WEIR_NAMED(dropped.reason, dropped.count, dropped.first);
   });
-  document["notes"] = timeline.notes;
-  document["unavailable"] = std::move(unavailable);
+  document.update(WEIR_NAMED(timeline.notes, std::move(unavailable)));
   return document;
 }
 

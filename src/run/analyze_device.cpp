@@ -63,11 +63,10 @@ std::span<const Item> first_of(const std::vector<Item>& all, std::size_t most) {
 }
 
 Json times_json(const BusyTimes& times, const Words& words) {
-  Json json = {{"first_ns", words.at(times.first_ns)}, {"last_ns", words.at(times.last_ns)}};
-  json.update(WEIR_NAMED(times.span_ns, times.busy_ns, times.idle_ns, times.compute_ns, times.communication_ns,
-                         times.copy_ns, times.hidden_communication_ns, times.exposed_communication_ns,
-                         times.alone_communication_ns, times.hidden_copy_ns, times.overlapped_ns));
-  return json;
+  return WEIR_NAMED(words.at(times.first_ns), words.at(times.last_ns), times.span_ns, times.busy_ns, times.idle_ns,
+                    times.compute_ns, times.communication_ns, times.copy_ns, times.hidden_communication_ns,
+                    times.exposed_communication_ns, times.alone_communication_ns, times.hidden_copy_ns,
+                    times.overlapped_ns);
 }
 
 Json levels_json(const std::optional<ConcurrencyLevels>& levels) {
@@ -77,12 +76,8 @@ Json levels_json(const std::optional<ConcurrencyLevels>& levels) {
 
 Json backlog_json(const std::optional<Backlog>& backlog, const Words& words) {
   if (!backlog) return Json();
-  return {{"commands", backlog->commands},
-          {"peak", backlog->peak},
-          {"peak_at_ns", words.at(backlog->peak_ns)},
-          {"mean", backlog->mean},
-          {"max_in_bucket", backlog->max_in_bucket},
-          {"mean_in_bucket", backlog->mean_in_bucket}};
+  return WEIR_NAMED(backlog->commands, backlog->peak, named("peak_at_ns", words.at(backlog->peak_ns)), backlog->mean,
+                    backlog->max_in_bucket, backlog->mean_in_bucket);
 }
 
 Json lanes_json(std::vector<LaneUse> lanes, const Words& words, bool are_queues, std::size_t* left_out) {
@@ -96,8 +91,7 @@ Json lanes_json(std::vector<LaneUse> lanes, const Words& words, bool are_queues,
     Json json = {{are_queues ? "queue" : "stream",
                   are_queues ? words.queue(lane.lane) : words.stream(static_cast<std::uint16_t>(lane.lane))}};
     json.update(WEIR_NAMED(lane.commands, lane.busy_ns, lane.utilisation));
-    json["first_ns"] = words.at(lane.first_ns);
-    json["last_ns"] = words.at(lane.last_ns);
+    json.update(WEIR_NAMED(words.at(lane.first_ns), words.at(lane.last_ns)));
     json["backlog"] = backlog_json(lane.backlog, words);
     return json;
   });
@@ -116,15 +110,13 @@ Json queue_map_json(const QueueMap& map, const Words& words) {
     json["moving"].push_back({{"stream", words.stream(stream.stream)},
                               {"changes", stream.changes},
                               {"queues", json_list(stream.queues, [&](const QueueOfStream& queue) -> Json {
-                                 return {{"queue", words.queue(queue.queue)}, {"commands", queue.commands}};
+                                 return WEIR_NAMED(words.queue(queue.queue), queue.commands);
                                })}});
   }
   json["change_count"] = map.change_count;
   json["changes"] = json_list(map.changes, [&](const QueueChange& change) -> Json {
-    return {{"at_ns", words.at(change.at_ns)},
-            {"stream", words.stream(change.stream)},
-            {"from", words.queue(change.from)},
-            {"to", words.queue(change.to)}};
+    return WEIR_NAMED(words.at(change.at_ns), words.stream(change.stream), words.queue(change.from),
+                      words.queue(change.to));
   });
   return json;
 }
@@ -134,10 +126,8 @@ Json serialisation_json(const FalseSerialisation& found, const Words& words) {
                          found.wall_ns, found.back_to_back, found.not_ready, found.unknown, found.gap_limit_ns,
                          found.gap_limit_origin, found.stream_pairs);
   json["by_streams"] = json_list(found.by_streams, [&](const SerialisedStreams& pair) -> Json {
-    return {{"streams", {words.stream(pair.a), words.stream(pair.b)}},
-            {"queue", words.queue(pair.queue)},
-            {"pairs", pair.pairs},
-            {"lost_ns", pair.lost_ns}};
+    return WEIR_NAMED(named("streams", {words.stream(pair.a), words.stream(pair.b)}), words.queue(pair.queue),
+                      pair.pairs, pair.lost_ns);
   });
   json["worst"] = json_list(found.worst, [&](const SerialisedPair& pair) {
     Json one = {{"first", words.name(pair.first_name)},
@@ -154,10 +144,8 @@ Json switch_json(const QueueSwitch& found) {
   const auto gap = [](const std::optional<SwitchGap>& gap) {
     return gap ? WEIR_NAMED(gap->count, gap->median_ns) : Json();
   };
-  Json json = {{"same_stream", gap(found.same_stream)},
-               {"same_queue", gap(found.same_queue)},
-               {"other_queue", gap(found.other_queue)},
-               {"unknown_queue", gap(found.unknown_queue)}};
+  Json json =
+      WEIR_NAMED(gap(found.same_stream), gap(found.same_queue), gap(found.other_queue), gap(found.unknown_queue));
   json.update(WEIR_NAMED(found.same_queue_overhead_ns, found.other_queue_overhead_ns, found.unknown_queue_overhead_ns));
   return json;
 }
@@ -189,10 +177,8 @@ Json blocked_json(const HostBlocked& blocked, const Timeline& part, const Words&
     return json;
   };
   Json json = WEIR_NAMED(blocked.launches, blocked.launch_p50_ns, blocked.most_backlog);
-  json["queue_full"] = calls(blocked.queue_full);
-  json["slow"] = calls(blocked.slow);
-  json["synchronize"] = calls(blocked.synchronize);
-  json["copies"] = calls(blocked.copies);
+  json.update(
+      WEIR_NAMED(calls(blocked.queue_full), calls(blocked.slow), calls(blocked.synchronize), calls(blocked.copies)));
   return json;
 }
 
@@ -211,13 +197,10 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
                        : Json();
   const auto names = [&](const std::vector<PathName>& all) {
     return json_list(first_of(all, top), [&](const PathName& name) {
-      Json one = {{"name", words.name(name.name)}};
-      one.update(WEIR_NAMED(name.resource, name.steps, name.total_ns));
-      return one;
+      return WEIR_NAMED(words.name(name.name), name.resource, name.steps, name.total_ns);
     });
   };
-  json["names"] = names(path.names);
-  json["calls"] = names(path.calls);
+  json.update(WEIR_NAMED(names(path.names), names(path.calls)));
   json["longest"] = json_list(path.longest, [&](const PathStep& step) -> Json {
     return {{"resource", to_string(step.resource)},
             {"at_ns", words.at(step.from_ns)},
@@ -231,12 +214,9 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
 Json collectives_json(const Collectives& found, const Words& words) {
   Json json = WEIR_NAMED(found.count, found.total_ns);
   json["classes"] = json_list(found.classes, [&](const CollectiveClass& each) {
-    Json one = {{"kind", to_string(each.kind)},
-                {"group", words.name(each.group)},
-                {"ranks", each.ranks > 0 ? Json(each.ranks) : Json()}};
-    one.update(WEIR_NAMED(each.from_bytes, each.count, each.total_ns, each.p50_ns, each.p99_ns, each.bytes,
-                          each.algorithm_bandwidth, each.bus_bandwidth));
-    return one;
+    return WEIR_NAMED(to_string(each.kind), words.name(each.group), positive_or_null(each.ranks), each.from_bytes,
+                      each.count, each.total_ns, each.p50_ns, each.p99_ns, each.bytes, each.algorithm_bandwidth,
+                      each.bus_bandwidth);
   });
   return json;
 }
@@ -245,10 +225,8 @@ Json slowdown_json(const OverlapSlowdown& found, const Words& words, std::size_t
   Json json =
       WEIR_NAMED(found.ratio, found.names, found.clear, found.beside_ns, found.cost_ns, found.partly, found.too_few);
   json["kernels"] = json_list(first_of(found.kernels, top), [&](const KernelSlowdown& kernel) {
-    Json one = {{"name", words.name(kernel.name)}};
-    one.update(WEIR_NAMED(kernel.alone, kernel.beside, kernel.alone_p50_ns, kernel.beside_p50_ns, kernel.ratio,
-                          kernel.p, kernel.is_clear, kernel.cost_ns));
-    return one;
+    return WEIR_NAMED(words.name(kernel.name), kernel.alone, kernel.beside, kernel.alone_p50_ns, kernel.beside_p50_ns,
+                      kernel.ratio, kernel.p, kernel.is_clear, kernel.cost_ns);
   });
   return json;
 }
@@ -271,10 +249,8 @@ Json gaps_json(const std::optional<IdleGaps>& found, const Timeline& part, const
 Json top_json(const TopKernels& found, const Words& words) {
   Json json = WEIR_NAMED(found.kernels, found.commands, found.total_ns, found.rest_count, found.rest_ns);
   json["top"] = json_list(found.top, [&](const KernelUse& use) {
-    Json one = {{"name", words.name(use.name)}};
-    one.update(WEIR_NAMED(use.kind, use.count, use.total_ns, use.mean_ns, use.p50_ns, use.p99_ns, use.min_ns,
-                          use.max_ns, use.share));
-    return one;
+    return WEIR_NAMED(words.name(use.name), use.kind, use.count, use.total_ns, use.mean_ns, use.p50_ns, use.p99_ns,
+                      use.min_ns, use.max_ns, use.share);
   });
   return json;
 }
@@ -304,13 +280,9 @@ Json overlap_json(const Timeline& part) {
   Json kinds = Json::object();
   for (std::size_t i = 0; i < kCollectiveKinds; ++i)
     if (whole.collective_ns[i] > 0) kinds[to_string(static_cast<CollectiveKind>(i))] = whole.collective_ns[i];
-  return {{"communication_ns", whole.times.communication_ns},
-          {"hidden_ns", whole.hidden_ns()},
-          {"exposed_ns", whole.exposed_ns()},
-          {"efficiency", efficiency_json(whole.times)},
-          {"collective_ns", std::move(kinds)},
-          {"communication_sum_ns", whole.communication_sum_ns},
-          {"compute_sum_ns", whole.compute_sum_ns}};
+  return WEIR_NAMED(whole.times.communication_ns, whole.hidden_ns(), whole.exposed_ns(),
+                    named("efficiency", efficiency_json(whole.times)), named("collective_ns", std::move(kinds)),
+                    whole.communication_sum_ns, whole.compute_sum_ns);
 }
 
 Json exposed_causes_json(const ExposedCauses& found, const Timeline& part, const Words& words) {
@@ -331,14 +303,12 @@ Json exposed_causes_json(const ExposedCauses& found, const Timeline& part, const
               {"blocker", words.span(part, stretch.blocker)},
               {"queue", stretch.queue == kNoQueue ? Json() : words.queue(stretch.queue)}};
     });
-    return {
-        {"cause", to_string(cause)},    {"total_ns", total.total_ns},   {"share", total.total_ns / found.exposed_ns},
-        {"stretches", total.stretches}, {"meaning", meaning_of(cause)}, {"advice", advice_of(cause)},
-        {"worst", std::move(worst)}};
+    return WEIR_NAMED(to_string(cause), total.total_ns, named("share", total.total_ns / found.exposed_ns),
+                      total.stretches, named("meaning", meaning_of(cause)), named("advice", advice_of(cause)),
+                      std::move(worst));
   });
   Json json = WEIR_NAMED(found.exposed_ns, found.are_submissions_known, found.are_dependencies_known);
-  json["reason"] = found.reason.empty() ? Json() : Json(found.reason);
-  json["causes"] = std::move(causes);
+  json.update(WEIR_NAMED(text_or_null(found.reason), std::move(causes)));
   return json;
 }
 
@@ -377,27 +347,24 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
     if (!reason.empty()) unavailable[name] = reason;
   };
 
-  json["rank"] = whole.processes[facts.process].rank;
-  json["id"] = facts.id;
-  json["label"] = facts.label;
+  json.update(WEIR_NAMED(whole.processes[facts.process].rank, facts.id, facts.label));
   const std::vector<TraceRange> iterations = iteration_ranges(whole, facts.process);
   const Breakdown times = breakdown(part, iterations);
   json.update(WEIR_NAMED(times.commands, times.streams));
-  json["queues"] = times.queues > 0 ? Json(times.queues) : Json();
-  json["copy_queues"] = times.copy_queues > 0 ? Json(times.copy_queues) : Json();
+  json.update(WEIR_NAMED(positive_or_null(times.queues), positive_or_null(times.copy_queues)));
   if (times.queues == 0) unavailable["queues"] = "the source names no hardware queues";
   json["times"] = times.times ? times_json(*times.times, words) : Json();
   if (!times.times) unavailable["times"] = times.reason;
   json["kinds"] = Json::object();
   for (const SpanKind kind : kKinds) {
     const KindTotal& total = times.kinds[static_cast<std::size_t>(kind)];
-    if (total.commands > 0) json["kinds"][to_string(kind)] = {{"commands", total.commands}, {"sum_ns", total.sum_ns}};
+    if (total.commands > 0) json["kinds"][to_string(kind)] = WEIR_NAMED(total.commands, total.sum_ns);
   }
   json["iterations"] = times.iteration_count > 0 ? iterations_json(times, words) : Json();
   if (times.iteration_count == 0) unavailable["iterations"] = "the source marks no iterations";
 
   const ConcurrencyProfile profile = concurrency_profile(part);
-  json["concurrency"] = {{"all", levels_json(profile.all)}, {"kernels", levels_json(profile.kernels)}};
+  json["concurrency"] = WEIR_NAMED(levels_json(profile.all), levels_json(profile.kernels));
 
   LaneUses lanes = lane_use(part);
   std::size_t streams_left_out = 0, queues_left_out = 0;

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/named_values.h"
 #include "base/relax.h"
 #include "device/rank/communicator.h"
 #include "kernel/difference.h"
@@ -434,9 +435,7 @@ Json CheckReport::to_json() const {
   Json json = Json::object();
   constexpr const char* kNames[] = {"passed", "failed", "skipped"};
   json["status"] = kNames[static_cast<int>(status)];
-  json["reason"] = reason.empty() ? Json(nullptr) : Json(reason);
-  json["buffers"] = buffers;
-  json["outputs"] = outputs;
+  json.update(WEIR_NAMED(text_or_null(reason), buffers, outputs));
   json["worst_relative_error"] = status == Status::skipped ? Json(nullptr) : number_or_null(worst_error);
   json["worst_share_of_tolerance"] = status == Status::skipped ? Json(nullptr) : number_or_null(worst_share);
   json["seconds"] = seconds;

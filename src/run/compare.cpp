@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "measure/statistics.h"
 #include "run/pairing.h"
 
@@ -228,10 +229,7 @@ bool settle_failure(const std::string& baseline_failure, const std::string& test
 
 void add_method(Json& document, const CompareOptions& options, std::size_t hypotheses, const VerdictCounts& counts,
                 bool is_strict) {
-  document["threshold"] = options.threshold;
-  document["significance"] = options.significance;
-  document["confidence"] = options.bootstrap.confidence;
-  document["hypotheses"] = hypotheses;
+  document.update(WEIR_NAMED(options.threshold, options.significance, options.bootstrap.confidence, hypotheses));
   for (const Verdict verdict : kVerdicts) {
     const auto found = counts.find(verdict);
     document["verdicts"][name_of(verdict)] = found == counts.end() ? 0 : found->second;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/schemas.h"
 
 namespace weir {
 namespace {
@@ -286,14 +287,13 @@ struct Sniffed {
 
 // "weir.result/1" -> the format; a later version or another kind of file is `other`, with a description.
 Sniffed sniff_schema(const std::string& schema) {
-  if (schema == "weir.result/1") return {Format::weir_result, {}};
-  if (schema == "weir.sweep/1") return {Format::weir_sweep, {}};
-  for (const std::string_view known : {"weir.result/", "weir.sweep/"}) {
-    if (!schema.starts_with(known)) continue;
-    const auto version = parse_integer(std::string_view(schema).substr(known.size()));
-    if (version && *version > 1)
-      return {Format::other, fmt::format("'{}', written by a newer Weir: this one reads version 1", schema)};
-  }
+  if (schema == schemas::result) return {Format::weir_result, {}};
+  if (schema == schemas::sweep) return {Format::weir_sweep, {}};
+  const std::string_view kind = schemas::kind_of(schema);
+  const auto version = parse_integer(std::string_view(schema).substr(kind.size()));
+  const bool is_known = kind == schemas::kind_of(schemas::result) || kind == schemas::kind_of(schemas::sweep);
+  if (is_known && version && *version > 1)
+    return {Format::other, fmt::format("'{}', written by a newer Weir: this one reads version 1", schema)};
   return {Format::other, fmt::format("schema '{}'", schema)};
 }
 

@@ -248,8 +248,7 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
   timeline["same_stream_gap"] = gap(gaps.same_stream);
   timeline["same_queue_gap"] = gap(gaps.same_queue);
   timeline["other_queue_gap"] = gap(gaps.other_queue);
-  timeline["same_queue_overhead_ns"] = number_or_null(gaps.same_queue_overhead_ns);
-  timeline["other_queue_overhead_ns"] = number_or_null(gaps.other_queue_overhead_ns);
+  timeline.update(WEIR_NAMED(gaps.same_queue_overhead_ns, gaps.other_queue_overhead_ns));
   timeline["unknown_queue_gap"] = gap(gaps.unknown_queue);
   timeline["unknown_queue_overhead_ns"] = number_or_null(gaps.unknown_queue_overhead_ns);
   timeline["host_bound_pairs"] = gaps.host_bound;
@@ -281,12 +280,9 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
   const Step small = only_role(step, *workload.convoy_role);
   // The same placement policy; threads that would have no stream are not started.
   const Placement small_placement = place(small, placement.name);
-  SubmitChoice small_submit = submit;
-  small_submit.threads = std::min(submit.threads, small_placement.stream_count);
-  small_submit.producers = std::min(submit.producers, small_placement.stream_count);
-  small_submit.submitters = std::min(submit.submitters, small_placement.stream_count);
   const TracedPass alone =
-      run_traced_pass(device, small, small_placement, small_submit, iterations, control, workload.roles);
+      run_traced_pass(device, small, small_placement, submit.fitted_to(small_placement.stream_count), iterations,
+                      control, workload.roles);
   const auto mixed_summary = summarise(role_latencies(pass.timeline, *workload.convoy_role));
   const auto alone_summary = summarise(role_latencies(alone.timeline, *workload.convoy_role));
   if (!mixed_summary || !alone_summary) {

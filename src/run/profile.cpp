@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/named_values.h"
+#include "base/schemas.h"
 #include "run/describe_timeline.h"
 #include "trace/analyse/breakdown.h"
 #include "trace/analyse/slice.h"
@@ -30,8 +31,7 @@ Json hop_json(const Hop& hop) {
 Json waterfall_json(const Waterfall& found) {
   return json_list(found.classes, [](const ClassWaterfall& one) {
     const auto hop_at = [&](const std::optional<std::size_t>& at) { return at ? hop_json(one.hops[*at]) : Json(); };
-    Json json = WEIR_NAMED(one.kind, one.commands, one.way_ns);
-    json["hops"] = json_list(one.hops, hop_json);
+    Json json = WEIR_NAMED(one.kind, one.commands, one.way_ns, named("hops", json_list(one.hops, hop_json)));
     json["missing"] = json_list(one.missing, [](const MissingStage& at) { return WEIR_NAMED(at.stage, at.reason); });
     json["dominating"] = hop_at(one.dominating);
     json["dominating_words"] = one.words;
@@ -51,10 +51,8 @@ Json device_json(const Timeline& whole, std::uint16_t device) {
   Json kinds = Json::object();
   for (std::size_t i = 0; i < found.kinds.size(); ++i)
     if (found.kinds[i].commands > 0) kinds[to_string(static_cast<SpanKind>(i))] = found.kinds[i].commands;
-  json["kinds"] = std::move(kinds);
-  json["streams"] = found.streams;
-  json["queues"] = found.queues == 0 ? Json(nullptr) : Json(found.queues);
-  json["copy_queues"] = found.copy_queues;
+  json.update(WEIR_NAMED(std::move(kinds), found.streams));
+  json.update(WEIR_NAMED(positive_or_null(found.queues), found.copy_queues));
   json["dependencies"] = part.has_dependencies ? Json(part.dependencies.size()) : Json(nullptr);
   const BusyTimes times = found.times.value_or(BusyTimes());
   Json ns = WEIR_NAMED(times.span_ns, times.busy_ns, times.compute_ns, times.communication_ns, times.copy_ns,
@@ -73,11 +71,9 @@ Json device_json(const Timeline& whole, std::uint16_t device) {
 Json tracing_json(const Result& timed, const TracedPass& traced, std::uint64_t commands, Json& unavailable) {
   std::set<std::uint32_t> kept;
   for (const Span& span : traced.timeline.spans) kept.insert(span.iteration);
-  Json json = {{"source", traced.timeline.source},
-               {"iterations", traced.latency_ns.size()},
-               {"kept_iterations", kept.size()},
-               {"has_exact_gaps", traced.timeline.has_exact_gaps},
-               {"clock_error_ns", traced.timeline.clock_error_ns}};
+  Json json =
+      WEIR_NAMED(traced.timeline.source, named("iterations", traced.latency_ns.size()),
+                 named("kept_iterations", kept.size()), traced.timeline.has_exact_gaps, traced.timeline.clock_error_ns);
   const bool is_comparable = timed.latency_ns && timed.sync_mode == "per_iteration" && !traced.latency_ns.empty();
   const double after = is_comparable ? median(traced.latency_ns) : 0,
                before = is_comparable ? timed.latency_ns->p50 : 0;
@@ -122,21 +118,20 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
   RunRequest untraced = request;
   untraced.traces = false;
   const Result timed = run_workload(device, untraced, context, control);
-  if (timed.status == "failed") throw Error(timed.fault, timed.failure, timed.hint);
+  if (timed.status == "failed") throw timed.error();
 
   const BuiltRun built = build_run(info, request, ranks);
-  const SubmitChoice submit = parse_submit(request.submit, built.streams);
   const std::size_t commands = built.step.commands().size();
   const int iterations =
       std::clamp(traced_iterations, 1, static_cast<int>(std::max<std::size_t>(1, kMostTracedSpans / commands)));
   if (control.progress) control.progress("trace", 0, iterations);
-  TracedPass traced =
-      run_traced_pass(device, built.step, built.placement, submit, iterations, control, workload_of(request).roles);
-  describe_timeline(traced, info, built.step, built.placement, submit, "weir profile " + timed.workload);
+  TracedPass traced = run_traced_pass(device, built.step, built.placement, built.submit, iterations, control,
+                                      workload_of(request).roles);
+  describe_timeline(traced, info, built.step, built.placement, built.submit, "weir profile " + timed.workload);
 
   Json& document = profile.document;
   Json unavailable = Json::object();
-  document["schema"] = kProfileSchema;
+  document["schema"] = schemas::profile;
   document.update(WEIR_NAMED(timed.created, timed.command_line, timed.workload));
   document["program"] = nullptr;
   document["run"] = WEIR_NAMED(timed.streams, timed.submit, timed.placement, timed.scale, timed.precision,
@@ -156,9 +151,7 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
                         {"text", fmt::format("{} of {} iterations were traced: more commands than fit", iterations,
                                              traced_iterations)},
                         {"advice", "Use a smaller --scale for a longer trace."}});
-  document["warnings"] = std::move(warnings);
-  document["notes"] = traced.timeline.notes;
-  document["unavailable"] = std::move(unavailable);
+  document.update(WEIR_NAMED(std::move(warnings), traced.timeline.notes, std::move(unavailable)));
   profile.is_interrupted = timed.status == "interrupted" || control.is_stopped();
   profile.timeline = std::move(traced.timeline);
   profile.device_properties = properties_of(info);

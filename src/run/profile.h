@@ -7,8 +7,6 @@
 
 namespace weir {
 
-inline constexpr const char* kProfileSchema = "weir.profile/1";
-
 struct WorkloadProfile {
   Json document = Json::object();
   Timeline timeline;                        // complete: ready for export

@@ -77,12 +77,9 @@ Json to_json(const Straggler& straggler) {
 }
 
 RankReports::RankReports(Communicator& ranks, const DeviceInfo& device) : ranks_(ranks), clock_(ranks.clock_offset()) {
-  members_ = gathered(ranks, {{"rank", ranks.ranks().rank},
-                              {"host", ranks.host()},
-                              {"device", device.name},
-                              {"backend", device.backend},
-                              {"clock_offset_ns", clock_.offset_ns},
-                              {"clock_error_ns", clock_.error_ns}});
+  members_ =
+      gathered(ranks, WEIR_NAMED(ranks.ranks().rank, ranks.host(), named("device", device.name), device.backend,
+                                 named("clock_offset_ns", clock_.offset_ns), named("clock_error_ns", clock_.error_ns)));
   for (const Json& member : members_)
     if (member["backend"] != members_[0]["backend"])
       reject(fmt::format("{} has device '{}', {} has '{}'", named(members_[0]),
@@ -91,15 +88,10 @@ RankReports::RankReports(Communicator& ranks, const DeviceInfo& device) : ranks_
 }
 
 void RankReports::gather_timed(Result& result, TimedPass& pass) {
-  timed_ = gathered(ranks_, {{"work", result.work_per_iteration},
-                             {"flop", result.flop_per_iteration},
-                             {"bytes", result.bytes_per_iteration},
-                             {"commands", result.commands_per_iteration},
-                             {"latency_ns", pass.latency_ns},
-                             {"interval_ns", pass.interval_ns},
-                             {"device_ns", pass.device_ns},
-                             {"total_ns", pass.total_ns},
-                             {"check", result.check}});
+  timed_ = gathered(
+      ranks_, WEIR_NAMED(named("work", result.work_per_iteration), named("flop", result.flop_per_iteration),
+                         named("bytes", result.bytes_per_iteration), named("commands", result.commands_per_iteration),
+                         pass.latency_ns, pass.interval_ns, pass.device_ns, pass.total_ns, result.check));
   if (timed_.empty()) return;
   double work = 0, flop = 0, bytes = 0;
   std::uint64_t commands = 0;

@@ -16,8 +16,6 @@
 #include "run/metrics.h"
 #include "run/passes.h"
 #include "run/ranks.h"
-#include "submit/placement.h"
-#include "submit/submitter.h"
 
 namespace weir {
 namespace {
@@ -27,21 +25,20 @@ constexpr std::string_view kSyncModes[] = {"per_iteration", "end_only", "none"};
 int checked_streams(const Workload& workload, int asked) {
   if (asked == 0) return workload.streams.recommended;
   if (asked < workload.streams.min || asked > workload.streams.max)
-    reject(fmt::format("--streams {}: {} runs on {} to {} streams", asked, workload.name, workload.streams.min,
-                       workload.streams.max),
-           fmt::format("{} is recommended.", workload.streams.recommended));
+    reject_setting(
+        "streams", std::to_string(asked),
+        fmt::format("{} runs on {} to {} streams", workload.name, workload.streams.min, workload.streams.max),
+        fmt::format("{} is recommended.", workload.streams.recommended));
   return asked;
 }
 
-Precision checked_precision(const std::string& name, const DeviceInfo& info) {
-  const auto precision = precision_named(name);
-  std::vector<std::string> names;
-  for (const Precision supported : info.precisions) names.emplace_back(name_of(supported));
-  if (!precision) reject(fmt::format("--precision {}: there is no such precision", name), suggestion(name, names));
-  if (std::find(info.precisions.begin(), info.precisions.end(), *precision) == info.precisions.end())
-    reject(fmt::format("--precision {}: device '{}' does not compute in it", name, info.name),
-           fmt::format("It has {}.", fmt::join(names, ", ")));
-  return *precision;
+Precision checked_precision(const RunRequest& request, const DeviceInfo& info) {
+  const Precision precision = precision_of(request);
+  if (std::find(info.precisions.begin(), info.precisions.end(), precision) != info.precisions.end()) return precision;
+  std::vector<std::string_view> names;
+  for (const Precision supported : info.precisions) names.push_back(name_of(supported));
+  reject_setting("precision", name_of(precision), fmt::format("device '{}' does not compute in it", info.name),
+                 fmt::format("It has {}.", fmt::join(names, ", ")));
 }
 
 Result described(const Workload& workload, const RunRequest& request, const Params& params, const DeviceInfo& info,
@@ -85,37 +82,40 @@ void warn_about_shared_queues(Result& result, const DeviceInfo& info, int stream
        advice + "."});
 }
 
-SubmitChoice checked_submit(const DeviceInfo& info, const RunRequest& request) {
-  SubmitChoice submit = parse_submit(request.submit, checked_streams(workload_of(request), request.streams));
+SubmitChoice checked_submit(const DeviceInfo& info, const SubmitChoice& asked, int streams) {
+  SubmitChoice submit = asked.fitted_to(streams);
   if (submit.mode == SubmitMode::graph && !info.graphs)
-    reject(fmt::format("--submit graph: device '{}' has no graphs: {}", info.name, info.graphs.reason),
-           "Use inline or threads.");
+    reject_setting("submit", submit.name, fmt::format("device '{}' has no graphs: {}", info.name, info.graphs.reason),
+                   "Use inline or threads.");
   if (!submit.channel.empty() && info.is_virtual)
-    reject(fmt::format("--submit {}: '{}' lives in virtual time, in which a channel between real threads costs nothing",
-                       submit.name, info.name),
-           "Use inline or threads there; channels are measured on null, cpu and GPUs.");
+    reject_setting(
+        "submit", submit.name,
+        fmt::format("'{}' lives in virtual time, in which a channel between real threads costs nothing", info.name),
+        "Use inline or threads there; channels are measured on null, cpu and GPUs.");
   if (!submit.policy.empty() && !info.command_ends)
-    reject(fmt::format("--schedule {}: device '{}' does not tell which commands have ended: {}", submit.policy,
-                       info.name, info.command_ends.reason),
-           "Leave it out there; it works on null, cpu, sim, CUDA and HIP.");
+    reject_setting(
+        "schedule", submit.policy,
+        fmt::format("device '{}' does not tell which commands have ended: {}", info.name, info.command_ends.reason),
+        "Leave it out there; it works on null, cpu, sim, CUDA and HIP.");
   return submit;
 }
 
 // Threads fill a shared queue in a different order on each rank, and then collectives at the heads wait for each other
 // for ever. A single thread submits all ranks' collectives in the same order, with or without a channel.
-void reject_entangled_collectives(const DeviceInfo& info, const SubmitChoice& submit, const BuiltRun& built) {
+void reject_entangled_collectives(const DeviceInfo& info, const BuiltRun& built) {
   const std::optional<int> queues = info.hardware_queues.value;
-  if (submit.host_threads() == 1 || built.step.ranks().count == 1 || !queues || built.placement.stream_count <= *queues)
+  if (built.submit.host_threads() == 1 || built.step.ranks().count == 1 || !queues ||
+      built.placement.stream_count <= *queues)
     return;
   const auto commands = built.step.commands();
   const bool has_collectives = std::any_of(
       commands.begin(), commands.end(), [](const Command& command) { return command.kind == CommandKind::collective; });
   if (!has_collectives) return;
-  reject(
-      fmt::format("--submit {}: ranks could wait for each other for ever, because {} streams share {} hardware queues",
-                  submit.name, built.placement.stream_count, *queues),
-      fmt::format("Use --submit inline or graph, or a queue per stream ({}).",
-                  info.queue_setting(built.placement.stream_count)));
+  reject_setting("submit", built.submit.name,
+                 fmt::format("ranks could wait for each other for ever, because {} streams share {} hardware queues",
+                             built.placement.stream_count, *queues),
+                 fmt::format("Use --submit inline or graph, or a queue per stream ({}).",
+                             info.queue_setting(built.placement.stream_count)));
 }
 
 // Workload files may hold streams until a flag is set, which requires that the device's kernels can see it.
@@ -153,14 +153,13 @@ SyncMode sync_mode_named(std::string_view name) {
   for (const SyncMode mode : {SyncMode::per_iteration, SyncMode::end_only, SyncMode::none})
     if (name_of(mode) == name) return mode;
   const std::vector<std::string> names(std::begin(kSyncModes), std::end(kSyncModes));
-  reject(fmt::format("--sync-mode {}: there is no such mode", name), suggestion(name, names));
+  reject_setting("sync_mode", name, "there is no such mode", suggestion(name, names));
 }
 
 Json to_json(const DeviceInfo& info) {
-  Json json = WEIR_NAMED(info.name, info.backend, info.model);
-  json["driver"] = info.driver.empty() ? Json(nullptr) : Json(info.driver);
-  json["hardware_queues"] = json_of(info.hardware_queues.value);
-  json["multiprocessors"] = json_of(info.multiprocessors.value);
+  Json json = WEIR_NAMED(info.name, info.backend, info.model, text_or_null(info.driver),
+                         named("hardware_queues", json_of(info.hardware_queues.value)),
+                         named("multiprocessors", json_of(info.multiprocessors.value)));
   if (info.stream_compute_units > 0) json["compute_units"] = info.stream_compute_units;
   if (info.asked_compute_units != info.stream_compute_units) json["compute_units_asked"] = info.asked_compute_units;
   json["copy_engines"] = json_of(info.copy_engines.value);
@@ -172,34 +171,38 @@ const Workload& workload_of(const RunRequest& request) {
   return request.loaded ? *request.loaded : workload_named(request.workload);
 }
 
+Scale scale_of(const RunRequest& request, const DeviceInfo& info) {
+  return request.scale.value_or(info.is_gpu ? Scale::full : Scale::small);
+}
+
+Precision precision_of(const RunRequest& request) { return request.precision.value_or(workload_of(request).precision); }
+
 BuiltRun build_run(const DeviceInfo& info, const RunRequest& request, Ranks ranks) {
   const Workload& workload = workload_of(request);
   const int streams = checked_streams(workload, request.streams);
-  if (request.iterations < 1) reject(fmt::format("--iterations {}: at least 1 is needed", request.iterations));
-  if (request.warmup < 0) reject(fmt::format("--warmup {}: cannot be negative", request.warmup));
-  const Scale scale = request.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(request.scale);
+  SubmitChoice submit = checked_submit(info, request.submit, streams);
+  if (request.iterations < 1) reject_setting("iterations", std::to_string(request.iterations), "at least 1 is needed");
+  if (request.warmup < 0) reject_setting("warmup", std::to_string(request.warmup), "cannot be negative");
+  const Scale scale = scale_of(request, info);
   Params params(workload.params, scale, request.params);
-  params.precision =
-      checked_precision(request.precision.empty() ? std::string(name_of(workload.precision)) : request.precision, info);
+  params.precision = checked_precision(request, info);
   params.seed = request.seed;
   params.ranks = ranks;
   Step step = workload.build(params, streams);
   reject_probes(info, step);
-  Placement placement = place(step, request.placement);
-  return {streams, scale, std::move(params), std::move(step), std::move(placement)};
+  Placement placement = request.placement->place(step);
+  BuiltRun built{streams, std::move(submit), scale, std::move(params), std::move(step), std::move(placement)};
+  reject_entangled_collectives(info, built);
+  return built;
 }
 
-void check_request(const DeviceInfo& info, const RunRequest& request, Ranks ranks) {
-  reject_entangled_collectives(info, checked_submit(info, request), build_run(info, request, ranks));
-}
+void check_request(const DeviceInfo& info, const RunRequest& request, Ranks ranks) { build_run(info, request, ranks); }
 
 Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control) {
   const Workload& workload = workload_of(request);
   const DeviceInfo info = device.info();
-  const SubmitChoice submit = checked_submit(info, request);
-
   const BuiltRun built = build_run(info, request, control.has_ranks() ? control.communicator->ranks() : Ranks{});
-  reject_entangled_collectives(info, submit, built);
+  const SubmitChoice& submit = built.submit;
   const Step& step = built.step;
   const Placement& placement = built.placement;
 
@@ -300,7 +303,10 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
     result.status = "failed";
     result.fault = known_error != nullptr ? known_error->fault : Fault::run;
     result.failure = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "out of host memory" : error.what();
-    if (known_error != nullptr) result.hint = known_error->hint;
+    if (known_error != nullptr) {
+      result.hint = known_error->hint;
+      result.setting = known_error->setting;
+    }
     if (result.check.empty()) {
       CheckReport check;
       check.reason = "the run failed before its output could be checked";

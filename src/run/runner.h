@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,8 @@
 #include "device/rank/communicator.h"
 #include "measure/result.h"
 #include "step/workload/workload.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 
 namespace weir {
 
@@ -22,9 +25,9 @@ enum class SyncMode : std::uint8_t {
   none,           // not even the warm-up is waited for; throughput only
 };
 std::string_view name_of(SyncMode mode);
-SyncMode sync_mode_named(std::string_view name);  // an error names --sync-mode
+SyncMode sync_mode_named(std::string_view name);  // rejects unknown names
 
-// What to run. Strings are as typed by the user; run_workload() rejects invalid ones.
+// What to run. Values are valid in themselves; build_run() checks them against the workload and the device.
 struct RunRequest {
   std::string workload;                    // a name in workloads(), or the name of `loaded`
   std::shared_ptr<const Workload> loaded;  // if it was read from a file
@@ -32,11 +35,11 @@ struct RunRequest {
   int iterations = 100;
   int warmup = 10;
   SyncMode sync = SyncMode::per_iteration;
-  std::string submit = "inline";
-  std::string placement = "natural";
-  std::string scale;      // empty: full on a GPU, small elsewhere
-  std::string precision;  // empty: the workload's
-  std::vector<std::pair<std::string, std::string>> params;
+  SubmitChoice submit;
+  const PlacementPolicy* placement = &placement_named("natural");  // one of placement_policies()
+  std::optional<Scale> scale;                                      // nothing: full on a GPU, small elsewhere
+  std::optional<Precision> precision;                              // nothing: the workload's
+  std::vector<std::pair<std::string, std::string>> params;         // text, because only the workload knows their types
   std::uint64_t seed = 1;
   bool checks_output = true;
   bool traces = true;  // a second, traced pass for concurrency, fairness, convoy and queue switch
@@ -70,16 +73,19 @@ struct RunContext {
 
 // The workload of a request. Rejects an unknown name with a suggestion.
 const Workload& workload_of(const RunRequest& request);
+Scale scale_of(const RunRequest& request, const DeviceInfo& info);
+Precision precision_of(const RunRequest& request);
 
 // A request with everything resolved that does not require running it.
 struct BuiltRun {
   int streams = 0;
+  SubmitChoice submit;  // fitted to the streams
   Scale scale = Scale::small;
   Params params;
   Step step;
   Placement placement;
 };
-// Rejects requests that the workload or the device does not support.
+// The one place that rejects requests that the workload or the device does not support.
 BuiltRun build_run(const DeviceInfo& info, const RunRequest& request, Ranks ranks = {});
 // Rejects what run_workload() would reject before it starts; `ranks`: those of the later run.
 void check_request(const DeviceInfo& info, const RunRequest& request, Ranks ranks);

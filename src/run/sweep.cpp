@@ -7,34 +7,34 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/named_values.h"
+#include "base/schemas.h"
 #include "run/metrics.h"
 #include "run/scaling_curves.h"
-#include "submit/placement.h"
-#include "submit/submitter.h"
 #include "weir_build.h"
 
 namespace weir {
 namespace {
 
-// A point of the sweep: submit names are canonical ("threads:4"), as in results.
+// A point of the sweep: submit is fitted to the streams, so that its name is as in results.
 struct Point {
   int streams;
-  std::string submit;
+  SubmitChoice submit;
   int compute_units;
 };
 
 std::vector<Point> points_of(const SweepRequest& request) {
   const Workload& workload = workload_of(request.run);
   std::vector<Point> ways;
-  for (const std::string& submit : request.submits) {
+  for (const SubmitChoice& submit : request.submits) {
     for (const int streams : request.streams) {
       if (streams < workload.streams.min || streams > workload.streams.max)
-        reject(fmt::format("--streams {}: {} runs on {} to {} streams", streams, workload.name, workload.streams.min,
-                           workload.streams.max));
-      Point point{streams, parse_submit(submit, streams).name, 0};
+        reject_setting(
+            "streams", std::to_string(streams),
+            fmt::format("{} runs on {} to {} streams", workload.name, workload.streams.min, workload.streams.max));
+      Point point{streams, submit.fitted_to(streams), 0};
       // On one stream, threads and threads:1 are the same point.
       const bool is_known = std::any_of(ways.begin(), ways.end(), [&](const Point& other) {
-        return other.streams == point.streams && other.submit == point.submit;
+        return other.streams == point.streams && other.submit.name == point.submit.name;
       });
       if (!is_known) ways.push_back(std::move(point));
     }
@@ -50,15 +50,10 @@ std::vector<Point> points_of(const SweepRequest& request) {
 Json settings_of(const Device& device, const SweepRequest& request, int ranks) {
   const RunRequest& run = request.run;
   const DeviceInfo info = device.info();
-  const Scale scale = run.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(run.scale);
+  const Scale scale = scale_of(run, info);
   const Params params(workload_of(run).params, scale, run.params);
-  Json settings = Json::object();
-  settings["workload"] = workload_of(run).name;
-  settings["device"] = info.name;
-  settings["model"] = info.model;
-  settings["scale"] = name_of(scale);
-  settings["precision"] = run.precision.empty() ? std::string(name_of(workload_of(run).precision)) : run.precision;
-  settings["placement"] = run.placement;
+  Json settings = WEIR_NAMED(named("workload", workload_of(run).name), named("device", info.name), info.model, scale,
+                             named("precision", precision_of(run)), named("placement", run.placement->name));
   settings["sync_mode"] = name_of(run.sync);
   settings.update(WEIR_NAMED(run.iterations, run.warmup, run.seed));
   settings["hardware_queues"] = json_of(info.hardware_queues.value);
@@ -81,29 +76,27 @@ bool is_point(const Json& result) {
 }
 
 bool is_at(const Json& result, const Point& point) {
-  return result["streams"] == point.streams && result["submit"] == point.submit &&
+  return result["streams"] == point.streams && result["submit"] == point.submit.name &&
          compute_units_asked(result) == point.compute_units;
 }
 
-Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::vector<Point>& points,
-               const Json& settings, Ranks ranks) {
+Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::vector<Point>& points, Ranks ranks) {
   const Workload& workload = workload_of(request.run);
-  Params params(workload.params, scale_named(settings["scale"].get<std::string>()), request.run.params);
+  Params params(workload.params, scale_of(request.run, info), request.run.params);
   params.seed = request.run.seed;
   params.ranks = ranks;
   Json floors = Json::array();
   for (const Point& point : points) {
     if (point.compute_units != points.front().compute_units) break;  // the host's cost is the same for each
     if (info.is_virtual) {
-      floors.push_back({{"streams", point.streams}, {"submit", point.submit}, {"ns_per_command", nullptr}});
+      floors.push_back({{"streams", point.streams}, {"submit", point.submit.name}, {"ns_per_command", nullptr}});
       continue;
     }
     const Step step = workload.build(params, point.streams);
-    const Placement placement = place(step, request.run.placement);
-    floors.push_back(
-        {{"streams", point.streams},
-         {"submit", point.submit},
-         {"ns_per_command", floor_ns_per_command(step, placement, parse_submit(point.submit, point.streams))}});
+    const Placement placement = request.run.placement->place(step);
+    floors.push_back({{"streams", point.streams},
+                      {"submit", point.submit.name},
+                      {"ns_per_command", floor_ns_per_command(step, placement, point.submit)}});
   }
   return floors;
 }
@@ -116,8 +109,8 @@ Json points_to_keep(const std::filesystem::path& file, const ResumedFile& as, co
   std::error_code status;
   if (!std::filesystem::exists(file, status)) return kept;
   const auto refuse = [&](const std::string& why) {
-    reject(fmt::format("--resume: {}: {}", file.string(), why),
-           "Resume with the same flags, or choose another --output.");
+    reject_setting("resume", "", fmt::format("{}: {}", file.string(), why),
+                   "Resume with the same flags, or choose another --output.");
   };
   const auto in = [](const Json& json, const char* name) -> const Json& {
     static const Json kNothing;
@@ -155,20 +148,20 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   Json kept = Json::array();
   if (request.resumes && ranks.rank == 0)
     // Failed and interrupted points are run again.
-    kept = points_to_keep(request.output, {kSweepSchema, nullptr, "results", "not a sweep of this program"}, settings,
+    kept = points_to_keep(request.output, {schemas::sweep, nullptr, "results", "not a sweep of this program"}, settings,
                           [](const Json& result) { return is_point(result) && result["status"] == "complete"; });
   if (ranks.rank == 0) check_writable(request.output, request.overwrites || request.resumes);
   if (ranks.count > 1) kept = Json::parse(broadcast_text(*control.run.communicator, kept.dump()));
 
   Json document = Json::object();
-  document["schema"] = kSweepSchema;
+  document["schema"] = schemas::sweep;
   document["status"] = "interrupted";
   document["created"] = wall_time();
   document["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};
   document["command_line"] = context.command_line;
   document["workload"] = workload.name;
   document["settings"] = settings;
-  document["floor"] = floors_of(device.info(), request, points, settings, ranks);
+  document["floor"] = floors_of(device.info(), request, points, ranks);
   // Saved from the start, so that another kill loses none of them, including points that this call does not request.
   document["results"] = kept;
   document["scaling"] = Json::object();
@@ -186,7 +179,8 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (control.run.agree_to_stop()) break;
     const Point& point = points[i];
-    if (control.on_begin) control.on_begin(point.streams, way_of(point.submit, point.compute_units), i, points.size());
+    if (control.on_begin)
+      control.on_begin(point.streams, way_of(point.submit.name, point.compute_units), i, points.size());
     const auto same = std::find_if(kept.begin(), kept.end(), [&](const Json& result) { return is_at(result, point); });
     const bool was_kept = same != kept.end();
     if (!was_kept) {

@@ -11,12 +11,10 @@
 
 namespace weir {
 
-inline constexpr const char* kSweepSchema = "weir.sweep/1";
-
 struct SweepRequest {
   RunRequest run;  // streams and submit come from the lists below
   std::vector<int> streams;
-  std::vector<std::string> submits;
+  std::vector<SubmitChoice> submits;
   std::vector<int> compute_units = {0};  // per stream; 0: not confined
   std::filesystem::path output;
   bool resumes = false;  // keep the file's complete points and run the others

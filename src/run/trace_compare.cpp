@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 #include "measure/result.h"
 #include "measure/statistics.h"
 #include "trace/analyse/breakdown.h"
@@ -216,26 +218,19 @@ auto judged(Comparison& comparison) {
 }
 
 Json verdict_json(const MetricComparison& metric, bool is_judged) {
-  Json json;
-  json["verdict"] = is_judged ? Json(name_of(metric.verdict)) : Json(nullptr);
-  json["reason"] = metric.reason.empty() ? Json(nullptr) : Json(metric.reason);
-  json["interval"] = interval_or_null(metric.interval);
-  json["p"] = number_or_null(metric.p);
-  json["adjusted_p"] = number_or_null(metric.adjusted_p);
-  return json;
+  return WEIR_NAMED(named("verdict", is_judged ? Json(name_of(metric.verdict)) : Json(nullptr)),
+                    text_or_null(metric.reason), interval_or_null(metric.interval), metric.p, metric.adjusted_p);
 }
 
 Json side_json(const TraceSide& side, const std::optional<double>& median_ns) {
-  return {{"count", side.count}, {"total_ns", side.total_ns}, {"median_ns", number_or_null(median_ns)}};
+  return WEIR_NAMED(side.count, side.total_ns, median_ns);
 }
 
 Json lone_json(const std::vector<KernelChange>& changes, const TraceSide KernelChange::* side) {
   Json list = Json::array();
   for (const KernelChange& change : changes)
-    list.push_back({{"name", change.name},
-                    {"kind", to_string(change.kind)},
-                    {"count", (change.*side).count},
-                    {"total_ns", (change.*side).total_ns}});
+    list.push_back(WEIR_NAMED(change.name, to_string(change.kind), named("count", (change.*side).count),
+                              named("total_ns", (change.*side).total_ns)));
   return list;
 }
 
@@ -277,10 +272,7 @@ VerdictCounts count_verdicts(const TraceComparison& comparison) {
 }
 
 Json trace_comparison_json(const TraceComparison& comparison, bool is_strict) {
-  Json json;
-  json["schema"] = "weir.trace_comparison/1";
-  json["baseline"] = comparison.baseline;
-  json["test"] = comparison.test;
+  Json json = WEIR_NAMED(named("schema", schemas::trace_comparison), comparison.baseline, comparison.test);
   add_method(json, comparison.options, comparison.hypotheses, count_verdicts(comparison), is_strict);
   const bool has_iterations = comparison.baseline_iterations > 0;
   json["iterations"] = has_iterations
@@ -288,27 +280,21 @@ Json trace_comparison_json(const TraceComparison& comparison, bool is_strict) {
                            : Json(nullptr);
   json["categories"] = Json::array();
   for (const CategoryChange& change : comparison.categories) {
-    Json one{{"category", change.category},
-             {"baseline_ns", number_or_null(change.baseline_ns)},
-             {"test_ns", number_or_null(change.test_ns)},
-             {"ratio", number_or_null(change.ratio)}};
+    Json one = WEIR_NAMED(change.category, change.baseline_ns, change.test_ns, change.ratio);
     one.update(verdict_json(change.iterations, change.is_judged));
     json["categories"].push_back(std::move(one));
   }
   json["kernels"] = Json::array();
   for (const KernelChange& change : comparison.kernels) {
-    Json one{{"name", change.name},
-             {"kind", to_string(change.kind)},
-             {"baseline", side_json(change.baseline, change.durations.baseline_median)},
-             {"test", side_json(change.test, change.durations.test_median)},
-             {"ratio", number_or_null(change.durations.ratio)}};
+    Json one = WEIR_NAMED(change.name, to_string(change.kind),
+                          named("baseline", side_json(change.baseline, change.durations.baseline_median)),
+                          named("test", side_json(change.test, change.durations.test_median)), change.durations.ratio);
     one.update(verdict_json(change.durations, change.is_judged));
     json["kernels"].push_back(std::move(one));
   }
   json["baseline_only"] = lone_json(comparison.baseline_only, &KernelChange::baseline);
   json["test_only"] = lone_json(comparison.test_only, &KernelChange::test);
-  json["kernels_left_out"] = comparison.kernels_left_out;
-  json["notes"] = comparison.notes;
+  json.update(WEIR_NAMED(comparison.kernels_left_out, comparison.notes));
   return json;
 }
 

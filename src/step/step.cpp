@@ -266,8 +266,9 @@ Step StepBuilder::seal(int stream_count) && {
     has_work[command.stream] = true;
   }
   if (const auto idle = std::find(has_work.begin(), has_work.end(), false); idle != has_work.end())
-    reject(fmt::format("--streams {}: stream {} would have no work", stream_count, idle - has_work.begin()),
-           "Use fewer streams, or sizes that give every stream a part (more samples, micro-batches or pieces).");
+    reject_setting(
+        "streams", std::to_string(stream_count), fmt::format("stream {} would have no work", idle - has_work.begin()),
+        "Use fewer streams, or sizes that give every stream a part (more samples, micro-batches or pieces).");
 
   // Analyzes two iterations in a row: edges from the first to the second are what pipelined iterations must wait for.
   // An edge from an earlier command of the last iteration is implied by stream order and by this iteration's edge from

@@ -82,7 +82,7 @@ class ChannelSubmitter final : public Submitter {
         threads_.emplace_back([this, i] { serve([&](std::uint64_t) { drain(i); }); });
     } catch (const std::system_error& error) {
       close();  // threads that did start must end, or joining them would wait for ever
-      fail(fmt::format("--submit {}: cannot start a thread: {}", choice.name, error.what()), "Use fewer producers.");
+      fail(fmt::format("cannot start a thread of {}: {}", choice.name, error.what()), "Use fewer producers.");
     }
   }
   ~ChannelSubmitter() override { close(); }

@@ -1,9 +1,8 @@
 #include "submit/placement.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -92,13 +91,13 @@ std::span<const PlacementPolicy> placement_policies() {
   return kPolicies;
 }
 
-Placement place(const Step& step, const std::string& policy) {
+const PlacementPolicy& placement_named(std::string_view name) {
   std::vector<std::string> names;
   for (const PlacementPolicy& known : placement_policies()) {
-    if (known.name == policy) return known.place(step);
+    if (known.name == name) return known;
     names.emplace_back(known.name);
   }
-  reject(fmt::format("--placement {}: there is no such placement", policy), suggestion(policy, names));
+  reject_setting("placement", name, "there is no such placement", suggestion(name, names));
 }
 
 }  // namespace weir

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "device/device.h"
@@ -17,7 +16,8 @@ struct PlacementPolicy {
 
 std::span<const PlacementPolicy> placement_policies();
 
-// Rejects unknown policies; the message names the flag.
-Placement place(const Step& step, const std::string& policy);
+// Rejects unknown names.
+const PlacementPolicy& placement_named(std::string_view name);
+inline Placement place(const Step& step, std::string_view policy) { return placement_named(policy).place(step); }
 
 }  // namespace weir

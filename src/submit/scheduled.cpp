@@ -209,12 +209,13 @@ std::vector<scheduler::Terms> stream_terms(const Step& step, const Placement& pl
 std::unique_ptr<Submitter> scheduled_submitter(const ScheduleRequest& request, const Step& step,
                                                const Placement& placement, Session& session, int traced_iterations) {
   if (placement.stream_count > scheduler::kMostClients)
-    reject(fmt::format("--schedule {}: a policy ranks {} streams at most, not {}", request.policy->name,
-                       scheduler::kMostClients, placement.stream_count),
-           "Use fewer --streams.");
+    reject_setting(
+        "schedule", request.policy->name,
+        fmt::format("a policy ranks {} streams at most, not {}", scheduler::kMostClients, placement.stream_count),
+        "Use fewer --streams.");
   if (!session.ended(0))
-    reject(fmt::format("--schedule {}: this device does not tell which commands have ended", request.policy->name),
-           "Leave it out there.");
+    reject_setting("schedule", request.policy->name, "this device does not tell which commands have ended",
+                   "Leave it out there.");
   return std::make_unique<ScheduledSubmitter>(request, step, placement, session, traced_iterations);
 }
 

@@ -22,8 +22,8 @@ namespace {
 int parse_count(std::string_view text, std::string_view number, const char* what, const char* example) {
   const auto asked = parse_integer(number);
   if (!asked || *asked < 1 || *asked > kMaxStreams)
-    reject(fmt::format("--submit {}: '{}' is not a number of {}", text, number, what),
-           fmt::format("Use 1 to {}, for example {}.", kMaxStreams, example));
+    reject_setting("submit", text, fmt::format("'{}' is not a number of {}", number, what),
+                   fmt::format("Use 1 to {}, for example {}.", kMaxStreams, example));
   return static_cast<int>(*asked);
 }
 
@@ -33,95 +33,97 @@ const ChannelWay* channel_named(std::string_view name) {
   return nullptr;
 }
 
-SubmitChoice parse_threads(std::string_view text, std::string_view count, bool has_count, int streams) {
-  int threads = std::min(8, std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
-  if (has_count) threads = parse_count(text, count, "threads", "threads:4");
-  threads = std::min(threads, streams);
-  SubmitChoice choice;
-  choice.name = fmt::format("threads:{}", threads);
-  choice.threads = threads;
-  return choice;
-}
-
 // "mpsc", "mpsc:4", "mpsc:4x2"
-SubmitChoice parse_channel(std::string_view text, std::string_view rest, int streams) {
+void parse_channel(SubmitChoice& choice, std::string_view rest) {
   const std::size_t colon = rest.find(':');
   const std::string_view name = rest.substr(0, colon);
   const ChannelWay* const way = channel_named(name);
   if (way == nullptr) {
     std::vector<std::string> names;
     for (const ChannelWay& known : channel_ways()) names.emplace_back(known.name);
-    reject(fmt::format("--submit {}: there is no channel '{}' to submit through", text, name), suggestion(name, names));
+    reject_setting("submit", choice.name, fmt::format("there is no channel '{}' to submit through", name),
+                   suggestion(name, names));
   }
-  SubmitChoice choice;
   choice.channel = name;
   choice.producers = default_producers(name);
   choice.submitters = 1;
   if (colon != std::string_view::npos) {
     const std::string_view counts = rest.substr(colon + 1);
     const std::size_t by = counts.find('x');
-    choice.producers = parse_count(text, counts.substr(0, by), "producers", "channel:mpsc:4");
+    choice.producers = parse_count(choice.name, counts.substr(0, by), "producers", "channel:mpsc:4");
     if (by != std::string_view::npos)
-      choice.submitters = parse_count(text, counts.substr(by + 1), "submitters", "channel:mpsc:4x2");
+      choice.submitters = parse_count(choice.name, counts.substr(by + 1), "submitters", "channel:mpsc:4x2");
   }
   if (choice.producers > way->most_producers)
-    reject(fmt::format("--submit {}: a channel '{}' takes {} producer{}, not {}", text, name, way->most_producers,
-                       way->most_producers == 1 ? "" : "s", choice.producers),
-           fmt::format("Use --producers {}, or channel:mpsc, which takes many.", way->most_producers));
-  choice.producers = std::min(choice.producers, streams);
-  choice.submitters = std::min(choice.submitters, streams);
-  choice.name = fmt::format("channel:{}:{}", name, choice.producers);
-  if (choice.submitters > 1) choice.name += fmt::format("x{}", choice.submitters);
-  return choice;
+    reject_setting("submit", choice.name,
+                   fmt::format("a channel '{}' takes {} producer{}, not {}", name, way->most_producers,
+                               way->most_producers == 1 ? "" : "s", choice.producers),
+                   fmt::format("Use --producers {}, or channel:mpsc, which takes many.", way->most_producers));
 }
 
 // "priority", "priority:4"
-SubmitChoice parse_scheduled(std::string_view text, std::string_view rest, int streams) {
+void parse_scheduled(SubmitChoice& choice, std::string_view rest) {
   const std::size_t colon = rest.find(':');
   const std::string_view name = rest.substr(0, colon);
   std::vector<std::string> names;
   for (const scheduler::Policy& policy : scheduler::policies()) names.emplace_back(policy.name);
+  if (name.empty()) reject_setting("submit", choice.name, "a policy is needed", suggestion(name, names));
   if (std::find(names.begin(), names.end(), name) == names.end())
-    reject(name.empty() ? fmt::format("--submit {}: a policy is needed", text)
-                        : fmt::format("--schedule {}: there is no such policy", name),
-           suggestion(name, names));
-  SubmitChoice choice;
+    reject_setting("schedule", name, "there is no such policy", suggestion(name, names));
   choice.policy = name;
   choice.in_flight = kDefaultInFlight;
-  if (colon != std::string_view::npos) {
-    const auto asked = parse_integer(rest.substr(colon + 1));
-    if (!asked || *asked < 1 || *asked > kMostInFlight)
-      reject(fmt::format("--in-flight {}: not a number of commands", rest.substr(colon + 1)),
-             fmt::format("Use 1 to {}: with none on the device nothing would run.", kMostInFlight));
-    choice.in_flight = static_cast<int>(*asked);
-  }
-  if (streams > scheduler::kMostClients)
-    reject(
-        fmt::format("--schedule {}: a policy ranks {} streams at most, not {}", name, scheduler::kMostClients, streams),
-        fmt::format("Use --streams {} or fewer.", scheduler::kMostClients));
-  choice.name = fmt::format("scheduled:{}:{}", name, choice.in_flight);
-  return choice;
+  if (colon == std::string_view::npos) return;
+  const std::string_view number = rest.substr(colon + 1);
+  const auto asked = parse_integer(number);
+  if (!asked || *asked < 1 || *asked > kMostInFlight)
+    reject_setting("in_flight", number, "not a number of commands",
+                   fmt::format("Use 1 to {}: with none on the device nothing would run.", kMostInFlight));
+  choice.in_flight = static_cast<int>(*asked);
 }
 
 }  // namespace
 
-SubmitChoice parse_submit(std::string_view text, int streams) {
+SubmitChoice parse_submit(std::string_view text) {
   const std::size_t colon = text.find(':');
   const bool has_more = colon != std::string_view::npos;
   const std::string_view kind = text.substr(0, colon);
   const std::string_view rest = has_more ? text.substr(colon + 1) : std::string_view();
   SubmitChoice choice;
   choice.name = text;
-  if (text == "inline") return choice;
   if (text == "graph") {
     choice.mode = SubmitMode::graph;
-    return choice;
+  } else if (kind == "threads") {
+    choice.threads = has_more ? parse_count(text, rest, "threads", "threads:4")
+                              : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 8);
+  } else if (kind == "channel") {
+    parse_channel(choice, has_more ? rest : "mpsc");
+  } else if (kind == "scheduled") {
+    parse_scheduled(choice, rest);
+  } else if (text != "inline") {
+    const std::array<std::string, 5> names = {"inline", "threads", "graph", "channel", "scheduled"};
+    reject_setting("submit", text, "there is no such way to submit", suggestion(kind, names));
   }
-  if (kind == "threads") return parse_threads(text, rest, has_more, streams);
-  if (kind == "channel") return parse_channel(text, has_more ? rest : "mpsc", streams);
-  if (kind == "scheduled") return parse_scheduled(text, rest, streams);
-  const std::array<std::string, 5> names = {"inline", "threads", "graph", "channel", "scheduled"};
-  reject(fmt::format("--submit {}: there is no such way to submit", text), suggestion(kind, names));
+  return choice;
+}
+
+SubmitChoice SubmitChoice::fitted_to(int streams) const {
+  SubmitChoice fitted = *this;
+  fitted.threads = std::min(threads, streams);
+  fitted.producers = std::min(producers, streams);
+  fitted.submitters = std::min(submitters, streams);
+  if (threads > 0) fitted.name = fmt::format("threads:{}", fitted.threads);
+  if (!channel.empty()) {
+    fitted.name = fmt::format("channel:{}:{}", channel, fitted.producers);
+    if (fitted.submitters > 1) fitted.name += fmt::format("x{}", fitted.submitters);
+  }
+  if (!policy.empty()) {
+    if (streams > scheduler::kMostClients)
+      reject_setting("schedule", policy,
+                     fmt::format("a policy ranks {} streams at most, not {}", scheduler::kMostClients, streams),
+                     fmt::format("Use --streams {} or fewer.", scheduler::kMostClients));
+    fitted.name = fmt::format("scheduled:{}:{}", policy, in_flight);
+  }
+  return fitted;
 }
 
 int default_producers(std::string_view channel) {

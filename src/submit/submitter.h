@@ -20,13 +20,13 @@ class Submitter {
   virtual void stamp(Timeline&) const {}
 };
 
-// The user's choice: "inline", "threads", "threads:4", "graph", "channel", "channel:mpsc", "channel:mpsc:4" (four
-// producers), "channel:mpsc:4x2" (and two submitters), "scheduled:priority", "scheduled:priority:4" (four commands on
-// the device at once).
+// The user's choice, as parse_submit() reads it: "inline", "threads", "threads:4", "graph", "channel", "channel:mpsc",
+// "channel:mpsc:4" (four producers), "channel:mpsc:4x2" (and two submitters), "scheduled:priority",
+// "scheduled:priority:4" (four commands on the device at once).
 inline constexpr int kDefaultInFlight = 2;  // one runs and one waits behind it: no gap, and only one to wait for
 inline constexpr int kMostInFlight = 1024;
 struct SubmitChoice {
-  std::string name;  // canonical, with all counts: threads becomes threads:k, channel becomes channel:mpsc:k
+  std::string name = "inline";  // as the user wrote it; after fitted_to() canonical: threads becomes threads:k
   SubmitMode mode = SubmitMode::eager;
   int threads = 0;      // 0: the caller's thread submits
   std::string channel;  // empty: none
@@ -35,6 +35,9 @@ struct SubmitChoice {
   std::string policy;   // decides whose command is next; empty: none
   int in_flight = 0;    // with a policy: commands on the device at once
 
+  // The same for a run on this many streams, with all counts in its name. More threads than streams would have nothing
+  // to do; rejects more streams than a policy can rank.
+  SubmitChoice fitted_to(int streams) const;
   // The number of threads that call the session.
   int host_threads() const { return std::max({1, threads, submitters}); }
   // The options that a session needs.
@@ -47,8 +50,9 @@ struct SubmitChoice {
   }
 };
 
-// Rejects unknown modes. `streams` limits the threads: more threads than streams would have nothing to do.
-SubmitChoice parse_submit(std::string_view text, int streams);
+// Rejects unknown modes and counts that a mode does not support.
+SubmitChoice parse_submit(std::string_view text);
+inline SubmitChoice parse_submit(std::string_view text, int streams) { return parse_submit(text).fitted_to(streams); }
 // A channel's default number of producers; 0 for unknown channels.
 int default_producers(std::string_view channel);
 

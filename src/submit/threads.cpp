@@ -48,7 +48,7 @@ class ThreadsSubmitter final : public Submitter {
       for (std::size_t i = 1; i < lanes_.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
     } catch (const std::system_error& error) {
       close();  // threads that did start must end, or joining them would wait for ever
-      fail(fmt::format("--submit threads:{}: cannot start a thread: {}", threads, error.what()), "Use fewer threads.");
+      fail(fmt::format("cannot start {} threads that submit: {}", threads, error.what()), "Use fewer threads.");
     }
   }
   ~ThreadsSubmitter() override { close(); }

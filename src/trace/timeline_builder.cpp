@@ -236,12 +236,6 @@ void TimelineBuilder::note(std::string text) {
     timeline_.notes.push_back(std::move(text));
 }
 
-std::uint64_t TimelineBuilder::dropped_count() const noexcept {
-  std::uint64_t count = 0;
-  for (const Dropped& dropped : timeline_.dropped) count += dropped.count;
-  return count;
-}
-
 void TimelineBuilder::sort_commands() {
   std::vector<std::uint32_t> order(commands_.size());
   std::iota(order.begin(), order.end(), 0U);

@@ -112,7 +112,6 @@ class TimelineBuilder {
   void drop(std::string_view reason, std::uint64_t at, std::uint64_t count = 1);
   void note(std::string text);
   std::size_t command_count() const noexcept { return commands_.size(); }
-  std::uint64_t dropped_count() const noexcept;
   // Counts memory against the limit: the builder's own, and what readers allocate besides. Rejects what exceeds it.
   void charge(std::size_t bytes);
   std::uint64_t used_bytes() const noexcept { return used_bytes_; }

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <source_location>
 #include <string>
 #include <vector>

@@ -27,10 +27,8 @@
 #include <memory>
 #include <new>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace weir::explored {
 

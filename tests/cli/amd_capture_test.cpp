@@ -160,7 +160,7 @@ TEST(AmdCapture, says_what_is_missing_and_runs_the_program_all_the_same) {
       EXPECT_TRUE(has(one.hint, "modprobe amdgpu")) << one.hint;
     }
   }
-  EXPECT_TRUE(has(outcome.err, "Nothing about queues was to be had")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "Nothing about queues could be captured")) << outcome.err;
 }
 
 TEST(AmdCapture, takes_the_top_instance_when_asked_and_puts_it_back) {
@@ -220,7 +220,7 @@ TEST(AmdCapture, makes_nothing_for_a_program_that_is_not_there) {
   for (const char* name : {"./nowhere", "no_such_program_anywhere", "/tmp"}) {
     const Outcome outcome = machine.capture({"--top-instance"}, {name});
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_TRUE(has(outcome.err, std::string(name) + ": there is no such program")) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, std::string(name) + ": no such program")) << outcome.err;
   }
   EXPECT_EQ(weir({"amd", "capture"}).code, 2);
   EXPECT_EQ(weir({"amd", "capture", "--"}).code, 2);

@@ -43,7 +43,7 @@ TEST_F(AmdLog, level_3_says_what_it_rests_on) {
   const Outcome outcome = weir({"amd", "log", scene("a.log", 3)});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "16 streams share 4 hardware queues, 4 each.")) << outcome.out;
-  EXPECT_TRUE(has(outcome.out, "rests on the order")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "grouped by their order")) << outcome.out;
   EXPECT_TRUE(has(outcome.out, "No packets in this log")) << outcome.out;
 }
 

@@ -273,12 +273,12 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
     EXPECT_TRUE(has(outcome.err, words)) << outcome.err;
     EXPECT_TRUE(outcome.out.empty()) << outcome.out;
   };
-  expect({"text"}, "is no trace that weir knows");
+  expect({"text"}, "is not a trace that weir knows");
   expect({"empty"}, "is empty");
   expect({"dir"}, "is a folder");
   expect({"missing.json"}, "cannot be opened");
-  expect({"t.json", "--format", "nsys"}, WEIR_HAVE_SQLITE ? "is no SQLite database" : "built without SQLite");
-  expect({"t.json", "--format", "nope"}, "no such trace format");
+  expect({"t.json", "--format", "nsys"}, WEIR_HAVE_SQLITE ? "is not an SQLite database" : "built without SQLite");
+  expect({"t.json", "--format", "nope"}, "unknown trace format");
   expect({"t.json", "-o", "text"}, "exists already");
   expect({"t.json", "--svg", "text"}, "exists already");
   expect({"t.json", "--export", "text"}, "exists already");

@@ -1,7 +1,5 @@
 #include "cli/bench_packages.h"
 
-#include <fmt/format.h>
-
 #include "support/text.h"
 
 namespace weir::testing {

@@ -5,12 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 
 #include "base/json.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
-#include "lab/channels/loops/team.h"
+#include "measure/environment.h"
 
 namespace weir::testing {
 namespace {
@@ -18,7 +17,7 @@ namespace {
 void expect_valid_channel(const std::string& file) { expect_valid_as(file, "weir.channel.1.json"); }
 
 // Without two cores the floor cannot be measured, and there is nothing to drive.
-bool has_two_cores() { return channel_bench::usable_cores().size() >= 2; }
+bool has_two_cores() { return usable_cores().size() >= 2; }
 
 std::vector<std::string> quick_ping_pong(std::initializer_list<std::string> more) {
   std::vector<std::string> arguments = {"channel", "ping_pong", "--quick", "--samples", "2"};
@@ -39,7 +38,7 @@ TEST(Channel, ListShowsGroupsAndContestants) {
 }
 
 TEST(Channel, ListSaysWhatCannotBeRunHere) {
-  const std::string core = std::to_string(channel_bench::usable_cores().front());
+  const std::string core = std::to_string(usable_cores().front());
   const Outcome outcome = weir({"channel", "--list", "ping_pong", "--cores", core});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "not here")) << outcome.out;
@@ -82,7 +81,7 @@ TEST(Channel, PrintsJsonAndMarkdownAndNothing) {
 }
 
 TEST(Channel, WhatCannotBeRunIsNoFailure) {
-  const std::string core = std::to_string(channel_bench::usable_cores().front());
+  const std::string core = std::to_string(usable_cores().front());
   const Outcome outcome = weir(quick_ping_pong({"--cores", core}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "3 cannot be run here")) << outcome.out;
@@ -177,7 +176,7 @@ TEST(Channel, BadInputSaysWhatToDo) {
       {{"--calibrate", "--baseline", "x"}, "x"},
       {{"-o", "no/such/folder/x.json"}, "does not exist"},
       {{"--child", "absent"}, "absent"},
-      {{"--child", folder / "other.json"}, "no request"},
+      {{"--child", folder / "other.json"}, "not a request"},
   };
   for (const auto& [more, message] : cases) {
     std::vector<std::string> arguments = {"channel", "--quick", "--baseline-dir", folder.path().string()};

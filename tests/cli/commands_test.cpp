@@ -333,7 +333,7 @@ TEST(RunPriority, EndsWithAReportAndCommandsThatWork) {
                                folder.path());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(std::filesystem::exists(folder / "out/report.html"), WEIR_HAVE_HTML != 0);
-  EXPECT_TRUE(has(outcome.out, WEIR_HAVE_HTML ? "The report is in out/report.html" : "There is no report.html"));
+  EXPECT_TRUE(has(outcome.out, WEIR_HAVE_HTML ? "The report is in out/report.html" : "No report.html was written"));
   // What it says is what the report of the same files, in the same order, says.
   ASSERT_EQ(weir({"report", "out/hetero_kernels.json", "out/tiny_kernel_stress.json", "out/large_gemm_only.json",
                   "--json", "r.json", "-q"},
@@ -552,7 +552,9 @@ TEST(Compare, SameRunIsTheSame) {
         weir({"compare", "--baseline", folder / "a.json", "--test", folder / "slow.json", "--format", format});
     EXPECT_EQ(outcome.code, 3);
     EXPECT_TRUE(has(outcome.out, "slower")) << outcome.out;
+    write_file(folder / "comparison", outcome.out, true);
   }
+  expect_valid_as(folder / "comparison", "weir.comparison.1.json");  // the last one is JSON
 }
 
 TEST(Compare, ReadsAortaAndRefusesTheRest) {

@@ -59,7 +59,7 @@ TEST(Conformance, examines_every_device_that_is_found) {
 TEST(Conformance, refuses_what_makes_no_sense) {
   const Outcome filter = weir({"conformance", "--device", "cpu", "--filter", "nonsense"});
   EXPECT_EQ(filter.code, 2);
-  EXPECT_TRUE(has(filter.err, "--filter nonsense: no case is called like that")) << filter.err;
+  EXPECT_TRUE(has(filter.err, "--filter nonsense: no case has such a name")) << filter.err;
   EXPECT_TRUE(has(filter.err, "--list")) << filter.err;
   const Outcome both = weir({"conformance", "--all", "--device", "cpu"});
   EXPECT_EQ(both.code, 2);

@@ -152,7 +152,7 @@ TEST_F(History, bad_input_is_named_and_adds_nothing) {
   for (const char* command : {"list", "export"}) {
     const Outcome text = history({command, "--db", "text.db"});
     EXPECT_EQ(text.code, 2);
-    EXPECT_TRUE(has(text.err, "no SQLite database")) << text.err;
+    EXPECT_TRUE(has(text.err, "not an SQLite database")) << text.err;
   }
   EXPECT_EQ(history({"add", "run.json", "--db", "text.db"}).code, 2);
   ASSERT_EQ(history({"add", "run.json", "-q"}).code, 0);

@@ -38,7 +38,7 @@ void expect_refused_file(const std::string& text, std::initializer_list<const ch
 
 TEST(OverlapInput, files_are_refused_by_line) {
   expect_refused_file("fsdp:\n  prefetch: 1\n  prefech: 2\n",
-                      {"my.yaml:3: ", "there is no key 'fsdp.prefech'", "Did you mean 'fsdp.prefetch'?"});
+                      {"my.yaml:3: ", "unknown key 'fsdp.prefech'", "Did you mean 'fsdp.prefetch'?"});
   expect_refused_file("fsdp:\n  prefetch: many\n", {"my.yaml:2: ", "cannot be 'many'", "Use 0 to 64"});
   expect_refused_file("fsdp:\n  prefetch: 1\n  prefetch: 2\n", {"my.yaml:3: ", "twice"});
   expect_refused_file("model: [1, 2\n  - }{", {"my.yaml:2: not YAML"});
@@ -48,8 +48,8 @@ TEST(OverlapInput, files_are_refused_by_line) {
   expect_refused_file("sweep:\n  fsdp.prefetch: [1, 2, 1]\n", {"my.yaml:2: ", "1 is swept already"});
   expect_refused_file("sweep:\n  run.ranks: [1, 2]\n", {"my.yaml:2: ", "one job", "--ranks"});
   expect_refused_file("logging:\n  level: 1\ntraining:\n  batch_size: 9000000000000000000\n",
-                      {"my.yaml:4: ", "is no batch size"});
-  expect_refused_file("distributed:\n  bucket_cap_mb: 9000000000000000000\n", {"my.yaml:2: ", "is no size"});
+                      {"my.yaml:4: ", "is not a batch size"});
+  expect_refused_file("distributed:\n  bucket_cap_mb: 9000000000000000000\n", {"my.yaml:2: ", "is not a size"});
 }
 
 TEST(OverlapInput, files_that_are_none_are_refused) {
@@ -80,7 +80,7 @@ TEST(OverlapInput, settings_are_refused_by_key) {
 TEST(OverlapInput, folders_that_cannot_be_written_are_refused_before_the_run) {
   const Folder folder;
   write_text(folder / "file", "");
-  expect_refused(weir(tiny_overlap(config_file("default"), {"-o", folder / "file"})), {"is no folder"});
+  expect_refused(weir(tiny_overlap(config_file("default"), {"-o", folder / "file"})), {"is not a folder"});
   expect_refused(weir(tiny_overlap(config_file("default"), {"-o", folder / "file/run"})), {"cannot write into "});
 }
 

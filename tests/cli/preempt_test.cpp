@@ -83,7 +83,7 @@ TEST(Preempt, shows_on_a_simulated_gpu_that_priority_does_not_preempt) {
   expect_valid_as(file, "weir.preempt.1.json");
   const Json document = read_json(file);
   EXPECT_FALSE(mechanism_in(document, "time_slice")["is_offered"].get<bool>());
-  EXPECT_TRUE(has(mechanism_in(document, "time_slice")["verdict"].get<std::string>(), "cannot be had here"));
+  EXPECT_TRUE(has(mechanism_in(document, "time_slice")["verdict"].get<std::string>(), "is not available here"));
   const Json& none = mechanism_in(document, "none");
   const Json& priority = mechanism_in(document, "priority");
   ASSERT_TRUE(none["fit"].is_object() && priority["fit"].is_object()) << outcome.out;

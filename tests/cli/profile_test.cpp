@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <thread>
 
 #include "base/json.h"
 #include "cli/program.h"
@@ -434,7 +433,7 @@ TEST(ProfileRocprof, runs_rocprofv3_by_its_words_and_says_where_there_is_none) {
   ::setenv("PATH", (folder.path().string() + ":" + "/usr/bin:/bin").c_str(), 1);
   const Outcome absent = weir({"profile", "--profiler", "rocprofv3", "--", "true"}, folder.path());
   EXPECT_EQ(absent.code, 2);
-  EXPECT_TRUE(has(absent.err, "no rocprofv3 in PATH")) << absent.err;
+  EXPECT_TRUE(has(absent.err, "--profiler rocprofv3: not found in PATH")) << absent.err;
   // Writes down how it was called, leaves no trace, and runs the program.
   {
     std::ofstream script(folder / "rocprofv3");

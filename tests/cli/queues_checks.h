@@ -3,12 +3,11 @@
 
 #include <string>
 
+#include "cli/program.h"
 #include "support/text.h"
 
 namespace weir::testing {
 
-// Against that file of docs/schema; skips, with the reason, where no validator is installed.
-void expect_valid_as(const std::string& file, const std::string& schema);
 // Against docs/schema/weir.queues.1.json.
 void expect_valid(const std::string& file);
 // Within 80 columns, but for paths, which are as long as they are.

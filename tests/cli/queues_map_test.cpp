@@ -1,10 +1,8 @@
 // Drives `weir queues map` and `weir queues cost` as a user would, on the cpu device and on simulated ones.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 
 #include "base/json.h"
 #include "cli/program.h"

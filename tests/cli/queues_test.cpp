@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "base/json.h"
 #include "cli/program.h"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <random>
 
 #include "base/error.h"
 #include "device/collective_cases.h"

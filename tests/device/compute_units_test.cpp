@@ -110,15 +110,15 @@ TEST_F(ComputeUnits, streams_in_parts_have_priorities_and_masked_ones_have_none)
 }
 
 TEST_F(ComputeUnits, what_cannot_be_given_is_rejected) {
-  EXPECT_TRUE(has(message_of([&] { open({}, 5); }), "--compute-units 5: fake:0 has 4"));
+  EXPECT_TRUE(has(message_of([&] { open({}, 5); }), "compute_units 5: fake:0 has 4"));
   const std::string rounds = message_of([&] { open({.multiprocessors = 20, .part_step = 8}, 17); });
-  EXPECT_TRUE(has(rounds, "--compute-units 17: fake:0 has 20, and the driver makes no part of that size | Use fewer"))
+  EXPECT_TRUE(has(rounds, "compute_units 17: fake:0 has 20, and the driver makes no part of that size | Use fewer"))
       << rounds;
   const auto device = open({.multiprocessors = 16, .part_step = 8}, 8, 0);
   const Step step = one_each({0, 0, 0});
   const Placement placement = natural(step);
   EXPECT_TRUE(has(message_of([&] { device->prepare(step, placement, {}); }),
-                  "--compute-units 8: nothing is left of the device for stream 0"));
+                  "compute_units 8: nothing is left of the device for stream 0"));
   const auto masked = open({.has_masks = true}, 2, 0);
   EXPECT_TRUE(has(message_of([&] { masked->prepare(step, placement, {}); }), "nothing is left of the device"));
 }

@@ -25,7 +25,7 @@ TEST(Cuda, refuses_what_is_not_there) {
   } catch (const Error& error) {
     EXPECT_EQ(error.fault, Fault::input);
     const std::string message = error.what();
-    EXPECT_NE(message.find("--device cuda:1000: "), std::string::npos) << message;
+    EXPECT_NE(message.find("device cuda:1000: "), std::string::npos) << message;
     const std::string reason = type.find().reason;
     EXPECT_NE(message.find(reason), std::string::npos) << message;
   }

@@ -1,7 +1,6 @@
 // Memory of a GPU outside of any session, on the fake table: everything comes from the right entry and goes back to it.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <vector>
 
 #include "channel/memory_pool.h"

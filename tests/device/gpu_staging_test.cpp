@@ -163,7 +163,7 @@ TEST_F(GpuStaging, refuses_graphs) {
   const Step step = chain_of_collectives({0, 1, true}, CollectiveOp::all_reduce, ElementType::f32, 2);
   const Placement placement = natural(step);
   EXPECT_EQ(what_of([&] { device->prepare(step, placement, {.mode = SubmitMode::graph}); }),
-            "--submit graph: collectives are staged through host memory, which a graph cannot be: it was asked for");
+            "submit graph: collectives are staged through host memory, which a graph cannot be: it was asked for");
 }
 
 TEST_F(GpuStaging, refuses_drivers_whose_streams_cannot_wait) {

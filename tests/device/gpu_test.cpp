@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "base/error.h"
 #include "device/allocation_count.h"
 #include "device/fake_gpu.h"
@@ -204,8 +202,7 @@ TEST_F(Gpu, without_graphs_it_says_so) {
   EXPECT_FALSE(device->info().graphs);
   const Step step = random_step(1, 1);
   const Placement placement = natural(step);
-  EXPECT_TRUE(
-      has(message_of([&] { device->prepare(step, placement, {.mode = SubmitMode::graph}); }), "--submit graph"));
+  EXPECT_TRUE(has(message_of([&] { device->prepare(step, placement, {.mode = SubmitMode::graph}); }), "submit graph"));
 }
 
 TEST_F(Gpu, a_traced_graph_says_why_it_has_no_timeline) {
@@ -273,7 +270,7 @@ TEST_F(Gpu, refuses_devices_that_are_not_there) {
   fake_gpu::reset({.device_count = 2});
   EXPECT_EQ(find_gpus(fake_gpu::api()).names, (std::vector<std::string>{"fake:0", "fake:1"}));
   EXPECT_TRUE(has(message_of([] { open_gpu(fake_gpu::api(), {.index = 3}); }),
-                  "--device fake:3: this machine has fake:0 to fake:1"));
+                  "device fake:3: this machine has fake:0 to fake:1"));
   fake_gpu::reset({.device_count = 0});
   EXPECT_TRUE(find_gpus(fake_gpu::api()).names.empty());
   EXPECT_TRUE(has(find_gpus(fake_gpu::api()).reason, "fake error 100"));

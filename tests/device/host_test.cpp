@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
-#include <set>
 #include <stdexcept>
 
 #include "base/error.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <random>
-#include <thread>
 
 #include "device/sim_testing.h"
 #include "kernel/moment.h"

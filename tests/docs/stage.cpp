@@ -40,7 +40,7 @@ bool is_refusal(const std::string& need, const Outcome& outcome) {
       "cuda +not here|no CUDA driver");
   static const std::regex kHip(
       "--device hip[^\n]*: (libamdhip64[^\n]* not found|no device|no AMD|built without|left out of this build)|no "
-      "ROCm|there is no rocprofv3");
+      "ROCm|rocprofv3: not found in PATH|rocprofv3 is not in PATH");
   static const std::regex kRoot(
       "[Pp]ermission denied|Operation not permitted|debugfs is not mounted|amdgpu driver is not loaded|as root|As "
       "root");

@@ -3,7 +3,6 @@
 // __syncthreads().
 #include <stdlib.h>
 
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>

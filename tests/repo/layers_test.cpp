@@ -2,7 +2,6 @@
 // src/ against it, and the table against circles. The table is the rule; this file only knows how to read it.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <ostream>

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "report/text/documents.h"
 #include "support/text.h"
 

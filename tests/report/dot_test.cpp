@@ -10,7 +10,7 @@ StepView view(const std::string& workload, int streams, std::vector<std::pair<st
   RunRequest request;
   request.workload = workload;
   request.streams = streams;
-  request.scale = "tiny";
+  request.scale = Scale::tiny;
   request.params = std::move(params);
   DeviceInfo info;
   info.precisions = {Precision::fp32};

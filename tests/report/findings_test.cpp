@@ -54,7 +54,7 @@ TEST(Findings, SayWhatIsNotKnown) {
   idle["unavailable"] = {{"false_serialisation", "no times"}};
   const auto found = findings({{"devices", {idle}}});
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_TRUE(has(found[0], "does not tell why")) << found[0];
+  EXPECT_TRUE(has(found[0], "does not show why")) << found[0];
   EXPECT_TRUE(has(found[1], "9 streams share 2 hardware queues; what that costs is not known: no times.")) << found[1];
 }
 

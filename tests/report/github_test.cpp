@@ -2,7 +2,6 @@
 // commands.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <sstream>
 
 #include "report/figures/judgement.h"

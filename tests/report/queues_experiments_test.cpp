@@ -51,5 +51,17 @@ TEST(SwitchMerge, SortsSettingsAndSaysWhereTheyCross) {
   EXPECT_ANY_THROW(merge_switch(other, 1, {}));
 }
 
+TEST(SwitchReport, AMissingTableHasTheReasonOfTheMostStreamsInAnyOrder) {
+  Json document = document_with(8, 3'600, 45'000);
+  Json& rows = document["switch"]["settings"][0]["rows"];
+  rows[0]["within_queue_ns"] = rows[0]["timeline"] = {{"value", nullptr}, {"reason", "no queues"}};
+  rows.push_back(rows[0]);
+  rows[1]["streams"] = 1;
+  rows[1]["within_queue_ns"]["reason"] = rows[1]["timeline"]["reason"] = "only one stream";
+  const std::string text = describe_switch(document);
+  EXPECT_NE(text.find("p50/p90 in us: none, no queues\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("only one stream"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace weir

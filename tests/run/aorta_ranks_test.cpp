@@ -54,7 +54,7 @@ TEST_P(AortaCollectives, AreRunBetweenRanksAndCheckedOnAll) {
       control.communicator = &world.rank(rank);
       const auto device = device_of(world.rank(rank));
       RunRequest request = tiny(GetParam());
-      request.submit = submit;
+      request.submit = parse_submit(submit);
       results[static_cast<std::size_t>(rank)] = run_workload(*device, request, {}, control);
     });
     const DeviceInfo info = open_device("cpu", {})->info();

@@ -121,7 +121,7 @@ TEST_P(AortaOutput, IsRightHoweverItIsSubmitted) {
     }();
     for (const char* submit : {"inline", "threads:2", "graph"}) {
       RunRequest request = tiny(GetParam(), streams);
-      request.submit = submit;
+      request.submit = parse_submit(submit);
       const Result result = run_workload(*device, request, {}, {});
       EXPECT_EQ(result.status, "complete") << submit << ": " << result.failure;
       EXPECT_EQ(result.check["status"], "passed") << submit;
@@ -134,7 +134,7 @@ TEST_P(AortaOutput, IsRightHoweverItIsSubmitted) {
 TEST_P(AortaOutput, OneWrongBitOfTheLastCommandFailsTheRun) {
   for (const char* submit : {"inline", "graph"}) {
     RunRequest request = tiny(GetParam(), workload().streams.min);
-    request.submit = submit;
+    request.submit = parse_submit(submit);
     const BuiltRun run = build_run(open_device("cpu", {})->info(), request, {});
     const auto accesses = run.step.accesses(static_cast<CommandId>(run.step.commands().size() - 1));
     const auto written = std::ranges::find_if(accesses, [](const Access& access) { return access.writes; });
@@ -290,7 +290,7 @@ TEST(AortaHostCost, IsAMetricOfItsOwnInEverySubmitMode) {
   const auto device = open_device("cpu", {});
   for (const char* submit : {"inline", "threads:2", "graph"}) {
     RunRequest request = tiny("tiny_kernel_stress", 4);
-    request.submit = submit;
+    request.submit = parse_submit(submit);
     const Result result = run_workload(*device, request, {}, {});
     EXPECT_EQ(result.submit, submit);
     ASSERT_TRUE(result.host_ns_per_command && result.floor_ns_per_command) << submit;

@@ -93,16 +93,16 @@ TEST(ChannelBaseline, ReadsWhatADocumentHolds) {
 
 TEST(ChannelBaseline, WhateverIsWrongIsRejectedByName) {
   const std::vector<std::pair<std::string, std::function<void(Json&)>>> breakages = {
-      {"is no document", [](Json& json) { json = Json::array(); }},
+      {"is not a document", [](Json& json) { json = Json::array(); }},
       {"no schema", [](Json& json) { json.erase("schema"); }},
       {"weir.result/1", [](Json& json) { json["schema"] = "weir.result/1"; }},
       {"'benchmarks' is missing", [](Json& json) { json.erase("benchmarks"); }},
       {"'benchmarks' must be a list", [](Json& json) { json["benchmarks"] = 7; }},
       {"an object is needed", [](Json& json) { json["benchmarks"][0] = nullptr; }},
       {"there twice", [](Json& json) { json["benchmarks"].push_back(json["benchmarks"][0]); }},
-      {"no unit 'ms'", [](Json& json) { json["benchmarks"][0]["unit"] = "ms"; }},
+      {"unknown unit 'ms'", [](Json& json) { json["benchmarks"][0]["unit"] = "ms"; }},
       {"'is_ours'", [](Json& json) { json["benchmarks"][0]["is_ours"] = 1; }},
-      {"is no name", [](Json& json) { json["benchmarks"][0]["group"] = std::string(10'000, 'x'); }},
+      {"too long for a name", [](Json& json) { json["benchmarks"][0]["group"] = std::string(10'000, 'x'); }},
       {"not a positive number", [](Json& json) { json["benchmarks"][0]["processes"][0]["samples"][0] = 0; }},
       {"not a positive number", [](Json& json) { json["benchmarks"][0]["processes"][0]["samples"][0] = "1"; }},
       {"'samples' must be a list", [](Json& json) { json["benchmarks"][0]["processes"][0]["samples"] = 1; }},

@@ -27,12 +27,11 @@ Described described(const std::string& workload, const std::string& device_name,
   const auto device = open_device(device_name, {});
   RunRequest request;
   request.workload = workload;
-  request.scale = "tiny";
-  request.submit = submit_name;
+  request.scale = Scale::tiny;
+  request.submit = parse_submit(submit_name);
   Described made{build_run(device->info(), request), {}, device->info()};
-  const SubmitChoice submit = parse_submit(submit_name, made.built.streams);
-  made.pass = run_traced_pass(*device, made.built.step, made.built.placement, submit, iterations, {});
-  describe_timeline(made.pass, made.info, made.built.step, made.built.placement, submit, "a test");
+  made.pass = run_traced_pass(*device, made.built.step, made.built.placement, made.built.submit, iterations, {});
+  describe_timeline(made.pass, made.info, made.built.step, made.built.placement, made.built.submit, "a test");
   return made;
 }
 
@@ -135,7 +134,7 @@ TEST(DescribeTimeline, an_interrupted_pass_keeps_what_it_has) {
   const auto device = open_device("sim:h200", {});
   RunRequest request;
   request.workload = "hetero_kernels";
-  request.scale = "tiny";
+  request.scale = Scale::tiny;
   request.iterations = 5;
   const std::atomic<bool> stop{true};
   RunControl control;

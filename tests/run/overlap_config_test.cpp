@@ -1,5 +1,6 @@
 #include "lab/overlap/overlap_config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +42,7 @@ TEST(OverlapConfig, reads_sections_and_dotted_keys) {
 
 TEST(OverlapConfig, unknown_keys_are_errors_that_name_line_and_key) {
   EXPECT_EQ(refusal("fsdp:\n  prefech: 3\n"),
-            "my.yaml:2: fsdp.prefech: there is no key 'fsdp.prefech' | Did you mean 'fsdp.prefetch'?");
+            "my.yaml:2: fsdp.prefech: unknown key 'fsdp.prefech' | Did you mean 'fsdp.prefetch'?");
   // A right name in the wrong place.
   EXPECT_NE(refusal("training:\n  prefetch: 1\n").find("Did you mean 'fsdp.prefetch'?"), std::string::npos);
   EXPECT_NE(refusal("nonsense:\n  at: all\n").find("--keys"), std::string::npos);
@@ -61,11 +62,11 @@ TEST(OverlapConfig, values_must_fit) {
 TEST(OverlapConfig, assignments_replace_values_and_sweeps) {
   OverlapConfig config = parsed("sweep:\n  fsdp.prefetch: [0, 1]\n");
   EXPECT_EQ(overlap_points(config).size(), 2u);
-  config.assign("fsdp.prefetch=2");
+  config.assign("fsdp.prefetch=2", "--set");
   ASSERT_EQ(overlap_points(config).size(), 1u);
   EXPECT_EQ(config.integer("fsdp.prefetch"), 2);
-  EXPECT_THROW(config.assign("fsdp.prefetch"), Error);
-  EXPECT_THROW(config.assign("fsdp.nothing=1"), Error);
+  EXPECT_THROW(config.assign("fsdp.prefetch", "--set"), Error);
+  EXPECT_THROW(config.assign("fsdp.nothing=1", "--set"), Error);
 }
 
 TEST(OverlapConfig, sweeps_are_all_combinations) {
@@ -94,19 +95,44 @@ TEST(OverlapConfig, a_sweep_names_each_point_once_and_no_ranks) {
   EXPECT_NE(refusal("sweep:\n  run.ranks: [1, 2]\n").find("--ranks"), std::string::npos);
 }
 
-TEST(OverlapConfig, messages_about_flags_become_messages_about_keys) {
+TEST(OverlapConfig, errors_about_settings_become_errors_about_keys) {
   const OverlapConfig fsdp, ddp = parsed("parallel:\n  mode: ddp\n");
-  EXPECT_EQ(fsdp.in_keys("--param batch=8: world size = 3 does not divide it"),
+  const auto what = [](const OverlapConfig& config, const std::string& message, const std::string& setting = {}) {
+    Error error(Fault::input, message);
+    error.setting = setting;
+    return std::string(config.in_keys(error).what());
+  };
+  EXPECT_EQ(what(fsdp, "param batch=8: world size = 3 does not divide it", "param"),
             "training.batch=8: world size = 3 does not divide it");
-  EXPECT_EQ(fsdp.in_keys("Use batch=6 or 9, or another world size."),
+  EXPECT_EQ(what(fsdp, "Use batch=6 or 9, or another world size."),
             "Use training.batch=6 or 9, or another world size.");
-  EXPECT_EQ(fsdp.in_keys("--param bucket_kib=-1: out of range"), "fsdp.bucket_kib=-1: out of range");
-  EXPECT_EQ(ddp.in_keys("--param bucket_kib=-1: out of range"), "ddp.bucket_kib=-1: out of range");
-  EXPECT_EQ(fsdp.in_keys("--submit pigeon: use --streams 8"), "run.submit pigeon: use run.streams 8");
+  EXPECT_EQ(what(fsdp, "param bucket_kib=-1: out of range", "param"), "fsdp.bucket_kib=-1: out of range");
+  EXPECT_EQ(what(ddp, "param bucket_kib=-1: out of range", "param"), "ddp.bucket_kib=-1: out of range");
+  EXPECT_EQ(what(fsdp, "submit pigeon: use --streams 8", "submit"), "run.submit pigeon: use run.streams 8");
+  EXPECT_EQ(what(fsdp, "precision fp8: unknown", "precision"), "training.precision fp8: unknown");
+  EXPECT_EQ(what(fsdp, "--param batch=8, --submit pigeon"), "training.batch=8, run.submit pigeon");
   // Parts of other words stay what they are.
-  EXPECT_EQ(fsdp.in_keys("training.batch=8, minibatch=8 and big_batch=8"),
+  EXPECT_EQ(what(fsdp, "training.batch=8, minibatch=8 and big_batch=8"),
             "training.batch=8, minibatch=8 and big_batch=8");
-  EXPECT_EQ(fsdp.in_keys(""), "");
+  EXPECT_EQ(what(fsdp, ""), "");
+  EXPECT_EQ(fsdp.in_keys(Error(Fault::input, "no", "Use batch=6.")).hint, "Use training.batch=6.");
+}
+
+TEST(OverlapConfig, thrown_errors_are_rewritten_with_their_hints) {
+  const auto in_keys = [](const auto& body) -> std::string {
+    try {
+      body();
+    } catch (const Error& error) {
+      const Error named = OverlapConfig().in_keys(error);
+      return fmt::format("{} | {}", named.what(), named.hint);
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_EQ(in_keys([] { reject_param("batch", std::int64_t{8}, "too small", "Use batch=9, or fewer --streams 8."); }),
+            "training.batch=8: too small | Use training.batch=9, or fewer run.streams 8.");
+  EXPECT_EQ(in_keys([] { reject_setting("precision", "fp16", "no", ""); }), "training.precision fp16: no | ");
+  EXPECT_EQ(in_keys([] { parse_submit("pigeon:1"); }).find("run.submit pigeon:1: there is no such way"), 0u);
+  EXPECT_EQ(in_keys([] { reject("a batch of eggs"); }), "a batch of eggs | ");
 }
 
 TEST(OverlapConfig, every_parameter_is_one_of_the_workload) {

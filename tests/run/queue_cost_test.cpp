@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "base/units.h"
 #include "step/workload/yaml.h"
 
@@ -28,7 +26,7 @@ std::unique_ptr<Device> open(const KnownDevice& known, int queues = 0) {
   return open_device(known.name, options);
 }
 
-RunRequest request_for(const std::string& workload, const std::string& scale) {
+RunRequest request_for(const std::string& workload, Scale scale) {
   RunRequest request;
   request.workload = workload;
   request.scale = scale;
@@ -38,7 +36,7 @@ RunRequest request_for(const std::string& workload, const std::string& scale) {
   return request;
 }
 
-RunRequest depth_first(int streams, const std::string& scale) {
+RunRequest depth_first(int streams, Scale scale) {
   RunRequest request = request_for("", scale);
   request.loaded = std::make_shared<const Workload>(load_workload(WEIR_SOURCE_DIR "/config/depth_first.yaml"));
   request.workload = request.loaded->name;
@@ -66,7 +64,7 @@ void expect_close(const KnownDevice& known, const RunRequest& request, double to
   for (const QueueCost::Prediction& prediction : cost.predictions) {
     const double measured = truth(known, request, prediction.queues);
     EXPECT_NEAR(prediction.step_ns / measured, 1, prediction.queues == 1 ? on_one_queue : tolerance)
-        << known.name << ' ' << request.workload << ' ' << request.scale << " on " << prediction.queues
+        << known.name << ' ' << request.workload << ' ' << name_of(*request.scale) << " on " << prediction.queues
         << " queues, calibrated with " << cost.queues_now << ": " << format_duration(prediction.step_ns) << " for "
         << format_duration(measured);
   }
@@ -86,7 +84,7 @@ KnownDevice quick_host(KnownDevice known) {
 
 TEST(QueueCost, PredictsAnH200AsItIs) {
   for (const std::string& workload : kWorkloads)
-    for (const char* scale : {"tiny", "small"})
+    for (const Scale scale : {Scale::tiny, Scale::small})
       expect_close({"sim:h200", {}}, request_for(workload, scale), 0.01, 0.01);
 }
 
@@ -108,7 +106,7 @@ TEST(QueueCost, PredictsDevicesWhoseQueuesMatter) {
         {"engine_queues", "1"}}},
   };
   for (const KnownDevice& known : devices)
-    for (const std::string& workload : kWorkloads) expect_close(known, request_for(workload, "small"), 0.1, 0.15);
+    for (const std::string& workload : kWorkloads) expect_close(known, request_for(workload, Scale::small), 0.1, 0.15);
 }
 
 TEST(QueueCost, PredictsDepthFirstIssueClosely) {
@@ -124,12 +122,12 @@ TEST(QueueCost, PredictsDepthFirstIssueClosely) {
         {"engine_queues", "1"}}},
   };
   for (const KnownDevice& known : devices)
-    for (const char* scale : {"small", "full"}) expect_close(known, depth_first(32, scale), 0.01, 0.01);
+    for (const Scale scale : {Scale::small, Scale::full}) expect_close(known, depth_first(32, scale), 0.01, 0.01);
 }
 
 TEST(QueueCost, FindsTheParametersThatItMeasures) {
   const KnownDevice known{"sim:h200", {{"host.launch_ns", "5200"}, {"device.stream_gap_ns", "2100"}}};
-  const QueueCost cost = price(known, request_for("moe", "small"), {8});
+  const QueueCost cost = price(known, request_for("moe", Scale::small), {8});
   EXPECT_EQ(cost.profile.queues, 8);
   EXPECT_EQ(cost.profile.mapping, sim::Mapping::load_based);
   EXPECT_NEAR(static_cast<double>(cost.profile.host.launch_ns), 5200, 52);
@@ -143,7 +141,7 @@ TEST(QueueCost, FindsTheParametersThatItMeasures) {
 // 4 spins of 0.5 ms on each of 32 streams. On 8 queues 4 streams share one, and each adds all of its kernels but the
 // last: 4 x 3 x 0.5 + 0.5 = 6.5 ms. On 32 queues it is 4 x 0.5 = 2 ms; both and what the host needs to submit.
 TEST(QueueCost, ExplainsDepthFirstIssue) {
-  const QueueCost cost = price({"sim:h200", {}}, depth_first(32, "full"), {1, 2, 4, 8, 16, 32});
+  const QueueCost cost = price({"sim:h200", {}}, depth_first(32, Scale::full), {1, 2, 4, 8, 16, 32});
   const Json& json = cost.document["cost"];
   ASSERT_EQ(cost.predictions.size(), 6u);
   const double now = cost.predictions[3].step_ns, best = cost.predictions[5].step_ns;
@@ -165,7 +163,7 @@ TEST(QueueCost, ExplainsDepthFirstIssue) {
 }
 
 TEST(QueueCost, LeavesAloneWhatHasQueuesEnough) {
-  const QueueCost cost = price({"sim:h200", {}}, depth_first(8, "small"), {1, 2, 4, 8, 16, 32});
+  const QueueCost cost = price({"sim:h200", {}}, depth_first(8, Scale::small), {1, 2, 4, 8, 16, 32});
   const Json& json = cost.document["cost"];
   EXPECT_FALSE(cost.advised);
   EXPECT_TRUE(json["advice"]["queues"].is_null());
@@ -177,7 +175,7 @@ TEST(QueueCost, LeavesAloneWhatHasQueuesEnough) {
 
 TEST(QueueCost, ExplainsFewerQueuesAndTheSameOnes) {
   const auto explanation = [](const std::vector<int>& queues) {
-    return price({"sim:h200", {}}, depth_first(32, "full"), queues).document["cost"]["explanation"];
+    return price({"sim:h200", {}}, depth_first(32, Scale::full), queues).document["cost"]["explanation"];
   };
   const std::string fewer = explanation({1, 2}).string();
   EXPECT_NE(fewer.find("The difference, 18.0 ms, would be head-of-line blocking"), std::string::npos) << fewer;
@@ -189,13 +187,13 @@ TEST(QueueCost, ExplainsFewerQueuesAndTheSameOnes) {
 
 TEST(QueueCost, AProfileReadsBackAsWhatPredicted) {
   const KnownDevice known{"sim:h200", {{"queues", "4"}}};
-  const RunRequest request = request_for("graph_subgraphs", "small");
+  const RunRequest request = request_for("graph_subgraphs", Scale::small);
   const QueueCost cost = price(known, request, {4, 16});
   const sim::SimProfile again = sim::load_profile(to_yaml(cost.profile), "saved.yaml");
   EXPECT_EQ(to_yaml(again), to_yaml(cost.profile));
   const auto device = open_device("sim:h200", {});
   const BuiltRun built = build_run(device->info(), request);
-  const StepRun run{built, request.submit, request.iterations, request.warmup};
+  const StepRun run{built, request.iterations, request.warmup};
   // Predictions carry what the fit left unexplained, which is less than a percent here.
   EXPECT_NEAR(simulate(again, run, false).step_ns, cost.predictions[0].step_ns, 0.01 * cost.predictions[0].step_ns);
 }

@@ -32,7 +32,7 @@ PointRun result(int queues, double level, std::uint64_t seed, const Json& variab
 }
 
 Json point(int queues, std::initializer_list<double> levels, int count = 50) {
-  Json json = empty_point({queues, 8, "tiny", {}});
+  Json json = empty_point({queues, 8, Scale::tiny, {}});
   std::uint64_t seed = static_cast<std::uint64_t>(queues) * 100;
   for (const double level : levels)
     add_run(json, "--hw-queues", static_cast<int>(levels.size()), result(queues, level, ++seed, Json::object(), count));
@@ -48,7 +48,7 @@ Json judged(std::initializer_list<Json> points) {
 
 TEST(QueuesSweep, APointIsCompleteOnlyIfItsProcessSawTheCount) {
   const auto status = [](const std::string& setting, const PointRun& run) {
-    Json json = empty_point({16, 8, "tiny", {}});
+    Json json = empty_point({16, 8, Scale::tiny, {}});
     add_run(json, setting, 1, run);
     return json["status"].get<std::string>();
   };
@@ -98,7 +98,7 @@ TEST(QueuesSweep, PointsTakeTurnsWithinTheirGroup) {
   QueuesSweepRequest request;
   request.queues = {1, 2};
   request.streams = {4, 8};
-  request.scales = {"tiny"};
+  request.scales = {Scale::tiny};
   request.params = {{"elements", {"1", "2"}}};
   const auto points = points_of(request);
   ASSERT_EQ(points.size(), 8u);

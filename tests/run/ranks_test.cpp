@@ -74,7 +74,7 @@ RunRequest tiny_request() {
   request.streams = 2;
   request.iterations = 6;
   request.warmup = 1;
-  request.scale = "tiny";
+  request.scale = Scale::tiny;
   return request;
 }
 

@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-
 #include "base/error.h"
 #include "kernel/chain.h"
 #include "run/check.h"
@@ -21,7 +18,7 @@ RunRequest tiny_run(const std::string& workload, int streams) {
   request.streams = streams;
   request.iterations = 6;
   request.warmup = 1;
-  request.scale = "tiny";
+  request.scale = Scale::tiny;
   return request;
 }
 
@@ -42,8 +39,8 @@ TEST(Runner, EveryWorkloadPassesItsCheckHoweverItIsRun) {
         for (const SyncMode sync : {SyncMode::per_iteration, SyncMode::end_only, SyncMode::none}) {
           if (way++ % kEveryWay != 0) continue;
           RunRequest request = tiny_run(workload.name, workload.streams.recommended);
-          request.submit = submit;
-          request.placement = placement;
+          request.submit = parse_submit(submit);
+          request.placement = &placement_named(placement);
           request.sync = sync;
           request.traces = false;
           const Result result = run_workload(*device, request, {}, {});
@@ -63,7 +60,7 @@ TEST(Runner, ComputesInEveryPrecisionOfTheDevice) {
   for (const Workload& workload : workloads()) {
     for (const Precision precision : device->info().precisions) {
       RunRequest request = tiny_run(workload.name, workload.streams.min);
-      request.precision = name_of(precision);
+      request.precision = precision;
       request.traces = false;
       const Result result = run_workload(*device, request, {}, {});
       EXPECT_EQ(result.check["status"], "passed")
@@ -136,8 +133,8 @@ TEST(Runner, RejectsRequestsThatDoNotFit) {
   const auto device = open_device("cpu", {});
   const auto rejected = [&](auto&& change) {
     RunRequest request = tiny_run("hetero_kernels", 4);
-    change(request);
     try {
+      change(request);
       run_workload(*device, request, {}, {});
     } catch (const Error& error) {
       return error.fault == Fault::input;
@@ -147,12 +144,12 @@ TEST(Runner, RejectsRequestsThatDoNotFit) {
   EXPECT_TRUE(rejected([](RunRequest& r) { r.workload = "hetero"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = -1; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = 65; }));
-  EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = "fp64"; }));
-  EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = "tf32"; }));  // not on a cpu
-  EXPECT_TRUE(rejected([](RunRequest& r) { r.submit = "channel:pigeon"; }));
-  EXPECT_TRUE(rejected([](RunRequest& r) { r.submit = "pigeon"; }));
-  EXPECT_TRUE(rejected([](RunRequest& r) { r.placement = "nowhere"; }));
-  EXPECT_TRUE(rejected([](RunRequest& r) { r.scale = "huge"; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = Precision::fp64; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = Precision::tf32; }));  // not on a cpu
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.submit = parse_submit("channel:pigeon"); }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.submit = parse_submit("pigeon"); }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.placement = &placement_named("nowhere"); }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.scale = scale_named("huge"); }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.params = {{"size", "-4"}}; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.iterations = 0; }));
 }
@@ -250,7 +247,7 @@ TEST(Sweep, ResumesWithoutRepeatingAnything) {
   request.run = tiny_run("tiny_kernel_stress", 0);
   request.run.traces = false;
   request.streams = {1, 2};
-  request.submits = {"inline", "graph"};
+  request.submits = {parse_submit("inline"), parse_submit("graph")};
   request.output = std::filesystem::temp_directory_path() / ("weir_sweep_" + std::to_string(::getpid()) + ".json");
   std::filesystem::remove(request.output);
   const Json first = run_sweep(*device, request, {}, {});
@@ -271,7 +268,7 @@ TEST(Sweep, ResumesWithoutRepeatingAnything) {
 
   // Asking for less must not throw points away.
   request.streams = {2};
-  request.submits = {"inline"};
+  request.submits = {parse_submit("inline")};
   EXPECT_EQ(run_sweep(*device, request, {}, {})["results"].size(), 6u);
 
   request.run.iterations = 9;

@@ -17,8 +17,8 @@ RunRequest tiny_scheduled(const std::string& workload, const std::string& submit
   request.workload = workload;
   request.iterations = 3;
   request.warmup = 1;
-  request.scale = "tiny";
-  request.submit = submit;
+  request.scale = Scale::tiny;
+  request.submit = parse_submit(submit);
   return request;
 }
 
@@ -46,7 +46,7 @@ TEST(ScheduledRun, every_placement_and_every_bound_works) {
     for (const char* placement : {"natural", "serial", "round_robin", "critical_path"}) {
       for (const int in_flight : {1, 3, 1000}) {
         RunRequest request = tiny_scheduled(workload, fmt::format("scheduled:priority:{}", in_flight));
-        request.placement = placement;
+        request.placement = &placement_named(placement);
         request.traces = false;
         const Result result = run_workload(*device, request, {}, {});
         EXPECT_EQ(result.check["status"], "passed") << workload << " " << placement << " " << in_flight;
@@ -75,7 +75,7 @@ TEST(ScheduledRun, small_urgent_kernels_do_not_wait_behind_large_ones) {
     const auto device = open_device("sim:h200", {});
     RunRequest request = tiny_scheduled(small->name, submit);
     request.loaded = small;
-    request.scale = "full";
+    request.scale = Scale::full;
     request.params = {{"urgent", "1"}};
     const Json result = to_json(run_workload(*device, request, {}, {}));
     EXPECT_EQ(result["status"], "complete") << result.dump();
@@ -100,9 +100,10 @@ TEST(ScheduledRun, a_device_that_does_not_tell_is_refused_before_anything_runs) 
 TEST(ScheduledRun, floors_and_sweeps_name_the_way) {
   const auto device = open_device("null", {});
   SweepRequest request;
-  request.run = tiny_scheduled("tiny_kernel_stress", "");
+  request.run = tiny_scheduled("tiny_kernel_stress", "inline");
   request.streams = {4};
-  request.submits = {"inline", "scheduled:fifo", "scheduled:fifo:2", "scheduled:fifo:8"};
+  request.submits = {parse_submit("inline"), parse_submit("scheduled:fifo"), parse_submit("scheduled:fifo:2"),
+                     parse_submit("scheduled:fifo:8")};
   request.output = ::testing::TempDir() + "scheduled_sweep.json";
   request.overwrites = true;
   const Json sweep = run_sweep(*device, request, {}, {});

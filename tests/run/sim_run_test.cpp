@@ -27,7 +27,7 @@ TEST(SimRun, every_workload_runs_at_every_scale_and_on_every_profile) {
   EXPECT_EQ(workloads().size(), 18u);
   for (const Workload& workload : workloads()) {
     for (const char* device : {"sim:h200", "sim:a100", "sim:mi300x", "sim:mi308x", "sim:toy"}) {
-      for (const char* scale : {"tiny", "full"}) {
+      for (const Scale scale : {Scale::tiny, Scale::full}) {
         RunRequest request = request_for(workload.name);
         request.scale = scale;
         const Json result = run_on(device, request);
@@ -50,10 +50,10 @@ TEST(SimRun, every_way_to_submit_to_wait_and_to_place_works) {
       for (const SyncMode sync : {SyncMode::per_iteration, SyncMode::end_only, SyncMode::none}) {
         for (const char* placement : {"natural", "serial", "round_robin", "critical_path"}) {
           RunRequest request = request_for(workload);
-          request.scale = "tiny";
-          request.submit = submit;
+          request.scale = Scale::tiny;
+          request.submit = parse_submit(submit);
           request.sync = sync;
-          request.placement = placement;
+          request.placement = &placement_named(placement);
           const Json result = run_on("sim:h200", request);
           EXPECT_EQ(result["status"], "complete") << result.dump();
           EXPECT_GT(result["metrics"]["throughput"]["value"].get<double>(), 0);
@@ -65,7 +65,7 @@ TEST(SimRun, every_way_to_submit_to_wait_and_to_place_works) {
 
 TEST(SimRun, a_channel_of_real_threads_has_no_place_in_virtual_time) {
   RunRequest request = request_for("hetero_kernels");
-  request.submit = "channel:mpsc:2";
+  request.submit = parse_submit("channel:mpsc:2");
   try {
     run_on("sim:h200", request);
     FAIL() << "it ran";
@@ -79,7 +79,7 @@ TEST(SimRun, a_channel_of_real_threads_has_no_place_in_virtual_time) {
 TEST(SimRun, two_runs_of_one_seed_are_equal) {
   for (const char* submit : {"inline", "threads:4", "graph"}) {
     RunRequest request = request_for("hetero_kernels");
-    request.submit = submit;
+    request.submit = parse_submit(submit);
     request.iterations = 10;
     DeviceOptions options;
     options.sim = {{"jitter", "0.1"}, {"seed", "5"}};

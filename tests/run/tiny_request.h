@@ -18,7 +18,7 @@ inline RunRequest tiny(const std::string& workload, int streams,
   request.streams = streams;
   request.iterations = 2;
   request.warmup = 1;
-  request.scale = "tiny";
+  request.scale = Scale::tiny;
   request.params = params;
   request.seed = seed;
   request.traces = false;

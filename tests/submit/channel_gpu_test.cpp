@@ -21,10 +21,10 @@ TEST_F(ChannelGpu, every_workload_passes_its_check) {
       for (const SyncMode sync : {SyncMode::per_iteration, SyncMode::end_only}) {
         RunRequest request;
         request.workload = workload.name;
-        request.scale = "tiny";
+        request.scale = Scale::tiny;
         request.iterations = 10;
         request.warmup = 2;
-        request.submit = submit;
+        request.submit = parse_submit(submit);
         request.sync = sync;
         request.traces = false;
         const Result result = run_workload(device(), request, {}, {});
@@ -39,12 +39,12 @@ TEST_F(ChannelGpu, the_timeline_begins_where_commands_were_enqueued) {
   for (const char* name : {"tiny_kernel_stress", "moe", "zero_offload"}) {
     RunRequest request;
     request.workload = name;
-    request.scale = "tiny";
+    request.scale = Scale::tiny;
+    request.submit = parse_submit("channel:mpsc:4");
     const BuiltRun built = build_run(device().info(), request);
-    const SubmitChoice submit = parse_submit("channel:mpsc:4", built.streams);
-    TracedPass pass = run_traced_pass(device(), built.step, built.placement, submit, 3, {});
+    TracedPass pass = run_traced_pass(device(), built.step, built.placement, built.submit, 3, {});
     ASSERT_EQ(pass.timeline.spans.size(), 3 * built.step.commands().size()) << pass.timeline.source;
-    describe_timeline(pass, device().info(), built.step, built.placement, submit, "a test");
+    describe_timeline(pass, device().info(), built.step, built.placement, built.submit, "a test");
     for (const Span& span : pass.timeline.spans) {
       ASSERT_NE(span.enqueued_ns, kNoTime);
       if (span.submitted_ns == kNoTime) continue;

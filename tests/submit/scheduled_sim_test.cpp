@@ -1,6 +1,5 @@
 // What policies promise, checked on random steps in the virtual time of the simulated device: who went before whom, who
 // was in flight, and whether the host ever waited without a reason.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

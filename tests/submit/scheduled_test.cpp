@@ -262,7 +262,7 @@ TEST(Scheduled, choices_are_read_from_text) {
 
   EXPECT_NE(said("scheduled:priorty", 8).find("priority"), std::string::npos) << "a suggestion";
   EXPECT_NE(said("scheduled", 8).find("a policy is needed"), std::string::npos);
-  EXPECT_NE(said("scheduled:fifo:0", 8).find("--in-flight 0"), std::string::npos);
+  EXPECT_NE(said("scheduled:fifo:0", 8).find("in_flight 0"), std::string::npos);
   EXPECT_NE(said("scheduled:fifo", 65).find("64 streams at most, not 65"), std::string::npos);
   for (const char* bad : {"scheduled:", "scheduled:fifo:", "scheduled:fifo:x", "scheduled:fifo:-1",
                           "scheduled:fifo:1025", "scheduled:fifo:2:2", "scheduled:fifo,priority"})

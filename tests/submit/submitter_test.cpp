@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "base/error.h"
 #include "kernel/chain.h"
 #include "submit/order_session.h"
@@ -94,6 +92,15 @@ TEST(SubmitChoices, NameChannelsWithAllTheirCounts) {
   EXPECT_EQ(parse_submit("channel:mpsc:4x3", 8).host_threads(), 3);
   EXPECT_EQ(parse_submit("threads:3", 8).host_threads(), 3);
   EXPECT_EQ(parse_submit("inline", 8).host_threads(), 1);
+}
+
+TEST(SubmitChoices, KeepTheirTextUntilTheStreamsAreKnown) {
+  for (const char* text : {"inline", "graph", "threads", "threads:4", "channel", "channel:mpsc:4x2", "scheduled:fifo"})
+    EXPECT_EQ(parse_submit(text).name, text);
+  EXPECT_EQ(SubmitChoice().name, "inline");
+  const SubmitChoice fitted = parse_submit("channel:mpsc:4x3").fitted_to(2);
+  EXPECT_EQ(fitted.name, "channel:mpsc:2x2");
+  EXPECT_EQ(fitted.fitted_to(8).name, fitted.name) << "what was fitted to fewer streams does not grow again";
 }
 
 TEST(Placements, CoverTheirStreams) {

@@ -2,7 +2,6 @@
 // collective that all ranks have started is done, but says so only after some calls of test().
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>

@@ -41,7 +41,6 @@ TEST(Breakdown, TellsWhatHidesWhat) {
   EXPECT_EQ(times.alone_communication_ns, 60);
   EXPECT_EQ(times.hidden_copy_ns, 20);
   EXPECT_EQ(times.overlapped_ns, 50 + 20 + 20);
-  EXPECT_DOUBLE_EQ(times.overlapped_share(), 90.0 / 210);
   EXPECT_EQ(found.commands, 7u);
   EXPECT_EQ(found.without_times, 1u);
   EXPECT_EQ(found.streams, 4u);

@@ -40,7 +40,7 @@ TEST(Import, packed_members_of_an_archive_are_unpacked) {
                tar_member("README", "no trace") + std::string(1024, '\0'));
   EXPECT_EQ(trace.timeline.spans.size(), 2U);
   EXPECT_EQ(trace.files.size(), 2U);
-  EXPECT_EQ(dropped(trace.timeline, "no trace"), 1U);
+  EXPECT_EQ(dropped(trace.timeline, "not a trace"), 1U);
 }
 
 TEST(Import, a_file_damaged_at_its_beginning_is_not_called_empty) {
@@ -84,7 +84,7 @@ TEST(Import, strangers_in_an_archive_are_not_kept) {
   ImportOptions options;
   options.limits.memory_bytes = 1 << 20;
   const ImportedTrace trace = only(folder, "many.tar.gz", gzip(archive), options);
-  EXPECT_EQ(dropped(trace.timeline, "no trace"), 100'000U);
+  EXPECT_EQ(dropped(trace.timeline, "not a trace"), 100'000U);
 }
 
 TEST(Import, the_limit_is_on_all_traces_together) {

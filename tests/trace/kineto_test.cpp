@@ -1,8 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "base/error.h"
 #include "trace/import/import.h"
 #include "trace/import/importer.h"
@@ -101,7 +98,7 @@ TEST(Kineto, CountsWhatHasNoUsableTime) {
   EXPECT_EQ(dropped_exactly(timeline, "event without a duration"), 1U);
   EXPECT_EQ(dropped_exactly(timeline, "event without a start"), 1U);
   EXPECT_EQ(dropped_exactly(timeline, "event of negative duration"), 1U);
-  EXPECT_EQ(dropped_exactly(timeline, "event whose time is no number, or out of range"), 3U);
+  EXPECT_EQ(dropped_exactly(timeline, "event whose time is not a number, or out of range"), 3U);
 }
 
 TEST(Kineto, LeavesOutNumbersBeyond64Bits) {

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "base/error.h"
 #include "trace/import/import.h"
 #include "trace/import/list.h"

@@ -178,7 +178,7 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
         "\n# snapshots while the program runs\n(\n  trap exit TERM\n  for i in $(seq -f %02g 1 {}); do\n"
         "    sleep {:.3f} > /dev/null 2>&1 &\n    wait $!\n    snapshot during-$i\n  done\n) &\nwatcher=$!\n",
         request.most_snapshots, static_cast<double>(request.interval_ns) / 1e9);
-  text += "\n# Ctrl-C is the program's; this goes on behind it\ntrap : INT\n";
+  text += "\n# Ctrl-C is the program's; this goes on after it\ntrap : INT\n";
   text += "# ROCm's own log: calls, commands, packets, queues\n";
   for (const auto& [name, value] : plan.environment) text += fmt::format("{}={} ", name, quoted(value));
   text += fmt::format("\\\n {}\ncode=$?\n", words);

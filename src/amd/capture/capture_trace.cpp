@@ -200,7 +200,7 @@ bool TraceSession::arm() {
   if (is_tracer_refused_)
     notes_.push_back(fmt::format(
         "functions are not traced ({}): {}", refusal_,
-        probes_ > 0 ? std::string("probes at KFD's calls instead") : "and probes are not to be had; events alone"));
+        probes_ > 0 ? std::string("probes at KFD's calls instead") : "probes are not available either; events alone"));
   is_armed_ = true;
   return true;
 }

@@ -11,7 +11,8 @@
 #include <limits>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 #include "base/yaml.h"
 
 namespace weir::amd {
@@ -161,32 +162,20 @@ std::string read_bounded(const fs::path& path) {
 }  // namespace
 
 Json to_json(const CaptureManifest& manifest) {
-  Json json;
-  json["schema"] = kCaptureSchema;
-  json["weir"] = manifest.weir;
-  json["command"] = manifest.command;
-  json["started_at"] = manifest.started_at;
-  json["started_ns"] = manifest.started_ns;
-  json["ended_ns"] = manifest.ended_ns;
-  json["exit_code"] = manifest.exit_code ? Json(*manifest.exit_code) : Json(nullptr);
-  json["kernel_release"] = manifest.kernel_release;
-  json["trace_clock"] = text_or_null(manifest.trace_clock);
+  Json json = WEIR_NAMED(named("schema", schemas::amd_capture), manifest.weir, manifest.command, manifest.started_at,
+                         manifest.started_ns, manifest.ended_ns, manifest.exit_code, manifest.kernel_release,
+                         text_or_null(manifest.trace_clock));
   json["environment"] = Json::array();
-  for (const auto& [name, value] : manifest.environment)
-    json["environment"].push_back({{"name", name}, {"value", value}});
+  for (const auto& [name, value] : manifest.environment) json["environment"].push_back(WEIR_NAMED(name, value));
   json["processes"] = Json::array();
   for (const CapturedProcess& process : manifest.processes)
-    json["processes"].push_back({{"pids", process.pids}, {"name", process.name}});
+    json["processes"].push_back(WEIR_NAMED(process.pids, process.name));
   json["parts"] = Json::array();
   for (const CapturePart& part : manifest.parts)
-    json["parts"].push_back({{"name", part.name},
-                             {"files", part.files},
-                             {"reason", text_or_null(part.reason)},
-                             {"hint", text_or_null(part.hint)}});
+    json["parts"].push_back(WEIR_NAMED(part.name, part.files, text_or_null(part.reason), text_or_null(part.hint)));
   json["snapshots"] = Json::array();
   for (const CaptureSnapshot& snapshot : manifest.snapshots)
-    json["snapshots"].push_back(
-        {{"when", snapshot.when}, {"folder", snapshot.folder}, {"taken_ns", snapshot.taken_ns}});
+    json["snapshots"].push_back(WEIR_NAMED(snapshot.when, snapshot.folder, snapshot.taken_ns));
   return json;
 }
 
@@ -194,9 +183,9 @@ CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name);
   const Place root(json, "", name);
   if (!json.is_object() || !json.contains("schema"))
-    reject(fmt::format("{}: is no manifest of a capture: `schema` is missing", name), kHint);
-  if (const std::string schema = root.at("schema").text(); schema != kCaptureSchema)
-    root.at("schema").refuse(fmt::format("'{}' is not {}", shown(schema), kCaptureSchema));
+    reject(fmt::format("{}: is not the manifest of a capture: `schema` is missing", name), kHint);
+  if (const std::string schema = root.at("schema").text(); schema != schemas::amd_capture)
+    root.at("schema").refuse(fmt::format("'{}' is not {}", shown(schema), schemas::amd_capture));
   CaptureManifest manifest;
   manifest.weir = root.at("weir").text();
   root.at("command").each([&](const Place& word) { manifest.command.push_back(word.text()); });
@@ -232,11 +221,9 @@ CaptureManifest load_manifest(const fs::path& folder) {
   std::error_code ignored;
   const fs::path path = folder / kManifestFile;
   if (!fs::is_directory(folder, ignored))
-    reject(fmt::format("{}: {}", folder.string(),
-                       fs::exists(folder, ignored) ? "is not a folder" : "there is no such folder"),
+    reject(fmt::format("{}: {}", folder.string(), fs::exists(folder, ignored) ? "is not a folder" : "does not exist"),
            kHint);
-  if (!fs::exists(path, ignored))
-    reject(fmt::format("{}: there is no {} in it", folder.string(), kManifestFile), kHint);
+  if (!fs::exists(path, ignored)) reject(fmt::format("{}: has no {}", folder.string(), kManifestFile), kHint);
   CaptureManifest manifest = parse_manifest(read_bounded(path), path.string());
   for (const CapturePart& part : manifest.parts)
     for (const std::string& file : part.files) check_stays(folder, file, path.string());

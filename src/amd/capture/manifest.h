@@ -46,7 +46,6 @@ struct CaptureManifest {
   std::vector<CaptureSnapshot> snapshots;
 };
 
-inline constexpr const char* kCaptureSchema = "weir.amd_capture/1";
 inline constexpr const char* kManifestFile = "manifest.json";
 
 // `weir.amd_capture/1`.

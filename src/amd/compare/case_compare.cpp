@@ -193,7 +193,7 @@ QueueRelation relate_queues(const CaseSide& a, const CaseSide& b) {
         relation.shared.push_back(queue.label);
     relation.only_a = a.queues.size() - relation.shared.size();
     relation.only_b = b.queues.size() - shared_b;
-    relation.reason = "both logs tell of the creation of the same queue: process, ring and time are equal";
+    relation.reason = "both logs show the creation of the same queue: process, ring and time are equal";
     return relation;
   }
   std::vector<int> common;
@@ -202,7 +202,7 @@ QueueRelation relate_queues(const CaseSide& a, const CaseSide& b) {
     relation.reason = "lines without a pid (level 3): nothing says whose queues these are";
   } else if (!common.empty()) {
     relation.reason = fmt::format(
-        "both have a process {}, but no queue whose creation both tell of: it may be one process, or two of that "
+        "both have a process {}, but no queue whose creation both show: it may be one process, or two of that "
         "number",
         common.front());
   } else {

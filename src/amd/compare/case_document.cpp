@@ -6,6 +6,8 @@
 #include <set>
 
 #include "amd/compare/case_verdict.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 #include "base/units.h"
 #include "measure/result.h"
 
@@ -15,34 +17,18 @@ namespace {
 constexpr std::size_t kMostKernels = 50;
 constexpr std::size_t kMostQueues = 1000;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json queue_json(const CaseQueue& queue) {
   constexpr const char* kPriorities[] = {"low", "normal", "high"};
-  Json json;
-  json["label"] = queue.label;
-  json["kind"] = queue.kind == CaseQueue::Kind::compute ? "compute" : "copy";
-  json["seen_in"] = queue.seen_in;
-  json["pid"] = or_null(queue.pid);
+  Json json = WEIR_NAMED(queue.label, named("kind", queue.kind == CaseQueue::Kind::compute ? "compute" : "copy"),
+                         queue.seen_in, queue.pid);
   json["priority"] = queue.priority && *queue.priority >= 0 && *queue.priority <= 2 ? Json(kPriorities[*queue.priority])
                                                                                     : Json(nullptr);
-  json["ring_packets"] = or_null(queue.ring_packets);
-  json["launches"] = or_null(queue.launches);
-  json["barriers"] = or_null(queue.barriers);
-  json["streams"] = or_null(queue.streams);
+  json.update(WEIR_NAMED(queue.ring_packets, queue.launches, queue.barriers, queue.streams));
   return json;
 }
 
 Json side_json(const CaseSide& side) {
-  Json json;
-  json["name"] = side.name;
-  json["source"] = name_of(side.source);
-  json["basis"] = side.basis;
-  json["pids"] = side.pids;
-  json["has_unknown_process"] = side.has_unknown_process;
+  Json json = WEIR_NAMED(side.name, side.source, side.basis, side.pids, side.has_unknown_process);
   Json& queues = json["queues"];
   const bool are_known = side.queues_reason.empty();
   queues["compute"] = are_known ? Json(side.count(CaseQueue::Kind::compute)) : Json(nullptr);
@@ -52,19 +38,10 @@ Json side_json(const CaseSide& side) {
   queues["list"] = Json::array();
   for (const CaseQueue& queue : side.queues)
     if (queues["list"].size() < kMostQueues) queues["list"].push_back(queue_json(queue));
-  json["launches"] = side.launches;
-  json["unnamed_launches"] = side.unnamed_launches;
-  json["barriers"] = or_null(side.barriers);
-  json["barriers_reason"] = text_or_null(side.barriers_reason);
-  json["copies"] = or_null(side.copies);
-  json["copied_bytes"] = or_null(side.copied_bytes);
-  json["copies_reason"] = text_or_null(side.copies_reason);
-  json["copy_engines"] = or_null(side.copy_engines);
-  json["launch_time"] = side.launch_time;
-  json["pause_time"] = side.pause_time;
-  json["observed_ns"] = number_or_null(side.observed_ns);
-  json["stretch_ns"] = number_or_null(side.stretch_ns);
-  json["notes"] = side.notes;
+  json.update(WEIR_NAMED(side.launches, side.unnamed_launches, side.barriers, text_or_null(side.barriers_reason),
+                         side.copies, side.copied_bytes, text_or_null(side.copies_reason), side.copy_engines,
+                         side.launch_time, side.pause_time, number_or_null(side.observed_ns),
+                         number_or_null(side.stretch_ns), side.notes));
   if (is_short(side) && !side.of(CaseQuantity::launch_rate).values.empty())
     json["notes"].push_back(fmt::format(
         "observed for {}: rates are of that time; intervals hold no change that is slower (warm-up, clocks).",
@@ -76,10 +53,8 @@ Json top_json(const CaseSide& side, const std::set<std::string_view>& others) {
   Json list = Json::array();
   for (const CaseKernel& kernel : side.kernels) {
     if (list.size() == kMostKernels) break;
-    list.push_back({{"name", kernel.name},
-                    {"count", kernel.count},
-                    {"total_ns", number_or_null(kernel.total_ns)},
-                    {"is_common", others.contains(kernel.name)}});
+    list.push_back(
+        WEIR_NAMED(kernel.name, kernel.count, kernel.total_ns, named("is_common", others.contains(kernel.name))));
   }
   return list;
 }
@@ -102,20 +77,10 @@ Json kernels_json(const CaseSide& a, const CaseSide& b) {
 
 Json compared_json(const Compared& row) {
   const auto side = [](const ComparedSide& of) {
-    return Json{
-        {"samples", of.samples}, {"value", number_or_null(of.value)}, {"interval", interval_or_null(of.interval)}};
+    return WEIR_NAMED(of.samples, of.value, interval_or_null(of.interval));
   };
-  Json json;
-  json["quantity"] = row.name;
-  json["unit"] = row.unit;
-  json["statistic"] = row.statistic;
-  json["a"] = side(row.a);
-  json["b"] = side(row.b);
-  json["ratio"] = number_or_null(row.ratio);
-  json["p"] = number_or_null(row.adjusted_p);
-  json["claim"] = name_of(row.claim);
-  json["reason"] = text_or_null(row.reason);
-  return json;
+  return WEIR_NAMED(named("quantity", row.name), row.unit, row.statistic, side(row.a), side(row.b), row.ratio,
+                    named("p", row.adjusted_p), row.claim, text_or_null(row.reason));
 }
 
 Json relation_json(const QueueRelation& relation) {
@@ -124,35 +89,20 @@ Json relation_json(const QueueRelation& relation) {
   json["reason"] = relation.reason;
   const bool are_told_apart = relation.kind != QueueRelation::Kind::unknown;
   json["shared"] = are_told_apart ? Json(relation.shared) : Json(nullptr);
-  json["only_a"] = or_null(relation.only_a);
-  json["only_b"] = or_null(relation.only_b);
-  json["equal_addresses"] = relation.equal_addresses;
-  json["common_slots"] = or_null(relation.common_slots);
+  json.update(WEIR_NAMED(relation.only_a, relation.only_b, relation.equal_addresses, relation.common_slots));
   return json;
 }
 
 Json verdict_json(const PreemptionVerdict& verdict) {
-  Json json;
-  json["is_rule"] = true;
-  json["strategy"] = text_or_null(verdict.strategy);
-  json["because"] = verdict.because;
-  json["premise"] = verdict.premise;
-  json["is_premise_assumed"] = verdict.is_premise_assumed;
+  Json json = WEIR_NAMED(named("is_rule", true), text_or_null(verdict.strategy), verdict.because, verdict.premise,
+                         verdict.is_premise_assumed);
   json["strategies"] = Json::array();
   for (const StrategyVerdict& each : verdict.strategies) {
     Json numbers = Json::array();
     for (const RuleNumber& number : each.numbers)
-      numbers.push_back({{"what", number.what},
-                         {"unit", number.unit},
-                         {"value", number_or_null(number.value)},
-                         {"interval", interval_or_null(number.interval)},
-                         {"bound", text_or_null(number.bound)},
-                         {"reason", text_or_null(number.reason)}});
-    json["strategies"].push_back({{"strategy", each.strategy},
-                                  {"fit", name_of(each.fit)},
-                                  {"because", each.because},
-                                  {"rule", each.rule},
-                                  {"numbers", numbers}});
+      numbers.push_back(WEIR_NAMED(number.what, number.unit, number.value, interval_or_null(number.interval),
+                                   text_or_null(number.bound), text_or_null(number.reason)));
+    json["strategies"].push_back(WEIR_NAMED(each.strategy, each.fit, each.because, each.rule, numbers));
   }
   return json;
 }
@@ -163,22 +113,16 @@ Json case_comparison(const CaseSide& a, const CaseSide& b) {
   const std::vector<Compared> compared = compare_quantities(a, b);
   const QueueRelation relation = relate_queues(a, b);
   Json json;
-  json["schema"] = "weir.amd_compare/1";
+  json["schema"] = schemas::amd_compare;
   json["confidence"] = 0.95;
   json["largest_p"] = kLargestP;
-  json["a"] = side_json(a);
-  json["b"] = side_json(b);
+  json.update(WEIR_NAMED(side_json(a), side_json(b)));
   json["queues"] = relation_json(relation);
   json["kernels"] = kernels_json(a, b);
-  json["quantities"] = Json::array();
-  for (const Compared& row : compared) json["quantities"].push_back(compared_json(row));
+  json["quantities"] = json_list(compared, compared_json);
   json["expected"] = Json::array();
   for (const Expectation& row : check_expectations(a, b))
-    json["expected"].push_back({{"side", row.side},
-                                {"expected", row.expected},
-                                {"observed", row.observed},
-                                {"outcome", row.outcome},
-                                {"reason", text_or_null(row.reason)}});
+    json["expected"].push_back(WEIR_NAMED(row.side, row.expected, row.observed, row.outcome, text_or_null(row.reason)));
   json["verdict"] = verdict_json(judge_preemption(a, b, compared, relation));
   return json;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/schemas.h"
 #include "trace/import/byte_source.h"
 #include "trace/import/list.h"
 
@@ -34,9 +35,9 @@ CaseSide load(const std::filesystem::path& path, const CaseLoadOptions& options)
     start = std::string(bytes->peek(kSniffBytes));
   }
   const std::string schema = schema_of(start);
-  if (schema == "weir.amd_log/1") return side_of_log_report(read_json(path), path.string());
+  if (schema == schemas::amd_log) return side_of_log_report(read_json(path), path.string());
   if (schema.starts_with("weir."))
-    reject(fmt::format("{}: a document {}, which says nothing of single launches", path.string(), schema),
+    reject(fmt::format("{}: a document {}, which does not list single launches", path.string(), schema),
            "`weir profile WORKLOAD -o FILE.json` writes a timeline that can be compared.");
   const auto all = importers();
   const bool is_trace = TarReader::sniff(start) || std::any_of(all.begin(), all.end(), [&](const Importer& importer) {

@@ -51,7 +51,7 @@ void take_samples(const CaseSampler& sampler, CaseSide& side) {
   side.observed_ns = sampler.observed_ns();
   side.stretch_ns = width;
   if (CaseSamples& pauses = side.of(CaseQuantity::pause_share); is_short(side) && pauses.reason.empty())
-    pauses.reason = fmt::format("observed for {}: the share of pauses of {} ms is told from {} ms on",
+    pauses.reason = fmt::format("observed for {}: the share of pauses of {} ms is known from {} ms on",
                                 format_duration(side.observed_ns), kPauseNs / 1'000'000, kShortNs / 1'000'000);
   const auto fill = [&](CaseQuantity quantity, double Stretch::* count, double scale) {
     CaseSamples& samples = side.of(quantity);
@@ -71,7 +71,7 @@ void take_samples(const CaseSampler& sampler, CaseSide& side) {
     if (samples.values.empty()) samples.reason = reason;
   };
   take(CaseQuantity::gap, sampler.gap_ns, "fewer than two launches");
-  take(CaseQuantity::backlog, sampler.backlog, "no launch says how many stood before it");
+  take(CaseQuantity::backlog, sampler.backlog, "no launch reports how many were before it");
   take(CaseQuantity::kernel_duration, sampler.duration_ns, "no kernel has a start and an end");
   if (sampler.runs_left_out() > 0)
     side.notes.push_back("Runs of this file beyond the first 16 are not in rates, gaps and pauses.");

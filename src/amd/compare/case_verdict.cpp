@@ -225,7 +225,7 @@ PreemptionVerdict judge_preemption(const CaseSide& a, const CaseSide& b, const s
   if (relation.kind == QueueRelation::Kind::same_process && !relation.shared.empty()) {
     for (StrategyVerdict& each : verdict.strategies) {
       each.fit = Fit::does_not_fit;
-      each.because = "A and B share a queue, which runs its packets in order: nothing can tell them apart in it";
+      each.because = "A and B share a queue, which runs its packets in order: they cannot be distinguished in it";
     }
     verdict.because =
         "None, as long as they share a queue. Give A's streams another priority, so that the runtime takes queues of "

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "amd/ftrace/summary.h"
+#include "base/named_values.h"
 #include "base/units.h"
 
 namespace weir::ftrace {
@@ -16,11 +17,7 @@ struct Question {
 
  private:
   Json json(Json answer, Json reason) const {
-    return {{"key", key},
-            {"question", question},
-            {"answer", std::move(answer)},
-            {"reason", std::move(reason)},
-            {"evidence", evidence}};
+    return WEIR_NAMED(key, question, std::move(answer), std::move(reason), evidence);
   }
 };
 
@@ -169,7 +166,7 @@ Json kernel_queue(const FtraceCounters& counters) {
     return question.no_answer(
         "no function of amdgpu outside KFD is in the trace, so its filter may have left kernel queues out");
   return question.answer(
-      fmt::format("none: of its functions none is among {} calls of amdgpu outside KFD.{}", calls.amdgpu_beyond_kfd,
+      fmt::format("none: none of its functions is among {} calls of amdgpu outside KFD.{}", calls.amdgpu_beyond_kfd,
                   counters.written_entries ? "" : " Whether events before them were overwritten is not in the text."));
 }
 

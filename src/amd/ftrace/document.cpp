@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include "amd/ftrace/summary.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 
 namespace weir::ftrace {
 namespace {
 
 Json names_document(const std::vector<NameCount>& names) {
-  Json list = Json::array();
-  for (const NameCount& one : names) list.push_back({{"name", one.name}, {"calls", one.count}});
-  return list;
+  return json_list(names, [](const NameCount& one) -> Json { return {{"name", one.name}, {"calls", one.count}}; });
 }
 
 // The time between the first and the last stamp; nothing without stamps.
@@ -20,8 +20,8 @@ std::optional<std::int64_t> length_of(const FtraceCounters& counters) {
 }
 
 Json trace_document(const FtraceCounters& counters, const std::string& clock, Json& unavailable) {
-  const auto length = length_of(counters);
-  if (!length) unavailable["trace.length_ns"] = "no two stamps (function_graph has them with funcgraph-abstime)";
+  const auto length_ns = length_of(counters);
+  if (!length_ns) unavailable["trace.length_ns"] = "no two stamps (function_graph has them with funcgraph-abstime)";
   if (clock.empty()) unavailable["trace.clock"] = "the text does not name its clock; --trace-clock does";
   if (counters.tracer.empty()) unavailable["trace.tracer"] = "the text has no header";
   Json overwritten = nullptr;
@@ -32,31 +32,21 @@ Json trace_document(const FtraceCounters& counters, const std::string& clock, Js
   Json unread = Json::array();
   for (const UnreadLines& one : counters.unread)
     unread.push_back({{"reason", one.reason}, {"lines", one.count}, {"first_line", one.first_line}});
-  return {{"tracer", counters.tracer.empty() ? Json(nullptr) : Json(counters.tracer)},
-          {"lines", counters.lines},
-          {"forms",
-           {{"functions", counters.functions},
-            {"graph", counters.graph_calls},
-            {"probes", counters.probes},
-            {"events", counters.events},
-            {"texts", counters.texts}}},
-          {"clock", clock.empty() ? Json(nullptr) : Json(clock)},
-          {"resolution_ns", counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.resolution_ns)},
-          {"first_ns", counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.first_ns)},
-          {"length_ns", length ? Json(*length) : Json(nullptr)},
-          {"has_returns", counters.has_returns},
-          {"has_tgid", counters.has_tgid},
-          {"lost",
-           {{"events", counters.lost_events},
-            {"gaps", counters.lost_gaps},
-            {"gaps_without_number", counters.lost_uncounted},
-            {"overwritten", overwritten},
-            {"spans_given_up", counters.given_up}}},
-          {"unmatched_returns", counters.unmatched_returns},
-          {"calls_without_time", counters.without_time},
-          {"lines_without_thread", counters.without_pid},
-          {"unread", std::move(unread)},
-          {"problem", counters.problem.empty() ? Json(nullptr) : Json(counters.problem)}};
+  Json json = WEIR_NAMED(text_or_null(counters.tracer), counters.lines);
+  json["forms"] = WEIR_NAMED(counters.functions, named("graph", counters.graph_calls), counters.probes, counters.events,
+                             counters.texts);
+  const Json resolution_ns = counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.resolution_ns);
+  json.update(WEIR_NAMED(text_or_null(clock), resolution_ns, time_or_null(counters.first_ns), length_ns,
+                         counters.has_returns, counters.has_tgid));
+  json["lost"] = {{"events", counters.lost_events},
+                  {"gaps", counters.lost_gaps},
+                  {"gaps_without_number", counters.lost_uncounted},
+                  {"overwritten", overwritten},
+                  {"spans_given_up", counters.given_up}};
+  json.update(WEIR_NAMED(counters.unmatched_returns, named("calls_without_time", counters.without_time),
+                         named("lines_without_thread", counters.without_pid), std::move(unread),
+                         text_or_null(counters.problem)));
+  return json;
 }
 
 Json runlist_document(const FtraceCounters& counters, Json& unavailable) {
@@ -70,10 +60,10 @@ Json runlist_document(const FtraceCounters& counters, Json& unavailable) {
   } else {
     unavailable["runlist.per_second"] = rebuilds > 0          ? "the trace has no length"
                                         : calls.mes_add > 0   ? "this GPU's queues are mapped by its firmware (MES)"
-                                        : calls.map_texts > 0 ? "texts tell of queues, not of runlists"
+                                        : calls.map_texts > 0 ? "the texts describe queues, not runlists"
                                                               : "no runlist was sent, or the filter left it out";
   }
-  return {{"rebuilds", rebuilds > 0 ? Json(rebuilds) : Json(nullptr)},
+  return {{"rebuilds", positive_or_null(rebuilds)},
           {"basis", is_sent                 ? Json("pm_send_runlist")
                     : calls.runlist_map > 0 ? Json("map_queues_cpsch, which may find nothing to send: at most")
                                             : Json(nullptr)},
@@ -84,7 +74,7 @@ Json runlist_document(const FtraceCounters& counters, Json& unavailable) {
 }
 
 Json warning(const char* kind, std::string text, std::string advice) {
-  return {{"kind", kind}, {"text", std::move(text)}, {"advice", std::move(advice)}};
+  return WEIR_NAMED(kind, std::move(text), std::move(advice));
 }
 
 Json warnings_document(const FtraceCounters& counters) {
@@ -130,37 +120,30 @@ Json ftrace_document(const KfdSummary& summary, const FtraceCounters& counters, 
     unavailable["mqds.inits_per_create"] = unavailable["mqds.allocations_per_create"] =
         summary.creates() == 0 ? "no queue was created in the trace" : "no function of MQDs is in the trace";
   unavailable["doorbells.user_writes"] = "programs write doorbells by plain stores: ftrace cannot see them";
-  return {{"schema", "weir.amd_ftrace/1"},
-          {"file", options.file},
-          {"command_line", options.command_line},
-          {"trace", std::move(trace)},
-          {"verbs", summary.verbs_document()},
-          {"processes", summary.processes_document()},
-          {"creates", summary.creates_document()},
-          {"mqds", std::move(mqds)},
-          {"kernel_queues",
-           {{"calls", calls.kcq},
-            {"functions", names_document(calls.kcq_names)},
-            {"jobs_on_compute_rings", calls.compute_ring_jobs},
-            {"amdgpu_calls_beyond_kfd", calls.amdgpu_beyond_kfd}}},
-          {"doorbells",
-           {{"allocations", calls.doorbell_allocate},
-            {"creates_with_one", summary.creates_with_doorbell()},
-            {"mmaps", calls.doorbell_mmap},
-            {"kernel_writes", calls.kernel_doorbell_write},
-            {"user_writes", nullptr}}},
-          {"runlist", std::move(runlist)},
-          {"ioctls", {{"calls", calls.kfd_ioctl}, {"by_name", names_document(calls.ioctls)}}},
-          {"other_calls",
-           {{"amdgpu_cs_ioctl", calls.cs_ioctl},
-            {"memory_maps", calls.memory_map},
-            {"evictions_scheduled", calls.evict_scheduled},
-            {"processes_ended", calls.process_end},
-            {"kfd_without_role", calls.unknown_kfd_calls},
-            {"kfd_without_role_names", names_document(calls.unknown_kfd)}}},
-          {"answers", ftrace_answers(summary, counters)},
-          {"warnings", warnings_document(counters)},
-          {"unavailable", std::move(unavailable)}};
+  Json json = WEIR_NAMED(named("schema", schemas::amd_ftrace), options.file, options.command_line, std::move(trace),
+                         named("verbs", summary.verbs_document()), named("processes", summary.processes_document()),
+                         named("creates", summary.creates_document()), std::move(mqds));
+  json["kernel_queues"] = {{"calls", calls.kcq},
+                           {"functions", names_document(calls.kcq_names)},
+                           {"jobs_on_compute_rings", calls.compute_ring_jobs},
+                           {"amdgpu_calls_beyond_kfd", calls.amdgpu_beyond_kfd}};
+  json["doorbells"] = {{"allocations", calls.doorbell_allocate},
+                       {"creates_with_one", summary.creates_with_doorbell()},
+                       {"mmaps", calls.doorbell_mmap},
+                       {"kernel_writes", calls.kernel_doorbell_write},
+                       {"user_writes", nullptr}};
+  json["runlist"] = std::move(runlist);
+  json["ioctls"] = {{"calls", calls.kfd_ioctl}, {"by_name", names_document(calls.ioctls)}};
+  json["other_calls"] = {{"amdgpu_cs_ioctl", calls.cs_ioctl},
+                         {"memory_maps", calls.memory_map},
+                         {"evictions_scheduled", calls.evict_scheduled},
+                         {"processes_ended", calls.process_end},
+                         {"kfd_without_role", calls.unknown_kfd_calls},
+                         {"kfd_without_role_names", names_document(calls.unknown_kfd)}};
+  json["answers"] = ftrace_answers(summary, counters);
+  json["warnings"] = warnings_document(counters);
+  json["unavailable"] = std::move(unavailable);
+  return json;
 }
 
 }  // namespace weir::ftrace

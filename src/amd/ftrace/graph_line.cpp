@@ -109,7 +109,7 @@ void parse_graph_call(std::string_view call, TraceLine& into) {
   std::string_view rest = call.substr(taken);
   if (rest.starts_with(" [")) rest = rest.substr(std::min(rest.size(), rest.find(']') + 1));
   if (name.empty() || !rest.starts_with('(')) {
-    into.problem = "behind the columns of function_graph stands no call";
+    into.problem = "no call after the columns of function_graph";
     return;
   }
   into.name = name;
@@ -123,7 +123,7 @@ void parse_graph_call(std::string_view call, TraceLine& into) {
     into.kind = LineKind::call;
   } else {
     into.name = {};
-    into.problem = "behind the columns of function_graph stands no call";
+    into.problem = "no call after the columns of function_graph";
   }
 }
 
@@ -144,7 +144,7 @@ TraceLine parse_graph_line(std::string_view text) {
   while (digits < rest.size() && is_digit(rest[digits])) ++digits;
   if (digits > 0 && digits < rest.size() && rest[digits] == ')') {
     if (!parse_small(rest.substr(0, digits), line.cpu)) {
-      line.problem = "a CPU that is no number";
+      line.problem = "a CPU that is not a number";
       return line;
     }
     rest = rest.substr(digits + 1);

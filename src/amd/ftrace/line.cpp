@@ -1,7 +1,6 @@
 #include "amd/ftrace/line.h"
 
 #include <array>
-#include <cstring>
 
 #include "base/plain_text.h"
 

@@ -2,29 +2,23 @@
 
 #include <algorithm>
 
-#include "base/json.h"
+#include "base/named_values.h"
 
 namespace weir::ftrace {
 namespace {
 
-Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
+Json or_null_below_0(std::int64_t value) { return value < 0 ? Json() : Json(value); }
 
 Json verb_document(KfdVerb verb, const VerbTally& tally) {
-  return {{"verb", name_of(verb)},
-          {"calls", tally.calls},
-          {"succeeded", tally.succeeded},
-          {"failed", tally.failed},
-          {"result_unknown", tally.calls - tally.succeeded - tally.failed},
-          {"exact", tally.exact.document()},
-          {"bounded", tally.bounded},
-          {"at_least", tally.at_least.document()},
-          {"at_most", tally.at_most.document()},
-          {"length_unknown", tally.unknown}};
+  return WEIR_NAMED(verb, tally.calls, tally.succeeded, tally.failed,
+                    named("result_unknown", tally.calls - tally.succeeded - tally.failed),
+                    named("exact", tally.exact.document()), tally.bounded, named("at_least", tally.at_least.document()),
+                    named("at_most", tally.at_most.document()), named("length_unknown", tally.unknown));
 }
 
 Json repeats_document(const std::map<int, std::uint64_t>& repeats) {
   Json list = Json::array();
-  for (const auto& [calls, creates] : repeats) list.push_back({{"calls", calls}, {"creates", creates}});
+  for (const auto& [calls, creates] : repeats) list.push_back(WEIR_NAMED(calls, creates));
   return list;
 }
 
@@ -78,7 +72,7 @@ Json KfdSummary::processes_document() const {
     list.push_back({{"process", process}, {"thread", thread}, {"is_rest", is_rest}, {"verbs", std::move(rows)}});
   };
   for (const auto& [owner, verbs] : owners_) {
-    const Json id = owner.id < 0 ? Json(nullptr) : Json(owner.id);
+    const Json id = or_null_below_0(owner.id);
     add(owner.is_process ? id : Json(nullptr), owner.is_process ? Json(nullptr) : id, verbs);
   }
   if (!others_.empty()) add(nullptr, nullptr, others_, true);
@@ -105,24 +99,13 @@ Json KfdSummary::creates_document() const {
   std::sort(rows.begin(), rows.end(), [](const KfdSpan& a, const KfdSpan& b) { return a.line < b.line; });
   Json list = Json::array();
   for (const KfdSpan& span : rows) {
-    list.push_back({{"line", span.line},
-                    {"process", or_null(span.process)},
-                    {"thread", span.pid < 0 ? Json(nullptr) : Json(span.pid)},
-                    {"started_ns", time_or_null(span.started_ns)},
-                    {"end", span.end == EndKind::exact      ? "exact"
+    const char* const end = span.end == EndKind::exact      ? "exact"
                             : span.end == EndKind::at_least ? "at_least"
-                                                            : "unknown"},
-                    {"duration_ns", span.duration_ns < 0 ? Json(nullptr) : Json(span.duration_ns)},
-                    {"longest_ns", span.longest_ns < 0 ? Json(nullptr) : Json(span.longest_ns)},
-                    {"result", or_null(span.result)},
-                    {"queue_id", or_null(span.queue_id)},
-                    {"gpu_id", or_null(span.gpu_id)},
-                    {"doorbell", or_null(span.doorbell)},
-                    {"ring_base", or_null(span.ring_base)},
-                    {"ring_bytes", or_null(span.ring_bytes)},
-                    {"mqd_base", or_null(span.mqd_base)},
-                    {"mqd_allocations", span.mqd_allocations},
-                    {"mqd_inits", span.mqd_inits}});
+                                                            : "unknown";
+    list.push_back(WEIR_NAMED(span.line, span.process, named("thread", or_null_below_0(span.pid)),
+                              time_or_null(span.started_ns), end, or_null_below_0(span.duration_ns),
+                              or_null_below_0(span.longest_ns), span.result, span.queue_id, span.gpu_id, span.doorbell,
+                              span.ring_base, span.ring_bytes, span.mqd_base, span.mqd_allocations, span.mqd_inits));
   }
   return list;
 }

@@ -80,7 +80,7 @@ std::string no_creation_reason(const JoinInput& input, const Creators& creators,
                           : "the trace has no creation";
   if (!queue.host_pid) return "its process on the host is not known, and no creation of the trace has its ring";
   if (!join.clock.is_known())
-    return "no creation of the trace has its ring or id, and without an offset time does not tell";
+    return "no creation of the trace has its ring or id, and times cannot be compared without an offset";
   if (input.has_lost_events) return "no creation of the trace has its ring or id, and the trace lost events";
   return "no creation of the trace fits";
 }

@@ -3,7 +3,6 @@
 // plain data, but no files.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

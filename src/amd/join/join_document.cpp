@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "base/json.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 
 namespace weir::amd {
 namespace {
 
-Json time_or_null(std::int64_t ns) { return ns == INT64_MIN ? Json(nullptr) : Json(ns); }
 Json address_or_null(const std::optional<std::uint64_t>& address) {
   return address ? Json(address_text(*address)) : Json(nullptr);
 }
@@ -35,9 +35,7 @@ Json process_json(const JoinedProcess& process) {
 
 Json clock_json(const JoinInput& input, const ClockOffset& clock) {
   const bool is_known = clock.is_known();
-  Json alternatives = Json::array();
-  for (const OffsetRange& range : clock.alternatives)
-    alternatives.push_back({{"low_ns", range.low_ns}, {"high_ns", range.high_ns}});
+  const auto range_json = [](const OffsetRange& range) { return WEIR_NAMED(range.low_ns, range.high_ns); };
   return {{"trace_clock", text_or_null(input.trace_clock)},
           {"offset_ns", is_known ? Json(clock.middle_ns()) : Json(nullptr)},
           {"error_ns", is_known ? Json(clock.half_width_ns()) : Json(nullptr)},
@@ -46,7 +44,7 @@ Json clock_json(const JoinInput& input, const ClockOffset& clock) {
           {"brackets", clock.brackets},
           {"left_out", clock.left_out},
           {"unused", clock.unused},
-          {"alternatives", std::move(alternatives)},
+          {"alternatives", json_list(clock.alternatives, range_json)},
           {"reason", is_known ? Json(nullptr) : text_or_null(clock.reason)},
           {"warning", text_or_null(clock.warning)}};
 }
@@ -54,27 +52,15 @@ Json clock_json(const JoinInput& input, const ClockOffset& clock) {
 Json runtime_json(const JoinedQueue& queue) {
   if (queue.runtime == nullptr) return nullptr;
   const QueueSummary& runtime = *queue.runtime;
-  Json streams = Json::array();
-  for (const JoinedStream& stream : queue.streams)
-    streams.push_back({{"handle", address_text(stream.handle)},
-                       {"priority", or_null(stream.priority)},
-                       {"since_ns", time_or_null(stream.since_ns)},
-                       {"is_default", stream.is_default}});
-  return {{"hwq", address_text(runtime.hwq)},
-          {"swq", runtime.swq == 0 ? Json(nullptr) : Json(address_text(runtime.swq))},
-          {"rocr_id", or_null(runtime.id)},
-          {"priority", or_null(runtime.priority)},
-          {"ring_packets", or_null(runtime.packets)},
-          {"is_cooperative", runtime.is_cooperative},
-          {"asked_ns", time_or_null(runtime.asked_ns)},
-          {"created_ns", time_or_null(runtime.created_ns)},
-          {"deleted_ns", time_or_null(runtime.deleted_ns)},
-          {"streams", std::move(streams)},
-          {"streams_now", or_null(runtime.streams_now)},
-          {"streams_most", or_null(runtime.streams_most)},
-          {"dispatches", runtime.dispatches},
-          {"barriers", runtime.barriers},
-          {"most_backlog_at_submit", or_null(runtime.backlog.max())}};
+  Json streams = json_list(queue.streams, [](const JoinedStream& stream) {
+    return WEIR_NAMED(address_text(stream.handle), stream.priority, time_or_null(stream.since_ns), stream.is_default);
+  });
+  return WEIR_NAMED(address_text(runtime.hwq),
+                    named("swq", runtime.swq == 0 ? Json(nullptr) : Json(address_text(runtime.swq))),
+                    named("rocr_id", runtime.id), runtime.priority, named("ring_packets", runtime.packets),
+                    runtime.is_cooperative, time_or_null(runtime.asked_ns), time_or_null(runtime.created_ns),
+                    time_or_null(runtime.deleted_ns), std::move(streams), runtime.streams_now, runtime.streams_most,
+                    runtime.dispatches, runtime.barriers, named("most_backlog_at_submit", runtime.backlog.max()));
 }
 
 Json kfd_json(const JoinedQueue& queue) {
@@ -90,20 +76,13 @@ Json kfd_json(const JoinedQueue& queue) {
 
 Json sighting_json(const JoinInput& input, const Sighting& sighting) {
   const kfd::Queue& queue = *sighting.queue;
-  Json slots = Json::array();
-  for (const kfd::Slot& slot : queue.slots)
-    slots.push_back({{"xcc", slot.xcc}, {"pipe", slot.pipe}, {"queue", slot.queue}});
-  return {{"snapshot", input.snapshots[sighting.snapshot].when},
-          {"taken_ns", time_or_null(input.snapshots[sighting.snapshot].taken_ns)},
-          {"is_active", queue.is_mapping_known ? Json(queue.is_active) : Json()},
-          {"slots", std::move(slots)},
-          {"vmid", or_null(queue.vmid)},
-          {"pipe_priority", or_null(queue.pipe_priority)},
-          {"queue_priority", or_null(queue.queue_priority)},
-          {"backlog_packets", or_null(queue.backlog_packets)},
-          {"was_preempted", or_null(queue.was_preempted)},
-          {"save_ticks", or_null(queue.save_ticks)},
-          {"restore_ticks", or_null(queue.restore_ticks)}};
+  Json slots =
+      json_list(queue.slots, [](const kfd::Slot& slot) { return WEIR_NAMED(slot.xcc, slot.pipe, slot.queue); });
+  return WEIR_NAMED(named("snapshot", input.snapshots[sighting.snapshot].when),
+                    time_or_null(input.snapshots[sighting.snapshot].taken_ns),
+                    named("is_active", queue.is_mapping_known ? Json(queue.is_active) : Json()), std::move(slots),
+                    queue.vmid, queue.pipe_priority, queue.queue_priority, queue.backlog_packets, queue.was_preempted,
+                    queue.save_ticks, queue.restore_ticks);
 }
 
 // Constant values are printed once, the others as a series over the snapshots.
@@ -135,17 +114,12 @@ Json hardware_json(const JoinInput& input, const JoinedQueue& queue) {
 Json queue_json(const JoinInput& input, const Join& join, const JoinedQueue& queue) {
   Json evidence = Json::array();
   for (const Evidence& each : queue.evidence) {
-    Json keys = Json::array();
-    for (const MatchKey key : each.keys) keys.push_back(name_of(key));
-    evidence.push_back({{"from", name_of(each.from)},
-                        {"to", name_of(each.to)},
-                        {"by", std::move(keys)},
-                        {"snapshot", each.snapshot ? Json(input.snapshots[*each.snapshot].when) : Json(nullptr)},
-                        {"is_process_known", each.is_process_known}});
+    Json by = json_list(each.keys, [](MatchKey key) { return name_of(key); });
+    const Json snapshot = each.snapshot ? Json(input.snapshots[*each.snapshot].when) : Json(nullptr);
+    evidence.push_back(WEIR_NAMED(each.from, each.to, std::move(by), snapshot, each.is_process_known));
   }
-  Json absences = Json::array();
-  for (const Absence& absence : queue.absences)
-    absences.push_back({{"part", name_of(absence.part)}, {"reason", absence.reason}});
+  Json missing =
+      json_list(queue.absences, [](const Absence& absence) { return WEIR_NAMED(absence.part, absence.reason); });
   return {{"role", name_of(queue.role)},
           {"log_pid", queue.process ? or_null(join.processes[*queue.process].log_pid) : Json(nullptr)},
           {"host_pid", or_null(queue.host_pid)},
@@ -155,22 +129,15 @@ Json queue_json(const JoinInput& input, const Join& join, const JoinedQueue& que
           {"kfd", kfd_json(queue)},
           {"hardware", hardware_json(input, queue)},
           {"evidence", std::move(evidence)},
-          {"missing", std::move(absences)},
-          {"creation",
-           {{"asked_to_entered", range_json(queue.hops.asked_to_entered)},
-            {"entered_to_left", range_json(queue.hops.entered_to_left)},
-            {"left_to_created", range_json(queue.hops.left_to_created)},
-            {"asked_to_created", range_json(queue.hops.asked_to_created)},
-            {"reason", text_or_null(queue.hops.reason)}}}};
+          {"missing", std::move(missing)},
+          {"creation", WEIR_NAMED(range_json(queue.hops.asked_to_entered), range_json(queue.hops.entered_to_left),
+                                  range_json(queue.hops.left_to_created), range_json(queue.hops.asked_to_created),
+                                  text_or_null(queue.hops.reason))}};
 }
 
 Json part_json(const JoinPart& part) {
-  return {{"name", part.name},
-          {"files", part.files},
-          {"is_read", part.is_read},
-          {"reason", text_or_null(part.reason)},
-          {"hint", text_or_null(part.hint)},
-          {"facts", part.facts}};
+  return WEIR_NAMED(part.name, part.files, part.is_read, text_or_null(part.reason), text_or_null(part.hint),
+                    part.facts);
 }
 
 }  // namespace
@@ -204,26 +171,18 @@ std::string_view name_of(MatchSide side) {
 std::string address_text(std::uint64_t address) { return fmt::format("{:#x}", address); }
 
 Json join_document(const JoinInput& input, const Join& join, const JoinAbout& about) {
-  Json document = {{"schema", "weir.amd_join/1"},
-                   {"folder", text_or_null(about.folder)},
-                   {"command", about.command},
-                   {"parts", Json::array()},
-                   {"processes", Json::array()},
-                   {"clock", clock_json(input, join.clock)},
-                   {"snapshots", Json::array()},
-                   {"queues", Json::array()},
-                   {"failed_creates", join.failed_creates},
-                   {"unplaced_creates", join.unplaced_creates},
-                   {"unplaced_sightings", join.unplaced_sightings},
-                   {"verdicts", join_verdicts(input, join)},
-                   {"notes", join.notes},
-                   {"timeline", nullptr}};
-  for (const JoinPart& part : about.parts) document["parts"].push_back(part_json(part));
-  for (const JoinedProcess& process : join.processes) document["processes"].push_back(process_json(process));
-  for (const JoinSnapshot& snapshot : input.snapshots)
-    document["snapshots"].push_back(
-        {{"when", snapshot.when}, {"taken_ns", time_or_null(snapshot.taken_ns)}, {"queues", snapshot.queues.size()}});
-  for (const JoinedQueue& queue : join.queues) document["queues"].push_back(queue_json(input, join, queue));
+  Json document = WEIR_NAMED(named("schema", schemas::amd_join), text_or_null(about.folder), about.command);
+  document["parts"] = json_list(about.parts, part_json);
+  document["processes"] = json_list(join.processes, process_json);
+  document["clock"] = clock_json(input, join.clock);
+  document["snapshots"] = json_list(input.snapshots, [](const JoinSnapshot& snapshot) {
+    return WEIR_NAMED(snapshot.when, time_or_null(snapshot.taken_ns), named("queues", snapshot.queues.size()));
+  });
+  document["queues"] = json_list(join.queues, [&](const JoinedQueue& queue) { return queue_json(input, join, queue); });
+  document.update(WEIR_NAMED(join.failed_creates, join.unplaced_creates, join.unplaced_sightings));
+  document["verdicts"] = join_verdicts(input, join);
+  document["notes"] = join.notes;
+  document["timeline"] = nullptr;
   return document;
 }
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <system_error>
 #include <unordered_set>
 
 #include "amd/ftrace/read.h"
 #include "amd/log/log_reader.h"
 #include "base/error.h"
+#include "base/named_values.h"
 #include "trace/import/byte_source.h"
 
 namespace weir::amd {
@@ -77,12 +77,8 @@ void read_log_part(const fs::path& path, const std::atomic<bool>* stop, LoadedCa
   const LogReading reading = read_log(path, summary, options);
   part.is_read = true;
   part.reason = reading.problem;
-  part.facts = {{"bytes", reading.bytes},
-                {"lines", reading.lines},
-                {"records", reading.records},
-                {"without_pid", reading.without_pid},
-                {"highest_level", reading.highest_level},
-                {"restarts", summary.restart_count()}};
+  part.facts = WEIR_NAMED(reading.bytes, reading.lines, reading.records, reading.without_pid, reading.highest_level,
+                          named("restarts", summary.restart_count()));
   loaded.summaries.push_back(std::move(summary));
   const LogSummary& kept = loaded.summaries.back();
   loaded.first_logged.push_back(loaded.input.logged.size());
@@ -105,11 +101,8 @@ void read_trace_part(const fs::path& path, const std::atomic<bool>* stop, Loaded
   const ftrace::FtraceCounters counters = ftrace::read_ftrace(*source, collector, options);
   part.is_read = true;
   part.reason = counters.problem;
-  part.facts = {{"lines", counters.lines},
-                {"tracer", counters.tracer.empty() ? Json(nullptr) : Json(counters.tracer)},
-                {"lost_events", counters.lost_events},
-                {"has_lost_events", counters.has_losses()},
-                {"has_returns", counters.has_returns}};
+  part.facts = WEIR_NAMED(counters.lines, text_or_null(counters.tracer), counters.lost_events,
+                          named("has_lost_events", counters.has_losses()), counters.has_returns);
   // A trace without KFD is not a broken file, but useless here.
   ftrace::require_kfd(counters, path.string());
   input.has_trace = true;
@@ -183,9 +176,10 @@ CaptureFiles files_of_capture(const fs::path& folder) {
                "Name the folder that weir amd capture wrote, or files: --log FILE --ftrace FILE --snapshot DIR. {}",
                kHowToCapture));
   if (!fs::exists(folder / kManifestFile, error))
-    reject(fmt::format("{}: has no {}", folder.string(), kManifestFile),
-           fmt::format("It is no folder of weir amd capture. Name files: --log FILE --ftrace FILE --snapshot DIR. {}",
-                       kHowToCapture));
+    reject(
+        fmt::format("{}: has no {}", folder.string(), kManifestFile),
+        fmt::format("It was not written by weir amd capture. Name files: --log FILE --ftrace FILE --snapshot DIR. {}",
+                    kHowToCapture));
   const CaptureManifest manifest = load_manifest(folder);
   CaptureFiles files;
   files.folder = folder;

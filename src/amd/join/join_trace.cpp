@@ -258,7 +258,7 @@ void match_trace(const JoinInput& input, Join& join) {
     join.queues[row].absences.push_back(
         {MatchSide::trace,
          creations == 1 ? std::string("a creation of the trace fits it and other queues alike")
-                        : fmt::format("{} creations of the trace fit it, and nothing tells them apart", creations)});
+                        : fmt::format("{} creations of the trace fit it and cannot be distinguished", creations)});
 }
 
 }  // namespace weir::amd

@@ -79,7 +79,7 @@ void say_others(const Counts& counts, std::vector<std::string>& verdicts) {
       {QueueRole::unlogged,
        "of these processes in KFD only, and the log is not whole: the runtime's own, or lines that are missing."},
       {QueueRole::other_process, "of other processes on the same machine."},
-      {QueueRole::unknown_process, "of which nobody knows whether their process is in the log."}};
+      {QueueRole::unknown_process, "whose process may or may not be in the log."}};
   for (const auto& [role, words] : kWords)
     if (counts.of(role) > 0) verdicts.push_back(fmt::format("{} {}", counted(counts.of(role), "queue"), words));
 }
@@ -157,7 +157,7 @@ std::vector<std::string> join_verdicts(const JoinInput& input, const Join& join)
   say_creation(join, verdicts);
   say_state(input, join, verdicts);
   if (join.unplaced_creates > 0)
-    verdicts.push_back(fmt::format("{} of the trace could not be told apart, and {} placed on no queue.",
+    verdicts.push_back(fmt::format("{} of the trace could not be distinguished, and {} placed on no queue.",
                                    counted(join.unplaced_creates, "creation"),
                                    join.unplaced_creates == 1 ? "is" : "are"));
   if (join.failed_creates > 0)

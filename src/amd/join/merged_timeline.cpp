@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
-
 #include "amd/ftrace/read.h"
 #include "amd/join/timeline_events.h"
 #include "amd/log/log_reader.h"
+#include "base/named_values.h"
 #include "trace/import/byte_source.h"
 
 namespace weir::amd {
@@ -159,14 +157,8 @@ TimelineCounts write_merged_timeline(const LoadedCapture& capture, const Join& j
 }
 
 Json to_json(const TimelineCounts& counts, const std::string& file) {
-  return {{"file", file},
-          {"slices", counts.slices},
-          {"marks", counts.marks},
-          {"arrows", counts.arrows},
-          {"kfd_spans", counts.kfd_spans},
-          {"kfd_left_out", counts.kfd_left_out},
-          {"without_time", counts.without_time},
-          {"without_lane", counts.without_lane}};
+  return WEIR_NAMED(file, counts.slices, counts.marks, counts.arrows, counts.kfd_spans, counts.kfd_left_out,
+                    counts.without_time, counts.without_lane);
 }
 
 }  // namespace weir::amd

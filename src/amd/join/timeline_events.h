@@ -2,12 +2,10 @@
 // slices on one lane get lanes beside it, because viewers draw them wrongly otherwise. Knows no queue.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "base/json.h"

@@ -159,7 +159,7 @@ class LogLanes : public LogSink {
   Lane thread_lane(std::size_t process, std::uint64_t tid) {
     return events_.lane(
         group_of(process, kThreads), tid,
-        tid == 0 ? std::string("threads (the log does not tell them apart)") : fmt::format("thread {:#x}", tid));
+        tid == 0 ? std::string("threads (the log does not distinguish them)") : fmt::format("thread {:#x}", tid));
   }
   Lane stream_lane(std::size_t process, std::uint64_t stream) {
     return events_.lane(group_of(process, kStreams), stream, fmt::format("stream {:#x}", stream));

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "base/json.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 
 namespace weir::kfd {
 namespace {
@@ -15,26 +16,21 @@ constexpr std::size_t kMostStale = 1000;
 Json hex(std::uint64_t value) { return fmt::format("0x{:x}", value); }
 Json gpu_name(std::uint32_t id) { return fmt::format("{:x}", id); }
 
+Json node_or_null(int node) { return node < 0 ? Json() : Json(node); }
+
 Json unread_json(const std::vector<UnreadLines>& unread) {
-  Json list = Json::array();
-  for (const UnreadLines& each : unread)
-    list.push_back({{"reason", each.reason}, {"count", each.count}, {"first_line", each.first_line}});
-  return list;
+  return json_list(unread,
+                   [](const UnreadLines& each) { return WEIR_NAMED(each.reason, each.count, each.first_line); });
 }
 
 template <class File>
 Json file_json(const File& file, const char* kind) {
-  return {{"name", file.name},
-          {"kind", kind},
-          {"bytes", file.bytes},
-          {"lines", file.lines},
-          {"unread", unread_json(file.unread)},
-          {"problems", file.problems}};
+  return WEIR_NAMED(file.name, kind, file.bytes, file.lines, unread_json(file.unread), file.problems);
 }
 
 Json quantum_json(const std::optional<Quantum>& quantum) {
   if (!quantum) return nullptr;
-  return {{"is_enabled", quantum->is_enabled}, {"scale", quantum->scale}, {"duration", quantum->duration}};
+  return WEIR_NAMED(quantum->is_enabled, quantum->scale, quantum->duration);
 }
 
 Json slots_json(const Queue& queue) {
@@ -47,34 +43,20 @@ Json slots_json(const Queue& queue) {
                       {"read_byte", slot.read},
                       {"write_byte", slot.write}});
     else
-      list.push_back({{"xcc", slot.xcc},
-                      {"pipe", slot.pipe},
-                      {"queue", slot.queue},
-                      {"vmid", slot.vmid},
-                      {"read_dword", slot.read},
-                      {"write_dword", slot.write}});
+      list.push_back(WEIR_NAMED(slot.xcc, slot.pipe, slot.queue, slot.vmid, named("read_dword", slot.read),
+                                named("write_dword", slot.write)));
   }
   return list;
 }
 
 Json queue_json(const Queue& queue) {
-  Json json;
-  json["kind"] = name_of(queue.kind);
-  json["node"] = queue.node < 0 ? Json() : Json(queue.node);
-  json["gpu_id"] = gpu_name(queue.gpu_id);
-  json["pid"] = or_null(queue.pid);
-  json["queue_id"] = or_null(queue.queue_id);
+  Json json = WEIR_NAMED(queue.kind, node_or_null(queue.node), gpu_name(queue.gpu_id), queue.pid, queue.queue_id);
   json["queue_id_reason"] = queue.queue_id ? Json() : text_or_null(queue.queue_id_reason);
-  json["queue_id_candidates"] = queue.queue_id_candidates;
-  json["ring_base"] = hex(queue.ring_base);
-  json["ring_bytes"] = queue.ring_bytes == 0 ? Json() : Json(queue.ring_bytes);
+  json.update(WEIR_NAMED(queue.queue_id_candidates, hex(queue.ring_base), positive_or_null(queue.ring_bytes)));
   json["is_aql"] = queue.kind == QueueKind::sdma ? Json() : Json(queue.is_aql);
   json["is_active"] = queue.is_mapping_known ? Json(queue.is_active) : Json();
   json["slots"] = slots_json(queue);
-  json["vmid"] = or_null(queue.vmid);
-  json["pipe_priority"] = or_null(queue.pipe_priority);
-  json["queue_priority"] = or_null(queue.queue_priority);
-  json["quantum"] = quantum_json(queue.quantum);
+  json.update(WEIR_NAMED(queue.vmid, queue.pipe_priority, queue.queue_priority, quantum_json(queue.quantum)));
   json["doorbell"] = {{"index", or_null(queue.doorbell)},
                       {"is_enabled", or_null(queue.is_doorbell_enabled)},
                       {"is_hit", or_null(queue.is_doorbell_hit)}};
@@ -82,19 +64,14 @@ Json queue_json(const Queue& queue) {
                      {"bytes", or_null(queue.backlog_bytes)},
                      {"is_least", queue.is_backlog_least},
                      {"reason", queue.backlog_packets ? Json() : text_or_null(queue.backlog_reason)}};
-  Json bases = Json::array();
-  for (const std::uint64_t base : queue.mqd_bases) bases.push_back(hex(base));
-  json["mqd_bases"] = std::move(bases);
-  Json pointers = Json::array();
-  for (const auto& [read, write] : queue.mqd_pointers)
-    pointers.push_back({{"read_dword", read}, {"write_dword", write}});
-  json["mqd_pointers"] = std::move(pointers);
-  json["cwsr"] = {{"is_on", or_null(queue.has_cwsr)},
-                  {"was_preempted", or_null(queue.was_preempted)},
-                  {"save_base", queue.save_base == 0 ? Json() : hex(queue.save_base)},
-                  {"save_bytes_per_xcc", queue.save_bytes == 0 ? Json() : Json(queue.save_bytes)},
-                  {"save_ticks", or_null(queue.save_ticks)},
-                  {"restore_ticks", or_null(queue.restore_ticks)}};
+  json["mqd_bases"] = json_list(queue.mqd_bases, hex);
+  json["mqd_pointers"] = Json::array();
+  for (const auto& [read_dword, write_dword] : queue.mqd_pointers)
+    json["mqd_pointers"].push_back(WEIR_NAMED(read_dword, write_dword));
+  json["cwsr"] = WEIR_NAMED(named("is_on", queue.has_cwsr), queue.was_preempted,
+                            named("save_base", queue.save_base == 0 ? Json() : hex(queue.save_base)),
+                            named("save_bytes_per_xcc", positive_or_null(queue.save_bytes)), queue.save_ticks,
+                            queue.restore_ticks);
   json["dequeue_request"] = queue.dequeue_request;
   json["errors"] = {{"word", hex(queue.errors)}, {"names", text_or_null(error_names(queue.errors))}};
   json["seen_in"] = Json::array();
@@ -104,23 +81,14 @@ Json queue_json(const Queue& queue) {
 }
 
 Json gpu_json(const GpuOccupancy& gpu) {
-  Json json;
-  json["node"] = gpu.node < 0 ? Json() : Json(gpu.node);
-  json["gpu_id"] = gpu_name(gpu.gpu_id);
-  json["generation"] = name_of(gpu.generation);
-  json["generation_from"] = text_or_null(gpu.generation_from);
-  json["is_stopped"] = gpu.is_stopped;
-  json["xccs"] = or_null(gpu.xccs);
+  Json json = WEIR_NAMED(node_or_null(gpu.node), gpu_name(gpu.gpu_id), gpu.generation,
+                         text_or_null(gpu.generation_from), gpu.is_stopped, gpu.xccs);
   json["slots"] = {{"per_xcc", or_null(gpu.slots_per_xcc)}, {"from", text_or_null(gpu.slots_from)},
                    {"active", or_null(gpu.active_slots)},   {"stale", or_null(gpu.stale_slots)},
                    {"unused", or_null(gpu.unused_slots)},   {"most_active_of_an_xcc", or_null(gpu.most_active_of_xcc)}};
   json["sdma"] = {
       {"slots", or_null(gpu.sdma_slots)}, {"active", or_null(gpu.sdma_active)}, {"stale", or_null(gpu.sdma_stale)}};
-  json["queues"] = or_null(gpu.queues);
-  json["processes"] = or_null(gpu.processes);
-  json["is_runlist_chained"] = or_null(gpu.is_runlist_chained);
-  json["is_oversubscribed"] = or_null(gpu.is_oversubscribed);
-  json["why"] = gpu.why;
+  json.update(WEIR_NAMED(gpu.queues, gpu.processes, gpu.is_runlist_chained, gpu.is_oversubscribed, gpu.why));
   return json;
 }
 
@@ -129,61 +97,38 @@ Json stale_json(const HqdFile& file, std::size_t& count) {
   for (const HqdNode& node : file.nodes) {
     for (const HqdSlot& slot : node.slots) {
       if (slot.state != SlotState::stale || ++count > kMostStale) continue;
-      list.push_back({{"gpu_id", gpu_name(node.gpu_id)},
-                      {"xcc", slot.xcc},
-                      {"pipe", slot.pipe},
-                      {"queue", slot.queue},
-                      {"line", slot.line},
-                      {"ring_base", hex(slot.image.ring_base)},
-                      {"mqd_base", hex(slot.image.mqd_base)}});
+      list.push_back(WEIR_NAMED(gpu_name(node.gpu_id), slot.xcc, slot.pipe, slot.queue, slot.line,
+                                hex(slot.image.ring_base), hex(slot.image.mqd_base)));
     }
   }
   return list;
 }
 
 Json runlists_json(const RunlistFile& file) {
-  Json list = Json::array();
-  for (const Runlist& each : file.lists) {
-    Json processes = Json::array();
-    for (const RunlistProcess& process : each.processes) {
-      Json queues = Json::array();
-      for (const RunlistQueue& queue : process.queues)
-        queues.push_back({{"engine", queue.engine},
-                          {"type", queue.queue_type},
-                          {"doorbell", queue.doorbell},
-                          {"mqd_base", hex(queue.mqd_base)}});
-      processes.push_back({{"pasid", process.pasid},
-                           {"quantum", process.quantum},
-                           {"promised_queues", process.promised_queues},
-                           {"queues", std::move(queues)}});
-    }
-    list.push_back(
-        {{"node", each.node},
-         {"gpu_id", gpu_name(each.gpu_id)},
-         {"is_there", each.is_there},
-         {"is_chained", each.is_there && (each.is_whole || each.is_chained) ? Json(each.is_chained) : Json()},
-         {"processes", std::move(processes)},
-         {"other_packets", each.other_packets},
-         {"broken_promises", each.broken_promises}});
-  }
-  return list;
+  const auto process_json = [](const RunlistProcess& process) {
+    Json queues = json_list(process.queues, [](const RunlistQueue& queue) {
+      return WEIR_NAMED(queue.engine, named("type", queue.queue_type), queue.doorbell, hex(queue.mqd_base));
+    });
+    return WEIR_NAMED(process.pasid, process.quantum, process.promised_queues, std::move(queues));
+  };
+  return json_list(file.lists, [&](const Runlist& each) {
+    Json processes = json_list(each.processes, process_json);
+    const Json is_chained = each.is_there && (each.is_whole || each.is_chained) ? Json(each.is_chained) : Json();
+    return WEIR_NAMED(each.node, gpu_name(each.gpu_id), each.is_there, is_chained, std::move(processes),
+                      each.other_packets, each.broken_promises);
+  });
 }
 
 Json sysfs_json(const SysfsState& sysfs) {
   Json processes = Json::array();
   for (const SysfsProcess& process : sysfs.processes) {
-    Json evicted = Json::array();
-    for (const auto& [gpu, ms] : process.evicted_ms) evicted.push_back({{"gpu_id", gpu_name(gpu)}, {"ms", ms}});
-    Json vram = Json::array();
-    for (const auto& [gpu, bytes] : process.vram_bytes) vram.push_back({{"gpu_id", gpu_name(gpu)}, {"bytes", bytes}});
-    processes.push_back({{"pid", process.pid},
-                         {"queues", process.queues.size()},
-                         {"vram", std::move(vram)},
-                         {"evicted", std::move(evicted)}});
+    Json vram = Json::array(), evicted = Json::array();
+    for (const auto& [gpu_id, bytes] : process.vram_bytes) vram.push_back(WEIR_NAMED(gpu_name(gpu_id), bytes));
+    for (const auto& [gpu_id, ms] : process.evicted_ms) evicted.push_back(WEIR_NAMED(gpu_name(gpu_id), ms));
+    processes.push_back(
+        WEIR_NAMED(process.pid, named("queues", process.queues.size()), std::move(vram), std::move(evicted)));
   }
-  Json parameters = Json::object();
-  for (const auto& [name, value] : sysfs.parameters) parameters[name] = value;
-  return {{"processes", std::move(processes)}, {"parameters", std::move(parameters)}, {"problems", sysfs.problems}};
+  return WEIR_NAMED(std::move(processes), sysfs.parameters, sysfs.problems);
 }
 
 }  // namespace
@@ -191,20 +136,16 @@ Json sysfs_json(const SysfsState& sysfs) {
 Json hqd_document(const Snapshot& snapshot) {
   const std::vector<Queue> queues = queues_of(snapshot);
   const std::vector<GpuOccupancy> gpus = occupancy_of(snapshot, queues);
-  Json json;
-  json["schema"] = "weir.amd_hqd/1";
-  json["taken_ns"] = snapshot.taken_ns == INT64_MIN ? Json() : Json(snapshot.taken_ns);
+  Json json = WEIR_NAMED(named("schema", schemas::amd_hqd), time_or_null(snapshot.taken_ns));
   json["verdict"] = verdict_of(snapshot, queues, gpus);
   json["files"] = Json::array();
   if (snapshot.hqds) json["files"].push_back(file_json(*snapshot.hqds, "hqds"));
   if (snapshot.mqds) json["files"].push_back(file_json(*snapshot.mqds, "mqds"));
   if (snapshot.runlists) json["files"].push_back(file_json(*snapshot.runlists, "rls"));
-  json["missing"] = Json::array();
-  for (const MissingPart& part : snapshot.missing)
-    json["missing"].push_back(
-        {{"part", part.part}, {"path", part.path}, {"reason", part.reason}, {"hint", text_or_null(part.hint)}});
-  json["gpus"] = Json::array();
-  for (const GpuOccupancy& gpu : gpus) json["gpus"].push_back(gpu_json(gpu));
+  json["missing"] = json_list(snapshot.missing, [](const MissingPart& part) {
+    return WEIR_NAMED(part.part, part.path, part.reason, text_or_null(part.hint));
+  });
+  json["gpus"] = json_list(gpus, gpu_json);
   json["queues"] = Json::array();
   json["hiqs"] = Json::array();
   for (const Queue& queue : queues) json[queue.kind == QueueKind::hiq ? "hiqs" : "queues"].push_back(queue_json(queue));

@@ -39,7 +39,7 @@ void sort_marked(const std::vector<std::uint32_t>& ids, const std::vector<std::u
 void check_ids(const std::vector<std::uint32_t>& ids, const std::set<std::uint32_t>& suspended) {
   if (ids.empty()) reject("no queue to suspend was named");
   if (ids.size() > kMostQueues)
-    reject(fmt::format("{} queues are to be suspended: a process has at most {}", ids.size(), kMostQueues));
+    reject(fmt::format("{} queues cannot be suspended: a process has at most {}", ids.size(), kMostQueues));
   std::set<std::uint32_t> seen;
   for (const std::uint32_t id : ids) {
     if (id > kQueueIdBits) reject(fmt::format("queue {}: no id is that large", id), "Take ids from the snapshot.");
@@ -63,7 +63,7 @@ Refusal explain(TrapStep step, int error, int pid, bool is_self) {
                        "Load amdgpu with sched_policy=0; cat /sys/module/amdgpu/parameters/sched_policy shows it.");
       return refused("the debugger's interface is not enabled for it", "It was disabled meanwhile: attach again.");
     case ESRCH:
-      return refused(is_attaching ? "there is no such process" : "the driver does not know it",
+      return refused(is_attaching ? "no such process" : "the driver does not know it",
                      "It has ended, or never opened /dev/kfd; a container's processes have other numbers outside.");
     case EPERM:
     case EACCES:

@@ -114,13 +114,13 @@ int open_smi_events(std::uint32_t gpu_id, bool of_all, std::string* reason) {
   const int error = errno;
   close(device);
   if (result != 0) {
-    *reason = fmt::format("the driver tells no events of GPU {}: {}", gpu_id, std::strerror(error));
+    *reason = fmt::format("the driver does not report events of GPU {}: {}", gpu_id, std::strerror(error));
     return -1;
   }
   const auto descriptor = static_cast<int>(arguments.descriptor);
   const std::uint64_t mask = mask_of(kEviction) | mask_of(kRestore) | (of_all ? mask_of(kAllProcesses) : 0);
   if (write(descriptor, &mask, sizeof mask) == static_cast<ssize_t>(sizeof mask)) return descriptor;
-  *reason = fmt::format("the driver tells no events of queues: {}", std::strerror(errno));
+  *reason = fmt::format("the driver does not report events of queues: {}", std::strerror(errno));
   close(descriptor);
   return -1;
 }

@@ -2,7 +2,6 @@
 // time span grows. Knows only numbers.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>

@@ -5,29 +5,24 @@
 #include <algorithm>
 #include <set>
 
-#include "base/json.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 
 namespace weir::amd {
 namespace {
-
-Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
 
 Json address(std::uint64_t value) { return value == 0 ? Json(nullptr) : Json(fmt::format("0x{:x}", value)); }
 
 Json distribution(const LogHistogram& histogram) {
   if (histogram.count() == 0) return nullptr;
-  return {{"count", histogram.count()},
-          {"min", *histogram.min()},
-          {"p50", *histogram.quantile(0.5)},
-          {"p90", *histogram.quantile(0.9)},
-          {"p99", *histogram.quantile(0.99)},
-          {"max", *histogram.max()},
-          {"mean", number_or_null(histogram.mean())}};
+  return WEIR_NAMED(histogram.count(), *histogram.min(), named("p50", *histogram.quantile(0.5)),
+                    named("p90", *histogram.quantile(0.9)), named("p99", *histogram.quantile(0.99)), *histogram.max(),
+                    histogram.mean());
 }
 
 Json over_time(const TimeCounts& counts) {
   if (counts.begin_ns() == kNoTime) return nullptr;
-  return {{"begin_ns", counts.begin_ns()}, {"width_ns", counts.width_ns()}, {"counts", counts.counts()}};
+  return WEIR_NAMED(counts.begin_ns(), counts.width_ns(), counts.counts());
 }
 
 // Launches per second between the first and the last; a single launch has no rate.
@@ -51,44 +46,25 @@ Json top_kernels(const std::unordered_map<std::uint32_t, std::uint64_t>& counts,
 
 Json queue_json(const QueueSummary& queue, std::uint64_t streams, const std::vector<std::string>& names,
                 std::size_t top) {
-  return {{"hwq", address(queue.hwq)},
-          {"hwq_is_ring", queue.is_ring},
-          {"swq", address(queue.swq)},
-          {"id", or_null(queue.id)},
-          {"priority", or_null(queue.priority)},
-          {"size_packets", or_null(queue.packets)},
-          {"is_cooperative", queue.is_cooperative},
-          {"asked_ns", time_or_null(queue.asked_ns)},
-          {"created_ns", time_or_null(queue.created_ns)},
-          {"creation_ns", or_null(queue.creation_ns())},
-          {"deleted_ns", time_or_null(queue.deleted_ns)},
-          {"streams_now", or_null(queue.streams_now)},
-          {"streams_most", or_null(queue.streams_most)},
-          {"streams_seen", streams},
-          {"launches", queue.launched()},
-          {"dispatches", queue.dispatches},
-          {"barriers", queue.barriers},
-          {"other_packets", queue.other_packets},
-          {"launches_per_s", rate(queue.launched(), queue.first_launch_ns, queue.last_launch_ns)},
-          {"gap_ns", distribution(queue.gap_ns)},
-          {"backlog_packets", distribution(queue.backlog)},
-          {"launches_over_time", over_time(queue.launches)},
-          {"kernels", top_kernels(queue.kernels, queue.uncounted_kernels, names, top)}};
+  Json json =
+      WEIR_NAMED(address(queue.hwq), named("hwq_is_ring", queue.is_ring), address(queue.swq), queue.id, queue.priority,
+                 named("size_packets", queue.packets), queue.is_cooperative, time_or_null(queue.asked_ns),
+                 time_or_null(queue.created_ns), queue.creation_ns(), time_or_null(queue.deleted_ns), queue.streams_now,
+                 queue.streams_most, named("streams_seen", streams), named("launches", queue.launched()),
+                 queue.dispatches, queue.barriers, queue.other_packets);
+  json["launches_per_s"] = rate(queue.launched(), queue.first_launch_ns, queue.last_launch_ns);
+  json.update(WEIR_NAMED(distribution(queue.gap_ns), named("backlog_packets", distribution(queue.backlog)),
+                         named("launches_over_time", over_time(queue.launches))));
+  json["kernels"] = top_kernels(queue.kernels, queue.uncounted_kernels, names, top);
+  return json;
 }
 
 Json stream_json(const StreamSummary& stream) {
   Json uses = Json::array();
-  for (const StreamUse& use : stream.uses)
-    uses.push_back({{"since_ns", time_or_null(use.since_ns)}, {"hwq", address(use.hwq)}});
-  return {{"stream", address(stream.handle)},
-          {"has_creation", !stream.is_default},
-          {"priority", or_null(stream.priority)},
-          {"created_ns", time_or_null(stream.created_ns)},
-          {"destroyed_ns", time_or_null(stream.destroyed_ns)},
-          {"hwq", address(stream.hwq)},
-          {"uses", uses},
-          {"uses_left_out", stream.uncounted_uses},
-          {"launches", stream.launches}};
+  for (const StreamUse& use : stream.uses) uses.push_back(WEIR_NAMED(time_or_null(use.since_ns), address(use.hwq)));
+  return WEIR_NAMED(named("stream", address(stream.handle)), named("has_creation", !stream.is_default), stream.priority,
+                    time_or_null(stream.created_ns), time_or_null(stream.destroyed_ns), address(stream.hwq), uses,
+                    named("uses_left_out", stream.uncounted_uses), stream.launches);
 }
 
 Json creation_json(const ProcessSummary& process) {
@@ -105,8 +81,7 @@ Json creation_json(const ProcessSummary& process) {
 
 Json process_json(const ProcessSummary& process, const LogReading& reading, const std::vector<std::string>& names,
                   std::size_t top) {
-  Json queues = Json::array(), streams = Json::array(), commands = Json::object(), copies = Json::array(),
-       messages = Json::array();
+  Json queues = Json::array(), copies = Json::array(), messages = Json::array();
   LogHistogram backlog;
   const auto seen = streams_by_queue(process);
   for (const QueueSummary& queue : process.queues) {
@@ -114,50 +89,33 @@ Json process_json(const ProcessSummary& process, const LogReading& reading, cons
     queues.push_back(queue_json(queue, found == seen.end() ? 0 : found->second, names, top));
     backlog.merge(queue.backlog);
   }
-  for (const StreamSummary& stream : process.streams) streams.push_back(stream_json(stream));
-  for (const auto& [kind, count] : process.commands) commands[kind] = count;
   for (const auto& [engine, copied] : process.copies)
-    copies.push_back({{"engine", engine ? Json(fmt::format("0x{:x}", *engine)) : Json(nullptr)},
-                      {"count", copied.count},
-                      {"bytes", copied.bytes}});
+    copies.push_back(WEIR_NAMED(named("engine", engine ? Json(fmt::format("0x{:x}", *engine)) : Json(nullptr)),
+                                copied.count, copied.bytes));
   for (const ProcessSummary::Message& message : process.messages)
-    messages.push_back({{"line", message.at.line},
-                        {"time_ns", time_or_null(message.at.time_ns)},
-                        {"level", message.level},
-                        {"is_queue", message.is_queue},
-                        {"queue", address(message.queue)},
-                        {"text", message.text}});
-  return {{"pid", or_null(process.pid)},
-          {"pid_reason", process.pid ? Json(nullptr) : Json("the log has no pid: it is written from level 4 on")},
-          {"rests_on", process.pid ? "thread" : "order"},
-          {"run", process.run},
-          {"first_ns", time_or_null(process.first_ns)},
-          {"last_ns", time_or_null(process.last_ns)},
-          {"verdicts", log_verdicts(process, reading)},
-          {"creation", creation_json(process)},
-          {"launches", process.launched()},
-          {"launches_from", process.dispatches > 0 ? Json("packets")
-                            : process.named > 0    ? Json("names")
-                                                   : Json(nullptr)},
-          {"dispatches", process.dispatches},
-          {"named_without_packet", process.named},
-          {"barriers", process.barriers},
-          {"other_packets", process.other_packets},
-          {"launches_without_queue", process.launches_without_queue},
-          {"launches_without_stream", process.launches_without_stream},
-          {"launches_over_time", over_time(process.launches)},
-          {"gap_ns", distribution(process.gap_ns)},
-          {"backlog_packets", distribution(backlog)},
-          {"kernels", top_kernels(process.kernels, process.uncounted_kernels, names, top)},
-          {"queues", queues},
-          {"streams", streams},
-          {"commands", commands},
-          {"copies", copies},
-          {"errors", process.errors},
-          {"warnings", process.warnings},
-          {"queue_errors", process.queue_errors},
-          {"messages", messages},
-          {"left_out", {{"queues", process.uncounted_queues}, {"streams", process.uncounted_streams}}}};
+    messages.push_back(WEIR_NAMED(message.at.line, time_or_null(message.at.time_ns), message.level, message.is_queue,
+                                  address(message.queue), message.text));
+  Json json = WEIR_NAMED(process.pid);
+  json["pid_reason"] = process.pid ? Json(nullptr) : Json("the log has no pid: it is written from level 4 on");
+  json["rests_on"] = process.pid ? "thread" : "order";
+  json.update(WEIR_NAMED(process.run, time_or_null(process.first_ns), time_or_null(process.last_ns)));
+  json["verdicts"] = log_verdicts(process, reading);
+  json["creation"] = creation_json(process);
+  json["launches"] = process.launched();
+  json["launches_from"] = process.dispatches > 0 ? Json("packets") : process.named > 0 ? Json("names") : Json(nullptr);
+  json["dispatches"] = process.dispatches;
+  json["named_without_packet"] = process.named;
+  json.update(WEIR_NAMED(process.barriers, process.other_packets, process.launches_without_queue,
+                         process.launches_without_stream));
+  json["launches_over_time"] = over_time(process.launches);
+  json["gap_ns"] = distribution(process.gap_ns);
+  json["backlog_packets"] = distribution(backlog);
+  json["kernels"] = top_kernels(process.kernels, process.uncounted_kernels, names, top);
+  Json streams = json_list(process.streams, stream_json);
+  json.update(WEIR_NAMED(queues, streams, process.commands, copies, process.errors, process.warnings,
+                         process.queue_errors, messages));
+  json["left_out"] = {{"queues", process.uncounted_queues}, {"streams", process.uncounted_streams}};
+  return json;
 }
 
 Json calls_json(const LogSummary& summary, std::size_t top) {
@@ -185,29 +143,21 @@ Json file_json(const SummarisedLog& log, std::size_t top) {
   const LogReading& reading = log.reading;
   Json unread = Json::array(), processes = Json::array();
   for (const UnreadLines& lines : reading.unread)
-    unread.push_back({{"reason", lines.reason}, {"count", lines.count}, {"first_line", lines.first_line}});
+    unread.push_back(WEIR_NAMED(lines.reason, lines.count, lines.first_line));
   for (const ProcessSummary& process : log.summary.processes())
     processes.push_back(process_json(process, reading, log.summary.kernel_names(), top));
-  return {{"file", log.file},
-          {"bytes", reading.bytes},
-          {"lines", reading.lines},
-          {"records", reading.records},
-          {"records_glued", reading.glued},
-          {"records_without_pid", reading.without_pid},
-          {"other_lines", reading.other_lines},
-          {"first_ns", time_or_null(reading.first_ns)},
-          {"last_ns", time_or_null(reading.last_ns)},
-          {"highest_level", reading.highest_level},
-          {"hip_version", reading.runtime_version.empty() ? Json(nullptr) : Json(reading.runtime_version)},
-          {"runtimes", reading.runtimes},
-          {"most_queues_per_priority", or_null(reading.most_per_priority)},
-          {"restarts", {{"count", log.summary.restart_count()}, {"lines", log.summary.restarts()}}},
-          {"problem", reading.problem.empty() ? Json(nullptr) : Json(reading.problem)},
-          {"unread", unread},
-          {"calls", calls_json(log.summary, top)},
-          {"processes", processes},
-          {"left_out",
-           {{"processes", log.summary.uncounted_processes()}, {"kernel_names", log.summary.uncounted_names()}}}};
+  Json json = WEIR_NAMED(log.file, reading.bytes, reading.lines, reading.records, named("records_glued", reading.glued),
+                         named("records_without_pid", reading.without_pid), reading.other_lines,
+                         time_or_null(reading.first_ns), time_or_null(reading.last_ns), reading.highest_level,
+                         named("hip_version", text_or_null(reading.runtime_version)), reading.runtimes,
+                         named("most_queues_per_priority", reading.most_per_priority));
+  json["restarts"] = {{"count", log.summary.restart_count()}, {"lines", log.summary.restarts()}};
+  json.update(WEIR_NAMED(text_or_null(reading.problem), unread));
+  json["calls"] = calls_json(log.summary, top);
+  json["processes"] = processes;
+  json["left_out"] = {{"processes", log.summary.uncounted_processes()},
+                      {"kernel_names", log.summary.uncounted_names()}};
+  return json;
 }
 
 }  // namespace
@@ -263,23 +213,11 @@ Json log_document(const std::vector<SummarisedLog>& logs, const LogDocumentOptio
       }
     }
   }
-  return {{"schema", "weir.amd_log/1"},
-          {"files", files},
-          {"totals",
-           {{"files", logs.size()},
-            {"bytes", bytes},
-            {"lines", lines},
-            {"records", records},
-            {"processes", processes},
-            {"queues", queues},
-            {"streams", streams},
-            {"launches", launches},
-            {"barriers", barriers},
-            {"copies", copies},
-            {"copied_bytes", copied},
-            {"errors", errors},
-            {"warnings", warnings},
-            {"queue_errors", queue_errors}}}};
+  return {
+      {"schema", schemas::amd_log},
+      {"files", files},
+      {"totals", WEIR_NAMED(named("files", logs.size()), bytes, lines, records, processes, queues, streams, launches,
+                            barriers, copies, named("copied_bytes", copied), errors, warnings, queue_errors)}};
 }
 
 }  // namespace weir::amd

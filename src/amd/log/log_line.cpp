@@ -1,8 +1,5 @@
 #include "amd/log/log_line.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "base/plain_text.h"
 
 namespace weir::amd {

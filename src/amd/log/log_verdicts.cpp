@@ -40,7 +40,7 @@ void tell_sharing(const ProcessSummary& process, std::vector<std::string>& verdi
   }
   if (seen.empty()) {
     if (!process.queues.empty())
-      verdicts.push_back(fmt::format("{} in this log; which streams use them, it does not tell.",
+      verdicts.push_back(fmt::format("{} in this log; it does not say which streams use them.",
                                      counted(process.queues.size(), "hardware queue")));
     return;
   }
@@ -49,7 +49,7 @@ void tell_sharing(const ProcessSummary& process, std::vector<std::string>& verdi
   const auto with = [&](std::string_view verb) { return fmt::format(fmt::runtime(used), verb); };
   if (!is_known)
     verdicts.push_back(with(streams == 1 ? "uses" : "use") +
-                       "; the log tells no refCount, so whether several used one at the same time is not known.");
+                       "; the log has no refCount, so whether several used one at the same time is not known.");
   else if (most <= 1)
     verdicts.push_back(with(streams == 1 ? "uses" : "use") + ", and never two the same one at a time.");
   else if (all_at_once && fewest_seen == most_seen)
@@ -107,10 +107,11 @@ std::vector<std::string> log_verdicts(const ProcessSummary& process, const LogRe
   if (!process.pid)
     verdicts.push_back(
         reading.runtimes > 1
-            ? fmt::format("Lines have no pid, and {} wrote into this file: they cannot be told apart, and what belongs "
-                          "together rests on the order of lines.",
-                          counted(reading.runtimes, "program"))
-            : std::string("Lines have no pid and no thread: what belongs together rests on the order of lines."));
+            ? fmt::format(
+                  "Lines have no pid, and {} wrote into this file: they cannot be distinguished, and are grouped by "
+                  "their order alone.",
+                  counted(reading.runtimes, "program"))
+            : std::string("Lines have no pid and no thread: they are grouped by their order alone."));
   return verdicts;
 }
 

@@ -163,7 +163,7 @@ No live view, no .gz, ...  `weir --version` lists what this build has.
 
 More: docs/troubleshooting.md.
 )"},
-    {"reproducing", "how a number can be had again, here and elsewhere",
+    {"reproducing", "how to measure a number again, here and elsewhere",
      R"(A result holds what is needed: the command line, the commit, every parameter,
 the seed, the device and its driver, clocks and governor, and the environment
 variables that matter. Inputs depend on the seed alone, bit for bit the same on

@@ -18,10 +18,7 @@ Times::Times(const Step& step, const Placement& placement, const SessionOptions&
   for (std::uint32_t iteration = 0; iteration < traced_iterations_; ++iteration) {
     for (CommandId id = 0; id < command_count_; ++id) {
       Span& mine = span(id, iteration);
-      mine.command = id;
-      mine.iteration = iteration;
-      mine.stream = placement.stream_of[id];
-      mine.role = step.commands()[id].role;
+      mine = untimed_span(step, placement, id, iteration);
       mine.queue = segment_count_ != 0 ? kNoQueue : queue_of_stream[mine.stream];
     }
   }

@@ -189,11 +189,7 @@ Timeline ActivityTrace::timeline() {
     for (CommandId id = 0; id < counts_of_.size(); ++id) {
       const Noted& noted = noted_[iteration % slots_ * counts_of_.size() + id];
       if (noted.submitted_ns == kNoTime) continue;  // never submitted
-      Span span;
-      span.command = id;
-      span.iteration = static_cast<std::uint32_t>(iteration);
-      span.stream = placement_.stream_of[id];
-      span.role = step_.commands()[id].role;
+      Span span = untimed_span(step_, placement_, id, iteration);
       span.submitted_ns = noted.submitted_ns;
       span.accepted_ns = noted.accepted_ns;
       fill(span, noted, lanes_[span.stream]);

@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 #include <sstream>
 #include <string>
@@ -32,7 +30,7 @@ std::string objection(const std::vector<std::string>& introductions) {
     std::istringstream lines(introductions[rank]);
     std::string host, index, ranks, devices, reason;
     for (std::string* field : {&host, &index, &ranks, &devices, &reason}) std::getline(lines, *field);
-    if (reason == kAskedFor) return reason;
+    if (reason == kAskedFor) return kAskedFor;
     if (!reason.empty()) return fmt::format("{} (rank {})", reason, rank);
     if (std::stoi(ranks) > std::stoi(devices))
       return fmt::format("NCCL needs a GPU per rank: {} ranks on this host, {} {}", ranks, devices,

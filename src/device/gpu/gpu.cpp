@@ -106,12 +106,11 @@ DeviceType::Found find_gpus(const GpuApi& api) {
 std::unique_ptr<Device> open_gpu(const GpuApi& api, const GpuOptions& options) {
   const int index = options.index;
   const DeviceType::Found found = find_gpus(api);
-  if (found.names.empty())
-    reject(fmt::format("--device {}:{}: {}", api.backend, index, found.reason), "Use --device cpu.");
+  const std::string name = fmt::format("{}:{}", api.backend, index);
+  if (found.names.empty()) reject_setting("device", name, found.reason, "Use --device cpu.");
   if (index < 0 || static_cast<std::size_t>(index) >= found.names.size())
-    reject(fmt::format("--device {}:{}: this machine has {} to {}", api.backend, index, found.names.front(),
-                       found.names.back()),
-           "`weir info` lists the devices.");
+    reject_setting("device", name, fmt::format("this machine has {} to {}", found.names.front(), found.names.back()),
+                   "`weir info` lists the devices.");
   return std::make_unique<GpuDevice>(api, options);
 }
 
@@ -126,7 +125,7 @@ std::unique_ptr<Device> open_gpu(GpuOpener opener, const std::string& backend, c
   const int index = device_number(backend, which);
   std::string reason;
   const GpuApi* const api = opener(&reason);
-  if (api == nullptr) reject(fmt::format("--device {}:{}: {}", backend, index, reason), "Use --device cpu.");
+  if (api == nullptr) reject_setting("device", fmt::format("{}:{}", backend, index), reason, "Use --device cpu.");
   // The driver reads the variable once and limits it like this.
   const int queues = options.number(api->queue_variable);
   return open_gpu(*api, {.index = index,

@@ -40,8 +40,8 @@ StepGraph::StepGraph(PrimaryContext& context, const Plan& plan, CommandId begin,
                      const GpuCommands& commands, std::span<const GpuStream> streams, std::span<const GpuEvent> events)
     : api_(context.api()), stream_(streams[0]) {
   if (api_.capture_begin == nullptr)
-    reject(fmt::format("--submit graph: the driver of {} cannot capture graphs", context.device_name()),
-           "Use --submit inline or threads.");
+    reject_setting("submit", "graph", fmt::format("the driver of {} cannot capture graphs", context.device_name()),
+                   "Use --submit inline or threads.");
   const GpuEventOwner fork = make_event(api_, kGpuEventNoTiming), join = make_event(api_, kGpuEventNoTiming);
   std::vector<CommandId> all(end - begin);
   std::iota(all.begin(), all.end(), begin);

@@ -4,10 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/error.h"
 #include "device/gpu/gpu.h"

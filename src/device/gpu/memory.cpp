@@ -1,6 +1,5 @@
 #include "device/gpu/memory.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 

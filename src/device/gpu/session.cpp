@@ -83,9 +83,10 @@ std::unique_ptr<HostThreads> GpuSession::make_host_threads() const {
 std::unique_ptr<StagedCollectives> GpuSession::make_staged(Communicator* communicator) const {
   if (comms_.staged_reason().empty()) return nullptr;
   if (has_graphs())
-    reject(fmt::format("--submit graph: collectives are staged through host memory, which a graph cannot be: {}",
-                       comms_.staged_reason()),
-           "Use --submit inline.");
+    reject_setting(
+        "submit", "graph",
+        fmt::format("collectives are staged through host memory, which a graph cannot be: {}", comms_.staged_reason()),
+        "Use --submit inline.");
   return std::make_unique<StagedCollectives>(*context_, step_, placement_, buffers_, *communicator);
 }
 

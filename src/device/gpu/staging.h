@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>

@@ -23,8 +23,8 @@ int units_in(const std::vector<unsigned>& mask) {
 }
 
 [[noreturn]] void reject_rest(int units, int stream) {
-  reject(fmt::format("--compute-units {}: nothing is left of the device for stream {}", units, stream),
-         "Use fewer, or fewer streams.");
+  reject_setting("compute_units", std::to_string(units),
+                 fmt::format("nothing is left of the device for stream {}", stream), "Use fewer, or fewer streams.");
 }
 
 // The vendor's priority of each stream: smaller is more urgent there, higher is in Command::priority.
@@ -95,7 +95,7 @@ void GpuStreams::make_in_parts(const GpuApi& api, int device, const std::vector<
   for (GpuPart part : division.parts) parts.emplace_back(part, GpuClose<GpuPart, &GpuApi::part_destroy>{&api});
   if (division.rest != nullptr) parts.emplace_back(division.rest, GpuClose<GpuPart, &GpuApi::part_destroy>{&api});
   if (division.parts.empty())
-    reject(fmt::format("--compute-units {}: the driver makes no such part", confinement.units), "Use fewer.");
+    reject_setting("compute_units", std::to_string(confinement.units), "the driver makes no such part", "Use fewer.");
   if (has_rest && division.rest == nullptr) reject_rest(confinement.units, confinement.rest_stream);
   std::size_t part = 0;
   for (int stream = 0; stream < count; ++stream) {
@@ -116,15 +116,17 @@ Capability can_confine(const GpuApi& api) {
 
 int confined_units(const PrimaryContext& context, const GpuFacts& facts, int wanted) {
   const GpuApi& api = context.api();
-  const std::string asked = fmt::format("--compute-units {}: {}", wanted, context.device_name());
+  const auto refuse = [&](const std::string& problem, const std::string& hint) {
+    reject_setting("compute_units", std::to_string(wanted), fmt::format("{} {}", context.device_name(), problem), hint);
+  };
   if (const Capability able = can_confine(api); !able)
-    reject(fmt::format("{} cannot confine streams: {}", asked, able.reason), "Leave it out.");
-  if (wanted > facts.multiprocessors) reject(fmt::format("{} has {}", asked, facts.multiprocessors));
+    refuse(fmt::format("cannot confine streams: {}", able.reason), "Leave it out.");
+  if (wanted > facts.multiprocessors) refuse(fmt::format("has {}", facts.multiprocessors), "");
   if (api.divide == nullptr) return wanted;
   int units = 0;
   check(api, api.part_units(context.index(), wanted, &units), "asking how the device is divided");
   if (units == 0)
-    reject(fmt::format("{} has {}, and the driver makes no part of that size", asked, facts.multiprocessors),
+    refuse(fmt::format("has {}, and the driver makes no part of that size", facts.multiprocessors),
            "Use fewer: drivers give multiprocessors in groups, of 8 on compute capability 9.");
   return units;
 }

@@ -42,11 +42,7 @@ Timeline CommandEvents::timeline(const Step& step, const Placement& placement) {
     for (CommandId id = 0; id < commands_; ++id) {
       const std::size_t index = slot * commands_ + id;
       if (submitted_ns_[index] == kNoTime) continue;  // never submitted
-      Span span;
-      span.command = id;
-      span.iteration = static_cast<std::uint32_t>(iteration);
-      span.stream = placement.stream_of[id];
-      span.role = step.commands()[id].role;
+      Span span = untimed_span(step, placement, id, iteration);
       span.submitted_ns = submitted_ns_[index];
       span.accepted_ns = accepted_ns_[index];
       const std::int64_t started = clock_.time_of(events_[2 * index].get(), base_[slot]);

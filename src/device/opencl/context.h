@@ -7,11 +7,9 @@
 #if WEIR_HAVE_OPENCL
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "device/device.h"
 

@@ -103,9 +103,9 @@ OpenclGraph::OpenclGraph(const OpenclContext& context, const Plan& plan, Command
       case OpenclRecord::Kind::to_host:
       case OpenclRecord::Kind::on_device:
         if (r.from == nullptr || r.to == nullptr)
-          reject(fmt::format("--submit graph: {} cannot copy from or to host memory inside a command buffer",
-                             context.name()),
-                 "Use --submit inline or threads.");
+          reject_setting("submit", "graph",
+                         fmt::format("{} cannot copy from or to host memory inside a command buffer", context.name()),
+                         "Use --submit inline or threads.");
         result = recording.copy != nullptr
                      ? recording.copy(buffer_.get(), nullptr, r.from, r.to, r.from_offset, r.to_offset, r.bytes, count,
                                       list, &point, nullptr)

@@ -90,13 +90,15 @@ DeviceType::Found find() {
 std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& options) {
   const auto index = static_cast<std::size_t>(device_number("opencl", which));
   const OpenclDevices& all = opencl_devices();
-  if (all.devices.empty()) reject(fmt::format("--device opencl:{}: {}", index, all.reason), "Use --device cpu.");
+  const std::string name = fmt::format("opencl:{}", index);
+  if (all.devices.empty()) reject_setting("device", name, all.reason, "Use --device cpu.");
   if (index >= all.devices.size())
-    reject(fmt::format("--device opencl:{}: this machine has {} to {}", index, all.devices.front()->name(),
-                       all.devices.back()->name()),
-           "`weir info` lists the devices.");
+    reject_setting("device", name,
+                   fmt::format("this machine has {} to {}", all.devices.front()->name(), all.devices.back()->name()),
+                   "`weir info` lists the devices.");
   if (options.compute_units > 0)
-    reject(fmt::format("--compute-units {}: opencl cannot confine streams", options.compute_units), "Leave it out.");
+    reject_setting("compute_units", std::to_string(options.compute_units), "opencl cannot confine streams",
+                   "Leave it out.");
   return std::make_unique<OpenclDevice>(all.devices[index]);
 }
 
@@ -113,7 +115,7 @@ constexpr const char* kReason = "left out of this build: " WEIR_OPENCL_REASON;
 DeviceType::Found find() { return {.reason = kReason}; }
 
 std::unique_ptr<Device> open(const std::string& which, const DeviceOptions&) {
-  reject(fmt::format("--device opencl:{}: {}", device_number("opencl", which), kReason), "Use --device cpu.");
+  reject_setting("device", fmt::format("opencl:{}", device_number("opencl", which)), kReason, "Use --device cpu.");
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ std::unique_ptr<OpenclHostCalls> OpenclSession::make_host_calls() const {
 
 void OpenclSession::record_segments() {
   if (const Capability graphs = opencl_graphs(*context_); !graphs)
-    reject(fmt::format("--submit graph: {}: {}", context_->name(), graphs.reason), "Use --submit inline or threads.");
+    reject_setting("submit", "graph", fmt::format("{}: {}", context_->name(), graphs.reason),
+                   "Use --submit inline or threads.");
   // A command buffer cannot hold host commands, so each of those splits it; the pieces run one after the other.
   const auto begins = step_.segments();
   segments_.reserve(begins.size() + 2 * step_.commands().size());

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "base/clock.h"

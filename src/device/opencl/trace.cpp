@@ -86,11 +86,7 @@ Timeline OpenclTrace::timeline(const Step& step, const Placement& placement, con
     for (CommandId id = 0; id < commands_; ++id) {
       const Entry& entry = entries_[iteration % slots_ * commands_ + id];
       if (entry.accepted_ns == kNoTime) continue;  // never submitted
-      Span span;
-      span.command = id;
-      span.iteration = static_cast<std::uint32_t>(iteration);
-      span.stream = placement.stream_of[id];
-      span.role = step.commands()[id].role;
+      Span span = untimed_span(step, placement, id, iteration);
       span.submitted_ns = entry.submitted_ns;
       span.accepted_ns = entry.accepted_ns;
       if (commands.record(id).kind == OpenclRecord::Kind::host) {

@@ -6,10 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
+
+#include "base/process.h"
 
 namespace weir {
 namespace {
@@ -27,21 +27,10 @@ int death_of(pid_t pid) {
 #endif
 }
 
-// The process's start time in clock ticks since boot; empty if it is gone or a zombie.
-// 1234 (weir (x)) S 1 1234 ... : the name may hold anything, so the fields are counted from the last ')'.
+// The process's start time; empty if it is gone or a zombie.
 std::optional<unsigned long long> start_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(file, line);
-  const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(line.substr(name_end + 1));
-  std::string field;
-  for (int number = 3; fields >> field; ++number) {
-    if (number == 3 && (field == "Z" || field == "X")) return std::nullopt;
-    if (number == 22) return std::stoull(field);
-  }
-  return std::nullopt;
+  const auto facts = facts_of(pid);
+  return facts && !facts->is_ended() ? std::optional(facts->started) : std::nullopt;
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // that was added first, so the order is the same on every machine.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 

@@ -336,7 +336,7 @@ void apply(SimProfile& profile, const std::string& key, const std::string& value
       reject(fmt::format("there is no setting '{}'", shown(key)), suggestion(shown(key), all_names()));
     }
   } catch (const Error& error) {
-    reject(fmt::format("--sim {}={}: {}", shown(key), shown(value), error.what()), error.hint);
+    reject_setting("sim", fmt::format("{}={}", shown(key), shown(value)), error.what(), error.hint);
   }
   profile.overrides.emplace_back(key, value);
 }
@@ -360,15 +360,14 @@ SimProfile profile_named(const std::string& name) {
     if (name == profile.name) return load_profile(profile.text, fmt::format("config/devices/{}.yaml", name));
   const bool is_file = name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml");
   if (!is_file)
-    reject(fmt::format("--device sim:{}: there is no such profile", name),
-           suggestion(name, profile_names()) + " Or name a file: sim:./my.yaml.");
+    reject_setting("device", "sim:" + name, "there is no such profile",
+                   suggestion(name, profile_names()) + " Or name a file: sim:./my.yaml.");
   std::error_code error;
-  if (!std::filesystem::is_regular_file(name, error))
-    reject(fmt::format("--device sim:{}: there is no such file", name));
+  if (!std::filesystem::is_regular_file(name, error)) reject_setting("device", "sim:" + name, "there is no such file");
   std::ifstream file(name, std::ios::binary);
   std::string text(YamlBounds{}.file_bytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || !file.is_open()) reject(fmt::format("--device sim:{}: cannot read the file", name));
+  if (file.bad() || !file.is_open()) reject_setting("device", "sim:" + name, "cannot read the file");
   text.resize(static_cast<std::size_t>(file.gcount()));
   return load_profile(text, name);
 }

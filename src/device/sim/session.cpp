@@ -39,13 +39,8 @@ SimSession::SimSession(std::shared_ptr<Shared> shared, const Step& step, const P
   if (options.is_traced && options.trace_iterations > 0) {
     client_.traced_iterations = static_cast<std::uint32_t>(options.trace_iterations);
     client_.spans.resize(client_.traced_iterations * count);
-    for (std::size_t i = 0; i < client_.spans.size(); ++i) {
-      Span& span = client_.spans[i];
-      span.command = static_cast<CommandId>(i % count);
-      span.iteration = static_cast<std::uint32_t>(i / count);
-      span.stream = placement.stream_of[span.command];
-      span.role = step.commands()[span.command].role;
-    }
+    for (std::size_t i = 0; i < client_.spans.size(); ++i)
+      client_.spans[i] = untimed_span(step, placement, static_cast<CommandId>(i % count), i / count);
   }
   if (options.host_threads > 1 && mode_ == SubmitMode::eager) {
     threads_.resize(static_cast<std::size_t>(options.host_threads));

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/schemas.h"
 
 namespace weir {
 namespace {
@@ -28,7 +29,7 @@ std::string text_of(const Json& json, const char* name, const std::string& where
 std::string short_text_of(const Json& json, const char* name, const std::string& where) {
   std::string text = text_of(json, name, where);
   if (text.empty() || text.size() > kLongestName)
-    reject(fmt::format("{}: '{}' has {} letters: that is no name", where, name, text.size()));
+    reject(fmt::format("{}: '{}' has {} letters, which is too long for a name", where, name, text.size()));
   return text;
 }
 
@@ -43,7 +44,7 @@ ChannelResult result_of(const Json& json, const std::string& where) {
   result.is_ours = is_ours.get<bool>();
   const std::string unit = text_of(json, "unit", where);
   const auto known = unit_named(unit);
-  if (!known) reject(fmt::format("{}: there is no unit '{}'", where, unit));
+  if (!known) reject(fmt::format("{}: unknown unit '{}'", where, unit));
   result.unit = *known;
   const Json& status = member(json, "status", where);
   if (status == "unavailable") result.unavailable = text_of(json, "reason", where);
@@ -65,12 +66,12 @@ ChannelResult result_of(const Json& json, const std::string& where) {
 }  // namespace
 
 ChannelRun parse_channel_run(const Json& json, const std::string& name) {
-  if (!json.is_object()) reject(fmt::format("{}: is no document of weir channel", name));
+  if (!json.is_object()) reject(fmt::format("{}: is not a document of weir channel", name));
   const auto schema = json.find("schema");
   if (schema == json.end() || !schema->is_string())
-    reject(fmt::format("{}: is no document of weir channel: it has no schema", name));
-  if (*schema != kChannelSchema)
-    reject(fmt::format("{}: is '{}', not '{}'", name, schema->get<std::string>(), kChannelSchema),
+    reject(fmt::format("{}: is not a document of weir channel: it has no schema", name));
+  if (*schema != schemas::channel)
+    reject(fmt::format("{}: is '{}', not '{}'", name, schema->get<std::string>(), schemas::channel),
            "Baselines are written by weir channel --save-baseline.");
   ChannelRun run;
   run.created = text_of(json, "created", name);

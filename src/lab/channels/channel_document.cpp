@@ -1,23 +1,18 @@
 #include "lab/channels/channel_document.h"
 
-#include "base/json.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 #include "lab/channels/channel_contests.h"
 
 namespace weir {
 namespace {
 
-Json to_json(const Mode& mode) { return {{"value", mode.value}, {"share", mode.share}}; }
+Json to_json(const Mode& mode) { return WEIR_NAMED(mode.value, mode.share); }
 
 Json to_json(const ChannelResult& result, const Standing& standing) {
   const ChannelSummary summary = summarise(result);
-  Json json = Json::object();
-  json["id"] = result.id();
-  json["group"] = result.group;
-  json["name"] = result.name;
-  json["contestant"] = result.contestant;
-  json["is_ours"] = result.is_ours;
-  json["unit"] = name_of(result.unit);
-  json["what"] = result.what;
+  Json json =
+      WEIR_NAMED(result.id(), result.group, result.name, result.contestant, result.is_ours, result.unit, result.what);
   const bool is_failed = summary.failures > 0;
   json["status"] = !result.unavailable.empty()   ? "unavailable"
                    : is_failed                   ? "failed"
@@ -27,15 +22,9 @@ Json to_json(const ChannelResult& result, const Standing& standing) {
                    : is_failed                   ? Json(summary.failure)
                    : result.measurements.empty() ? Json("the run ended before it")
                                                  : Json();
-  json["value"] = number_or_null(summary.value);
-  json["low"] = number_or_null(summary.low);
-  json["high"] = number_or_null(summary.high);
-  json["p50_ns"] = number_or_null(summary.p50_ns);
-  json["p99_ns"] = number_or_null(summary.p99_ns);
-  json["modes"] =
-      summary.modes ? Json{{"low", to_json(summary.modes->low)}, {"high", to_json(summary.modes->high)}} : Json();
-  json["sent"] = summary.sent;
-  json["received"] = summary.received;
+  json.update(WEIR_NAMED(summary.value, summary.low, summary.high, summary.p50_ns, summary.p99_ns));
+  json["modes"] = summary.modes ? WEIR_NAMED(to_json(summary.modes->low), to_json(summary.modes->high)) : Json();
+  json.update(WEIR_NAMED(summary.sent, summary.received));
   json["facts"] = Json::object();
   for (const auto& [name, value] : summary.facts) json["facts"][name] = number_or_null(value);
   json["best"] =
@@ -44,7 +33,7 @@ Json to_json(const ChannelResult& result, const Standing& standing) {
       standing.floor ? Json{{"id", *standing.floor}, {"times", number_or_null(standing.times_floor)}} : Json();
   json["target"] = result.target ? Json{{"text", result.target->text},
                                         {"limit", result.target->limit},
-                                        {"is_met", standing.is_target_met ? Json(*standing.is_target_met) : Json()}}
+                                        {"is_met", or_null(standing.is_target_met)}}
                                  : Json();
   json["processes"] = Json::array();
   for (const ChannelMeasurement& measurement : result.measurements) {
@@ -56,54 +45,30 @@ Json to_json(const ChannelResult& result, const Standing& standing) {
 }
 
 Json to_json(const ChannelComparison& comparison) {
-  Json json = Json::object();
-  json["baseline"] = comparison.baseline;
-  json["threshold"] = comparison.options.threshold;
-  json["hypotheses"] = comparison.hypotheses;
+  Json json = WEIR_NAMED(comparison.baseline, comparison.options.threshold, comparison.hypotheses);
   json["changes"] = Json::array();
   for (const ChannelChange& change : comparison.changes) {
-    Json row = Json::object();
-    row["id"] = change.id;
-    row["is_ours"] = change.is_ours;
-    row["verdict"] = name_of(change.verdict);
-    row["reason"] = text_or_null(change.reason);
-    row["baseline_processes"] = change.baseline.size();
-    row["test_processes"] = change.test.size();
-    row["baseline_value"] = number_or_null(change.baseline_median);
-    row["test_value"] = number_or_null(change.test_median);
-    row["ratio"] = number_or_null(change.ratio);
-    row["slowness"] = number_or_null(change.slowness());
-    row["noise"] = number_or_null(change.noise);
-    row["p"] = number_or_null(change.p);
-    row["adjusted_p"] = number_or_null(change.adjusted_p);
+    Json row =
+        WEIR_NAMED(change.id, change.is_ours, change.verdict, text_or_null(change.reason),
+                   named("baseline_processes", change.baseline.size()), named("test_processes", change.test.size()),
+                   named("baseline_value", change.baseline_median), named("test_value", change.test_median),
+                   change.ratio, change.slowness(), change.noise, change.p, change.adjusted_p);
     json["changes"].push_back(std::move(row));
   }
-  json["baseline_only"] = comparison.baseline_only;
-  json["test_only"] = comparison.test_only;
-  json["notes"] = comparison.notes;
+  json.update(WEIR_NAMED(comparison.baseline_only, comparison.test_only, comparison.notes));
   return json;
 }
 
 Json to_json(const CalibrationRow& row) {
-  return {{"group", text_or_null(row.group)},
-          {"benchmarks", row.benchmarks},
-          {"plain_single", row.plain_single},
-          {"plain_sides", row.plain_sides},
-          {"ours", row.ours}};
+  return WEIR_NAMED(text_or_null(row.group), row.benchmarks, row.plain_single, row.plain_sides, row.ours);
 }
 
 Json to_json(const ChannelCalibration& calibration) {
-  Json json = Json::object();
-  json["processes"] = calibration.processes;
-  json["deals"] = calibration.deals;
+  Json json = WEIR_NAMED(calibration.processes, calibration.deals);
   json["plain_threshold"] = kPlainThreshold;
-  json["groups"] = Json::array();
-  for (const CalibrationRow& row : calibration.groups) json["groups"].push_back(to_json(row));
-  json["all"] = to_json(calibration.all);
-  json["deals_with_alarm"] = calibration.deals_with_alarm;
-  json["can_alarm"] = calibration.can_alarm;
-  json["drifted_faster"] = calibration.drifted_faster;
-  json["drifted_slower"] = calibration.drifted_slower;
+  json["groups"] = json_list(calibration.groups, [](const CalibrationRow& row) { return to_json(row); });
+  json.update(WEIR_NAMED(to_json(calibration.all), calibration.deals_with_alarm, calibration.can_alarm,
+                         calibration.drifted_faster, calibration.drifted_slower));
   return json;
 }
 
@@ -111,43 +76,26 @@ Json to_json(const ChannelCalibration& calibration) {
 
 Json channel_document(const ChannelReport& report, const RunContext& context) {
   const ChannelRun& run = report.run;
-  Json document = Json::object();
-  document["schema"] = kChannelSchema;
-  document["created"] = run.created;
-  document["command_line"] = context.command_line;
-  document["status"] = run.status;
-  document["environment"] = run.environment;
+  Json document =
+      WEIR_NAMED(named("schema", schemas::channel), run.created, context.command_line, run.status, run.environment);
   Json& settings = document["settings"] = weir::to_json(run.settings.conditions);
-  settings["capacity_asked"] = report.capacity_asked;
-  settings["placement"] = run.settings.placement;
-  settings["processes"] = run.settings.processes;
-  document["processes"] = Json::array();
-  for (const ChannelProcess& process : report.processes)
-    document["processes"].push_back({{"process", process.process},
-                                     {"seed", process.seed},
-                                     {"benchmarks", process.benchmarks},
-                                     {"wall_s", process.wall_s},
-                                     {"ended", process.ended}});
+  settings.update(WEIR_NAMED(report.capacity_asked, run.settings.placement, run.settings.processes));
+  document["processes"] = json_list(report.processes, [](const ChannelProcess& process) {
+    return WEIR_NAMED(process.process, process.seed, process.benchmarks, process.wall_s, process.ended);
+  });
   document["groups"] = Json::array();
   for (const ChannelGroup& group : report.groups)
-    document["groups"].push_back(
-        {{"name", group.name}, {"summary", group.summary}, {"seed", text_or_null(group.seed)}});
+    document["groups"].push_back(WEIR_NAMED(group.name, group.summary, text_or_null(group.seed)));
   const ChannelContests contests = judge_contests(run);
   document["benchmarks"] = Json::array();
   for (std::size_t i = 0; i < run.results.size(); ++i)
     document["benchmarks"].push_back(to_json(run.results[i], contests.standings[i]));
   document["mutex_wins"] = Json::array();
   for (const MutexWin& win : contests.mutex_wins)
-    document["mutex_wins"].push_back({{"group", win.group},
-                                      {"name", win.name},
-                                      {"mutex", win.mutex},
-                                      {"channel", win.channel},
-                                      {"factor", win.factor}});
+    document["mutex_wins"].push_back(WEIR_NAMED(win.group, win.name, win.mutex, win.channel, win.factor));
   document["comparison"] = report.comparison ? to_json(*report.comparison) : Json();
   document["calibration"] = report.calibration ? to_json(*report.calibration) : Json();
-  document["warnings"] = Json::array();
-  for (const Warning& warning : report.warnings)
-    document["warnings"].push_back({{"code", warning.code}, {"message", warning.message}, {"advice", warning.advice}});
+  document["warnings"] = json_list(report.warnings, [](const Warning& warning) { return weir::to_json(warning); });
   return document;
 }
 

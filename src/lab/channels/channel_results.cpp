@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "measure/statistics.h"
 
 namespace weir {
@@ -126,15 +127,9 @@ std::optional<Unit> unit_named(std::string_view name) {
 }
 
 Json to_json(const Measurement& measurement) {
-  Json json = Json::object();
-  json["samples"] = measurement.samples;
-  json["p50_ns"] = number_or_null(measurement.p50_ns);
-  json["p99_ns"] = number_or_null(measurement.p99_ns);
-  json["sent"] = measurement.sent;
-  json["received"] = measurement.received;
-  json["is_checksum_right"] = measurement.is_checksum_right;
-  json["failure"] = measurement.failure.empty() ? Json() : Json(measurement.failure);
-  json["facts"] = Json::object();
+  Json json =
+      WEIR_NAMED(measurement.samples, measurement.p50_ns, measurement.p99_ns, measurement.sent, measurement.received,
+                 measurement.is_checksum_right, text_or_null(measurement.failure), named("facts", Json::object()));
   for (const auto& [name, value] : measurement.facts) json["facts"][name] = number_or_null(value);
   return json;
 }
@@ -167,13 +162,8 @@ Measurement measurement_from(const Json& json, const std::string& where) {
 }
 
 Json to_json(const Conditions& conditions) {
-  Json json = Json::object();
-  json["cores"] = conditions.cores;
-  json["samples"] = conditions.samples;
-  json["sample_ms"] = conditions.sample_ms;
-  json["capacity"] = conditions.capacity;
-  json["device"] = conditions.device;
-  json["seed"] = conditions.seed;
+  Json json = WEIR_NAMED(conditions.cores, conditions.samples, conditions.sample_ms, conditions.capacity,
+                         conditions.device, conditions.seed);
   return json;
 }
 

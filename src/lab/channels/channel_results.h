@@ -12,8 +12,6 @@
 
 namespace weir {
 
-inline constexpr const char* kChannelSchema = "weir.channel/1";
-
 // One benchmark in one process.
 struct ChannelMeasurement {
   int process = 0;  // from 0

@@ -57,7 +57,7 @@ Outcome memory_use(Subject& subject) {
   const Placement placement = natural(step);
   const MemoryUse use = subject.device.prepare(step, placement, {})->memory();
   const bool is_complete = use.allocated_bytes && use.reserved_bytes && use.peak_bytes;
-  if (!is_complete && use.reason.empty()) return failed("a figure is missing and there is no reason");
+  if (!is_complete && use.reason.empty()) return failed("a figure is missing without a reason");
   if (use.allocated_bytes && *use.allocated_bytes < step.size_bytes(Place::device))
     return failed(
         fmt::format("{} bytes of buffers are {} bytes", step.size_bytes(Place::device), *use.allocated_bytes));
@@ -76,7 +76,7 @@ Outcome outside_of_sessions(Subject& subject, Place place) {
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{4'097}, std::size_t{1} << 20}) {
     std::byte* const at = memory->allocate(bytes);
     if (at == nullptr) {
-      complaint = fmt::format("{} bytes are not to be had", bytes);
+      complaint = fmt::format("cannot allocate {} bytes", bytes);
       break;
     }
     taken.push_back(at);

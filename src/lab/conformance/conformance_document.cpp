@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 
 namespace weir {
 namespace {
@@ -34,8 +36,7 @@ Json groups_of(std::span<const CaseResult> results) {
   Json groups = Json::array();
   for (std::size_t begin = 0, end = 0; begin < results.size(); begin = end) {
     while (end < results.size() && results[end].which->group == results[begin].which->group) ++end;
-    Json group = Json::object();
-    group["name"] = results[begin].which->group;
+    Json group = {{"name", results[begin].which->group}};
     group.update(count_of(results.subspan(begin, end - begin)));
     groups.push_back(std::move(group));
   }
@@ -61,18 +62,13 @@ Json to_json(const Report& report) {
   Json device = Json::object();
   device["device"] = weir::to_json(report.info);
   device["capabilities"] = capabilities_of(report.info);
-  device["has_passed"] = report.has_passed();
-  device["is_interrupted"] = report.is_interrupted;
-  device["lost"] = report.lost.empty() ? Json() : Json(report.lost);
+  device.update(WEIR_NAMED(report.has_passed(), report.is_interrupted, text_or_null(report.lost)));
   device["counts"] = count_of(report.results);
   device["groups"] = groups_of(report.results);
   Json cases = Json::array();
   for (const CaseResult& result : report.results)
-    cases.push_back({{"group", result.which->group},
-                     {"name", result.which->name},
-                     {"outcome", key_of(result)},
-                     {"text", result.outcome.text.empty() ? Json() : Json(result.outcome.text)},
-                     {"seconds", result.seconds}});
+    cases.push_back(WEIR_NAMED(result.which->group, result.which->name, named("outcome", key_of(result)),
+                               text_or_null(result.outcome.text), result.seconds));
   device["cases"] = std::move(cases);
   return device;
 }
@@ -80,18 +76,12 @@ Json to_json(const Report& report) {
 }  // namespace
 
 Json conformance_document(const ConformanceRun& run, const RunContext& context) {
-  Json document = Json::object();
-  document["schema"] = "weir.conformance/1";
-  document["created"] = wall_time();
-  document["command_line"] = context.command_line;
-  document["environment"] = context.environment;
-  document["status"] = run.is_interrupted ? "interrupted" : "complete";
-  document["filters"] = run.filters;
-  document["devices"] = Json::array();
-  for (const Report& report : run.reports) document["devices"].push_back(to_json(report));
+  Json document =
+      WEIR_NAMED(named("schema", schemas::conformance), named("created", wall_time()), context.command_line,
+                 context.environment, named("status", run.is_interrupted ? "interrupted" : "complete"), run.filters);
+  document["devices"] = json_list(run.reports, [](const Report& report) { return to_json(report); });
   document["not_opened"] = Json::array();
-  for (const auto& [device, reason] : run.not_opened)
-    document["not_opened"].push_back({{"device", device}, {"reason", reason}});
+  for (const auto& [device, reason] : run.not_opened) document["not_opened"].push_back(WEIR_NAMED(device, reason));
   return document;
 }
 

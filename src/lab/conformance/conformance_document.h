@@ -1,7 +1,6 @@
 // The results of `weir conformance` as a document (docs/schema/weir.conformance.1.json). Runs nothing.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 

@@ -52,7 +52,7 @@ Cases graphs() {
                    }});
   cases.push_back({"graphs", "not offered, then rejected", {}, [](Subject& subject) {
                      if (subject.info.graphs) return skipped("graphs are offered");
-                     return rejected(subject, random_step(1, 1), {.mode = SubmitMode::graph}, "--submit graph");
+                     return rejected(subject, random_step(1, 1), {.mode = SubmitMode::graph}, "submit graph");
                    }});
   return cases;
 }

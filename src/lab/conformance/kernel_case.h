@@ -1,7 +1,6 @@
 // One launch of a catalogue kernel over its own operands: the groups `kernels` and `gemm` are made of these.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <memory>
 #include <vector>
 
 #include "kernel/moment.h"

@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/named_values.h"
+
 namespace weir::bench {
 namespace {
 
@@ -78,9 +80,8 @@ Judged compare(const package::CheckedOutput& output) {
 }
 
 void put_errors(Json& block, const Judged& judged) {
-  block["rmse"] = number_or_null(judged.rmse);
-  block["max_error"] = number_or_null(judged.max_error);
-  block["relative_error"] = number_or_null(judged.relative_error);
+  block.update(
+      WEIR_NAMED(number_or_null(judged.rmse), number_or_null(judged.max_error), number_or_null(judged.relative_error)));
 }
 
 double relative_error_of(const Accuracy& accuracy) {
@@ -121,8 +122,7 @@ Accuracy judge_accuracy(const package::Checked& checked, Precision precision, co
     worst.relative_error = std::max(worst.relative_error, judged.relative_error);
     Json entry = {{"name", output.name}};
     put_errors(entry, judged);
-    entry["count"] = judged.count;
-    entry["not_finite"] = judged.not_finite;
+    entry.update(WEIR_NAMED(judged.count, judged.not_finite));
     if (output.is_whole) entry["not_equal"] = judged.not_equal;
     entry["is_within"] = judged.trouble.empty();
     accuracy.block["outputs"].push_back(std::move(entry));

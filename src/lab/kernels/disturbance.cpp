@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/named_values.h"
 #include "measure/statistics.h"
 
 namespace weir::bench {
@@ -85,12 +86,9 @@ void DisturbanceTally::kept(const std::string& reason) {
 }
 
 Json DisturbanceTally::block() const {
-  Json reasons = Json::object();
-  for (const auto& [words, times] : reasons_) reasons[words] = times;
-  Json samples = Json::array();
-  for (const double ns : thrown_ns_) samples.push_back(ns / 1e6);
+  Json samples = json_list(thrown_ns_, [](const double ns) { return ns / 1e6; });
   Json block = {{"count", disturbed()}, {"redone", thrown_ns_.size()}, {"kept", kept_},
-                {"reasons", reasons},   {"samples_ms", samples},       {"note", nullptr}};
+                {"reasons", reasons_},  {"samples_ms", samples},       {"note", nullptr}};
   if (is_usual())
     block["note"] = "nearly all samples were disturbed: that is how this machine was, so later ones were kept";
   else if (kept_ > 0)

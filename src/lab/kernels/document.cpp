@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 #include "measure/statistics.h"
 
 namespace weir::bench {
@@ -14,8 +16,6 @@ namespace {
 constexpr std::array kBlocks{"timing", "memory", "energy", "accuracy", "roofline"};
 // From best to worst. A case has the status of its worst round: one wrong result is enough.
 constexpr std::array kStatuses{"ok", "skipped", "inaccurate", "failed", "timed_out", "crashed"};
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json blank_entry(const std::string& name, const Json& backend, const Json& precision, const Json& problem,
                  const std::string& key, const Json& seed) {
@@ -189,8 +189,7 @@ Json merged_energy(std::span<const Json> rounds) {
   energy["power_w"] = joules / seconds;
   energy["window_s"] = seconds;
   energy["busy"] = is_busy_known ? Json(busy_seconds / seconds) : Json();
-  energy["runs"] = static_cast<std::int64_t>(runs);
-  energy["readings"] = static_cast<std::int64_t>(readings);
+  energy.update(WEIR_NAMED(static_cast<std::int64_t>(runs), static_cast<std::int64_t>(readings)));
   return energy;
 }
 
@@ -230,27 +229,11 @@ Json merged_roofline(std::span<const Json> rounds, const Json& timing) {
 }
 
 Json skipped_json(const package::Skipped& skipped) {
-  return {{"package", skipped.package},
-          {"backend", text_or_null(skipped.backend)},
-          {"precision", text_or_null(skipped.precision)},
-          {"problem", text_or_null(skipped.problem)},
-          {"reason", skipped.reason},
-          {"hint", text_or_null(skipped.hint)}};
+  return WEIR_NAMED(skipped.package, text_or_null(skipped.backend), text_or_null(skipped.precision),
+                    text_or_null(skipped.problem), skipped.reason, text_or_null(skipped.hint));
 }
 
 }  // namespace
-
-const Json& value_at(const Json& entry, std::initializer_list<const char*> path) {
-  static const Json kNull;
-  const Json* here = &entry;
-  for (const char* key : path) {
-    if (!here->is_object()) return kNull;
-    const auto found = here->find(key);
-    if (found == here->end()) return kNull;
-    here = &*found;
-  }
-  return *here;
-}
 
 std::optional<double> number_at(const Json& entry, std::initializer_list<const char*> path) {
   const Json& value = value_at(entry, path);
@@ -280,12 +263,8 @@ void put_measurement(Json& entry, const MeasuredKernel& measurement, const packa
   entry["device"] = {{"name", kernel.device_name()}, {"model", kernel.device_model()}};
   entry["how"] = kernel.how();
   if (const auto launches = kernel.launches_per_run()) entry["launches_per_run"] = *launches;
-  entry["timing"] = measurement.timing;
-  entry["memory"] = measurement.memory;
-  entry["energy"] = measurement.energy;
-  entry["accuracy"] = measurement.accuracy;
-  entry["roofline"] = measurement.roofline;
-  entry["yardstick_ns"] = measurement.yardstick_ns;
+  entry.update(WEIR_NAMED(measurement.timing, measurement.memory, measurement.energy, measurement.accuracy,
+                          measurement.roofline, measurement.yardstick_ns));
   entry["success"] = measurement.is_accurate;
   entry["status"] = measurement.is_accurate ? "ok" : "inaccurate";
   entry["error"] = nullptr;
@@ -297,8 +276,7 @@ void put_failure(Json& entry, const std::string& status, const std::string& what
                  const std::string& signal, const std::string& output) {
   entry["success"] = false;
   entry["status"] = status;
-  entry["error"] = {
-      {"what", what}, {"hint", text_or_null(hint)}, {"signal", text_or_null(signal)}, {"output", text_or_null(output)}};
+  entry["error"] = WEIR_NAMED(what, text_or_null(hint), text_or_null(signal), text_or_null(output));
 }
 
 Json merge_rounds(std::span<const Json> rounds) {
@@ -322,7 +300,7 @@ Json merge_rounds(std::span<const Json> rounds) {
 }
 
 Json kernel_document(const std::string& name, std::span<const Json> entries) {
-  Json document = {{"schema", "weir.bench_kernel/1"}, {"kernel_name", name}};
+  Json document = {{"schema", schemas::bench_kernel}, {"kernel_name", name}};
   const auto good =
       std::find_if(entries.begin(), entries.end(), [](const Json& entry) { return is_set(entry, {"success"}); });
   const Json* const shown = good != entries.end() ? &*good : entries.empty() ? nullptr : &entries.front();
@@ -341,9 +319,8 @@ Json summary_document(const Json& environment, const Json& options, const Json& 
   for (const char* status : kStatuses)
     counts[status] = std::count_if(sorted.begin(), sorted.end(),
                                    [&](const Json& entry) { return value_at(entry, {"status"}) == status; });
-  Json left_out = Json::array();
-  for (const package::Skipped& one : skipped) left_out.push_back(skipped_json(one));
-  return {{"schema", "weir.bench/1"},   {"created", wall_time()},       {"status", "complete"},
+  Json left_out = json_list(skipped, skipped_json);
+  return {{"schema", schemas::bench},   {"created", wall_time()},       {"status", "complete"},
           {"environment", environment}, {"options", options},           {"ceilings", ceilings},
           {"counts", counts},           {"findings", findings(sorted)}, {"recommendations", recommendations(sorted)},
           {"skipped", left_out},        {"regressions", nullptr},       {"cases", sorted}};

@@ -55,7 +55,7 @@ std::vector<std::string> findings(std::span<const Json> entries);
 std::vector<std::string> recommendations(std::span<const Json> entries);
 
 // The value at a path in an entry; null if it does not exist.
-const Json& value_at(const Json& entry, std::initializer_list<const char*> path);
+inline const Json& value_at(const Json& entry, JsonPath path) { return at_path(entry, path); }
 std::optional<double> number_at(const Json& entry, std::initializer_list<const char*> path);
 bool is_set(const Json& entry, std::initializer_list<const char*> path);  // the value exists and is true
 

@@ -146,7 +146,7 @@ Json measure_energy(package::ReadyKernel& kernel, const Surroundings& surroundin
   const Telemetry first = kernel.telemetry();
   if (!first.energy_j && !first.power_w)
     return no_energy(options.is_host ? "no energy counter that this user may read (RAPL), and no power reading"
-                                     : fmt::format("{} tells neither energy nor power", device));
+                                     : fmt::format("{} reports neither energy nor power", device));
   Load load(kernel, surroundings, options, first.energy_j.has_value());
   if (!first.energy_j) return by_power(load, device);
   return by_counter(load, *first.energy_j,

@@ -264,7 +264,7 @@ std::vector<std::string> findings(std::span<const Json> entries) {
   }
   const auto is_near = [](const Json& entry) { return of_ceiling(entry) >= kNearCeiling && of_ceiling(entry) <= 1.05; };
   say(found, "Close to what the device can do", measured(entries, is_near, of_ceiling), share_of_ceiling);
-  say(found, "Faster than the measured ceiling, so its data stays in a cache or it does less than it told",
+  say(found, "Faster than the measured ceiling, so its data stays in a cache or it does less work than it reports",
       measured(entries, [](const Json& entry) { return of_ceiling(entry) > 1.05; }, of_ceiling), share_of_ceiling);
   say(found, "The launch takes longer than the kernel", launch_bound(entries));
   const NotFaster slow = not_faster(entries);

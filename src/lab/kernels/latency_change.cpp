@@ -115,10 +115,10 @@ LatencyJudgement judge_latency(const LatencyChange& change, double threshold, do
     judgement.reason += "; " + moved;
   }
   if (plain == Verdict::ambiguous)
-    judgement.reason += change.seen_luck
-                            ? fmt::format("; processes differ by {:.1f} % among themselves, more of them tell more",
-                                          100 * *change.seen_luck)
-                            : std::string("; one process on each side says little, take more rounds");
+    judgement.reason +=
+        change.seen_luck
+            ? fmt::format("; processes differ by {:.1f} % among themselves; run more of them", 100 * *change.seen_luck)
+            : std::string("; one process on each side says little, take more rounds");
   return judgement;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "lab/kernels/accuracy.h"
 #include "lab/kernels/batch.h"
 #include "lab/kernels/disturbance.h"
@@ -175,13 +176,13 @@ Json memory_block(const package::KernelMemory& memory) {
   };
   return {{"peak_mb", megabytes(memory.peak_bytes)},
           {"allocated_mb", megabytes(memory.allocated_bytes)},
-          {"reason", memory.reason.empty() ? Json(nullptr) : Json(memory.reason)}};
+          {"reason", text_or_null(memory.reason)}};
 }
 
 Json drift_block(const std::vector<double>& samples_ns) {
   const auto found = trend(samples_ns);
   if (!found) return nullptr;
-  return {{"change", found->change}, {"p", found->p}, {"is_clear", found->is_clear}};
+  return WEIR_NAMED(found->change, found->p, found->is_clear);
 }
 
 }  // namespace
@@ -233,17 +234,14 @@ MeasuredKernel measure(package::ReadyKernel& kernel, Precision precision, const 
 
   Json& timing = result.timing;
   timing = timing_block(result.samples_ns);
-  timing["batch"] = result.batch;
-  timing["clock"] = kernel.clock();
+  timing.update(WEIR_NAMED(result.batch, kernel.clock()));
   timing["resolution"] = number_or_null(plan.smallest_difference / run_ns);
   timing["stopped_by"] = sampled.stopped_by;
   timing["warmup_runs"] = warmup.runs;
   timing["is_steady"] = warmup.is_steady;
-  timing["unsteady_reason"] = warmup.reason.empty() ? Json(nullptr) : Json(warmup.reason);
+  timing["unsteady_reason"] = text_or_null(warmup.reason);
   timing["drift"] = drift_block(result.samples_ns);
-  timing["disturbed"] = std::move(sampled.disturbed);
-  timing["clocks_mhz"] = std::move(sampled.clocks_mhz);
-  timing["is_cold"] = options.is_cold;
+  timing.update(WEIR_NAMED(std::move(sampled.disturbed), std::move(sampled.clocks_mhz), options.is_cold));
   timing["is_launch_bound"] = is_host || options.is_cold || is_stopped()
                                   ? Json(nullptr)
                                   : is_launch_bound(kernel, result.batch, std::move(sampled.host_shares));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/named_values.h"
 #include "lab/kernels/batch.h"
 #include "measure/statistics.h"
 
@@ -31,10 +32,7 @@ std::optional<Outliers> classify_outliers(std::span<const double> samples) {
 
 Json outliers_block(const std::optional<Outliers>& outliers) {
   if (!outliers) return nullptr;
-  return {{"low_severe", outliers->low_severe},
-          {"low_mild", outliers->low_mild},
-          {"high_mild", outliers->high_mild},
-          {"high_severe", outliers->high_severe}};
+  return WEIR_NAMED(outliers->low_severe, outliers->low_mild, outliers->high_mild, outliers->high_severe);
 }
 
 }  // namespace weir::bench

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "lab/kernels/latency_change.h"
 #include "lab/kernels/regression_entries.h"
 #include "measure/result.h"
@@ -88,7 +89,7 @@ bool judge_state(Pair& pair, const std::string& machine) {
   }
   if (after == nullptr) return settle("gone", "this run does not have it");
   if (after->status == "skipped")
-    return settle("gone", fmt::format("skipped: {}", after->failure.empty() ? "no reason told" : after->failure));
+    return settle("gone", fmt::format("skipped: {}", after->failure.empty() ? "no reason given" : after->failure));
   if (after->has_failed() && before->has_failed())
     return settle("failed", fmt::format("failed before and now: {}", after->failure));
   if (after->has_failed())
@@ -150,7 +151,7 @@ Json errors_document(const ComparedEntry* entry) {
 }
 
 Json case_document(const Pair& pair, double certainty) {
-  Json json = {{"key", pair.key()}, {"verdict", pair.verdict}, {"is_regression", pair.is_regression}};
+  Json json = WEIR_NAMED(pair.key(), pair.verdict, pair.is_regression);
   const auto& change = pair.change;
   json["ratio"] = number_or_null(change ? std::optional(std::exp(change->log_ratio)) : std::nullopt);
   json["interval"] = interval_or_null(change ? std::optional(change->ratio_interval(certainty)) : std::nullopt);
@@ -182,7 +183,7 @@ void add_notes(const ComparedSummary& before, const ComparedSummary& after, cons
   if (lone > 0)
     notes.push_back(
         fmt::format("{} of {} cases have one process on a side, so little is seen of how processes differ. "
-                    "Three rounds or more on both sides tell more.",
+                    "Measure three rounds or more on both sides.",
                     lone, pairs.size()));
   const auto without =
       count([](const Pair& pair) { return pair.change && !(pair.before->has_rounds && pair.after->has_rounds); });
@@ -247,12 +248,10 @@ Json compare_summaries(const Json& baseline, const Json& current, const std::str
     cases.push_back(case_document(pair, options.certainty));
   }
   add_notes(before, after, pairs, machine, notes);
-  return {{"baseline", baseline_name},
-          {"options", {{"latency", options.latency}, {"accuracy", options.accuracy}, {"certainty", options.certainty}}},
-          {"verdict", has_regressed ? "regressed" : (is_unclear ? "ambiguous" : "same")},
-          {"counts", counts},
-          {"cases", cases},
-          {"notes", notes}};
+  return WEIR_NAMED(named("baseline", baseline_name),
+                    named("options", WEIR_NAMED(options.latency, options.accuracy, options.certainty)),
+                    named("verdict", has_regressed ? "regressed" : (is_unclear ? "ambiguous" : "same")), counts, cases,
+                    notes);
 }
 
 int exit_code(const Json& regressions) {

@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/schemas.h"
 
 namespace weir::bench {
 namespace {
 
-constexpr const char* kSchema = "weir.bench/1";
 constexpr std::size_t kMostCases = 100'000;
 constexpr std::size_t kMostSamples = 10'000'000;  // of a document
 constexpr std::size_t kMostRounds = 10'000;       // of an entry
@@ -60,14 +60,14 @@ std::optional<double> number_of(const Json& json) {
 std::vector<double> times_of(const Json& json, const char* name, std::string& trouble) {
   std::vector<double> values;
   if (!json.is_array()) {
-    trouble = fmt::format("'{}' is no list", name);
+    trouble = fmt::format("'{}' is not a list", name);
     return values;
   }
   values.reserve(json.size());
   for (const Json& item : json) {
     const double value = item.is_number() ? item.get<double>() : 0;
     if (!(value >= kShortest && value <= kLongest)) {
-      trouble = fmt::format("{}[{}] is no duration", name, values.size());
+      trouble = fmt::format("{}[{}] is not a duration", name, values.size());
       return {};
     }
     values.push_back(value);
@@ -169,11 +169,11 @@ const ComparedEntry* ComparedSummary::find(const std::string& key) const {
 
 ComparedSummary compared_summary(const Json& document, const std::string& name) {
   constexpr const char* kHint = "A baseline is the summary.json that 'weir bench' wrote.";
-  if (!document.is_object()) reject(fmt::format("{}: is no document of weir bench", name), kHint);
+  if (!document.is_object()) reject(fmt::format("{}: is not a document of weir bench", name), kHint);
   const Json& schema = member(document, "schema");
-  if (!schema.is_string()) reject(fmt::format("{}: is no document of weir bench: it has no schema", name), kHint);
-  if (schema != kSchema)
-    reject(fmt::format("{}: is '{}', not '{}'", name, shortened(schema.get<std::string>()), kSchema), kHint);
+  if (!schema.is_string()) reject(fmt::format("{}: is not a document of weir bench: it has no schema", name), kHint);
+  if (schema != schemas::bench)
+    reject(fmt::format("{}: is '{}', not '{}'", name, shortened(schema.get<std::string>()), schemas::bench), kHint);
   const Json& cases = member(document, "cases");
   if (!cases.is_array() || cases.size() > kMostCases)
     reject(fmt::format("{}: 'cases' must be a list of at most {}", name, kMostCases), kHint);

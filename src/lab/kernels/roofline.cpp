@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/named_values.h"
 
 namespace weir::bench {
 namespace {
 
-Json ceiling_json(const Ceiling& ceiling) { return {{"value", number_or_null(ceiling.value)}, {"how", ceiling.how}}; }
+Json ceiling_json(const Ceiling& ceiling) { return WEIR_NAMED(ceiling.value, ceiling.how); }
 
 Ceiling ceiling_from(const Json& json) {
   Ceiling ceiling;
@@ -36,7 +37,7 @@ Json ceilings_document(const Ceilings& ceilings) {
   Json compute = Json::object();
   for (const auto& [precision, ceiling] : ceilings.compute)
     compute[std::string(name_of(precision))] = ceiling_json(ceiling);
-  return {{"device", ceilings.device}, {"bandwidth", ceiling_json(ceilings.bandwidth)}, {"compute", compute}};
+  return WEIR_NAMED(ceilings.device, ceiling_json(ceilings.bandwidth), compute);
 }
 
 Ceilings ceilings_from(const Json& document) {
@@ -65,8 +66,8 @@ Json roofline(const package::Work& work, Precision precision, double seconds, co
   const std::optional<double> of_compute = share(compute, compute_ceiling.value);
 
   std::vector<std::string> reasons;
-  if (!work.flop) reasons.push_back("the kernel does not tell its flop");
-  if (!work.bytes) reasons.push_back("the kernel does not tell its bytes");
+  if (!work.flop) reasons.push_back("the kernel does not report its flop");
+  if (!work.bytes) reasons.push_back("the kernel does not report its bytes");
   if (!(seconds > 0)) reasons.push_back("there is no time");
   if (ceilings == nullptr) reasons.push_back("no ceilings were measured");
   if (ceilings != nullptr && work.bytes && !memory_ceiling.value)
@@ -83,24 +84,19 @@ Json roofline(const package::Work& work, Precision precision, double seconds, co
   const char* const of = !of_ceiling ? nullptr : of_ceiling == of_memory ? "bandwidth" : "compute";
   const bool is_beyond = of_ceiling && *of_ceiling > 1;
   if (is_beyond && of_ceiling == of_memory)
-    reasons.push_back("beyond the bandwidth of memory: the data stays in caches, or bytes are told too high");
+    reasons.push_back("beyond the bandwidth of memory: the data stays in caches, or the reported bytes are too high");
   else if (is_beyond)
-    reasons.push_back("beyond the measured compute ceiling: what measured it is slower, or flop are told too high");
+    reasons.push_back(
+        "beyond the measured compute ceiling: what measured it is slower, or the reported flop are too high");
 
   std::optional<double> intensity;
   if (work.flop && work.bytes && *work.bytes > 0) intensity = *work.flop / *work.bytes;
-  return {{"flop", number_or_null(work.flop)},
-          {"bytes", number_or_null(work.bytes)},
-          {"intensity", number_or_null(intensity)},
-          {"bound", bound},
-          {"of_ceiling", number_or_null(of_ceiling)},
-          {"of", of == nullptr ? Json(nullptr) : Json(of)},
-          {"is_beyond", is_beyond},
-          {"bandwidth", number_or_null(bandwidth)},
-          {"compute", number_or_null(compute)},
-          {"ceiling_bandwidth", number_or_null(memory_ceiling.value)},
-          {"ceiling_compute", number_or_null(compute_ceiling.value)},
-          {"reason", reasons.empty() ? Json(nullptr) : Json(fmt::format("{}", fmt::join(reasons, "; ")))}};
+  Json json =
+      WEIR_NAMED(work.flop, work.bytes, intensity, bound, of_ceiling,
+                 named("of", of == nullptr ? Json(nullptr) : Json(of)), is_beyond, bandwidth, compute,
+                 named("ceiling_bandwidth", memory_ceiling.value), named("ceiling_compute", compute_ceiling.value));
+  json["reason"] = reasons.empty() ? Json(nullptr) : Json(fmt::format("{}", fmt::join(reasons, "; ")));
+  return json;
 }
 
 }  // namespace weir::bench

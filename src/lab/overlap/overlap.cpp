@@ -71,8 +71,7 @@ class Measurement {
         ranks_(ranks),
         control_(control),
         request_(config.request()),
-        built_(build_run(info_, request_, ranks.ranks())),
-        submit_(parse_submit(request_.submit, built_.streams)) {}
+        built_(build_run(info_, request_, ranks.ranks())) {}
 
   const BuiltRun& built() const { return built_; }
   const DeviceInfo& info() const { return info_; }
@@ -81,11 +80,11 @@ class Measurement {
   // Trains from the initial parameters. `is_checked` runs one more iteration and compares its output with the
   // reference.
   Training train(const Variant& variant, bool is_checked) {
-    SessionOptions options = submit_.session_options();
-    options.marks_iterations = submit_.mode == SubmitMode::graph;
+    SessionOptions options = built_.submit.session_options();
+    options.marks_iterations = built_.submit.mode == SubmitMode::graph;
     options.follows_progress |= control_.wants_progress();
     const auto session = device_.prepare(variant.step, variant.placement, options);
-    const auto submitter = make_submitter(submit_, variant.step, variant.placement, *session);
+    const auto submitter = make_submitter(built_.submit, variant.step, variant.placement, *session);
     Training training;
     RunControl control = control_;
     control.progress = [&](std::string_view, int done, int total) { report(variant.name, done, total); };
@@ -109,9 +108,9 @@ class Measurement {
       const BufferId loss = ranking_buffers(variant.step).loss;
       control.after_iteration = [losses, loss](Session& ended) { losses->push_back(loss_in(ended, loss)); };
     }
-    TracedPass pass = run_traced_pass(device_, variant.step, variant.placement, submit_,
+    TracedPass pass = run_traced_pass(device_, variant.step, variant.placement, built_.submit,
                                       static_cast<int>(config_.integer("run.traced")), control, roles(), is_by_events_);
-    describe_timeline(pass, info_, variant.step, variant.placement, submit_, kLabel);
+    describe_timeline(pass, info_, variant.step, variant.placement, built_.submit, kLabel);
     label_streams(pass.timeline, variant.step, variant.placement, workload_named(kOverlapWorkload));
     return pass;
   }
@@ -129,7 +128,6 @@ class Measurement {
   const RunControl& control_;
   RunRequest request_;
   BuiltRun built_;
-  SubmitChoice submit_;
   bool is_by_events_ = false;
 };
 
@@ -138,12 +136,9 @@ bool is_collective(const Step& step, CommandId id) { return step.commands()[id].
 // Rejects what the workload or the runner rejects, but names the config's keys: the user gave no flags of `weir run`.
 BuiltRun checked_build(const DeviceInfo& info, const OverlapConfig& config, Ranks ranks) {
   try {
-    const RunRequest request = config.request();
-    BuiltRun built = build_run(info, request, ranks);
-    check_request(info, request, ranks);
-    return built;
+    return build_run(info, config.request(), ranks);
   } catch (const Error& error) {
-    throw Error(error.fault, config.in_keys(error.what()), config.in_keys(error.hint), error.where);
+    throw config.in_keys(error);
   }
 }
 

@@ -10,7 +10,6 @@
 
 namespace weir {
 
-inline constexpr const char* kOverlapSchema = "weir.overlap/1";
 inline constexpr const char* kOverlapIterationSchema = "weir.overlap_iteration/1";
 
 struct OverlapRun {

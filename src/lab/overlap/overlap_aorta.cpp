@@ -86,7 +86,7 @@ struct Reader {
     if (key == "training.batch_size") {
       const auto each = parse_integer(item.scalar("a number"));
       if (!each || *each < 1 || *each > kMost)
-        item.place.refuse(fmt::format("'{}' is no batch size", shown(item.text)));
+        item.place.refuse(fmt::format("'{}' is not a batch size", shown(item.text)));
       take("training.batch", std::to_string(*each * ranks), item.place);
     } else if (key == "fsdp.sharding_strategy") {
       std::string strategy = item.scalar("a strategy");
@@ -106,7 +106,7 @@ struct Reader {
       is_prefetching = is_prefetching || value == "true" || value == "BACKWARD_PRE" || value == "backward_pre";
     } else if (key == "distributed.bucket_cap_mb") {
       const auto mib = parse_integer(item.scalar("a number"));
-      if (!mib || *mib < 0 || *mib > kMost) item.place.refuse(fmt::format("'{}' is no size", shown(item.text)));
+      if (!mib || *mib < 0 || *mib > kMost) item.place.refuse(fmt::format("'{}' is not a size", shown(item.text)));
       take("ddp.bucket_kib", std::to_string(*mib * 1024), item.place);
     } else {
       return false;

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/named_values.h"
 #include "lab/overlap/overlap_summary.h"
 #include "trace/analyse/exposed_causes.h"
 
@@ -84,14 +85,9 @@ Json causes_json(const std::vector<const Timeline*>& timelines) {
               [](const Json& a, const Json& b) { return a["ns"].get<std::int64_t>() > b["ns"].get<std::int64_t>(); });
     if (total.worst.size() > kMostWorst) total.worst.resize(kMostWorst);
     const auto cause = static_cast<ExposedCause>(i);
-    causes.push_back({{"cause", to_string(cause)},
-                      {"ns_per_step", total.ns / std::max(1.0, steps)},
-                      {"share", total.ns / exposed_ns},
-                      {"stretches", total.stretches},
-                      {"queues", total.queues},
-                      {"meaning", meaning_of(cause)},
-                      {"advice", advice_of(cause)},
-                      {"worst", total.worst}});
+    causes.push_back(WEIR_NAMED(to_string(cause), named("ns_per_step", total.ns / std::max(1.0, steps)),
+                                named("share", total.ns / exposed_ns), total.stretches, total.queues,
+                                named("meaning", meaning_of(cause)), named("advice", advice_of(cause)), total.worst));
   }
   std::sort(causes.begin(), causes.end(), [](const Json& a, const Json& b) {
     return a["ns_per_step"].get<double>() > b["ns_per_step"].get<double>();

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/schemas.h"
 #include "lab/overlap/overlap.h"
 #include "measure/statistics.h"
 
@@ -37,8 +38,8 @@ std::string word(const Json& value) {
 }
 
 OverlapPointFile point_of(const Json& summary, const std::string& origin) {
-  if (word(at_path(summary, {"schema"})) != kOverlapSchema)
-    reject(fmt::format("{}: not a summary of `weir overlap` ({})", origin, kOverlapSchema),
+  if (word(at_path(summary, {"schema"})) != schemas::overlap)
+    reject(fmt::format("{}: not a summary of `weir overlap` ({})", origin, schemas::overlap),
            "Name a summary.json, or the folder that it is in.");
   OverlapPointFile point;
   point.origin = origin;
@@ -114,7 +115,7 @@ OverlapFile load_overlap(const fs::path& path) {
     point.label = folder.filename().string();
   }
   if (file.points.empty())
-    reject(fmt::format("{}: there is no summary.json in it", path.string()), "Name a folder of `weir overlap -o`.");
+    reject(fmt::format("{}: has no summary.json", path.string()), "Name a folder of `weir overlap -o`.");
   return file;
 }
 

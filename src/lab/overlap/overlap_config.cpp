@@ -7,7 +7,6 @@
 #include <cctype>
 #include <filesystem>
 
-#include "base/error.h"
 #include "base/options.h"
 
 namespace weir {
@@ -76,6 +75,13 @@ constexpr OverlapKey kKeys[] = {
     {"run.check", "compare one step's output with the CPU reference", Kind::boolean, 0, 1, "1"},
     {"run.hang_timeout", "seconds without a finished command; 0: wait for ever", Kind::number, 0, 86400, "60"},
 };
+
+// Settings of a run, other than the workload's parameters, under which errors name these keys.
+constexpr std::pair<std::string_view, std::string_view> kKeysOfSettings[] = {
+    {"streams", "run.streams"},         {"submit", "run.submit"},
+    {"placement", "run.placement"},     {"scale", "run.scale"},
+    {"iterations", "run.iterations"},   {"warmup", "run.warmup"},
+    {"precision", "training.precision"}};
 
 const OverlapKey* find_key(std::string_view name) {
   const auto found =
@@ -166,17 +172,17 @@ void OverlapConfig::set(const std::string& key, const std::string& value, const 
     const std::string last = key.substr(key.rfind('.') + 1);
     for (const std::string& name : names)
       if (name.ends_with("." + last))
-        reject(fmt::format("{}: there is no key '{}'", where, shown(key)), fmt::format("Did you mean '{}'?", name));
+        reject(fmt::format("{}: unknown key '{}'", where, shown(key)), fmt::format("Did you mean '{}'?", name));
     const auto close = nearest(key, names);
-    reject(fmt::format("{}: there is no key '{}'", where, shown(key)),
+    reject(fmt::format("{}: unknown key '{}'", where, shown(key)),
            close ? fmt::format("Did you mean '{}'?", *close) : "`weir overlap --keys` lists all of them.");
   }
   values_[key] = checked(*known, value, where);
 }
 
-void OverlapConfig::assign(const std::string& text) {
-  const auto [key, value] = parse_assignment("--set", text);
-  set(key, value, fmt::format("--set {}", text));
+void OverlapConfig::assign(const std::string& text, const std::string& where) {
+  const auto [key, value] = parse_assignment(where, text);
+  set(key, value, fmt::format("{} {}", where, text));
   std::erase_if(sweeps, [&, swept = std::string_view(key)](const auto& sweep) { return sweep.first == swept; });
 }
 
@@ -198,10 +204,10 @@ RunRequest OverlapConfig::request() const {
   request.streams = static_cast<int>(integer("run.streams"));
   request.iterations = static_cast<int>(integer("run.iterations"));
   request.warmup = static_cast<int>(integer("run.warmup"));
-  request.submit = value("run.submit");
-  request.placement = value("run.placement");
-  request.scale = value("run.scale");
-  request.precision = value("training.precision");
+  request.submit = parse_submit(value("run.submit"));
+  request.placement = &placement_named(value("run.placement"));
+  if (const std::string scale = value("run.scale"); !scale.empty()) request.scale = scale_named(scale);
+  request.precision = precision_named(value("training.precision"));
   request.seed = static_cast<std::uint64_t>(integer("training.seed"));
   for (const OverlapKey& key : kKeys)
     if (const std::string text = value(key.name); !key.param.empty() && !text.empty())
@@ -230,10 +236,16 @@ std::string OverlapConfig::in_keys(std::string message) const {
   for (const OverlapKey& key : kKeys)
     if (!key.param.empty()) replace(fmt::format("{}=", key.param), fmt::format("{}=", key.name));
   replace("bucket_kib=", is_ddp() ? "ddp.bucket_kib=" : "fsdp.bucket_kib=");
-  for (const char* const flag : {"streams", "submit", "placement", "scale", "iterations", "warmup"})
-    replace(fmt::format("--{} ", flag), fmt::format("run.{} ", flag));
-  replace("--precision ", "training.precision ");
+  for (const auto& [setting, key] : kKeysOfSettings) replace(fmt::format("--{} ", setting), fmt::format("{} ", key));
   return message;
+}
+
+Error OverlapConfig::in_keys(const Error& error) const {
+  std::string what = error.what();
+  if (error.setting == "param") what.erase(0, error.setting.size() + 1);
+  for (const auto& [setting, key] : kKeysOfSettings)
+    if (error.setting == setting) what.replace(0, setting.size(), key);
+  return Error(error.fault, in_keys(what), in_keys(error.hint), error.where);
 }
 
 std::vector<std::string> OverlapConfig::idle_keys() const {

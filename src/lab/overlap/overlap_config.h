@@ -3,13 +3,13 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/yaml.h"
 #include "device/rank/network.h"
 #include "run/runner.h"
@@ -40,8 +40,8 @@ class OverlapConfig {
 
   // Rejects unknown keys (with a suggestion) and invalid values. The message begins with `where`.
   void set(const std::string& key, const std::string& value, const std::string& where);
-  // Takes "key=value", as in --set. The key is no longer swept.
-  void assign(const std::string& text);
+  // Takes "key=value". The key is no longer swept. Messages begin with `where` and the text.
+  void assign(const std::string& text, const std::string& where);
 
   bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
   // The value that was set, or the initial one; empty where the workload chooses.
@@ -53,13 +53,15 @@ class OverlapConfig {
   RunRequest request() const;
   Network network() const;
   bool is_ddp() const { return value("parallel.mode") == "ddp"; }
-  // Rewrites a message about a flag or parameter of `weir run` in terms of the config's key: "--param batch=8: ..."
-  // becomes "training.batch=8: ...".
-  std::string in_keys(std::string message) const;
+  // Rewrites an error about a setting or parameter of a run in terms of the config's key: "param batch=8: ..." becomes
+  // "training.batch=8: ...", and so do flags in its text and hint.
+  Error in_keys(const Error& error) const;
   // Describes the keys that were set but have no effect.
   std::vector<std::string> idle_keys() const;
 
  private:
+  std::string in_keys(std::string message) const;
+
   std::map<std::string, std::string, std::less<>> values_;
 };
 

@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "base/clock.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 #include "measure/statistics.h"
 #include "run/ranks.h"
 #include "trace/kinds.h"
@@ -26,28 +28,17 @@ Json times_json(const OverlapTimes& found) {
   Json kinds = Json::object();
   for (std::size_t i = 0; i < found.collective_ns.size(); ++i)
     if (found.collective_ns[i] > 0) kinds[to_string(static_cast<CollectiveKind>(i))] = found.collective_ns[i];
-  return {{"iteration", found.iteration},
-          {"span_ns", found.times.span_ns},
-          {"busy_ns", found.times.busy_ns},
-          {"idle_ns", found.times.idle_ns},
-          {"compute_ns", found.times.compute_ns},
-          {"communication_ns", found.times.communication_ns},
-          {"collectives", std::move(kinds)},
-          {"copy_ns", found.times.copy_ns},
-          {"exposed_ns", found.exposed_ns()},
-          {"hidden_ns", found.hidden_ns()},
-          {"efficiency", number_or_null(found.efficiency())},
-          {"compute_sum_ns", found.compute_sum_ns}};
+  Json json = WEIR_NAMED(found.iteration, found.times.span_ns, found.times.busy_ns, found.times.idle_ns,
+                         found.times.compute_ns, found.times.communication_ns, named("collectives", std::move(kinds)));
+  json.update(
+      WEIR_NAMED(found.times.copy_ns, found.exposed_ns(), found.hidden_ns(), found.efficiency(), found.compute_sum_ns));
+  return json;
 }
 
-Json list_json(const std::vector<OverlapTimes>& all) {
-  Json list = Json::array();
-  for (const OverlapTimes& each : all) list.push_back(times_json(each));
-  return list;
-}
+Json list_json(const std::vector<OverlapTimes>& all) { return json_list(all, times_json); }
 
 Json trained_json(const RankOverlap::Trained& trained) {
-  return {{"latency_ns", trained.latency_ns}, {"submit_ns", trained.submit_ns}, {"losses", trained.losses}};
+  return WEIR_NAMED(trained.latency_ns, trained.submit_ns, trained.losses);
 }
 
 Numbers column(const Json& list, const char* field) {
@@ -131,20 +122,16 @@ Bound bound_of(const Json& member) {
 }
 
 Json member_json(const Json& member) {
-  Json json = {{"rank", member["rank"]},
-               {"host", member["host"]},
-               {"device", member["device"]},
-               {"clock_offset_ns", member["clock_offset_ns"]},
-               {"clock_error_ns", member["clock_error_ns"]},
-               {"memory", member["memory"]}};
+  Json json = Json::object();
+  for (const char* name : {"rank", "host", "device", "clock_offset_ns", "clock_error_ns", "memory"})
+    json[name] = member[name];
   const Bound bound = bound_of(member);
   json["overlapped"] = pass_json(member["times"]);
   json["serial"] = pass_json(member["serial_times"]);
   json["compute_alone"] = pass_json(member["alone"]);
   json["communication_alone"] = pass_json(member["talk"]);
   json["inflation"] = number_or_null(inflation_of(member));
-  json["least_exposed_ns"] = number_or_null(bound.least_exposed_ns);
-  json["best_efficiency"] = number_or_null(bound.best_efficiency);
+  json.update(WEIR_NAMED(bound.least_exposed_ns, bound.best_efficiency));
   json["step_p50_ns"] = median_or_null(member["overlapped"]["latency_ns"].get<Numbers>());
   return json;
 }
@@ -288,36 +275,24 @@ std::vector<Json> lines_of(const Json& member, int warmup) {
 std::vector<OverlapTimes> times_of(const Timeline& timeline) { return overlap_times(timeline).iterations; }
 
 Json to_json(const RankOverlap& rank) {
-  return {{"rank", rank.rank},
-          {"host", rank.host},
-          {"device", rank.device},
-          {"clock_offset_ns", rank.clock.offset_ns},
-          {"clock_error_ns", rank.clock.error_ns},
-          {"collectives", rank.collectives},
-          {"overlapped", trained_json(rank.overlapped)},
-          {"serial", trained_json(rank.serial)},
-          {"times", list_json(rank.times)},
-          {"serial_times", list_json(rank.serial_times)},
-          {"alone", list_json(rank.alone_times)},
-          {"talk", list_json(rank.talk_times)},
-          {"traced_losses", rank.traced_losses},
-          {"check", rank.check.to_json()},
-          {"memory",
-           {{"allocated_bytes", or_null(rank.memory.allocated_bytes)},
-            {"reserved_bytes", or_null(rank.memory.reserved_bytes)},
-            {"peak_bytes", or_null(rank.memory.peak_bytes)}}},
-          {"is_interrupted", rank.is_interrupted}};
+  Json json = WEIR_NAMED(rank.rank, rank.host, rank.device, named("clock_offset_ns", rank.clock.offset_ns),
+                         named("clock_error_ns", rank.clock.error_ns), rank.collectives, trained_json(rank.overlapped),
+                         trained_json(rank.serial), list_json(rank.times), list_json(rank.serial_times),
+                         named("alone", list_json(rank.alone_times)), named("talk", list_json(rank.talk_times)),
+                         rank.traced_losses, named("check", rank.check.to_json()));
+  json["memory"] = WEIR_NAMED(rank.memory.allocated_bytes, rank.memory.reserved_bytes, rank.memory.peak_bytes);
+  json["is_interrupted"] = rank.is_interrupted;
+  return json;
 }
 
 void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::vector<Timeline> timelines,
                        const BuiltRun& built, const DeviceInfo& info, const OverlapConfig& config, Communicator& ranks,
                        const RunContext& context) {
   Json& summary = run.summary;
-  summary["schema"] = kOverlapSchema;
+  summary["schema"] = schemas::overlap;
   summary["created"] = wall_time();
   summary["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};
-  summary["command_line"] = context.command_line;
-  summary["name"] = config.name;
+  summary.update(WEIR_NAMED(context.command_line, config.name));
   summary["status"] = run.is_interrupted ? "interrupted" : "complete";
   summary["failure"] = nullptr;
   Json values = Json::object();
@@ -325,10 +300,9 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
     if (const std::string value = config.value(key.name); !value.empty()) values[std::string(key.name)] = value;
   summary["config"] = std::move(values);
   summary["scale"] = name_of(built.scale);
-  Json params = Json::object();
+  Json& params = summary["parameters"] = Json::object();
   for (const auto& [name, value] : built.params.values())
     std::visit([&, key = name](const auto& held) { params[key] = held; }, value);
-  summary["parameters"] = std::move(params);
   summary["device"] = to_json(info);
   summary["environment"] = context.environment;
   summary["streams"] = built.placement.stream_count;
@@ -346,15 +320,14 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
   const Json skew = skew_json(members, timelines);
   summary["skew"] = skew["skew"];
   summary["stragglers"] = skew["stragglers"];
-  summary["per_rank"] = Json::array();
-  for (const Json& member : members) summary["per_rank"].push_back(member_json(member));
+  summary["per_rank"] = json_list(members, member_json);
   const Numbers losses = members[0]["overlapped"]["losses"].get<Numbers>();
   summary["losses"] = losses.empty() ? Json(nullptr) : Json(losses);
   std::uint64_t memory = 0;
   for (const Json& member : members)
     if (const Json& bytes = member["memory"]["allocated_bytes"]; bytes.is_number())
       memory = std::max(memory, bytes.get<std::uint64_t>());
-  summary["memory_bytes"] = memory > 0 ? Json(memory) : Json(nullptr);
+  summary["memory_bytes"] = positive_or_null(memory);
 
   Json check = members[0]["check"];
   for (const Json& member : members)

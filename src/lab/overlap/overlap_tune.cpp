@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/named_values.h"
+#include "base/schemas.h"
 #include "measure/bootstrap.h"
 
 namespace weir {
@@ -122,26 +124,20 @@ void mark_front(std::vector<TuneTrial>& trials) {
 }
 
 Json tune_json(const std::vector<TuneAxis>& axes, const TuneResult& result) {
-  Json json = {{"schema", kOverlapTuneSchema},
+  Json json = {{"schema", schemas::overlap_tune},
                {"status", result.is_interrupted ? "interrupted" : "complete"},
                {"combinations", result.combinations},
                {"is_exhausted", result.is_complete},
                {"axes", Json::array()},
                {"trials", Json::array()}};
-  for (const TuneAxis& axis : axes) json["axes"].push_back({{"key", axis.key}, {"values", axis.values}});
+  for (const TuneAxis& axis : axes) json["axes"].push_back(WEIR_NAMED(axis.key, axis.values));
   for (const TuneTrial& trial : result.trials) {
     Json settings = Json::object();
     for (std::size_t i = 0; i < axes.size(); ++i) settings[axes[i].key] = trial.values[i];
-    json["trials"].push_back({{"settings", settings},
-                              {"exposed_ns", number_or_null(trial.exposed_ns)},
-                              {"step_ns", number_or_null(trial.step_ns)},
-                              {"efficiency", number_or_null(trial.efficiency)},
-                              {"memory_bytes", number_or_null(trial.memory_bytes)},
-                              {"failure", trial.failure.empty() ? Json(nullptr) : Json(trial.failure)},
-                              {"seconds", trial.seconds},
-                              {"is_on_front", trial.is_on_front}});
+    json["trials"].push_back(WEIR_NAMED(settings, trial.exposed_ns, trial.step_ns, trial.efficiency, trial.memory_bytes,
+                                        text_or_null(trial.failure), trial.seconds, trial.is_on_front));
   }
-  json["best"] = result.best ? Json(*result.best) : Json(nullptr);
+  json["best"] = or_null(result.best);
   return json;
 }
 

@@ -5,14 +5,11 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/json.h"
 
 namespace weir {
-
-inline constexpr const char* kOverlapTuneSchema = "weir.overlap_tune/1";
 
 // A setting that may be changed, and its values. The search starts at the first value.
 struct TuneAxis {

@@ -2,11 +2,9 @@
 // records, and a short kernel per request. Launches and observes; the contest decides who may launch when.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "device/device.h"

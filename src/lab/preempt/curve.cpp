@@ -131,15 +131,15 @@ void note_doubts(const Curve& curve, const Point& point, Doubts& doubts) {
                fmt::format("{}: {} of {} requests did not end and are in no figure", place(curve, point), unended,
                            seen.requests.size()));
   if (point.is_overloaded)
-    doubts.add("overloaded", *point.to_end.p50,
+    doubts.add("overloaded", *point.to_end.p50_ns,
                fmt::format("{}: requests came faster than they passed, latency grew until the end and says how long "
                            "that was",
                            place(curve, point)));
   const auto error = static_cast<double>(seen.clock_error_ns);
-  if (point.to_start.p50 && error > kClockShare * *point.to_start.p50)
-    doubts.add("clock", error / std::max(1.0, *point.to_start.p50),
+  if (point.to_start.p50_ns && error > kClockShare * *point.to_start.p50_ns)
+    doubts.add("clock", error / std::max(1.0, *point.to_start.p50_ns),
                fmt::format("{}: moments of the device are known to {} only, the median latency is {}",
-                           place(curve, point), format_duration(error), format_duration(*point.to_start.p50)));
+                           place(curve, point), format_duration(error), format_duration(*point.to_start.p50_ns)));
   const auto asked = static_cast<double>(point.victim.block_ns);
   const double off = seen.block_ns > 0 ? std::fabs(static_cast<double>(seen.block_ns) / asked - 1) : 0;
   if (off > kBlockOff)
@@ -171,19 +171,19 @@ Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed)
     if (sorted.size() < fewest_requests(level)) return std::nullopt;
     return quantile_sorted(sorted, level);
   };
-  found.mean = mean(sorted);
-  found.p50 = quantile_sorted(sorted, 0.5);
-  found.p90 = at(0.9);
-  found.p99 = at(0.99);
-  found.p999 = at(0.999);
-  found.most = sorted.back();
+  found.mean_ns = mean(sorted);
+  found.p50_ns = quantile_sorted(sorted, 0.5);
+  found.p90_ns = at(0.9);
+  found.p99_ns = at(0.99);
+  found.p999_ns = at(0.999);
+  found.max_ns = sorted.back();
   // In order of arrival: requests behind one kernel wait together, and the intervals have to account for that.
   BootstrapOptions options;
   options.resamples = kResamples;
   options.seed = seed;
   if (const auto intervals = summary_intervals(latencies_ns, options)) {
-    found.p50_interval = intervals->p50;
-    found.p99_interval = intervals->p99;
+    found.p50_interval_ns = intervals->p50;
+    found.p99_interval_ns = intervals->p99;
   }
   return found;
 }
@@ -244,7 +244,7 @@ Findings conclude(const Plan& plan, Alone alone, std::vector<Undisturbed> undist
         unobserved.push_back(fmt::format("{}: {}", place(curve, point), point.failure));
         continue;
       }
-      point.against_alone = ratio(point.to_end.p99, findings.alone.to_end.p99);
+      point.against_alone = ratio(point.to_end.p99_ns, findings.alone.to_end.p99_ns);
       const FullSpeed full = full_speed(findings.undisturbed, point.victim);
       if (const auto left = ratio(throughput(point.victim, point.observation), full.mean))
         point.victim_loss = 1 - *left;

@@ -17,8 +17,8 @@ namespace weir::preempt {
 // The quantiles of one latency, in ns. A quantile is empty if fewer than one request is expected beyond it.
 struct Quantiles {
   std::size_t count = 0;
-  std::optional<double> mean, p50, p90, p99, p999, most;
-  std::optional<Interval> p50_interval, p99_interval;  // 95 %, widened if consecutive waits are correlated
+  std::optional<double> mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
+  std::optional<Interval> p50_interval_ns, p99_interval_ns;  // 95 %, widened if consecutive waits are correlated
 };
 Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed);
 // The fewest requests for a quantile: p90 10, p99 100, p99.9 1,000.

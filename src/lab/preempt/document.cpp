@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 #include "lab/preempt/published.h"
 #include "measure/result.h"
 
@@ -24,81 +26,50 @@ Json shortage(const Quantiles& quantiles) {
 }
 
 Json quantiles_json(const Quantiles& quantiles) {
-  Json json = Json::object();
-  json["count"] = quantiles.count;
-  json["mean_ns"] = number_or_null(quantiles.mean);
-  json["p50_ns"] = number_or_null(quantiles.p50);
-  json["p90_ns"] = number_or_null(quantiles.p90);
-  json["p99_ns"] = number_or_null(quantiles.p99);
-  json["p999_ns"] = number_or_null(quantiles.p999);
-  json["max_ns"] = number_or_null(quantiles.most);
-  json["p50_interval_ns"] = interval_or_null(quantiles.p50_interval);
-  json["p99_interval_ns"] = interval_or_null(quantiles.p99_interval);
-  json["too_few"] = shortage(quantiles);
-  return json;
+  return WEIR_NAMED(quantiles.count, quantiles.mean_ns, quantiles.p50_ns, quantiles.p90_ns, quantiles.p99_ns,
+                    quantiles.p999_ns, quantiles.max_ns, interval_or_null(quantiles.p50_interval_ns),
+                    interval_or_null(quantiles.p99_interval_ns), named("too_few", shortage(quantiles)));
 }
 
-Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
-
 Json requests_json(std::span<const Request> requests) {
-  Json due = Json::array(), submitted = Json::array(), started = Json::array(), ended = Json::array();
+  Json due_ns = Json::array(), submitted_ns = Json::array(), started_ns = Json::array(), ended_ns = Json::array();
   for (const Request& request : requests) {
-    due.push_back(request.due_ns);
-    submitted.push_back(request.submitted_ns);
-    started.push_back(time_or_null(request.started_ns));
-    ended.push_back(time_or_null(request.ended_ns));
+    due_ns.push_back(request.due_ns);
+    submitted_ns.push_back(request.submitted_ns);
+    started_ns.push_back(time_or_null(request.started_ns));
+    ended_ns.push_back(time_or_null(request.ended_ns));
   }
-  Json json = Json::object();
-  json["due_ns"] = std::move(due);
-  json["submitted_ns"] = std::move(submitted);
-  json["started_ns"] = std::move(started);
-  json["ended_ns"] = std::move(ended);
-  return json;
+  return WEIR_NAMED(std::move(due_ns), std::move(submitted_ns), std::move(started_ns), std::move(ended_ns));
 }
 
 Json fit_json(const std::optional<Fit>& fit) {
   if (!fit) return nullptr;
-  Json json = Json::object();
-  json["latency"] = fit->is_to_start ? "to_start" : "to_end";
-  json["quantile"] = fit->level;
-  json["constant_ns"] = fit->constant_ns;
-  json["per_block"] = fit->per_block;
-  json["per_block_interval"] = interval_or_null(fit->per_block_interval);
-  json["lengths"] = fit->lengths;
-  json["shortest_block_ns"] = fit->shortest_ns;
-  json["longest_block_ns"] = fit->longest_ns;
-  json["waves"] = fit->waves > 0 ? Json(fit->waves) : Json(nullptr);
-  return json;
+  return WEIR_NAMED(named("latency", fit->is_to_start ? "to_start" : "to_end"), named("quantile", fit->level),
+                    fit->constant_ns, fit->per_block, interval_or_null(fit->per_block_interval), fit->lengths,
+                    named("shortest_block_ns", fit->shortest_ns), named("longest_block_ns", fit->longest_ns),
+                    positive_or_null(fit->waves));
 }
 
 std::optional<double> in_blocks(const Point& point) {
-  if (!point.to_start.p99 || point.observation.block_ns <= 0) return std::nullopt;
-  return *point.to_start.p99 / static_cast<double>(point.observation.block_ns);
+  if (!point.to_start.p99_ns || point.observation.block_ns <= 0) return std::nullopt;
+  return *point.to_start.p99_ns / static_cast<double>(point.observation.block_ns);
 }
 
 Json point_json(const Point& point, const Alone& alone) {
-  Json json = Json::object();
+  const std::optional<double> start_p99_in_blocks = in_blocks(point);
+  Json json = WEIR_NAMED(to_json(point.victim), text_or_null(point.failure), point.requests, point.interval_ns,
+                         point.is_overloaded, quantiles_json(point.late), quantiles_json(point.to_start),
+                         quantiles_json(point.to_end), start_p99_in_blocks, point.against_alone, point.victim_loss,
+                         to_json(point.observation));
   Json why = Json::object();  // reasons for null values
-  json["victim"] = to_json(point.victim);
-  json["failure"] = point.failure.empty() ? Json(nullptr) : Json(point.failure);
-  json["requests"] = point.requests;
-  json["interval_ns"] = point.interval_ns;
-  json["is_overloaded"] = point.is_overloaded;
-  json["late"] = quantiles_json(point.late);
-  json["to_start"] = quantiles_json(point.to_start);
-  json["to_end"] = quantiles_json(point.to_end);
-  json["start_p99_in_blocks"] = number_or_null(in_blocks(point));
-  json["against_alone"] = number_or_null(point.against_alone);
-  json["victim_loss"] = number_or_null(point.victim_loss);
-  json["observation"] = to_json(point.observation);
   const auto explain = [&](const char* name, bool is_missing, const char* reason) {
     if (is_missing) why[name] = point.failure.empty() ? reason : "the observation failed";
   };
-  explain("to_start", point.to_start.count == 0, "the device does not tell when a command starts");
-  explain("start_p99_in_blocks", json["start_p99_in_blocks"].is_null(),
+  explain("to_start", point.to_start.count == 0, "the device does not report when a command starts");
+  explain("start_p99_in_blocks", !start_p99_in_blocks,
           point.observation.block_ns <= 0 ? "blocks were not measured" : "too few requests started");
   explain("against_alone", !point.against_alone,
-          alone.to_end.p99 ? "too few requests" : "too few requests of the intruder alone");
+          alone.to_end.p99_ns ? "too few requests" : "too few requests of the intruder alone");
   explain("victim_loss", !point.victim_loss,
           point.observation.victim_blocks == 0 ? "no block of the victim ended while it was observed"
                                                : "the victim was not observed without an intruder");
@@ -109,68 +80,37 @@ Json point_json(const Point& point, const Alone& alone) {
 }
 
 Json curve_json(const Curve& curve, const Alone& alone) {
-  Json json = Json::object();
-  json["name"] = curve.mechanism->name;
-  json["level"] = curve.mechanism->level.empty() ? Json(nullptr) : Json(curve.mechanism->level);
-  json["summary"] = curve.mechanism->summary;
-  json["is_offered"] = curve.offered.is_offered;
-  json["reason"] = curve.offered ? Json(nullptr) : Json(curve.offered.reason);
-  json["verdict"] = curve.verdict;
+  Json json = WEIR_NAMED(curve.mechanism->name, text_or_null(curve.mechanism->level), curve.mechanism->summary,
+                         curve.offered.is_offered,
+                         named("reason", curve.offered ? Json(nullptr) : Json(curve.offered.reason)), curve.verdict);
   json["follows"] = curve.follows == Follows::unknown ? Json(nullptr) : Json(name_of(curve.follows));
   json["fit"] = fit_json(curve.fit);
-  json["points"] = Json::array();
-  for (const Point& point : curve.points) json["points"].push_back(point_json(point, alone));
+  json["points"] = json_list(curve.points, [&](const Point& point) { return point_json(point, alone); });
   return json;
 }
 
 Json alone_json(const Alone& alone) {
-  Json json = Json::object();
-  json["to_start"] = quantiles_json(alone.to_start);
-  json["to_end"] = quantiles_json(alone.to_end);
-  json["medians_ns"] = alone.medians_ns;
-  json["drift"] = number_or_null(alone.drift);
-  json["has_drifted"] = alone.has_drifted;
-  json["repeats"] = Json::array();
-  for (const Observation& repeat : alone.repeats) json["repeats"].push_back(requests_json(repeat.requests));
+  Json json = WEIR_NAMED(quantiles_json(alone.to_start), quantiles_json(alone.to_end), alone.medians_ns, alone.drift,
+                         alone.has_drifted);
+  json["repeats"] = json_list(alone.repeats, [](const Observation& repeat) { return requests_json(repeat.requests); });
   return json;
 }
 
 Json undisturbed_json(const Undisturbed& one) {
   const Observation& seen = one.observation;
-  Json json = Json::object();
-  json["victim"] = to_json(one.victim);
-  json["failure"] = one.failure.empty() ? Json(nullptr) : Json(one.failure);
-  json["victim_blocks"] = seen.victim_blocks;
-  json["victim_wall_ns"] = seen.victim_wall_ns;
-  json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
-  json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);
-  return json;
+  return WEIR_NAMED(to_json(one.victim), text_or_null(one.failure), seen.victim_blocks, seen.victim_wall_ns,
+                    positive_or_null(seen.block_ns), positive_or_null(seen.block_words));
 }
 
 Json published_json() {
   const Published& all = published();
-  Json json = Json::object();
-  json["source"] = all.source;
-  json["url"] = all.url;
-  json["device"] = all.device;
-  json["licence"] = all.licence;
-  json["levels"] = Json::array();
-  for (const PublishedCurve& curve : all.curves) {
-    Json level = Json::object();
-    level["level"] = curve.level;
-    level["summary"] = curve.summary;
-    level["points"] = Json::array();
-    for (const PublishedPoint& point : curve.points) {
-      Json row = Json::object();
-      row["kernel_us"] = point.kernel_us;
-      row["mean_us"] = point.mean_us;
-      row["p50_us"] = point.p50_us;
-      row["p90_us"] = point.p90_us;
-      row["p99_us"] = point.p99_us;
-      level["points"].push_back(std::move(row));
-    }
-    json["levels"].push_back(std::move(level));
-  }
+  Json json = WEIR_NAMED(all.source, all.url, all.device, all.licence);
+  json["levels"] = json_list(all.curves, [](const PublishedCurve& curve) {
+    Json points = json_list(curve.points, [](const PublishedPoint& point) {
+      return WEIR_NAMED(point.kernel_us, point.mean_us, point.p50_us, point.p90_us, point.p99_us);
+    });
+    return WEIR_NAMED(curve.level, curve.summary, std::move(points));
+  });
   return json;
 }
 
@@ -187,11 +127,8 @@ auto read_as(const char* what, const std::string& file, Read read) {
 }  // namespace
 
 Json to_json(const Victim& victim) {
-  Json json = Json::object();
-  json["kind"] = name_of(victim.kind);
-  json["waves"] = victim.kind == VictimKind::persistent ? Json(nullptr) : Json(victim.waves);
-  json["block_ns"] = victim.block_ns;
-  return json;
+  const Json waves = victim.kind == VictimKind::persistent ? Json(nullptr) : Json(victim.waves);
+  return WEIR_NAMED(victim.kind, waves, victim.block_ns);
 }
 
 Victim victim_from(const Json& json, const std::string& file) {
@@ -199,7 +136,7 @@ Victim victim_from(const Json& json, const std::string& file) {
     Victim victim;
     const auto name = json.at("kind").get<std::string>();
     const auto kind = victim_kind_named(name);
-    if (!kind) reject(fmt::format("{}: there is no victim '{}'", file, name));
+    if (!kind) reject(fmt::format("{}: unknown victim '{}'", file, name));
     victim.kind = *kind;
     if (!json.at("waves").is_null()) victim.waves = json.at("waves").get<int>();
     victim.block_ns = json.at("block_ns").get<std::int64_t>();
@@ -208,17 +145,9 @@ Victim victim_from(const Json& json, const std::string& file) {
 }
 
 Json to_json(const Plan& plan) {
-  Json json = Json::object();
-  json["requests"] = plan.requests;
-  json["interval_ns"] = plan.interval_ns;
-  json["intruder_ns"] = plan.intruder_ns;
-  json["alone_repeats"] = plan.alone_repeats;
-  json["in_flight"] = plan.in_flight;
-  json["queued_ahead"] = plan.queued_ahead;
-  json["undisturbed_ns"] = plan.undisturbed_ns;
-  json["seed"] = plan.seed;
-  json["victims"] = Json::array();
-  for (const Victim& victim : plan.victims) json["victims"].push_back(to_json(victim));
+  Json json = WEIR_NAMED(plan.requests, plan.interval_ns, plan.intruder_ns, plan.alone_repeats, plan.in_flight,
+                         plan.queued_ahead, plan.undisturbed_ns, plan.seed);
+  json["victims"] = json_list(plan.victims, [](const Victim& victim) { return to_json(victim); });
   return json;
 }
 
@@ -239,20 +168,10 @@ Plan plan_from(const Json& json, const std::string& file) {
 }
 
 Json to_json(const Observation& seen) {
-  Json json = Json::object();
-  json["clock_error_ns"] = seen.clock_error_ns;
-  json["victim_wall_ns"] = seen.victim_wall_ns;
-  json["victim_blocks"] = seen.victim_blocks;
-  json["lost_blocks"] = or_null(seen.lost_blocks);
-  json["repeated_blocks"] = or_null(seen.repeated_blocks);
-  json["preemptions"] = seen.preemptions;
-  json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
-  json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);
-  json["blocks_at_once"] = seen.blocks_at_once > 0 ? Json(seen.blocks_at_once) : Json(nullptr);
-  json["suspend_ns"] = seen.suspend_ns;
-  json["resume_ns"] = seen.resume_ns;
-  json["requests"] = requests_json(seen.requests);
-  return json;
+  return WEIR_NAMED(seen.clock_error_ns, seen.victim_wall_ns, seen.victim_blocks, seen.lost_blocks,
+                    seen.repeated_blocks, seen.preemptions, positive_or_null(seen.block_ns),
+                    positive_or_null(seen.block_words), positive_or_null(seen.blocks_at_once), seen.suspend_ns,
+                    seen.resume_ns, requests_json(seen.requests));
 }
 
 Observation observation_from(const Json& json, const std::string& file) {
@@ -280,20 +199,11 @@ Observation observation_from(const Json& json, const std::string& file) {
 }
 
 Json preempt_document(const Findings& findings, const Circumstances& circumstances) {
-  Json document = Json::object();
-  document["schema"] = "weir.preempt/1";
-  document["created"] = wall_time();
-  document["command_line"] = circumstances.command_line;
-  document["device"] = circumstances.device;
-  document["environment"] = circumstances.environment;
-  document["status"] = findings.is_complete ? "complete" : "ended_early";
-  document["failures"] = findings.failures;
-  document["verdict"] = findings.verdict;
-  document["warnings"] = findings.warnings;
-  document["plan"] = to_json(findings.plan);
-  document["alone"] = alone_json(findings.alone);
-  document["undisturbed"] = Json::array();
-  for (const Undisturbed& one : findings.undisturbed) document["undisturbed"].push_back(undisturbed_json(one));
+  Json document = WEIR_NAMED(named("schema", schemas::preempt), named("created", wall_time()),
+                             circumstances.command_line, circumstances.device, circumstances.environment,
+                             named("status", findings.is_complete ? "complete" : "ended_early"), findings.failures,
+                             findings.verdict, findings.warnings, to_json(findings.plan), alone_json(findings.alone),
+                             named("undisturbed", json_list(findings.undisturbed, undisturbed_json)));
   document["mechanisms"] = Json::array();
   for (const Curve& curve : findings.curves) document["mechanisms"].push_back(curve_json(curve, findings.alone));
   document["published"] = published_json();

@@ -21,6 +21,19 @@ std::optional<VictimKind> victim_kind_named(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<Victim> usual_victims(const std::vector<VictimKind>& kinds, bool is_quick) {
+  std::vector<Victim> all = {
+      {VictimKind::waves, 4, 10'000}, {VictimKind::waves, 4, 100'000}, {VictimKind::waves, 4, 1'000'000}};
+  if (!is_quick) {
+    all.push_back({VictimKind::waves, 4, 10'000'000});
+    all.push_back({VictimKind::waves, kMostWaves, 100'000});
+  }
+  all.push_back({VictimKind::persistent, 4, 100'000});
+  all.push_back({VictimKind::memory, 4, 100'000});
+  std::erase_if(all, [&](const Victim& one) { return std::find(kinds.begin(), kinds.end(), one.kind) == kinds.end(); });
+  return all;
+}
+
 std::vector<std::int64_t> due_times(const Plan& plan) {
   std::vector<std::int64_t> due;
   due.reserve(static_cast<std::size_t>(std::max(0, plan.requests)));

@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,11 +23,16 @@ inline constexpr std::int64_t kPersistentNs = 20'000'000, kPersistentBlocks = 8;
 std::string_view name_of(VictimKind kind);
 std::optional<VictimKind> victim_kind_named(std::string_view name);
 
+inline constexpr int kMostWaves = 256;
 struct Victim {
   VictimKind kind = VictimKind::waves;
-  int waves = 4;                    // 1 to 256: a kernel takes about waves * block_ns; unused by persistent ones
+  int waves = 4;                    // 1 to kMostWaves: a kernel takes about waves * block_ns; unused by persistent ones
   std::int64_t block_ns = 100'000;  // 10 us to 10 ms
 };
+
+// What an experiment observes of these kinds if nobody asks for more. A cross instead of a grid: block times at four
+// waves, waves at one block time, and one victim of each other kind.
+std::vector<Victim> usual_victims(const std::vector<VictimKind>& kinds, bool is_quick);
 
 struct Plan {
   std::vector<Victim> victims;

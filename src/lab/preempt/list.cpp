@@ -21,7 +21,7 @@ const Mechanism& mechanism_named(std::string_view name) {
     if (each.name == name) return each;
     names.emplace_back(each.name);
   }
-  reject(fmt::format("there is no mechanism '{}'", name), suggestion(name, names));
+  reject(fmt::format("unknown mechanism '{}'", name), suggestion(name, names));
 }
 
 }  // namespace weir::preempt

@@ -45,7 +45,8 @@ Capability can_suspend(const SuspendFacts& facts) {
     return lacking(fmt::format("the driver's interface is {}.{}; 1.13 or newer can suspend queues", facts.version.major,
                                facts.version.minor));
   if (facts.sched_policy == "2") return lacking("amdgpu runs without the hardware's scheduler (sched_policy=2)");
-  if (facts.ptrace_scope == "3") return lacking("the kernel lets nobody trace a process (kernel.yama.ptrace_scope=3)");
+  if (facts.ptrace_scope == "3")
+    return lacking("the kernel does not allow tracing of processes (kernel.yama.ptrace_scope=3)");
   return {};
 }
 

@@ -64,7 +64,7 @@ std::string wait_words(const Curve& curve) {
 }
 
 std::optional<double> quantile_at(const Quantiles& quantiles, double level) {
-  return level == 0.5 ? quantiles.p50 : quantiles.p99;
+  return level == 0.5 ? quantiles.p50_ns : quantiles.p99_ns;
 }
 
 // Latencies over block time, for the victims with the most lengths observed.
@@ -100,7 +100,7 @@ Axis longest_axis(const Curve& curve, double level) {
   const auto of = [&](const Point* point) -> const Quantiles& {
     return axis.is_to_start ? point->to_start : point->to_end;
   };
-  axis.level = all([&](const Point* point) { return of(point).p99.has_value(); }) ? level : 0.5;
+  axis.level = all([&](const Point* point) { return of(point).p99_ns.has_value(); }) ? level : 0.5;
   for (const Point* point : *most)
     axis.lengths.push_back({block_of(*point), quantile_at(of(point), axis.level).value_or(0)});
   return axis;
@@ -110,7 +110,7 @@ Axis longest_axis(const Curve& curve, double level) {
 std::optional<double> growth_with_waves(const Curve& curve) {
   std::map<std::int64_t, std::pair<const Point*, const Point*>> ends;  // fewest and most waves, by block time
   for (const Point& point : curve.points) {
-    if (point.victim.kind != VictimKind::waves || !point.failure.empty() || !point.to_end.p50 || point.is_overloaded)
+    if (point.victim.kind != VictimKind::waves || !point.failure.empty() || !point.to_end.p50_ns || point.is_overloaded)
       continue;
     auto& [fewest, most] = ends.try_emplace(point.victim.block_ns, &point, &point).first->second;
     if (point.victim.waves < fewest->victim.waves) fewest = &point;
@@ -121,9 +121,9 @@ std::optional<double> growth_with_waves(const Curve& curve) {
   for (const auto& [block, pair] : ends) {
     const auto& [fewest, most] = pair;
     const int factor = most->victim.waves / fewest->victim.waves;
-    if (factor <= widest || *fewest->to_end.p50 <= 0 || *most->to_end.p50 <= 0) continue;
+    if (factor <= widest || *fewest->to_end.p50_ns <= 0 || *most->to_end.p50_ns <= 0) continue;
     widest = factor;
-    found = std::log(*most->to_end.p50 / *fewest->to_end.p50) /
+    found = std::log(*most->to_end.p50_ns / *fewest->to_end.p50_ns) /
             std::log(static_cast<double>(most->victim.waves) / fewest->victim.waves);
   }
   return found;
@@ -147,12 +147,12 @@ Compared compare(const Curve& curve, const Curve& other) {
   for (const Point& mine : curve.points) {
     const auto theirs = std::find_if(other.points.begin(), other.points.end(),
                                      [&](const Point& point) { return is_same(point.victim, mine.victim); });
-    if (theirs != other.points.end() && mine.to_end.p50.value_or(0) > 0 && theirs->to_end.p50.value_or(0) > 0)
+    if (theirs != other.points.end() && mine.to_end.p50_ns.value_or(0) > 0 && theirs->to_end.p50_ns.value_or(0) > 0)
       pairs.emplace_back(&mine, &*theirs);
   }
   Compared found;
   for (const auto& [mine, theirs] : pairs)
-    if (!mine->to_end.p99 || !theirs->to_end.p99) found.level = 0.5;
+    if (!mine->to_end.p99_ns || !theirs->to_end.p99_ns) found.level = 0.5;
   double logs = 0;
   std::size_t ratios = 0;
   for (const auto& [mine, theirs] : pairs) {
@@ -163,8 +163,8 @@ Compared compare(const Curve& curve, const Curve& other) {
       continue;
     }
     const double ratio = *quantile_at(mine->to_end, found.level) / *quantile_at(theirs->to_end, found.level);
-    const bool is_clear = found.level == 0.5 ? is_apart(mine->to_end.p50_interval, theirs->to_end.p50_interval)
-                                             : is_apart(mine->to_end.p99_interval, theirs->to_end.p99_interval);
+    const bool is_clear = found.level == 0.5 ? is_apart(mine->to_end.p50_interval_ns, theirs->to_end.p50_interval_ns)
+                                             : is_apart(mine->to_end.p99_interval_ns, theirs->to_end.p99_interval_ns);
     if (is_clear && ratio < 1 - kSame) ++found.better;
     if (is_clear && ratio > 1 / (1 - kSame)) ++found.worse;
     found.least = ratios == 0 ? ratio : std::min(found.least, ratio);
@@ -267,8 +267,8 @@ double own_latency_ns(const Curve& curve) {
   double logs = 0;
   std::size_t count = 0;
   for (const Point& point : curve.points) {
-    if (point.is_overloaded || point.to_end.p50.value_or(0) <= 0) continue;
-    logs += std::log(*point.to_end.p50);
+    if (point.is_overloaded || point.to_end.p50_ns.value_or(0) <= 0) continue;
+    logs += std::log(*point.to_end.p50_ns);
     ++count;
   }
   return count == 0 ? 0 : std::exp(logs / static_cast<double>(count));
@@ -281,7 +281,7 @@ void judge(Curve& curve, const Curve* none) {
   curve.fit.reset();
   curve.follows = Follows::unknown;
   if (!curve.offered) {
-    curve.verdict = fmt::format("{} cannot be had here: {}", name, curve.offered.reason);
+    curve.verdict = fmt::format("{} is not available here: {}", name, curve.offered.reason);
     return;
   }
   if (!has_figures(curve)) {

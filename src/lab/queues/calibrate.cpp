@@ -1,5 +1,4 @@
 // Builds a simulated device on which a step takes as long as on the real one. Measures and fits; predicts nothing.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -269,7 +268,7 @@ void fit_kernels(Calibration& calibration, const StepRun& run) {
 
 Simulated simulate(const sim::SimProfile& profile, const StepRun& run, bool is_traced) {
   const auto device = open_sim(profile);
-  const SubmitChoice submit = parse_submit(run.submit, run.built.placement.stream_count);
+  const SubmitChoice submit = run.built.submit.fitted_to(run.built.placement.stream_count);
   SessionOptions options = submit.session_options();
   options.is_traced = is_traced;
   options.trace_iterations = kSimulated + 1;
@@ -285,7 +284,7 @@ Simulated simulate(const sim::SimProfile& profile, const StepRun& run, bool is_t
 
 MeasuredStep measure(Device& device, const StepRun& run, const RunControl& control) {
   const Step& step = run.built.step;
-  const SubmitChoice submit = parse_submit(run.submit, run.built.placement.stream_count);
+  const SubmitChoice submit = run.built.submit.fitted_to(run.built.placement.stream_count);
   RunRequest request;
   request.iterations = run.iterations;
   request.warmup = run.warmup;

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/named_values.h"
 #include "base/units.h"
 #include "kernel/moment.h"
 #include "lab/queues/queues_document.h"
@@ -135,12 +136,9 @@ ConvoyMeasurement measure_convoy(Device& device, const ConvoyRequest& request) {
 
 Json to_json(const ConvoyRequest& request, const ConvoyMeasurement& measurement) {
   const auto summary = summarise(measurement.latency_ns);
-  Json json = Json::object();
-  json["case"] = name_of(request.which);
-  json["latency_ns"] = summary ? to_json(*summary) : Json(nullptr);
-  json["reason"] = measurement.reason.empty() ? Json(nullptr) : Json(measurement.reason);
-  json["large_blocks"] = measurement.large_blocks > 0 ? Json(measurement.large_blocks) : Json(nullptr);
-  json["shared"] = measurement.shared ? Json(*measurement.shared) : Json(nullptr);
+  Json json =
+      WEIR_NAMED(named("case", request.which), named("latency_ns", summary ? to_json(*summary) : Json(nullptr)),
+                 text_or_null(measurement.reason), positive_or_null(measurement.large_blocks), measurement.shared);
   json["clock"] = {{"source", measurement.source}, {"error_ns", number_or_null(measurement.clock_error_ns)}};
   json["samples_ns"] = summary ? Json(measurement.latency_ns) : Json(nullptr);
   return json;
@@ -160,7 +158,7 @@ void judge_convoy(Json& document) {
     if (json["latency_ns"]["p99_interval"].is_null())
       unavailable[path + "latency_ns.p99_interval"] = fmt::format("fewer than {} samples", fewest_for_quantile(0.99));
     if (json["shared"].is_null())
-      unavailable[path + "shared"] = "the device does not tell which queue a command was on";
+      unavailable[path + "shared"] = "the device does not report which queue a command was on";
     const Json& error = json["clock"]["error_ns"];
     if (error.is_number() && error.get<double>() > json["latency_ns"]["p50"].get<double>() / 4)
       warn(document, "coarse_clock",

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
+#include "base/named_values.h"
 #include "lab/queues/stamps.h"
 #include "measure/statistics.h"
 
@@ -118,10 +118,8 @@ Json to_json(const FairnessProbe& probe) {
   json["least_share"] = has_shares ? Json(least->share) : Json();
   json["largest_share"] = has_shares ? Json(most->share) : Json();
   json["window_ns"] = has_shares ? Json(probe.window_ns) : Json();
-  json["blocks_at_once"] = probe.blocks_at_once;
-  json["blocks_per_command"] = probe.blocks_per_command;
-  json["commands_per_stream"] = probe.commands_per_stream;
-  json["was_queued_ahead"] = probe.was_queued_ahead;
+  json.update(
+      WEIR_NAMED(probe.blocks_at_once, probe.blocks_per_command, probe.commands_per_stream, probe.was_queued_ahead));
   json["starved"] = Json::array();
   json["streams"] = Json::array();
   std::map<int, std::pair<double, int>> by_priority;  // sum of shares, streams
@@ -145,8 +143,7 @@ Json measure_fairness_document(Device& device, const FairnessRequest& request, c
   const FairnessProbe probe = measure_fairness(device, request);
   Json& fairness = document["fairness"] = to_json(probe);
   fairness["priorities"] = request.has_mixed_priorities ? "mixed" : "same";
-  fairness["block_ns"] = request.block_ns;
-  fairness["repetitions"] = request.repetitions;
+  fairness.update(WEIR_NAMED(request.block_ns, request.repetitions));
   if (!probe.jain.value) document["unavailable"]["fairness.jain"] = probe.jain.reason;
   if (!fairness["starved"].empty())
     warn(document, "starvation",

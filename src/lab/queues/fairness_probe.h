@@ -2,9 +2,7 @@
 // src/trace/analyse/service.h answers the same question for a timeline. Prints nothing.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 

@@ -451,7 +451,7 @@ std::string_view in_words(MappingPolicy policy) {
 
 QueueProbe probe_queues(Device& device, const ProbeOptions& options) {
   if (options.streams < 2)
-    reject(fmt::format("--streams {}: the probe needs at least 2", options.streams), "Use --streams 40.");
+    reject_setting("streams", std::to_string(options.streams), "the probe needs at least 2", "Use --streams 40.");
   return Prober(device, options).run();
 }
 

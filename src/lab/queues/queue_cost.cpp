@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "base/units.h"
 #include "lab/queues/queue_map.h"
-#include "submit/submitter.h"
 #include "trace/analyse/head_of_line.h"
 
 namespace weir {
@@ -23,16 +23,12 @@ Json to_json(const HeadOfLine& found, const Step& step) {
   for (const HeadOfLine::Blocker& blocker : found.blockers) {
     const Command& command = step.commands()[blocker.command];
     const bool is_kernel = command.kind == CommandKind::kernel || command.kind == CommandKind::host;
-    blockers.push_back({{"command", blocker.command},
-                        {"name", is_kernel ? std::string(kernel(command.kernel).name) : "copy"},
-                        {"stream", blocker.stream},
-                        {"caused_ns", blocker.caused_ns}});
+    blockers.push_back(WEIR_NAMED(blocker.command,
+                                  named("name", is_kernel ? std::string(kernel(command.kernel).name) : "copy"),
+                                  blocker.stream, blocker.caused_ns));
   }
-  return {{"waited_ns", found.waited_ns},
-          {"longest_ns", found.longest_ns},
-          {"commands", found.commands},
-          {"of_commands", found.total},
-          {"blockers", std::move(blockers)}};
+  return WEIR_NAMED(found.waited_ns, found.longest_ns, found.commands, named("of_commands", found.total),
+                    std::move(blockers));
 }
 
 Json head_of_line_json(const Timeline& timeline, const Step& step, std::string* reason) {
@@ -88,9 +84,8 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   const DeviceInfo info = device.info();
   QueueCost cost;
   cost.document = queues_document("cost", info, context);
-  check_request(info, request.run, {});
   const BuiltRun built = build_run(info, request.run);
-  const StepRun run{built, request.run.submit, request.run.iterations, request.run.warmup, request.measured};
+  const StepRun run{built, request.run.iterations, request.run.warmup, request.measured};
 
   const QueueProbe& probe = request.probe;
   warn_about_others(cost.document, device, probe);
@@ -127,30 +122,19 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   now.step_ns *= unexplained;
   unlimited.step_ns *= unexplained;
 
-  Json json = Json::object();
-  json["workload"] = workload_of(request.run).name;
-  json["streams"] = built.streams;
-  json["scale"] = name_of(built.scale);
-  json["submit"] = request.run.submit;
-  json["queues"] = cost.queues_now;
+  Json json = WEIR_NAMED(named("workload", workload_of(request.run).name), built.streams, built.scale,
+                         named("submit", request.run.submit.name), named("queues", cost.queues_now));
   json["mapping"] = {{"policy", name_of(probe.policy)}, {"words", in_words(probe.policy)}};
-  json["measured"] = {{"step_ns", calibration.measured.step_ns},
-                      {"interval_ns", calibration.measured.interval},
-                      {"submit_ns", calibration.measured.submit_ns},
-                      {"process_ns", calibration.measured.process_ns},
-                      {"iterations", request.run.iterations}};
+  json["measured"] =
+      WEIR_NAMED(calibration.measured.step_ns, named("interval_ns", calibration.measured.interval),
+                 calibration.measured.submit_ns, calibration.measured.process_ns, request.run.iterations);
   if (calibration.measured.interval.is_null())
     cost.document["unavailable"]["cost.measured.interval_ns"] =
         "several processes, or too few iterations: their medians are in process_ns";
   const double residual = calibration.simulated_ns / calibration.measured.step_ns - 1;
-  json["calibration"] = {{"timeline", calibration.timeline},
-                         {"durations", calibration.profile.durations.size()},
-                         {"unfitted_ns", calibration.first_ns},
-                         {"simulated_ns", calibration.simulated_ns},
-                         {"residual", residual},
-                         {"host_factor", calibration.host_factor},
-                         {"contention", calibration.profile.contention},
-                         {"room", calibration.profile.room}};
+  json["calibration"] = WEIR_NAMED(calibration.timeline, named("durations", calibration.profile.durations.size()),
+                                   named("unfitted_ns", calibration.first_ns), calibration.simulated_ns, residual,
+                                   calibration.host_factor, calibration.profile.contention, calibration.profile.room);
   if (std::abs(residual) > kTrusted)
     warn(cost.document, "calibration",
          fmt::format("the simulated step takes {} where the measured one takes {}",
@@ -186,7 +170,7 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
       sentence = fmt::format("{}: predicted {}", setting_of(info, enough->queues), percent(change));
     }
   }
-  json["advice"] = {{"queues", cost.advised ? Json(*cost.advised) : Json(nullptr)}, {"sentence", sentence}};
+  json["advice"] = {{"queues", or_null(cost.advised)}, {"sentence", sentence}};
   if (!cost.advised) cost.document["unavailable"]["cost.advice.queues"] = "no change is worth it";
 
   if (const auto explanation = explain(cost, now.step_ns, unlimited.step_ns)) {

@@ -27,7 +27,6 @@ struct MeasuredStep {
 // One step on one device; kept together because the parts refer to each other.
 struct StepRun {
   const BuiltRun& built;
-  std::string submit;  // as in --submit
   int iterations = 30;
   int warmup = 5;
   std::optional<MeasuredStep> measured;  // measured elsewhere with these settings; nothing: measure it here

@@ -9,10 +9,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "lab/queues/lab.h"
 #include "lab/queues/stamps.h"
 #include "run/passes.h"
-#include "submit/submitter.h"
 #include "trace/analyse/queue_map.h"
 #include "trace/analyse/queue_order.h"
 
@@ -28,10 +28,10 @@ constexpr double kStretched = 0.05;  // share of marks that run for twice their 
 // The queues in the device's own timeline, and whether they agree with the held streams.
 struct RuntimeIds {
   std::string source;
-  std::string reason;                     // why there are none
-  StreamIntervals intervals;              // from an idle trial: every stream is marked twice
-  int marks = 0, agreeing = 0, held = 0;  // marks of trials with holds; holds that had their own queue
-  int holds = 0;
+  std::string reason;                 // why there are none
+  StreamIntervals intervals;          // from an idle trial: every stream is marked twice
+  int marks = 0, agreeing_marks = 0;  // of trials with holds
+  int holds = 0, holds_on_own_queue = 0;
 };
 
 // By the ids, marks should be stuck exactly if they are on a held stream's queue; anything else is a disagreement.
@@ -88,13 +88,13 @@ RuntimeIds read_ids(Device& device, const QueueProbe& probe, std::uint64_t seed)
     for (const StreamId stream : trials[i].held)
       if (const auto found = queue_of.find({iteration, Lab::hold_of(stream)}); found != queue_of.end()) {
         ++ids.holds;
-        ids.held += held.insert(found->second).second ? 1 : 0;
+        ids.holds_on_own_queue += held.insert(found->second).second ? 1 : 0;
       }
     for (std::size_t k = 0; k < trials[i].marked.size(); ++k) {
       const auto found = queue_of.find({iteration, Lab::mark_of(trials[i].marked[k])});
       if (found == queue_of.end()) continue;
       ++ids.marks;
-      ids.agreeing += held.contains(found->second) == (trials[i].is_stuck[k] != 0) ? 1 : 0;
+      ids.agreeing_marks += held.contains(found->second) == (trials[i].is_stuck[k] != 0) ? 1 : 0;
     }
   }
   return ids;
@@ -123,8 +123,7 @@ Timeline trace_step(Device& device, const MapRequest& request, const RunControl&
     timeline = trace_own_step(device, request.streams);
   } else {
     const BuiltRun built = build_run(device.info(), request.step);
-    const SubmitChoice submit = parse_submit(request.step.submit, built.placement.stream_count);
-    timeline = run_traced_pass(device, built.step, built.placement, submit, 3, control).timeline;
+    timeline = run_traced_pass(device, built.step, built.placement, built.submit, 3, control).timeline;
   }
   std::erase_if(timeline.spans, [](const Span& span) { return span.iteration == 0; });
   return timeline;
@@ -134,11 +133,7 @@ Json to_json(const StreamIntervals& found) {
   Json intervals = Json::array();
   for (const StreamInterval& one : found.intervals) {
     if (intervals.size() == kMostIntervals) break;
-    intervals.push_back({{"stream", one.stream},
-                         {"queue", one.queue},
-                         {"from_ns", one.from_ns},
-                         {"to_ns", one.to_ns},
-                         {"commands", one.commands}});
+    intervals.push_back(WEIR_NAMED(one.stream, one.queue, one.from_ns, one.to_ns, one.commands));
   }
   return intervals;
 }
@@ -172,17 +167,13 @@ Json runtime_json(const RuntimeIds& ids, const QueueProbe& probe, Verdicts& verd
   // The table continues after the probe's streams, so the map of these streams may differ.
   if (is_static(probe.policy) && probe.policy != MappingPolicy::fixed && !map.empty())
     verdicts.add(map == probe.queue_of_stream, "the map by the runtime's ids against the map by the probe");
-  verdicts.add(ids.agreeing == ids.marks,
-               fmt::format("{} of {} marks beside held streams were stuck exactly if their ids say so", ids.agreeing,
-                           ids.marks));
-  return {{"source", ids.source},
-          {"queues", all.size()},
-          {"queue_of_stream", map.empty() ? Json(nullptr) : Json(map)},
-          {"ids_of_stream", ids.intervals.queues_of},
-          {"marks", ids.marks},
-          {"agreeing_marks", ids.agreeing},
-          {"holds", ids.holds},
-          {"holds_on_own_queue", ids.held}};
+  verdicts.add(ids.agreeing_marks == ids.marks,
+               fmt::format("{} of {} marks beside held streams were stuck exactly if their ids say so",
+                           ids.agreeing_marks, ids.marks));
+  const Json queue_of_stream = map.empty() ? Json(nullptr) : Json(map);
+  return WEIR_NAMED(ids.source, named("queues", all.size()), queue_of_stream,
+                    named("ids_of_stream", ids.intervals.queues_of), ids.marks, ids.agreeing_marks, ids.holds,
+                    ids.holds_on_own_queue);
 }
 
 Json timeline_json(const Timeline& timeline, const MapRequest& request, const QueueProbe& probe, Verdicts& verdicts) {
@@ -216,7 +207,7 @@ Json timeline_json(const Timeline& timeline, const MapRequest& request, const Qu
           {"pairs_with_opportunity", seen},
           {"pairs_apart", apart},
           {"queues", std::move(queues)},
-          {"is_fixed", intervals.is_fixed ? Json(*intervals.is_fixed) : Json(nullptr)},
+          {"is_fixed", or_null(intervals.is_fixed)},
           {"intervals", to_json(intervals)}};
 }
 
@@ -247,16 +238,10 @@ int probed_streams(int streams) { return std::max(streams, kFewestProbed); }
 
 Json to_json(const QueueProbe& probe) {
   const ProbeBaseline& base = probe.baseline;
-  Json json = Json::object();
-  json["policy"] = name_of(probe.policy);
-  json["mapping"] = in_words(probe.policy);
-  json["is_static"] = is_static(probe.policy);
-  json["queues"] = probe.queues ? Json(*probe.queues) : Json(nullptr);
-  json["is_lower_bound"] = probe.is_lower_bound;
-  json["reason"] = probe.reason;
-  json["record_blocks"] = probe.record_blocks ? Json(*probe.record_blocks) : Json(nullptr);
-  json["streams"] = probe.streams;
-  json["queue_of_stream"] = probe.queue_of_stream.empty() ? Json(nullptr) : Json(probe.queue_of_stream);
+  Json json =
+      WEIR_NAMED(probe.policy, named("mapping", in_words(probe.policy)), named("is_static", is_static(probe.policy)),
+                 probe.queues, probe.is_lower_bound, probe.reason, probe.record_blocks, probe.streams,
+                 named("queue_of_stream", probe.queue_of_stream.empty() ? Json(nullptr) : Json(probe.queue_of_stream)));
   json["saturation"] = Json::array();
   std::vector<QueueProbe::Saturation> curve = probe.saturation;
   std::stable_sort(curve.begin(), curve.end(), [](const auto& a, const auto& b) { return a.held < b.held; });
@@ -267,21 +252,13 @@ Json to_json(const QueueProbe& probe) {
       last["marked"] = last["marked"].get<int>() + curve[i].marked;
       continue;
     }
-    json["saturation"].push_back({{"held", curve[i].held}, {"stuck", curve[i].stuck}, {"marked", curve[i].marked}});
+    json["saturation"].push_back(WEIR_NAMED(curve[i].held, curve[i].stuck, curve[i].marked));
   }
-  json["confidence"] = probe.confidence;
-  json["repetitions"] = base.repetitions;
-  json["trials"] = probe.trials;
+  json.update(WEIR_NAMED(probe.confidence, base.repetitions, probe.trials));
   json["spoilt_trials"] = probe.spoilt;
   json["elapsed_ns"] = probe.elapsed_ns;
-  json["baseline"] = {{"marks", base.marks},
-                      {"late", base.late},
-                      {"missing", base.missing},
-                      {"stretched", base.stretched},
-                      {"median_ns", base.median_ns},
-                      {"window_ns", base.window_ns},
-                      {"late_probability", base.late_probability},
-                      {"granularity_ns", base.granularity_ns}};
+  json["baseline"] = WEIR_NAMED(base.marks, base.late, base.missing, base.stretched, base.median_ns, base.window_ns,
+                                base.late_probability, base.granularity_ns);
   return json;
 }
 
@@ -295,8 +272,7 @@ Json map_queues(Device& device, const MapRequest& request, const RunContext& con
   if (!request.step.workload.empty()) check_request(device.info(), request.step, {});
   const QueueProbe probe = probe_queues(device, options);
   Json& map = document["map"] = Json::object();
-  map["streams"] = request.streams;
-  map["probe"] = to_json(probe);
+  map.update(WEIR_NAMED(request.streams, to_json(probe)));
   if (!probe.queues) document["unavailable"]["map.probe.queues"] = probe.reason;
   if (probe.queue_of_stream.empty())
     document["unavailable"]["map.probe.queue_of_stream"] = "streams do not keep a queue, or it is not known";
@@ -331,7 +307,7 @@ Json map_queues(Device& device, const MapRequest& request, const RunContext& con
         document["unavailable"]["map.timeline.is_fixed"] = "the timeline does not name queues, or nothing ran twice";
     }
   }
-  map["agreement"] = {{"agree", verdicts.agree}, {"disagree", verdicts.disagree}};
+  map["agreement"] = WEIR_NAMED(verdicts.agree, verdicts.disagree);
   for (const Json& text : verdicts.disagree)
     warn(document, "disagreement", text.get<std::string>(),
          "Repeat it with nothing else on the device; if it stays, one of the "

@@ -1,6 +1,7 @@
 // Runs all experiments of `weir queues limits` in a row and makes their document. Prints nothing.
 #include <fmt/format.h>
 
+#include "base/named_values.h"
 #include "lab/queues/limits.h"
 #include "lab/queues/queue_map.h"
 
@@ -16,27 +17,16 @@ void explain(Json& document, const std::string& name, const Known<T>& known) {
 }  // namespace
 
 Json to_json(const QueueDepth& depth) {
-  Json json;
-  json["value"] = or_null(depth.launches.value);
-  json["at_least"] = depth.launches.value  ? Json(*depth.launches.value)
-                     : depth.found.empty() ? Json(depth.tried)
-                                           : Json();
-  json["tried"] = depth.tried;
-  json["repetitions"] = depth.found;
-  json["waited_ns"] = depth.waited_ns ? Json(*depth.waited_ns) : Json();
-  return json;
+  const Json at_least = depth.launches.value  ? Json(*depth.launches.value)
+                        : depth.found.empty() ? Json(depth.tried)
+                                              : Json();
+  return WEIR_NAMED(depth.launches.value, at_least, depth.tried, named("repetitions", depth.found), depth.waited_ns);
 }
 
 Json to_json(const ResidentLimit& limit) {
-  Json json;
-  json["value"] = or_null(limit.kernels.value);
-  json["most_at_once"] = limit.most_at_once;
-  json["tried"] = limit.tried;
-  json["duration_ns"] = limit.duration_ns;
-  json["points"] = Json::array();
-  for (const ResidentLimit::Point& point : limit.points)
-    json["points"].push_back({{"kernels", point.kernels}, {"makespan_ns", point.makespan_ns}});
-  return json;
+  Json points = json_list(
+      limit.points, [](const ResidentLimit::Point& point) { return WEIR_NAMED(point.kernels, point.makespan_ns); });
+  return WEIR_NAMED(limit.kernels.value, limit.most_at_once, limit.tried, limit.duration_ns, std::move(points));
 }
 
 Json to_json(const CopyOverlap& overlap) {
@@ -44,33 +34,24 @@ Json to_json(const CopyOverlap& overlap) {
   json["engines_at_least"] = overlap.engines_at_least;
   json["alone"] = Json::array();
   for (const CopyOverlap::Alone& copy : overlap.alone)
-    json["alone"].push_back({{"direction", name_of(copy.direction)},
-                             {"size_bytes", copy.size_bytes},
-                             {"time_ns", copy.time_ns},
-                             {"bytes_per_s", static_cast<double>(copy.size_bytes) / copy.time_ns * 1e9}});
+    json["alone"].push_back(
+        WEIR_NAMED(copy.direction, copy.size_bytes, copy.time_ns,
+                   named("bytes_per_s", static_cast<double>(copy.size_bytes) / copy.time_ns * 1e9)));
   json["together"] = Json::array();
   for (const CopyOverlap::Together& set : overlap.together) {
-    Json directions = Json::array();
-    for (const CopyDirection direction : set.directions) directions.push_back(name_of(direction));
-    json["together"].push_back({{"directions", directions}, {"time_ns", set.time_ns}, {"overlap", set.overlap}});
+    Json directions = json_list(set.directions, [](CopyDirection direction) { return name_of(direction); });
+    json["together"].push_back(WEIR_NAMED(directions, set.time_ns, set.overlap));
   }
   return json;
 }
 
 Json to_json(const PriorityLevels& levels) {
-  Json json;
-  json["value"] = or_null(levels.levels.value);
-  json["lowest"] = levels.lowest;
-  json["highest"] = levels.highest;
-  json["blocks_at_once"] = levels.blocks_at_once == 0 ? Json() : Json(levels.blocks_at_once);
-  json["victim_blocks"] = levels.victim_blocks == 0 ? Json() : Json(levels.victim_blocks);
+  Json json = WEIR_NAMED(levels.levels.value, levels.lowest, levels.highest, positive_or_null(levels.blocks_at_once),
+                         positive_or_null(levels.victim_blocks));
   json["pairs"] = Json::array();
   for (const PriorityLevels::Pair& pair : levels.pairs)
-    json["pairs"].push_back({{"lower", pair.lower},
-                             {"higher", pair.higher},
-                             {"passed_equal", pair.passed_equal},
-                             {"passed_higher", pair.passed_higher},
-                             {"differs", or_null(pair.differs.value)}});
+    json["pairs"].push_back(WEIR_NAMED(pair.lower, pair.higher, pair.passed_equal, pair.passed_higher,
+                                       named("differs", pair.differs.value)));
   return json;
 }
 

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 #include "lab/queues/queues_document.h"
 #include "measure/statistics.h"
 #include "run/sweep.h"
@@ -31,11 +33,7 @@ std::vector<ParamValues> combinations_of(const QueuesSweepRequest& request) {
   return combinations;
 }
 
-Json to_json(const ParamValues& params) {
-  Json json = Json::object();
-  for (const auto& [name, value] : params) json[name] = value;
-  return json;
-}
+Json to_json(const ParamValues& params) { return params; }
 
 RunRequest request_at(const QueuesSweepRequest& request, const QueuesPoint& point) {
   RunRequest run = request.run;
@@ -49,29 +47,20 @@ RunRequest request_at(const QueuesSweepRequest& request, const QueuesPoint& poin
 Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
   const RunRequest& run = request.run;
   const Workload& workload = workload_of(run);
-  Json settings = Json::object();
-  settings["workload"] = workload.name;
-  settings["definition"] = run.loaded ? Json(run.loaded->source.hash) : Json(nullptr);
-  settings["device"] = info.name;
-  settings["model"] = info.model;
-  settings["sim"] = request.sim;
-  settings["compute_units"] = info.stream_compute_units > 0 ? Json(info.stream_compute_units) : Json(nullptr);
+  Json settings = WEIR_NAMED(named("workload", workload.name),
+                             named("definition", run.loaded ? Json(run.loaded->source.hash) : Json(nullptr)),
+                             named("device", info.name), info.model, request.sim);
+  settings["compute_units"] = positive_or_null(info.stream_compute_units);
   settings["queues_set_by"] = request.setting;
-  settings["precision"] = run.precision.empty() ? std::string(name_of(workload.precision)) : run.precision;
-  settings["submit"] = run.submit;
-  settings["placement"] = run.placement;
-  settings["repeats"] = request.repeats;
-  settings["iterations"] = run.iterations;
-  settings["warmup"] = run.warmup;
-  settings["seed"] = run.seed;
-  settings["checks_output"] = run.checks_output;
+  settings["precision"] = name_of(precision_of(run));
+  settings.update(WEIR_NAMED(named("submit", run.submit.name), named("placement", run.placement->name), request.repeats,
+                             run.iterations, run.warmup, run.seed, run.checks_output));
   return settings;
 }
 
 // A file may contain anything: checks that the members used here exist and have the right type.
 bool is_run(const Json& run) {
-  return run.is_object() && run.contains("p50_ns") && run["p50_ns"].is_number() && run.contains("warnings") &&
-         run["warnings"].is_array() && run.contains("throughput") && run.contains("samples_ns") &&
+  return run.is_object() && run["p50_ns"].is_number() && run["warnings"].is_array() && run.contains("throughput") &&
          run["samples_ns"].is_array() && !run["samples_ns"].empty() &&
          std::all_of(run["samples_ns"].begin(), run["samples_ns"].end(),
                      [](const Json& sample) { return sample.is_number(); });
@@ -85,7 +74,7 @@ bool is_usable(const Json& point) {
 }
 
 bool is_at(const Json& json, const QueuesPoint& point) {
-  return json["queues"] == point.queues && json["streams"] == point.streams && json["scale"] == point.scale &&
+  return json["queues"] == point.queues && json["streams"] == point.streams && json["scale"] == name_of(point.scale) &&
          json["params"] == to_json(point.params);
 }
 
@@ -120,7 +109,7 @@ void collect_warnings(Json& document) {
 
 std::vector<QueuesPoint> points_of(const QueuesSweepRequest& request) {
   std::vector<QueuesPoint> points;
-  for (const std::string& scale : request.scales)
+  for (const Scale scale : request.scales)
     for (const ParamValues& params : combinations_of(request))
       for (const int streams : request.streams)
         for (const int queues : request.queues) points.push_back({queues, streams, scale, params});
@@ -131,18 +120,14 @@ void check_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& reques
   std::size_t count = request.queues.size() * request.streams.size() * request.scales.size();
   for (const auto& [name, values] : request.params) count = std::min(count, kMostPoints) * values.size();
   if (count > kMostPoints)
-    reject(fmt::format("--hw-queues, --streams, --scale and --param ask for more than {} points", kMostPoints),
-           "Give shorter lists.");
+    reject(fmt::format("the lists of values ask for more than {} points", kMostPoints),
+           "Give shorter lists for --hw-queues, --streams, --scale or --param.");
   for (const QueuesPoint& point : points_of(request))
     if (point.queues == request.queues.front()) check_request(info, request_at(request, point), {});
 }
 
 Json empty_point(const QueuesPoint& point) {
-  Json json = Json::object();
-  json["queues"] = point.queues;
-  json["streams"] = point.streams;
-  json["scale"] = point.scale;
-  json["params"] = to_json(point.params);
+  Json json = WEIR_NAMED(point.queues, point.streams, point.scale, to_json(point.params));
   json["status"] = "partial";
   json["runs"] = Json::array();
   for (const char* name : {"failure", "latency_ns", "throughput", "ratio", "ratio_interval", "p", "verdict"})
@@ -151,10 +136,7 @@ Json empty_point(const QueuesPoint& point) {
 }
 
 void add_run(Json& point, const std::string& setting, int repeats, const PointRun& run) {
-  const auto spoil = [&](const char* status, const std::string& failure) {
-    point["status"] = status;
-    point["failure"] = failure;
-  };
+  const auto spoil = [&](const char* status, const std::string& failure) { point.update(WEIR_NAMED(status, failure)); };
   if (!run.failure.empty()) return spoil("failed", run.failure);
   if (!run.result.is_object()) return spoil("failed", "its process wrote no result");
   const Json& result = run.result;
@@ -169,8 +151,7 @@ void add_run(Json& point, const std::string& setting, int repeats, const PointRu
     return spoil("mismatched", fmt::format("its process saw {} hardware queues", seen_queues.dump()));
   const Json& samples = result["samples"]["latency_ns"];
   if (!samples.is_array() || samples.empty()) return spoil("failed", "its result has no latency samples");
-  Json warnings = Json::array();
-  for (const Json& warning : result["warnings"]) warnings.push_back(warning["code"]);
+  Json warnings = json_list(result["warnings"], [](const Json& warning) { return warning["code"]; });
   point["runs"].push_back({{"seen", {{"hardware_queues", seen_queues}, {"variable", seen_variable}}},
                            {"p50_ns", result["metrics"]["latency_ns"]["p50"]},
                            {"throughput", result["metrics"]["throughput"]},
@@ -185,7 +166,7 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
   const Json settings = settings_of(info, request);
   Json kept = Json::array();
   if (request.resumes)
-    kept = points_to_keep(request.output, {"weir.queues/1", "sweep", "points", "not a sweep over queue counts"},
+    kept = points_to_keep(request.output, {schemas::queues, "sweep", "points", "not a sweep over queue counts"},
                           settings, is_usable);
   check_writable(request.output, request.overwrites || request.resumes);
 

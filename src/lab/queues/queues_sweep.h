@@ -17,16 +17,16 @@ using ParamValues = std::vector<std::pair<std::string, std::string>>;
 struct QueuesPoint {
   int queues = 0;
   int streams = 0;
-  std::string scale;
+  Scale scale = Scale::small;
   ParamValues params;  // set by the user
 };
 
 struct QueuesSweepRequest {
   RunRequest run;  // streams, scale and params are taken from the lists below
   std::vector<int> queues, streams;
-  std::vector<std::string> scales;
+  std::vector<Scale> scales;
   std::vector<std::pair<std::string, std::vector<std::string>>> params;  // name, values
-  std::string setting;           // what sets the queue count: a variable's name, or "--hw-queues"
+  std::string setting;           // what sets the queue count, for the document: a variable or a flag
   std::vector<std::string> sim;  // settings of the simulated device
   int repeats = 3;               // processes per point: two runs of one setting may differ more than two settings
   std::filesystem::path output;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/named_values.h"
 
 namespace weir {
 namespace {
@@ -24,33 +25,21 @@ Json to_json(const std::optional<SwitchGap>& gap) {
 }
 
 Json to_json(const QueueSwitch& found) {
-  Json json;
-  json["same_stream_ns"] = to_json(found.same_stream);
-  json["same_queue_ns"] = to_json(found.same_queue);
-  json["other_queue_ns"] = to_json(found.other_queue);
-  json["unknown_queue_ns"] = to_json(found.unknown_queue);
-  json["same_queue_overhead_ns"] = number_or_null(found.same_queue_overhead_ns);
-  json["other_queue_overhead_ns"] = number_or_null(found.other_queue_overhead_ns);
-  json["unknown_queue_overhead_ns"] = number_or_null(found.unknown_queue_overhead_ns);
-  json["reason"] = found.reason.empty() ? Json() : Json(found.reason);
-  return json;
+  return WEIR_NAMED(named("same_stream_ns", to_json(found.same_stream)),
+                    named("same_queue_ns", to_json(found.same_queue)),
+                    named("other_queue_ns", to_json(found.other_queue)),
+                    named("unknown_queue_ns", to_json(found.unknown_queue)), found.same_queue_overhead_ns,
+                    found.other_queue_overhead_ns, found.unknown_queue_overhead_ns, text_or_null(found.reason));
 }
 
 Json to_json(const SwitchCost& cost) {
-  return {{"ns_per_hop", number_or_null(cost.ns_per_hop)},
-          {"hops", cost.hops},
-          {"repetitions", cost.repetitions},
-          {"reason", cost.reason.empty() ? Json() : Json(cost.reason)}};
+  return WEIR_NAMED(cost.ns_per_hop, cost.hops, cost.repetitions, text_or_null(cost.reason));
 }
 
 Json to_json(const Known<Serialisation>& known) {
   if (!known.value) return {{"value", nullptr}, {"reason", known.reason}};
   const Serialisation& found = *known.value;
-  return {{"value",
-           {{"kernels", found.kernels},
-            {"makespan_ns", found.makespan_ns},
-            {"ideal_ns", found.ideal_ns},
-            {"lost_ns_per_kernel", found.lost_ns_per_kernel()}}},
+  return {{"value", WEIR_NAMED(found.kernels, found.makespan_ns, found.ideal_ns, found.lost_ns_per_kernel())},
           {"reason", nullptr}};
 }
 
@@ -82,14 +71,11 @@ void add_crossings(Json& document, double kernel_ns) {
     const auto cheapest = std::min_element(costs.begin(), costs.end(), [&](const QueueCosts& a, const QueueCosts& b) {
       return a.cost_ns(kernel_ns) < b.cost_ns(kernel_ns);
     });
-    Json ranges = Json::array();
-    for (const BestRange& range : best_ranges(costs))
-      ranges.push_back(
-          {{"hardware_queues", range.queues}, {"from_ns", range.from_ns}, {"to_ns", number_or_null(range.to_ns)}});
-    best.push_back({{"streams", streams},
-                    {"hardware_queues", cheapest->queues},
-                    {"ns_per_command", cheapest->cost_ns(kernel_ns)},
-                    {"ranges", ranges}});
+    Json ranges = json_list(best_ranges(costs), [](const BestRange& range) -> Json {
+      return {{"hardware_queues", range.queues}, {"from_ns", range.from_ns}, {"to_ns", number_or_null(range.to_ns)}};
+    });
+    best.push_back(WEIR_NAMED(streams, named("hardware_queues", cheapest->queues),
+                              named("ns_per_command", cheapest->cost_ns(kernel_ns)), ranges));
   }
   if (best.empty())
     document["unavailable"]["switch.best"] = "fewer than two queue counts were measured: give --hw-queues a list";
@@ -98,30 +84,20 @@ void add_crossings(Json& document, double kernel_ns) {
 }  // namespace
 
 Json to_json(const StreamSwitch& found) {
-  Json json;
-  json["streams"] = found.streams;
-  json["was_queued_ahead"] = found.was_queued_ahead;
-  json["hops_ns"] = to_json(found.hops);
-  json["graph_ns"] = to_json(found.graph);
-  json["within_queue_ns"] = to_json(found.within_queue);
-  json["across_queues_ns"] = to_json(found.across_queues);
-  json["timeline"] = to_json(found.timeline);
-  json["controlled"] = to_json(found.controlled);
-  json["serialisation"] = to_json(found.serialisation);
-  return json;
+  return WEIR_NAMED(found.streams, found.was_queued_ahead, named("hops_ns", to_json(found.hops)),
+                    named("graph_ns", to_json(found.graph)), named("within_queue_ns", to_json(found.within_queue)),
+                    named("across_queues_ns", to_json(found.across_queues)), to_json(found.timeline),
+                    to_json(found.controlled), to_json(found.serialisation));
 }
 
 Json measure_switch(Device& device, const SwitchSettings& settings, const RunContext& context) {
   const DeviceInfo info = device.info();
   Json document = queues_document("switch", info, context);
   Json setting;
-  setting["hardware_queues"] = info.hardware_queues.value ? Json(*info.hardware_queues.value) : Json();
+  setting["hardware_queues"] = or_null(info.hardware_queues.value);
   if (!info.hardware_queues.value) document["unavailable"]["switch.hardware_queues"] = info.hardware_queues.reason;
-  setting["hops"] = settings.request.hops;
-  setting["stamp_ns"] = settings.request.stamp_ns;
-  setting["parallel_ns"] = settings.request.parallel_ns;
-  setting["depth"] = settings.request.depth;
-  setting["repetitions"] = settings.request.repetitions;
+  setting.update(WEIR_NAMED(settings.request.hops, settings.request.stamp_ns, settings.request.parallel_ns,
+                            settings.request.depth, settings.request.repetitions));
   setting["rows"] = Json::array();
   int done = 0;
   for (const int streams : settings.streams) {

@@ -73,7 +73,7 @@ Column column_named(std::string_view name) {
     if (type.name == name) return type.column;
     names.emplace_back(type.name);
   }
-  reject(fmt::format("--sort {}: there is no such column", printable(name)), suggestion(name, names));
+  reject_setting("sort", printable(name), "unknown column", suggestion(name, names));
 }
 
 std::string_view name_of(Column column) { return kColumns[static_cast<std::size_t>(column)].name; }

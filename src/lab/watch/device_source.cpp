@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "lab/watch/timeline_tally.h"
+#include "submit/submitter.h"
 
 namespace weir::watch {
 namespace {
@@ -17,11 +18,12 @@ constexpr std::size_t kKeptSpans = 40'000;
 constexpr std::size_t kMostKeptIterations = 2'000;
 
 Figure told(const std::optional<double>& value, double factor = 1) {
-  return value ? known(*value * factor) : unknown("this device does not tell");
+  return value ? known(*value * factor) : unknown("this device does not report it");
 }
 
 Figure told(const std::optional<std::uint64_t>& value, const std::string& reason) {
-  return value ? known(static_cast<double>(*value)) : unknown(reason.empty() ? "this device does not tell" : reason);
+  return value ? known(static_cast<double>(*value))
+               : unknown(reason.empty() ? "this device does not report it" : reason);
 }
 
 class Loop {
@@ -40,12 +42,12 @@ class Loop {
 
  private:
   void run_session() {
-    SessionOptions options = load_.submit.session_options();
+    SessionOptions options = load_.run->submit.session_options();
     options.is_traced = true;
     options.marks_iterations = false;
     options.trace_iterations = static_cast<int>(kept_) + 1;
     const auto session = load_.device->prepare(load_.run->step, load_.run->placement, options);
-    const auto submitter = make_submitter(load_.submit, load_.run->step, load_.run->placement, *session);
+    const auto submitter = make_submitter(load_.run->submit, load_.run->step, load_.run->placement, *session);
     counted_ = 0;
     std::int64_t begun_ns = kNoTime;
     for (std::uint32_t i = 0; !feed_.is_stopped(); ++i) {

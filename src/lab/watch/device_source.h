@@ -9,14 +9,12 @@
 #include "device/device.h"
 #include "lab/watch/feed.h"
 #include "run/runner.h"
-#include "submit/submitter.h"
 
 namespace weir::watch {
 
 struct Load {
   std::shared_ptr<Device> device;
   std::shared_ptr<const BuiltRun> run;
-  SubmitChoice submit;
   std::string workload;
   std::vector<std::string> notes;  // added to every sample
 };

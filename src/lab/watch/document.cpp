@@ -1,6 +1,7 @@
 #include "lab/watch/document.h"
 
-#include "base/json.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 
 namespace weir::watch {
 namespace {
@@ -17,16 +18,9 @@ void add(Json& json, const char* name, const Figure& figure) {
 }
 
 Json row_json(const Row& row) {
-  Json json = {{"key", row.key},
-               {"label", row.label},
-               {"device", row.device},
-               {"kind", row.kind},
-               {"pid", or_null(row.pid)},
-               {"active", or_null(row.is_active)},
-               {"mapped", or_null(row.is_mapped)},
-               {"preempted", or_null(row.is_preempted)}};
-  json["unavailable"] = Json::object();
-  json["at_least"] = Json::object();
+  Json json = WEIR_NAMED(row.key, row.label, row.device, row.kind, row.pid, named("active", row.is_active),
+                         named("mapped", row.is_mapped), named("preempted", row.is_preempted),
+                         named("unavailable", Json::object()), named("at_least", Json::object()));
   if (!row.is_active) json["unavailable"]["active"] = row.active_reason;
   add(json, "backlog", row.backlog);
   add(json, "most_backlog", row.most_backlog);
@@ -43,34 +37,22 @@ Json row_json(const Row& row) {
 }  // namespace
 
 Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::string& created) {
-  Json json = {{"schema", kWatchSchema},
-               {"created", created},
-               {"source", sample.source},
-               {"device", text_or_null(sample.device)},
-               {"model", text_or_null(sample.model)},
-               {"workload", text_or_null(sample.workload)},
-               {"sample", sample.number},
-               {"taken_ns", sample.taken_ns == INT64_MIN ? Json(nullptr) : Json(sample.taken_ns)},
-               {"interval_ns", interval_ns},
-               {"window_ns", or_null(sample.window_ns)},
-               {"clock", sample.is_virtual ? "virtual" : "host"},
-               {"backlog_unit", sample.unit == Unit::packets ? "packets" : "commands"}};
+  Json json = WEIR_NAMED(named("schema", schemas::watch), created, sample.source, text_or_null(sample.device),
+                         text_or_null(sample.model), text_or_null(sample.workload), named("sample", sample.number),
+                         time_or_null(sample.taken_ns), interval_ns, sample.window_ns,
+                         named("clock", sample.is_virtual ? "virtual" : "host"),
+                         named("backlog_unit", sample.unit == Unit::packets ? "packets" : "commands"));
   Json facts = Json::array();
   for (const Fact& fact : sample.facts)
-    facts.push_back({{"name", fact.name},
-                     {"unit", fact.unit},
-                     {"meaning", fact.help},
-                     {"value", number_or_null(fact.figure.value)},
-                     {"reason", text_or_null(fact.figure.reason)}});
+    facts.push_back(WEIR_NAMED(fact.name, fact.unit, named("meaning", fact.help), fact.figure.value,
+                               text_or_null(fact.figure.reason)));
   json["facts"] = std::move(facts);
-  Json queues = Json::array();
-  for (const Row& row : sample.rows) queues.push_back(row_json(row));
+  Json queues = json_list(sample.rows, row_json);
   json["queues"] = std::move(queues);
   Json missing = Json::array();
   for (const Missing& part : sample.missing)
-    missing.push_back({{"part", part.part}, {"path", part.path}, {"reason", part.reason}, {"hint", part.hint}});
-  json["missing"] = std::move(missing);
-  json["notes"] = sample.notes;
+    missing.push_back(WEIR_NAMED(part.part, part.path, part.reason, part.hint));
+  json.update(WEIR_NAMED(std::move(missing), sample.notes));
   return json;
 }
 

@@ -8,8 +8,6 @@
 
 namespace weir::watch {
 
-inline constexpr const char* kWatchSchema = "weir.watch/1";
-
 // `created`: wall time, ISO 8601.
 Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::string& created);
 

@@ -1,4 +1,4 @@
-// A sample as OpenMetrics text, for Prometheus' textfile collector. Knows samples and the text format; writes no file.
+// A sample as OpenMetrics text, and the file of it for Prometheus' textfile collector.
 #pragma once
 
 #include <string>
@@ -14,5 +14,16 @@ inline constexpr std::string_view kMetricsBegin = "# TYPE weir_watch_source_info
 // Unknown values are left out, never reported as 0. The text is also valid in Prometheus' older text format, which
 // node_exporter reads.
 std::string metrics_text(const Sample& sample);
+
+// A file that is rewritten with each sample.
+class MetricsFile {
+ public:
+  // An empty path: nothing is written. A file that a watch wrote may be replaced; any other only if `is_forced`.
+  MetricsFile(std::string path, bool is_forced);
+  void write(const Sample& sample) const;
+
+ private:
+  std::string path_;
+};
 
 }  // namespace weir::watch

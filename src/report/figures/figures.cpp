@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/plain_text.h"
+#include "base/schemas.h"
 #include "report/figures/figures_row.h"
 #include "report/text/fields.h"
 
@@ -127,7 +128,7 @@ void add_throughput(FigureRow& row, const Json& throughput) {
   add(row, "throughput_high_per_second", "", "High end of its 95 % interval.", ends->second, work.scale, labels);
 }
 
-FigureRow of_result(const Json& result, const std::string& name) {
+FigureRow row_of(const Json& result, const std::string& name) {
   if (!at(result, {"workload", "name"}).is_string() || !at(result, {"status"}).is_string())
     reject(fmt::format("{}: no result: 'workload.name' or 'status' is missing", name),
            "Name files that weir wrote, unchanged.");
@@ -191,32 +192,14 @@ FigureRow of_result(const Json& result, const std::string& name) {
   return row;
 }
 
-std::vector<FigureRow> of_sweep(const Json& sweep, const std::string& name) {
-  const Json& results = at(sweep, {"results"});
-  if (!results.is_array()) reject(fmt::format("{}: 'results' is no list", name), "Name files that weir wrote.");
-  std::vector<FigureRow> rows;
-  for (const Json& result : results) {
-    const std::string where = fmt::format("{}: results[{}]", name, rows.size());
-    if (at(result, {"schema"}) != "weir.result/1")
-      reject(fmt::format("{}: expected weir.result/1", where), "Name files that weir wrote, unchanged.");
-    rows.push_back(of_result(result, where));
-  }
-  return rows;
-}
-
 // A document's schema, and the function that makes rows of it.
 struct Reader {
   const char* schema;
   std::vector<FigureRow> (*read)(const Json& document, const std::string& name);
 };
-constexpr std::array kReaders{
-    Reader{"weir.result/1",
-           [](const Json& json, const std::string& name) { return std::vector{of_result(json, name)}; }},
-    Reader{"weir.sweep/1", of_sweep},
-    Reader{"weir.bench/1", [](const Json& json, const std::string&) { return figures::of_bench(json); }},
-    Reader{"weir.overlap/1", [](const Json& json, const std::string&) { return figures::of_overlap(json); }},
-    Reader{"weir.preempt/1", [](const Json& json, const std::string&) { return figures::of_preempt(json); }},
-    Reader{"weir.channel/1", [](const Json& json, const std::string&) { return figures::of_channel(json); }}};
+#define WEIR_READER(name) Reader{schemas::name, figures::of_##name},
+constexpr std::array kReaders{WEIR_FIGURES(WEIR_READER)};
+#undef WEIR_READER
 
 const Reader* reader_of(const Json& document) {
   for (const Reader& reader : kReaders)
@@ -225,6 +208,23 @@ const Reader* reader_of(const Json& document) {
 }
 
 }  // namespace
+
+std::vector<FigureRow> figures::of_result(const Json& document, const std::string& name) {
+  return {row_of(document, name)};
+}
+
+std::vector<FigureRow> figures::of_sweep(const Json& document, const std::string& name) {
+  const Json& results = at(document, {"results"});
+  if (!results.is_array()) reject(fmt::format("{}: 'results' is not a list", name), "Name files that weir wrote.");
+  std::vector<FigureRow> rows;
+  for (const Json& result : results) {
+    const std::string where = fmt::format("{}: results[{}]", name, rows.size());
+    if (at(result, {"schema"}) != schemas::result)
+      reject(fmt::format("{}: expected {}", where, schemas::result), "Name files that weir wrote, unchanged.");
+    rows.push_back(row_of(result, where));
+  }
+  return rows;
+}
 
 bool has_figures(const Json& document) { return reader_of(document) != nullptr; }
 

@@ -43,8 +43,8 @@ struct FigureRow {
 // Whether `figures_of` reads documents of this schema.
 bool has_figures(const Json& document);
 
-// Rows of a weir.result/1, weir.sweep/1, weir.bench/1, weir.overlap/1, weir.preempt/1 or weir.channel/1. Rejects
-// anything else by `name`, and a document that lacks the identity of its points. Values of the wrong type are skipped.
+// Rows of a document of WEIR_FIGURES (figures_row.h). Rejects anything else by `name`, and a document that lacks the
+// identity of its points. Values of the wrong type are skipped.
 std::vector<FigureRow> figures_of(const Json& document, const std::string& name);
 
 // Seconds since 1970 for "2026-01-31T12:00:00Z"; empty where it is not such a time.

@@ -65,13 +65,13 @@ FigureRow bench_row(const Json& document, const Json& entry) {
 
 }  // namespace
 
-std::vector<FigureRow> of_bench(const Json& document) {
+std::vector<FigureRow> of_bench(const Json& document, const std::string&) {
   std::vector<FigureRow> rows;
   for (const Json& entry : list(document, {"cases"})) rows.push_back(bench_row(document, entry));
   return rows;
 }
 
-std::vector<FigureRow> of_overlap(const Json& document) {
+std::vector<FigureRow> of_overlap(const Json& document, const std::string&) {
   FigureRow row = begun(document, "overlap");
   row.labels = {{"name", label(at(document, {"name"}))},
                 {"device", label(at(document, {"device", "name"}))},
@@ -109,7 +109,7 @@ std::vector<FigureRow> of_overlap(const Json& document) {
   return {std::move(row)};
 }
 
-std::vector<FigureRow> of_preempt(const Json& document) {
+std::vector<FigureRow> of_preempt(const Json& document, const std::string&) {
   std::vector<FigureRow> rows;
   for (const Json& mechanism : list(document, {"mechanisms"}))
     for (const Json& point : list(mechanism, {"points"})) {
@@ -134,7 +134,7 @@ std::vector<FigureRow> of_preempt(const Json& document) {
   return rows;
 }
 
-std::vector<FigureRow> of_channel(const Json& document) {
+std::vector<FigureRow> of_channel(const Json& document, const std::string&) {
   std::vector<FigureRow> rows;
   for (const Json& entry : list(document, {"benchmarks"})) {
     FigureRow row = begun(document, "channel");

@@ -1,7 +1,6 @@
-// Adds figures to a row. Only for the files that read documents.
+// The documents that have figures, and how those are added to a row. Only for the files that read documents.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 
 #include "report/figures/figures.h"
@@ -28,10 +27,14 @@ std::string label(const Json& value);
 // "a=1,b=x" from an object of scalars.
 std::string settings(const Json& object);
 
-std::vector<FigureRow> of_bench(const Json& document);
-std::vector<FigureRow> of_overlap(const Json& document);
-std::vector<FigureRow> of_preempt(const Json& document);
-std::vector<FigureRow> of_channel(const Json& document);
+// The documents with figures: of_NAME reads weir.NAME/1. `name` is the file, for messages.
+#define WEIR_FIGURES(document) \
+  document(result) document(sweep) document(bench) document(overlap) document(preempt) document(channel)
+
+#define WEIR_DECLARE(document_name) \
+  std::vector<FigureRow> of_##document_name(const Json& document, const std::string& name);
+WEIR_FIGURES(WEIR_DECLARE)
+#undef WEIR_DECLARE
 
 inline constexpr double kFromNs = 1e-9, kFromMs = 1e-3;
 

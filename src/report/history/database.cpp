@@ -62,7 +62,7 @@ Database::Database(const fs::path& path, Access access) : name_(path.string()) {
   std::error_code status;
   const bool is_there = fs::exists(path, status);
   if (access == Access::read && !is_there)
-    reject(fmt::format("{}: there is no history yet", name_),
+    reject(fmt::format("{}: no such history", name_),
            "`weir history add RESULTS...` makes one; --db names another file.");
   if (is_there && fs::is_directory(path, status))
     reject(fmt::format("{}: is a folder", name_), "--db names the file of a history.");
@@ -100,7 +100,7 @@ Database::Database(const fs::path& path, Access access) : name_(path.string()) {
       return;
     }
     if (pragma("PRAGMA application_id") != kApplication)
-      reject(fmt::format("{}: is a database of another program, no history of Weir", name_),
+      reject(fmt::format("{}: is a database of another program, not a history of Weir", name_),
              "--db names another file.");
     const std::int64_t version = pragma("PRAGMA user_version");
     if (version != kVersion)
@@ -121,13 +121,13 @@ void Database::complain(int code) const {
     case SQLITE_LOCKED:
       fail(fmt::format("{}: another process has been writing to it for {} s", name_, kBusyMs / 1000), "Try again.");
     case SQLITE_NOTADB:
-      reject(fmt::format("{}: is no SQLite database, so it is no history", name_), "--db names another file.");
+      reject(fmt::format("{}: is not an SQLite database, so it is not a history", name_), "--db names another file.");
     case SQLITE_INTERRUPT:
     case SQLITE_CORRUPT:
       reject(fmt::format("{}: the database is damaged: {}", name_, said),
              "Put back a copy, or save what is left with `sqlite3 FILE .recover | sqlite3 NEW`.");
     case SQLITE_ERROR:  // a table or column that a statement needs does not exist
-      reject(fmt::format("{}: is no history that this Weir can read: {}", name_, said), "--db names another file.");
+      reject(fmt::format("{}: is not a history that this Weir can read: {}", name_, said), "--db names another file.");
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
@@ -157,7 +157,8 @@ void Database::bring_up_to_date() const {
   const std::int64_t version = pragma("PRAGMA user_version");
   const bool is_new = application == 0 && version == 0 && pragma("SELECT count(*) FROM sqlite_master") == 0;
   if (application != kApplication && !is_new)
-    reject(fmt::format("{}: is a database of another program, no history of Weir", name_), "--db names another file.");
+    reject(fmt::format("{}: is a database of another program, not a history of Weir", name_),
+           "--db names another file.");
   if (version > kVersion)
     reject(fmt::format("{}: is a history of version {}, this Weir writes version {}", name_, version, kVersion),
            "Use the newer Weir that wrote it.");

@@ -5,18 +5,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/named_values.h"
 #include "base/options.h"
+#include "base/schemas.h"
 
 namespace weir::history {
 namespace {
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
-Json texts(const std::map<std::string, std::string>& values) {
-  Json json = Json::object();
-  for (const auto& [name, value] : values) json[name] = value;
-  return json;
-}
 
 Json interval_json(const Measure& measure) {
   if (!measure.low || !measure.high) return nullptr;
@@ -24,32 +18,21 @@ Json interval_json(const Measure& measure) {
 }
 
 Json measure_json(const Measure& measure) {
-  return {{"unit", text_or_null(measure.unit)},
-          {"median", number_or_null(measure.median)},
-          {"interval", interval_json(measure)},
-          {"count", measure.count},
-          {"reason", measure.median ? Json() : Json(measure.reason)}};
+  return WEIR_NAMED(text_or_null(measure.unit), measure.median, named("interval", interval_json(measure)),
+                    measure.count, named("reason", measure.median ? Json() : Json(measure.reason)));
 }
 
-Json machine_json(const Machine& machine) {
-  return {{"id", machine.id}, {"label", machine.label}, {"facts", texts(machine.facts)}};
-}
+Json machine_json(const Machine& machine) { return WEIR_NAMED(machine.id, machine.label, machine.facts); }
 
 Json entry_json(const Entry& entry) {
-  return {{"id", entry.id},
-          {"added", entry.added},
-          {"tag", text_or_null(entry.tag)},
-          {"commit", text_or_null(entry.commit)},
-          {"commit_basis", text_or_null(entry.commit_basis)},
-          {"weir", {{"version", entry.weir_version}, {"commit", entry.weir_commit}}},
-          {"points", entry.points},
-          {"failed", entry.failed},
-          {"machines", entry.machines},
-          {"workloads", entry.workloads}};
+  return WEIR_NAMED(entry.id, entry.added, text_or_null(entry.tag), text_or_null(entry.commit),
+                    text_or_null(entry.commit_basis),
+                    named("weir", {{"version", entry.weir_version}, {"commit", entry.weir_commit}}), entry.points,
+                    entry.failed, entry.machines, entry.workloads);
 }
 
 Json document_of(const char* kind, const Store& store) {
-  return {{"schema", kSchema}, {"kind", kind}, {"file", store.name()}};
+  return {{"schema", schemas::history}, {"kind", kind}, {"file", store.name()}};
 }
 
 Json change_json(const Series& series, const ChangePoint& change) {
@@ -61,8 +44,8 @@ Json change_json(const Series& series, const ChangePoint& change) {
           {"verdict", series.is_worse(change) ? "slower" : "faster"},
           {"median_before", change.before},
           {"median_after", change.after},
-          {"last_before", {{"at", before.at}, {"commit", text_or_null(before.commit)}, {"entry", before.entry}}},
-          {"first_after", {{"at", after.at}, {"commit", text_or_null(after.commit)}, {"entry", after.entry}}}};
+          {"last_before", WEIR_NAMED(before.at, text_or_null(before.commit), before.entry)},
+          {"first_after", WEIR_NAMED(after.at, text_or_null(after.commit), after.entry)}};
 }
 
 // What may explain a change: facts that do not separate machines, where they changed at the same point.
@@ -88,39 +71,22 @@ Json series_json(Store& store, const Series& series) {
   Json points = Json::array(), failed = Json::array(), changes = Json::array();
   for (const Point& point : series.points) {
     const Measure& measure = series.measure(point);
-    points.push_back({{"at", point.at},
-                      {"commit", text_or_null(point.commit)},
-                      {"tag", text_or_null(point.tag)},
-                      {"entry", point.entry},
-                      {"median", number_or_null(measure.median)},
-                      {"interval", interval_json(measure)},
-                      {"count", measure.count}});
+    points.push_back(WEIR_NAMED(point.at, text_or_null(point.commit), text_or_null(point.tag), point.entry,
+                                measure.median, named("interval", interval_json(measure)), measure.count));
   }
   for (const Point& point : series.failed)
-    failed.push_back({{"at", point.at},
-                      {"commit", text_or_null(point.commit)},
-                      {"tag", text_or_null(point.tag)},
-                      {"entry", point.entry},
-                      {"reason", point.failure}});
+    failed.push_back(WEIR_NAMED(point.at, text_or_null(point.commit), text_or_null(point.tag), point.entry,
+                                named("reason", point.failure)));
   for (const ChangePoint& change : series.judged.changes) {
     Json json = change_json(series, change);
     json["explanations"] = explanations(store, series, change);
     changes.push_back(std::move(json));
   }
   const auto& drift = series.judged.drift;
-  return {{"title", series.title},
-          {"machine", series.machine.id},
-          {"workload", series.key.at("workload")},
-          {"key", texts(series.key)},
-          {"metric", series.metric},
-          {"unit", text_or_null(series.unit)},
-          {"is_less_better", series.is_less_better},
-          {"points", std::move(points)},
-          {"failed", std::move(failed)},
-          {"changes", std::move(changes)},
-          {"changes_reason", text_or_null(series.judged.reason)},
-          {"drift", drift ? Json({{"change", drift->change}, {"p", drift->p}}) : Json()},
-          {"notes", series.notes}};
+  return WEIR_NAMED(series.title, named("machine", series.machine.id), named("workload", series.key.at("workload")),
+                    series.key, series.metric, text_or_null(series.unit), series.is_less_better, std::move(points),
+                    std::move(failed), std::move(changes), named("changes_reason", text_or_null(series.judged.reason)),
+                    named("drift", drift ? WEIR_NAMED(drift->change, drift->p) : Json()), series.notes);
 }
 
 // With several machines: how each differs from the first, so that the user sees why there are several.
@@ -150,7 +116,7 @@ Json gate_json(const std::vector<Series>& all, std::size_t within) {
       ++unjudged;
   }
   const bool is_held = failures.empty();
-  return {{"within", within}, {"is_held", is_held}, {"failures", std::move(failures)}, {"unjudged", unjudged}};
+  return WEIR_NAMED(within, is_held, std::move(failures), unjudged);
 }
 
 [[noreturn]] void reject_empty(Store& store, const HistorySelection& selection) {
@@ -181,28 +147,20 @@ std::string csv_number(std::optional<double> value) { return value ? fmt::format
 
 Json added_document(const Store& store, const Added& added, const AddOptions& options, const Intake& intake) {
   Json json = document_of("add", store);
-  json["entry"] = added.entry ? Json(*added.entry) : Json();
-  json["commit"] = text_or_null(options.commit);
-  json["commit_basis"] = text_or_null(options.commit_basis);
-  json["tag"] = text_or_null(options.tag);
-  json["points"] = added.points;
-  json["failed"] = added.failed;
-  json["known"] = added.known;
-  json["known_entries"] = added.known_entries;
+  json.update(WEIR_NAMED(added.entry, text_or_null(options.commit), text_or_null(options.commit_basis),
+                         text_or_null(options.tag), added.points, added.failed, added.known, added.known_entries));
   std::map<std::string, std::string> labels;
   for (const NewPoint& point : intake.points) labels[point.machine.id] = point.machine.label;
   json["machines"] = Json::array();
-  for (const auto& [id, label] : labels) json["machines"].push_back({{"id", id}, {"label", label}});
+  for (const auto& [id, label] : labels) json["machines"].push_back(WEIR_NAMED(id, label));
   json["notes"] = intake.notes;
   return json;
 }
 
 Json list_document(Store& store, const EntryFilter& filter) {
   Json json = document_of("list", store);
-  json["machines"] = Json::array();
-  for (const Machine& machine : store.machines()) json["machines"].push_back(machine_json(machine));
-  json["entries"] = Json::array();
-  for (const Entry& entry : store.entries(filter)) json["entries"].push_back(entry_json(entry));
+  json["machines"] = json_list(store.machines(), machine_json);
+  json["entries"] = json_list(store.entries(filter), entry_json);
   return json;
 }
 
@@ -221,16 +179,10 @@ Json show_document(Store& store, std::int64_t id) {
   PointFilter filter;
   filter.entry = id;
   for (const Point& point : store.points(filter))
-    json["points"].push_back(
-        {{"workload", point.workload()},
-         {"key", texts(point.key)},
-         {"machine", point.machine},
-         {"measured", text_or_null(point.measured)},
-         {"weir", {{"version", text_or_null(point.weir_version)}, {"commit", text_or_null(point.weir_commit)}}},
-         {"origin", point.origin},
-         {"failure", text_or_null(point.failure)},
-         {"latency", measure_json(point.latency)},
-         {"throughput", measure_json(point.throughput)}});
+    json["points"].push_back(WEIR_NAMED(
+        point.workload(), point.key, point.machine, text_or_null(point.measured),
+        named("weir", {{"version", text_or_null(point.weir_version)}, {"commit", text_or_null(point.weir_commit)}}),
+        point.origin, text_or_null(point.failure), measure_json(point.latency), measure_json(point.throughput)));
   return json;
 }
 
@@ -238,15 +190,10 @@ Json trend_document(Store& store, const TrendOptions& options) {
   const std::vector<Series> all = make_series(store, options.selection, options.changes);
   if (all.empty()) reject_empty(store, options.selection);
   Json json = document_of("trend", store);
-  json["selection"] = {{"workload", options.selection.workload},
-                       {"metric", text_or_null(options.selection.metric)},
-                       {"machine", text_or_null(options.selection.machine)},
-                       {"key", texts(options.selection.key)}};
-  json["method"] = {{"threshold", options.changes.threshold},
-                    {"significance", options.changes.significance},
-                    {"permutations", options.changes.permutations},
-                    {"seed", options.changes.seed},
-                    {"fewest_per_level", kFewestPerLevel}};
+  json["selection"] = WEIR_NAMED(options.selection.workload, text_or_null(options.selection.metric),
+                                 text_or_null(options.selection.machine), options.selection.key);
+  json["method"] = WEIR_NAMED(options.changes.threshold, options.changes.significance, options.changes.permutations,
+                              options.changes.seed, named("fewest_per_level", kFewestPerLevel));
   json["machines"] = Json::array();
   std::vector<const Machine*> machines;
   for (const Series& series : all)
@@ -258,8 +205,7 @@ Json trend_document(Store& store, const TrendOptions& options) {
     each["differs_from_first"] = differences(*machines.front(), *machine);
     json["machines"].push_back(std::move(each));
   }
-  json["series"] = Json::array();
-  for (const Series& series : all) json["series"].push_back(series_json(store, series));
+  json["series"] = json_list(all, [&](const Series& series) { return series_json(store, series); });
   json["gate"] = options.is_gate ? gate_json(all, options.within) : Json();
   return json;
 }

@@ -2,15 +2,12 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/json.h"
 #include "report/history/series.h"
 #include "report/history/store.h"
 
 namespace weir::history {
-
-inline constexpr const char* kSchema = "weir.history/1";
 
 Json added_document(const Store& store, const Added& added, const AddOptions& options, const Intake& intake);
 Json list_document(Store& store, const EntryFilter& filter);

@@ -8,13 +8,13 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/schemas.h"
 
 namespace weir::history {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kBench = "weir.bench/1";
 constexpr std::size_t kLongestText = 200;
 constexpr std::size_t kIdDigits = 12;
 constexpr std::size_t kLongestLabel = 200;
@@ -38,13 +38,6 @@ std::string rounded_memory(const std::string& bytes) {
   return fmt::format("{:.0f} GiB", std::round(static_cast<double>(*value) / (1024.0 * 1024 * 1024)));
 }
 
-const Json& member(const Json& json, const char* name) {
-  static const Json kNothing;
-  if (!json.is_object()) return kNothing;
-  const auto found = json.find(name);
-  return found == json.end() ? kNothing : *found;
-}
-
 std::string text_of(const Json& json) {
   return json.is_string() ? json.string().substr(0, kLongestText) : std::string();
 }
@@ -55,10 +48,9 @@ Json object_or_null(const Json& json) { return json.is_object() ? json : Json();
 
 bool is_result(const Json& json) {
   const std::string schema = text_of(member(json, "schema"));
-  if (schema == kBench || schema == "weir.result/1" || schema == "weir.sweep/1") return true;
   // A newer version of a known schema is refused with its own message, not skipped.
-  if (schema.starts_with("weir.result/") || schema.starts_with("weir.sweep/") || schema.starts_with("weir.bench/"))
-    return true;
+  for (const char* known : {schemas::result, schemas::sweep, schemas::bench})
+    if (schema.starts_with(schemas::kind_of(known))) return true;
   return schema.empty() && json.is_object() &&
          ((json.contains("throughput") && json.contains("stream_count")) ||
           (json.contains("results") && json.contains("workload")));
@@ -89,8 +81,8 @@ std::vector<NewPoint> result_points(const Json& document, const std::string& nam
 }
 
 void read_document(const Json& document, const std::string& name, Intake& into) {
-  std::vector<NewPoint> points =
-      text_of(member(document, "schema")) == kBench ? bench_points(document, name) : result_points(document, name);
+  const bool is_bench = text_of(member(document, "schema")) == schemas::bench;
+  std::vector<NewPoint> points = is_bench ? bench_points(document, name) : result_points(document, name);
   into.points.insert(into.points.end(), std::make_move_iterator(points.begin()), std::make_move_iterator(points.end()));
 }
 
@@ -221,7 +213,7 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
       key["param." + size] = content_of(value).substr(0, kLongestText);
 
     // The device as its case describes it, plus what is known about the backend.
-    point.device = object_or_null(member(member(all, "devices"), backend.c_str()));
+    point.device = object_or_null(member(member(all, "devices"), backend));
     for (const char* fact : {"is_present", "reason", "precisions"})
       if (point.device.is_object()) point.device.erase(fact);
     if (const Json& device = member(one, "device"); device.is_object()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/named_values.h"
 #include "report/history/series.h"
 
 namespace weir::history {
@@ -17,32 +18,20 @@ Json item_of(Store& store, const Series& series) {
   Json points = Json::array(), changes = Json::array();
   for (const Point& point : series.points) {
     const Measure& measure = series.measure(point);
-    points.push_back({{"at", point.at},
-                      {"commit", point.commit},
-                      {"tag", point.tag.empty() ? Json() : Json(point.tag)},
-                      {"median", *measure.median},
-                      {"interval", measure.low ? Json::array({*measure.low, *measure.high}) : Json()},
-                      {"count", measure.count}});
+    points.push_back(WEIR_NAMED(point.at, point.commit, text_or_null(point.tag), *measure.median,
+                                named("interval", measure.low ? Json::array({*measure.low, *measure.high}) : Json()),
+                                measure.count));
   }
   for (const ChangePoint& change : series.judged.changes)
-    changes.push_back({{"index", change.index},
-                       {"ratio", change.ratio},
-                       {"p", change.p},
-                       {"verdict", series.is_worse(change) ? "slower" : "faster"}});
+    changes.push_back(WEIR_NAMED(change.index, change.ratio, change.p,
+                                 named("verdict", series.is_worse(change) ? "slower" : "faster")));
   auto [device, environment] = store.conditions(series.points.back().conditions);
   Json notes = series.notes;
   if (!series.judged.reason.empty()) notes.push_back("not judged: " + series.judged.reason);
   if (series.judged.drift) notes.push_back("drifts slowly, without a step");
-  return {{"title", series.title},
-          {"notes", std::move(notes)},
-          {"device", std::move(device)},
-          {"environment", std::move(environment)},
-          {"workload", series.key.at("workload")},
-          {"metric", series.metric},
-          {"unit", series.unit},
-          {"is_less_better", series.is_less_better},
-          {"points", std::move(points)},
-          {"changes", std::move(changes)}};
+  return WEIR_NAMED(series.title, std::move(notes), std::move(device), std::move(environment),
+                    named("workload", series.key.at("workload")), series.metric, series.unit, series.is_less_better,
+                    std::move(points), std::move(changes));
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ bool Series::has_failed_last() const {
 
 std::vector<Series> make_series(Store& store, const HistorySelection& selection, const ChangeOptions& options) {
   if (!selection.metric.empty() && selection.metric != "latency" && selection.metric != "throughput")
-    reject(fmt::format("--metric {}: neither latency nor throughput", selection.metric));
+    reject_setting("metric", selection.metric, "neither latency nor throughput");
   PointFilter filter;
   filter.workload = selection.workload;
   filter.machine = selection.machine;

@@ -18,11 +18,7 @@ constexpr int kResamples = 2'000;  // for a median; a folder of a hundred result
 constexpr std::size_t kMostRead = 1'000'000;
 
 // Keys and facts are objects of strings.
-std::string text_of(const std::map<std::string, std::string>& values) {
-  Json json = Json::object();
-  for (const auto& [name, value] : values) json[name] = value;
-  return json.dump();
-}
+std::string text_of(const std::map<std::string, std::string>& values) { return Json(values).dump(); }
 
 // Accepts any text: null where it is not an object.
 Json object_of(const std::string& text) {
@@ -230,10 +226,10 @@ std::string Store::resolve_machine(const std::string& begin) {
     if (all.size() < 400) all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", machine.id, machine.label);
   }
   if (fitting.size() == 1) return fitting[0];
-  reject(fmt::format("--machine {}: {}", begin,
-                     fitting.empty() ? "no machine of this history has such an id"
-                                     : fmt::format("fits {} machines", fitting.size())),
-         all.empty() ? "The history is empty." : fmt::format("There are: {}.", all));
+  reject_setting(
+      "machine", begin,
+      fitting.empty() ? "no machine of this history has such an id" : fmt::format("fits {} machines", fitting.size()),
+      all.empty() ? "The history is empty." : fmt::format("There are: {}.", all));
 }
 
 std::vector<Machine> Store::machines() {

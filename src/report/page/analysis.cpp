@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/named_values.h"
 #include "report/page/items.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
@@ -75,11 +76,9 @@ std::string add_overlap(Page& page, std::size_t source, const std::string& name,
   item["bars"] = std::move(bars);
   item["causes"] = Json::array();
   for (const CauseSum& each : causes)
-    item["causes"].push_back({{"cause", each.cause},
-                              {"ns_per_step", each.ns / static_cast<double>(devices)},
-                              {"share", exposed > 0 ? each.ns / exposed : 0},
-                              {"meaning", each.meaning},
-                              {"advice", each.advice}});
+    item["causes"].push_back(WEIR_NAMED(each.cause, named("ns_per_step", each.ns / static_cast<double>(devices)),
+                                        named("share", exposed > 0 ? each.ns / exposed : 0), each.meaning,
+                                        each.advice));
   notes.push_back(has_steps ? "Times are of one step: the whole trace divided by its steps; causes are the mean of the "
                               "devices that communicate."
                             : "The trace marks no steps: times are of all of it; causes are the mean of the devices "

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/named_values.h"
 #include "base/units.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
@@ -63,7 +64,7 @@ Json case_item(const Json& entry, const Changes& changes) {
           {"backend", values::word(entry, {"backend"}, "-")},
           {"precision", values::word(entry, {"precision"}, "-")},
           {"status", values::word(entry, {"status"}, "not recorded")},
-          {"failure", why.empty() ? Json(nullptr) : Json(why)},
+          {"failure", text_or_null(why)},
           {"p50_ns", p50 ? Json(*p50 * 1e6) : Json(nullptr)},
           {"p50_interval_ns", values::interval(entry, {"timing", "interval_ms"}, 1e6)},
           {"throughput", number_or_null(items ? items : runs)},
@@ -85,11 +86,8 @@ Json rooflines(const Json& document) {
     const bool is_known = !compute.is_null() || !bandwidth.is_null();
     Json& roof = found[{backend, precision}];
     if (roof.is_object() && (!roof["peak_gflops"].is_null() || !is_known)) return;
-    roof = {{"backend", backend},
-            {"precision", precision},
-            {"peak_gflops", std::move(compute)},
-            {"bandwidth_gbs", std::move(bandwidth)},
-            {"reason", reason.empty() ? Json(nullptr) : Json(reason)}};
+    roof = WEIR_NAMED(backend, precision, named("peak_gflops", std::move(compute)),
+                      named("bandwidth_gbs", std::move(bandwidth)), text_or_null(reason));
   };
   for (const auto& [backend, ceilings] : values::object(document, {"ceilings"}).items())
     for (const auto& [precision, ceiling] : values::object(ceilings, {"compute"}).items()) {
@@ -121,7 +119,7 @@ void find_changes(Page& page, const std::string& title, const Json& document, co
                fmt::format("{}: {} is {}{}: {}.", title, values::word(entry, {"key"}, "a case"),
                            is_faster ? "faster" : "worse than its baseline",
                            ratio ? fmt::format(", {} of its time", format_ratio(*ratio)) : "",
-                           values::word(entry, {"reason"}, "no reason told")),
+                           values::word(entry, {"reason"}, "no reason given")),
                "", anchor});
   }
   const std::string whole = values::word(regressions, {"verdict"});
@@ -160,7 +158,7 @@ void section_list::bench(Page& page, std::size_t source, const Json& document) {
     if (notes.size() < kMostNotes) notes.push_back(text);
   };
   if (cases.size() > kMostCases) note(fmt::format("The first {} of {} cases are shown.", kMostCases, cases.size()));
-  if (values::word(document, {"status"}) == "interrupted") note("Interrupted: this is what had been measured by then.");
+  if (values::word(document, {"status"}) == "interrupted") note("Interrupted: these are the results so far.");
   if (values::is_true(document, {"options", "is_cold"})) note("Caches were emptied before every run (--cold).");
   if (const std::string baseline = values::word(document, {"regressions", "baseline"}); !baseline.empty())
     note("Compared with " + baseline + ".");

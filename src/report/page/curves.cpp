@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/named_values.h"
 #include "measure/statistics.h"
 #include "report/text/fields.h"
 #include "run/scaling_curves.h"
@@ -77,16 +78,9 @@ Json analysed(const Curve& curve) {
 }
 
 Json point_json(const Measured& measured, const std::map<int, Json>& efficiencies) {
-  Json json = Json::object();
-  json["streams"] = measured.streams;
-  json["status"] = measured.status;
-  json["failure"] = measured.point.failure.empty() ? Json(nullptr) : Json(measured.point.failure);
-  json["throughput"] = measured.throughput;
-  json["throughput_interval"] = measured.throughput_interval;
-  json["p50_ns"] = measured.p50_ns;
-  json["p50_interval_ns"] = measured.p50_interval_ns;
-  json["p99_ns"] = measured.p99_ns;
-  json["host_ns_per_command"] = measured.host_ns_per_command;
+  Json json = WEIR_NAMED(measured.streams, measured.status, text_or_null(measured.point.failure), measured.throughput,
+                         measured.throughput_interval, measured.p50_ns, measured.p50_interval_ns, measured.p99_ns,
+                         measured.host_ns_per_command);
   const auto found = efficiencies.find(measured.streams);
   json["efficiency"] = found == efficiencies.end() || measured.throughput.is_null() ? Json(nullptr) : found->second;
   json["count"] = std::max(measured.point.latency.samples.size(), measured.point.throughput.samples.size());

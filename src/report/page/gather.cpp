@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/schemas.h"
 #include "report/page/baseline.h"
 #include "report/page/trace.h"
 #include "report/text/fields.h"
@@ -45,7 +46,7 @@ class Walker {
     std::error_code status;
     const fs::file_status kind = fs::status(path, status);
     if (!fs::exists(kind)) {
-      leave(path, "there is no such file or folder. Check the path.");
+      leave(path, "no such file or folder. Check the path.");
     } else if (fs::is_directory(kind)) {
       root_ = fs::weakly_canonical(path, status);
       entries_ = 0;
@@ -103,7 +104,7 @@ class Walker {
       std::error_code ignored;
       if (entry.path().filename().string().starts_with(".")) continue;
       if (entry.is_symlink(ignored) && (entry.is_directory(ignored) || leads_out(entry.path()))) {
-        leave(entry.path(), "is a link, which is not followed. Name what it leads to.");
+        leave(entry.path(), "is a link, which is not followed. Name its target.");
       } else if (entry.is_directory(ignored)) {
         descend(entry.path(), depth + 1);
       } else if (entry.is_regular_file(ignored)) {
@@ -124,11 +125,11 @@ struct Part {
   const char* advice;
 };
 constexpr std::array kParts = {
-    Part{"weir.bench_kernel/1", "is one kernel of a bench. Give the folder, or its summary.json."},
-    Part{"weir.bench_environment/1", "says where a bench ran. Give the folder, or its summary.json."},
-    Part{"weir.kernel_manifest/1", "lists the packages that a bench found. It holds no measurement."},
-    Part{"weir.watch/1", "is one moment of `weir watch`. Use `weir profile` for what happens over time."},
-    Part{"weir.report/1", "is the document of a report. Give the files that it was made of."},
+    Part{schemas::bench_kernel, "is one kernel of a bench. Give the folder, or its summary.json."},
+    Part{schemas::bench_environment, "says where a bench ran. Give the folder, or its summary.json."},
+    Part{schemas::kernel_manifest, "lists the packages that a bench found. It holds no measurement."},
+    Part{schemas::watch, "is one moment of `weir watch`. Use `weir profile` for what happens over time."},
+    Part{schemas::report, "is the document of a report. Give the files that it was made of."},
 };
 
 std::string start_of(const fs::path& path, std::size_t bytes) {
@@ -165,8 +166,7 @@ std::string shown(const std::string& schema) { return schema.size() <= 80 ? sche
 
 class Gatherer {
  public:
-  Gatherer(Page& page, const GatherOptions& options)
-      : page_(page), options_(options), sections_(sections()), spans_left_(options.max_spans) {}
+  Gatherer(Page& page, const GatherOptions& options) : page_(page), options_(options), spans_left_(options.max_spans) {}
 
   void take(const FoundFile& file) {
     const std::string name = file.path.string();
@@ -179,7 +179,7 @@ class Gatherer {
       page_.refuse(name, reason_of(error, name));
     } catch (const std::exception& error) {
       // A document may be invalid in unforeseen ways; the others still make a report.
-      page_.refuse(name, fmt::format("it could not be read as what it says it is: {}", error.what()));
+      page_.refuse(name, fmt::format("its contents do not match its schema: {}", error.what()));
     }
   }
 
@@ -230,8 +230,8 @@ class Gatherer {
 
   void take_trace(const fs::path& path) {
     if (spans_left_ == 0)
-      reject(fmt::format("the spans of other traces have filled --max-spans {}", options_.max_spans),
-             "Raise it, or make a report of this trace alone.");
+      reject(fmt::format("other traces have filled the {} spans that a report may have", options_.max_spans),
+             "Raise --max-spans, or make a report of this trace alone.");
     TraceOptions options;
     options.max_spans = spans_left_;
     if (options_.progress) options.progress = [&] { options_.progress(path.string()); };
@@ -245,7 +245,7 @@ class Gatherer {
       reject("is JSON, but neither a document of Weir (it has no \"schema\") nor a trace of a known format",
              "Give what `weir run`, `weir sweep`, `weir compare`, `weir bench` and others write with -o.");
     const std::string schema = value.get<std::string>();
-    if (schema == "weir.result/1" || schema == "weir.sweep/1") return take_results(name, schema, document);
+    if (schema == schemas::result || schema == schemas::sweep) return take_results(name, schema, document);
     for (const Part& part : kParts)
       if (schema == part.schema) {
         if (file.is_named) page_.refuse(name, part.advice);
@@ -270,12 +270,11 @@ class Gatherer {
   }
 
   void take_section(const std::string& name, const std::string& schema, const Json& document) {
-    const auto is_of = [&](const Section& section) { return section.schema == schema; };
-    if (std::none_of(sections_.begin(), sections_.end(), is_of)) reject_schema(schema);
+    Section* const section = section_for(schema);
+    if (section == nullptr) reject_schema(schema);
     const std::size_t source = page_.add_source(name, schema, document);
     const std::size_t before = page_.item_count();
-    for (const Section& section : sections_)
-      if (is_of(section)) section.add(page_, source, document);
+    section(page_, source, document);
     if (page_.item_count() == before)
       page_.refuse(name, fmt::format("{} without anything to show: its lists are empty or not what they should be. "
                                      "Measure it again.",
@@ -284,19 +283,18 @@ class Gatherer {
 
   // "weir.sweep/2" from a later Weir, or a schema that no version has written.
   [[noreturn]] void reject_schema(const std::string& schema) const {
-    const std::string kind = schema.substr(0, schema.rfind('/') + 1);
+    const std::string_view kind = schemas::kind_of(schema);
     const auto version = parse_integer(std::string_view(schema).substr(kind.size()));
-    bool is_known = kind == "weir.result/" || kind == "weir.sweep/";
-    for (const Section& section : sections_) is_known = is_known || (!kind.empty() && section.schema == kind + "1");
+    const std::string first = std::string(kind) + "1";
+    const bool is_known = first == schemas::result || first == schemas::sweep || section_for(first) != nullptr;
     if (is_known && version && *version > 1)
       reject(fmt::format("'{}' was written by a newer Weir: this one reads version 1", shown(schema)),
              "Update this program, or make the file again with it.");
-    reject(fmt::format("'{}' is no document that a report can show", shown(schema)));
+    reject(fmt::format("'{}' is not a document that a report can show", shown(schema)));
   }
 
   Page& page_;
   const GatherOptions& options_;
-  std::vector<Section> sections_;
   std::size_t spans_left_;
   std::uintmax_t sum_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/named_values.h"
 #include "base/units.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
@@ -110,9 +111,8 @@ bool make_bar(const Json& times, OverlapBar& bar, std::vector<std::string>& note
 }
 
 Json to_json(const OverlapBar& bar) {
-  return {{"label", bar.label},         {"span_ns", bar.span_ns},       {"compute_only_ns", bar.compute_only_ns},
-          {"hidden_ns", bar.hidden_ns}, {"exposed_ns", bar.exposed_ns}, {"idle_ns", bar.idle_ns},
-          {"other_ns", bar.other_ns}};
+  return WEIR_NAMED(bar.label, bar.span_ns, bar.compute_only_ns, bar.hidden_ns, bar.exposed_ns, bar.idle_ns,
+                    bar.other_ns);
 }
 
 std::size_t QueueGrid::index_of(const std::string& label, std::vector<std::string>& all, Numbers& numbers) {
@@ -132,8 +132,7 @@ std::string QueueGrid::add_to(Page& page, std::size_t source, const std::string&
     return std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), most)));
   };
   Json item = page.item("queue_maps", title, source, page.environment_of(source));
-  item["basis"] = basis;
-  item["mapping"] = mapping;
+  item.update(WEIR_NAMED(basis, mapping));
   item["queues"] = first(queues_, kMostQueues);
   item["streams"] = first(streams_, kMostStreams);
   item["cells"] = Json::array();
@@ -143,8 +142,7 @@ std::string QueueGrid::add_to(Page& page, std::size_t source, const std::string&
       ++left_out;
       continue;
     }
-    item["cells"].push_back(
-        {{"stream", place.first}, {"queue", place.second}, {"commands", commands ? Json(*commands) : Json(nullptr)}});
+    item["cells"].push_back({{"stream", place.first}, {"queue", place.second}, {"commands", or_null(commands)}});
   }
   if (left_out > 0)
     notes.push_back(fmt::format("{} streams on {} queues are more than can be drawn: {} cells are left out.",
@@ -192,7 +190,7 @@ void add_text(Page& page, std::size_t source, const Json& document, const std::s
     why = "a number is absurd";
   }
   page.find({Tone::warning, 0,
-             fmt::format("{}: its text cannot be told: the document is not what its schema says ({}).", title, why),
+             fmt::format("{}: its text cannot be printed: the document does not match its schema ({}).", title, why),
              "Write it again with the `weir` that reads it.", ""});
 }
 

@@ -1,17 +1,18 @@
-// The sections by name, for list.cpp and for the files that define them, one each.
+// The sections of a report: documents with pictures, a file each (NAME.cpp for the schema weir.NAME/1), and the text of
+// all others that have one.
 #pragma once
 
 #include "report/page/page.h"
 
+#define WEIR_PICTURES(picture)                                                                            \
+  picture(comparison) picture(analysis) picture(bench) picture(overlap) picture(preempt) picture(profile) \
+      picture(queues)
+
 namespace weir::page::section_list {
 
-void comparison(Page& page, std::size_t source, const Json& document);
-void analysis(Page& page, std::size_t source, const Json& document);
-void bench(Page& page, std::size_t source, const Json& document);
-void overlap(Page& page, std::size_t source, const Json& document);
-void preempt(Page& page, std::size_t source, const Json& document);
-void profile(Page& page, std::size_t source, const Json& document);
-void queues(Page& page, std::size_t source, const Json& document);
-void text(Page& page, std::size_t source, const Json& document);
+#define WEIR_DECLARE(name) void name(Page& page, std::size_t source, const Json& document);
+WEIR_PICTURES(WEIR_DECLARE)
+WEIR_DECLARE(text)
+#undef WEIR_DECLARE
 
 }  // namespace weir::page::section_list

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/schemas.h"
 #include "measure/statistics.h"
 #include "report/page/values.h"
 #include "report/text/fields.h"
@@ -100,9 +100,9 @@ std::vector<Measured> read_measured(Page& page, std::size_t source, const std::s
   std::vector<Measured> all;
   const Json& results = at(document, {"results"});
   const bool is_aorta_sweep = is_aorta(document) && !document.contains("stream_count");
-  const bool is_list = is_aorta_sweep || at(document, {"schema"}) == Json("weir.sweep/1");
+  const bool is_list = is_aorta_sweep || at(document, {"schema"}) == Json(schemas::sweep);
   if (is_list && !results.is_array()) {
-    page.refuse(path, "it is a sweep, but its results are no list. Was it written by hand? Measure it again.");
+    page.refuse(path, "it is a sweep, but its results are not a list. Was it written by hand? Measure it again.");
     return all;
   }
   const auto read = [&](const Json& result, const std::string& name) {

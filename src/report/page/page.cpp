@@ -6,7 +6,9 @@
 #include <array>
 #include <set>
 
+#include "base/named_values.h"
 #include "base/plain_text.h"
+#include "base/schemas.h"
 #include "report/text/fields.h"
 #include "weir_build.h"
 
@@ -156,9 +158,7 @@ std::size_t Page::add_source(const std::string& path, const std::string& schema,
   const Json& first = has_own ? document : results.front();
   const auto found = environment(fields::at(first, {"device"}), fields::at(first, {"environment"}));
 
-  Json source = Json::object();
-  source["path"] = path;
-  source["schema"] = schema;
+  Json source = WEIR_NAMED(path, schema);
   const Json& created = fields::at(document, {"created"});
   source["created"] = created.is_string() ? created : Json(nullptr);
   source["status"] = fields::string(document, {"status"}, "not recorded");
@@ -177,7 +177,7 @@ void Page::refuse(const std::string& path, const std::string& reason) {
     ++refused_beyond_;
     return;
   }
-  refused_.push_back({{"path", bounded(path)}, {"reason", bounded(reason)}});
+  refused_.push_back(WEIR_NAMED(bounded(path), bounded(reason)));
 }
 
 std::optional<std::size_t> Page::environment(const Json& device, const Json& environment) {
@@ -271,10 +271,8 @@ Json Page::verdict() const {
   }
   Json json = {{"tone", name_of(tone)}, {"headline", headline}, {"findings", Json::array()}};
   for (const Finding& each : sorted)
-    json["findings"].push_back({{"tone", name_of(each.tone)},
-                                {"text", each.text},
-                                {"advice", each.advice.empty() ? Json(nullptr) : Json(each.advice)},
-                                {"anchor", each.anchor.empty() ? Json(nullptr) : Json(each.anchor)}});
+    json["findings"].push_back(
+        WEIR_NAMED(name_of(each.tone), each.text, text_or_null(each.advice), text_or_null(each.anchor)));
   if (beyond > 0)
     json["findings"].push_back({{"tone", "neutral"},
                                 {"text", fmt::format("{} more findings are not listed.", beyond)},
@@ -285,7 +283,7 @@ Json Page::verdict() const {
 
 Json Page::document() && {
   Json json = Json::object();
-  json["schema"] = "weir.report/1";
+  json["schema"] = schemas::report;
   json["title"] = title_;
   json["created"] = created_;
   json["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};

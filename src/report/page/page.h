@@ -71,13 +71,10 @@ class Page {
   std::vector<std::string> command_line_;
 };
 
-// Adds the items for a document of this schema. Files are hostile: fields may be missing or have the wrong type.
-struct Section {
-  std::string_view schema;  // "weir.sweep/1"
-  void (*add)(Page& page, std::size_t source, const Json& document);
-};
+// Adds the items of a document. Files are hostile: fields may be missing or have the wrong type.
+using Section = void(Page& page, std::size_t source, const Json& document);
 
-// One file per kind of document: bench.cpp, comparison.cpp, overlap.cpp, ...
-std::vector<Section> sections();
+// The section that shows documents of this schema (list.h), or null.
+Section* section_for(std::string_view schema);
 
 }  // namespace weir::page

@@ -105,7 +105,7 @@ void section_list::queues(Page& page, std::size_t source, const Json& document) 
   if (longest_list(values::at(document, {experiment.c_str()})) <= kMostPoints) {
     add_text(page, source, document, title);
   } else {
-    page.find({Tone::neutral, 0, title + ": too many points to be told as text.", "", ""});
+    page.find({Tone::neutral, 0, title + ": too many points to print as text.", "", ""});
   }
 }
 

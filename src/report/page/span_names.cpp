@@ -1,8 +1,8 @@
 #include "report/page/span_names.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "base/named_values.h"
 #include "base/plain_text.h"
 
 namespace weir::page {
@@ -27,7 +27,7 @@ SpanNames::SpanNames(const Timeline& timeline)
 std::uint32_t SpanNames::add(std::string text, DrawnKind kind) {
   if (text.size() > kLongestName) text = std::string(whole_characters(text, kLongestName)) + "...";
   bytes_ += text.size();
-  table_.push_back({{"text", std::move(text)}, {"kind", to_string(kind)}});
+  table_.push_back(WEIR_NAMED(std::move(text), to_string(kind)));
   return static_cast<std::uint32_t>(table_.size() - 1);
 }
 

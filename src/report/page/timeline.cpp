@@ -6,10 +6,9 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <tuple>
-#include <unordered_map>
 
+#include "base/named_values.h"
 #include "base/units.h"
 #include "report/page/lane_encoding.h"
 #include "report/page/span_names.h"
@@ -309,10 +308,7 @@ class Drawing {
       lane->pieces = {};
       EncodedLane encoded = encode_lane(spans);
       end_ns_ = std::max(end_ns_, encoded.end_ns);
-      list.push_back({{"label", std::move(lane->label)},
-                      {"count", encoded.count},
-                      {"busy_ns", encoded.busy_ns},
-                      {"spans", std::move(encoded.spans)}});
+      list.push_back(WEIR_NAMED(std::move(lane->label), encoded.count, encoded.busy_ns, std::move(encoded.spans)));
     }
     groups.push_back({{"label", std::move(group.label)}, {"lanes", std::move(list)}});
   }

@@ -83,7 +83,7 @@ Report capture_report(const Json& manifest, const std::map<std::string, std::uin
   captured.add_unless_empty(std::move(table));
   if (!std::any_of(std::begin(kOfQueues), std::end(kOfQueues),
                    [&](const char* name) { return has_files(part_of(manifest, name)); }))
-    captured.remark("Nothing about queues was to be had here. The program ran as it would have alone.");
+    captured.remark("Nothing about queues could be captured here. The program ran as it would have alone.");
   for (ReportSection& section :
        std::vector<ReportSection>{lacks(manifest, true, "Incomplete"), lacks(manifest, false, "Missing")})
     if (!section.facts.empty()) report.sections.push_back(std::move(section));
@@ -100,5 +100,7 @@ Report capture_report(const Json& manifest, const std::map<std::string, std::uin
   if (!next.remarks.empty()) report.sections.push_back(std::move(next));
   return report;
 }
+
+DocumentText text_list::amd_capture(const Json& document) { return capture_report(document, {}, "the folder"); }
 
 }  // namespace weir

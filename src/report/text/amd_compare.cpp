@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "base/units.h"
@@ -277,5 +276,7 @@ Report amd_compare_report(const Json& document) {
                      quantities_section(document), expected_section(document), verdict_section(document)};
   return report;
 }
+
+DocumentText text_list::amd_compare(const Json& document) { return amd_compare_report(document); }
 
 }  // namespace weir

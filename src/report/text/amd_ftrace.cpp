@@ -197,7 +197,7 @@ ReportSection rest_section(const Json& document) {
   std::vector<std::string> ioctls;
   for (const Json& one : at(document, {"ioctls", "by_name"}))
     if (ioctls.size() < 8) ioctls.push_back(fmt::format("{} {}", text(one, {"name"}), count(one, {"calls"})));
-  section.fact("ioctls", ioctls.empty() ? "none is named in the trace" : joined(ioctls));
+  section.fact("ioctls", ioctls.empty() ? "the trace names none" : joined(ioctls));
   std::vector<std::string> others;
   for (const Json& one : at(document, {"other_calls", "kfd_without_role_names"}))
     if (others.size() < 4) others.push_back(fmt::format("{} {}", text(one, {"name"}), count(one, {"calls"})));
@@ -221,5 +221,7 @@ Report ftrace_report(const Json& document, bool is_full) {
   report.sections.push_back(trace_section(document));
   return report;
 }
+
+DocumentText text_list::amd_ftrace(const Json& document) { return ftrace_report(document, false); }
 
 }  // namespace weir

@@ -234,4 +234,6 @@ Report amd_hqd_report(const Json& document, bool is_full) {
   return report;
 }
 
+DocumentText text_list::amd_hqd(const Json& document) { return amd_hqd_report(document, false); }
+
 }  // namespace weir

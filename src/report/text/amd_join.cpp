@@ -258,4 +258,6 @@ Report amd_join_report(const Json& document, bool is_full) {
   return report;
 }
 
+DocumentText text_list::amd_join(const Json& document) { return amd_join_report(document, false); }
+
 }  // namespace weir

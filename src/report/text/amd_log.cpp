@@ -132,7 +132,7 @@ void add_process(Report& report, const Json& process, bool is_full) {
   ReportSection& last = report.sections.back();
   for (const std::string what : {"queue", "stream"})
     if (const auto count = number(process, {("launches_without_" + what).c_str()}); count && *count > 0)
-      last.remark("{} kernels are on no {} here: the log does not tell theirs.", whole(count), what);
+      last.remark("{} kernels are on no {} here: the log does not name theirs.", whole(count), what);
   for (const char* what : {"queues", "streams"})
     if (const auto left = number(process, {"left_out", what}); left && *left > 0)
       last.remark("Too many {}: {} mentions of further ones were left out.", what, whole(left));
@@ -191,5 +191,7 @@ Report amd_log_report(const Json& document, bool is_full) {
   for (const Json& file : at(document, {"files"})) add_file(report, file, is_full);
   return report;
 }
+
+DocumentText text_list::amd_log(const Json& document) { return amd_log_report(document, false); }
 
 }  // namespace weir

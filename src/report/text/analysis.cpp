@@ -148,11 +148,12 @@ Report analysis_report(const Json& document, bool is_full) {
         {"More",
          {},
          {},
-         {devices.size() - told == 1
-              ? std::string("The other device is told with --full, and is in --report json.")
-              : fmt::format("The other {} devices are told with --full, and are in --report json.",
-                            devices.size() - told)}});
+         {devices.size() - told == 1 ? std::string("--full prints the other device, and --report json has it.")
+                                     : fmt::format("--full prints the other {} devices, and --report json has them.",
+                                                   devices.size() - told)}});
   return report;
 }
+
+DocumentText text_list::analysis(const Json& document) { return analysis_report(document, false); }
 
 }  // namespace weir

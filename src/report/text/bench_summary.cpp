@@ -55,7 +55,7 @@ ReportSection environment_section(const Json& summary) {
   const Json& git = at(environment, {"git"});
   fact("commit", git.is_object() ? fmt::format("{}{}", word(git, "commit").substr(0, 12),
                                                at(git, {"is_changed"}) == true ? ", with changes" : "")
-                                 : "none: the working folder is in no git repository, or that has no commit");
+                                 : "none: the working folder is not in a git repository that has a commit");
   fact("system", fmt::format("{}, {}", text(environment, {"system"}), text(environment, {"kernel"})));
   fact("processor", fmt::format("{}, {} logical cores", text(environment, {"cpu_model"}), text(environment, {"cpus"})));
   for (const auto& [name, compiler] : at(environment, {"compilers"}).items())
@@ -225,7 +225,7 @@ Report bench_report(const Json& summary, bool is_full) {
       told += fmt::format(", {} {}", count.get<std::int64_t>(), status == "timed_out" ? "timed out" : status);
   report.open("{}; {}", told, text(summary, {"created"}));
   const bool is_interrupted = word(summary, "status") == "interrupted";
-  if (is_interrupted) report.open("Interrupted: this is what had been measured by then.");
+  if (is_interrupted) report.open("Interrupted: these are the results so far.");
   if (at(summary, {"options", "is_cold"}) == true) report.open("Caches were emptied before every run (--cold).");
   report.sections.push_back(environment_section(summary));
   report.sections.push_back(leaderboard(cases, most, is_full));

@@ -64,7 +64,7 @@ Report opening_of(const Json& document) {
               text(environment, {"cpus"}),
               at(environment, {"governor"}).is_null() ? "unknown" : text(environment, {"governor"}),
               text(environment, {"load_average"}), cores.empty() ? "nothing" : "cores " + cores);
-  if (text(document, {"status"}) != "complete") report.open("Interrupted: what was measured until then.");
+  if (text(document, {"status"}) != "complete") report.open("Interrupted: these are the results so far.");
   return report;
 }
 
@@ -275,5 +275,7 @@ Report channel_report(const Json& document) {
   }
   return report;
 }
+
+DocumentText text_list::channel(const Json& document) { return channel_report(document); }
 
 }  // namespace weir

@@ -5,7 +5,9 @@
 #include <sstream>
 #include <vector>
 
+#include "base/named_values.h"
 #include "base/plain_text.h"
+#include "base/schemas.h"
 #include "base/units.h"
 #include "measure/result.h"
 
@@ -67,23 +69,16 @@ void add_lone(std::string& text, const std::string& title, const std::vector<Lon
 
 Json lone_json(const std::vector<LonePoint>& points) {
   Json list = Json::array();
-  for (const LonePoint& point : points)
-    list.push_back({{"label", point.label}, {"origin", point.origin}, {"nearest", point.nearest}});
+  for (const LonePoint& point : points) list.push_back(WEIR_NAMED(point.label, point.origin, point.nearest));
   return list;
 }
 
 Json metric_json(const MetricComparison& metric) {
-  Json json;
-  json["unit"] = metric.unit.empty() ? Json(nullptr) : Json(metric.unit);
-  json["verdict"] = name_of(metric.verdict);
-  json["reason"] = metric.reason.empty() ? Json(nullptr) : Json(metric.reason);
+  Json json = WEIR_NAMED(text_or_null(metric.unit), metric.verdict, text_or_null(metric.reason));
   json["baseline"] = {{"count", metric.baseline_count}, {"median", number_or_null(metric.baseline_median)}};
   json["test"] = {{"count", metric.test_count}, {"median", number_or_null(metric.test_median)}};
-  json["ratio"] = number_or_null(metric.ratio);
-  json["interval"] = interval_or_null(metric.interval);
-  json["p"] = number_or_null(metric.p);
-  json["adjusted_p"] = number_or_null(metric.adjusted_p);
-  json["tail_ratio"] = number_or_null(metric.tail_ratio);
+  json.update(
+      WEIR_NAMED(metric.ratio, interval_or_null(metric.interval), metric.p, metric.adjusted_p, metric.tail_ratio));
   return json;
 }
 
@@ -114,7 +109,7 @@ std::string comparison_text(const Comparison& comparison) {
 
 Json comparison_json(const Comparison& comparison, bool is_strict) {
   Json json;
-  json["schema"] = "weir.comparison/1";
+  json["schema"] = schemas::comparison;
   json["baseline"] = comparison.baseline;
   add_method(json, comparison.options, comparison.hypotheses, count_verdicts(comparison), is_strict);
   json["tests"] = Json::array();
@@ -123,19 +118,13 @@ Json comparison_json(const Comparison& comparison, bool is_strict) {
     entry["file"] = test.name;
     entry["pairs"] = Json::array();
     for (const PairComparison& pair : test.pairs) {
-      Json one;
-      one["label"] = pair.label;
-      one["key"] = pair.key;
-      one["verdict"] = name_of(pair.verdict);
-      one["failure"] = pair.failure.empty() ? Json(nullptr) : Json(pair.failure);
+      Json one = WEIR_NAMED(pair.label, pair.key, pair.verdict, text_or_null(pair.failure));
       one["metrics"] = Json::object();
       for (const MetricComparison& metric : pair.metrics) one["metrics"][metric.metric] = metric_json(metric);
       one["notes"] = pair.notes;
       entry["pairs"].push_back(std::move(one));
     }
-    entry["baseline_only"] = lone_json(test.baseline_only);
-    entry["test_only"] = lone_json(test.test_only);
-    entry["notes"] = test.notes;
+    entry.update(WEIR_NAMED(lone_json(test.baseline_only), lone_json(test.test_only), test.notes));
     json["tests"].push_back(std::move(entry));
   }
   return json;

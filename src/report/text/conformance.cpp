@@ -89,8 +89,14 @@ std::string conformance_summary(const Json& document) {
     out += '\n';
     for (const Json& device : devices) out += wrapped(verdict(device), 0) + "\n";
   }
-  if (text(document, {"status"}) == "interrupted") out += "\nInterrupted: what had come by then is above.\n";
+  if (text(document, {"status"}) == "interrupted") out += "\nInterrupted: the results so far are above.\n";
   return out;
+}
+
+DocumentText text_list::conformance(const Json& document) {
+  std::string text = "weir conformance\n\n";
+  for (const Json& device : at(document, {"devices"})) text += describe_conformance(device) + "\n";
+  return text + conformance_summary(document);
 }
 
 }  // namespace weir

@@ -6,12 +6,28 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/json.h"
+#include "base/schemas.h"
 #include "report/text/sections.h"
 
 namespace weir {
+
+// A report, or a text for a terminal whose first line is a title; an empty one where there is nothing to show.
+using DocumentText = std::variant<Report, std::string>;
+
+namespace text_list {
+#define WEIR_DECLARE(name) DocumentText name(const Json& document);
+WEIR_TEXT_DOCUMENTS(WEIR_DECLARE)
+#undef WEIR_DECLARE
+}  // namespace text_list
+
+// The function of text_list for this schema, or null.
+using TextFunction = DocumentText(const Json& document);
+TextFunction* text_function(std::string_view schema);
 
 // weir.result/1: what was run, the results, and caveats.
 std::string describe_result(const Json& result);
@@ -53,7 +69,7 @@ std::string describe_profile(const Json& document);  // weir.profile/1
 Report bench_report(const Json& summary, bool is_full);
 // One case, printed as it finishes: "softmax/cpu/fp32: ok, p50 1.23 ms".
 std::string bench_line(const Json& entry);
-// The output of --list (cli/bench_plan.h).
+// The output of --list (lab/kernels/plan.h).
 Report bench_plan_report(const Json& plan);
 // The block "regressions" of weir.bench/1 as one section: the verdict in a sentence, and the cases that deserve a look.
 // A null block means that nothing was compared.

@@ -4,46 +4,36 @@
 
 namespace weir::fields {
 
-const Json& at(const Json& json, std::initializer_list<const char*> keys) {
-  static const Json kNull;
-  const Json* here = &json;
-  for (const char* key : keys) {
-    if (!here->is_object() || !here->contains(key)) return kNull;
-    here = &(*here)[key];
-  }
-  return *here;
-}
-
-std::optional<double> number(const Json& json, std::initializer_list<const char*> keys) {
+std::optional<double> number(const Json& json, JsonPath keys) {
   const Json& value = at(json, keys);
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-std::string text(const Json& json, std::initializer_list<const char*> keys) {
+std::string text(const Json& json, JsonPath keys) {
   const Json& value = at(json, keys);
   return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
 }
 
-std::string string(const Json& json, std::initializer_list<const char*> keys, const std::string& otherwise) {
+std::string string(const Json& json, JsonPath keys, const std::string& otherwise) {
   const Json& value = at(json, keys);
   return value.is_string() ? value.string() : otherwise;
 }
 
-bool is_true(const Json& json, std::initializer_list<const char*> keys) { return at(json, keys) == true; }
+bool is_true(const Json& json, JsonPath keys) { return at(json, keys) == true; }
 
-const Json& list(const Json& json, std::initializer_list<const char*> keys) {
+const Json& list(const Json& json, JsonPath keys) {
   static const Json kNone = Json::array();
   const Json& value = at(json, keys);
   return value.is_array() ? value : kNone;
 }
 
-const Json& object(const Json& json, std::initializer_list<const char*> keys) {
+const Json& object(const Json& json, JsonPath keys) {
   static const Json kNone = Json::object();
   const Json& value = at(json, keys);
   return value.is_object() ? value : kNone;
 }
 
-std::optional<std::pair<double, double>> interval(const Json& json, std::initializer_list<const char*> keys) {
+std::optional<std::pair<double, double>> interval(const Json& json, JsonPath keys) {
   const Json& pair = at(json, keys);
   if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_number()) return std::nullopt;
   return std::pair(pair[0].get<double>(), pair[1].get<double>());

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,17 +12,17 @@
 namespace weir::fields {
 
 // Follows keys as long as they exist; null otherwise.
-const Json& at(const Json& json, std::initializer_list<const char*> keys);
-std::optional<double> number(const Json& json, std::initializer_list<const char*> keys);
+inline const Json& at(const Json& json, JsonPath keys) { return at_path(json, keys); }
+std::optional<double> number(const Json& json, JsonPath keys);
 // A string as it is, "-" for null, anything else as JSON.
-std::string text(const Json& json, std::initializer_list<const char*> keys);
-std::string string(const Json& json, std::initializer_list<const char*> keys, const std::string& otherwise = {});
-bool is_true(const Json& json, std::initializer_list<const char*> keys);
+std::string text(const Json& json, JsonPath keys);
+std::string string(const Json& json, JsonPath keys, const std::string& otherwise = {});
+bool is_true(const Json& json, JsonPath keys);
 // An array or an object; empty where the document has something else.
-const Json& list(const Json& json, std::initializer_list<const char*> keys);
-const Json& object(const Json& json, std::initializer_list<const char*> keys);
+const Json& list(const Json& json, JsonPath keys);
+const Json& object(const Json& json, JsonPath keys);
 // [low, high]; empty where these are not two numbers.
-std::optional<std::pair<double, double>> interval(const Json& json, std::initializer_list<const char*> keys = {});
+std::optional<std::pair<double, double>> interval(const Json& json, JsonPath keys = {});
 
 // The strings of a list; other elements are left out.
 std::string joined(const Json& list, std::string_view glue = ", ");

@@ -138,7 +138,7 @@ std::optional<Finding> idle_unexplained(const Json& device, double span_ns) {
   }
   if (share < kLeastIdle) return std::nullopt;
   return Finding{share,
-                 fmt::format("idle {}, and the trace does not tell why: it has no calls of the host.", cost(ns, share)),
+                 fmt::format("idle {}, and the trace does not show why: it has no calls of the host.", cost(ns, share)),
                  "Trace these too (rocprofv3 --sys-trace, PyTorch's ProfilerActivity.CPU)."};
 }
 

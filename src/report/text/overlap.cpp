@@ -208,7 +208,7 @@ Report overlap_report(const Json& summary) {
                              at(summary, {"ranks", "count"}).get<std::size_t>() == 1 ? "" : "s",
                              at(summary, {"device", "model"}).get<std::string>());
   report.opening = opening(summary);
-  if (at(summary, {"status"}) == "interrupted") report.open("Interrupted: what there was is below.");
+  if (at(summary, {"status"}) == "interrupted") report.open("Interrupted: the results so far are below.");
   report.sections = {runs_section(summary), step_section(summary), causes_section(summary), ranks_section(summary),
                      training_section(summary)};
   return report;
@@ -237,5 +237,7 @@ Report overlap_sweep_report(const Json& points) {
   }
   return report;
 }
+
+DocumentText text_list::overlap(const Json& document) { return overlap_report(document); }
 
 }  // namespace weir

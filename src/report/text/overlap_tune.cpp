@@ -56,7 +56,7 @@ Report tune_report(const Json& document) {
     report.open("No trial ran.");
     return report;
   }
-  if (!trials.is_array()) reject("the document's trials are no list");
+  if (!trials.is_array()) reject("the document's trials are not a list");
   const Json& first = trials[0];
   report.open("{} of {} combinations tried{}.", trials.size(), at(document, {"combinations"}).get<std::size_t>(),
               at(document, {"is_exhausted"}).get<bool>() ? "; no single change helps any more" : "");
@@ -93,5 +93,7 @@ Report tune_report(const Json& document) {
   report.sections = {std::move(pareto), std::move(all)};
   return report;
 }
+
+DocumentText text_list::overlap_tune(const Json& document) { return tune_report(document); }
 
 }  // namespace weir

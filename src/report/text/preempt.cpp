@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -45,8 +44,7 @@ std::string victim_words(const Json& victim) {
 std::vector<std::string> opening(const Json& document) {
   std::vector<std::string> lines;
   for (const Json& failure : at(document, {"failures"})) lines.push_back("FAILED: " + text(failure, {}));
-  if (text(document, {"status"}) == "ended_early")
-    lines.push_back("Ended early: what follows is what was seen until then.");
+  if (text(document, {"status"}) == "ended_early") lines.push_back("Ended early: these are the results so far.");
   for (const Json& warning : at(document, {"warnings"})) lines.push_back("Careful: " + text(warning, {}) + ".");
   lines.push_back(text(document, {"verdict"}) + ".");
   return lines;

@@ -131,4 +131,6 @@ std::string describe_profile(const Json& document) {
   return out;
 }
 
+DocumentText text_list::profile(const Json& document) { return describe_profile(document); }
+
 }  // namespace weir

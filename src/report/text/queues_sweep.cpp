@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string_view>
 #include <vector>
 
 #include "base/units.h"

@@ -61,12 +61,18 @@ bool has_any(const Json& settings, const char* member) {
   return false;
 }
 
-// Why a whole table is missing: the reason of the last row, which has the most streams, is the most useful.
-std::string first_reason(const Json& settings, const char* member) {
+// Why a whole table is missing. The row with the most streams says it best: with one stream the reason is often only
+// that there is no other.
+std::string reason_of_most_streams(const Json& settings, const char* member) {
   std::string found = "not measured";
+  double most = 0;
   for (const Json& setting : settings)
-    for (const Json& row : at(setting, {"rows"}))
-      if (at(row, {member, "reason"}).is_string()) found = text(row, {member, "reason"});
+    for (const Json& row : at(setting, {"rows"})) {
+      const double streams = number(row, {"streams"}).value_or(0);
+      if (streams < most || !at(row, {member, "reason"}).is_string()) continue;
+      most = streams;
+      found = text(row, {member, "reason"});
+    }
   return found;
 }
 
@@ -74,7 +80,7 @@ void add_gaps(std::string& out, const Json& settings, const char* member, const 
   if (has_any(settings, member)) {
     add_table(out, settings, title, [&](const Json& row) { return p50_p90(row, member); });
   } else {
-    out += fmt::format("  {}\n\n", wrapped(title + ": none, " + first_reason(settings, member), 2));
+    out += fmt::format("  {}\n\n", wrapped(title + ": none, " + reason_of_most_streams(settings, member), 2));
   }
 }
 
@@ -88,17 +94,13 @@ std::string timeline_overhead(const Json& row) {
 
 void add_timeline(std::string& out, const Json& settings) {
   bool has_one = false;
-  std::string why = "not measured";
   for (const Json& setting : settings)
-    for (const Json& row : at(setting, {"rows"})) {
-      has_one = has_one || timeline_overhead(row) != "-";
-      if (at(row, {"timeline", "reason"}).is_string()) why = text(row, {"timeline", "reason"});
-    }
+    for (const Json& row : at(setting, {"rows"})) has_one = has_one || timeline_overhead(row) != "-";
   const std::string title = "Reading 1, timeline: gap to another stream minus gap within a stream, us";
   if (has_one) {
     add_table(out, settings, title, timeline_overhead);
   } else {
-    out += fmt::format("  {}\n\n", wrapped(title + ": none, " + why, 2));
+    out += fmt::format("  {}\n\n", wrapped(title + ": none, " + reason_of_most_streams(settings, "timeline"), 2));
   }
 }
 

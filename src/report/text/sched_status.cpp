@@ -130,4 +130,6 @@ Report sched_status_report(const Json& status, const Json& before) {
   return report;
 }
 
+DocumentText text_list::sched_status(const Json& document) { return sched_status_report(document); }
+
 }  // namespace weir

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "base/units.h"
 #include "report/text/documents.h"
@@ -205,5 +204,7 @@ std::string trace_comparison_markdown(const Json& document) {
   for (const Json& note : list(document, {"notes"})) remarks += fmt::format("- {}\n", cell(fields::text(note, {})));
   return remarks.empty() ? text : text + "\n" + remarks;
 }
+
+DocumentText text_list::trace_comparison(const Json& document) { return trace_comparison_text(document); }
 
 }  // namespace weir

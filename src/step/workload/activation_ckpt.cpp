@@ -23,10 +23,10 @@ class Checkpointed : Model {
     require_multiple("blocks", blocks_, "every", every_);
     const std::int64_t sequence = params.integer("sequence");
     if (rows_ < kChunks)
-      reject(fmt::format("--param batch={}: with sequence={} that is {} rows; {} are needed", samples_, sequence, rows_,
-                         kChunks),
-             fmt::format("Use batch={} or sequence={}, or more.", (kChunks + sequence - 1) / sequence,
-                         (kChunks + samples_ - 1) / samples_));
+      reject_param("batch", samples_,
+                   fmt::format("with sequence={} that is {} rows; {} are needed", sequence, rows_, kChunks),
+                   fmt::format("Use batch={} or sequence={}, or more.", (kChunks + sequence - 1) / sequence,
+                               (kChunks + samples_ - 1) / samples_));
     for (std::int64_t b = 0; b < blocks_; ++b)
       weights_.push_back({layers_.weights(hidden_, inner()), layers_.weights(inner(), hidden_)});
   }

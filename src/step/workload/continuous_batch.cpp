@@ -31,8 +31,8 @@ class Server : Model {
         sequences_(params.integer("sequences") * stream_count) {
     lanes_[kDecode].priority = 1;  // a token that somebody waits for goes before a prompt that has shown nothing yet
     if (prompt_ + steps_ >= positions_)
-      reject(fmt::format("--param positions={}: a prompt of {} and {} tokens do not fit", positions_, prompt_, steps_),
-             fmt::format("Use positions={} or more.", prompt_ + steps_ + 1));
+      reject_param("positions", positions_, fmt::format("a prompt of {} and {} tokens do not fit", prompt_, steps_),
+                   fmt::format("Use positions={} or more.", prompt_ + steps_ + 1));
   }
 
   Step build() {

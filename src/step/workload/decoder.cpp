@@ -2,17 +2,18 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "kernel/attention.h"
+#include "step/workload/params.h"
 
 namespace weir {
 
 Decoder::Decoder(Layers& layers, const Size& size) : layers_(layers), size_(size) {
   require_multiple(size.hidden_name, size.hidden, size.heads_name, size.heads);
   if (const std::int64_t widest = size.heads * kMostHeadDim; size.hidden > widest)
-    reject(fmt::format("--param {}={}: with {}={} a head has {} elements; {} are possible", size.hidden_name,
-                       size.hidden, size.heads_name, size.heads, size.hidden / size.heads, kMostHeadDim),
-           fmt::format("Use {}={} or less, or more {}.", size.hidden_name, widest, size.heads_name));
+    reject_param(size.hidden_name, size.hidden,
+                 fmt::format("with {}={} a head has {} elements; {} are possible", size.heads_name, size.heads,
+                             size.hidden / size.heads, kMostHeadDim),
+                 fmt::format("Use {}={} or less, or more {}.", size.hidden_name, widest, size.heads_name));
   const std::int64_t h = size.hidden;
   for (std::int64_t i = 0; i < size.layers; ++i)
     blocks_.push_back({layers.weights(h, h), layers.weights(h, h), layers.weights(h, h), layers.weights(h, h),

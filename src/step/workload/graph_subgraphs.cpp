@@ -19,8 +19,9 @@ Step build(const Params& params, int stream_count) {
   // With more streams than subgraphs, several streams share the rows of one.
   const std::int64_t pieces = (subgraph.count + subgraphs - 1) / subgraphs;
   if (pieces > batch)
-    reject(fmt::format("--streams {}: {} subgraphs of {} rows do not feed as many", stream_count, subgraphs, batch),
-           fmt::format("Use --streams {} or fewer, or --param batch={}.", subgraphs * batch + 2, pieces));
+    reject_setting("streams", std::to_string(stream_count),
+                   fmt::format("{} subgraphs of {} rows do not feed as many", subgraphs, batch),
+                   fmt::format("Use --streams {} or fewer, or --param batch={}.", subgraphs * batch + 2, pieces));
 
   StepBuilder step(params.seed, params.ranks);
   Layers layers(step, params.precision);

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
 #include "kernel/attention.h"
 #include "kernel/chain.h"
 #include "kernel/gemm.h"
+#include "step/workload/params.h"
 
 namespace weir {
 namespace {
@@ -44,14 +44,14 @@ Part part_of(std::int64_t total, std::int64_t parts, std::int64_t index) {
 
 void require_multiple(const char* what, std::int64_t value, const char* by_what, std::int64_t by) {
   if (value % by == 0) return;
-  reject(fmt::format("--param {}={}: {} = {} does not divide it", what, value, by_what, by),
-         fmt::format("Use {}={}, or another {}.", what, nearest_multiples(value, by), by_what));
+  reject_param(what, value, fmt::format("{} = {} does not divide it", by_what, by),
+               fmt::format("Use {}={}, or another {}.", what, nearest_multiples(value, by), by_what));
 }
 
 void require_multiple_of(const char* what, std::int64_t value, const char* reason, std::int64_t by) {
   if (value % by == 0) return;
-  reject(fmt::format("--param {}={}: it is cut into {} {}", what, value, by, reason),
-         fmt::format("Use {}={}.", what, nearest_multiples(value, by)));
+  reject_param(what, value, fmt::format("it is cut into {} {}", by, reason),
+               fmt::format("Use {}={}.", what, nearest_multiples(value, by)));
 }
 
 Operand Layers::weights(std::int64_t rows, std::int64_t columns) {

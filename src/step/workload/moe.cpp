@@ -26,7 +26,7 @@ Step build(const Params& params, int stream_count) {
     reject(fmt::format("{} ranks of {} experts: routing goes to 256 at most", ranks, local),
            fmt::format("Use --param experts={}, or fewer streams or ranks.", 256 / ranks));
   if (picks > experts)
-    reject(fmt::format("--param picks={}: there are {} experts", picks, experts), "A token picks each at most once.");
+    reject_param("picks", picks, fmt::format("there are {} experts", experts), "A token picks each at most once.");
   const std::int64_t capacity = tokens;  // nothing is dropped: a token picks an expert at most once
   const Lanes router{0, 1, kRouter, 0}, streams{1, stream_count - 1, kExpert, 0};
   const auto count = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };

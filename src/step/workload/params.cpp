@@ -15,24 +15,23 @@ constexpr std::string_view kScales[] = {"tiny", "small", "full"};
 
 ParamValue parsed(const ParamSpec& spec, const std::string& text) {
   const auto out_of_range = [&] {
-    reject(fmt::format("--param {}={}: out of range", spec.name, text),
-           fmt::format("Use {} to {}.", spec.lowest, spec.highest));
+    reject_param(spec.name, text, "out of range", fmt::format("Use {} to {}.", spec.lowest, spec.highest));
   };
   if (std::holds_alternative<std::int64_t>(spec.defaults[0])) {
     const auto value = parse_integer(text);
-    if (!value) reject(fmt::format("--param {}={}: a whole number is needed", spec.name, text));
+    if (!value) reject_param(spec.name, text, "a whole number is needed");
     if (static_cast<double>(*value) < spec.lowest || static_cast<double>(*value) > spec.highest) out_of_range();
     return *value;
   }
   if (std::holds_alternative<double>(spec.defaults[0])) {
     const auto value = parse_number(text);
-    if (!value) reject(fmt::format("--param {}={}: a number is needed", spec.name, text));
+    if (!value) reject_param(spec.name, text, "a number is needed");
     if (*value < spec.lowest || *value > spec.highest) out_of_range();
     return *value;
   }
   if (std::find(spec.choices.begin(), spec.choices.end(), text) == spec.choices.end())
-    reject(fmt::format("--param {}={}: not one of {}", spec.name, text, fmt::join(spec.choices, ", ")),
-           suggestion(text, spec.choices));
+    reject_param(spec.name, text, fmt::format("not one of {}", fmt::join(spec.choices, ", ")),
+                 suggestion(text, spec.choices));
   return text;
 }
 
@@ -43,7 +42,7 @@ std::string_view name_of(Scale scale) { return kScales[static_cast<int>(scale)];
 Scale scale_named(std::string_view name) {
   for (const Scale scale : {Scale::tiny, Scale::small, Scale::full})
     if (name_of(scale) == name) return scale;
-  reject(fmt::format("--scale {}: there is no such scale", name), "Use tiny, small or full.");
+  reject_setting("scale", name, "there is no such scale", "Use tiny, small or full.");
 }
 
 ParamSpec integer_param(std::string name, std::string help, std::array<std::int64_t, 3> defaults, std::int64_t lowest,
@@ -64,6 +63,10 @@ ParamSpec choice_param(std::string name, std::string help, std::string initial, 
   return {std::move(name), std::move(help), {initial, initial, initial}, 0, 0, std::move(choices)};
 }
 
+void reject_param(std::string_view name, const ParamValue& value, std::string_view problem, std::string hint) {
+  reject_setting("param", fmt::format("{}={}", name, to_string(value)), problem, std::move(hint));
+}
+
 Params::Params(std::span<const ParamSpec> specs, Scale scale,
                std::span<const std::pair<std::string, std::string>> assignments) {
   std::vector<std::string> names;
@@ -75,8 +78,7 @@ Params::Params(std::span<const ParamSpec> specs, Scale scale,
     const auto spec =
         std::find_if(specs.begin(), specs.end(), [&](const ParamSpec& known) { return known.name == name; });
     if (spec == specs.end())
-      reject(fmt::format("--param {}={}: the workload has no parameter '{}'", name, text, name),
-             suggestion(name, names));
+      reject_param(name, text, fmt::format("the workload has no parameter '{}'", name), suggestion(name, names));
     values_[name] = parsed(*spec, text);
   }
 }

@@ -19,7 +19,7 @@ namespace weir {
 enum class Scale : std::uint8_t { tiny, small, full };
 
 std::string_view name_of(Scale scale);
-Scale scale_named(std::string_view name);  // rejects unknown names, citing --scale
+Scale scale_named(std::string_view name);  // rejects unknown names
 
 using ParamValue = std::variant<std::int64_t, double, std::string>;
 
@@ -36,6 +36,10 @@ ParamSpec integer_param(std::string name, std::string help, std::array<std::int6
                         std::int64_t highest);
 ParamSpec number_param(std::string name, std::string help, double initial, double lowest, double highest);
 ParamSpec choice_param(std::string name, std::string help, std::string initial, std::vector<std::string> choices);
+
+// Rejects a parameter's value: "param NAME=VALUE: PROBLEM".
+[[noreturn]] void reject_param(std::string_view name, const ParamValue& value, std::string_view problem,
+                               std::string hint = {});
 
 // All parameters of a workload with their values.
 class Params {

@@ -23,7 +23,7 @@ class Pipeline : Model {
         tokens_(params.integer("tokens")),
         decoder_(layers_, {params.integer("layers"), width_, params.integer("heads"), params.integer("vocabulary")}) {
     if (best_ > documents_)
-      reject(fmt::format("--param best={}: there are {} documents", best_, documents_), "Use as many or fewer.");
+      reject_param("best", best_, fmt::format("there are {} documents", documents_), "Use as many or fewer.");
     corpus_ = {step_.uniform(layers_.type(), elements(documents_ * width_))};
     project_ = layers_.weights(features_, width_);
     inner_ = layers_.weights(2 * width_, 4 * width_);

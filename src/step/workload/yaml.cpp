@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "base/options.h"

@@ -1,7 +1,6 @@
 // A workload as written in its file: names resolved, expressions compiled, nothing evaluated. Knows no device.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>

@@ -5,7 +5,6 @@
 #include <cupti_result.h>
 #include <cupti_version.h>
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -372,30 +371,23 @@ void in_child() {
   s.mutex.unlock();
 }
 
-// Fills the table. Returns what is missing, or empty.
-std::string bind(void* library, Entries& to) {
-  std::string missing;
-  const auto want = [&]<class Function>(Function*& entry, const char* symbol) {
-    entry = reinterpret_cast<Function*>(::dlsym(library, symbol));
-    return entry != nullptr;
-  };
-  const auto need = [&](auto& entry, const char* symbol) {
-    if (!want(entry, symbol) && missing.empty()) missing = symbol;
-  };
-  need(to.version, "cuptiGetVersion");
-  need(to.result_string, "cuptiGetResultString");
-  need(to.register_buffers, "cuptiActivityRegisterCallbacks");
-  need(to.enable, "cuptiActivityEnable");
-  need(to.flush, "cuptiActivityFlushAll");
-  need(to.next, "cuptiActivityGetNextRecord");
-  need(to.callback_name, "cuptiGetCallbackName");
-  want(to.dropped, "cuptiActivityGetNumDroppedRecords");
-  want(to.register_clock, "cuptiActivityRegisterTimestampCallback");
-  want(to.enable_latency, "cuptiActivityEnableLatencyTimestamps");
-  want(to.thread_id_type, "cuptiSetThreadIdType");
-  want(to.enable_runtime, "cuptiActivityEnableRuntimeApi");
-  want(to.enable_driver, "cuptiActivityEnableDriverApi");
-  return missing;
+// Fills the table. Returns what is missing, or null.
+const char* bind(void* library, Entries& to) noexcept {
+  EntryPoints cupti(library);
+  cupti.need(to.version, "cuptiGetVersion");
+  cupti.need(to.result_string, "cuptiGetResultString");
+  cupti.need(to.register_buffers, "cuptiActivityRegisterCallbacks");
+  cupti.need(to.enable, "cuptiActivityEnable");
+  cupti.need(to.flush, "cuptiActivityFlushAll");
+  cupti.need(to.next, "cuptiActivityGetNextRecord");
+  cupti.need(to.callback_name, "cuptiGetCallbackName");
+  cupti.want(to.dropped, "cuptiActivityGetNumDroppedRecords");
+  cupti.want(to.register_clock, "cuptiActivityRegisterTimestampCallback");
+  cupti.want(to.enable_latency, "cuptiActivityEnableLatencyTimestamps");
+  cupti.want(to.thread_id_type, "cuptiSetThreadIdType");
+  cupti.want(to.enable_runtime, "cuptiActivityEnableRuntimeApi");
+  cupti.want(to.enable_driver, "cuptiActivityEnableDriverApi");
+  return cupti.missing();
 }
 
 // Enables only the functions of interest if CUPTI allows a choice: a record of each call would cost the program time.
@@ -422,7 +414,8 @@ std::string start(State& s) {
   std::string reason;
   void* const library = open_cupti(reason);
   if (library == nullptr) return "CUPTI was not found: " + reason + "; WEIR_CUPTI_LIBRARY can name it";
-  if (const std::string missing = bind(library, s.cupti); !missing.empty()) return "CUPTI lacks " + missing;
+  if (const char* const missing = bind(library, s.cupti); missing != nullptr)
+    return std::string("CUPTI lacks ") + missing;
   if (const CUptiResult result = s.cupti.version(&s.version); result != CUPTI_SUCCESS) return describe(result);
   if (s.version < kOldestVersion) return "CUPTI is older than CUDA 12.0";
   if (std::getenv("WEIR_CAPTURE_LATENCY") != nullptr && s.cupti.enable_latency != nullptr)

@@ -226,23 +226,19 @@ const char* bind_driver(Driver& to) noexcept {
   // It is loaded, because it called this library.
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (library == nullptr) return "libcuda.so.1";
-  const char* missing = nullptr;
-  const auto need = [&]<class Function>(Function*& entry, const char* symbol) {
-    entry = reinterpret_cast<Function*>(::dlsym(library, symbol));
-    if (entry == nullptr && missing == nullptr) missing = symbol;
-  };
-  need(to.event_create, "cuEventCreate");
-  need(to.event_record, "cuEventRecord");
-  need(to.event_query, "cuEventQuery");
-  need(to.event_destroy, "cuEventDestroy_v2");
-  need(to.stream_is_capturing, "cuStreamIsCapturing");
-  need(to.stream_context, "cuStreamGetCtx");
-  need(to.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
-  need(to.current, "cuCtxGetCurrent");
-  need(to.push, "cuCtxPushCurrent_v2");
-  need(to.pop, "cuCtxPopCurrent_v2");
-  need(to.device, "cuCtxGetDevice");
-  return missing;
+  EntryPoints driver(library);
+  driver.need(to.event_create, "cuEventCreate");
+  driver.need(to.event_record, "cuEventRecord");
+  driver.need(to.event_query, "cuEventQuery");
+  driver.need(to.event_destroy, "cuEventDestroy_v2");
+  driver.need(to.stream_is_capturing, "cuStreamIsCapturing");
+  driver.need(to.stream_context, "cuStreamGetCtx");
+  driver.need(to.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+  driver.need(to.current, "cuCtxGetCurrent");
+  driver.need(to.push, "cuCtxPushCurrent_v2");
+  driver.need(to.pop, "cuCtxPopCurrent_v2");
+  driver.need(to.device, "cuCtxGetDevice");
+  return driver.missing();
 }
 
 struct Callbacks {
@@ -256,16 +252,12 @@ std::string bind_callbacks(Callbacks& to) {
   std::string reason;
   void* const library = open_cupti(reason);
   if (library == nullptr) return "CUPTI was not found: " + reason + "; WEIR_CUPTI_LIBRARY can name it";
-  const auto need = [&]<class Function>(Function*& entry, const char* symbol) {
-    entry = reinterpret_cast<Function*>(::dlsym(library, symbol));
-    if (entry == nullptr && reason.empty()) reason = std::string("CUPTI lacks ") + symbol;
-  };
-  reason.clear();
-  need(to.subscribe, "cuptiSubscribe");
-  need(to.unsubscribe, "cuptiUnsubscribe");
-  need(to.enable, "cuptiEnableCallback");
-  need(to.result_string, "cuptiGetResultString");
-  return reason;
+  EntryPoints cupti(library);
+  cupti.need(to.subscribe, "cuptiSubscribe");
+  cupti.need(to.unsubscribe, "cuptiUnsubscribe");
+  cupti.need(to.enable, "cuptiEnableCallback");
+  cupti.need(to.result_string, "cuptiGetResultString");
+  return cupti.missing() == nullptr ? "" : std::string("CUPTI lacks ") + cupti.missing();
 }
 
 std::string describe(const Callbacks& cupti, CUptiResult result) {

@@ -1,7 +1,5 @@
 #include "submit/inject/cupti_library.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 
 namespace weir::inject {

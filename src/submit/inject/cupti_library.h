@@ -2,12 +2,35 @@
 // that fits it.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <string>
 
 namespace weir::inject {
 
 // Null, with the loader's message, if there is none. WEIR_CUPTI_LIBRARY can name it.
 void* open_cupti(std::string& reason);
+
+// Looks up entry points of an open library. Not device/vendor_library.h, which formats its messages with a library that
+// other people's programs must not be given, and would load a library of its own instead of the program's.
+class EntryPoints {
+ public:
+  explicit EntryPoints(void* library) noexcept : library_(library) {}
+  template <class Function>
+  bool want(Function*& entry, const char* symbol) const noexcept {
+    entry = reinterpret_cast<Function*>(::dlsym(library_, symbol));
+    return entry != nullptr;
+  }
+  void need(auto& entry, const char* symbol) noexcept {
+    if (!want(entry, symbol) && missing_ == nullptr) missing_ = symbol;
+  }
+  // The first that need() did not find, or null.
+  const char* missing() const noexcept { return missing_; }
+
+ private:
+  void* library_;
+  const char* missing_ = nullptr;
+};
 
 // Records a program's commands, for `weir profile --`, if WEIR_CAPTURE_FOLDER names a folder; call once. Throws only
 // when memory runs out.

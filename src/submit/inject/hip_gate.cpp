@@ -137,7 +137,7 @@ Context context_of(void* stream) noexcept {
 
 Event make() noexcept {
   hipEvent_t event = nullptr;
-  return g_event_create.call(&event, hipEventDisableTiming) == hipSuccess ? event : nullptr;
+  return g_event_create.call(&event, unsigned{hipEventDisableTiming}) == hipSuccess ? event : nullptr;
 }
 bool record(Event event, void* stream) noexcept {
   return g_event_record.call(static_cast<hipEvent_t>(event), static_cast<hipStream_t>(stream)) == hipSuccess;

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/named_values.h"
+#include "base/schemas.h"
+
 namespace weir::scheduler {
 namespace {
-
-Json pid_or_null(int pid) { return pid > 0 ? Json(pid) : Json(nullptr); }
 
 // Limits counters, because they come from memory that clients write.
 Json counted(std::uint64_t value) { return std::min<std::uint64_t>(value, std::uint64_t{1} << 62); }
@@ -25,30 +26,27 @@ Json client_document(const Standing& standing, int seat) {
   for (; ahead != 0; ahead &= ahead - 1) {
     const int other = std::countr_zero(ahead);
     waits_for.push_back(
-        {{"seat", other}, {"pid", pid_or_null((*standing.occupants)[static_cast<std::size_t>(other)].pid)}});
+        {{"seat", other}, {"pid", positive_or_null((*standing.occupants)[static_cast<std::size_t>(other)].pid)}});
   }
   const std::uint32_t bound = place.in_flight.load(kCount);
   // A client that is alone passes its gate uncounted.
   const bool is_shared = conductor.clients() > 1;
-  return {
-      {"seat", seat},
-      {"pid", pid_or_null(occupant.pid)},
-      {"program", occupant.program},
-      {"priority", client.terms.priority},
-      {"weight", client.terms.weight},
-      {"deadline_ns", client.terms.deadline_ns > 0 ? Json(client.terms.deadline_ns) : Json(nullptr)},
-      {"joined_ns_ago", std::max<std::int64_t>(0, standing.now_ns - occupant.joined_ns)},
-      {"is_active", is_shared ? Json(client.is_active) : Json(nullptr)},
-      {"active_ns", is_shared && client.is_active ? Json(std::max<std::int64_t>(0, standing.now_ns - client.arrived_ns))
-                                                  : Json(nullptr)},
-      {"waits_for", std::move(waits_for)},
-      {"in_flight", bound != 0 ? Json(bound) : Json(nullptr)},
-      {"used_ns", client.used_ns},
-      {"launches", counted(place.launches.load(kCount))},
-      {"held", counted(place.held.load(kCount))},
-      {"held_ns", counted(place.held_ns.load(kCount))},
-      {"paced_ns", counted(place.paced_ns.load(kCount))},
-  };
+  Json json =
+      WEIR_NAMED(seat, positive_or_null(occupant.pid), occupant.program, client.terms.priority, client.terms.weight);
+  json["deadline_ns"] = positive_or_null(client.terms.deadline_ns);
+  json["joined_ns_ago"] = std::max<std::int64_t>(0, standing.now_ns - occupant.joined_ns);
+  json["is_active"] = is_shared ? Json(client.is_active) : Json(nullptr);
+  json["active_ns"] = is_shared && client.is_active
+                          ? Json(std::max<std::int64_t>(0, standing.now_ns - client.arrived_ns))
+                          : Json(nullptr);
+  json["waits_for"] = std::move(waits_for);
+  json["in_flight"] = bound != 0 ? Json(bound) : Json(nullptr);
+  json["used_ns"] = client.used_ns;
+  json["launches"] = counted(place.launches.load(kCount));
+  json["held"] = counted(place.held.load(kCount));
+  json["held_ns"] = counted(place.held_ns.load(kCount));
+  json["paced_ns"] = counted(place.paced_ns.load(kCount));
+  return json;
 }
 
 }  // namespace
@@ -59,12 +57,12 @@ Json status_document(const Standing& standing) {
   for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1)
     clients.push_back(client_document(standing, std::countr_zero(left)));
   return {
-      {"schema", "weir.sched_status/1"},
+      {"schema", schemas::sched_status},
       {"pid", standing.pid},
       {"policy", conductor.policy().name},
       {"uptime_ns", standing.now_ns - standing.begun_ns},
       {"slice_ns", conductor.settings().slice_ns},
-      {"ageing_ns", conductor.settings().ageing_ns > 0 ? Json(conductor.settings().ageing_ns) : Json(nullptr)},
+      {"ageing_ns", positive_or_null(conductor.settings().ageing_ns)},
       {"in_flight", standing.in_flight},
       {"is_shared", conductor.clients() > 1},  // if false, nothing is counted, and is_active is null
       {"most_clients", kMostClients},

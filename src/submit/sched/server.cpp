@@ -46,8 +46,8 @@ struct Unmap {
 const ServerOptions& checked(const ServerOptions& options) {
   check(options.settings);
   if (options.in_flight < 1 || options.in_flight > kNoBound)
-    reject(fmt::format("--in-flight {}: it goes from 1 to {}", options.in_flight, kNoBound),
-           "It says how many commands are on the device at most when a more urgent client arrives.");
+    reject_setting("in_flight", std::to_string(options.in_flight), fmt::format("it goes from 1 to {}", kNoBound),
+                   "It says how many commands are on the device at most when a more urgent client arrives.");
   return options;
 }
 

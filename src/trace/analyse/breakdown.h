@@ -31,8 +31,6 @@ struct BusyTimes {
   double alone_communication_ns = 0;       // communication while neither compute nor copies ran
   double hidden_copy_ns = 0;               // copies while compute ran
   double overlapped_ns = 0;                // two or more commands ran
-
-  double overlapped_share() const noexcept { return busy_ns > 0 ? overlapped_ns / busy_ns : 0; }
 };
 
 struct KindTotal {

@@ -81,9 +81,9 @@ Collectives collectives(const Timeline& timeline) {
   if (found.count == 0)
     found.reason = "no collectives";
   else if (lacks_bytes)
-    found.reason = "the source does not tell the size of every collective, so some have no bandwidth";
+    found.reason = "the source does not report the size of every collective, so some have no bandwidth";
   else if (lacks_ranks)
-    found.reason = "the source does not tell how many ranks take part, so there is no bus bandwidth";
+    found.reason = "the source does not report how many ranks take part, so there is no bus bandwidth";
   return found;
 }
 

@@ -40,7 +40,7 @@ constexpr std::array<CauseWords, kExposedCauses> kWords = {{
      "look at what the last rank does before the collective: uneven work, a slower device or host"},
     {"step_end", "nothing followed in the iteration",
      "let the next iteration begin earlier, or split the last collective so that most of it runs before"},
-    {"unknown", "the source does not tell",
+    {"unknown", "the source does not report it",
      "trace the host's calls and the waits between streams too (weir profile, CUPTI's or rocprofv3's API traces)"},
 }};
 
@@ -377,9 +377,9 @@ class Attribution {
 
   std::string reason() const {
     if (found_.of(ExposedCause::unknown).stretches == 0) return "";
-    if (!found_.are_submissions_known) return "the source does not tell when the host submitted commands";
+    if (!found_.are_submissions_known) return "the source does not report when the host submitted commands";
     if (!timeline_.has_dependencies) return "the source records no waits between streams";
-    if (lacks_submissions_) return "the source does not tell when the host submitted some commands";
+    if (lacks_submissions_) return "the source does not report when the host submitted some commands";
     if (lacks_queues_) return "the source does not name the hardware queue of commands that were ready";
     return lacks_ends_ ? "some commands wait for others whose times are missing or contradict theirs" : "";
   }

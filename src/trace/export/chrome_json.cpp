@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/named_values.h"
 #include "base/options.h"
 #include "trace/export/chrome_lanes.h"
 #include "trace/export/text_file.h"
@@ -407,12 +408,9 @@ class Writer {
                        [&](const TraceProcess& process) { return process.clock == processes[0].clock; });
   }
   Json about() const {
-    Json about = {{"source", timeline_.source},
-                  {"has_exact_gaps", timeline_.has_exact_gaps},
-                  {"has_dependencies", timeline_.has_dependencies},
-                  {"clock_error_ns", number_or_null(timeline_.clock_error_ns)},
-                  {"left_out_without_times", left_out_},
-                  {"notes", timeline_.notes}};
+    Json about = WEIR_NAMED(timeline_.source, timeline_.has_exact_gaps, timeline_.has_dependencies,
+                            number_or_null(timeline_.clock_error_ns), named("left_out_without_times", left_out_),
+                            timeline_.notes);
     if (!options_.process) about["is_one_clock"] = is_one_clock();
     about.update(options_.about);
     return about;

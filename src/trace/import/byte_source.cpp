@@ -65,7 +65,7 @@ class FileSource : public ByteSource {
     }
     if (has_facts && S_ISREG(facts.st_mode) && facts.st_size == 0) {
       ::close(descriptor_);
-      reject(fmt::format("{}: is empty", name_), "What wrote it did not get to write, or still runs.");
+      reject(fmt::format("{}: is empty", name_), "The program that writes it failed early, or still runs.");
     }
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
   }

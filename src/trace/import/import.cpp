@@ -21,7 +21,7 @@ const Importer& importer_of(const std::string& format) {
     if (format == importer.name) return importer;
     names.push_back(importer.name);
   }
-  reject(fmt::format("--format {}: no such trace format", format), fmt::format("Known: {}.", fmt::join(names, ", ")));
+  reject_setting("format", format, "unknown trace format", fmt::format("Known: {}.", fmt::join(names, ", ")));
 }
 
 const Importer* sniff(std::string_view start) {
@@ -39,14 +39,14 @@ const Importer* sniff(std::string_view start) {
     const auto byte = static_cast<unsigned char>(c);
     seen += std::isprint(byte) != 0 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
   }
-  reject(fmt::format("{}: is no trace that weir knows; it begins with \"{}\"", name, seen),
-         fmt::format("Formats: {}. --format names one where the file's beginning does not tell.",
+  reject(fmt::format("{}: is not a trace that weir knows; it begins with \"{}\"", name, seen),
+         fmt::format("Formats: {}. --format names one if the file's beginning does not show it.",
                      fmt::join(formats, "; ")));
 }
 
 [[noreturn]] void reject_memory(const std::string& name) {
-  reject(fmt::format("{}: this machine has not enough memory left to read it", name),
-         "Trace a shorter stretch, or allow less with --memory to be told earlier.");
+  reject(fmt::format("{}: this machine does not have enough memory left to read it", name),
+         "Trace a shorter stretch, or lower --memory to find out earlier.");
 }
 
 // Everything that goes into one builder.
@@ -114,7 +114,7 @@ class Capture {
       // Archives also hold notes and scripts; if the user named a format, every member is read as that.
       if (start.empty() || (options_.format.empty() && sniff(start) == nullptr)) {
         if (++strangers == 1) builder_.begin_file(full);
-        builder_.drop("member of the archive that is no trace", 0);
+        builder_.drop("member of the archive that is not a trace", 0);
         continue;
       }
       read_one(full, {}, found);

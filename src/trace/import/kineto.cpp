@@ -70,7 +70,7 @@ class KinetoFile {
         if (base && !has_base_)
           to_.note(fmt::format("times count from {} ns after 1970 (baseTimeNanoseconds)", *base));
         else if (!base && !reader_.is_broken())
-          to_.drop("baseTimeNanoseconds that is no number", at);
+          to_.drop("baseTimeNanoseconds that is not a number", at);
         has_base_ = has_base_ || base;
       } else {
         reader_.skip(In::object);

@@ -111,7 +111,7 @@ bool KinetoTimeline::has_times(const KinetoEvent& event, bool is_damaged) {
   const char* lacks = nullptr;
   std::int64_t end = 0;
   if (event.has_bad_time)
-    lacks = "event whose time is no number, or out of range";
+    lacks = "event whose time is not a number, or out of range";
   else if (event.started_ns == kNoTime)
     lacks = "event without a start";
   else if (event.duration_ns == kNoTime)
@@ -119,7 +119,7 @@ bool KinetoTimeline::has_times(const KinetoEvent& event, bool is_damaged) {
   else if (event.duration_ns < 0)
     lacks = "event of negative duration";
   else if (__builtin_add_overflow(event.started_ns, event.duration_ns, &end))
-    lacks = "event whose time is no number, or out of range";
+    lacks = "event whose time is not a number, or out of range";
   if (lacks == nullptr) return true;
   if (!is_damaged) to_.drop(lacks, event.at);
   return false;

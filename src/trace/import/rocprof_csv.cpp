@@ -110,7 +110,7 @@ class Reader {
     const CsvReader::Row header = csv_.next();
     if (header == CsvReader::Row::whole) columns_ = columns_of(csv_);
     if (const auto names = missing(columns_); header != CsvReader::Row::whole || !names.empty())
-      reject(fmt::format("{}: the first line is no header of rocprofv3's CSV: it lacks {}", file_.name,
+      reject(fmt::format("{}: the first line is not a header of rocprofv3's CSV: it lacks {}", file_.name,
                          fmt::join(names, ", ")),
              "Read are *_kernel_trace.csv, *_memory_copy_trace.csv, *_hip_api_trace.csv, *_hsa_api_trace.csv and "
              "*_marker_api_trace.csv.");

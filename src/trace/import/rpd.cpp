@@ -336,8 +336,8 @@ void read(const TraceFile& file, TimelineBuilder& to) {
   SqliteFile database(file, to);
   if (read_rocpd_tables(file, to, database)) return;
   if (!database.has("rocpd_op"))
-    reject(fmt::format("{}: the database has neither a table rocpd_op nor rocpd_kernel_dispatch: it is none of "
-                       "rocmProfileData or rocprofv3",
+    reject(fmt::format("{}: the database has neither a table rocpd_op nor rocpd_kernel_dispatch: neither "
+                       "rocmProfileData nor rocprofv3 wrote it",
                        file.name),
            "rocmProfileData writes .rpd files with runTracer.sh, rocprofv3 with --output-format rocpd.");
   Reader(file, to, database).read();

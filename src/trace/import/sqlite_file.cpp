@@ -185,7 +185,7 @@ SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
                           log.filename().string()));
   } else {
     if (!is_sqlite(file.bytes->peek(kMagic.size())))
-      reject(fmt::format("{}: is no SQLite database", file.name), "Choose the right --format, or leave it out.");
+      reject(fmt::format("{}: is not an SQLite database", file.name), "Choose the right --format, or leave it out.");
     database_->open_bytes(file, to);
   }
   if (database_->handle == nullptr) reject(fmt::format("{}: no memory to open the database", file.name));
@@ -196,7 +196,7 @@ SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
                      &statement, nullptr);
   SqliteRows found(*this, "sqlite_master", statement);
   if (statement == nullptr)
-    reject(fmt::format("{}: is no database that SQLite can read: {}", file.name, sqlite3_errmsg(database_->handle)),
+    reject(fmt::format("{}: is not a database that SQLite can read: {}", file.name, sqlite3_errmsg(database_->handle)),
            "A file that is damaged or was cut off can be saved with `sqlite3 FILE .recover | sqlite3 NEW`.");
   while (found.next()) {
     to.charge(128 + found.text(0).size());

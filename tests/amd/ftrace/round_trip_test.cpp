@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
 
 #include "amd/ftrace/read.h"
 #include "support/amd_scene.h"

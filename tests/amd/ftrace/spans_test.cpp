@@ -1,7 +1,6 @@
 // What each form of trace proves about KFD's calls, on traces written by hand.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 #include <vector>
 

@@ -112,7 +112,7 @@ TEST(FtraceSummary, answers_what_the_trace_supports) {
   EXPECT_NE(answer_of(document, "where_is_the_mqd_allocated")["answer"].get<std::string>().find("expected"),
             std::string::npos);
   EXPECT_NE(
-      answer_of(document, "is_a_kernel_queue_used")["answer"].get<std::string>().find("none: of its functions none"),
+      answer_of(document, "is_a_kernel_queue_used")["answer"].get<std::string>().find("none: none of its functions"),
       std::string::npos);
   EXPECT_NE(answer_of(document, "how_long_does_preemption_take")["answer"].get<std::string>().find("at most: "),
             std::string::npos);

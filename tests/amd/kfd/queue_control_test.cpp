@@ -92,8 +92,8 @@ TEST(QueueControl, every_rung_of_the_ladder_is_explained) {
   const Rung rungs[] = {
       {"old", [](FakeKfd& k) { k.interface = {1, 12}; }, "interface is 1.12, which cannot suspend", "update amdgpu"},
       {"other major", [](FakeKfd& k) { k.interface = {2, 0}; }, "interface is 2.0", "1.13"},
-      {"no process", [](FakeKfd& k) { k.processes.erase(kVictim); },
-       "attaching of process 200 was refused: there is no", "ended"},
+      {"no process", [](FakeKfd& k) { k.processes.erase(kVictim); }, "attaching of process 200 was refused: no such",
+       "ended"},
       {"forbidden", [](FakeKfd& k) { k.processes[kVictim].may_be_traced = false; }, "it may not be traced",
        "ptrace_scope"},
       {"debugged", [](FakeKfd& k) { k.processes[kVictim].is_traced = true; }, "it may not be traced",
@@ -218,7 +218,7 @@ TEST(QueueControl, arrays_have_limits) {
   FakeKfd kfd = populated();
   QueueControl control(kfd, kVictim);
   EXPECT_TRUE(has(message_of([&] { control.suspend({}); }), "no queue to suspend"));
-  EXPECT_TRUE(has(message_of([&] { control.suspend(Ids(1025, 0)); }), "1025 queues are to be suspended"));
+  EXPECT_TRUE(has(message_of([&] { control.suspend(Ids(1025, 0)); }), "1025 queues cannot be suspended"));
   EXPECT_TRUE(has(message_of([&] { control.suspend({3, 3}); }), "queue 3 is named twice"));
   EXPECT_TRUE(has(message_of([&] { control.suspend({kQueueFailed}); }), "no id is that large"));
   for (std::uint32_t id = 0; id < 1024; ++id) kfd.processes[kVictim].queues[id] = {};

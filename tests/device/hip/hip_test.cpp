@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "base/error.h"
 #include "device/gpu_cases.h"
 #include "device/hip/hip_testing.h"
@@ -163,7 +161,7 @@ TEST_F(Hip, streams_are_confined_to_neighbouring_compute_units) {
 }
 
 TEST_F(Hip, more_compute_units_than_there_are_is_a_mistake) {
-  EXPECT_TRUE(has(message_of([&] { open("cu=32", {.compute_units = 33}); }), "--compute-units 33: hip:0 has 32"));
+  EXPECT_TRUE(has(message_of([&] { open("cu=32", {.compute_units = 33}); }), "compute_units 33: hip:0 has 32"));
 }
 
 TEST_F(Hip, a_step_is_one_graph_launch) {
@@ -196,7 +194,7 @@ TEST_F(Hip, two_devices_have_streams_of_their_own) {
     for (const int device : {0, 1}) on[device] += has(stream, "on device " + std::to_string(device) + ":") ? 1 : 0;
   EXPECT_GT(on[0], 0);
   EXPECT_EQ(on[0], on[1]);
-  EXPECT_TRUE(has(message_of([] { open_device("hip:2", {}); }), "--device hip:2: this machine has hip:0 to hip:1"));
+  EXPECT_TRUE(has(message_of([] { open_device("hip:2", {}); }), "device hip:2: this machine has hip:0 to hip:1"));
 }
 
 TEST_F(Hip, a_lost_gpu_is_named_and_stays_lost) {
@@ -214,7 +212,7 @@ TEST_F(Hip, a_lost_gpu_is_named_and_stays_lost) {
 RunRequest tiny_request() {
   RunRequest request;
   request.workload = "tiny_kernel_stress";
-  request.scale = "tiny";
+  request.scale = Scale::tiny;
   request.warmup = 1;
   request.traces = false;
   return request;
@@ -227,7 +225,7 @@ TEST_F(Hip, what_was_measured_before_the_gpu_was_lost_is_kept) {
   ASSERT_EQ(whole.status, "complete") << whole.failure;
   request.iterations = 10'000;
   for (const char* submit : {"inline", "graph"}) {
-    request.submit = submit;
+    request.submit = parse_submit(submit);
     const auto device = open(("lost_after=" + std::to_string(20 * whole.commands_per_iteration)).c_str());
     const Result result = run_workload(*device, request, {}, {});
     EXPECT_EQ(result.status, "failed");

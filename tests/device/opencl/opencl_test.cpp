@@ -3,15 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "base/error.h"
 #include "device/allocation_count.h"
+#include "device/device.h"
 #include "device/gpu_cases.h"
 #include "device/opencl/blas.h"
-#include "device/opencl/opencl_testing.h"
 #include "kernel/gemm.h"
 #include "run/check.h"
 #include "support/text.h"
@@ -21,7 +24,30 @@ namespace {
 
 using namespace gpu_cases;
 
-class Opencl : public OpenclTest {};
+// Has the first OpenCL device there is, or a reason to skip.
+class Opencl : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    // Tests run in the build folder; compiled kernels are kept there from run to run.
+    setenv("POCL_CACHE_DIR", (std::filesystem::current_path() / "pocl_cache").c_str(), 0);
+    std::filesystem::create_directories(std::getenv("POCL_CACHE_DIR"));
+  }
+  void SetUp() override {
+    for (const DeviceType& type : device_types()) {
+      if (type.name != "opencl") continue;
+      const DeviceType::Found found = type.find();
+      if (found.names.empty()) GTEST_SKIP() << found.reason;
+      device_ = open_device(found.names.front(), {});
+      return;
+    }
+    FAIL() << "the list of devices has no opencl";
+  }
+  Device& device() { return *device_; }
+  void close_device() { device_.reset(); }
+
+ private:
+  std::unique_ptr<Device> device_;
+};
 
 std::string error_of(const auto& action) {
   try {

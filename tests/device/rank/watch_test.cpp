@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <future>
-#include <optional>
 
 namespace weir {
 namespace {

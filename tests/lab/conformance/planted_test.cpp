@@ -1,8 +1,6 @@
 // Devices that are wrong on purpose: each must be caught, by the cases that are about it.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "base/error.h"
 #include "device/fake_gpu.h"
 #include "device/gpu/gpu.h"

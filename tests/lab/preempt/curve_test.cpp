@@ -22,23 +22,23 @@ TEST(PreemptQuantiles, are_those_of_the_statistics) {
   const std::vector<double> values = counting(1000);
   const Quantiles found = quantiles_of(values, 1);
   EXPECT_EQ(found.count, 1000U);
-  EXPECT_DOUBLE_EQ(*found.p50, quantile(values, 0.5));
-  EXPECT_DOUBLE_EQ(*found.p90, quantile(values, 0.9));
-  EXPECT_DOUBLE_EQ(*found.p99, quantile(values, 0.99));
-  EXPECT_DOUBLE_EQ(*found.p999, quantile(values, 0.999));
-  EXPECT_DOUBLE_EQ(*found.most, 1000);
-  EXPECT_DOUBLE_EQ(*found.mean, 500.5);
+  EXPECT_DOUBLE_EQ(*found.p50_ns, quantile(values, 0.5));
+  EXPECT_DOUBLE_EQ(*found.p90_ns, quantile(values, 0.9));
+  EXPECT_DOUBLE_EQ(*found.p99_ns, quantile(values, 0.99));
+  EXPECT_DOUBLE_EQ(*found.p999_ns, quantile(values, 0.999));
+  EXPECT_DOUBLE_EQ(*found.max_ns, 1000);
+  EXPECT_DOUBLE_EQ(*found.mean_ns, 500.5);
 }
 
 TEST(PreemptQuantiles, are_not_given_where_too_few_requests_carry_them) {
-  EXPECT_FALSE(quantiles_of(counting(999), 1).p999);
-  EXPECT_TRUE(quantiles_of(counting(999), 1).p99);
-  EXPECT_FALSE(quantiles_of(counting(99), 1).p99);
-  EXPECT_TRUE(quantiles_of(counting(100), 1).p99);
-  EXPECT_FALSE(quantiles_of(counting(9), 1).p90);
-  EXPECT_TRUE(quantiles_of(counting(1), 1).p50);
-  EXPECT_FALSE(quantiles_of({}, 1).p50);
-  EXPECT_FALSE(quantiles_of({}, 1).most);
+  EXPECT_FALSE(quantiles_of(counting(999), 1).p999_ns);
+  EXPECT_TRUE(quantiles_of(counting(999), 1).p99_ns);
+  EXPECT_FALSE(quantiles_of(counting(99), 1).p99_ns);
+  EXPECT_TRUE(quantiles_of(counting(100), 1).p99_ns);
+  EXPECT_FALSE(quantiles_of(counting(9), 1).p90_ns);
+  EXPECT_TRUE(quantiles_of(counting(1), 1).p50_ns);
+  EXPECT_FALSE(quantiles_of({}, 1).p50_ns);
+  EXPECT_FALSE(quantiles_of({}, 1).max_ns);
 }
 
 TEST(PreemptQuantiles, intervals_hold_the_value_and_are_wider_where_waits_follow_each_other) {
@@ -51,13 +51,14 @@ TEST(PreemptQuantiles, intervals_hold_the_value_and_are_wider_where_waits_follow
     together.push_back(100 + level + random.fraction());
   }
   const Quantiles one = quantiles_of(independent, 1), other = quantiles_of(together, 1);
-  ASSERT_TRUE(one.p50_interval && other.p50_interval && one.p99_interval);
-  EXPECT_LE(one.p50_interval->low, *one.p50);
-  EXPECT_GE(one.p50_interval->high, *one.p50);
-  EXPECT_LE(one.p99_interval->low, *one.p99);
-  EXPECT_GE(one.p99_interval->high, *one.p99);
-  EXPECT_GT(other.p50_interval->high - other.p50_interval->low, 2 * (one.p50_interval->high - one.p50_interval->low));
-  EXPECT_FALSE(quantiles_of(counting(150), 1).p99_interval);  // p99 it has
+  ASSERT_TRUE(one.p50_interval_ns && other.p50_interval_ns && one.p99_interval_ns);
+  EXPECT_LE(one.p50_interval_ns->low, *one.p50_ns);
+  EXPECT_GE(one.p50_interval_ns->high, *one.p50_ns);
+  EXPECT_LE(one.p99_interval_ns->low, *one.p99_ns);
+  EXPECT_GE(one.p99_interval_ns->high, *one.p99_ns);
+  EXPECT_GT(other.p50_interval_ns->high - other.p50_interval_ns->low,
+            2 * (one.p50_interval_ns->high - one.p50_interval_ns->low));
+  EXPECT_FALSE(quantiles_of(counting(150), 1).p99_interval_ns);  // p99 it has
 }
 
 TEST(PreemptPoint, is_timed_from_when_the_request_was_due) {
@@ -65,10 +66,10 @@ TEST(PreemptPoint, is_timed_from_when_the_request_was_due) {
   seen.requests = {{1000, 1500, 4000, 9000}, {2000, 2600, kNoTime, 3000}, {3000, 3100, 3200, kNoTime}};
   const Point point = point_of({}, seen, Plan{});
   EXPECT_EQ(point.to_start.count, 2U);
-  EXPECT_DOUBLE_EQ(*point.to_start.most, 3000);
+  EXPECT_DOUBLE_EQ(*point.to_start.max_ns, 3000);
   EXPECT_EQ(point.to_end.count, 2U);
-  EXPECT_DOUBLE_EQ(*point.to_end.most, 8000);
-  EXPECT_DOUBLE_EQ(*point.late.most, 600);
+  EXPECT_DOUBLE_EQ(*point.to_end.max_ns, 8000);
+  EXPECT_DOUBLE_EQ(*point.late.max_ns, 600);
 }
 
 TEST(PreemptPoint, knows_a_queue_that_only_gets_longer) {
@@ -118,7 +119,7 @@ TEST(PreemptAlone, that_differs_within_20_percent_or_within_noise_is_not_flagged
 TEST(PreemptAlone, of_one_repeat_says_nothing_of_drift) {
   const auto latency = [](int, SplitMix&) { return 5000.0; };
   EXPECT_FALSE(alone_of({observed(20, latency)}, 1).drift);
-  EXPECT_FALSE(alone_of({}, 1).to_end.p50);
+  EXPECT_FALSE(alone_of({}, 1).to_end.p50_ns);
 }
 
 TEST(PreemptConclude, compares_with_alone_and_with_the_victim_undisturbed) {
@@ -126,7 +127,7 @@ TEST(PreemptConclude, compares_with_alone_and_with_the_victim_undisturbed) {
   const Point& flagged = findings.curves[2].points[3];
   ASSERT_TRUE(flagged.against_alone && flagged.victim_loss);
   EXPECT_NEAR(*flagged.victim_loss, 0.15, 1e-9);
-  EXPECT_NEAR(*flagged.against_alone, *flagged.to_end.p99 / *findings.alone.to_end.p99, 1e-9);
+  EXPECT_NEAR(*flagged.against_alone, *flagged.to_end.p99_ns / *findings.alone.to_end.p99_ns, 1e-9);
   EXPECT_TRUE(findings.failures.empty());
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <string_view>
 #include <vector>
 
 #include "lab/preempt/curve.h"

@@ -126,7 +126,7 @@ TEST(PreemptVerdict, waves_tell_kernels_from_blocks) {
 
 TEST(PreemptVerdict, what_cannot_be_had_says_why) {
   const Findings findings = usual_findings();
-  EXPECT_EQ(findings.curves[3].verdict, "launch_gate cannot be had here: nothing can be held back here");
+  EXPECT_EQ(findings.curves[3].verdict, "launch_gate is not available here: nothing can be held back here");
 }
 
 TEST(PreemptVerdict, overall_names_the_fastest_and_one_for_kernels_as_they_are) {

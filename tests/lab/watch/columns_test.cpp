@@ -82,7 +82,7 @@ TEST(Columns, names_are_checked_with_a_suggestion) {
     column_named("back\x1blog");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), "--sort back?log: there is no such column");
+    EXPECT_EQ(std::string(error.what()), "sort back?log: unknown column");
   }
 }
 

@@ -20,10 +20,9 @@ Load load_of(const std::string& device, const std::string& workload, int queues,
   load.device = open_device(device, options);
   RunRequest request;
   request.workload = workload;
-  request.scale = "tiny";
+  request.scale = Scale::tiny;
   request.streams = streams;
   load.run = std::make_shared<const BuiltRun>(build_run(load.device->info(), request));
-  load.submit = parse_submit("inline", load.run->streams);
   load.workload = workload;
   load.notes = {"a note"};
   return load;

@@ -135,14 +135,14 @@ TEST_F(Stores, hostile_texts_stay_texts) {
 }
 
 TEST_F(Stores, what_is_no_history_is_refused_in_words) {
-  EXPECT_NE(refusal(file("none.db"), Access::read).find("no history yet"), std::string::npos);
+  EXPECT_NE(refusal(file("none.db"), Access::read).find("no such history"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(file("none.db")));
   EXPECT_NE(refusal(folder_, Access::write).find("folder"), std::string::npos);
   const auto text = write("text.db",
                           "this is no database, but a text that is longer than a header of one hundred bytes"
                           " so that nobody takes it for a short one");
   for (const Access access : {Access::read, Access::write})
-    EXPECT_NE(refusal(text, access).find("no SQLite database"), std::string::npos);
+    EXPECT_NE(refusal(text, access).find("not an SQLite database"), std::string::npos);
   EXPECT_NE(refusal(write("empty.db", ""), Access::read).find("empty"), std::string::npos);
   EXPECT_EQ(refusal(file("empty.db"), Access::write), "");  // an empty file is made one
 }
@@ -164,7 +164,7 @@ TEST_F(Stores, databases_of_others_and_of_newer_versions_are_left_alone) {
   for (const Access access : {Access::read, Access::write})
     EXPECT_NE(refusal(file(), access).find("version 2"), std::string::npos);
   run_sql(file(), "PRAGMA user_version = 1; ALTER TABLE point RENAME TO dot");
-  EXPECT_NE(refusal(file(), Access::read).find("no history that this Weir can read"), std::string::npos);
+  EXPECT_NE(refusal(file(), Access::read).find("not a history that this Weir can read"), std::string::npos);
 }
 
 TEST_F(Stores, rows_that_make_no_sense_are_read_without_harm) {

@@ -166,14 +166,13 @@ inline Json profile_document() {
   })json");
 }
 
-// The page that the sections make of one document.
+// The page that a section makes of one document.
 inline Json page_of(const Json& document) {
   page::Page page("test", "2026-01-31T12:00:00Z", {"weir", "report"});
   const Json& schema = document.is_object() && document.contains("schema") ? document["schema"] : Json();
   const std::string name = schema.is_string() ? schema.get<std::string>() : "";
   const std::size_t source = page.add_source("test.json", name, document);
-  for (const page::Section& section : page::sections())
-    if (section.schema == name) section.add(page, source, document);
+  if (page::Section* const section = page::section_for(name)) section(page, source, document);
   return std::move(page).document();
 }
 

@@ -332,13 +332,13 @@ TEST(Pipelines, NameTheParameterThatDoesNotFit) {
   };
   const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   const std::string draft = said("speculative_decode", {{"draft_hidden", "9"}});
-  EXPECT_TRUE(has(draft, "--param draft_hidden=9: draft_heads") && has(draft, "draft_hidden=8 or 10")) << draft;
+  EXPECT_TRUE(has(draft, "param draft_hidden=9: draft_heads") && has(draft, "draft_hidden=8 or 10")) << draft;
   const std::string rows = said("activation_ckpt", {{"batch", "1"}});
-  EXPECT_TRUE(has(rows, "--param batch=1:") && has(rows, "batch=2")) << rows;
+  EXPECT_TRUE(has(rows, "param batch=1:") && has(rows, "batch=2")) << rows;
   const std::string shards = said("grad_accum", {{"batch", "33"}});
-  EXPECT_TRUE(has(shards, "--param batch=33:") && has(shards, "batch=32 or 48")) << shards;
+  EXPECT_TRUE(has(shards, "param batch=33:") && has(shards, "batch=32 or 48")) << shards;
   const std::string wide = said("continuous_batch", {{"hidden", "32768"}});
-  EXPECT_TRUE(has(wide, "--param hidden=32768:") && has(wide, "hidden=256 or less")) << wide;
+  EXPECT_TRUE(has(wide, "param hidden=32768:") && has(wide, "hidden=256 or less")) << wide;
   const std::string many =
       said("speculative_decode", {{"rounds", "1000"}, {"layers", "256"}, {"speculate", "32"}, {"draft_layers", "256"}});
   EXPECT_TRUE(has(many, "more than 10000000 commands")) << many;

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "step/workload/tiny_step.h"
 
@@ -202,7 +200,7 @@ TEST(Yaml, ErrorsNameLineAndKey) {
   expect_refusal("name: x\nname: y\n", {"my.yaml:2: name: given twice"});
   expect_refusal("name: moe stuff\n", {"my.yaml:1: name"});
   expect_refusal("name: large_gemm_only\nbuffers: {}\n", {"is a workload of this program"});
-  expect_refusal("nam: x\n", {"my.yaml:1: nam: there is no key 'nam' here", "'name'"});
+  expect_refusal("nam: x\n", {"my.yaml:1: nam: unknown key 'nam'", "'name'"});
   expect_refusal("name: x\n", {"the key 'buffers' is missing"});
   expect_refusal("- a\n", {"a map with name"});
   expect_refusal("a: [1, 2\n", {"not YAML"});

@@ -1,4 +1,6 @@
 // libweir_cupti.so in a program on the fake CUDA driver, under a daemon of the test's.
+#include <future>
+
 #include "submit/inject/gated_program.h"
 
 #ifdef WEIR_FAKE_GATE_PROGRAM

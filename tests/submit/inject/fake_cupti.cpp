@@ -13,10 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <map>
 #include <mutex>
 #include <set>
-#include <string>
 
 #include "fake_driver.h"
 

@@ -1,4 +1,6 @@
 // libweir_hip_gate.so before the fake HIP runtime, in a program that is linked with that.
+#include <future>
+
 #include "submit/inject/gated_program.h"
 
 #ifdef WEIR_FAKE_HIP_PROGRAM

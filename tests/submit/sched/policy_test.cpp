@@ -47,26 +47,26 @@ TEST(Policies, terms_out_of_range_are_rejected_with_their_flag) {
   check(Terms{});
   check(Terms{.priority = kHighestPriority, .weight = kMostWeight, .deadline_ns = kLongestDeadlineNs});
   check(Terms{.priority = kLowestPriority, .weight = kLeastWeight, .deadline_ns = 0});
-  EXPECT_NE(message_of([] { check(Terms{.priority = 11}); }).find("--priority 11: priorities go from -10 to 10"),
+  EXPECT_NE(message_of([] { check(Terms{.priority = 11}); }).find("priority 11: priorities go from -10 to 10"),
             std::string::npos);
-  EXPECT_NE(message_of([] { check(Terms{.priority = -11}); }).find("--priority -11"), std::string::npos);
-  EXPECT_NE(message_of([] { check(Terms{.weight = 0}); }).find("--weight 0: weights go from 0.01 to 100"),
+  EXPECT_NE(message_of([] { check(Terms{.priority = -11}); }).find("priority -11"), std::string::npos);
+  EXPECT_NE(message_of([] { check(Terms{.weight = 0}); }).find("weight 0: weights go from 0.01 to 100"),
             std::string::npos);
-  EXPECT_NE(message_of([] { check(Terms{.weight = std::nan("")}); }).find("--weight nan"), std::string::npos);
-  EXPECT_NE(message_of([] { check(Terms{.weight = std::numeric_limits<double>::infinity()}); }).find("--weight inf"),
+  EXPECT_NE(message_of([] { check(Terms{.weight = std::nan("")}); }).find("weight nan"), std::string::npos);
+  EXPECT_NE(message_of([] { check(Terms{.weight = std::numeric_limits<double>::infinity()}); }).find("weight inf"),
             std::string::npos);
-  EXPECT_NE(message_of([] { check(Terms{.deadline_ns = -1}); }).find("--deadline -1 ns"), std::string::npos);
-  EXPECT_NE(message_of([] { check(Terms{.deadline_ns = kNever}); }).find("--deadline"), std::string::npos);
+  EXPECT_NE(message_of([] { check(Terms{.deadline_ns = -1}); }).find("deadline -1 ns"), std::string::npos);
+  EXPECT_NE(message_of([] { check(Terms{.deadline_ns = kNever}); }).find("deadline"), std::string::npos);
 }
 
 TEST(Policies, settings_out_of_range_are_rejected_with_their_flag) {
   check(Settings{});
   check(Settings{.slice_ns = kShortestSliceNs, .ageing_ns = 0});
-  EXPECT_NE(message_of([] { check(Settings{.slice_ns = 0}); }).find("--slice 0 ns: slices go from 10.0 us to 10.0 s"),
+  EXPECT_NE(message_of([] { check(Settings{.slice_ns = 0}); }).find("slice 0 ns: slices go from 10.0 us to 10.0 s"),
             std::string::npos)
       << message_of([] { check(Settings{.slice_ns = 0}); });
-  EXPECT_NE(message_of([] { check(Settings{.ageing_ns = -1}); }).find("--ageing -1 ns"), std::string::npos);
-  EXPECT_NE(message_of([] { check(Settings{.ageing_ns = kNever}); }).find("--ageing"), std::string::npos);
+  EXPECT_NE(message_of([] { check(Settings{.ageing_ns = -1}); }).find("ageing -1 ns"), std::string::npos);
+  EXPECT_NE(message_of([] { check(Settings{.ageing_ns = kNever}); }).find("ageing"), std::string::npos);
 }
 
 TEST(Fifo, requests_go_in_the_order_of_their_arrival) {

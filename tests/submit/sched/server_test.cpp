@@ -327,10 +327,10 @@ TEST(Server, rejects_bounds_and_settings_out_of_range) {
   const SocketFolder folder;
   ServerOptions options = folder.options();
   options.in_flight = 0;
-  EXPECT_NE(message_of([&] { Server server(options); }).find("--in-flight"), std::string::npos);
+  EXPECT_NE(message_of([&] { Server server(options); }).find("in_flight"), std::string::npos);
   options = folder.options();
   options.settings.slice_ns = 0;
-  EXPECT_NE(message_of([&] { Server server(options); }).find("--slice"), std::string::npos);
+  EXPECT_NE(message_of([&] { Server server(options); }).find("slice"), std::string::npos);
 }
 
 TEST(Server, stops_when_told_and_another_can_start_at_once) {

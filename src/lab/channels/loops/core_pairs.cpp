@@ -1,6 +1,7 @@
 #include "lab/channels/loops/core_pairs.h"
 
 #include "lab/channels/loops/team.h"
+#include "measure/environment.h"
 #include "weir_build.h"
 
 #if WEIR_HAVE_HWLOC

@@ -202,7 +202,7 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
     std::string missing;
     if (!has_gpus) {
-      missing = "--device " + conditions.device + " has no GPUs; use --device cuda, hip or opencl";
+      missing = "device '" + conditions.device + "' has no GPUs; use --device cuda, hip or opencl";
     } else if (found.size() < count) {
       missing = found.empty() ? why_not_on(conditions.device) : "there are " + std::to_string(found.size()) + " GPUs";
       if (found.size() == 1) missing = "there is one GPU";

@@ -9,6 +9,7 @@
 #include "channel/system.h"
 #include "lab/channels/loops/benchmark.h"
 #include "lab/channels/loops/team.h"
+#include "measure/environment.h"
 
 namespace weir::channel_bench {
 

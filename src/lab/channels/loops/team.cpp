@@ -72,15 +72,6 @@ BoundToCore::~BoundToCore() {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-std::vector<int> usable_cores() {
-  cpu_set_t set;
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
-  return cores;
-}
-
 void judge(const Tally& sent, const Tally& received, Measurement& measurement) {
   measurement.sent += sent.count;
   measurement.received += received.count;

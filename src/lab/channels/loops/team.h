@@ -25,9 +25,6 @@ class BoundToCore {
   std::vector<std::uint8_t> before_;  // the mask in the kernel's format; empty: nothing was changed
 };
 
-// Cores that this process may use.
-std::vector<int> usable_cores();
-
 // Everything sent must be received, in any order: compares counts and sums of mixed values.
 struct Tally {
   std::uint64_t count = 0, sum = 0;

@@ -97,7 +97,7 @@ void make_private(const fs::path& folder, bool is_secret) {
   if (::lstat(folder.c_str(), &found) != 0)
     fail(fmt::format("{}: {}", folder.string(), std::strerror(errno)), "Choose another cache folder.");
   if (!S_ISDIR(found.st_mode))
-    reject(fmt::format("{}: is no folder{}", folder.string(), S_ISLNK(found.st_mode) ? " but a link" : ""),
+    reject(fmt::format("{}: is not a folder{}", folder.string(), S_ISLNK(found.st_mode) ? " but a link" : ""),
            "Remove it, or choose another cache folder.");
   if (found.st_uid != ::geteuid())
     reject(fmt::format("{}: belongs to another user, who could change what is run from it", folder.string()),

@@ -121,7 +121,7 @@ class ConditionParser {
     constexpr std::pair<std::string_view, std::string_view> kOurs[] = {{"&&", "and"}, {"&", "and"}, {"||", "or"},
                                                                        {"|", "or"},   {"!", "not"}, {"=", "=="}};
     const std::string_view rest = text_.substr(at_);
-    if (rest.starts_with("(")) refuse("nothing is called here");
+    if (rest.starts_with("(")) refuse("functions cannot be called here");
     for (const auto& [theirs, ours] : kOurs)
       if (rest.starts_with(theirs))
         refuse_at(at_, fmt::format("'{}' is not understood", theirs), fmt::format("Write '{}'.", ours));
@@ -256,7 +256,7 @@ class ConditionParser {
     const bool is_call = accept("(");
     if (found == known_.end()) refuse_word(begin, name, is_call);
     if (is_call)
-      refuse_at(begin, "nothing is called here", fmt::format("Write '{}' without parentheses.", found->name));
+      refuse_at(begin, "functions cannot be called here", fmt::format("Write '{}' without parentheses.", found->name));
     return {.op = Op::word, .kind = found->kind, .word = found->name, .choices = found->choices};
   }
   [[noreturn]] void refuse_word(std::size_t begin, std::string_view name, bool is_call) const {
@@ -266,8 +266,8 @@ class ConditionParser {
     const bool has_ours = std::find(names.begin(), names.end(), ours) != names.end();
     // A single word is often a text without its quotes: backend == cuda.
     refuse_at(begin,
-              is_call ? fmt::format("there is no '{}', and nothing is called here", shown(name))
-                      : fmt::format("there is no word '{}'", shown(name)),
+              is_call ? fmt::format("unknown word '{}', and functions cannot be called here", shown(name))
+                      : fmt::format("unknown word '{}'", shown(name)),
               has_ours ? fmt::format("Did you mean '{}'? Texts need quotes: 'cuda'.", ours)
                        : fmt::format("{} Texts need quotes: 'cuda'.", suggestion(name, names)));
   }

@@ -67,7 +67,7 @@ Sweep read_sweep(const YamlNode& node) {
   Sweep sweep{node.key, {}};
   // Names are part of the keys by which results are compared: rows=1024,grid=64x64.
   if (node.key.size() > 64 || !is_identifier(node.key))
-    node.place.refuse("this is no name of a parameter", "Use letters, digits and underscores, a letter first.");
+    node.place.refuse("not the name of a parameter", "Use letters, digits and underscores, a letter first.");
   if (node.kind != YamlNode::Kind::list) {
     sweep.values.push_back({number(node)});
     return sweep;
@@ -116,7 +116,7 @@ Word word_of(const YamlNode& node, std::string_view what, const Word (&words)[kC
   std::string hint = fmt::format("There are {}.", fmt::join(names, ", "));
   for (const auto& [other, ours] : others)
     if (other == text) hint = fmt::format("Write {}. {}", ours, hint);
-  node.place.refuse(fmt::format("there is no {} '{}'", what, shown(text)), hint);
+  node.place.refuse(fmt::format("unknown {} '{}'", what, shown(text)), hint);
 }
 Backend backend_of(const YamlNode& node) {
   return word_of(
@@ -210,7 +210,7 @@ std::string dependency(const YamlNode& node) {
   const auto is_plain = [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '+' || c == '-'; };
   if (text.empty() || text.size() > 64 || text[0] == '.' || text[0] == '-' ||
       !std::all_of(text.begin(), text.end(), is_plain))
-    node.place.refuse(fmt::format("'{}' is no name of a program or library", shown(text)),
+    node.place.refuse(fmt::format("'{}' is not the name of a program or library", shown(text)),
                       "Write nvcc, or libfoo.so.1: no path, no version range.");
   return text;
 }
@@ -228,7 +228,7 @@ Compiler compiler_of(const YamlNode& node) {
   if (text == "auto") return Compiler::automatic;
   if (text == "runtime") return Compiler::runtime;
   if (text == "ahead") return Compiler::ahead;
-  node.place.refuse(fmt::format("there is no compiler '{}'", shown(text)),
+  node.place.refuse(fmt::format("unknown compiler '{}'", shown(text)),
                     "Write auto, runtime (NVRTC, hipRTC) or ahead (nvcc, hipcc).");
 }
 

@@ -285,7 +285,7 @@ Discovery discover(std::span<const fs::path> roots) {
   Finder finder;
   for (const fs::path& root : roots) {
     std::error_code status;
-    if (!fs::exists(root, status)) reject(fmt::format("{}: there is no such folder", printable(root.string(), 300)));
+    if (!fs::exists(root, status)) reject(fmt::format("{}: no such folder", printable(root.string(), 300)));
     if (!fs::is_directory(root, status))
       reject(fmt::format("{}: this is not a folder", printable(root.string(), 300)),
              "Name the folder that the kernel is in.");

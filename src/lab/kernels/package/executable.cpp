@@ -89,7 +89,7 @@ Description describe(Conversation& talk) {
                 "It is the smallest step of the clock in nanoseconds; leave it out where it is not known.");
   if (const auto parameters = fields.find("parameters"); parameters != fields.end() && !parameters->is_null()) {
     if (!parameters->is_object() || parameters->size() > kMostParameters)
-      talk.refuse("describe", "\"parameters\" is no object of defaults");
+      talk.refuse("describe", "\"parameters\" is not an object of defaults");
     for (const auto& [name, value] : parameters->items()) {
       if (!is_name(name.c_str())) talk.refuse("describe", "a parameter has no name of printable characters");
       result.defaults.push_back({name, values_in(talk, name, value)});
@@ -150,7 +150,7 @@ class ExecutableKernel final : public ReadyKernel {
   std::string device_name() const override { return std::string(name_of(backend_)); }
   std::string device_model() const override {
     if (!device_.empty()) return device_ + " (as it says)";
-    return backend_ == Backend::cpu ? cpu::host_model({}) : "not told";
+    return backend_ == Backend::cpu ? cpu::host_model({}) : "not reported";
   }
   std::string clock() const override {
     return resolution_ns_ ? "the executable's own" : "the executable's own, taken to resolve 1 us";
@@ -181,14 +181,14 @@ class ExecutableKernel final : public ReadyKernel {
   KernelMemory memory() override {
     std::string refusal;
     const auto reply = talk_->try_ask("memory", Json::object(), refusal);
-    if (!reply) return {std::nullopt, std::nullopt, "the executable does not tell: " + refusal};
+    if (!reply) return {std::nullopt, std::nullopt, "the executable does not report it: " + refusal};
     const auto bytes = [&](const char* key) -> std::optional<std::uint64_t> {
       const auto value = number_in(*talk_, "memory", reply->fields, key);
       if (!value || *value > 0x1p60) return std::nullopt;
       return static_cast<std::uint64_t>(*value);
     };
     KernelMemory memory{bytes("allocated_bytes"), bytes("peak_bytes"), ""};
-    if (!memory.peak_bytes || !memory.allocated_bytes) memory.reason = "the executable does not tell all of it";
+    if (!memory.peak_bytes || !memory.allocated_bytes) memory.reason = "the executable does not report all of it";
     return memory;
   }
   Telemetry telemetry() override { return backend_ == Backend::cpu ? cpu::host_telemetry({}) : Telemetry{}; }

@@ -132,9 +132,9 @@ void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
     buffer.name = names_.back().c_str();
     if (!seen.insert(names_.back()).second) reject(fmt::format("{}: declared twice", place(i)));
     if (buffer.role > WEIR_SCRATCH)
-      reject(fmt::format("{} has role {}, which is none", place(i), buffer.role), "See WEIR_INPUT in weir/kernel.h.");
+      reject(fmt::format("{} has the unknown role {}", place(i), buffer.role), "See WEIR_INPUT in weir/kernel.h.");
     if (buffer.type > WEIR_U8)
-      reject(fmt::format("{} has type {}, which is none", place(i), buffer.type), "See WEIR_REAL in weir/kernel.h.");
+      reject(fmt::format("{} has the unknown type {}", place(i), buffer.type), "See WEIR_REAL in weir/kernel.h.");
     if (buffer.count == 0) reject(fmt::format("{} has no elements", place(i)));
     const Number number = number_of(buffer.type, precision_);
     std::uint64_t bytes = 0;

@@ -57,8 +57,7 @@ HostMemory allocate_host(std::uint64_t bytes, const std::string& name) {
   const std::uint64_t alignment = bytes >= 2 * kHugePage ? kHugePage : kLine;
   void* memory = nullptr;
   if (::posix_memalign(&memory, alignment, bytes) != 0)
-    fail(fmt::format("{}: there are no {} of memory for it", name, format_bytes(bytes)),
-         "Choose a smaller problem_size.");
+    fail(fmt::format("{}: cannot allocate {} of memory", name, format_bytes(bytes)), "Choose a smaller problem_size.");
   return HostMemory(static_cast<std::byte*>(memory));
 }
 
@@ -67,7 +66,7 @@ PeakMemory::PeakMemory(std::string proc) : proc_(std::move(proc)) {
   ::malloc_trim(0);
   if (!reset()) {
     reason_ =
-        fmt::format("{}/self/clear_refs cannot be written, so the process's earlier peak cannot be told apart", proc_);
+        fmt::format("{}/self/clear_refs cannot be written, so the process's earlier peak cannot be excluded", proc_);
     return;
   }
   const auto now = status_bytes("VmRSS:");

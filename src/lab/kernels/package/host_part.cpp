@@ -32,7 +32,7 @@ void reject_other_file(const std::filesystem::path& library, const std::string& 
   char magic[4] = {};
   file.read(magic, sizeof magic);
   if (!file || std::memcmp(magic, "\177ELF", 4) != 0)
-    reject(fmt::format("{}: {} is no shared object", name, library.string()),
+    reject(fmt::format("{}: {} is not a shared object", name, library.string()),
            "Build it with -shared -fPIC for this machine.");
 }
 
@@ -121,7 +121,7 @@ void HostPart::fail_with(const char* function, int result) const {
 }
 
 void HostPart::fail_with_exception(const char* function) const {
-  std::string words = "something that is no std::exception";
+  std::string words = "something that is not a std::exception";
   try {
     throw;
   } catch (const std::exception& error) {

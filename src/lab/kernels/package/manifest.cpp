@@ -6,7 +6,8 @@
 #include <cmath>
 #include <map>
 
-#include "base/json.h"
+#include "base/named_values.h"
+#include "base/schemas.h"
 #include "lab/kernels/package/discovery.h"
 
 namespace weir::package {
@@ -14,9 +15,7 @@ namespace {
 
 template <class Word>
 Json names_of(const std::vector<Word>& words) {
-  Json names = Json::array();
-  for (const Word word : words) names.push_back(name_of(word));
-  return names;
+  return json_list(words, [](const Word word) { return name_of(word); });
 }
 
 Json sweeps_of(const std::vector<Sweep>& sweeps) {
@@ -29,9 +28,7 @@ Json sweeps_of(const std::vector<Sweep>& sweeps) {
   return all;
 }
 
-Json limits_of(const Tolerance& limits) {
-  return {{"rmse", or_null(limits.rmse)}, {"relative_error", or_null(limits.relative_error)}};
-}
+Json limits_of(const Tolerance& limits) { return WEIR_NAMED(limits.rmse, limits.relative_error); }
 
 Json config_of(const Config& config) {
   Json tolerances = limits_of(config.tolerances);
@@ -43,19 +40,16 @@ Json config_of(const Config& config) {
                      {"reason", skip.reason},
                      {"check", skip.check ? Json(skip.check->text()) : Json()}});
   constexpr const char* kCompilers[] = {"auto", "runtime", "ahead"};
-  return {{"problem_size", sweeps_of(config.problem_size)},
-          {"precisions", config.precisions.empty() ? Json() : names_of(config.precisions)},
-          {"backends", config.backends.empty() ? Json() : names_of(config.backends)},
-          {"tolerances", std::move(tolerances)},
-          {"skip_conditions", std::move(skips)},
-          {"iterations", or_null(config.iterations)},
-          {"warmup", or_null(config.warmup)},
-          {"seed", or_null(config.seed)},
-          {"time_limit_s", or_null(config.time_limit_s)},
-          {"dependencies", config.dependencies},
-          {"compile_flags", config.compile_flags},
-          {"compiler", kCompilers[static_cast<int>(config.compiler)]},
-          {"arguments", config.arguments}};
+  Json json = WEIR_NAMED(sweeps_of(config.problem_size));
+  json["precisions"] = config.precisions.empty() ? Json() : names_of(config.precisions);
+  json["backends"] = config.backends.empty() ? Json() : names_of(config.backends);
+  json["tolerances"] = std::move(tolerances);
+  json["skip_conditions"] = std::move(skips);
+  json.update(WEIR_NAMED(config.iterations, config.warmup, config.seed, config.time_limit_s, config.dependencies,
+                         config.compile_flags));
+  json["compiler"] = kCompilers[static_cast<int>(config.compiler)];
+  json["arguments"] = config.arguments;
+  return json;
 }
 
 // Backends that both the parts and bench.yaml support.
@@ -82,19 +76,15 @@ std::vector<Skipped> skipped_by_files(const Package& package) {
 }
 
 Json entry_of(const Skipped& skipped) {
-  return {{"backend", text_or_null(skipped.backend)},
-          {"precision", text_or_null(skipped.precision)},
-          {"problem", text_or_null(skipped.problem)},
-          {"reason", skipped.reason},
-          {"hint", text_or_null(skipped.hint)}};
+  return WEIR_NAMED(text_or_null(skipped.backend), text_or_null(skipped.precision), text_or_null(skipped.problem),
+                    skipped.reason, text_or_null(skipped.hint));
 }
 
 Json package_document(const Package& package, std::vector<const Skipped*> given) {
   Json parts = Json::array(), dependencies = Json::array(), skipped = Json::array();
   for (const Part& part : package.parts)
     parts.push_back({{"form", name_of(part.form)}, {"file", part.file.filename().string()}});
-  for (const Dependency& each : package.dependencies)
-    dependencies.push_back({{"name", each.name}, {"needed_by", each.needed_by}});
+  for (const Dependency& each : package.dependencies) dependencies.push_back(WEIR_NAMED(each.name, each.needed_by));
   for (const Skipped& own : skipped_by_files(package)) {
     const auto is_same = [&](const Skipped* each) { return each->backend == own.backend && each->precision.empty(); };
     if (std::none_of(given.begin(), given.end(), is_same)) skipped.push_back(entry_of(own));
@@ -120,9 +110,7 @@ Json plain_number(double value) {
 
 Json plain_numbers(const std::vector<double>& values) {
   if (values.size() == 1) return plain_number(values[0]);
-  Json list = Json::array();
-  for (const double value : values) list.push_back(plain_number(value));
-  return list;
+  return json_list(values, plain_number);
 }
 
 Json json_of(const Problem& problem) {
@@ -137,7 +125,7 @@ Json manifest_document(const Discovery& discovery, std::span<const Skipped> skip
   Json kernels = Json::array();
   for (const Package& package : discovery.packages)
     kernels.push_back(package_document(package, by_package[package.name]));
-  return {{"schema", "weir.kernel_manifest/1"}, {"kernels", std::move(kernels)}, {"notes", discovery.notes}};
+  return {{"schema", schemas::kernel_manifest}, {"kernels", std::move(kernels)}, {"notes", discovery.notes}};
 }
 
 }  // namespace weir::package

@@ -190,7 +190,7 @@ class OpenclKernel final : public DeviceKernel {
   KernelMemory memory() override {
     return {.allocated_bytes = host_case().total_bytes(),
             .peak_bytes = std::nullopt,
-            .reason = "OpenCL does not tell how much memory is in use"};
+            .reason = "OpenCL does not report how much memory is in use"};
   }
 
   std::optional<double> energy_j() override {

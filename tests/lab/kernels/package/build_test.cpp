@@ -231,7 +231,7 @@ TEST(BuildCache, a_folder_that_others_may_write_to_is_refused) {
   EXPECT_NE(words_of([&] { package::make_private(folder.path() / "link", true); }).find("but a link"),
             std::string::npos);
   folder.write("file", "");
-  EXPECT_NE(words_of([&] { package::make_private(folder.path() / "file", true); }).find("is no folder"),
+  EXPECT_NE(words_of([&] { package::make_private(folder.path() / "file", true); }).find("is not a folder"),
             std::string::npos);
 }
 

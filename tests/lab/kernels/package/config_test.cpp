@@ -99,7 +99,7 @@ TEST(Config, an_unknown_key_is_refused_with_a_suggestion) {
   expect_refused("iterations: 3\nproblem_sizes: {n: 1}", "2: problem_sizes", "Did you mean 'problem_size'?");
   expect_refused("tolerances: {rsme: 1}", "1: tolerances.rsme", "Did you mean 'rmse'?");
   expect_refused("skip_conditions:\n  - reason: a\n    if: b", "3: skip_conditions[0].if", "There is: backend");
-  expect_refused("function_name: run", "1: function_name", "there is no key 'function_name' here");
+  expect_refused("function_name: run", "1: function_name", "unknown key 'function_name'");
 }
 
 TEST(Config, a_second_document_is_refused_as_it_would_be_ignored) {
@@ -118,7 +118,8 @@ TEST(Config, unknown_words_are_refused_with_those_that_exist) {
   expect_refused("precisions: float32", "1: precisions", "Write fp32.");
   expect_refused("backends: [rocm]", "1: backends[0]", "Write hip.");
   expect_refused("backends: [metal]", "1: backends[0]", "There are cpu, cuda, hip, opencl.");
-  expect_refused("skip_conditions: [{backend: jax, reason: x}]", "1: skip_conditions[0].backend", "no backend 'jax'");
+  expect_refused("skip_conditions: [{backend: jax, reason: x}]", "1: skip_conditions[0].backend",
+                 "unknown backend 'jax'");
   expect_refused("compiler: nvcc", "1: compiler", "Write auto, runtime");
 }
 
@@ -138,7 +139,7 @@ TEST(Config, problem_sizes_are_numbers) {
   expect_refused("problem_size: {n: [[[1]]]}", "1: problem_size.n[0][0]", "a number is needed, this is a list");
   expect_refused("problem_size: {n: }", "1: problem_size.n", "a number is needed, this is nothing");
   expect_refused("problem_size: [1]", "1: problem_size", "this is a list");
-  expect_refused("problem_size: {a/b: 1}", "1: problem_size.a/b", "no name of a parameter");
+  expect_refused("problem_size: {a/b: 1}", "1: problem_size.a/b", "not the name of a parameter");
   EXPECT_EQ(parse("problem_size: {n: -0.5}").problem_size[0].values[0][0], -0.5);
 }
 
@@ -215,7 +216,7 @@ TEST(Config, skip_conditions_say_why) {
 TEST(Config, dependencies_are_names) {
   expect_refused("dependencies: [/usr/bin/nvcc]", "1: dependencies[0]", "no path");
   expect_refused("dependencies: [numpy >= 1]", "1: dependencies[0]", "no version range");
-  expect_refused("dependencies: [-x]", "1: dependencies[0]", "no name");
+  expect_refused("dependencies: [-x]", "1: dependencies[0]", "not the name");
 }
 
 TEST(Config, keys_that_would_do_nothing_to_the_package_are_refused) {
@@ -256,7 +257,7 @@ TEST(Config, the_schema_for_editors_has_the_keys_that_are_read) {
   for (const auto& [key, value] : schema.at("properties").items()) {
     EXPECT_TRUE(has(page, "| `" + key + "` |")) << key << " is not in docs/bench_yaml.md";
     // A value of the wrong kind is refused as such: the key is known.
-    EXPECT_FALSE(has(config_refusal(key + ": [[[{a: b}]]]").what, "there is no key")) << key;
+    EXPECT_FALSE(has(config_refusal(key + ": [[[{a: b}]]]").what, "unknown key")) << key;
   }
 }
 

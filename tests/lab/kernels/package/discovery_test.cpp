@@ -126,7 +126,7 @@ TEST(Discovery, a_bad_config_does_not_make_its_package_vanish) {
   tree.put("good/kernel.cpp");
   const Discovery discovery = found(tree);
   ASSERT_EQ(names(discovery), (Words{"bad", "good"}));
-  EXPECT_TRUE(has(discovery.packages[0].trouble, "bad/bench.yaml:2: iteration: there is no key"))
+  EXPECT_TRUE(has(discovery.packages[0].trouble, "bad/bench.yaml:2: iteration: unknown key"))
       << discovery.packages[0].trouble;
   EXPECT_EQ(discovery.packages[0].hint, "Did you mean 'iterations'?");
   EXPECT_EQ(discovery.packages[1].trouble, "");

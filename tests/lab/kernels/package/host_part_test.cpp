@@ -5,9 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <limits>
-#include <set>
 
 #include "lab/kernels/package/build.h"
 #include "lab/kernels/package/numbers.h"
@@ -48,10 +45,10 @@ TEST(HostPart, a_null_function_is_named) {
 TEST(HostPart, a_file_that_is_no_library_is_refused) {
   const PackageFolder folder;
   const auto text = folder.write("kernel.so", "not a library");
-  EXPECT_NE(words_of([&] { HostPart(text, "scale"); }).find("is no shared object"), std::string::npos);
+  EXPECT_NE(words_of([&] { HostPart(text, "scale"); }).find("is not a shared object"), std::string::npos);
   const auto cut = folder.write("cut.so", std::string("\177ELF\2\1\1", 7));
   EXPECT_NE(words_of([&] { HostPart(cut, "scale"); }).find("cannot open"), std::string::npos);
-  EXPECT_NE(words_of([&] { HostPart(folder.path() / "none.so", "scale"); }).find("no shared object"),
+  EXPECT_NE(words_of([&] { HostPart(folder.path() / "none.so", "scale"); }).find("not a shared object"),
             std::string::npos);
 }
 
@@ -93,8 +90,8 @@ TEST(HostCase, declarations_that_cannot_be_used_are_refused_in_words) {
       {"{nullptr,0,0,4,0,0,1}", "buffer 0 has no name"},
       {"{\"a b\",0,0,4,0,0,1}", "buffer 0 has no name"},
       {"{\"y\",0,0,4,0,0,1}", "'y': declared twice"},
-      {"{\"x\",3,0,4,0,0,1}", "'x' has role 3"},
-      {"{\"x\",0,9,4,0,0,1}", "'x' has type 9"},
+      {"{\"x\",3,0,4,0,0,1}", "'x' has the unknown role 3"},
+      {"{\"x\",0,9,4,0,0,1}", "'x' has the unknown type 9"},
       {"{\"x\",0,0,0,0,0,1}", "'x' has no elements"},
       {"{\"x\",0,0,1ull<<63,0,0,1}", "more than any memory"},
       {"{\"x\",0,0,1ull<<62,0,0,1}", "more than any memory"},

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdio>
-
 #include "device/gpu/compiler.h"
 #include "device/gpu/context.h"
 #include "device/gpu/cuda.h"

@@ -1,0 +1,253 @@
+#include "amd/capture/capture_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "amd/capture/capture_sources.h"
+#include "amd/capture/capture_trace.h"
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/user_program.h"
+#include "weir_build.h"
+
+namespace weir::amd {
+namespace {
+
+// The real files of tracefs.
+class Tracefs final : public TraceFiles {
+ public:
+  int write(const std::string& path, std::string_view text, bool is_appended) override;
+  int read(const std::string& path, std::string& text) override;
+  int make_folder(const std::string& path) override;
+  int remove_folder(const std::string& path) override;
+};
+
+constexpr std::size_t kMostBytes = 8U << 20;  // for a setting: a filter may name every function of the kernel
+constexpr int kTries = 100;                   // of 10 ms each, for an instance whose files are open elsewhere
+
+int Tracefs::write(const std::string& path, std::string_view text, bool is_appended) {
+  // Never creates a file: where it does not exist, the kernel lacks the feature. Truncation clears filters and buffers.
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | (is_appended ? O_APPEND : O_TRUNC)));
+  if (file.get() < 0) return errno;
+  if (text.empty()) return 0;
+  std::string line(text);
+  if (line.back() != '\n') line += '\n';
+  return write_all(file.get(), line) ? 0 : errno;
+}
+
+int Tracefs::read(const std::string& path, std::string& text) {
+  text.clear();
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return errno;
+  if (!read_all(file.get(), text, kMostBytes)) return errno;
+  return text.size() > kMostBytes ? EFBIG : 0;
+}
+
+int Tracefs::make_folder(const std::string& path) { return ::mkdir(path.c_str(), 0700) == 0 ? 0 : errno; }
+
+int Tracefs::remove_folder(const std::string& path) {
+  for (int i = 0; i < kTries; ++i) {
+    if (::rmdir(path.c_str()) == 0) return 0;
+    if (errno != EBUSY) return errno;
+    ::usleep(10'000);
+  }
+  return EBUSY;
+}
+
+constexpr std::int64_t kMsNs = 1'000'000;
+constexpr std::int64_t kFirstLookNs = 10 * kMsNs, kLastLookNs = 200 * kMsNs;  // between checks for new processes
+
+void add_reason(CapturePart& part, const std::string& reason, const std::string& hint = "") {
+  if (reason.empty()) return;
+  part.reason += (part.reason.empty() ? "" : "; ") + reason;
+  if (!hint.empty()) part.hint += (part.hint.empty() ? "" : " ") + hint;
+}
+
+class Capture {
+ public:
+  Capture(CaptureRequest request, CaptureFolder& folder)
+      : folder_(folder),
+        request_(with_folder(std::move(request), folder)),
+        facts_(survey(request_)),
+        plan_(plan_capture(request_, facts_)),
+        trace_plan_(plan_.trace.value_or(TracePlan{})),
+        session_(trace_plan_, tracefs_),
+        log_(request_.roots.kmsg) {}
+
+  CaptureEnd run() {
+    begin();
+    Forwarding forwarding;
+    CaptureEnd end;
+    save_manifest(end);  // saves the current state, in case this process does not get further
+    snapshot("before");
+    arm();
+    manifest_.started_at = wall_time();
+    manifest_.started_ns = manifest_.ended_ns = now_ns();
+    if (Forwarding::take_signal() != 0) {
+      end.code = kExitInterrupted;
+    } else {
+      run_program(forwarding, end);
+    }
+    finish(end);
+    return end;
+  }
+
+ private:
+  static CaptureRequest with_folder(CaptureRequest request, const CaptureFolder& folder) {
+    request.folder = folder.path().string();
+    request.log_folder = folder.steady_path().string();
+    request.pid = ::getpid();
+    return request;
+  }
+
+  void begin() {
+    manifest_.command = request_.command;
+    manifest_.weir = fmt::format("{} ({})", WEIR_VERSION, WEIR_COMMIT);
+    manifest_.started_at = wall_time();
+    manifest_.environment = plan_.environment;
+    utsname kernel{};
+    if (::uname(&kernel) == 0) manifest_.kernel_release = kernel.release;
+    manifest_.parts = {{"log", {}, "", ""}, {"ftrace", {}, "", ""}, {"hqds", {}, "", ""}, {"mqds", {}, "", ""},
+                       {"rls", {}, "", ""}, {"sysfs", {}, "", ""},  {"dmesg", {}, "", ""}};
+    for (const CapturePart& missing : plan_.missing) part_named(missing.name, manifest_.parts) = missing;
+  }
+
+  CapturePart& part(const char* name) { return part_named(name, manifest_.parts); }
+
+  bool has_snapshots() const { return !plan_.files.empty() || plan_.has_sysfs; }
+  void snapshot(const std::string& when) {
+    if (has_snapshots()) manifest_.snapshots.push_back(take_snapshot(request_, plan_, when, folder_, manifest_.parts));
+  }
+
+  void arm() {
+    if (!plan_.trace) return;
+    if (!session_.arm()) add_reason(part("ftrace"), session_.problem(), session_.hint());
+    manifest_.trace_clock = session_.problem().empty() ? session_.clock() : "";
+  }
+
+  void run_program(Forwarding& forwarding, CaptureEnd& end) {
+    std::int64_t gap = kFirstLookNs, next_look = 0;
+    std::int64_t next_snapshot = manifest_.started_ns + request_.interval_ns;
+    const Beside beside = [&](pid_t program) {
+      if (now_ns() >= next_look) {
+        processes_.look(program);
+        next_look = now_ns() + gap;
+        gap = std::min(2 * gap, kLastLookNs);
+      }
+      if (!has_snapshots() || during_ >= request_.most_snapshots) return next_look;
+      if (now_ns() >= next_snapshot) {
+        snapshot(fmt::format("during-{:02}", ++during_));
+        // Snapshots missed because one took longer than the interval are skipped.
+        next_snapshot = std::max(next_snapshot + request_.interval_ns, now_ns());
+      }
+      return std::min(next_look, next_snapshot);
+    };
+    try {
+      end.code = forwarding.run(request_.command, plan_.environment, beside);
+      manifest_.exit_code = end.code;
+    } catch (const Error&) {
+      manifest_.ended_ns = now_ns();
+      finish(end);
+      throw;
+    }
+    manifest_.ended_ns = now_ns();
+  }
+
+  void finish(CaptureEnd& end) {
+    session_.stop();
+    snapshot("after");
+    for (const SnapshotFile& file : plan_.files)
+      if (manifest_.exit_code && during_ == 0 && request_.most_snapshots > 0)
+        add_reason(part(file.part.c_str()), "no snapshot while the program ran: it ended before the first was due",
+                   "Use a shorter --interval.");
+    keep_trace();
+    session_.close();
+    for (const std::string& what : session_.left_behind())
+      add_reason(part("ftrace"), "could not be put back: " + what, "Look at it before the next capture.");
+    keep_kernel_log();
+    keep_log();
+    manifest_.processes = processes_.processes();
+    save_manifest(end);
+    for (const CapturePart& one : manifest_.parts)
+      for (const std::string& file : one.files) end.bytes[one.name] += folder_.bytes(file);
+    end.manifest = manifest_;
+  }
+
+  void keep_trace() {
+    if (!plan_.trace || session_.method().empty()) return;
+    CapturePart& ftrace = part("ftrace");
+    const Descriptor from(::open(session_.trace_file().c_str(), O_RDONLY | O_CLOEXEC));
+    if (from.get() < 0) return add_reason(ftrace, fmt::format("{}: {}", session_.trace_file(), std::strerror(errno)));
+    // The program has ended: signals from here on are for Weir, and the buffer can be gigabytes of text.
+    Forwarding::take_signal();
+    const auto copied = folder_.copy(from.get(), "ftrace.txt", std::numeric_limits<std::uint64_t>::max(),
+                                     [] { return Forwarding::take_signal() != 0; });
+    if (copied.is_made) ftrace.files = {"ftrace.txt"};
+    add_reason(ftrace, copied.problem);
+    if (copied.is_cut) add_reason(ftrace, "interrupted while it was read: the text ends early");
+    if (session_.lost_events() > 0)
+      add_reason(ftrace,
+                 fmt::format("{} events did not fit: the buffer has the {} of the run", session_.lost_events(),
+                             request_.keeps_first ? "beginning" : "end"),
+                 fmt::format("Use a larger --buffer, or --keep {}.", request_.keeps_first ? "last" : "first"));
+    for (const std::string& note : session_.notes()) add_reason(ftrace, note);
+    if (facts_.is_nested)
+      add_reason(ftrace, "we are in a PID namespace of a container: the trace has the host's numbers",
+                 "Run weir on the host, so that processes can be distinguished.");
+  }
+
+  void keep_kernel_log() {
+    if (!plan_.has_dmesg) return;
+    CapturePart& dmesg = part("dmesg");
+    const std::string lines = log_.driver_lines();
+    if (log_.error() != 0)
+      return add_reason(dmesg, fmt::format("{}: {}", request_.roots.kmsg, std::strerror(log_.error())));
+    const std::string problem = folder_.write("dmesg.txt", lines);
+    if (problem.empty()) dmesg.files = {"dmesg.txt"};
+    add_reason(dmesg, problem);
+    if (log_.lost() > 0) add_reason(dmesg, "lines were overwritten before they were read");
+  }
+
+  // ROCm uses the file name as given, or with the process id appended; versions differ.
+  void keep_log() {
+    CapturePart& log = part("log");
+    for (const std::string& name : folder_.files("log"))
+      if (folder_.bytes(name) > 0) log.files.push_back(name);
+    if (!log.files.empty()) return;
+    if (!manifest_.exit_code) return add_reason(log, "the program did not run");
+    add_reason(log,
+               "no ROCm runtime wrote one: the program did not use HIP, or not in a process that it started itself",
+               "A program in a container needs the variables there: docker run -e AMD_LOG_LEVEL=... (see --dry-run).");
+  }
+
+  void save_manifest(CaptureEnd& end) { end.problem = folder_.replace(kManifestFile, to_text(to_json(manifest_))); }
+
+  CaptureFolder& folder_;
+  CaptureRequest request_;
+  CaptureFacts facts_;
+  CapturePlan plan_;
+  TracePlan trace_plan_;
+  Tracefs tracefs_;
+  TraceSession session_;
+  KernelLog log_;
+  ProcessWatch processes_;
+  CaptureManifest manifest_;
+  int during_ = 0;  // snapshots taken while the program runs
+};
+
+}  // namespace
+
+CaptureEnd capture_program(CaptureRequest request, CaptureFolder& folder) {
+  return Capture(std::move(request), folder).run();
+}
+
+}  // namespace weir::amd

@@ -1,0 +1,41 @@
+// Runs a program of the user: standard input, output, errors and the terminal are its own, signals sent to this process
+// are forwarded to it, and its exit code is returned. Does not know what it is run for.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/process.h"
+
+namespace weir {
+
+// Work to do beside a program: called with its process id right after its start, and again at the time (on now_ns) that
+// the call returned.
+using Beside = std::function<std::int64_t(pid_t)>;
+
+// Forwards signals sent to this process during the lifetime of this object. Ignored signals (nohup) stay ignored, also
+// for the program, which would lose that if this process handled them. One at a time.
+class Forwarding {
+ public:
+  Forwarding();
+  ~Forwarding();
+  Forwarding(const Forwarding&) = delete;
+  Forwarding& operator=(const Forwarding&) = delete;
+
+  // Runs the program to its end; returns its exit code, or 128 + signal. Rejects a program that cannot be executed.
+  int run(const std::vector<std::string>& command, const Variables& variables, const Beside& beside = {});
+  // The signal that asked to end since the last call; 0: none.
+  static int take_signal();
+
+ private:
+  // The last two are for this process's own limits of time and file size: dying from them would leave work undone.
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
+  struct sigaction before_[8] = {};
+};
+
+}  // namespace weir

@@ -1,0 +1,180 @@
+#include "lab/channels/channel_selection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/options.h"
+
+namespace weir {
+namespace {
+
+using channel_bench::Benchmark;
+using channel_bench::Conditions;
+using channel_bench::Group;
+
+constexpr const char* kFloorGroup = "ping_pong";
+
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void add_once(std::vector<std::string>& names, const std::string& name) {
+  if (!holds(names, name)) names.push_back(name);
+}
+
+void check_groups(std::span<const Group> groups, const std::vector<std::string>& wanted) {
+  std::vector<std::string> names;
+  for (const Group& group : groups) names.push_back(group.name);
+  for (const std::string& name : wanted)
+    if (!holds(names, name))
+      reject(fmt::format("unknown group '{}'", name), suggestion(name, names) + " weir channel --list shows them.");
+}
+
+void check_contestants(const std::vector<Benchmark>& benchmarks, const std::vector<std::string>& wanted) {
+  std::vector<std::string> names;
+  for (const Benchmark& benchmark : benchmarks) add_once(names, benchmark.contestant);
+  for (const std::string& name : wanted)
+    if (!holds(names, name))
+      reject(fmt::format("--channel {}: no benchmark of these groups has it", name), suggestion(name, names));
+}
+
+// Third-party queues, floors and the mutex: what a channel is compared with.
+bool is_company(const Benchmark& benchmark) {
+  return !benchmark.is_ours || benchmark.contestant.starts_with("mutex") || benchmark.contestant == "floor";
+}
+
+// The number in a file of /sys; -1 where there is none.
+int number_in(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  int number = -1;
+  stream >> number;
+  return stream ? number : -1;
+}
+
+// What one group offers on this machine.
+Json describe_group(const Group& group, const std::vector<Benchmark>& benchmarks) {
+  std::vector<std::string> names, contestants;
+  Json unavailable = Json::object(), targets = Json::array();
+  for (const Benchmark& benchmark : benchmarks) {
+    add_once(names, benchmark.name);
+    add_once(contestants, benchmark.contestant);
+    if (!benchmark.unavailable.empty())
+      unavailable[benchmark.unavailable].push_back(benchmark.name + "/" + benchmark.contestant);
+    if (benchmark.target && std::find(targets.begin(), targets.end(), benchmark.target->text) == targets.end())
+      targets.push_back(benchmark.target->text);
+  }
+  return {{"group", group.name},
+          {"summary", group.summary},
+          {"seed", group.seed.empty() ? Json() : Json(group.seed)},
+          {"benchmarks", names},
+          {"contestants", contestants},
+          {"targets", targets},
+          {"unavailable", unavailable}};
+}
+
+}  // namespace
+
+std::vector<Benchmark> choose_benchmarks(std::span<const Group> groups, const ChannelWords& words,
+                                         const Conditions& conditions) {
+  check_groups(groups, words.groups);
+  std::vector<Benchmark> found, floors;
+  for (const Group& group : groups) {
+    const bool is_chosen = words.groups.empty() || holds(words.groups, group.name);
+    if (!is_chosen && group.name != kFloorGroup) continue;
+    std::vector<Benchmark> made = group.benchmarks(conditions);
+    std::vector<Benchmark>& into = is_chosen ? found : floors;
+    std::move(made.begin(), made.end(), std::back_inserter(into));
+  }
+  check_contestants(found, words.contestants);
+  if (!words.contestants.empty()) {
+    std::set<std::string> places;  // group/name of the selected contestants
+    for (const Benchmark& benchmark : found)
+      if (holds(words.contestants, benchmark.contestant)) places.insert(benchmark.group + "/" + benchmark.name);
+    std::erase_if(found, [&](const Benchmark& benchmark) {
+      if (holds(words.contestants, benchmark.contestant)) return false;
+      return words.is_only || !is_company(benchmark) || !places.contains(benchmark.group + "/" + benchmark.name);
+    });
+  }
+  if (words.is_only) return found;
+  // round_trip/one_line is compared with ping_pong/one_line.
+  std::erase_if(floors, [&](const Benchmark& floor) {
+    return std::none_of(found.begin(), found.end(), [&](const Benchmark& benchmark) {
+      return benchmark.group == "round_trip" && benchmark.name == floor.name;
+    });
+  });
+  floors.insert(floors.end(), found.begin(), found.end());
+  return floors;
+}
+
+Json describe_groups(const std::vector<Benchmark>& chosen) {
+  Json all = Json::array();
+  for (const Group& group : channel_bench::groups()) {
+    std::vector<Benchmark> mine;
+    for (const Benchmark& benchmark : chosen)
+      if (benchmark.group == group.name) mine.push_back(benchmark);
+    if (!mine.empty()) all.push_back(describe_group(group, mine));
+  }
+  return all;
+}
+
+ChannelResult result_for(const Benchmark& benchmark) {
+  ChannelResult result;
+  result.group = benchmark.group;
+  result.name = benchmark.name;
+  result.contestant = benchmark.contestant;
+  result.is_ours = benchmark.is_ours;
+  result.unit = benchmark.unit;
+  result.what = benchmark.what;
+  result.target = benchmark.target;
+  result.unavailable = benchmark.unavailable;
+  return result;
+}
+
+std::vector<int> ordered_cores(const std::vector<int>& usable, const std::filesystem::path& root) {
+  struct Place {
+    int turn, package, core, cpu;  // turn: index among the hardware threads of its core
+    auto operator<=>(const Place&) const = default;
+  };
+  std::vector<Place> places;
+  std::map<std::pair<int, int>, int> taken;
+  for (const int cpu : usable) {
+    const auto topology = root / "sys/devices/system/cpu" / fmt::format("cpu{}", cpu) / "topology";
+    const int package = number_in(topology / "physical_package_id"), core = number_in(topology / "core_id");
+    // Without a topology, each CPU counts as a separate core.
+    const int turn = core < 0 ? 0 : taken[{package, core}]++;
+    places.push_back({turn, package, core < 0 ? cpu : core, cpu});
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<int> cores;
+  for (const Place& place : places) cores.push_back(place.cpu);
+  return cores;
+}
+
+std::vector<int> cores_named(const std::string& text, const std::vector<int>& usable,
+                             const std::filesystem::path& root) {
+  if (text == "none") return {};
+  if (text == "auto") return ordered_cores(usable, root);
+  std::vector<int> cores;
+  for (const std::string& word : parse_names("--cores", text)) {
+    const auto core = parse_integer(word);
+    if (!core) reject(fmt::format("--cores {}: '{}' is not a core", text, word), "Use auto, none, or numbers: 0,1.");
+    const auto found = std::find(usable.begin(), usable.end(), *core);
+    if (found == usable.end()) {
+      std::string names;
+      for (const int one : usable) names += fmt::format("{}{}", names.empty() ? "" : ",", one);
+      reject(fmt::format("--cores {}: this process may not use core {}", text, word),
+             fmt::format("It may use {}.", names.size() > 60 ? names.substr(0, 57) + "..." : names));
+    }
+    if (std::find(cores.begin(), cores.end(), *found) != cores.end())
+      reject(fmt::format("--cores {}: core {} is named twice", text, word), "To share a core, name only that one.");
+    cores.push_back(*found);
+  }
+  return cores;
+}
+
+}  // namespace weir

@@ -1,0 +1,136 @@
+// Finds the summary that `weir bench --compare-to` names: a file, a folder of reports, or a version in git. Runs git as
+// a limited child process without a shell. Compares nothing.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "lab/kernels/folder.h"
+
+namespace weir::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFile = "summary.json";
+constexpr std::size_t kMostOutput = std::size_t{256} << 20;
+constexpr std::size_t kMostComplaint = 4096;
+constexpr std::int64_t kLimitNs = 60'000'000'000;  // a partial clone may have to fetch the file
+constexpr std::size_t kLongestRef = 250;
+
+struct GitAnswer {
+  int code = -1;
+  std::string out, complaint;
+
+  // fatal: not a git repository (or any of the parent directories): .git
+  std::string first_complaint() const {
+    std::string line = complaint.substr(0, complaint.find('\n'));
+    if (line.starts_with("fatal: ")) line.erase(0, 7);
+    return line.empty() ? fmt::format("git ended with status {}", code) : line;
+  }
+};
+
+GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::vector<std::string>& arguments) {
+  ProcessOptions options;
+  options.command = {"git", "--no-pager", "-C", folder.string()};
+  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+  options.variables = {{"LC_ALL", "C"}, {"GIT_TERMINAL_PROMPT", "0"}, {"GIT_OPTIONAL_LOCKS", "0"}};
+  options.out = ProcessOptions::Output::read;
+  options.first_bytes = kMostComplaint;
+  try {
+    Process git(std::move(options));
+    const std::int64_t begun = now_ns();
+    while (git.listen(100, kMostOutput)) {
+      if (git.unread().size() > kMostOutput)
+        reject(fmt::format("--compare-to {}: the file has more than {} MiB, so it is not a summary of weir bench", what,
+                           kMostOutput >> 20));
+      if (now_ns() - begun > kLimitNs)
+        reject(fmt::format("--compare-to {}: git did not answer within {} s", what, kLimitNs / 1'000'000'000),
+               "Name the summary.json of the baseline instead.");
+    }
+    return {git.end().code(), std::move(git.unread()), git.output().text()};
+  } catch (const StartError&) {
+    reject(fmt::format("--compare-to {}: no such file, and git, which could look for a ref of that name, cannot "
+                       "be started",
+                       what),
+           "Name the summary.json of the baseline, or install git.");
+  }
+}
+
+// What git allows, except anything that could be an option, a path or a range: no ':', no '..', no blanks.
+void check_ref(const std::string& what) {
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/@{}~^+-#=%";
+  const bool is_plain = !what.empty() && what.size() <= kLongestRef && what.front() != '-' &&
+                        what.find_first_not_of(kAllowed) == std::string::npos && what.find("..") == std::string::npos;
+  if (!is_plain)
+    reject(fmt::format("--compare-to '{}': neither a file nor the name of a git ref", what.substr(0, kLongestRef)),
+           "Name a summary.json, a folder of reports, or a branch, tag or commit.");
+}
+
+// For a path that may not exist yet. Made absolute first: otherwise a nonexistent one stays relative and has no parent.
+fs::path real_path(const fs::path& path) {
+  std::error_code status;
+  const fs::path whole = fs::absolute(path, status);
+  fs::path real = fs::weakly_canonical(whole, status);
+  return status ? whole.lexically_normal() : real;
+}
+
+fs::path nearest_existing(fs::path folder) {
+  std::error_code status;
+  while (!fs::is_directory(folder, status) && folder.has_parent_path() && folder != folder.parent_path())
+    folder = folder.parent_path();
+  return folder;
+}
+
+std::string without_newline(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text;
+}
+
+Json from_ref(const std::string& ref, const fs::path& output_dir) {
+  check_ref(ref);
+  const fs::path reports = real_path(output_dir), folder = nearest_existing(reports);
+  const GitAnswer root = ask_git(ref, folder, {"rev-parse", "--show-toplevel"});
+  if (root.code != 0 || without_newline(root.out).empty())
+    reject(fmt::format("--compare-to {}: no such file, and {} is not in a git repository that could have a ref of "
+                       "that name: {}",
+                       ref, folder.string(), root.first_complaint()),
+           "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
+  const fs::path top = real_path(without_newline(root.out));
+  const fs::path file = reports.lexically_relative(top) / kFile;
+  if (*file.begin() == "..")
+    reject(fmt::format("--compare-to {}: {} is outside of the repository {}", ref, output_dir.string(), top.string()),
+           "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
+  const GitAnswer commit = ask_git(ref, folder, {"rev-parse", "--verify", "--quiet", ref + "^{commit}"});
+  const std::string id = without_newline(commit.out);
+  if (commit.code != 0 || id.empty() || id.find_first_not_of("0123456789abcdef") != std::string::npos)
+    reject(fmt::format("--compare-to {}: neither a file nor a folder, nor a branch, tag or commit of {}", ref,
+                       top.string()),
+           "Fetch the ref first (git fetch origin NAME, then origin/NAME), or name a summary.json.");
+  const std::string path = file.lexically_normal().generic_string();
+  // Not `git show`, which may run the repository's own converters.
+  const GitAnswer content = ask_git(ref, folder, {"cat-file", "blob", fmt::format("{}:{}", id, path)});
+  if (content.code != 0)
+    reject(fmt::format("--compare-to {}: {} has no {}: {}", ref, id.substr(0, 12), path, content.first_complaint()),
+           "Commit the reports there first (is the folder in .gitignore?), or name a file that was kept elsewhere.");
+  return parse_json(content.out, fmt::format("{}:{}", ref, path));
+}
+
+}  // namespace
+
+Json load_baseline(const std::string& what, const fs::path& output_dir) {
+  std::error_code status;
+  if (fs::is_directory(what, status)) {
+    const fs::path file = fs::path(what) / kFile;
+    if (!fs::exists(file, status))
+      reject(fmt::format("--compare-to {}: the folder has no {}", what, kFile),
+             fmt::format("Name a folder that 'weir bench' wrote. A git ref of that name is refs/heads/{}.", what));
+    return read_json(file);
+  }
+  if (!what.empty() && fs::exists(what, status)) return read_json(what);
+  return from_ref(what, output_dir);
+}
+
+}  // namespace weir::bench

@@ -1,0 +1,124 @@
+#include "lab/kernels/folder.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "base/schemas.h"
+#include "lab/kernels/document.h"
+#include "weir_build.h"
+
+namespace weir::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// g++ (Debian 12.2.0-14) 12.2.0
+// Cuda compilation tools, release 12.8, V12.8.93
+// HIP version: 6.2.41133-dd7f95766
+Json version_of(const std::string& compiler) {
+  const auto said = printed_by({compiler, "--version"});
+  if (!said) return nullptr;
+  std::istringstream lines(*said);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("release ") != std::string::npos) return line;
+  // A wrapper whose compiler is missing prints something else, with exit code 0.
+  return said->find("Traceback") == std::string::npos ? Json(first_line(*said)) : Json();
+}
+
+// The state of the working folder. Hooks from its configuration are not run.
+Json git_state() {
+  const auto commit = printed_by({"git", "rev-parse", "--verify", "HEAD"});
+  if (!commit) return nullptr;
+  const auto branch = printed_by({"git", "rev-parse", "--abbrev-ref", "HEAD"});
+  const auto changes = printed_by(
+      {"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"});
+  return {{"commit", first_line(*commit)},
+          {"branch", branch ? Json(first_line(*branch)) : Json()},
+          {"is_changed", changes ? Json(!changes->empty()) : Json()}};
+}
+
+constexpr std::string_view kKernels = "kernels";
+
+// {"schema": "weir.bench/1", ...
+// # weir bench
+// The beginning is enough to recognise it: a report may be large, or truncated.
+bool is_ours(const fs::path& file) {
+  std::ifstream from(file, std::ios::binary);
+  std::string beginning(200, '\0');
+  from.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  beginning.resize(static_cast<std::size_t>(from.gcount()));
+  if (file.extension() == ".md") return beginning.starts_with("# weir bench") || beginning.starts_with("# Regressions");
+  return beginning.starts_with('{') && beginning.find("\"schema\": \"weir.") != std::string::npos;
+}
+
+void check_ours(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored) || is_ours(file)) return;
+  reject(fmt::format("{}: would be replaced, but is not a report of weir bench", file.string()),
+         "Choose another --output-dir, or use --force.");
+}
+
+}  // namespace
+
+BenchFolder::BenchFolder(fs::path folder, bool is_forced) : folder_(std::move(folder)) {
+  std::error_code error;
+  if (fs::exists(folder_, error) && !fs::is_directory(folder_, error))
+    reject(fmt::format("--output-dir {}: is not a folder", folder_.string()),
+           "Name a folder: there are several files.");
+  fs::create_directories(folder_ / kKernels, error);
+  if (error)
+    reject(fmt::format("--output-dir {}: cannot be created: {}", folder_.string(), error.message()),
+           "Choose another folder.");
+  for (const fs::path& one : {folder_, folder_ / kKernels})
+    if (::access(one.c_str(), W_OK | X_OK) != 0)
+      reject(fmt::format("--output-dir {}: cannot write into {}", folder_.string(), one.string()),
+             "Choose another folder.");
+  if (is_forced) return;
+  for (const char* name : {"env.json", "kernel_manifest.json", "summary.json", "summary.md", "regressions.md"})
+    check_ours(folder_ / name);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / kKernels, error))
+    if (entry.path().extension() == ".json") check_ours(entry.path());
+}
+
+void BenchFolder::write(const std::string& name, const std::string& text) {
+  try {
+    write_file(folder_ / name, text, true);
+  } catch (const Error& error) {
+    if (failure_.empty()) failure_ = error.what();
+  }
+}
+
+void BenchFolder::write_kernel(const std::string& package, const Json& document) {
+  write(fmt::format("{}/{}.json", kKernels, package), to_text(document));
+}
+
+bool BenchFolder::has(const std::string& name) const {
+  std::error_code ignored;
+  return fs::exists(folder_ / name, ignored);
+}
+
+void BenchFolder::check() const {
+  if (!failure_.empty())
+    fail(fmt::format("the report is not complete: {}", failure_), "Free some disk space, and measure again.");
+}
+
+Json bench_environment(const Json& machine, const Json& facts, const std::string& compiler) {
+  Json environment = {{"schema", schemas::bench_environment}};
+  for (const auto& [key, value] : machine.items()) environment[key] = value;
+  environment["weir"] = WEIR_VERSION;
+  environment["cpu_model"] = value_at(facts, {"machine", "cpu_model"});
+  environment["devices"] = value_at(facts, {"backends"});
+  environment["compilers"] = {
+      {"host", version_of(compiler)}, {"nvcc", version_of("nvcc")}, {"hipcc", version_of("hipcc")}};
+  environment["git"] = git_state();
+  return environment;
+}
+
+}  // namespace weir::bench

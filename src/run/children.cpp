@@ -1,0 +1,151 @@
+#include "run/children.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/private_folder.h"
+#include "base/units.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kGraceS = 3;  // between asking a child to end and killing it
+
+void read_document(const fs::path& file, ChildOutcome& outcome) {
+  try {
+    outcome.document = read_json(file);
+  } catch (const Error& error) {
+    outcome.end = ChildEnd::failed;
+    outcome.message = fmt::format("its document cannot be read: {}", error.what());
+  }
+}
+
+}  // namespace
+
+fs::path own_binary() {
+  std::error_code status;
+  const fs::path path = fs::read_symlink("/proc/self/exe", status);
+  if (status)
+    fail(fmt::format("/proc/self/exe: {}", status.message()), "Starting other processes needs a mounted /proc.");
+  return path;
+}
+
+std::optional<fs::path> own_library(const char* file) {
+  const fs::path folder = own_binary().parent_path();
+  std::error_code ignored;
+  for (const fs::path& candidate : {folder / file, folder.parent_path() / "lib" / "weir" / file})
+    if (fs::exists(candidate, ignored)) return candidate;
+  return std::nullopt;
+}
+
+// weir: --streams 0: out of range
+//       Use 1 to 128.
+// preceded by anything that drivers or sanitizers print. Lines of the hint are joined.
+Complaint complaint_in(const std::string& said) {
+  constexpr std::string_view kMark = "weir: ";
+  Complaint complaint;
+  std::size_t begin = said.rfind("\n" + std::string(kMark));
+  begin = begin == std::string::npos ? (said.starts_with(kMark) ? 0 : begin) : begin + 1;
+  if (begin == std::string::npos) {
+    // Not in Weir's format: the last line is the best guess.
+    const std::size_t last = said.find_last_not_of("\n ");
+    if (last == std::string::npos) return complaint;
+    const std::size_t line = said.rfind('\n', last);
+    complaint.message = said.substr(line == std::string::npos ? 0 : line + 1, last - (line + 1) + 1);
+    return complaint;
+  }
+  std::size_t end = std::min(said.find('\n', begin), said.size());
+  complaint.message = said.substr(begin + kMark.size(), end - begin - kMark.size());
+  while (end + 1 < said.size() && said.compare(end + 1, 6, "      ") == 0) {
+    const std::size_t from = end + 7;
+    end = std::min(said.find('\n', from), said.size());
+    if (!complaint.hint.empty()) complaint.hint += ' ';
+    complaint.hint += said.substr(from, end - from);
+  }
+  return complaint;
+}
+
+ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& stop) {
+  const PrivateFolder folder;
+  const fs::path file = folder.path() / "document.json";
+  ProcessOptions options;
+  options.command = {request.program.empty() ? own_binary().string() : request.program};
+  options.command.insert(options.command.end(), request.arguments.begin(), request.arguments.end());
+  options.command.insert(options.command.end(), {"--quiet", request.output_flag, file.string()});
+  options.variables = request.variables;
+  options.out = ProcessOptions::Output::dropped;
+  options.is_stopped = [&] { return stop.load(std::memory_order_relaxed); };
+  options.grace_s = kGraceS;
+  ChildOutcome outcome;
+  const std::int64_t begun = now_ns();
+  Complaint complaint;
+  ProcessEnd end;
+  try {
+    Process child(std::move(options));
+    end = child.finish(static_cast<double>(request.limit_ns) * 1e-9);
+    complaint = complaint_in(child.output().text());
+  } catch (const StartError& error) {
+    end.value = kNotExecuted;
+    complaint = {error.what(), error.hint};
+  }
+  outcome.wall_ns = now_ns() - begun;
+  outcome.code = end.code();
+  if (end.how == ProcessEnd::How::timed_out) {
+    outcome.end = ChildEnd::timed_out;
+    outcome.message =
+        fmt::format("it took longer than {} and was ended", format_duration(static_cast<double>(request.limit_ns)));
+  } else if (end.how == ProcessEnd::How::stopped || outcome.code == kExitInterrupted) {
+    outcome.end = ChildEnd::interrupted;
+    outcome.message = "it was interrupted";
+  } else if (outcome.code == 0) {
+    outcome.end = ChildEnd::done;
+    read_document(file, outcome);
+  } else if (!complaint.message.empty()) {
+    outcome.message = complaint.message;
+    outcome.hint = complaint.hint;
+  } else {
+    outcome.message = outcome.code > 128 ? fmt::format("it was ended by signal {}", outcome.code - 128)
+                                         : fmt::format("it ended with status {}", outcome.code);
+    if (outcome.code == 128 + SIGKILL) outcome.hint = "Was it killed, or is the machine out of memory (dmesg)?";
+  }
+  return outcome;
+}
+
+std::optional<Json> child_document(const ChildRequest& request, const std::atomic<bool>& stop) {
+  ChildOutcome outcome = run_child(request, stop);
+  if (outcome.end == ChildEnd::interrupted) return std::nullopt;
+  if (outcome.end == ChildEnd::done) return std::move(outcome.document);
+  // If the child rejects its input, that is the user's error too. Rare, because this process checks first.
+  if (outcome.code == static_cast<int>(Fault::input)) reject(outcome.message, outcome.hint);
+  fail(fmt::format("a child process failed: {}", outcome.message), outcome.hint);
+}
+
+void QueueSetting::apply(int queues, ChildRequest& request) const {
+  if (variable.empty()) {
+    request.arguments.insert(request.arguments.end(), {"--hw-queues", std::to_string(queues)});
+  } else {
+    request.variables.emplace_back(variable, std::to_string(queues));
+  }
+}
+
+std::string QueueSetting::text(int queues) const {
+  return variable.empty() ? fmt::format("--hw-queues {}", queues) : fmt::format("{}={}", variable, queues);
+}
+
+std::string child_device(const DeviceInfo& info, const std::string& asked) {
+  return info.is_virtual ? asked : info.name;
+}
+
+QueueSetting queue_setting(const DeviceInfo& info) {
+  if (info.most_hardware_queues > 0) return {info.queue_variable, info.most_hardware_queues};
+  reject(fmt::format("--device {}: its number of hardware queues cannot be chosen", info.name),
+         "Use a GPU, cpu or sim.");
+}
+
+}  // namespace weir

@@ -1,0 +1,164 @@
+#include "run/launcher.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "run/children.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Exit codes that docs/cli.md promises.
+constexpr int kLastExitCode = 4;
+
+// The descendants of this process: all of them, and the ranks among them, which run this same program.
+struct Descendants {
+  std::vector<pid_t> all, ranks;
+};
+
+Descendants find_descendants() {
+  std::map<pid_t, pid_t> parents;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
+    const auto pid = parse_integer(entry.path().filename().string());
+    if (!pid) continue;
+    const auto facts = facts_of(static_cast<pid_t>(*pid));
+    if (facts && !facts->is_ended()) parents.emplace(static_cast<pid_t>(*pid), facts->parent);
+  }
+  const pid_t own = ::getpid();
+  const fs::path binary = own_binary();
+  Descendants found;
+  for (const auto& process : parents) {
+    pid_t above = process.second;
+    for (auto next = parents.find(above); above != own && next != parents.end(); next = parents.find(above))
+      above = next->second;
+    if (above != own) continue;
+    found.all.push_back(process.first);
+    if (fs::read_symlink(fmt::format("/proc/{}/exe", process.first), ignored) == binary)
+      found.ranks.push_back(process.first);
+  }
+  return found;
+}
+
+// Until it has a handler, the signal would kill it.
+bool has_handler(pid_t process, int signal) {
+  // SigCgt:	0000000000004002
+  std::ifstream status(fmt::format("/proc/{}/status", process));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("SigCgt:")) return (std::strtoull(line.c_str() + 7, nullptr, 16) >> (signal - 1) & 1) != 0;
+  return false;
+}
+
+// Forwards interrupts to a job of ranks. Open MPI 4.1 kills ranks within a second of its own SIGINT, and forwards
+// SIGUSR1 only while the handler is its own: hwloc's OpenCL plugin may load LLVM into it, which replaces the handler.
+// So ranks on this host are asked directly, by SIGUSR1: they stop after their iteration, together with those on other
+// hosts, and rank 0 saves the results so far. The second interrupt ends everything.
+class Interruption {
+ public:
+  Interruption(pid_t launcher, const std::atomic<int>& interrupts) : launcher_(launcher), interrupts_(interrupts) {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of mpirun become children of this process, and can be ended
+  }
+
+  bool is_asked() const { return interrupts_.load(std::memory_order_relaxed) > 0; }
+  bool is_ending() const { return ending_ns_ != 0; }
+
+  void pass_on() {
+    const int count = interrupts_.load(std::memory_order_relaxed);
+    const std::int64_t now = now_ns();
+    if (count == 0 || now < next_ns_) return;
+    next_ns_ = now + kLookNs;
+    if (asked_ns_ == 0) asked_ns_ = now;
+    const Descendants found = find_descendants();
+    if (!found.ranks.empty()) seen_ns_ = now;
+    if (is_ending()) {
+      if (now - ending_ns_ > kGraceNs) signal_all(found.all, SIGKILL);
+    } else if (count > 1 || (seen_ns_ != 0 && now - seen_ns_ > kLaunchersEndNs)) {
+      ending_ns_ = now;
+      signal_all(found.ranks, SIGKILL);
+      ::kill(launcher_, SIGTERM);  // ends ranks on other hosts
+    } else {
+      ask(found.ranks);
+      // There are none here; they may all be on other hosts.
+      if (seen_ns_ == 0 && now - asked_ns_ > kStartNs && !std::exchange(is_launcher_asked_, true))
+        ::kill(launcher_, SIGUSR1);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLookNs = 100'000'000;
+  static constexpr std::int64_t kGraceNs = 400'000'000;            // for mpirun to end by itself
+  static constexpr std::int64_t kLaunchersEndNs = 10'000'000'000;  // the same, after its ranks have ended
+  static constexpr std::int64_t kStartNs = 2'000'000'000;          // for ranks to appear
+
+  void ask(const std::vector<pid_t>& ranks) {
+    for (const pid_t rank : ranks)
+      if (!asked_.contains(rank) && has_handler(rank, SIGUSR1) && ::kill(rank, SIGUSR1) == 0) asked_.insert(rank);
+  }
+  static void signal_all(const std::vector<pid_t>& processes, int signal) {
+    for (const pid_t process : processes) ::kill(process, signal);
+  }
+
+  const pid_t launcher_;
+  const std::atomic<int>& interrupts_;
+  std::int64_t next_ns_ = 0, asked_ns_ = 0, seen_ns_ = 0, ending_ns_ = 0;  // 0: not yet
+  std::set<pid_t> asked_;
+  bool is_launcher_asked_ = false;
+};
+
+// Waits for mpirun; returns its exit code, or 128 + signal. Nothing that it started is left then.
+int wait_for(Process& launcher, const std::atomic<int>& interrupts) {
+  Interruption interruption(launcher.id(), interrupts);
+  while (launcher.listen(20)) interruption.pass_on();
+  const int code = launcher.end().code();
+  for (const pid_t left : find_descendants().all) ::kill(left, SIGKILL);
+  // An interrupted launcher may report the signals that ended it or its ranks.
+  const bool is_cut = interruption.is_ending() || (interruption.is_asked() && code > kLastExitCode);
+  return is_cut ? kExitInterrupted : code;
+}
+
+}  // namespace
+
+int launch_ranks(const RankLaunch& launch, const std::atomic<int>& interrupts) {
+  ProcessOptions options;
+  options.out = ProcessOptions::Output::ours;
+  options.death_signal = SIGTERM;
+  options.variables = launch.variables;
+  std::vector<std::string>& command = options.command;
+  command = {"mpirun", "-n", std::to_string(launch.ranks)};
+  if (launch.is_open_mpi) {
+    // -q: rank 0 prints everything necessary. No binding: it would confine a rank's worker threads to one core.
+    command.insert(command.end(), {"-q", "--oversubscribe", "--bind-to", "none"});
+    if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
+  }
+  command.insert(command.end(), launch.command.begin(), launch.command.end());
+  int code = kNotExecuted;
+  try {
+    Process launcher(std::move(options));
+    code = wait_for(launcher, interrupts);
+  } catch (const StartError&) {
+    // Reported below, like a launcher that exits with this code.
+  }
+  // Ranks end with Weir's codes, which mpirun passes on. Others are mpirun's own, and -q suppresses its explanation.
+  if (code <= kLastExitCode || code == kExitInterrupted) return code;
+  if (code == kNotExecuted) fail("mpirun could not be executed", "Try: mpirun --version.");
+  if (code > 128)
+    fail(fmt::format("mpirun says that a rank was ended by signal {}", code - 128),
+         code == 128 + SIGKILL ? "Was it killed, or is the machine out of memory (dmesg)?" : "");
+  fail(fmt::format("mpirun ended with status {}", code));
+}
+
+}  // namespace weir
