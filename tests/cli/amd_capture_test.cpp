@@ -7,45 +7,33 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "amd/capture/manifest.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string content(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-void put(const fs::path& path, const std::string& text) {
-  fs::create_directories(path.parent_path());
-  std::ofstream(path) << text;
-}
-
 // A machine with an AMD GPU, as files. Its tracefs has the top instance alone: folders do not fill themselves here.
 class Machine {
  public:
   explicit Machine(bool has_gpu = true) {
-    put(root() / "kmsg", "6,1,100,-;amdgpu of an earlier time\n");
+    put_file(root() / "kmsg", "6,1,100,-;amdgpu of an earlier time\n");
     if (!has_gpu) return;
-    for (const char* name : {"hqds", "mqds", "rls"}) put(root() / "debug/kfd" / name, "Node 2, gpu_id f7bc:\n");
+    for (const char* name : {"hqds", "mqds", "rls"}) put_file(root() / "debug/kfd" / name, "Node 2, gpu_id f7bc:\n");
     const fs::path kfd = root() / "sys/class/kfd/kfd";
-    put(kfd / "topology/system_properties", "platform_oem 1\n");
-    put(kfd / "topology/nodes/2/gpu_id", "63420\n");
-    put(kfd / "topology/nodes/2/caches/0/size", "not wanted\n");
-    put(kfd / "proc/4711/queues/0/size", "1048576\n");
-    put(kfd / "proc/4711/pasid", "32788\n");
-    put(root() / "sys/module/amdgpu/parameters/num_kcq", "8\n");
-    put(root() / "secret", "of root\n");
+    put_file(kfd / "topology/system_properties", "platform_oem 1\n");
+    put_file(kfd / "topology/nodes/2/gpu_id", "63420\n");
+    put_file(kfd / "topology/nodes/2/caches/0/size", "not wanted\n");
+    put_file(kfd / "proc/4711/queues/0/size", "1048576\n");
+    put_file(kfd / "proc/4711/pasid", "32788\n");
+    put_file(root() / "sys/module/amdgpu/parameters/num_kcq", "8\n");
+    put_file(root() / "secret", "of root\n");
     fs::create_symlink(root() / "secret", kfd / "proc/4711/link");
     const std::map<std::string, std::string> settings = {
         {"tracing_on", "1"},
@@ -58,7 +46,7 @@ class Machine {
         {"set_ftrace_filter", "vfs_read\nvfs_write"},
         {"current_tracer", "nop"},
     };
-    for (const auto& [name, text] : settings) put(root() / "tracing" / name, text + "\n");
+    for (const auto& [name, text] : settings) put_file(root() / "tracing" / name, text + "\n");
   }
 
   fs::path root() const { return folder_.path(); }
@@ -243,7 +231,7 @@ TEST(AmdCapture, makes_nothing_for_a_program_that_is_not_there) {
 TEST(AmdCapture, puts_tracing_back_for_a_program_that_cannot_be_executed) {
   const Machine machine;
   const auto before = machine.settings();
-  put(machine.root() / "script", "#!/no/such/interpreter\n");
+  put_file(machine.root() / "script", "#!/no/such/interpreter\n");
   fs::permissions(machine.root() / "script", fs::perms::owner_all);
   const Outcome outcome = machine.capture({"--top-instance"}, {machine / "script"});
   EXPECT_EQ(outcome.code, 2);
@@ -256,7 +244,7 @@ TEST(AmdCapture, puts_tracing_back_for_a_program_that_cannot_be_executed) {
 
 TEST(AmdCapture, refuses_a_folder_that_is_not_empty) {
   const Machine machine;
-  put(machine.root() / "out/mine", "precious");
+  put_file(machine.root() / "out/mine", "precious");
   Outcome outcome = machine.capture({}, {"true"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(has(outcome.err, "is not empty")) << outcome.err;
@@ -282,8 +270,8 @@ TEST(AmdCapture, replaces_a_capture_by_force_and_follows_no_link) {
   ASSERT_EQ(machine.capture({"--no-ftrace"}, {"sh", "-c", "echo one > $AMD_LOG_LEVEL_FILE"}).code, 0);
   EXPECT_EQ(machine.capture({"--no-ftrace"}, {"true"}).code, 2) << "without --force it stays";
   const fs::path out = machine.root() / "out";
-  put(machine.root() / "victim/keep", "untouched");
-  put(out / "mine", "stays");
+  put_file(machine.root() / "victim/keep", "untouched");
+  put_file(out / "mine", "stays");
   for (const char* name : {"log_7", "ftrace.txt", "manifest.json.1.tmp"})
     fs::create_symlink(machine.root() / "victim/keep", out / name);
   fs::remove_all(out / "snapshots");
@@ -301,7 +289,7 @@ TEST(AmdCapture, replaces_a_capture_by_force_and_follows_no_link) {
 // The program, or anybody else who may write there meanwhile.
 TEST(AmdCapture, writes_through_no_link_that_is_planted_while_it_runs) {
   const Machine machine;
-  put(machine.root() / "victim", "untouched");
+  put_file(machine.root() / "victim", "untouched");
   const Outcome outcome = machine.capture(
       {"--top-instance", "--snapshots", "0"},
       {"bash", "-c",
@@ -324,7 +312,7 @@ TEST(AmdCapture, writes_through_no_link_that_is_planted_while_it_runs) {
 // The program writes the log by a name, and whoever owns the folder above may put another folder there meanwhile.
 TEST(AmdCapture, gives_the_program_a_name_for_its_log_that_nobody_can_lead_elsewhere) {
   const Machine machine;
-  put(machine.root() / "victim", "untouched");
+  put_file(machine.root() / "victim", "untouched");
   fs::create_directory(machine.root() / "open");
   fs::permissions(machine.root() / "open", fs::perms::all);
   const Outcome outcome = machine.capture(
@@ -347,7 +335,7 @@ TEST(AmdCapture, says_that_there_is_no_snapshot_of_a_short_program) {
 
 TEST(AmdCapture, puts_tracing_back_where_files_may_not_grow) {
   const Machine machine;
-  put(machine.root() / "debug/kfd/hqds", std::string(200'000, 'x'));
+  put_file(machine.root() / "debug/kfd/hqds", std::string(200'000, 'x'));
   auto expected = machine.settings();
   expected[machine / "tracing/trace_clock"] = "local\n";
   std::vector<std::string> words = {"bash", "-c", "ulimit -f 32; exec \"$@\"", "bash", WEIR_BINARY};
@@ -368,7 +356,7 @@ TEST(AmdCapture, refuses_folders_that_others_could_lead_elsewhere) {
     EXPECT_TRUE(has(outcome.err, "is a file or a link")) << outcome.err;
   }
   fs::remove(machine.root() / "out");
-  put(machine.root() / "out", "a file");
+  put_file(machine.root() / "out", "a file");
   EXPECT_TRUE(has(machine.capture({}, {"true"}).err, "not a folder"));
   fs::remove(machine.root() / "out");
   fs::create_directory(machine.root() / "out");
@@ -386,7 +374,7 @@ TEST(AmdCapture, prints_what_it_would_do_and_does_nothing) {
   EXPECT_TRUE(has(outcome.out, "AMD_LOG_LEVEL=5"));
   EXPECT_FALSE(has(outcome.out, "never\n"));
   // What it prints does the same by hand.
-  put(machine.root() / "by_hand.sh", outcome.out);
+  put_file(machine.root() / "by_hand.sh", outcome.out);
   const Outcome by_hand = run_program({"bash", machine / "by_hand.sh"}, machine.root());
   EXPECT_TRUE(has(by_hand.out, "never\n")) << by_hand.out << by_hand.err;
   EXPECT_EQ(content(machine.root() / "out/snapshots/after/hqds"), "Node 2, gpu_id f7bc:\n");
@@ -407,7 +395,7 @@ TEST(AmdCapture, prints_a_script_that_puts_tracing_back_however_it_ends) {
   const Outcome printed = machine.capture(
       {"--dry-run", "--top-instance"},
       {"sh", "-c", fmt::format("cp {0}/tracing_on {1}; kill -TERM $PPID; sleep 0.3", t, machine / "was_on")});
-  put(machine.root() / "by_hand.sh", printed.out);
+  put_file(machine.root() / "by_hand.sh", printed.out);
   EXPECT_NE(run_program({"bash", machine / "by_hand.sh"}, machine.root()).code, 0);
   EXPECT_EQ(content(machine.root() / "was_on"), "1\n");
   EXPECT_EQ(machine.settings(), expected);

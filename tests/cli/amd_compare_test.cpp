@@ -2,19 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "amd/compare/case_texts.h"
 #include "base/json.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
 
 constexpr std::uint64_t kSwq = 0x7f8edc1a8000, kHwq = 0x7f8acd200000;
-
-void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 std::string log_of(int pid, std::uint64_t gap_us, const std::string& kernel = "gemm") {
   LogText log(pid);
@@ -27,8 +25,8 @@ std::string log_of(int pid, std::uint64_t gap_us, const std::string& kernel = "g
 class AmdCompare : public ::testing::Test {
  protected:
   void SetUp() override {
-    write(folder_ / "a.log", log_of(100, 100));
-    write(folder_ / "b.log", log_of(200, 300));
+    put_file(folder_ / "a.log", log_of(100, 100));
+    put_file(folder_ / "b.log", log_of(200, 300));
   }
   Folder folder_;
 };
@@ -76,12 +74,12 @@ TEST_F(AmdCompare, takes_the_report_of_a_log) {
 }
 
 TEST_F(AmdCompare, rejects_what_is_no_case_and_names_it) {
-  write(folder_ / "empty", "");
-  write(folder_ / "binary", std::string("\x7f"
-                                        "ELF\0\0\1\2\3\0\0\0\0",
-                                        13));
-  write(folder_ / "words", "nothing of the kind\n");
-  write(folder_ / "result.json", "{\"schema\": \"weir.result/1\", \"status\": \"complete\"}\n");
+  put_file(folder_ / "empty", "");
+  put_file(folder_ / "binary", std::string("\x7f"
+                                           "ELF\0\0\1\2\3\0\0\0\0",
+                                           13));
+  put_file(folder_ / "words", "nothing of the kind\n");
+  put_file(folder_ / "result.json", "{\"schema\": \"weir.result/1\", \"status\": \"complete\"}\n");
   std::filesystem::create_directory(folder_ / "folder");
   for (const char* name : {"missing", "empty", "binary", "words", "result.json", "folder"}) {
     const Outcome outcome = weir({"amd", "compare", folder_ / "a.log", folder_ / name});
@@ -94,7 +92,7 @@ TEST_F(AmdCompare, rejects_what_is_no_case_and_names_it) {
 }
 
 TEST_F(AmdCompare, names_of_kernels_do_not_reach_the_terminal_as_they_are) {
-  write(folder_ / "c.log", log_of(300, 100, "evil\x1b]0;title\x07name"));
+  put_file(folder_ / "c.log", log_of(300, 100, "evil\x1b]0;title\x07name"));
   for (const char* how : {"text", "markdown", "json"}) {
     const Outcome outcome = weir({"amd", "compare", folder_ / "a.log", folder_ / "c.log", "--report", how});
     ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -5,29 +5,17 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "cli/queues_checks.h"
+#include "support/text.h"
 #include "weir_build.h"
 
 namespace weir::testing {
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string content(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 Json json_of(const std::string& path) { return Json::parse(content(path)); }
-
-void expect_narrow(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
-}
 
 // A trace of a simulated device: no timing of this machine is in it.
 void profile(const Folder& folder, const std::string& name, const std::vector<std::string>& what) {
@@ -68,7 +56,7 @@ std::string kineto(int rank, int iterations, Duration duration, const std::strin
                      rank, events);
 }
 
-void write(const Folder& folder, const std::string& name, const std::string& text) {
+void write_into(const Folder& folder, const std::string& name, const std::string& text) {
   std::ofstream(folder / name) << text;
 }
 
@@ -77,7 +65,7 @@ TEST(Analyze, tells_a_trace_as_text_markdown_and_json) {
   ASSERT_NO_FATAL_FAILURE(profile_moe(folder, "t.json"));
   const Outcome text = weir({"analyze", "t.json"}, folder.path());
   EXPECT_EQ(text.code, 0) << text.err;
-  expect_narrow(text.out);
+  weir::expect_narrow(text.out);
   // The most important thing comes first.
   EXPECT_LT(text.out.find("What stands out"), text.out.find("Where the time went"));
   for (const char* title : {"Where the time went", "Streams and hardware queues", "False serialisation",
@@ -100,7 +88,7 @@ TEST(Analyze, profiles_are_valid_documents) {
       weir({"profile", "moe", "--device", "sim:h200", "--scale", "tiny", "--iterations", "3", "-o", "t.json", "--json"},
            folder.path());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  write(folder, "p.json", outcome.out);
+  write_into(folder, "p.json", outcome.out);
   expect_valid_as(folder / "p.json", "weir.profile.1.json");
 }
 
@@ -182,7 +170,7 @@ TEST(Analyze, says_why_communication_was_exposed) {
 "wait_on_cuda_event_record_corr_id":3}},
 {"ph":"X","cat":"cuda_runtime","name":"cudaEventRecord","pid":9,"tid":9,"ts":30,"dur":1,"args":{"correlation":3}},
 {"ph":"X","cat":"cuda_runtime","name":"cudaStreamWaitEvent","pid":9,"tid":9,"ts":40,"dur":1,"args":{"correlation":4}}]})";
-  write(folder, "t.json", text);
+  write_into(folder, "t.json", text);
   const Json device = analysed(folder, "t.json")["devices"][0];
   EXPECT_EQ(device["overlap"]["communication_ns"], 100'000);
   EXPECT_EQ(device["overlap"]["exposed_ns"], 60'000);
@@ -203,12 +191,12 @@ TEST(Analyze, says_why_communication_was_exposed) {
   ASSERT_EQ(weir({"analyze", "t.json", "--report", "json", "-o", "a.json"}, folder.path()).code, 0);
   expect_valid_as(folder / "a.json", "weir.analysis.1.json");
   const std::string told = weir({"analyze", "t.json"}, folder.path()).out;
-  expect_narrow(told);
+  weir::expect_narrow(told);
   EXPECT_TRUE(has(told, "overlap efficiency  40.0 %")) << told;
   EXPECT_TRUE(has(told, "Exposed communication: why nothing else ran")) << told;
   EXPECT_TRUE(has(weir({"analyze", "t.json", "--report", "markdown"}, folder.path()).out, "| dependency | 50.0 us |"));
   // Without communication there is nothing to say, and a reason.
-  write(folder, "none.json", kineto(0, 5, [](int) { return 10; }));
+  write_into(folder, "none.json", kineto(0, 5, [](int) { return 10; }));
   const Json none = analysed(folder, "none.json")["devices"][0];
   EXPECT_TRUE(none["overlap"].is_null() && none["exposed_causes"].is_null());
   EXPECT_EQ(none["unavailable"]["exposed_causes"], "no communication");
@@ -217,14 +205,14 @@ TEST(Analyze, says_why_communication_was_exposed) {
 TEST(Analyze, compares_two_traces_of_one_rank) {
   const Folder folder;
   const auto wobble = [](int i) { return 100 + i % 7; };
-  write(folder, "a.json", kineto(0, 40, wobble));
-  write(folder, "slow.json", kineto(0, 40, [&](int i) { return 2 * wobble(i); }));
-  write(folder, "wild.json", kineto(0, 40, [](int i) { return i % 2 == 0 ? 60 : 160 + i; }));
+  write_into(folder, "a.json", kineto(0, 40, wobble));
+  write_into(folder, "slow.json", kineto(0, 40, [&](int i) { return 2 * wobble(i); }));
+  write_into(folder, "wild.json", kineto(0, 40, [](int i) { return i % 2 == 0 ? 60 : 160 + i; }));
   EXPECT_EQ(weir({"analyze", "a.json", "a.json"}, folder.path()).code, 0);
   const Outcome slower = weir({"analyze", "a.json", "slow.json"}, folder.path());
   EXPECT_EQ(slower.code, 3);
   EXPECT_TRUE(has(slower.out, "slower")) << slower.out;
-  expect_narrow(slower.out);
+  weir::expect_narrow(slower.out);
   EXPECT_EQ(weir({"analyze", "slow.json", "a.json"}, folder.path()).code, 0);
   const Outcome wild = weir({"analyze", "a.json", "wild.json"}, folder.path());
   const Outcome strict = weir({"analyze", "a.json", "wild.json", "--strict"}, folder.path());
@@ -239,8 +227,8 @@ TEST(Analyze, compares_two_traces_of_one_rank) {
 TEST(Analyze, puts_ranks_together) {
   const Folder folder;
   const auto lasts = [](int) { return 50; };
-  write(folder, "r0.json", kineto(0, 20, lasts, "ncclDevKernel_AllReduce_Sum_f32"));
-  write(folder, "r1.json", kineto(1, 20, lasts, "ncclDevKernel_AllReduce_Sum_f32"));
+  write_into(folder, "r0.json", kineto(0, 20, lasts, "ncclDevKernel_AllReduce_Sum_f32"));
+  write_into(folder, "r1.json", kineto(1, 20, lasts, "ncclDevKernel_AllReduce_Sum_f32"));
   const Outcome outcome = weir({"analyze", "r0.json", "r1.json", "--report", "json", "-o", "r.json"}, folder.path());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json ranks = json_of(folder / "r.json");
@@ -261,7 +249,7 @@ TEST(Analyze, unpacks_files_and_archives) {
   if (run_program({"tar", "--version"}).code != 0 || run_program({"gzip", "--version"}).code != 0)
     GTEST_SKIP() << "tar and gzip are not installed";
   const Folder folder;
-  write(folder, "t.json", kineto(0, 5, [](int) { return 10; }));
+  write_into(folder, "t.json", kineto(0, 5, [](int) { return 10; }));
   ASSERT_EQ(run_program({"tar", "-czf", "t.tar.gz", "t.json"}, folder.path()).code, 0);
   ASSERT_EQ(run_program({"gzip", "-k", "t.json"}, folder.path()).code, 0);
   const Json times = analysed(folder, "t.json")["devices"][0]["times"];
@@ -272,10 +260,10 @@ TEST(Analyze, unpacks_files_and_archives) {
 
 TEST(Analyze, says_what_is_wrong_with_its_input) {
   const Folder folder;
-  write(folder, "t.json", kineto(0, 5, [](int) { return 10; }));
-  write(folder, "text", "not a trace");
-  write(folder, "empty", "");
-  write(folder, "no_gpu.json", R"({"schemaVersion":1,"traceEvents":[]})");
+  write_into(folder, "t.json", kineto(0, 5, [](int) { return 10; }));
+  write_into(folder, "text", "not a trace");
+  write_into(folder, "empty", "");
+  write_into(folder, "no_gpu.json", R"({"schemaVersion":1,"traceEvents":[]})");
   std::filesystem::create_directory(folder / "dir");
   const auto expect = [&](const std::vector<std::string>& arguments, const std::string& words) {
     std::vector<std::string> all = {"analyze"};
@@ -310,7 +298,7 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
 
 TEST(Analyze, refuses_what_does_not_fit_into_memory) {
   const Folder folder;
-  write(folder, "large.json", kineto(0, 20'000, [](int) { return 10; }));
+  write_into(folder, "large.json", kineto(0, 20'000, [](int) { return 10; }));
   const Outcome outcome = weir({"analyze", "large.json", "--memory", "1M"}, folder.path());
   EXPECT_EQ(outcome.code, 2) << outcome.out;
   EXPECT_TRUE(has(outcome.err, "memory")) << outcome.err;

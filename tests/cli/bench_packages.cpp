@@ -1,13 +1,8 @@
 #include "cli/bench_packages.h"
 
-#include <fstream>
+#include "support/text.h"
 
 namespace weir::testing {
-
-void put_file(const std::filesystem::path& file, const std::string& text) {
-  std::filesystem::create_directories(file.parent_path());
-  std::ofstream(file, std::ios::binary) << text;
-}
 
 void make_package(const std::filesystem::path& folder, const std::string& name, const std::string& config,
                   const KernelSource& source) {

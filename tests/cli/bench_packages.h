@@ -23,6 +23,4 @@ struct KernelSource {
 void make_package(const std::filesystem::path& folder, const std::string& name, const std::string& config = "",
                   const KernelSource& source = {});
 
-void put_file(const std::filesystem::path& file, const std::string& text);
-
 }  // namespace weir::testing

@@ -19,7 +19,7 @@ void expect_valid_channel(const std::string& file) { expect_valid_as(file, "weir
 // Without two cores the floor cannot be measured, and there is nothing to drive.
 bool has_two_cores() { return usable_cores().size() >= 2; }
 
-std::vector<std::string> quick(std::initializer_list<std::string> more) {
+std::vector<std::string> quick_ping_pong(std::initializer_list<std::string> more) {
   std::vector<std::string> arguments = {"channel", "ping_pong", "--quick", "--samples", "2"};
   arguments.insert(arguments.end(), more);
   return arguments;
@@ -48,7 +48,7 @@ TEST(Channel, ListSaysWhatCannotBeRunHere) {
 TEST(Channel, MeasuresWritesAndTells) {
   if (!has_two_cores()) GTEST_SKIP() << "one core only";
   const Folder folder;
-  const Outcome outcome = weir(quick({"-o", folder / "out.json", "--capacity", "100"}), folder.path());
+  const Outcome outcome = weir(quick_ping_pong({"-o", folder / "out.json", "--capacity", "100"}), folder.path());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_TRUE(has(outcome.out, "two_lines")) << outcome.out;
@@ -68,21 +68,21 @@ TEST(Channel, MeasuresWritesAndTells) {
     EXPECT_GT(benchmark["sent"], 0);
   }
   EXPECT_FALSE(std::filesystem::exists(folder.path() / ".weir"));
-  EXPECT_EQ(weir(quick({"-o", folder / "out.json"})).code, 2) << "replaced without --force";
+  EXPECT_EQ(weir(quick_ping_pong({"-o", folder / "out.json"})).code, 2) << "replaced without --force";
 }
 
 TEST(Channel, PrintsJsonAndMarkdownAndNothing) {
   if (!has_two_cores()) GTEST_SKIP() << "one core only";
-  EXPECT_EQ(parse_json(weir(quick({"--json"})).out, "x")["schema"], "weir.channel/1");
-  EXPECT_TRUE(has(weir(quick({"--format", "markdown"})).out, "| benchmark | contestant |"));
-  const Outcome quiet = weir(quick({"--quiet"}));
+  EXPECT_EQ(parse_json(weir(quick_ping_pong({"--json"})).out, "x")["schema"], "weir.channel/1");
+  EXPECT_TRUE(has(weir(quick_ping_pong({"--format", "markdown"})).out, "| benchmark | contestant |"));
+  const Outcome quiet = weir(quick_ping_pong({"--quiet"}));
   EXPECT_EQ(quiet.code, 0);
   EXPECT_EQ(quiet.out + quiet.err, "");
 }
 
 TEST(Channel, WhatCannotBeRunIsNoFailure) {
   const std::string core = std::to_string(usable_cores().front());
-  const Outcome outcome = weir(quick({"--cores", core}));
+  const Outcome outcome = weir(quick_ping_pong({"--cores", core}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "3 cannot be run here")) << outcome.out;
 }
@@ -90,7 +90,7 @@ TEST(Channel, WhatCannotBeRunIsNoFailure) {
 TEST(Channel, SavesABaselineAndComparesWithIt) {
   if (!has_two_cores()) GTEST_SKIP() << "one core only";
   const Folder folder;
-  const Outcome saved = weir(quick({"--processes", "4", "--save-baseline", "main"}), folder.path());
+  const Outcome saved = weir(quick_ping_pong({"--processes", "4", "--save-baseline", "main"}), folder.path());
   ASSERT_EQ(saved.code, 0) << saved.err;
   const std::string file = folder / ".weir/channel/main.json";
   EXPECT_TRUE(has(saved.out, ".weir/channel/main.json")) << saved.out;
@@ -98,14 +98,14 @@ TEST(Channel, SavesABaselineAndComparesWithIt) {
   Json old = read_json(file);
   old["created"] = "2026-01-01T00:00:00Z";
   std::ofstream(file) << old.dump();
-  const Outcome again = weir(quick({"--save-baseline", "main", "--processes", "4"}), folder.path());
+  const Outcome again = weir(quick_ping_pong({"--save-baseline", "main", "--processes", "4"}), folder.path());
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_NE(read_json(file)["created"], old["created"]) << "the newer one replaces it";
   std::ofstream(folder / ".weir/channel/mine.json") << "{}";
-  EXPECT_EQ(weir(quick({"--save-baseline", "mine"}), folder.path()).code, 2) << "nothing that is no baseline";
+  EXPECT_EQ(weir(quick_ping_pong({"--save-baseline", "mine"}), folder.path()).code, 2) << "nothing that is no baseline";
 
   const Outcome compared =
-      weir(quick({"--processes", "4", "--baseline", "main", "-o", folder / "new.json"}), folder.path());
+      weir(quick_ping_pong({"--processes", "4", "--baseline", "main", "-o", folder / "new.json"}), folder.path());
   // Nothing about times: a busy machine may well be slower.
   EXPECT_TRUE(compared.code == 0 || compared.code == 3) << compared.code << compared.err;
   EXPECT_TRUE(has(compared.out, "Against the baseline 'main'")) << compared.out;
@@ -120,18 +120,18 @@ TEST(Channel, SavesABaselineAndComparesWithIt) {
       for (Json& sample : process["samples"]) sample = sample.get<double>() / 20;
   write_file(folder / "fast.json", to_text(document), true);
   const Outcome slower =
-      weir(quick({"--processes", "8", "--baseline-dir", folder.path().string(), "--baseline", "fast"}));
+      weir(quick_ping_pong({"--processes", "8", "--baseline-dir", folder.path().string(), "--baseline", "fast"}));
   EXPECT_EQ(slower.code, 3) << slower.out << slower.err;
   EXPECT_TRUE(has(slower.out, "slower")) << slower.out;
-  const Outcome few =
-      weir(quick({"--processes", "1", "--strict", "--baseline-dir", folder.path().string(), "--baseline", "fast"}));
+  const Outcome few = weir(quick_ping_pong(
+      {"--processes", "1", "--strict", "--baseline-dir", folder.path().string(), "--baseline", "fast"}));
   EXPECT_EQ(few.code, 4) << few.out << few.err;
 }
 
 TEST(Channel, CalibratesAgainstItself) {
   if (!has_two_cores()) GTEST_SKIP() << "one core only";
   const Folder folder;
-  const Outcome outcome = weir(quick({"--calibrate", "--processes", "3", "-o", folder / "aa.json"}));
+  const Outcome outcome = weir(quick_ping_pong({"--calibrate", "--processes", "3", "-o", folder / "aa.json"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "called slower than itself")) << outcome.out;
   expect_narrow(outcome.out);

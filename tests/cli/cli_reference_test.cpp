@@ -3,27 +3,13 @@
 
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
 
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-std::string content(const std::filesystem::path& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 TEST(CliReference, the_page_is_what_the_program_prints) {
   const Outcome printed = weir({"help", "--markdown"});

@@ -10,26 +10,19 @@
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "cli/queues_checks.h"
 #include "kernel/random.h"
+#include "support/text.h"
 #include "weir_build.h"
 
 namespace weir::testing {
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::vector<std::string> tiny_run(const std::string& workload, std::initializer_list<std::string> more = {}) {
   std::vector<std::string> arguments = {"run",  workload,       "--device", "cpu",      "--scale",
                                         "tiny", "--iterations", "5",        "--warmup", "1"};
   arguments.insert(arguments.end(), more);
   return arguments;
-}
-
-std::size_t widest_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::size_t widest = 0;
-  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
-  return widest;
 }
 
 TEST(Help, TheProgramAloneShowsIt) {

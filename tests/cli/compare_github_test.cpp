@@ -8,18 +8,10 @@
 #include "base/json.h"
 #include "cli/program.h"
 #include "support/result_documents.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // A result of 30 samples around `ns`.
 Json result_of(double ns, const std::string& workload = "moe") {

@@ -7,11 +7,10 @@
 #include <sstream>
 
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Candidates without their descriptions.
 std::vector<std::string> follow(const std::vector<std::string>& words) {

@@ -3,30 +3,17 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "base/json.h"
 #include "cli/program.h"
 #include "support/openmetrics_check.h"
 #include "support/result_documents.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::size_t lines_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
-std::vector<std::string> tiny(const std::string& command, std::initializer_list<std::string> more) {
+std::vector<std::string> tiny_on_h200(const std::string& command, std::initializer_list<std::string> more) {
   std::vector<std::string> arguments = {command, "hetero_kernels", "--device", "sim:h200", "--scale",
                                         "tiny",  "--iterations",   "20",       "--quiet"};
   arguments.insert(arguments.end(), more);
@@ -35,8 +22,8 @@ std::vector<std::string> tiny(const std::string& command, std::initializer_list<
 
 TEST(Export, a_run_and_a_sweep_write_what_export_writes) {
   const Folder folder;
-  const Outcome run =
-      weir(tiny("run", {"-o", folder / "run.json", "--openmetrics", folder / "run.prom", "--csv", folder / "run.csv"}));
+  const Outcome run = weir(tiny_on_h200(
+      "run", {"-o", folder / "run.json", "--openmetrics", folder / "run.prom", "--csv", folder / "run.csv"}));
   ASSERT_EQ(run.code, 0) << run.err;
   const Exposition read = check_openmetrics(content(folder / "run.prom"));
   const Json result = read_json(folder / "run.json");
@@ -47,15 +34,15 @@ TEST(Export, a_run_and_a_sweep_write_what_export_writes) {
   EXPECT_EQ(weir({"export", folder / "run.json"}).out, content(folder / "run.prom"));
   EXPECT_EQ(weir({"export", folder / "run.json", "--format", "csv"}).out, content(folder / "run.csv"));
 
-  const Outcome sweep = weir(tiny("sweep", {"--streams", "2,4", "-o", folder / "sweep.json", "--openmetrics",
-                                            folder / "sweep.prom", "--csv", folder / "sweep.csv"}));
+  const Outcome sweep = weir(tiny_on_h200("sweep", {"--streams", "2,4", "-o", folder / "sweep.json", "--openmetrics",
+                                                    folder / "sweep.prom", "--csv", folder / "sweep.csv"}));
   ASSERT_EQ(sweep.code, 0) << sweep.err;
   const Exposition swept = check_openmetrics(content(folder / "sweep.prom"));
   for (const char* streams : {"2", "4"})
     EXPECT_NE(swept.find("weir_run_latency_seconds", {{"streams", streams}}), nullptr);
-  EXPECT_EQ(lines_of(content(folder / "sweep.csv")), 3U);
-  EXPECT_EQ(lines_of(weir({"export", folder / "sweep.json", "--format", "csv", "--samples"}).out), 41U);
-  const Outcome again = weir(tiny("sweep", {"-o", folder / "s2.json", "--csv", folder / "sweep.csv"}));
+  EXPECT_EQ(count(content(folder / "sweep.csv"), "\n"), 3U);
+  EXPECT_EQ(count(weir({"export", folder / "sweep.json", "--format", "csv", "--samples"}).out, "\n"), 41U);
+  const Outcome again = weir(tiny_on_h200("sweep", {"-o", folder / "s2.json", "--csv", folder / "sweep.csv"}));
   EXPECT_EQ(again.code, 2) << "it exists";
   EXPECT_FALSE(std::filesystem::exists(folder / "s2.json")) << "said before anything ran";
 }
@@ -120,8 +107,8 @@ TEST(Export, the_loader_of_the_docs_reads_real_results) {
   if (run_program({"python3", "-c", ""}).code != 0) GTEST_SKIP() << "python3 is not installed";
   const Folder folder;
   std::filesystem::create_directory(folder.path() / "results");
-  ASSERT_EQ(weir(tiny("run", {"-o", folder / "results/a.json"})).code, 0);
-  ASSERT_EQ(weir(tiny("sweep", {"--streams", "2,4", "-o", folder / "results/b.json"})).code, 0);
+  ASSERT_EQ(weir(tiny_on_h200("run", {"-o", folder / "results/a.json"})).code, 0);
+  ASSERT_EQ(weir(tiny_on_h200("sweep", {"--streams", "2,4", "-o", folder / "results/b.json"})).code, 0);
   const std::string snippet = code_block("export.md", "python");
   ASSERT_TRUE(has(snippet, "def rows(")) << snippet;
   const std::size_t pandas = snippet.find("import pandas");
@@ -146,8 +133,10 @@ TEST(Export, prometheus_own_parser_reads_it) {
   if (run_program({"python3", "-c", "import prometheus_client.openmetrics.parser"}).code != 0)
     GTEST_SKIP() << "python3-prometheus-client is not installed";
   const Folder folder;
-  ASSERT_EQ(weir(tiny("sweep", {"--streams", "2,4", "-o", folder / "s.json", "--openmetrics", folder / "s.prom"})).code,
-            0);
+  ASSERT_EQ(
+      weir(tiny_on_h200("sweep", {"--streams", "2,4", "-o", folder / "s.json", "--openmetrics", folder / "s.prom"}))
+          .code,
+      0);
   std::ofstream(folder / "read.py")
       << "import sys\nfrom prometheus_client.openmetrics.parser import text_string_to_metric_families\n"
          "names = {f.name for f in text_string_to_metric_families(open(sys.argv[1]).read())}\n"

@@ -9,11 +9,10 @@
 #include <filesystem>
 
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 constexpr const char* kDeadlock = WEIR_SOURCE_DIR "/tests/cli/deadlock.yaml";
 

@@ -10,18 +10,10 @@
 #include <sstream>
 
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 // Names in the list behind "Topics:" of `weir help`.
 std::vector<std::string> topic_names() {

@@ -52,8 +52,8 @@ class HipCli : public ::testing::Test {
   }
 };
 
-std::vector<std::string> tiny(const char* command, const std::vector<std::string>& more,
-                              const std::string& workload = "tiny_kernel_stress") {
+std::vector<std::string> tiny_on_hip(const char* command, const std::vector<std::string>& more,
+                                     const std::string& workload = "tiny_kernel_stress") {
   std::vector<std::string> words = {command, workload, "--device", "hip", "--scale", "tiny", "--no-trace"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
@@ -75,7 +75,7 @@ TEST_F(HipCli, InfoSaysWhyThereAreNone) {
 }
 
 TEST_F(HipCli, ADeviceThatIsNotThereIsBadUsage) {
-  const Outcome outcome = run("broken", {}, tiny("run", {}));
+  const Outcome outcome = run("broken", {}, tiny_on_hip("run", {}));
   EXPECT_EQ(outcome.code, 2) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "--device hip:0: ")) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "lacks hipModuleLaunchKernel")) << outcome.err;
@@ -85,9 +85,9 @@ TEST_F(HipCli, RunsAndChecksWorkloads) {
   const Folder folder;
   for (const char* workload : {"tiny_kernel_stress", "moe", "zero_offload"}) {
     for (const char* submit : {"inline", "graph", "scheduled:priority:2"}) {
-      const Outcome outcome =
-          run("rocm6", {},
-              tiny("run", {"--iterations", "3", "--submit", submit, "--force", "-o", folder / "r.json"}, workload));
+      const Outcome outcome = run(
+          "rocm6", {},
+          tiny_on_hip("run", {"--iterations", "3", "--submit", submit, "--force", "-o", folder / "r.json"}, workload));
       ASSERT_EQ(outcome.code, 0) << workload << " " << submit << ": " << outcome.err;
       EXPECT_EQ(read_json(folder / "r.json")["check"]["status"], "passed") << workload << " " << submit;
       expect_valid_as(folder / "r.json", "weir.result.1.json");
@@ -129,12 +129,12 @@ TEST_F(HipCli, OlderRocmCallsTheHostByCallbacks) {
   const Outcome graph = run_file("rocm5", "graph");
   EXPECT_NE(graph.code, 0);
   EXPECT_TRUE(has(graph.err, "900 (hipErrorStreamCaptureUnsupported)")) << graph.err;
-  const Outcome plain = run("rocm5", {}, tiny("run", {"--iterations", "3", "--submit", "graph"}));
+  const Outcome plain = run("rocm5", {}, tiny_on_hip("run", {"--iterations", "3", "--submit", "graph"}));
   EXPECT_EQ(plain.code, 0) << "graphs by the older instantiation: " << plain.err;
 }
 
 TEST_F(HipCli, WithoutRocblasItSaysWhatIsMissing) {
-  const Outcome outcome = run("rocm5", {}, tiny("run", {"--iterations", "3"}, "moe"));
+  const Outcome outcome = run("rocm5", {}, tiny_on_hip("run", {"--iterations", "3"}, "moe"));
   EXPECT_NE(outcome.code, 0);
   EXPECT_TRUE(has(outcome.err, "rocBLAS was not found")) << outcome.err;
 }
@@ -203,8 +203,9 @@ TEST_F(HipCli, SweepsQueueCountsByTheVariable) {
 
 TEST_F(HipCli, ComputeUnitsAreAnAxisOfSweeps) {
   const Folder folder;
-  const std::vector<std::string> sweep = tiny("sweep", {"--streams", "1,2", "--compute-units", "8,16", "--iterations",
-                                                        "4", "--warmup", "1", "-o", folder / "s.json"});
+  const std::vector<std::string> sweep = tiny_on_hip(
+      "sweep",
+      {"--streams", "1,2", "--compute-units", "8,16", "--iterations", "4", "--warmup", "1", "-o", folder / "s.json"});
   const Outcome outcome = run("rocm6", {}, sweep);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "inline on 16 units")) << outcome.out;
@@ -230,7 +231,7 @@ TEST_F(HipCli, ComputeUnitsAreAnAxisOfSweeps) {
 }
 
 TEST_F(HipCli, ComputeUnitsThatCannotBeHadAreBadUsage) {
-  const Outcome many = run("rocm6", {"WEIR_FAKE_HIP=cu=32"}, tiny("run", {"--compute-units", "64"}));
+  const Outcome many = run("rocm6", {"WEIR_FAKE_HIP=cu=32"}, tiny_on_hip("run", {"--compute-units", "64"}));
   EXPECT_EQ(many.code, 2);
   EXPECT_TRUE(has(many.err, "--compute-units 64: hip:0 has 32")) << many.err;
   const Outcome none = weir({"run", "tiny_kernel_stress", "--device", "cpu", "--compute-units", "4"});
@@ -258,8 +259,8 @@ TEST_F(HipCli, ARunOnAGpuThatVanishesKeepsItsSamples) {
   for (const char* submit : {"inline", "scheduled:fifo:2"}) {
     const Folder folder;
     const Outcome outcome = run("rocm6", {lost},
-                                tiny("run", {"--streams", "1", "--warmup", "2", "--iterations", "1000", "--submit",
-                                             submit, "-o", folder / "r.json"}));
+                                tiny_on_hip("run", {"--streams", "1", "--warmup", "2", "--iterations", "1000",
+                                                    "--submit", submit, "-o", folder / "r.json"}));
     EXPECT_EQ(outcome.code, 1) << outcome.err;
     EXPECT_TRUE(has(outcome.err, "HIP error 719 (hipErrorLaunchFailure)")) << outcome.err;
     EXPECT_TRUE(has(outcome.err, "The GPU is lost")) << outcome.err;
@@ -274,8 +275,8 @@ TEST_F(HipCli, ARunOnAGpuThatVanishesKeepsItsSamples) {
 
 TEST_F(HipCli, ASweepOnAGpuThatVanishesKeepsItsPoints) {
   const Folder folder;
-  std::vector<std::string> sweep =
-      tiny("sweep", {"--streams", "1,2", "--warmup", "1", "--iterations", "20", "--no-check", "-o", folder / "s.json"});
+  std::vector<std::string> sweep = tiny_on_hip(
+      "sweep", {"--streams", "1,2", "--warmup", "1", "--iterations", "20", "--no-check", "-o", folder / "s.json"});
   const std::string lost = "WEIR_FAKE_HIP=lost_after=" + std::to_string(32 * commands_of_a_step());
   const Outcome outcome = run("rocm6", {lost}, sweep);
   EXPECT_EQ(outcome.code, 1) << outcome.err;

@@ -14,7 +14,7 @@
 namespace weir::testing {
 namespace {
 
-std::vector<std::string> tiny(std::initializer_list<std::string> more) {
+std::vector<std::string> tiny_preempt(std::initializer_list<std::string> more) {
   std::vector<std::string> all = {"preempt",       "--requests", "20",      "--interval", "500us",
                                   "--block-times", "50us",       "--waves", "2",          "--victims",
                                   "waves",         "--alone",    "2"};
@@ -33,7 +33,7 @@ TEST(Preempt, observes_the_cpu_device) {
   const Folder folder;
   const std::string file = folder / "preempt.json";
   const Outcome outcome =
-      weir(tiny({"--device", "cpu", "--mechanisms", "none,launch_gate,cooperative_flag", "-o", file}));
+      weir(tiny_preempt({"--device", "cpu", "--mechanisms", "none,launch_gate,cooperative_flag", "-o", file}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_TRUE(has(outcome.out, "Behind kernels of 2 waves, blocks of 50.0 us")) << outcome.out;
@@ -60,7 +60,7 @@ TEST(Preempt, observes_the_cpu_device) {
 TEST(Preempt, divides_a_device_between_two_processes) {
   const Folder folder;
   const std::string file = folder / "preempt.json";
-  const Outcome outcome = weir(tiny({"--device", "cpu", "--mechanisms", "none,time_slice", "-q", "-o", file}));
+  const Outcome outcome = weir(tiny_preempt({"--device", "cpu", "--mechanisms", "none,time_slice", "-q", "-o", file}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(outcome.out.empty()) << outcome.out;
   const Json document = read_json(file);
@@ -98,20 +98,20 @@ TEST(Preempt, shows_on_a_simulated_gpu_that_priority_does_not_preempt) {
 TEST(Preempt, tells_in_markdown_and_by_the_ending_of_a_file) {
   const Folder folder;
   const std::string file = folder / "preempt.md";
-  ASSERT_EQ(weir(tiny({"--device", "sim:toy", "--mechanisms", "none", "-o", file})).code, 0);
+  ASSERT_EQ(weir(tiny_preempt({"--device", "sim:toy", "--mechanisms", "none", "-o", file})).code, 0);
   std::ifstream text(file);
   std::string first;
   std::getline(text, first);
   EXPECT_TRUE(has(first, "# weir preempt on")) << first;
-  const Outcome json = weir(tiny({"--device", "sim:toy", "--mechanisms", "none", "--report", "json"}));
+  const Outcome json = weir(tiny_preempt({"--device", "sim:toy", "--mechanisms", "none", "--report", "json"}));
   ASSERT_EQ(json.code, 0) << json.err;
   EXPECT_EQ(parse_json(json.out, "stdout")["schema"], "weir.preempt/1");
 }
 
 TEST(Preempt, the_same_seed_sees_the_same_in_virtual_time) {
   const auto observed = [](const char* seed) {
-    const Outcome outcome =
-        weir(tiny({"--device", "sim:h200", "--mechanisms", "none,launch_gate", "--report", "json", "--seed", seed}));
+    const Outcome outcome = weir(
+        tiny_preempt({"--device", "sim:h200", "--mechanisms", "none,launch_gate", "--report", "json", "--seed", seed}));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return parse_json(outcome.out, "stdout")["mechanisms"];
   };
@@ -178,12 +178,12 @@ TEST(Preempt, replaces_no_file_without_force) {
   const Folder folder;
   const std::string file = folder / "mine.json";
   std::ofstream(file) << "mine";
-  const Outcome refused = weir(tiny({"--device", "sim:toy", "--mechanisms", "none", "-o", file}));
+  const Outcome refused = weir(tiny_preempt({"--device", "sim:toy", "--mechanisms", "none", "-o", file}));
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(has(refused.err, "--force")) << refused.err;
-  EXPECT_EQ(weir(tiny({"--device", "sim:toy", "--mechanisms", "none", "--svg", file})).code, 2);
+  EXPECT_EQ(weir(tiny_preempt({"--device", "sim:toy", "--mechanisms", "none", "--svg", file})).code, 2);
   EXPECT_EQ(std::filesystem::file_size(file), 4u);
-  EXPECT_EQ(weir(tiny({"--device", "sim:toy", "--mechanisms", "none", "-o", file, "--force"})).code, 0);
+  EXPECT_EQ(weir(tiny_preempt({"--device", "sim:toy", "--mechanisms", "none", "-o", file, "--force"})).code, 0);
   EXPECT_EQ(read_json(file)["schema"], "weir.preempt/1");
 }
 

@@ -11,21 +11,14 @@
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "support/text.h"
 #include "trace/import/import.h"
 #include "trace/import/list.h"
 
 namespace weir::testing {
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string content(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> tiny(const std::string& device, std::initializer_list<std::string> more) {
+std::vector<std::string> tiny_profile(const std::string& device, std::initializer_list<std::string> more) {
   std::vector<std::string> words = {"profile", "moe",          "--device", device,     "--scale",
                                     "tiny",    "--iterations", "5",        "--warmup", "1"};
   words.insert(words.end(), more);
@@ -88,7 +81,8 @@ TEST(Profile, writes_a_trace_that_kineto_tools_can_read) {
   if (run_program({"python3", "-c", ""}).code != 0) GTEST_SKIP() << "python3 is not installed";
   for (const char* device : {"sim:h200", "cpu"}) {
     const Folder folder;
-    const Outcome made = weir(tiny(device, {"--streams", "4", "--traced-iterations", "3", "-o", folder / "t.json"}));
+    const Outcome made =
+        weir(tiny_profile(device, {"--streams", "4", "--traced-iterations", "3", "-o", folder / "t.json"}));
     ASSERT_EQ(made.code, 0) << made.err;
     const Outcome read = run_program({"python3", "-c", kInvariants, folder / "t.json"});
     ASSERT_EQ(read.code, 0) << device << ": " << read.err;
@@ -103,14 +97,14 @@ TEST(Profile, writes_a_trace_that_kineto_tools_can_read) {
 
 TEST(Profile, reports_cost_waterfall_and_file) {
   const Folder folder;
-  const Outcome made = weir(tiny("sim:h200", {}), folder.path());
+  const Outcome made = weir(tiny_profile("sim:h200", {}), folder.path());
   ASSERT_EQ(made.code, 0) << made.err;
   for (const char* part :
        {"cost of tracing", "submitted -> accepted", "accepted -> launched", "started -> ended", "ended -> seen", "p99",
         "Written to moe.trace.json", "ui.perfetto.dev", "weir analyze moe.trace.json"})
     EXPECT_TRUE(has(made.out, part)) << part << "\n" << made.out;
-  EXPECT_EQ(weir(tiny("sim:h200", {"--force", "--quiet"}), folder.path()).code, 0);
-  const Outcome json = weir(tiny("sim:h200", {"--force", "--json"}), folder.path());
+  EXPECT_EQ(weir(tiny_profile("sim:h200", {"--force", "--quiet"}), folder.path()).code, 0);
+  const Outcome json = weir(tiny_profile("sim:h200", {"--force", "--json"}), folder.path());
   const Json document = parse_json(json.out, "profile");
   EXPECT_EQ(document["schema"], "weir.profile/1");
   EXPECT_EQ(document["tracing"]["ratio"], 1.0);
@@ -119,7 +113,8 @@ TEST(Profile, reports_cost_waterfall_and_file) {
 
 TEST(Profile, csv_has_a_row_per_command) {
   const Folder folder;
-  const Outcome made = weir(tiny("sim:h200", {"--format", "csv", "--traced-iterations", "2", "-o", folder / "t.csv"}));
+  const Outcome made =
+      weir(tiny_profile("sim:h200", {"--format", "csv", "--traced-iterations", "2", "-o", folder / "t.csv"}));
   ASSERT_EQ(made.code, 0) << made.err;
   std::istringstream lines(content(folder / "t.csv"));
   std::string line;
@@ -133,7 +128,7 @@ TEST(Profile, csv_has_a_row_per_command) {
 
 TEST(Profile, comes_back_through_the_importer) {
   const Folder folder;
-  ASSERT_EQ(weir(tiny("sim:h200", {"--traced-iterations", "2", "-o", folder / "t.json", "-q"})).code, 0);
+  ASSERT_EQ(weir(tiny_profile("sim:h200", {"--traced-iterations", "2", "-o", folder / "t.json", "-q"})).code, 0);
   const auto traces = import_traces({folder / "t.json"}, {});
   ASSERT_EQ(traces.size(), 1u);
   const Timeline& timeline = traces[0].timeline;

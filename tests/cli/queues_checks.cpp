@@ -6,8 +6,6 @@
 
 namespace weir::testing {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 void expect_valid(const std::string& file) { expect_valid_as(file, "weir.queues.1.json"); }
 
 void expect_narrow(const std::string& text) {

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::testing {
 
-bool has(const std::string& text, const std::string& part);
 // Against docs/schema/weir.queues.1.json.
 void expect_valid(const std::string& file);
 // Within 80 columns, but for paths, which are as long as they are.

@@ -1,22 +1,13 @@
 // Drives `weir queues limits`, `switch` and `fairness` as a user would, with small sizes on the cpu device.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <sstream>
-
 #include "base/json.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
-
-std::size_t widest_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::size_t widest = 0;
-  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
-  return widest;
-}
 
 TEST(QueuesLimits, WritesADocumentAndATextOf80Columns) {
   const Folder folder;

@@ -8,23 +8,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <thread>
 #include <utility>
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 // Why ranks cannot be tested here; empty where they can.
 std::string missing() {
@@ -36,7 +29,7 @@ std::string missing() {
 #define NEEDS_MPI() \
   if (const std::string reason = missing(); !reason.empty()) GTEST_SKIP() << reason
 
-std::vector<std::string> tiny_run(std::initializer_list<std::string> more) {
+std::vector<std::string> tiny_rank_run(std::initializer_list<std::string> more) {
   std::vector<std::string> arguments = {"run",  "tiny_kernel_stress", "--device", "cpu",      "--scale",
                                         "tiny", "--iterations",       "5",        "--warmup", "1"};
   arguments.insert(arguments.end(), more);
@@ -94,7 +87,7 @@ TEST(Ranks, WriteOneValidResult) {
   const Folder folder;
   for (const char* sync : {"per_iteration", "end_only", "none"}) {
     const std::string file = folder / (std::string(sync) + ".json");
-    const Outcome outcome = weir(tiny_run({"--ranks", "2", "--sync-mode", sync, "-o", file}));
+    const Outcome outcome = weir(tiny_rank_run({"--ranks", "2", "--sync-mode", sync, "-o", file}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(outcome.err.empty()) << outcome.err;
     EXPECT_EQ(outcome.out.find("Written to"), outcome.out.rfind("Written to")) << "one rank prints";
@@ -118,7 +111,7 @@ TEST(Ranks, WriteOneValidResult) {
     }
     const Json alone = [&] {
       const std::string other = folder / "alone.json";
-      EXPECT_EQ(weir(tiny_run({"--sync-mode", sync, "--force", "-o", other})).code, 0);
+      EXPECT_EQ(weir(tiny_rank_run({"--sync-mode", sync, "--force", "-o", other})).code, 0);
       return read_json(other);
     }();
     EXPECT_TRUE(alone["ranks"].is_null());

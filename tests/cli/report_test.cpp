@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
+#include "support/text.h"
 #include "weir_build.h"
 
 namespace weir::testing {
@@ -19,8 +20,6 @@ std::string read(const std::string& path) {
   text << file.rdbuf();
   return text.str();
 }
-
-void put(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 void sweep_into(const Folder& folder, const std::string& name) {
   const Outcome outcome = weir({"sweep", "hetero_kernels", "--device", "sim:h200", "--streams", "2,4,6,8",
@@ -87,8 +86,8 @@ TEST(ReportCommand, says_what_to_do_where_it_was_built_without_a_page) {
 TEST(ReportCommand, reports_on_the_rest_and_names_what_it_refused) {
   Folder folder;
   sweep_into(folder, "sweep.json");
-  put(folder / "broken.json", "{\"schema\": \"weir.result/1\",");
-  put(folder / "newer.json", "{\"schema\": \"weir.result/2\"}");
+  put_file(folder / "broken.json", "{\"schema\": \"weir.result/1\",");
+  put_file(folder / "newer.json", "{\"schema\": \"weir.result/2\"}");
   const Outcome outcome = weir({"report", folder.path().string(), "--json", folder / "report.json", "--quiet"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "broken.json") && has(outcome.err, "newer.json")) << outcome.err;
@@ -113,7 +112,7 @@ TEST(ReportCommand, compares_with_a_baseline_and_puts_that_first) {
   for (Json& result : slower["results"])
     for (const char* samples : {"latency_ns", "interval_ns"})
       for (Json& sample : result["samples"][samples]) sample = sample.get<double>() * 1.5;
-  put(folder / "new.json", slower.dump());
+  put_file(folder / "new.json", slower.dump());
   const Outcome outcome =
       weir({"report", folder / "new.json", "--baseline", folder / "old.json", "--json", folder / "r.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -134,7 +133,7 @@ TEST(ReportCommand, lets_no_name_reach_the_terminal_or_the_page_as_a_command) {
     result["status"] = "failed";
     result["failure"] = "\x1b[2J<img src=x onerror=alert(1)>";
   }
-  put(folder / "evil.json", evil.dump());
+  put_file(folder / "evil.json", evil.dump());
   const Outcome outcome = weir({"report", folder / "evil.json", "--json", folder / "r.json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);

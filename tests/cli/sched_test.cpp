@@ -14,11 +14,10 @@
 #include "base/json.h"
 #include "cli/program.h"
 #include "cli/terminal.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // A daemon by `weir sched start` in a folder of its own. Ends with the object; nobody is left behind.
 class SchedDaemon {
@@ -68,7 +67,7 @@ const std::vector<std::string> kTinyRun = {WEIR_BINARY, "run", "large_gemm_only"
                                            "--warmup",  "1",   "--iterations",    "20"};
 
 // A flag that is given twice is rejected.
-std::vector<std::string> tiny_run(const char* iterations) {
+std::vector<std::string> tiny_run_of(const char* iterations) {
   std::vector<std::string> words = kTinyRun;
   words.back() = iterations;
   return words;
@@ -332,7 +331,7 @@ TEST(Sched, runs_of_different_priority_share_the_device_and_are_right) {
   const auto start = [&](const char* priority) {
     return start_weir(
         std::vector<std::string>{"sched", "run", "-q", "--socket", daemon.socket(), "--priority", priority, "--"} +
-            tiny_run("200") + std::vector<std::string>{"-o", folder / priority},
+            tiny_run_of("200") + std::vector<std::string>{"-o", folder / priority},
         ".");
   };
   const pid_t low = start("low"), high = start("high");
@@ -351,7 +350,7 @@ TEST(Sched, a_daemon_killed_under_a_run_does_not_hurt_it) {
     for (const char* priority : {"low", "high"})
       runs.push_back(start_weir(
           std::vector<std::string>{"sched", "run", "-q", "--socket", daemon.socket(), "--priority", priority, "--"} +
-              tiny_run("2000") + std::vector<std::string>{"-q"},
+              tiny_run_of("2000") + std::vector<std::string>{"-q"},
           "."));
     // One that has ended already does not come any more.
     const auto has_ended = [](pid_t run) {

@@ -5,13 +5,12 @@
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::vector<std::string> tiny(const char* command, const std::vector<std::string>& more) {
+std::vector<std::string> tiny_scheduled(const char* command, const std::vector<std::string>& more) {
   std::vector<std::string> words = {command, "hetero_kernels", "--device", "cpu",          "--scale",
                                     "tiny",  "--streams",      "4",        "--iterations", "5"};
   words.insert(words.end(), more.begin(), more.end());
@@ -24,7 +23,7 @@ TEST(Schedule, flags_name_the_way_in_full) {
   const auto submit_of = [&](std::vector<std::string> flags) {
     const std::string file = folder / (std::to_string(++number) + ".json");
     flags.insert(flags.end(), {"--no-trace", "-o", file});
-    const Outcome outcome = weir(tiny("run", flags));
+    const Outcome outcome = weir(tiny_scheduled("run", flags));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, "submit scheduled:")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, "per command with waiting")) << outcome.out;
@@ -36,12 +35,11 @@ TEST(Schedule, flags_name_the_way_in_full) {
   EXPECT_EQ(submit_of({"--submit", "scheduled:time_slice:3"}), "scheduled:time_slice:3");
 }
 
-struct Refused {
-  std::vector<std::string> flags;
-  const char* said;
-};
-
 TEST(Schedule, says_what_is_wrong) {
+  struct Refused {
+    std::vector<std::string> flags;
+    const char* said;
+  };
   for (const Refused& refused : {
            Refused{{"--schedule", "priorty"}, "priority"},
            Refused{{"--schedule", "fifo,priority"}, "there is no such policy"},
@@ -58,7 +56,7 @@ TEST(Schedule, says_what_is_wrong) {
     for (const std::string& flag : refused.flags) typed += flag + " ";
     for (const char* command : {"run", "profile"}) {
       const Folder folder;
-      const Outcome outcome = weir(tiny(command, refused.flags), folder.path());
+      const Outcome outcome = weir(tiny_scheduled(command, refused.flags), folder.path());
       EXPECT_EQ(outcome.code, 2) << typed << outcome.out;
       EXPECT_TRUE(has(outcome.err, refused.said)) << typed << "\n" << outcome.err;
     }
@@ -88,10 +86,10 @@ TEST(Schedule, sweeps_keep_policies_apart_and_resume) {
 
 TEST(Schedule, scheduled_and_unscheduled_runs_are_never_compared) {
   const Folder folder;
-  ASSERT_EQ(weir(tiny("run", {"--no-trace", "-o", folder / "inline.json"})).code, 0);
+  ASSERT_EQ(weir(tiny_scheduled("run", {"--no-trace", "-o", folder / "inline.json"})).code, 0);
   for (const char* in_flight : {"1", "2"})
-    ASSERT_EQ(weir(tiny("run", {"--schedule", "priority", "--in-flight", in_flight, "--no-trace", "-o",
-                                folder / (std::string(in_flight) + ".json")}))
+    ASSERT_EQ(weir(tiny_scheduled("run", {"--schedule", "priority", "--in-flight", in_flight, "--no-trace", "-o",
+                                          folder / (std::string(in_flight) + ".json")}))
                   .code,
               0);
   EXPECT_EQ(weir({"compare", "--baseline", folder / "2.json", "--test", folder / "2.json"}).code, 0);
@@ -104,7 +102,7 @@ TEST(Schedule, scheduled_and_unscheduled_runs_are_never_compared) {
 
 TEST(Schedule, profiles_show_how_long_commands_were_held_back) {
   const Folder folder;
-  const Outcome made = weir(tiny("profile", {"--schedule", "priority", "-o", folder / "t.json"}));
+  const Outcome made = weir(tiny_scheduled("profile", {"--schedule", "priority", "-o", folder / "t.json"}));
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_TRUE(has(made.out, "enqueued -> submitted")) << made.out;
 }

@@ -8,14 +8,13 @@
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 // What `more` does not say otherwise.
-std::vector<std::string> tiny(const char* command, const std::vector<std::string>& more) {
+std::vector<std::string> tiny_submitted(const char* command, const std::vector<std::string>& more) {
   std::vector<std::string> words = {command, "tiny_kernel_stress", "--scale", "tiny", "--iterations", "5"};
   for (const auto& [flag, value] : {std::pair("--device", "cpu"), std::pair("--streams", "8")})
     if (std::find(more.begin(), more.end(), flag) == more.end()) words.insert(words.end(), {flag, value});
@@ -27,7 +26,7 @@ std::string submit_of(const std::vector<std::string>& flags) {
   const Folder folder;
   std::vector<std::string> words = {"--no-trace", "-o", folder / "r.json"};
   words.insert(words.end(), flags.begin(), flags.end());
-  const Outcome outcome = weir(tiny("run", words));
+  const Outcome outcome = weir(tiny_submitted("run", words));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "passed")) << outcome.out;
   return outcome.code == 0 ? read_json(folder / "r.json")["submit"].get<std::string>() : "";
@@ -43,12 +42,11 @@ TEST(Submit, FlagsNameTheWayInFull) {
   EXPECT_EQ(submit_of({"--submit", "channel:mutex_deque:2x2"}), "channel:mutex_deque:2x2");
 }
 
-struct Refused {
-  std::vector<std::string> flags;
-  const char* said;
-};
-
 TEST(Submit, SaysWhatIsWrong) {
+  struct Refused {
+    std::vector<std::string> flags;
+    const char* said;
+  };
   for (const Refused& refused : {
            Refused{{"--submit", "channel:spsc", "--producers", "4"}, "takes 1 producer, not 4"},
            Refused{{"--submit", "channel:spsc", "--producers", "4"}, "--producers 1"},
@@ -70,7 +68,7 @@ TEST(Submit, SaysWhatIsWrong) {
     for (const std::string& flag : refused.flags) typed += flag + " ";
     for (const char* command : {"run", "profile"}) {
       const Folder folder;
-      const Outcome outcome = weir(tiny(command, refused.flags), folder.path());
+      const Outcome outcome = weir(tiny_submitted(command, refused.flags), folder.path());
       EXPECT_EQ(outcome.code, 2) << typed << outcome.out;
       EXPECT_TRUE(has(outcome.err, refused.said)) << typed << "\n" << outcome.err;
     }
@@ -116,8 +114,8 @@ TEST(Submit, SweepsKeepChannelsApart) {
 TEST(Submit, ComparesOnlyEqualProducers) {
   const Folder folder;
   for (const char* producers : {"2", "4"})
-    ASSERT_EQ(weir(tiny("run", {"--submit", "channel", "--producers", producers, "--no-trace", "-o",
-                                folder / (std::string(producers) + ".json")}))
+    ASSERT_EQ(weir(tiny_submitted("run", {"--submit", "channel", "--producers", producers, "--no-trace", "-o",
+                                          folder / (std::string(producers) + ".json")}))
                   .code,
               0);
   const Outcome same = weir({"compare", "--baseline", folder / "2.json", "--test", folder / "2.json"});
@@ -129,8 +127,8 @@ TEST(Submit, ComparesOnlyEqualProducers) {
 
 TEST(Submit, ProfilesShowTheChannel) {
   const Folder folder;
-  const Outcome made = weir(
-      tiny("profile", {"--submit", "channel:mpsc", "--producers", "4", "-o", folder / "t.csv", "--format", "csv"}));
+  const Outcome made = weir(tiny_submitted(
+      "profile", {"--submit", "channel:mpsc", "--producers", "4", "-o", folder / "t.csv", "--format", "csv"}));
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_TRUE(has(made.out, "enqueued -> submitted")) << made.out;
   std::ifstream lines(folder / "t.csv");
@@ -151,7 +149,7 @@ TEST(Submit, ProfilesShowTheChannel) {
     ++rows;
   }
   EXPECT_GT(rows, 0);
-  const Outcome json = weir(tiny("profile", {"--submit", "channel", "-o", folder / "t.json", "--json"}));
+  const Outcome json = weir(tiny_submitted("profile", {"--submit", "channel", "-o", folder / "t.json", "--json"}));
   ASSERT_EQ(json.code, 0) << json.err;
   const Json hops = parse_json(json.out, "profile")["devices"][0]["waterfall"][0]["hops"];
   EXPECT_EQ(hops[0]["from"], "enqueued");

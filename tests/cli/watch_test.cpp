@@ -13,23 +13,17 @@
 #include "cli/terminal.h"
 #include "support/amd_scene.h"
 #include "support/kfd_text.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 // A folder in place of debugfs and sysfs, with so many queues of one process.
-class Machine {
+class WatchedMachine {
  public:
-  explicit Machine(int queues) {
+  explicit WatchedMachine(int queues) {
     scene.gpus.emplace_back();
     scene.gpus[0].xccs = 1;
     scene.processes.emplace_back();
@@ -93,7 +87,7 @@ TEST(Watch, a_demo_in_80x24_shows_queues_and_quits) {
 
 TEST(Watch, keys_sort_reverse_scroll_pause_and_help) {
   NEEDS_NCURSES();
-  const Machine machine(40);
+  const WatchedMachine machine(40);
   Terminal terminal(machine.watch({"--interval", "100ms"}), 80, 24);
   ASSERT_TRUE(terminal.await(label_of(0))) << terminal.screen.text();
   EXPECT_TRUE(has(terminal.screen.text(), "PACKETS/S"));
@@ -128,7 +122,7 @@ TEST(Watch, keys_sort_reverse_scroll_pause_and_help) {
 
 TEST(Watch, survives_resizes_down_to_20x5_and_less) {
   NEEDS_NCURSES();
-  const Machine machine(12);
+  const WatchedMachine machine(12);
   Terminal terminal(machine.watch({"--interval", "100ms"}), 80, 24);
   ASSERT_TRUE(terminal.await("PRIORITY"));
   terminal.resize(20, 5);
@@ -221,7 +215,7 @@ TEST(Watch, without_a_terminal_it_says_what_to_use) {
 }
 
 TEST(Watch, once_gives_a_table_of_80_columns) {
-  const Machine machine(5);
+  const WatchedMachine machine(5);
   const Outcome outcome = weir(machine.watch({"--once", "--interval", "50ms", "--sort", "backlog"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_narrow(outcome.out);
@@ -231,7 +225,7 @@ TEST(Watch, once_gives_a_table_of_80_columns) {
 }
 
 TEST(Watch, documents_are_as_the_schema_says) {
-  const Machine machine(5);
+  const WatchedMachine machine(5);
   const Folder folder;
   const std::string kfd = folder / "kfd.json", demo = folder / "demo.json";
   ASSERT_EQ(weir(machine.watch({"--once", "--interval", "50ms", "--quiet", "-o", kfd})).code, 0);
@@ -264,7 +258,7 @@ TEST(Watch, a_document_per_line_where_several_are_asked_for) {
 }
 
 TEST(Watch, metrics_are_replaced_whole_and_nobody_else_s_file_is) {
-  const Machine machine(3);
+  const WatchedMachine machine(3);
   const Folder folder;
   const std::string file = folder / "weir.prom";
   const auto words = machine.watch({"--openmetrics", file, "--iterations", "2", "--interval", "50ms"});
@@ -279,7 +273,7 @@ TEST(Watch, metrics_are_replaced_whole_and_nobody_else_s_file_is) {
 }
 
 TEST(Watch, metrics_do_not_go_through_a_link) {
-  const Machine machine(1);
+  const WatchedMachine machine(1);
   const Folder folder;
   std::ofstream(folder / "target") << "mine\n";
   fs::create_symlink(folder / "target", folder / "weir.prom");

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
@@ -18,15 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kWorkflow = WEIR_SOURCE_DIR "/.github/workflows/bench.yml";
-
-std::string content(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 void put_program(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;

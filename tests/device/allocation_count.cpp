@@ -6,10 +6,10 @@
 
 namespace {
 
-std::atomic<std::uint64_t> count{0};  // pairs with itself: a plain tally
+std::atomic<std::uint64_t> allocations{0};  // pairs with itself: a plain tally
 
 [[maybe_unused]] void* counted(std::size_t size, std::size_t alignment) {
-  count.fetch_add(1, std::memory_order_relaxed);
+  allocations.fetch_add(1, std::memory_order_relaxed);
   void* const memory = alignment == 0 ? std::malloc(size)
                                       : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (memory == nullptr) throw std::bad_alloc();
@@ -19,7 +19,7 @@ std::atomic<std::uint64_t> count{0};  // pairs with itself: a plain tally
 }  // namespace
 
 namespace weir {
-std::uint64_t allocation_count() noexcept { return count.load(std::memory_order_relaxed); }
+std::uint64_t allocation_count() noexcept { return allocations.load(std::memory_order_relaxed); }
 }  // namespace weir
 
 #if !defined(__clang__) || !defined(__SANITIZE_THREAD__)
@@ -27,11 +27,11 @@ std::uint64_t allocation_count() noexcept { return count.load(std::memory_order_
 void* operator new(std::size_t size) { return counted(size, 0); }
 void* operator new[](std::size_t size) { return counted(size, 0); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  count.fetch_add(1, std::memory_order_relaxed);
+  allocations.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(size);
 }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-  count.fetch_add(1, std::memory_order_relaxed);
+  allocations.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(size);
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {

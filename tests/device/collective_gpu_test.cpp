@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-class Nccl : public testing::Test {
+class Nccl : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string reason;

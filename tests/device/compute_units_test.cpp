@@ -8,22 +8,13 @@
 #include "device/fake_gpu.h"
 #include "device/gpu/gpu.h"
 #include "device/gpu_cases.h"
+#include "support/message_of.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
 
 using namespace gpu_cases;
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint;
-  }
-  return "";
-}
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 // One short kernel per stream, so urgent.
 Step one_each(const std::vector<int>& priorities) {
@@ -34,7 +25,7 @@ Step one_each(const std::vector<int>& priorities) {
   return std::move(builder).seal(static_cast<int>(priorities.size()));
 }
 
-class ComputeUnits : public testing::Test {
+class ComputeUnits : public ::testing::Test {
  protected:
   void SetUp() override { fake_gpu::reset({}); }
   void TearDown() override { EXPECT_EQ(fake_gpu::leaks(), ""); }

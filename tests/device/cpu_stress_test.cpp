@@ -35,7 +35,7 @@ const Kernel& small_blocks(KernelId id) {
 }
 
 // Ranges overlap between commands at will. Within a command the output is the input itself or apart from it.
-Step random_step(Random& random, int stream_count) {
+Step random_stress_step(Random& random, int stream_count) {
   StepBuilder builder(random());
   constexpr std::uint64_t kElements = 256;
   const auto buffer_count = static_cast<BufferId>(2 + below(random, 4));
@@ -187,7 +187,7 @@ struct StressCase {
   int workers;
 };
 
-class CpuStress : public testing::TestWithParam<StressCase> {};
+class CpuStress : public ::testing::TestWithParam<StressCase> {};
 
 TEST_P(CpuStress, equals_serial_execution) {
   const auto [queues, workers] = GetParam();
@@ -195,7 +195,7 @@ TEST_P(CpuStress, equals_serial_execution) {
   Random random(static_cast<unsigned>(queues * 100 + workers));
   constexpr int kSteps = 40;
   for (int round = 0; round < kSteps; ++round) {
-    const Step step = random_step(random, static_cast<int>(1 + below(random, 6)));
+    const Step step = random_stress_step(random, static_cast<int>(1 + below(random, 6)));
     const Placement placement = random_placement(random, step);
     const int iterations = static_cast<int>(1 + below(random, 20));
     const Contents expected = run_serially(step, iterations);
@@ -227,9 +227,9 @@ TEST_P(CpuStress, equals_serial_execution) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, CpuStress,
-                         testing::Values(StressCase{1, 1}, StressCase{1, 2}, StressCase{1, 4}, StressCase{2, 1},
-                                         StressCase{2, 2}, StressCase{2, 4}, StressCase{3, 1}, StressCase{3, 2},
-                                         StressCase{3, 4}, StressCase{8, 1}, StressCase{8, 2}, StressCase{8, 4}),
+                         ::testing::Values(StressCase{1, 1}, StressCase{1, 2}, StressCase{1, 4}, StressCase{2, 1},
+                                           StressCase{2, 2}, StressCase{2, 4}, StressCase{3, 1}, StressCase{3, 2},
+                                           StressCase{3, 4}, StressCase{8, 1}, StressCase{8, 2}, StressCase{8, 4}),
                          [](const auto& info) {
                            return "queues" + std::to_string(info.param.queues) + "_workers" +
                                   std::to_string(info.param.workers);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/cpu/test_parts.h"
+#include "lab/conformance/steps.h"
 
 namespace weir {
 
@@ -88,11 +89,7 @@ class ActionStep {
   int last_stream_ = 0;
 };
 
-inline Placement natural(const Step& step) {
-  Placement placement{"natural", step.stream_count(), {}};
-  for (const Command& command : step.commands()) placement.stream_of.push_back(command.stream);
-  return placement;
-}
+using conformance::natural;
 
 inline std::vector<CommandId> all_commands(const Step& step) {
   std::vector<CommandId> ids(step.commands().size());

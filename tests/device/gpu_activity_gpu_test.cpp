@@ -19,7 +19,7 @@ namespace {
 
 using namespace gpu_cases;
 
-class CudaActivity : public testing::Test {
+class CudaActivity : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string reason;

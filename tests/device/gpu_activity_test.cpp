@@ -10,15 +10,14 @@
 #include "device/gpu/gpu.h"
 #include "device/gpu_cases.h"
 #include "kernel/gemm.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
 
 using namespace gpu_cases;
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-class GpuActivityTrace : public testing::Test {
+class GpuActivityTrace : public ::testing::Test {
  protected:
   void SetUp() override { fake_gpu::reset({}); }
   void TearDown() override {

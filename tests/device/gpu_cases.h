@@ -16,7 +16,18 @@
 
 namespace weir::gpu_cases {
 
-using namespace conformance;
+using conformance::Contents;
+using conformance::Dice;
+using conformance::iterate;
+using conformance::natural;
+using conformance::random_placement;
+using conformance::random_step;
+using conformance::read_all;
+using conformance::reference;
+using conformance::run;
+using conformance::same_buffers;
+using conformance::Subject;
+using conformance::timeline_complaint;
 
 inline Subject subject_of(Device& device) { return {device, device.info(), nullptr, {}}; }
 
@@ -33,7 +44,7 @@ inline void expect_same_buffers(Device& device, std::uint64_t seed) {
       const int iterations = 1 + static_cast<int>(dice.below(4));
       const Placement placement =
           dice.below(2) == 0 ? natural(step) : random_placement(step, seed, 1 + static_cast<int>(dice.below(9)));
-      const Outcome outcome = same_buffers(subject, step, placement, {submit, is_pipelined, iterations});
+      const conformance::Outcome outcome = same_buffers(subject, step, placement, {submit, is_pipelined, iterations});
       EXPECT_TRUE(outcome.is_passed()) << "seed " << seed << ": " << outcome.text;
     }
   }
@@ -43,11 +54,11 @@ inline void expect_same_buffers(Device& device, std::uint64_t seed) {
 inline void expect_round_trips(Device& device) {
   Subject subject = subject_of(device);
   for (const bool has_cuts : {false, true}) {
-    const Step step = round_trip_step(has_cuts);
+    const Step step = conformance::round_trip_step(has_cuts);
     for (const char* submit : {"inline", "threads:3", "graph"}) {
       if (std::string_view(submit) == "graph" && !subject.info.graphs) continue;
       for (const bool is_pipelined : {false, true}) {
-        const Outcome outcome = same_buffers(subject, step, natural(step), {submit, is_pipelined, 20});
+        const conformance::Outcome outcome = same_buffers(subject, step, natural(step), {submit, is_pipelined, 20});
         EXPECT_TRUE(outcome.is_passed()) << outcome.text << (has_cuts ? ", with cuts" : "");
       }
     }
@@ -58,8 +69,8 @@ inline void expect_round_trips(Device& device) {
 inline void expect_initial_contents(Device& device) {
   Subject subject = subject_of(device);
   const std::string which[] = {"buffers/initial contents and reset"};
-  for (const ConformanceCase* const each : matching(cases(), which)) {
-    const Outcome outcome = each->examine(subject);
+  for (const auto* const each : conformance::matching(conformance::cases(), which)) {
+    const conformance::Outcome outcome = each->examine(subject);
     EXPECT_TRUE(outcome.is_passed()) << outcome.text;
   }
 }
@@ -67,7 +78,7 @@ inline void expect_initial_contents(Device& device) {
 // More iterations in flight than the ring of events holds.
 inline void expect_spans_of_many_iterations(Device& device, const char* submit, int iterations) {
   Subject subject = subject_of(device);
-  const Outcome outcome = many_iterations(subject, submit, iterations);
+  const conformance::Outcome outcome = many_iterations(subject, submit, iterations);
   EXPECT_TRUE(outcome.is_passed()) << submit << ": " << outcome.text;
 }
 

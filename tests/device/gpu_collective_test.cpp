@@ -12,7 +12,7 @@ namespace {
 
 using namespace gpu_cases;
 
-class GpuCollectiveCalls : public testing::Test {
+class GpuCollectiveCalls : public ::testing::Test {
  protected:
   void SetUp() override { fake_gpu::reset({}); }
   void TearDown() override { EXPECT_EQ(fake_gpu::leaks(), ""); }
@@ -58,7 +58,7 @@ TEST_F(GpuCollectiveCalls, go_to_their_stream_with_a_communicator_of_its_own) {
 }
 
 // What prepare() says and advises.
-std::string refusal(Communicator* communicator, const fake_gpu::Settings& settings = {}) {
+std::string prepare_refusal(Communicator* communicator, const fake_gpu::Settings& settings = {}) {
   fake_gpu::reset(settings);
   const auto device = open_gpu(fake_gpu::api(), {.communicator = communicator});
   const Step step = all_ops({0, 4});
@@ -72,31 +72,31 @@ std::string refusal(Communicator* communicator, const fake_gpu::Settings& settin
 }
 
 TEST_F(GpuCollectiveCalls, need_other_ranks) {
-  EXPECT_NE(refusal(nullptr).find("no other ranks"), std::string::npos) << refusal(nullptr);
+  EXPECT_NE(prepare_refusal(nullptr).find("no other ranks"), std::string::npos) << prepare_refusal(nullptr);
 }
 
 // What the library cannot connect is staged through host memory; a driver that cannot do that either says both.
 TEST_F(GpuCollectiveCalls, need_a_gpu_per_rank_or_streams_that_wait) {
   LoneRank crowded({0, 4}, {0, 4});
   EXPECT_EQ(
-      refusal(&crowded, {.has_waits = false}),
+      prepare_refusal(&crowded, {.has_waits = false}),
       "collectives have to be staged through host memory (NCCL needs a GPU per rank: 4 ranks on this host, 1 GPU), "
       "but streams of fake cannot wait for a word in memory. Use --device cpu, or a GPU for each rank.");
   crowded.is_beside = true;
-  const std::string both = refusal(&crowded, {.device_count = 4, .has_waits = false});
+  const std::string both = prepare_refusal(&crowded, {.device_count = 4, .has_waits = false});
   EXPECT_NE(both.find("NCCL needs a GPU per rank: ranks 0 and 1 both use device 0"), std::string::npos) << both;
-  EXPECT_EQ(refusal(&crowded), "");
+  EXPECT_EQ(prepare_refusal(&crowded), "");
 }
 
 TEST_F(GpuCollectiveCalls, need_a_library_or_streams_that_wait) {
   LoneRank communicator({0, 4}, {0, 1});
   for (const bool has_writes : {false, true}) {
     const std::string text =
-        refusal(&communicator, {.has_writes = has_writes, .has_waits = !has_writes, .has_collectives = false});
+        prepare_refusal(&communicator, {.has_writes = has_writes, .has_waits = !has_writes, .has_collectives = false});
     EXPECT_NE(text.find("(there are no fake collectives (rank 0)), but streams of fake cannot wait"), std::string::npos)
         << text;
   }
-  EXPECT_EQ(refusal(&communicator, {.has_collectives = false}), "");
+  EXPECT_EQ(prepare_refusal(&communicator, {.has_collectives = false}), "");
 }
 
 TEST_F(GpuCollectiveCalls, that_fail_are_named) {

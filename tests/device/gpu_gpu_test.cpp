@@ -126,7 +126,7 @@ using CudaDeathTest = Cuda;
 
 TEST_F(CudaDeathTest, an_illegal_access_is_told_and_survived) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(lose_the_device(), testing::ExitedWithCode(0), "CUDA_ERROR_ILLEGAL_ADDRESS.*lost to this process");
+  EXPECT_EXIT(lose_the_device(), ::testing::ExitedWithCode(0), "CUDA_ERROR_ILLEGAL_ADDRESS.*lost to this process");
 }
 
 TEST_F(Cuda, any_priority_runs) {

@@ -29,7 +29,7 @@ using collective_cases::kTypes;
 using collective_cases::random_collective_step;
 using conformance::natural;
 
-class GpuStaging : public testing::Test {
+class GpuStaging : public ::testing::Test {
  protected:
   void SetUp() override { fake_gpu::reset({}); }
   void TearDown() override { EXPECT_EQ(fake_gpu::leaks(), ""); }
@@ -40,7 +40,7 @@ std::unique_ptr<Device> staging_gpu(Communicator& communicator) {
 }
 
 template <class Body>
-std::string message_of(const Body& body) {
+std::string what_of(const Body& body) {
   try {
     body();
   } catch (const Error& error) {
@@ -162,7 +162,7 @@ TEST_F(GpuStaging, refuses_graphs) {
   const auto device = staging_gpu(alone);
   const Step step = chain_of_collectives({0, 1, true}, CollectiveOp::all_reduce, ElementType::f32, 2);
   const Placement placement = natural(step);
-  EXPECT_EQ(message_of([&] { device->prepare(step, placement, {.mode = SubmitMode::graph}); }),
+  EXPECT_EQ(what_of([&] { device->prepare(step, placement, {.mode = SubmitMode::graph}); }),
             "submit graph: collectives are staged through host memory, which a graph cannot be: it was asked for");
 }
 
@@ -173,7 +173,7 @@ TEST_F(GpuStaging, refuses_drivers_whose_streams_cannot_wait) {
   const Step step = chain_of_collectives({0, 1, true}, CollectiveOp::all_reduce, ElementType::f32, 2);
   const Placement placement = natural(step);
   EXPECT_EQ(
-      message_of([&] { device->prepare(step, placement, {}); }),
+      what_of([&] { device->prepare(step, placement, {}); }),
       "collectives have to be staged through host memory (it was asked for), but streams of fake cannot wait for a "
       "word in memory");
 }
@@ -204,7 +204,7 @@ TEST_F(GpuStaging, what_goes_wrong_is_thrown_by_finish) {
         session->begin_iteration();
         submitter->submit_step();
         if (i == 1) continue;
-        EXPECT_EQ(message_of([&] { session->finish(); }),
+        EXPECT_EQ(what_of([&] { session->finish(); }),
                   is_ours ? "the other rank is gone" : "fake:0: a collective failed: out of luck");
       }
     }
@@ -255,7 +255,7 @@ TEST_F(GpuStaging, a_launch_that_fails_leaves_nobody_waiting) {
   const auto submitter = inline_submitter(step, *session);
   session->begin_iteration();
   submitter->submit_step();
-  EXPECT_EQ(message_of([&] { session->finish(); }),
+  EXPECT_EQ(what_of([&] { session->finish(); }),
             "fake:0: submitting a collective 'all_gather' (command 1, stream 0) failed: fake error 7");
   // It was never launched, so that its next turn is its first.
   session->begin_iteration();

@@ -8,26 +8,15 @@
 #include "device/fake_gpu.h"
 #include "device/gpu_cases.h"
 #include "kernel/gemm.h"
+#include "support/message_of.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
 
 using namespace gpu_cases;
 
-// What an Error says and advises; empty if nothing was thrown.
-template <class Body>
-std::string message_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint;
-  }
-  return "";
-}
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-class Gpu : public testing::Test {
+class Gpu : public ::testing::Test {
  protected:
   void SetUp() override { fake_gpu::reset({}); }
   void TearDown() override { EXPECT_EQ(fake_gpu::leaks(), ""); }

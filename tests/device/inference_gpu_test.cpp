@@ -16,6 +16,10 @@ namespace weir {
 namespace {
 
 using namespace gpu_cases;
+using conformance::KernelCase;
+using conformance::kFloats;
+using conformance::OperandContents;
+using conformance::step_of;
 
 class InferenceCuda : public CudaTest {
  protected:

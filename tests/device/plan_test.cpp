@@ -10,9 +10,12 @@
 #include <string>
 
 #include "base/error.h"
+#include "lab/conformance/steps.h"
 
 namespace weir {
 namespace {
+
+using conformance::natural;
 
 // One entry per call: "launch 3 on 1", "wait 0 on 1", ...
 struct LoggingQueue {
@@ -47,12 +50,6 @@ class Steps {
   BufferId data_;
   int streams_ = 0;
 };
-
-Placement natural(const Step& step) {
-  Placement placement{"natural", step.stream_count(), {}};
-  for (const Command& command : step.commands()) placement.stream_of.push_back(command.stream);
-  return placement;
-}
 
 std::vector<std::string> walked(const Step& step, const Placement& placement, bool is_pipelined) {
   std::vector<CommandId> ids(step.commands().size());

@@ -42,7 +42,7 @@ sim::SimProfile random_profile(std::mt19937& random) {
   return profile;
 }
 
-Step random_step(std::mt19937& random, int streams) {
+Step random_sim_step(std::mt19937& random, int streams) {
   const auto below = [&](std::uint64_t limit) { return random() % limit; };
   StepBuilder builder(1);
   std::vector<BufferId> device, host;
@@ -165,7 +165,7 @@ TEST(SimRandom, order_edges_and_limits_hold) {
   for (int round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
     const auto profile = random_profile(random);
-    const Step step = random_step(random, 1 + static_cast<int>(random() % 8));
+    const Step step = random_sim_step(random, 1 + static_cast<int>(random() % 8));
     SessionOptions options;
     options.is_pipelined = round % 3 == 0;
     const Outcome eager = run_step(profile, step, options, 0);
@@ -220,7 +220,7 @@ TEST(SimRandom, real_threads_change_no_number) {
     SCOPED_TRACE(round);
     const auto profile = random_profile(random);
     const int streams = 2 + static_cast<int>(random() % 7);
-    const Step step = random_step(random, streams);
+    const Step step = random_sim_step(random, streams);
     const int threads = 2 + static_cast<int>(random() % static_cast<unsigned>(streams - 1));
     const Outcome first = run_step(profile, step, {}, threads);
     check(profile, step, first, false, false);

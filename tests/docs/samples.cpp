@@ -34,12 +34,12 @@ if cuda is not None and cuda.cuInit(0) == 0:
     cuda.cuCtxSynchronize()
 )";
 
+}  // namespace
+
 void put_program(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;
   fs::permissions(path, fs::perms::owner_all);
 }
-
-}  // namespace
 
 void write_programs(const fs::path& folder) {
   for (const char* name : {"train", "serve", "program"}) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace weir::testing {
 
@@ -12,6 +13,8 @@ void write_samples(const std::filesystem::path& folder);
 
 // A copy of the kernel packages whose problems are 64 times smaller where they are large.
 void write_small_packages(const std::filesystem::path& from, const std::filesystem::path& to);
+
+void put_program(const std::filesystem::path& path, const std::string& text);
 
 // FOLDER/train, serve, program and the like in Python: they end soon, and use a CUDA GPU where there is one.
 void write_programs(const std::filesystem::path& folder);

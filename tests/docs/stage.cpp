@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
 #include <sstream>
 
 #include "docs/samples.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
@@ -22,17 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSecondsPerLine = 150;
-
-std::string content(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-void put_program(const fs::path& path, const std::string& text) {
-  std::ofstream(path) << text;
-  fs::permissions(path, fs::perms::owner_all);
-}
 
 std::string told(const CommandLine& command, const Outcome& outcome) {
   const auto end_of = [](const std::string& text) {

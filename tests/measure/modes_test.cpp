@@ -8,14 +8,10 @@
 #include <vector>
 
 #include "measure/bootstrap.h"
+#include "support/gauss.h"
 
 namespace weir {
 namespace {
-
-double gauss(SplitMix& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.fraction()));
-  return radius * std::cos(6.283185307179586 * random.fraction());
-}
 
 // `share` of the samples at `high`, the others at `low`, each with so much noise.
 std::vector<double> mixture(SplitMix& random, int count, double low, double high, double share, double sigma) {

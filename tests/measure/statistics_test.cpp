@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "support/gauss.h"
+
 namespace weir {
 namespace {
 
@@ -28,11 +30,6 @@ std::vector<double> ramp() {
   std::vector<double> values;
   for (int i = 0; i < 40; ++i) values.push_back(50 + 0.3 * i + (i * 29 % 17) * 0.5);
   return values;
-}
-
-double gauss(SplitMix& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.fraction()));
-  return radius * std::cos(6.283185307179586 * random.fraction());
 }
 
 std::vector<double> autoregressive(SplitMix& random, int count, double rho, double sigma) {

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "report/text/documents.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -39,8 +40,6 @@ Json sample() {
             entry("histogram/cpu/fp32", "same", false, 1.001, "between 4.0 % faster and 4.2 % slower")}},
           {"notes", {"The environment differs: kernel (a then, b now). That may be why times do."}}};
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(BenchRegressions, the_terminal_gets_what_matters_in_80_columns) {
   const std::string text = section_text(sample());

@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "report/text/documents.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -44,13 +43,6 @@ Json summary(const std::vector<Json>& cases) {
       {"recommendations", {"Do this."}},
       {"regressions", nullptr},
       {"cases", cases}};
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-void expect_narrow(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
 TEST(BenchSummary, has_its_six_sections_also_where_there_is_nothing) {

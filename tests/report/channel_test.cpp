@@ -6,13 +6,12 @@
 #include "lab/channels/channel_document.h"
 #include "report/text/documents.h"
 #include "run/channel_testing.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
 
 using channel_bench::Unit;
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 ChannelReport full_report() {
   ChannelReport report;

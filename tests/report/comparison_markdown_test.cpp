@@ -3,14 +3,13 @@
 
 #include "report/text/comparison.h"
 #include "support/comparisons.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
 
 using testing::comparison_of;
 using testing::pair_with;
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(ComparisonMarkdown, the_worst_is_on_top) {
   const std::string text =

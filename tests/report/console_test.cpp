@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "measure/result.h"
 #include "report/text/documents.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -28,11 +27,6 @@ Json sample_result() {
   result.warnings.push_back({"noisy", "latency p99 is 9.0 times p50",
                              "Close other programs and then try again with more iterations than before."});
   return to_json(result);
-}
-
-void expect_narrow(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
 
 TEST(Console, ShowsTheNumbersWithUnits) {

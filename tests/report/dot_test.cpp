@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "report/text/step_text.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -14,12 +15,6 @@ StepView view(const std::string& workload, int streams, std::vector<std::pair<st
   DeviceInfo info;
   info.precisions = {Precision::fp32};
   return view_of(request, build_run(info, request));
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 // Two streams: the second reads what the first wrote, and the first writes it again in the next iteration.

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "report/text/documents.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -10,8 +11,6 @@ Json device(double span, double busy) {
           {"label", "GPU 0"},
           {"times", {{"span_ns", span}, {"busy_ns", busy}, {"compute_ns", busy}, {"idle_ns", span - busy}}}};
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Findings, PutTheLargestLossFirst) {
   Json one = device(1e6, 9e5);

@@ -1,15 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "report/text/svg.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
 
 TEST(FlameSvg, each_frame_is_as_wide_as_it_was_seen_often) {
   const std::string svg = flame_svg({{"main;f;g", 3}, {"main;h", 1}}, "moe");

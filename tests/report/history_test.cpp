@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "report/text/documents.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -20,8 +21,6 @@ Json trend() {
       "changes_reason": null, "drift": null, "notes": []}],
     "gate": null})");
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(HistoryText, a_change_names_its_commits_and_what_changed_with_it) {
   const std::string text = report_text(history_report(trend()));

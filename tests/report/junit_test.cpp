@@ -6,6 +6,7 @@
 #include "base/plain_text.h"
 #include "report/figures/judgement.h"
 #include "support/comparisons.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -61,12 +62,6 @@ void check_xml(const std::string& text) {
     }
   }
   if (!open.empty()) throw std::runtime_error("open: " + open.back());
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 Comparison one_of_each() {

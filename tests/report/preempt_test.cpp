@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "lab/preempt/document.h"
 #include "lab/preempt/synthetic.h"
 #include "report/text/documents.h"
 #include "report/text/svg.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -15,13 +15,6 @@ Json document_of(preempt::Findings findings, const std::string& model = "some mo
   preempt::Circumstances circumstances;
   circumstances.device = {{"name", "cpu"}, {"model", model}};
   return preempt_document(findings, circumstances);
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-void expect_narrow(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
 TEST(PreemptReport, stays_within_80_columns_and_shows_every_mechanism) {

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "report/text/documents.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -42,8 +43,6 @@ Json status(Json clients, std::int64_t uptime_ns = 10'000'000'000) {
 std::string text(const Json& now, const Json& before = nullptr) {
   return report_text(sched_status_report(now, before));
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(SchedStatusText, says_who_waits_for_whom) {
   Json waits = client(7, "training"), idle = client(9, "served");

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-Report sample() {
+Report sample_report() {
   Report report;
   report.title = "Title";
   const std::string words(30, 'w'), more(60, 'v');
@@ -31,7 +31,7 @@ Report sample() {
 }
 
 TEST(Sections, text_keeps_to_80_columns_and_aligns) {
-  const std::string text = report_text(sample());
+  const std::string text = report_text(sample_report());
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
@@ -41,7 +41,7 @@ TEST(Sections, text_keeps_to_80_columns_and_aligns) {
 }
 
 TEST(Sections, markdown_escapes_what_would_be_markup) {
-  const std::string text = report_markdown(sample());
+  const std::string text = report_markdown(sample_report());
   EXPECT_NE(text.find("# Title\n"), std::string::npos);
   EXPECT_NE(text.find("## Section\n"), std::string::npos);
   EXPECT_NE(text.find("| --- | ---: | ---: |\n"), std::string::npos) << text;

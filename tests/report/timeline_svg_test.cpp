@@ -4,6 +4,7 @@
 #include <random>
 
 #include "report/text/svg.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -32,12 +33,6 @@ Timeline two_streams() {
   add(0, SpanKind::copy, 9000, 9500, kCopyQueues);
   timeline.dependencies = {{0, 1}};
   return timeline;
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 TEST(TimelineSvg, a_lane_for_each_stream_and_queue) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "run/runner.h"
+#include "run/tiny_request.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
 #include "support/replay.h"
@@ -17,19 +18,6 @@ namespace weir {
 namespace {
 
 using Assignments = std::vector<std::pair<std::string, std::string>>;
-
-RunRequest tiny(const std::string& workload, int streams, const Assignments& params = {}, std::uint64_t seed = 1) {
-  RunRequest request;
-  request.workload = workload;
-  request.streams = streams;
-  request.iterations = 2;
-  request.warmup = 1;
-  request.scale = Scale::tiny;
-  request.params = params;
-  request.seed = seed;
-  request.traces = false;
-  return request;
-}
 
 // One iteration of a workload on the cpu device, and what it left there.
 class Ran {

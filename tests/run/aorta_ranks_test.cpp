@@ -8,6 +8,7 @@
 
 #include "run/check.h"
 #include "run/runner.h"
+#include "run/tiny_request.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
 #include "support/replay.h"
@@ -38,22 +39,11 @@ std::unique_ptr<Device> device_of(Communicator& communicator) {
   return open_device("cpu", options);
 }
 
-RunRequest tiny(const std::string& workload) {
-  RunRequest request;
-  request.workload = workload;
-  request.streams = workload_named(workload).streams.recommended;
-  request.iterations = 2;
-  request.warmup = 1;
-  request.scale = Scale::tiny;
-  request.traces = false;
-  return request;
-}
-
-class AortaCollectives : public testing::TestWithParam<std::string> {};
+class AortaCollectives : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Workloads, AortaCollectives,
-                         testing::Values("fsdp_tp", "grad_accum", "moe", "disaggregated_serving", "activation_ckpt",
-                                         "ranking_transformer"),
-                         [](const testing::TestParamInfo<std::string>& info) { return info.param; });
+                         ::testing::Values("fsdp_tp", "grad_accum", "moe", "disaggregated_serving", "activation_ckpt",
+                                           "ranking_transformer"),
+                         [](const ::testing::TestParamInfo<std::string>& info) { return info.param; });
 
 TEST_P(AortaCollectives, AreRunBetweenRanksAndCheckedOnAll) {
   for (const char* submit : {"inline", "graph"}) {

@@ -23,22 +23,12 @@
 
 #include "run/check.h"
 #include "run/runner.h"
+#include "run/tiny_request.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
 
 namespace weir {
 namespace {
-
-RunRequest tiny(const std::string& workload, int streams) {
-  RunRequest request;
-  request.workload = workload;
-  request.streams = streams;
-  request.iterations = 2;
-  request.warmup = 1;
-  request.scale = Scale::tiny;
-  request.traces = false;
-  return request;
-}
 
 // A session on the cpu device whose answers a test changes on their way out.
 struct Disturbance {
@@ -109,15 +99,15 @@ std::vector<std::string> names() {
   return all;
 }
 
-class AortaOutput : public testing::TestWithParam<std::string> {
+class AortaOutput : public ::testing::TestWithParam<std::string> {
  protected:
   const Workload& workload() const { return workload_named(GetParam()); }
   BuiltRun built(const Device& device, int streams) const {
     return build_run(device.info(), tiny(GetParam(), streams), {});
   }
 };
-INSTANTIATE_TEST_SUITE_P(Workloads, AortaOutput, testing::ValuesIn(names()),
-                         [](const testing::TestParamInfo<std::string>& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Workloads, AortaOutput, ::testing::ValuesIn(names()),
+                         [](const ::testing::TestParamInfo<std::string>& info) { return info.param; });
 
 // Row: 3 of 14 workloads crash at once, and none checks its output.
 TEST_P(AortaOutput, IsRightHoweverItIsSubmitted) {

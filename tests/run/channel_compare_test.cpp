@@ -9,16 +9,12 @@
 #include "base/error.h"
 #include "lab/channels/channel_calibration.h"
 #include "run/channel_testing.h"
+#include "support/gauss.h"
 
 namespace weir::testing {
 namespace {
 
 using channel_bench::Unit;
-
-double gauss(SplitMix& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.fraction()));
-  return radius * std::cos(6.283185307179586 * random.fraction());
-}
 
 enum class Noise {
   spread,    // each process has its level, up to 20 % off to either side

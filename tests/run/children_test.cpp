@@ -10,10 +10,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "support/programs.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -29,11 +29,6 @@ std::atomic<bool> is_interrupted{false};
 
 ChildOutcome run(const ChildRequest& request) { return run_child(request, is_interrupted); }
 std::optional<Json> document_of(const ChildRequest& request) { return child_document(request, is_interrupted); }
-
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 // Whether the process is gone, or only waits to be reaped by whoever has it now.
 bool is_gone(pid_t process) {

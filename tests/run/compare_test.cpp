@@ -7,14 +7,11 @@
 
 #include "base/error.h"
 #include "run/pairing.h"
+#include "support/gauss.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
-
-double gauss(SplitMix& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.fraction()));
-  return radius * std::cos(6.283185307179586 * random.fraction());
-}
 
 // Lognormal times around `median_ns` whose logarithms follow an AR(1) process.
 std::vector<double> times(SplitMix& random, int count, double median_ns, double sigma, double rho = 0) {
@@ -50,8 +47,6 @@ Comparison compare_points(const ResultPoint& baseline, const ResultPoint& test, 
 Verdict verdict_of(const ResultPoint& baseline, const ResultPoint& test, const CompareOptions& options = {}) {
   return compare_points(baseline, test, options).tests.at(0).pairs.at(0).verdict;
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 bool any_has(const std::vector<std::string>& texts, const std::string& part) {
   for (const std::string& text : texts)

@@ -15,6 +15,7 @@
 #include "run/passes.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
+#include "support/text.h"
 #include "support/thread_communicator.h"
 
 namespace weir {
@@ -23,9 +24,7 @@ namespace {
 using State = StreamHang::State;
 using namespace std::chrono_literals;
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-void expect_narrow(const std::string& text) {
+void expect_narrow_and_trimmed(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 80u) << line;
@@ -66,7 +65,7 @@ TEST(Hang, names_the_command_of_another_stream_that_is_waited_for) {
   EXPECT_TRUE(has(report.text, "waits       command 2 of iteration 3: copy, 16 B (compute)")) << report.text;
   EXPECT_TRUE(has(report.text, "for command 1 of iteration 3 on stream 1: kernel fill (feed)")) << report.text;
   EXPECT_FALSE(has(report.text, "rank"));
-  expect_narrow(report.text);
+  expect_narrow_and_trimmed(report.text);
 }
 
 TEST(Hang, names_what_the_iteration_before_owes) {
@@ -125,7 +124,7 @@ TEST(Hang, many_streams_stay_within_80_columns) {
   const Step step = std::move(builder).seal(kMaxStreams);
   std::vector<StreamProgress> progress(kMaxStreams, {1, 1, true});
   const HangReport report = diagnose(step, place(step, "natural"), progress, {});
-  expect_narrow(report.text);
+  expect_narrow_and_trimmed(report.text);
   EXPECT_TRUE(has(report.text, " 127: all that was submitted has ended")) << report.text;
 }
 
@@ -220,7 +219,7 @@ TEST(Hang, two_streams_that_wait_for_each_other_are_a_cycle) {
     EXPECT_TRUE(has(said, "runs        command 1 of iteration 0: kernel hold")) << said;
     EXPECT_TRUE(has(said, "until its flag is set by command 2 of iteration 0 on stream 0:")) << said;
     EXPECT_TRUE(has(said, "cycle: stream 0 waits for stream 1 waits for stream 0")) << said;
-    expect_narrow(said);
+    expect_narrow_and_trimmed(said);
   }
 }
 

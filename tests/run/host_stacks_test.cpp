@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "run/function_names.h"
+#include "support/text.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define WEIR_DEFERS_SIGNALS 1  // until a thread calls something that it intercepts
@@ -40,9 +41,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-class HostStacks : public testing::Test {
+class HostStacks : public ::testing::Test {
  protected:
   void start(std::function<void()> before = [] {}) {
     const int wanted = static_cast<int>(threads_.size()) + 1;

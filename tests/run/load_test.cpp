@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "measure/bootstrap.h"
 #include "run/pairing.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -60,8 +61,6 @@ std::string complaint(const std::function<void()>& action) {
 std::string complaint(const Json& json) {
   return complaint([&] { parse_results(json, "a.json"); });
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 class Folder {
  public:

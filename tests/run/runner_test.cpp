@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-RunRequest tiny(const std::string& workload, int streams) {
+RunRequest tiny_run(const std::string& workload, int streams) {
   RunRequest request;
   request.workload = workload;
   request.streams = streams;
@@ -38,7 +38,7 @@ TEST(Runner, EveryWorkloadPassesItsCheckHoweverItIsRun) {
       for (const char* placement : {"natural", "serial", "round_robin", "critical_path"}) {
         for (const SyncMode sync : {SyncMode::per_iteration, SyncMode::end_only, SyncMode::none}) {
           if (way++ % kEveryWay != 0) continue;
-          RunRequest request = tiny(workload.name, workload.streams.recommended);
+          RunRequest request = tiny_run(workload.name, workload.streams.recommended);
           request.submit = parse_submit(submit);
           request.placement = &placement_named(placement);
           request.sync = sync;
@@ -59,7 +59,7 @@ TEST(Runner, ComputesInEveryPrecisionOfTheDevice) {
   const auto device = open_device("cpu", {});
   for (const Workload& workload : workloads()) {
     for (const Precision precision : device->info().precisions) {
-      RunRequest request = tiny(workload.name, workload.streams.min);
+      RunRequest request = tiny_run(workload.name, workload.streams.min);
       request.precision = precision;
       request.traces = false;
       const Result result = run_workload(*device, request, {}, {});
@@ -72,7 +72,7 @@ TEST(Runner, ComputesInEveryPrecisionOfTheDevice) {
 TEST(Runner, WarmUpIsNotCountedAndSamplesAreKeptWhole) {
   const auto device = open_device("cpu", {});
   for (const SyncMode sync : {SyncMode::per_iteration, SyncMode::end_only, SyncMode::none}) {
-    RunRequest request = tiny("tiny_kernel_stress", 4);
+    RunRequest request = tiny_run("tiny_kernel_stress", 4);
     request.sync = sync;
     request.iterations = 7;
     request.warmup = 3;
@@ -96,7 +96,7 @@ TEST(Runner, WarmUpIsNotCountedAndSamplesAreKeptWhole) {
 
 TEST(Runner, TracedMetricsComeWithReasons) {
   const auto device = open_device("cpu", {});
-  const Result result = run_workload(*device, tiny("hetero_kernels", 4), {}, {});
+  const Result result = run_workload(*device, tiny_run("hetero_kernels", 4), {}, {});
   ASSERT_EQ(result.status, "complete") << result.failure;
   EXPECT_TRUE(result.metrics["concurrency"].is_object());
   EXPECT_TRUE(result.metrics["convoy"].is_object());
@@ -111,7 +111,7 @@ TEST(Runner, TracedMetricsComeWithReasons) {
 TEST(Runner, MeasuresQueueSwitchesAtEveryStreamCount) {
   const auto device = open_device("cpu", {});
   for (const int streams : {1, 2, 65, 128}) {
-    const Result result = run_workload(*device, tiny("tiny_kernel_stress", streams), {}, {});
+    const Result result = run_workload(*device, tiny_run("tiny_kernel_stress", streams), {}, {});
     EXPECT_EQ(result.status, "complete") << result.failure;
     const Json& hop = result.metrics["queue_switch"]["controlled"]["ns_per_hop"];
     EXPECT_EQ(hop.is_number(), streams > 1) << streams;
@@ -123,7 +123,7 @@ TEST(Runner, StopsAfterTheCurrentIterationAndKeepsWhatThereIs) {
   std::atomic<bool> stop{true};
   RunControl control;
   control.stop = &stop;
-  const Result result = run_workload(*device, tiny("tiny_kernel_stress", 2), {}, control);
+  const Result result = run_workload(*device, tiny_run("tiny_kernel_stress", 2), {}, control);
   EXPECT_EQ(result.status, "interrupted");
   EXPECT_EQ(result.samples.latency_ns->size(), 1u);
   EXPECT_EQ(result.check["status"], "passed");
@@ -132,7 +132,7 @@ TEST(Runner, StopsAfterTheCurrentIterationAndKeepsWhatThereIs) {
 TEST(Runner, RejectsRequestsThatDoNotFit) {
   const auto device = open_device("cpu", {});
   const auto rejected = [&](auto&& change) {
-    RunRequest request = tiny("hetero_kernels", 4);
+    RunRequest request = tiny_run("hetero_kernels", 4);
     try {
       change(request);
       run_workload(*device, request, {}, {});
@@ -193,7 +193,7 @@ TEST(Runner, WrongOutputFailsTheRunAndNamesTheBuffer) {
   // large_gemm_only on 2 streams has buffers A B C A B C; 5 is the second product.
   BrokenDevice device(5);
   for (const char* size : {"96", "420"}) {  // compared with the reference; verified by Freivalds
-    RunRequest request = tiny("large_gemm_only", 2);
+    RunRequest request = tiny_run("large_gemm_only", 2);
     request.params = {{"size", size}};
     const Result result = run_workload(device, request, {}, {});
     EXPECT_EQ(result.status, "failed");
@@ -204,7 +204,7 @@ TEST(Runner, WrongOutputFailsTheRunAndNamesTheBuffer) {
 
 TEST(Check, AllowsWhatRoundingLeavesWhereTermsCancelOrVanish) {
   const auto check = [](const char* workload, std::vector<std::pair<std::string, std::string>> params) {
-    RunRequest request = tiny(workload, 6);
+    RunRequest request = tiny_run(workload, 6);
     request.params = std::move(params);
     request.iterations = 1;
     request.traces = false;
@@ -244,7 +244,7 @@ TEST(Check, ResetsStepsThatReadTheirOwnResults) {
 TEST(Sweep, ResumesWithoutRepeatingAnything) {
   const auto device = open_device("cpu", {});
   SweepRequest request;
-  request.run = tiny("tiny_kernel_stress", 0);
+  request.run = tiny_run("tiny_kernel_stress", 0);
   request.run.traces = false;
   request.streams = {1, 2};
   request.submits = {parse_submit("inline"), parse_submit("graph")};

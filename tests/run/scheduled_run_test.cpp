@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-RunRequest tiny(const std::string& workload, const std::string& submit) {
+RunRequest tiny_scheduled(const std::string& workload, const std::string& submit) {
   RunRequest request;
   request.workload = workload;
   request.iterations = 3;
@@ -27,7 +27,7 @@ TEST(ScheduledRun, every_workload_passes_its_check_under_every_policy) {
   for (const Workload& workload : workloads()) {
     for (const scheduler::Policy& policy : scheduler::policies()) {
       for (const SyncMode sync : {SyncMode::per_iteration, SyncMode::end_only}) {
-        RunRequest request = tiny(workload.name, fmt::format("scheduled:{}", policy.name));
+        RunRequest request = tiny_scheduled(workload.name, fmt::format("scheduled:{}", policy.name));
         request.sync = sync;
         request.traces = false;
         const Result result = run_workload(*device, request, {}, {});
@@ -45,7 +45,7 @@ TEST(ScheduledRun, every_placement_and_every_bound_works) {
   for (const char* workload : {"hetero_kernels", "moe", "async_dataload", "continuous_batch"}) {
     for (const char* placement : {"natural", "serial", "round_robin", "critical_path"}) {
       for (const int in_flight : {1, 3, 1000}) {
-        RunRequest request = tiny(workload, fmt::format("scheduled:priority:{}", in_flight));
+        RunRequest request = tiny_scheduled(workload, fmt::format("scheduled:priority:{}", in_flight));
         request.placement = &placement_named(placement);
         request.traces = false;
         const Result result = run_workload(*device, request, {}, {});
@@ -60,7 +60,7 @@ TEST(ScheduledRun, virtual_time_gives_the_same_result_every_time) {
     Json both[2];
     for (Json& result : both) {
       const auto device = open_device("sim:h200", {});
-      result = to_json(run_workload(*device, tiny(workload.name, "scheduled:weighted_fair:4"), {}, {}));
+      result = to_json(run_workload(*device, tiny_scheduled(workload.name, "scheduled:weighted_fair:4"), {}, {}));
       EXPECT_EQ(result["status"], "complete") << workload.name << result.dump();
     }
     EXPECT_EQ(both[0]["samples"], both[1]["samples"]) << workload.name;
@@ -73,7 +73,7 @@ TEST(ScheduledRun, small_urgent_kernels_do_not_wait_behind_large_ones) {
   const auto small = std::make_shared<const Workload>(load_workload(WEIR_SOURCE_DIR "/config/urgent_small.yaml"));
   const auto p99 = [&](const char* submit) {
     const auto device = open_device("sim:h200", {});
-    RunRequest request = tiny(small->name, submit);
+    RunRequest request = tiny_scheduled(small->name, submit);
     request.loaded = small;
     request.scale = Scale::full;
     request.params = {{"urgent", "1"}};
@@ -86,7 +86,7 @@ TEST(ScheduledRun, small_urgent_kernels_do_not_wait_behind_large_ones) {
 
 TEST(ScheduledRun, a_device_that_does_not_tell_is_refused_before_anything_runs) {
   DeviceInfo info = open_device("cpu", {})->info();
-  const RunRequest request = tiny("hetero_kernels", "scheduled:priority");
+  const RunRequest request = tiny_scheduled("hetero_kernels", "scheduled:priority");
   check_request(info, request, {});
   info.command_ends = lacking("it is mute");
   try {
@@ -100,7 +100,7 @@ TEST(ScheduledRun, a_device_that_does_not_tell_is_refused_before_anything_runs) 
 TEST(ScheduledRun, floors_and_sweeps_name_the_way) {
   const auto device = open_device("null", {});
   SweepRequest request;
-  request.run = tiny("tiny_kernel_stress", "inline");
+  request.run = tiny_scheduled("tiny_kernel_stress", "inline");
   request.streams = {4};
   request.submits = {parse_submit("inline"), parse_submit("scheduled:fifo"), parse_submit("scheduled:fifo:2"),
                      parse_submit("scheduled:fifo:8")};

@@ -2,6 +2,7 @@
 // of it: each decoder is then asked for what was described. Knows no decoder.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -77,6 +78,10 @@ struct Scene {
   std::vector<SceneLaunch> launches;
   std::vector<ScenePreemption> preemptions;
 };
+
+inline const SceneGpu& gpu_of(const Scene& scene, const SceneQueue& queue) {
+  return scene.gpus[static_cast<std::size_t>(queue.gpu)];
+}
 
 // Consistent in itself: rings apart, slots taken once, indices that fit their rings, times in order. The same for the
 // same seed.

@@ -11,7 +11,7 @@
 
 namespace weir {
 
-class CudaTest : public testing::Test {
+class CudaTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string reason;

@@ -21,10 +21,6 @@ std::uint32_t low(std::uint64_t value) { return static_cast<std::uint32_t>(value
 std::uint32_t high(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
 std::uint32_t log2_of(std::uint64_t value) { return static_cast<std::uint32_t>(std::countr_zero(value)); }
 
-const SceneGpu& gpu_of(const Scene& scene, const SceneQueue& queue) {
-  return scene.gpus[static_cast<std::size_t>(queue.gpu)];
-}
-
 // A new row after 8 words, and where addresses do not follow each other.
 void put_registers(std::string& text, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& registers) {
   int room = 0;

@@ -9,10 +9,6 @@
 namespace weir::testing {
 namespace {
 
-const SceneGpu& gpu_of(const Scene& scene, const SceneQueue& queue) {
-  return scene.gpus[static_cast<std::size_t>(queue.gpu)];
-}
-
 void save(const std::filesystem::path& path, const std::string& text) {
   std::filesystem::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << text;

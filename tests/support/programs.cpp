@@ -7,20 +7,11 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
+#include "support/text.h"
+
 namespace weir::testing {
-namespace {
-
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-}  // namespace
 
 pid_t start_program(const std::vector<std::string>& command, const std::filesystem::path& folder,
                     const std::string& out, const std::string& err) {

@@ -27,7 +27,7 @@ inline std::string gzip(std::string_view text) {
 }
 
 // One member of a tar archive, as `tar --format=ustar` writes it.
-inline std::string member(const std::string& name, std::string_view contents, char type = '0') {
+inline std::string tar_member(const std::string& name, std::string_view contents, char type = '0') {
   std::array<char, 512> header{};
   const auto put = [&](std::size_t at, std::string_view text) {
     std::copy_n(text.begin(), std::min(text.size(), header.size() - at),

@@ -89,9 +89,10 @@ TEST(ByteSource, files_that_are_none) {
 
 TEST(TarReader, members_in_order_whatever_was_read_of_them) {
   const std::string long_name(150, 'n');
-  const std::string archive = member("folder", "", '5') + member("a.json", "first") + member("b.json", noise(1000)) +
-                              member("././@LongLink", long_name + std::string(1, '\0'), 'L') + member("cut", "third") +
-                              member("empty", "") + std::string(1024, '\0');
+  const std::string archive = tar_member("folder", "", '5') + tar_member("a.json", "first") +
+                              tar_member("b.json", noise(1000)) +
+                              tar_member("././@LongLink", long_name + std::string(1, '\0'), 'L') +
+                              tar_member("cut", "third") + tar_member("empty", "") + std::string(1024, '\0');
   ASSERT_TRUE(TarReader::sniff(archive));
   const std::string packed = gzip(archive);
   const auto bytes = bytes_of(packed);
@@ -119,7 +120,7 @@ TEST(TarReader, members_in_order_whatever_was_read_of_them) {
 }
 
 TEST(TarReader, broken_archives_end_with_a_word) {
-  const std::string archive = member("a", noise(2000)) + member("b", noise(100));
+  const std::string archive = tar_member("a", noise(2000)) + tar_member("b", noise(100));
   EXPECT_FALSE(TarReader::sniff(noise(600)));
   EXPECT_FALSE(TarReader::sniff(archive.substr(0, 100)));
   const std::string cut = archive.substr(0, 1500);
@@ -154,10 +155,10 @@ TEST(TarReader, posix_headers_tell_names_and_sizes) {
   const std::string facts = "160 path=" + long_name + "\n" + "9 size=5\n";
   ASSERT_EQ(facts.size(), 169U);
   // The size of a member beyond 8 GiB does not fit into its own header, which says 0 then.
-  std::string large = member("cut", "");
+  std::string large = tar_member("cut", "");
   large += "large" + std::string(507, '\0');
   const std::string archive =
-      member("PaxHeaders/cut", facts, 'x') + large + member("b", "other") + std::string(1024, '\0');
+      tar_member("PaxHeaders/cut", facts, 'x') + large + tar_member("b", "other") + std::string(1024, '\0');
   const auto bytes = bytes_of(archive);
   TarReader tar(*bytes);
   std::string name;
@@ -176,7 +177,7 @@ TEST(TarReader, posix_headers_tell_names_and_sizes) {
 TEST(TarReader, lies_in_posix_headers_are_passed_over) {
   for (const char* facts : {"", "9", "9 ", "0 path=a\n", "999999999999999999999 path=a\n", "500 path=a\n", "2 path=a\n",
                             "x path=a\n", "10 size=-1\n", "9 path=\n"}) {
-    const std::string archive = member("h", facts, 'x') + member("name", "text");
+    const std::string archive = tar_member("h", facts, 'x') + tar_member("name", "text");
     const auto bytes = bytes_of(archive);
     TarReader tar(*bytes);
     std::string name;
@@ -188,7 +189,7 @@ TEST(TarReader, lies_in_posix_headers_are_passed_over) {
 }
 
 TEST(TarReader, an_archive_that_ends_in_what_is_passed_over_says_so) {
-  const std::string archive = member("a", noise(2000));
+  const std::string archive = tar_member("a", noise(2000));
   const std::string cut = archive.substr(0, 1500);
   const auto bytes = bytes_of(cut);
   TarReader tar(*bytes);

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-Span command(std::uint16_t stream, std::int64_t started, std::int64_t ended, std::uint32_t name = 0) {
+Span command_on(std::uint16_t stream, std::int64_t started, std::int64_t ended, std::uint32_t name = 0) {
   Span made;
   made.stream = stream;
   made.started_ns = started;
@@ -26,7 +26,7 @@ Span submitted_by(Span span, std::uint32_t call, std::int64_t submitted, std::in
   return span;
 }
 
-HostCall call(CallKind kind, std::int64_t started, std::int64_t ended, std::uint32_t thread = 1) {
+HostCall call_of(CallKind kind, std::int64_t started, std::int64_t ended, std::uint32_t thread = 1) {
   return {0, thread, 0, 0, kind, started, ended};
 }
 
@@ -34,9 +34,9 @@ double spent(const CriticalPath& path, PathResource resource) { return path.ns[s
 
 TEST(CriticalPath, BackToBackIsAllCompute) {
   Timeline timeline;
-  timeline.calls = {call(CallKind::launch, -20, -15), call(CallKind::launch, -10, -5)};
-  timeline.spans = {submitted_by(command(0, 0, 100, 1), 0, -20, -15),
-                    submitted_by(command(0, 100, 250, 2), 1, -10, -5)};
+  timeline.calls = {call_of(CallKind::launch, -20, -15), call_of(CallKind::launch, -10, -5)};
+  timeline.spans = {submitted_by(command_on(0, 0, 100, 1), 0, -20, -15),
+                    submitted_by(command_on(0, 100, 250, 2), 1, -10, -5)};
   const auto path = critical_path(timeline);
   ASSERT_TRUE(path);
   EXPECT_EQ(path->span_ns, 250);
@@ -50,8 +50,8 @@ TEST(CriticalPath, BackToBackIsAllCompute) {
 
 TEST(CriticalPath, LaunchBoundIsTheHosts) {
   Timeline timeline;
-  timeline.calls = {call(CallKind::launch, -5, -2), call(CallKind::launch, 50, 55)};
-  timeline.spans = {submitted_by(command(0, 0, 10), 0, -5, -2), submitted_by(command(0, 60, 70), 1, 50, 55)};
+  timeline.calls = {call_of(CallKind::launch, -5, -2), call_of(CallKind::launch, 50, 55)};
+  timeline.spans = {submitted_by(command_on(0, 0, 10), 0, -5, -2), submitted_by(command_on(0, 60, 70), 1, 50, 55)};
   const auto path = critical_path(timeline);
   EXPECT_EQ(spent(*path, PathResource::compute), 10);
   EXPECT_EQ(spent(*path, PathResource::launch), 5);
@@ -62,10 +62,11 @@ TEST(CriticalPath, LaunchBoundIsTheHosts) {
 
 TEST(CriticalPath, SynchronizeLeadsBackToWhatItWaitedFor) {
   Timeline timeline;
-  timeline.calls = {call(CallKind::launch, -5, -2), call(CallKind::synchronize, 10, 105),
-                    call(CallKind::launch, 110, 112)};
-  timeline.spans = {submitted_by(command(0, 0, 100), 0, -5, -2), submitted_by(command(1, 20, 60), kNoCall, -1, -1),
-                    submitted_by(command(0, 115, 120), 2, 110, 112)};
+  timeline.calls = {call_of(CallKind::launch, -5, -2), call_of(CallKind::synchronize, 10, 105),
+                    call_of(CallKind::launch, 110, 112)};
+  timeline.spans = {submitted_by(command_on(0, 0, 100), 0, -5, -2),
+                    submitted_by(command_on(1, 20, 60), kNoCall, -1, -1),
+                    submitted_by(command_on(0, 115, 120), 2, 110, 112)};
   const auto path = critical_path(timeline);
   EXPECT_EQ(spent(*path, PathResource::compute), 105);
   EXPECT_EQ(spent(*path, PathResource::launch), 3);
@@ -76,10 +77,11 @@ TEST(CriticalPath, SynchronizeLeadsBackToWhatItWaitedFor) {
 TEST(CriticalPath, GoesThroughCopiesThatBlock) {
   Timeline timeline;
   // Kernel, a copy that waits for it and blocks the host, a call without length, a kernel.
-  timeline.calls = {call(CallKind::launch, -5, -2), call(CallKind::copy, 10, 140), call(CallKind::other, 150, 150),
-                    call(CallKind::launch, 200'000, 200'010)};
-  timeline.spans = {submitted_by(command(0, 0, 100), 0, -5, -2), submitted_by(command(0, 105, 130), 1, 10, kNoTime),
-                    submitted_by(command(0, 200'020, 200'030), 3, 200'000, 200'010)};
+  timeline.calls = {call_of(CallKind::launch, -5, -2), call_of(CallKind::copy, 10, 140),
+                    call_of(CallKind::other, 150, 150), call_of(CallKind::launch, 200'000, 200'010)};
+  timeline.spans = {submitted_by(command_on(0, 0, 100), 0, -5, -2),
+                    submitted_by(command_on(0, 105, 130), 1, 10, kNoTime),
+                    submitted_by(command_on(0, 200'020, 200'030), 3, 200'000, 200'010)};
   timeline.spans[1].kind = SpanKind::copy;
   auto path = critical_path(timeline);
   EXPECT_EQ(spent(*path, PathResource::compute), 110);
@@ -97,10 +99,10 @@ TEST(CriticalPath, GoesThroughCopiesThatBlock) {
 TEST(CriticalPath, WorkPassesFromThreadToThread) {
   Timeline timeline;
   // Thread 1 waits for the first command, then thread 2, silent until then, launches the second one.
-  timeline.calls = {call(CallKind::launch, -5, -2), call(CallKind::synchronize, 0, 100'100),
-                    call(CallKind::launch, 100'200, 100'210, 2)};
-  timeline.spans = {submitted_by(command(0, 0, 100'000), 0, -5, -2),
-                    submitted_by(command(0, 100'220, 100'300), 2, 100'200, 100'210)};
+  timeline.calls = {call_of(CallKind::launch, -5, -2), call_of(CallKind::synchronize, 0, 100'100),
+                    call_of(CallKind::launch, 100'200, 100'210, 2)};
+  timeline.spans = {submitted_by(command_on(0, 0, 100'000), 0, -5, -2),
+                    submitted_by(command_on(0, 100'220, 100'300), 2, 100'200, 100'210)};
   const auto path = critical_path(timeline);
   EXPECT_EQ(spent(*path, PathResource::compute), 100'080);
   EXPECT_EQ(spent(*path, PathResource::host), 210);
@@ -109,7 +111,7 @@ TEST(CriticalPath, WorkPassesFromThreadToThread) {
 
 TEST(CriticalPath, FollowsDependenciesBetweenStreams) {
   Timeline timeline;
-  timeline.spans = {command(0, 0, 100), command(1, 0, 20), command(1, 102, 150)};
+  timeline.spans = {command_on(0, 0, 100), command_on(1, 0, 20), command_on(1, 102, 150)};
   timeline.spans[2].kind = SpanKind::collective;
   auto path = critical_path(timeline);
   EXPECT_EQ(spent(*path, PathResource::compute), 20);
@@ -127,9 +129,9 @@ TEST(CriticalPath, FollowsDependenciesBetweenStreams) {
 
 TEST(CriticalPath, InfersWaitsThatTheSourceDoesNotRecord) {
   Timeline timeline;
-  timeline.calls = {call(CallKind::launch, -20, -15), call(CallKind::launch, -10, -5)};
-  timeline.spans = {submitted_by(command(0, 0, 1'000'000), 0, -20, -15),
-                    submitted_by(command(1, 1'003'000, 1'050'000), 1, -10, -5)};
+  timeline.calls = {call_of(CallKind::launch, -20, -15), call_of(CallKind::launch, -10, -5)};
+  timeline.spans = {submitted_by(command_on(0, 0, 1'000'000), 0, -20, -15),
+                    submitted_by(command_on(1, 1'003'000, 1'050'000), 1, -10, -5)};
   auto path = critical_path(timeline);
   EXPECT_EQ(path->inferred_steps, 1u);
   EXPECT_EQ(spent(*path, PathResource::compute), 1'047'000);
@@ -145,7 +147,7 @@ TEST(CriticalPath, InfersWaitsThatTheSourceDoesNotRecord) {
 TEST(CriticalPath, AnotherStreamOnTheQueueIsInTheWay) {
   Timeline timeline;
   timeline.has_dependencies = true;
-  timeline.spans = {command(0, 0, 100), command(1, 105, 150)};
+  timeline.spans = {command_on(0, 0, 100), command_on(1, 105, 150)};
   EXPECT_EQ(spent(*critical_path(timeline), PathResource::unknown), 105);
   for (Span& span : timeline.spans) span.queue = 4;
   auto path = critical_path(timeline);
@@ -160,7 +162,7 @@ TEST(CriticalPath, AnotherStreamOnTheQueueIsInTheWay) {
 
 TEST(CriticalPath, WithoutCallsTheHostComesFromWhatItSaw) {
   Timeline timeline;
-  timeline.spans = {command(0, 0, 100), command(0, 130, 150)};
+  timeline.spans = {command_on(0, 0, 100), command_on(0, 130, 150)};
   timeline.spans[0].submitted_ns = timeline.spans[0].accepted_ns = -3;
   timeline.spans[0].seen_ns = 110;
   timeline.spans[1].submitted_ns = 120;
@@ -174,14 +176,14 @@ TEST(CriticalPath, WithoutCallsTheHostComesFromWhatItSaw) {
 TEST(CriticalPath, TakesOddTimelines) {
   Timeline timeline;
   EXPECT_FALSE(critical_path(timeline));
-  timeline.spans = {command(0, kNoTime, kNoTime)};
+  timeline.spans = {command_on(0, kNoTime, kNoTime)};
   EXPECT_FALSE(critical_path(timeline));
-  timeline.spans = {command(0, 5, 5), command(0, 5, 5), command(1, 5, 5)};
+  timeline.spans = {command_on(0, 5, 5), command_on(0, 5, 5), command_on(1, 5, 5)};
   timeline.dependencies = {{0, 1}, {1, 0}, {2, 2}, {7, 1}};
   const auto path = critical_path(timeline);
   ASSERT_TRUE(path);
   EXPECT_EQ(path->span_ns, 0);
-  timeline.spans = {command(0, INT64_MIN + 1, INT64_MIN + 2), command(0, INT64_MAX - 1, INT64_MAX)};
+  timeline.spans = {command_on(0, INT64_MIN + 1, INT64_MIN + 2), command_on(0, INT64_MAX - 1, INT64_MAX)};
   EXPECT_GT(critical_path(timeline)->span_ns, 1.8e19);
 }
 
@@ -202,7 +204,7 @@ TEST(CriticalPath, ExplainsAGreedyScheduleWhole) {
         start = std::max(start, timeline.spans[before].ended_ns);
       }
       free_at[stream] = start + 1 + random.below(50);
-      timeline.spans.push_back(command(stream, start, free_at[stream], i));
+      timeline.spans.push_back(command_on(stream, start, free_at[stream], i));
     }
     const auto path = critical_path(timeline);
     ASSERT_TRUE(path);
@@ -220,14 +222,15 @@ TEST(CriticalPath, SharesSumToOne) {
     for (std::uint32_t i = 0; i < calls; ++i) {
       const auto at = static_cast<std::int64_t>(random.below(1000)) * 200;
       timeline.calls.push_back(
-          call(static_cast<CallKind>(random.below(6)), at, at + random.below(100'000), random.below(3)));
+          call_of(static_cast<CallKind>(random.below(6)), at, at + random.below(100'000), random.below(3)));
     }
     std::sort(timeline.calls.begin(), timeline.calls.end(), [](const HostCall& a, const HostCall& b) {
       return a.thread != b.thread ? a.thread < b.thread : a.started_ns < b.started_ns;
     });
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto at = static_cast<std::int64_t>(random.below(1000)) * 200;
-      Span made = command(static_cast<std::uint16_t>(random.below(4)), at, at + random.below(30'000), random.below(5));
+      Span made =
+          command_on(static_cast<std::uint16_t>(random.below(4)), at, at + random.below(30'000), random.below(5));
       made.kind = static_cast<SpanKind>(random.below(5));
       if (random.below(2) != 0) made.queue = static_cast<std::int32_t>(random.below(3));
       if (random.below(2) != 0) made.seen_ns = made.ended_ns + random.below(500);

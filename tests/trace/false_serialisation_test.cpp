@@ -12,8 +12,8 @@
 namespace weir {
 namespace {
 
-Span kernel(std::uint16_t stream, std::int64_t started, std::int64_t ended, std::int32_t queue,
-            std::int64_t submitted) {
+Span submitted_kernel(std::uint16_t stream, std::int64_t started, std::int64_t ended, std::int32_t queue,
+                      std::int64_t submitted) {
   return test::command(SpanKind::kernel, stream, started, ended, queue, submitted);
 }
 
@@ -21,14 +21,14 @@ TEST(FalseSerialisation, CountsTheTimeForWhichTheSecondWasReady) {
   Timeline timeline;
   timeline.has_dependencies = true;
   timeline.spans = {
-      kernel(0, 0, 10'000, 4, -500),          // 0
-      kernel(1, 10'100, 20'000, 4, 2'000),    // 1: ready for 8,000 of 0
-      kernel(2, 20'000, 25'000, 4, -100),     // 2: ready for all 9,900 of 1
-      kernel(0, 25'000, 26'000, 4, 24'999),   // 3: ready for 1 of 2
-      kernel(3, 26'000, 27'000, 4, 26'000),   // 4: submitted when 3 had ended
-      kernel(1, 60'000, 61'000, 4, 0),        // 5: much later: not back to back
-      kernel(5, 0, 10'000, 9, 0),             // 6: alone on another queue
-      kernel(6, 61'000, 62'000, 4, kNoTime),  // 7: nobody knows
+      submitted_kernel(0, 0, 10'000, 4, -500),          // 0
+      submitted_kernel(1, 10'100, 20'000, 4, 2'000),    // 1: ready for 8,000 of 0
+      submitted_kernel(2, 20'000, 25'000, 4, -100),     // 2: ready for all 9,900 of 1
+      submitted_kernel(0, 25'000, 26'000, 4, 24'999),   // 3: ready for 1 of 2
+      submitted_kernel(3, 26'000, 27'000, 4, 26'000),   // 4: submitted when 3 had ended
+      submitted_kernel(1, 60'000, 61'000, 4, 0),        // 5: much later: not back to back
+      submitted_kernel(5, 0, 10'000, 9, 0),             // 6: alone on another queue
+      submitted_kernel(6, 61'000, 62'000, 4, kNoTime),  // 7: nobody knows
   };
   timeline.spans[1].name = 12;
   const FalseSerialisation found = false_serialisation(timeline);
@@ -57,9 +57,9 @@ TEST(FalseSerialisation, LeavesOutWhatIsTied) {
   timeline.has_dependencies = true;
   // 2 follows 0 on the queue and waits for 1, which waits for 0; 3 waits for its own stream's copy.
   timeline.spans = {
-      kernel(0, 0, 100, 4, 0),   test::command(SpanKind::copy, 1, 100, 110, kCopyQueues, 0),
-      kernel(2, 110, 200, 4, 0), test::command(SpanKind::host, 3, 0, 200, kNoQueue, 0),
-      kernel(3, 200, 300, 4, 0),
+      submitted_kernel(0, 0, 100, 4, 0),   test::command(SpanKind::copy, 1, 100, 110, kCopyQueues, 0),
+      submitted_kernel(2, 110, 200, 4, 0), test::command(SpanKind::host, 3, 0, 200, kNoQueue, 0),
+      submitted_kernel(3, 200, 300, 4, 0),
   };
   timeline.dependencies = {{1, 2}, {0, 1}};
   FalseSerialisation found = false_serialisation(timeline);
@@ -78,7 +78,8 @@ TEST(FalseSerialisation, LeavesOutWhatIsTied) {
 TEST(FalseSerialisation, HandsEndsOnAlongChains) {
   Timeline timeline;
   timeline.has_dependencies = true;
-  timeline.spans = {kernel(0, 0, 100, 4, 0), kernel(1, 10, 20, 7, 0), kernel(2, 100, 200, 4, 0)};
+  timeline.spans = {submitted_kernel(0, 0, 100, 4, 0), submitted_kernel(1, 10, 20, 7, 0),
+                    submitted_kernel(2, 100, 200, 4, 0)};
   timeline.dependencies = {{0, 1}, {1, 2}};
   EXPECT_EQ(false_serialisation(timeline).pairs, 0u);
   timeline.dependencies = {{1, 2}};
@@ -88,10 +89,10 @@ TEST(FalseSerialisation, HandsEndsOnAlongChains) {
 TEST(FalseSerialisation, DerivesTheLimitFromTheQueuesOwnGaps) {
   Timeline timeline;
   std::int64_t now = 0;
-  for (int i = 0; i < 20; ++i, now += 4'000) timeline.spans.push_back(kernel(0, now, now + 1'000, 4, 0));
+  for (int i = 0; i < 20; ++i, now += 4'000) timeline.spans.push_back(submitted_kernel(0, now, now + 1'000, 4, 0));
   now -= 3'000;
-  timeline.spans.push_back(kernel(1, now + 6'000, now + 7'000, 4, 0));
-  timeline.spans.push_back(kernel(2, now + 13'001, now + 14'000, 4, 0));
+  timeline.spans.push_back(submitted_kernel(1, now + 6'000, now + 7'000, 4, 0));
+  timeline.spans.push_back(submitted_kernel(2, now + 13'001, now + 14'000, 4, 0));
   const FalseSerialisation found = false_serialisation(timeline);
   EXPECT_EQ(found.gap_limit_ns, 6'000);
   EXPECT_EQ(found.back_to_back, 1u);
@@ -103,12 +104,13 @@ TEST(FalseSerialisation, SaysWhyThereIsNothing) {
   Timeline timeline;
   timeline.source = "a format without queues";
   EXPECT_FALSE(false_serialisation(timeline).reason.empty());
-  timeline.spans = {kernel(0, 0, 10, kNoQueue, 0), kernel(1, 10, 20, kNoQueue, 0), kernel(1, 10, 20, kCopyQueues, 0)};
+  timeline.spans = {submitted_kernel(0, 0, 10, kNoQueue, 0), submitted_kernel(1, 10, 20, kNoQueue, 0),
+                    submitted_kernel(1, 10, 20, kCopyQueues, 0)};
   EXPECT_NE(false_serialisation(timeline).reason.find("a format without queues"), std::string::npos);
-  timeline.spans = {kernel(0, 0, 10, 1, 0), kernel(1, 5, 20, 1, 0)};
+  timeline.spans = {submitted_kernel(0, 0, 10, 1, 0), submitted_kernel(1, 5, 20, 1, 0)};
   EXPECT_TRUE(false_serialisation(timeline).reason.empty());  // they overlap: it is known that there is nothing
   EXPECT_EQ(false_serialisation(timeline).pairs, 0u);
-  timeline.spans = {kernel(0, 0, 10, 1, 0), kernel(1, 10, 20, 1, kNoTime)};
+  timeline.spans = {submitted_kernel(0, 0, 10, 1, 0), submitted_kernel(1, 10, 20, 1, kNoTime)};
   EXPECT_NE(false_serialisation(timeline).reason.find("became ready"), std::string::npos);
 }
 
@@ -118,10 +120,10 @@ TEST(FalseSerialisation, FindsWhatStandsBehindACommandThatIsNotReady) {
   Timeline timeline;
   timeline.has_dependencies = true;
   timeline.spans = {
-      kernel(0, 0, 1'000, 4, 0),
-      kernel(0, 1'000, 2'000, 4, 1),
-      kernel(1, 1'010, 2'010, 4, 2),
-      kernel(1, 2'010, 3'010, 4, 3),
+      submitted_kernel(0, 0, 1'000, 4, 0),
+      submitted_kernel(0, 1'000, 2'000, 4, 1),
+      submitted_kernel(1, 1'010, 2'010, 4, 2),
+      submitted_kernel(1, 2'010, 3'010, 4, 3),
   };
   FalseSerialisation found = false_serialisation(timeline);
   EXPECT_EQ(found.pairs, 0u);
@@ -147,8 +149,9 @@ TEST(FalseSerialisation, FindsWhatStandsBehindACommandThatIsNotReady) {
 
 TEST(FalseSerialisation, CountsTheTimeOfManyThatWaitAtOnceOnce) {
   Timeline timeline;
-  timeline.spans = {kernel(0, 0, 1'000, 4, 0), kernel(0, 1'000, 2'000, 4, 0)};
-  for (std::uint16_t stream = 1; stream < 5; ++stream) timeline.spans.push_back(kernel(stream, 1'000, 2'000, 4, 0));
+  timeline.spans = {submitted_kernel(0, 0, 1'000, 4, 0), submitted_kernel(0, 1'000, 2'000, 4, 0)};
+  for (std::uint16_t stream = 1; stream < 5; ++stream)
+    timeline.spans.push_back(submitted_kernel(stream, 1'000, 2'000, 4, 0));
   const FalseSerialisation found = false_serialisation(timeline);
   EXPECT_EQ(found.behind, 4u);
   EXPECT_EQ(found.behind_ns, 4'000);
@@ -157,7 +160,8 @@ TEST(FalseSerialisation, CountsTheTimeOfManyThatWaitAtOnceOnce) {
 
 TEST(FalseSerialisation, StandsDependenciesThatMakeNoSense) {
   Timeline timeline;
-  timeline.spans = {kernel(0, 0, 100, 1, 0), kernel(1, 100, 200, 1, 0), kernel(2, 0, kNoTime, 1, 0)};
+  timeline.spans = {submitted_kernel(0, 0, 100, 1, 0), submitted_kernel(1, 100, 200, 1, 0),
+                    submitted_kernel(2, 0, kNoTime, 1, 0)};
   timeline.dependencies = {{1, 0}, {0, 0}, {7, 1}, {1, 9}};
   EXPECT_EQ(false_serialisation(timeline).lost_ns, 100);
   timeline.dependencies = {{2, 1}};  // on a command whose end is not known
@@ -166,7 +170,7 @@ TEST(FalseSerialisation, StandsDependenciesThatMakeNoSense) {
 
 TEST(FalseSerialisation, BoundsLists) {
   Timeline timeline;
-  for (std::uint16_t i = 0; i < 100; ++i) timeline.spans.push_back(kernel(i, i * 10, i * 10 + 10, 1, -1));
+  for (std::uint16_t i = 0; i < 100; ++i) timeline.spans.push_back(submitted_kernel(i, i * 10, i * 10 + 10, 1, -1));
   const FalseSerialisation found = false_serialisation(timeline);
   EXPECT_EQ(found.pairs, 99u);
   EXPECT_EQ(found.worst.size(), kMostSerialisedPairs);

@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-Span command(std::int64_t submitted, std::int64_t started, std::int64_t ended, std::uint32_t call = kNoCall) {
+Span command_of(std::int64_t submitted, std::int64_t started, std::int64_t ended, std::uint32_t call = kNoCall) {
   Span made;
   made.submitted_ns = submitted;
   made.started_ns = started;
@@ -17,16 +17,16 @@ Span command(std::int64_t submitted, std::int64_t started, std::int64_t ended, s
   return made;
 }
 
-HostCall call(CallKind kind, std::int64_t started, std::int64_t ended, std::uint32_t thread = 1,
-              std::uint32_t name = 0) {
+HostCall host_call(CallKind kind, std::int64_t started, std::int64_t ended, std::uint32_t thread = 1,
+                   std::uint32_t name = 0) {
   return {name, thread, 0, 0, kind, started, ended};
 }
 
 TEST(HostStalls, TellsTheHostsPartOfAGapAndWhatItDid) {
   Timeline timeline;
-  timeline.calls = {call(CallKind::launch, -10, -5), call(CallKind::synchronize, 50, 180),
-                    call(CallKind::launch, 250, 260)};
-  timeline.spans = {command(-10, 0, 100, 0), command(250, 300, 400, 2)};
+  timeline.calls = {host_call(CallKind::launch, -10, -5), host_call(CallKind::synchronize, 50, 180),
+                    host_call(CallKind::launch, 250, 260)};
+  timeline.spans = {command_of(-10, 0, 100, 0), command_of(250, 300, 400, 2)};
   const HostStalls found = host_stalls(timeline);
   ASSERT_TRUE(found.launch_bound);
   const LaunchBound& bound = *found.launch_bound;
@@ -47,10 +47,10 @@ TEST(HostStalls, TellsTheHostsPartOfAGapAndWhatItDid) {
 
 TEST(HostStalls, TellsGapsThatBeganWithinTheCallOfTheNextCommand) {
   Timeline timeline;
-  timeline.calls = {call(CallKind::launch, -10, -5), call(CallKind::launch, 90, 160), call(CallKind::launch, 190, 195),
-                    call(CallKind::launch, 290, 420)};
-  timeline.spans = {command(-10, 0, 100, 0), command(90, 200, 300, 1), command(190, 320, 330, 2),
-                    command(290, 350, 360, 3)};
+  timeline.calls = {host_call(CallKind::launch, -10, -5), host_call(CallKind::launch, 90, 160),
+                    host_call(CallKind::launch, 190, 195), host_call(CallKind::launch, 290, 420)};
+  timeline.spans = {command_of(-10, 0, 100, 0), command_of(90, 200, 300, 1), command_of(190, 320, 330, 2),
+                    command_of(290, 350, 360, 3)};
   timeline.spans[1].accepted_ns = 150;
   timeline.spans[2].accepted_ns = 195;  // the driver had it before the gap: the device's own latency
   const HostStalls found = host_stalls(timeline);
@@ -70,9 +70,9 @@ TEST(HostStalls, TellsGapsThatBeganWithinTheCallOfTheNextCommand) {
 
 TEST(HostStalls, NamesNoCallWhereTheHostWasOutside) {
   Timeline timeline;
-  timeline.calls = {call(CallKind::other, 120, 150), call(CallKind::launch, 250, 260),
-                    call(CallKind::synchronize, 0, 240, 2)};  // another thread's
-  timeline.spans = {command(-10, 0, 100), command(250, 300, 400, 1)};
+  timeline.calls = {host_call(CallKind::other, 120, 150), host_call(CallKind::launch, 250, 260),
+                    host_call(CallKind::synchronize, 0, 240, 2)};  // another thread's
+  timeline.spans = {command_of(-10, 0, 100), command_of(250, 300, 400, 1)};
   const HostStalls found = host_stalls(timeline);
   EXPECT_EQ(found.launch_bound->in_calls_ns, 30);
   EXPECT_EQ(found.launch_bound->outside_ns, 120);
@@ -81,9 +81,9 @@ TEST(HostStalls, NamesNoCallWhereTheHostWasOutside) {
 
 TEST(HostStalls, OuterCallTakesTheTimeOfInnerOnes) {
   Timeline timeline;
-  timeline.calls = {call(CallKind::synchronize, 100, 200), call(CallKind::other, 120, 150),
-                    call(CallKind::launch, 250, 260)};
-  timeline.spans = {command(-10, 0, 100), command(250, 300, 400, 2)};
+  timeline.calls = {host_call(CallKind::synchronize, 100, 200), host_call(CallKind::other, 120, 150),
+                    host_call(CallKind::launch, 250, 260)};
+  timeline.spans = {command_of(-10, 0, 100), command_of(250, 300, 400, 2)};
   const HostStalls found = host_stalls(timeline);
   EXPECT_EQ(found.launch_bound->synchronizing_ns, 100);
   EXPECT_EQ(found.launch_bound->in_calls_ns, 0);
@@ -93,7 +93,8 @@ TEST(HostStalls, OuterCallTakesTheTimeOfInnerOnes) {
 TEST(HostStalls, DeviceBoundGapsAreNotTheHosts) {
   Timeline timeline;
   // The first gap's command was there; the second has no time of submission; the third says it came after its start.
-  timeline.spans = {command(0, 0, 100), command(50, 120, 200), command(kNoTime, 250, 300), command(9'000, 320, 400)};
+  timeline.spans = {command_of(0, 0, 100), command_of(50, 120, 200), command_of(kNoTime, 250, 300),
+                    command_of(9'000, 320, 400)};
   const HostStalls found = host_stalls(timeline);
   EXPECT_EQ(found.launch_bound->gaps, 3u);
   EXPECT_EQ(found.launch_bound->idle_ns, 90);
@@ -111,7 +112,7 @@ TEST(HostStalls, SaysWhyThereIsNothing) {
   timeline.source = "a file";
   EXPECT_FALSE(host_stalls(timeline).launch_bound);
   EXPECT_FALSE(host_stalls(timeline).launch_bound_reason.empty());
-  timeline.spans = {command(kNoTime, 0, 10), command(kNoTime, kNoTime, kNoTime)};
+  timeline.spans = {command_of(kNoTime, 0, 10), command_of(kNoTime, kNoTime, kNoTime)};
   EXPECT_NE(host_stalls(timeline).launch_bound_reason.find("a file"), std::string::npos);
 }
 
@@ -121,12 +122,12 @@ TEST(HostStalls, FullQueueNeedsASlowLaunchAndABacklog) {
   // waiting. Later, with nothing waiting, one of 300 us.
   for (std::uint32_t i = 0; i < 41; ++i) {
     const std::int64_t at = i * 10'000;
-    timeline.calls.push_back(call(CallKind::launch, at, at + (i == 40 ? 100'000 : 2'000)));
-    timeline.spans.push_back(command(at, 1'000'000'000 + i, 1'000'000'001 + i, i));
+    timeline.calls.push_back(host_call(CallKind::launch, at, at + (i == 40 ? 100'000 : 2'000)));
+    timeline.spans.push_back(command_of(at, 1'000'000'000 + i, 1'000'000'001 + i, i));
   }
-  timeline.calls.push_back(call(CallKind::synchronize, 600'000, 1'000'000'100));
-  timeline.calls.push_back(call(CallKind::launch, 2'000'000'000, 2'000'300'000));
-  timeline.spans.push_back(command(2'000'000'000, 2'000'400'000, 2'000'500'000, 42));
+  timeline.calls.push_back(host_call(CallKind::synchronize, 600'000, 1'000'000'100));
+  timeline.calls.push_back(host_call(CallKind::launch, 2'000'000'000, 2'000'300'000));
+  timeline.spans.push_back(command_of(2'000'000'000, 2'000'400'000, 2'000'500'000, 42));
   const HostStalls found = host_stalls(timeline);
   ASSERT_TRUE(found.blocked);
   const HostBlocked& blocked = *found.blocked;
@@ -149,8 +150,8 @@ TEST(HostStalls, UsualDurationIsOfTheSameFunction) {
   // Ten launches of 2 us, and ten of 90 us by another function, for which that is usual.
   for (std::uint32_t i = 0; i < 20; ++i) {
     const std::int64_t at = i * 100'000;
-    timeline.calls.push_back(call(CallKind::launch, at, at + (i < 10 ? 2'000 : 90'000), 1, i < 10 ? 0 : 1));
-    timeline.spans.push_back(command(at, at + 95'000, at + 96'000, i));
+    timeline.calls.push_back(host_call(CallKind::launch, at, at + (i < 10 ? 2'000 : 90'000), 1, i < 10 ? 0 : 1));
+    timeline.spans.push_back(command_of(at, at + 95'000, at + 96'000, i));
   }
   const HostStalls found = host_stalls(timeline);
   EXPECT_EQ(found.blocked->slow.count, 0u);
@@ -159,8 +160,8 @@ TEST(HostStalls, UsualDurationIsOfTheSameFunction) {
 
 TEST(HostStalls, CopyThatReturnsAfterItsDataBlocks) {
   Timeline timeline;
-  timeline.calls = {call(CallKind::copy, 0, 500), call(CallKind::copy, 600, 610)};
-  timeline.spans = {command(0, 100, 490, 0), command(600, 700, 800, 1)};
+  timeline.calls = {host_call(CallKind::copy, 0, 500), host_call(CallKind::copy, 600, 610)};
+  timeline.spans = {command_of(0, 100, 490, 0), command_of(600, 700, 800, 1)};
   const HostStalls found = host_stalls(timeline);
   EXPECT_EQ(found.blocked->copies.count, 1u);
   EXPECT_EQ(found.blocked->copies.total_ns, 500);
@@ -174,8 +175,8 @@ TEST(HostStalls, AgreesWithCountingMoments) {
     const int count = 1 + static_cast<int>(random() % 12);
     for (int i = 0; i < count; ++i) {
       const auto start = static_cast<std::int64_t>(random() % 200);
-      timeline.spans.push_back(command(start - static_cast<std::int64_t>(random() % 60), start,
-                                       start + static_cast<std::int64_t>(random() % 20)));
+      timeline.spans.push_back(command_of(start - static_cast<std::int64_t>(random() % 60), start,
+                                          start + static_cast<std::int64_t>(random() % 20)));
     }
     // Moment by moment: idle, and the next command to start has not been asked for.
     std::int64_t first = INT64_MAX, last = INT64_MIN;

@@ -34,9 +34,10 @@ std::string rejection(const ScratchFolder& folder, const char* name, const std::
 
 TEST(Import, packed_members_of_an_archive_are_unpacked) {
   ScratchFolder folder;
-  const ImportedTrace trace = only(folder, "ranks.tar",
-                                   member("rank0.json.gz", gzip(kineto("a"))) + member("rank1.json", kineto("b")) +
-                                       member("README", "no trace") + std::string(1024, '\0'));
+  const ImportedTrace trace =
+      only(folder, "ranks.tar",
+           tar_member("rank0.json.gz", gzip(kineto("a"))) + tar_member("rank1.json", kineto("b")) +
+               tar_member("README", "no trace") + std::string(1024, '\0'));
   EXPECT_EQ(trace.timeline.spans.size(), 2U);
   EXPECT_EQ(trace.files.size(), 2U);
   EXPECT_EQ(dropped(trace.timeline, "not a trace"), 1U);
@@ -51,12 +52,12 @@ TEST(Import, a_file_damaged_at_its_beginning_is_not_called_empty) {
 
 TEST(Import, captures_in_an_archive_stay_apart) {
   ScratchFolder folder;
-  const ImportedTrace trace =
-      only(folder, "out.tar",
-           member("1_kernel_trace.csv", kKernels + "KERNEL_DISPATCH,4,1,k,1,100,200\n") +
-               member("1_hip_api_trace.csv", kCalls + "HIP,hipLaunchKernel,1,1,1,50,60\n") +
-               member("2_kernel_trace.csv", kKernels + "KERNEL_DISPATCH,4,1,k,1,100,200\n") +
-               member("2_hip_api_trace.csv", kCalls + "HIP,hipLaunchKernel,1,1,1,70,80\n") + std::string(1024, '\0'));
+  const ImportedTrace trace = only(
+      folder, "out.tar",
+      tar_member("1_kernel_trace.csv", kKernels + "KERNEL_DISPATCH,4,1,k,1,100,200\n") +
+          tar_member("1_hip_api_trace.csv", kCalls + "HIP,hipLaunchKernel,1,1,1,50,60\n") +
+          tar_member("2_kernel_trace.csv", kKernels + "KERNEL_DISPATCH,4,1,k,1,100,200\n") +
+          tar_member("2_hip_api_trace.csv", kCalls + "HIP,hipLaunchKernel,1,1,1,70,80\n") + std::string(1024, '\0'));
   const Timeline& timeline = trace.timeline;
   ASSERT_EQ(timeline.processes.size(), 2U);
   ASSERT_EQ(timeline.spans.size(), 2U);
@@ -66,18 +67,19 @@ TEST(Import, captures_in_an_archive_stay_apart) {
 
 TEST(Import, an_archive_that_ends_early_says_so) {
   ScratchFolder folder;
-  const std::string archive = member("a.json", kineto("a")) + member("b.txt", std::string(5000, 'x'));
+  const std::string archive = tar_member("a.json", kineto("a")) + tar_member("b.txt", std::string(5000, 'x'));
   const ImportedTrace trace = only(folder, "cut.tar", archive.substr(0, 3000));
   EXPECT_EQ(trace.timeline.spans.size(), 1U);
   EXPECT_EQ(dropped(trace.timeline, "archive ends in the middle"), 1U);
-  EXPECT_NE(rejection(folder, "none.tar", member("a.txt", "text")).find("no trace in it (1 other"), std::string::npos);
+  EXPECT_NE(rejection(folder, "none.tar", tar_member("a.txt", "text")).find("no trace in it (1 other"),
+            std::string::npos);
 }
 
 // A million members that are no traces cost neither memory nor much time.
 TEST(Import, strangers_in_an_archive_are_not_kept) {
   ScratchFolder folder;
-  std::string archive = member("a.json", kineto("a"));
-  const std::string stranger = member("x", "");
+  std::string archive = tar_member("a.json", kineto("a"));
+  const std::string stranger = tar_member("x", "");
   for (int i = 0; i < 100'000; ++i) archive += stranger;
   ImportOptions options;
   options.limits.memory_bytes = 1 << 20;

@@ -8,11 +8,13 @@
 namespace weir {
 namespace {
 
-Timeline import(const std::string& text) { return import_memory(text, "test.json", {.format = "kineto"}).timeline; }
+Timeline import_kineto(const std::string& text) {
+  return import_memory(text, "test.json", {.format = "kineto"}).timeline;
+}
 
-Timeline import_events(const std::string& events) { return import("{\"traceEvents\": [" + events + "]}"); }
+Timeline import_events(const std::string& events) { return import_kineto("{\"traceEvents\": [" + events + "]}"); }
 
-std::uint64_t dropped(const Timeline& timeline, std::string_view reason) {
+std::uint64_t dropped_exactly(const Timeline& timeline, std::string_view reason) {
   for (const Dropped& one : timeline.dropped)
     if (one.reason == reason) return one.count;
   return 0;
@@ -28,7 +30,7 @@ std::string name_of(const Timeline& timeline, std::size_t span) {
   return timeline.names.at(timeline.spans.at(span).name);
 }
 
-std::string kernel(int at, const std::string& name = "k", const std::string& more = "") {
+std::string kineto_kernel(int at, const std::string& name = "k", const std::string& more = "") {
   return "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"" + name +
          "\", \"pid\": 0, \"tid\": 7, \"ts\": " + std::to_string(at) +
          ".25, \"dur\": 3.5, \"args\": {\"device\": 0, \"stream\": 7, \"correlation\": " + std::to_string(at) + more +
@@ -36,7 +38,7 @@ std::string kernel(int at, const std::string& name = "k", const std::string& mor
 }
 
 TEST(Kineto, KeysComeInAnyOrder) {
-  const Timeline timeline = import(R"({"traceEvents": [
+  const Timeline timeline = import_kineto(R"({"traceEvents": [
     {"args": {"stream": 20, "correlation": 27, "device": 3, "queue": 5}, "dur": 123, "ts": 1712867402348700, "tid": 20,
      "pid": 3, "name": "gemm", "cat": "kernel", "ph": "X"},
     {"name": "cudaLaunchKernel", "args": {"correlation": 27, "cbid": 211}, "cat": "cuda_runtime", "ph": "X",
@@ -70,10 +72,10 @@ TEST(Kineto, KnowsEverySpellingOfItsCategories) {
            "\",\"name\":\"n\",\"pid\":0,\"tid\":\"stream 7\",\"ts\":" + std::to_string(at) + ",\"dur\":1}";
   };
   const Timeline timeline =
-      import("[" + event("Kernel", 1) + "," + event("gpu_memcpy", 2) + "," + event("Memcpy", 3) + "," +
-             event("gpu_memset", 4) + "," + event("Memset", 5) + "," + event("host_function", 6) + "," +
-             event("Runtime", 7) + "," + event("cuda_driver", 8) + "," + event("hip_runtime", 9) + "," +
-             event("gpu_user_annotation", 10) + "," + event("hardware_queue", 11) + "]");
+      import_kineto("[" + event("Kernel", 1) + "," + event("gpu_memcpy", 2) + "," + event("Memcpy", 3) + "," +
+                    event("gpu_memset", 4) + "," + event("Memset", 5) + "," + event("host_function", 6) + "," +
+                    event("Runtime", 7) + "," + event("cuda_driver", 8) + "," + event("hip_runtime", 9) + "," +
+                    event("gpu_user_annotation", 10) + "," + event("hardware_queue", 11) + "]");
   ASSERT_EQ(timeline.spans.size(), 6U);
   const SpanKind kinds[] = {SpanKind::kernel, SpanKind::copy,   SpanKind::copy,
                             SpanKind::memset, SpanKind::memset, SpanKind::host};
@@ -93,23 +95,24 @@ TEST(Kineto, CountsWhatHasNoUsableTime) {
                     event(", \"ts\": NaN, \"dur\": 2") + "," + event(", \"ts\": 1e300, \"dur\": 2") + "," +
                     event(", \"ts\": 9223372036854775, \"dur\": 1000") + "," + event(", \"ts\": 4, \"dur\": 0"));
   EXPECT_EQ(timeline.spans.size(), 1U);
-  EXPECT_EQ(dropped(timeline, "event without a duration"), 1U);
-  EXPECT_EQ(dropped(timeline, "event without a start"), 1U);
-  EXPECT_EQ(dropped(timeline, "event of negative duration"), 1U);
-  EXPECT_EQ(dropped(timeline, "event whose time is not a number, or out of range"), 3U);
+  EXPECT_EQ(dropped_exactly(timeline, "event without a duration"), 1U);
+  EXPECT_EQ(dropped_exactly(timeline, "event without a start"), 1U);
+  EXPECT_EQ(dropped_exactly(timeline, "event of negative duration"), 1U);
+  EXPECT_EQ(dropped_exactly(timeline, "event whose time is not a number, or out of range"), 3U);
 }
 
 TEST(Kineto, LeavesOutNumbersBeyond64Bits) {
-  const Timeline timeline =
-      import_events(kernel(1, "k", ", \"bytes\": 99999999999999999999999999, \"External id\": 18446744073709551616"));
+  const Timeline timeline = import_events(
+      kineto_kernel(1, "k", ", \"bytes\": 99999999999999999999999999, \"External id\": 18446744073709551616"));
   ASSERT_EQ(timeline.spans.size(), 1U);
   EXPECT_EQ(timeline.spans[0].bytes, 0U);
-  EXPECT_EQ(dropped(timeline, "number out of range"), 2U);
+  EXPECT_EQ(dropped_exactly(timeline, "number out of range"), 2U);
 }
 
 TEST(Kineto, ReadsOddTexts) {
-  const Timeline timeline = import_events(kernel(1, R"(say "hi", {you})") + ",\n" + kernel(2, "bad\xff\x01utf") + "," +
-                                          kernel(3, R"(esc\"aped\u0041\\)") + ",,\n" + kernel(4) + ",");
+  const Timeline timeline =
+      import_events(kineto_kernel(1, R"(say "hi", {you})") + ",\n" + kineto_kernel(2, "bad\xff\x01utf") + "," +
+                    kineto_kernel(3, R"(esc\"aped\u0041\\)") + ",,\n" + kineto_kernel(4) + ",");
   ASSERT_EQ(timeline.spans.size(), 4U);
   EXPECT_EQ(name_of(timeline, 0), R"(say "hi", {you})");
   EXPECT_EQ(name_of(timeline, 1), "bad\xff\x01utf");
@@ -132,8 +135,9 @@ TEST(Kineto, GoesOnBehindDamage) {
   };
   for (const std::string& damage : damages) {
     for (const char* const separator : {", ", ",\n  "}) {
-      const Timeline timeline = import("{\"traceEvents\": [" + kernel(10) + separator + damage + separator +
-                                       kernel(20) + separator + kernel(30) + "], \"distributedInfo\": {\"rank\": 6}}");
+      const Timeline timeline =
+          import_kineto("{\"traceEvents\": [" + kineto_kernel(10) + separator + damage + separator + kineto_kernel(20) +
+                        separator + kineto_kernel(30) + "], \"distributedInfo\": {\"rank\": 6}}");
       EXPECT_EQ(timeline.spans.size(), 3U) << damage;
       EXPECT_GE(all_dropped(timeline), 1U) << damage;
       EXPECT_LE(all_dropped(timeline), 2U) << damage;
@@ -147,25 +151,26 @@ TEST(Kineto, GoesOnBehindDamage) {
 TEST(Kineto, UsesWhatIsEnoughOfADamagedEvent) {
   const Timeline timeline = import_events(
       R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2, "args": {"stream": 7, oh)" +
-      std::string(", ") + kernel(5));
+      std::string(", ") + kineto_kernel(5));
   EXPECT_EQ(timeline.spans.size(), 2U);
-  EXPECT_EQ(dropped(timeline, "damaged event, used in part"), 1U);
+  EXPECT_EQ(dropped_exactly(timeline, "damaged event, used in part"), 1U);
 }
 
 TEST(Kineto, ReadsAsFarAsACutFileGoes) {
-  const std::string whole = "{\"schemaVersion\": 1, \"traceEvents\": [" + kernel(1) + "," + kernel(9) + "]}";
+  const std::string whole =
+      "{\"schemaVersion\": 1, \"traceEvents\": [" + kineto_kernel(1) + "," + kineto_kernel(9) + "]}";
   const std::size_t begin = whole.find("traceEvents") + 15;
   std::size_t most = 0;
   for (std::size_t size = begin; size <= whole.size(); ++size) {
-    const Timeline timeline = import(whole.substr(0, size));
+    const Timeline timeline = import_kineto(whole.substr(0, size));
     EXPECT_GE(timeline.spans.size(), most);
     most = timeline.spans.size();
     EXPECT_EQ(all_dropped(timeline), size < whole.size() ? 1U : 0U) << size;
   }
   EXPECT_EQ(most, 2U);
   // An array alone need not be closed.
-  EXPECT_TRUE(import("[" + kernel(1) + ",\n").dropped.empty());
-  EXPECT_EQ(import("[" + kernel(1) + "] and more").dropped.size(), 1U);
+  EXPECT_TRUE(import_kineto("[" + kineto_kernel(1) + ",\n").dropped.empty());
+  EXPECT_EQ(import_kineto("[" + kineto_kernel(1) + "] and more").dropped.size(), 1U);
 }
 
 TEST(Kineto, PairsBeginsWithEnds) {
@@ -178,8 +183,8 @@ TEST(Kineto, PairsBeginsWithEnds) {
   ASSERT_EQ(timeline.spans.size(), 1U);
   EXPECT_EQ(name_of(timeline, 0), "k");
   EXPECT_EQ(timeline.spans[0].ended_ns, 5000);
-  EXPECT_EQ(dropped(timeline, "event that ends and never began"), 1U);
-  EXPECT_EQ(dropped(timeline, "event that begins and never ends"), 1U);
+  EXPECT_EQ(dropped_exactly(timeline, "event that ends and never began"), 1U);
+  EXPECT_EQ(dropped_exactly(timeline, "event that begins and never ends"), 1U);
 }
 
 TEST(Kineto, TakesRocmStreamsForQueues) {
@@ -241,7 +246,7 @@ TEST(Kineto, JoinsCollectivesWithWhatIsSaidOfThem) {
 }
 
 TEST(Kineto, ReadsWaitsAndSynchronisation) {
-  const Timeline timeline = import_events(kernel(10) + R"(,
+  const Timeline timeline = import_events(kineto_kernel(10) + R"(,
       {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 8, "ts": 20, "dur": 3,
        "args": {"device": 0, "stream": 8, "correlation": 30}},
       {"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "pid": 0, "tid": 8, "ts": 15, "dur": 1, "args": {
@@ -262,8 +267,9 @@ TEST(Kineto, ReadsWaitsAndSynchronisation) {
 }
 
 TEST(Kineto, SplitsFusedRanks) {
-  const Timeline timeline = import_events(kernel(1, "k", ", \"rank\": 2") + "," + kernel(2, "k", ", \"rank\": 0") +
-                                          "," + kernel(3, "k", ", \"rank\": 2"));
+  const Timeline timeline =
+      import_events(kineto_kernel(1, "k", ", \"rank\": 2") + "," + kineto_kernel(2, "k", ", \"rank\": 0") + "," +
+                    kineto_kernel(3, "k", ", \"rank\": 2"));
   ASSERT_EQ(timeline.processes.size(), 2U);
   EXPECT_EQ(timeline.processes[0].rank, 2);
   EXPECT_EQ(timeline.processes[1].rank, 0);
@@ -271,7 +277,7 @@ TEST(Kineto, SplitsFusedRanks) {
 }
 
 TEST(Kineto, ReadsBackWhatWeirExports) {
-  const Timeline timeline = import(R"({"schemaVersion":1,"deviceProperties":[],"distributedInfo":{"rank":1},
+  const Timeline timeline = import_kineto(R"({"schemaVersion":1,"deviceProperties":[],"distributedInfo":{"rank":1},
     "traceEvents":[{"ph":"X","cat":"gpu_memcpy","name":"copy","pid":0,"tid":2,"ts":10.001,"dur":2.002,"args":{
       "device":0,"context":0,"stream":2,"correlation":4,"bytes":64,"queue":3,"copy engine":true,"iteration":5,
       "enqueued":1.001,"submitted":2.002,"accepted":3.003,"launched":4.004,"seen":99.999}},
@@ -297,11 +303,11 @@ TEST(Kineto, TrustsGapsOfCuptiAndOfExportsThatDo) {
     return R"({"ph": "X", "cat": "cuda_runtime", "name": ")" + name +
            R"(", "pid": 9, "tid": 9, "ts": 1, "dur": 1, "args": {"correlation": 5}}, )";
   };
-  EXPECT_TRUE(import_events(call("cudaLaunchKernel") + kernel(5)).has_exact_gaps);
-  EXPECT_FALSE(import_events(kernel(5)).has_exact_gaps);
-  EXPECT_FALSE(import_events(call("hipLaunchKernel") + kernel(5)).has_exact_gaps);
+  EXPECT_TRUE(import_events(call("cudaLaunchKernel") + kineto_kernel(5)).has_exact_gaps);
+  EXPECT_FALSE(import_events(kineto_kernel(5)).has_exact_gaps);
+  EXPECT_FALSE(import_events(call("hipLaunchKernel") + kineto_kernel(5)).has_exact_gaps);
   EXPECT_FALSE(
-      import_events(call("cudaLaunchKernel") + kernel(5, "k", R"(, "kind": "Dispatch Kernel")")).has_exact_gaps);
+      import_events(call("cudaLaunchKernel") + kineto_kernel(5, "k", R"(, "kind": "Dispatch Kernel")")).has_exact_gaps);
   // Whole microseconds say nothing of gaps that are shorter.
   const Timeline coarse = import_events(
       call("cudaLaunchKernel") +
@@ -310,7 +316,8 @@ TEST(Kineto, TrustsGapsOfCuptiAndOfExportsThatDo) {
   EXPECT_EQ(coarse.notes.size(), 1U);
 
   const auto exported = [&](const std::string& about) {
-    return import("{\"traceEvents\": [" + call("cudaLaunchKernel") + kernel(5) + "], \"weir\": " + about + "}");
+    return import_kineto("{\"traceEvents\": [" + call("cudaLaunchKernel") + kineto_kernel(5) + "], \"weir\": " + about +
+                         "}");
   };
   EXPECT_TRUE(exported(R"({"source": "a \"clock\"", "has_exact_gaps": true})").has_exact_gaps);
   EXPECT_EQ(exported(R"({"source": "a \"clock\"", "has_exact_gaps": true})").source, "a \"clock\"");
@@ -350,28 +357,28 @@ TEST(Kineto, RepeatedDamageTakesLinearTime) {
     for (int i = 0; i < times; ++i) made += text;
     return made;
   };
-  EXPECT_GT(all_dropped(import("{\"traceEvents\": [], " + repeated("\"weir\":"))), 0U);
+  EXPECT_GT(all_dropped(import_kineto("{\"traceEvents\": [], " + repeated("\"weir\":"))), 0U);
   EXPECT_GT(all_dropped(import_events(repeated("{ \"cat\":\""))), 0U);
-  EXPECT_GT(all_dropped(import("{\"traceEvents\": [], " + repeated("\"weir\":") + "\n\"x\" y")), 0U);
+  EXPECT_GT(all_dropped(import_kineto("{\"traceEvents\": [], " + repeated("\"weir\":") + "\n\"x\" y")), 0U);
   // Longer than the longest text.
-  EXPECT_GT(all_dropped(import("{\"traceEvents\": [], " + repeated("\"weir\":", 3'000'000))), 0U);
+  EXPECT_GT(all_dropped(import_kineto("{\"traceEvents\": [], " + repeated("\"weir\":", 3'000'000))), 0U);
 
   std::string bases;
   for (int i = 0; i < 100'000; ++i) bases += ", \"baseTimeNanoseconds\": " + std::to_string(i);
-  EXPECT_EQ(import("{\"traceEvents\": []" + bases + "}").notes.size(), 1U);
+  EXPECT_EQ(import_kineto("{\"traceEvents\": []" + bases + "}").notes.size(), 1U);
 
   std::string shared;
   for (int i = 0; i < 30'000; ++i) {
     shared += R"({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 1, "tid": 1, "ts": 1, "dur": 1,
       "args": {"External id": 5}},)";
-    shared += kernel(i + 1, "ncclKernel", ", \"External id\": 5") + ",";
+    shared += kineto_kernel(i + 1, "ncclKernel", ", \"External id\": 5") + ",";
   }
   EXPECT_EQ(import_events(shared).collectives.size(), 30'000U);
 }
 
 TEST(Kineto, SaysThatArgumentsWereCutOff) {
-  EXPECT_EQ(dropped(import(R"({"traceEvents": [{"ph": "X", "cat": "kernel", "args": {"a": [[1, )"),
-                    "event cut off by the file's end"),
+  EXPECT_EQ(dropped_exactly(import_kineto(R"({"traceEvents": [{"ph": "X", "cat": "kernel", "args": {"a": [[1, )"),
+                            "event cut off by the file's end"),
             1U);
 }
 
@@ -379,18 +386,18 @@ TEST(Kineto, SaysOnceThatStreamsAreQueuesOnRocm) {
   const std::string call =
       R"({"ph": "X", "cat": "cuda_runtime", "name": "hipLaunchKernel", "pid": 9, "tid": 9, "ts": 1, "dur": 1}, )";
   const std::string kind = R"(, "kind": "Dispatch Kernel")";
-  EXPECT_EQ(import_events(call + kernel(5, "k", kind) + "," + kernel(9, "k", kind)).notes.size(), 1U);
+  EXPECT_EQ(import_events(call + kineto_kernel(5, "k", kind) + "," + kineto_kernel(9, "k", kind)).notes.size(), 1U);
 }
 
 TEST(Kineto, HasNoNeedOfGpuWork) {
-  EXPECT_TRUE(import(R"({"schemaVersion": 1, "traceEvents": []})").spans.empty());
-  EXPECT_TRUE(import("[]").spans.empty());
+  EXPECT_TRUE(import_kineto(R"({"schemaVersion": 1, "traceEvents": []})").spans.empty());
+  EXPECT_TRUE(import_kineto("[]").spans.empty());
 }
 
 TEST(Kineto, RejectsWhatIsNoTrace) {
   for (const char* const text : {"{}", "{\"a\": [1, 2]}", "hello", "{\"rocprofiler-sdk-tool\": []}", "\x01\x02", "{"}) {
     try {
-      import(text);
+      import_kineto(text);
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.fault, Fault::input);
@@ -429,8 +436,8 @@ class Chunks : public ByteSource {
 TEST(Kineto, BoundariesOfChunksDoNotMatter) {
   std::string text = "{\"traceEvents\": [\n";
   for (int i = 0; i < 4000; ++i) {
-    text += kernel(i * 10, i % 7 == 0 ? "a \"quoted\" name"
-                                      : "name\\u0041" + std::string(static_cast<std::size_t>(i) % 97, 'x')) +
+    text += kineto_kernel(i * 10, i % 7 == 0 ? "a \"quoted\" name"
+                                             : "name\\u0041" + std::string(static_cast<std::size_t>(i) % 97, 'x')) +
             ",\n";
     if (i % 501 == 0) text += "garbage {\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"cut\n";
     text += R"({"ph": "X", "cat": "cpu_op", "name": "op", "args": {"deep": [[1, {"a": "}"}], "]"]}},)";

@@ -8,27 +8,27 @@ namespace {
 // pid 144 and 145 as Nsight writes them: the last 24 bits are the thread's.
 constexpr std::int64_t kFirst = 281477392629760, kSecond = 281477409406976;
 
-const std::string kStrings =
+const std::string kStringTable =
     "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
     "INSERT INTO StringIds VALUES (1, 'void gemm<float>(int)'), (2, 'ncclDevKernel_AllGather'),"
     "(3, 'cudaLaunchKernel_v7000'), (4, 'step 1');";
 
-const std::string kKernels =
+const std::string kKernelTable =
     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL,"
     "contextId INTEGER NOT NULL, greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid "
     "INTEGER,"
     "demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL);";
 
-std::string kernel(std::int64_t start, std::int64_t end, int device, int context, int stream, const char* correlation,
-                   std::int64_t process, int name) {
+std::string nsys_kernel(std::int64_t start, std::int64_t end, int device, int context, int stream,
+                        const char* correlation, std::int64_t process, int name) {
   return "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" + std::to_string(start) + "," + std::to_string(end) + "," +
          std::to_string(device) + "," + std::to_string(context) + ",0," + std::to_string(stream) + "," + correlation +
          "," + std::to_string(process) + "," + std::to_string(name) + "," + std::to_string(name) + ");";
 }
 
 std::string two_processes() {
-  return kStrings + kKernels + kernel(1000, 2000, 0, 1, 7, "10", kFirst, 1) +
-         kernel(2100, 2200, 0, 1, 8, "13", kFirst, 2) + kernel(1000, 2000, 1, 2, 7, "10", kSecond, 1) +
+  return kStringTable + kKernelTable + nsys_kernel(1000, 2000, 0, 1, 7, "10", kFirst, 1) +
+         nsys_kernel(2100, 2200, 0, 1, 8, "13", kFirst, 2) + nsys_kernel(1000, 2000, 1, 2, 7, "10", kSecond, 1) +
          "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,"
          "streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER);"
          "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (3000, 3100, 0, 1, 7, 20, " +
@@ -101,15 +101,15 @@ TEST(Nsys, processes_of_one_machine_have_one_clock) {
   EXPECT_EQ(alignment->error_ns, 0);
   // The byte before the process's id is the machine's.
   const Timeline two =
-      import_as("nsys", database_of(kStrings + kKernels + kernel(1000, 2000, 0, 1, 7, "10", kFirst, 1) +
-                                    kernel(1000, 2000, 0, 1, 7, "10", kFirst + (std::int64_t{1} << 48), 1)));
+      import_as("nsys", database_of(kStringTable + kKernelTable + nsys_kernel(1000, 2000, 0, 1, 7, "10", kFirst, 1) +
+                                    nsys_kernel(1000, 2000, 0, 1, 7, "10", kFirst + (std::int64_t{1} << 48), 1)));
   ASSERT_EQ(two.processes.size(), 2U);
   EXPECT_NE(two.processes[0].clock, two.processes[1].clock);
 }
 
 TEST(Nsys, a_database_that_was_cut_off_gives_what_is_left) {
-  std::string rows = kStrings + kKernels;
-  for (int i = 0; i < 2000; ++i) rows += kernel(10 * i + 1, 10 * i + 5, 0, 1, 7, "1", kFirst, 1);
+  std::string rows = kStringTable + kKernelTable;
+  for (int i = 0; i < 2000; ++i) rows += nsys_kernel(10 * i + 1, 10 * i + 5, 0, 1, 7, "1", kFirst, 1);
   const std::string database = database_of(rows);
   const std::string cut = database.substr(0, database.size() * 3 / 4 + 100);
   const auto check = [](const Timeline& timeline) {
@@ -124,10 +124,10 @@ TEST(Nsys, a_database_that_was_cut_off_gives_what_is_left) {
 }
 
 TEST(Nsys, one_value_too_long_costs_one_name) {
-  const Timeline timeline =
-      import_as("nsys", database_of(kStrings + kKernels +
-                                    "INSERT INTO StringIds VALUES (9, replace(hex(zeroblob(40000000)),'0','k'));" +
-                                    kernel(10, 20, 0, 1, 7, "1", kFirst, 9) + kernel(30, 40, 0, 1, 7, "2", kFirst, 1)));
+  const Timeline timeline = import_as(
+      "nsys", database_of(kStringTable + kKernelTable +
+                          "INSERT INTO StringIds VALUES (9, replace(hex(zeroblob(40000000)),'0','k'));" +
+                          nsys_kernel(10, 20, 0, 1, 7, "1", kFirst, 9) + nsys_kernel(30, 40, 0, 1, 7, "2", kFirst, 1)));
   ASSERT_EQ(timeline.spans.size(), 2U);
   EXPECT_EQ(timeline.spans[0].name, kNoName);
   EXPECT_EQ(name_of(timeline, timeline.spans[1]), "void gemm<float>(int)");
@@ -136,7 +136,7 @@ TEST(Nsys, one_value_too_long_costs_one_name) {
 
 // An index with an entry too few, as damage or malice leaves it: the table has a process that the index lacks.
 TEST(Nsys, an_index_that_disagrees_with_its_table_is_no_crash) {
-  const std::string sql = kStrings + kKernels + kernel(10, 20, 0, 1, 7, "1", kFirst, 1) +
+  const std::string sql = kStringTable + kKernelTable + nsys_kernel(10, 20, 0, 1, 7, "1", kFirst, 1) +
                           "CREATE INDEX pids ON CUPTI_ACTIVITY_KIND_KERNEL (globalPid);"
                           "PRAGMA writable_schema=ON; UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM"
                           " sqlite_master WHERE name = 'empty') WHERE name = 'pids';";
@@ -166,7 +166,7 @@ TEST(Nsys, older_exports_lack_columns) {
                           "streamId INTEGER, shortName INTEGER);"
                           "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 0, 7, 1), (30, NULL, 0, 7, 1),"
                           "(50, 40, 0, 7, 1), (60, 70, 0, 'x', 1);" +
-                          kStrings +
+                          kStringTable +
                           "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER,"
                           "correlationId INTEGER, nameId INTEGER);"
                           "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 77, 1, 3), (1, NULL, 77, 1, 3);"));
@@ -182,7 +182,7 @@ TEST(Nsys, older_exports_lack_columns) {
 TEST(Nsys, channels_are_queues_where_a_column_has_them) {
   const Timeline timeline = import_as(
       "nsys",
-      database_of(kStrings +
+      database_of(kStringTable +
                   "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId"
                   " INTEGER, demangledName INTEGER, channelID INTEGER, channelType INTEGER);"
                   "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 0, 7, 1, 16, 1);"
@@ -236,7 +236,7 @@ TEST(Nsys, code_in_the_database_is_not_run) {
 // Whatever bytes are damaged, it ends in a timeline or in our error.
 TEST(Nsys, damaged_databases_are_read_as_far_as_they_go) {
   std::string many = two_processes();
-  for (int i = 0; i < 300; ++i) many += kernel(5000 + i, 6000 + i, 0, 1, 7, "NULL", kFirst, 1);
+  for (int i = 0; i < 300; ++i) many += nsys_kernel(5000 + i, 6000 + i, 0, 1, 7, "NULL", kFirst, 1);
   const std::string whole = database_of(many);
   std::size_t read = 0;
   for (std::size_t at = 100; at < whole.size(); at += 97) {

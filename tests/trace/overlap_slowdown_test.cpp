@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-Span command(SpanKind kind, std::uint32_t name, std::int64_t started, std::int64_t took) {
+Span command_lasting(SpanKind kind, std::uint32_t name, std::int64_t started, std::int64_t took) {
   Span made;
   made.kind = kind;
   made.name = name;
@@ -25,14 +25,14 @@ TEST(OverlapSlowdown, ComparesAloneWithBeside) {
   for (int i = 0; i < 40; ++i) {
     const std::int64_t at = 10'000 * i;
     const bool is_beside = i % 2 == 1;
-    if (is_beside) timeline.spans.push_back(command(SpanKind::collective, 0, at, 5'000));
-    timeline.spans.push_back(command(SpanKind::kernel, 1, at + 10, (100 + i % 10) * (is_beside ? 3 : 2) / 2));
-    timeline.spans.push_back(command(SpanKind::kernel, 2, at + 1000, 200 + i * 7 % 11));
-    timeline.spans.push_back(command(SpanKind::copy, 3, at + 2000, is_beside ? 900 : 100));
+    if (is_beside) timeline.spans.push_back(command_lasting(SpanKind::collective, 0, at, 5'000));
+    timeline.spans.push_back(command_lasting(SpanKind::kernel, 1, at + 10, (100 + i % 10) * (is_beside ? 3 : 2) / 2));
+    timeline.spans.push_back(command_lasting(SpanKind::kernel, 2, at + 1000, 200 + i * 7 % 11));
+    timeline.spans.push_back(command_lasting(SpanKind::copy, 3, at + 2000, is_beside ? 900 : 100));
   }
   // A third with the collective for a tenth of it, and a fourth too few of.
-  timeline.spans.push_back(command(SpanKind::kernel, 1, 10'000 + 4'900, 1'000));
-  timeline.spans.push_back(command(SpanKind::kernel, 4, 10'000 + 100, 1'000));
+  timeline.spans.push_back(command_lasting(SpanKind::kernel, 1, 10'000 + 4'900, 1'000));
+  timeline.spans.push_back(command_lasting(SpanKind::kernel, 4, 10'000 + 100, 1'000));
   const OverlapSlowdown found = overlap_slowdown(timeline);
   EXPECT_EQ(found.names, 2u);
   EXPECT_EQ(found.clear, 1u);
@@ -57,9 +57,9 @@ TEST(OverlapSlowdown, ComparesAloneWithBeside) {
 TEST(OverlapSlowdown, SaysWhyThereIsNothing) {
   Timeline timeline;
   EXPECT_EQ(overlap_slowdown(timeline).reason, "no collective ran");
-  timeline.spans = {command(SpanKind::collective, 0, 0, 100), command(SpanKind::kernel, 1, 200, 100)};
+  timeline.spans = {command_lasting(SpanKind::collective, 0, 0, 100), command_lasting(SpanKind::kernel, 1, 200, 100)};
   EXPECT_EQ(overlap_slowdown(timeline).reason, "no kernel ran beside a collective");
-  timeline.spans.push_back(command(SpanKind::kernel, 1, 20, 50));
+  timeline.spans.push_back(command_lasting(SpanKind::kernel, 1, 20, 50));
   EXPECT_NE(overlap_slowdown(timeline).reason.find("5 times"), std::string::npos);
   EXPECT_FALSE(overlap_slowdown(timeline).ratio);
 }
@@ -69,9 +69,10 @@ TEST(OverlapSlowdown, AgreesWithCountingMoments) {
   for (int round = 0; round < 50; ++round) {
     Timeline timeline;
     for (int i = 0; i < 12; ++i)
-      timeline.spans.push_back(command(SpanKind::collective, 0, random.below(1000), random.below(60)));
+      timeline.spans.push_back(command_lasting(SpanKind::collective, 0, random.below(1000), random.below(60)));
     for (int i = 0; i < 120; ++i)
-      timeline.spans.push_back(command(SpanKind::kernel, 1 + random.below(3), random.below(1000), random.below(40)));
+      timeline.spans.push_back(
+          command_lasting(SpanKind::kernel, 1 + random.below(3), random.below(1000), random.below(40)));
     std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> expected;
     std::size_t partly = 0;
     for (const Span& span : timeline.spans) {

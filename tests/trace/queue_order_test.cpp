@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-Span span(std::uint16_t stream, std::int64_t submitted, std::int64_t started, std::int32_t queue = kNoQueue) {
+Span submitted_span(std::uint16_t stream, std::int64_t submitted, std::int64_t started, std::int32_t queue = kNoQueue) {
   Span made;
   made.stream = stream;
   made.queue = queue;
@@ -22,7 +22,8 @@ Span span(std::uint16_t stream, std::int64_t submitted, std::int64_t started, st
 TEST(QueueOrder, WhatOvertakesIsInAnotherQueue) {
   Timeline timeline;
   // Submitted 0 (runs long), 0 again (waits for it), then 1 and 2: 1 overtakes the second of 0, 2 does not.
-  timeline.spans = {span(0, 0, 5), span(0, 10, 1000), span(1, 20, 30), span(2, 40, 1010)};
+  timeline.spans = {submitted_span(0, 0, 5), submitted_span(0, 10, 1000), submitted_span(1, 20, 30),
+                    submitted_span(2, 40, 1010)};
   const QueueOrder found = queue_order(timeline);
   ASSERT_EQ(found.pairs.size(), 3u);
   const PairOrder* const apart = found.find(1, 0);
@@ -38,7 +39,7 @@ TEST(QueueOrder, WhatOvertakesIsInAnotherQueue) {
 
 TEST(QueueOrder, CallsThatOverlapSayNothing) {
   Timeline timeline;
-  timeline.spans = {span(0, 0, 1000), span(1, 20, 30)};
+  timeline.spans = {submitted_span(0, 0, 1000), submitted_span(1, 20, 30)};
   timeline.spans[0].accepted_ns = 25;  // another thread's call began within this one, and may have been first
   timeline.spans[1].accepted_ns = 28;
   EXPECT_EQ(queue_order(timeline).find(0, 1)->opportunities, 0u);
@@ -49,19 +50,20 @@ TEST(QueueOrder, CallsThatOverlapSayNothing) {
 TEST(QueueOrder, NothingWithinTheClocksErrorCounts) {
   Timeline timeline;
   timeline.clock_error_ns = 100;
-  timeline.spans = {span(0, 0, 5000), span(1, 50, 60)};  // submitted at about the same time
+  timeline.spans = {submitted_span(0, 0, 5000), submitted_span(1, 50, 60)};  // submitted at about the same time
   EXPECT_EQ(queue_order(timeline).find(0, 1)->opportunities, 0u);
-  timeline.spans = {span(0, 0, 1090),
-                    span(1, 1000, 1010)};  // started at about the same time as the other was submitted
+  timeline.spans = {submitted_span(0, 0, 1090),
+                    submitted_span(1, 1000, 1010)};  // started at about the same time as the other was submitted
   EXPECT_EQ(queue_order(timeline).find(0, 1)->opportunities, 0u);
-  timeline.spans = {span(0, 0, 5000), span(1, 1000, 4950)};  // started at about the same time
+  timeline.spans = {submitted_span(0, 0, 5000), submitted_span(1, 1000, 4950)};  // started at about the same time
   EXPECT_EQ(queue_order(timeline).find(0, 1)->opportunities, 1u);
   EXPECT_EQ(queue_order(timeline).find(0, 1)->inversions, 0u);
 }
 
 TEST(QueueOrder, LeavesOutWhatIsInNoQueueOfItsStream) {
   Timeline timeline;
-  timeline.spans = {span(0, 0, 5000, kCopyQueues), span(1, 10, 20), span(2, 15, kNoTime), span(3, 30, 40)};
+  timeline.spans = {submitted_span(0, 0, 5000, kCopyQueues), submitted_span(1, 10, 20), submitted_span(2, 15, kNoTime),
+                    submitted_span(3, 30, 40)};
   const QueueOrder found = queue_order(timeline);
   EXPECT_EQ(found.left_out, 2u);
   EXPECT_EQ(found.pairs.size(), 1u);
@@ -80,7 +82,7 @@ Timeline play(std::uint64_t seed, std::size_t commands, int streams, int queues)
   std::vector<std::deque<Waiting>> queue(static_cast<std::size_t>(queues));
   for (std::size_t i = 0; i < commands; ++i) {
     const auto stream = static_cast<std::uint16_t>(random_bits(seed, 2 * i) % static_cast<unsigned>(streams));
-    timeline.spans.push_back(span(stream, static_cast<std::int64_t>(10 * i), 0));
+    timeline.spans.push_back(submitted_span(stream, static_cast<std::int64_t>(10 * i), 0));
     queue[stream % static_cast<unsigned>(queues)].push_back({i, 1 + random_bits(seed, 2 * i + 1) % 200});
   }
   std::vector<std::int64_t> free_at(static_cast<std::size_t>(streams), 0);

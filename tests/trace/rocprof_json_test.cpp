@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-Timeline import(const std::string& text) {
+Timeline import_rocprof(const std::string& text) {
   return import_memory(text, "test.json", {.format = "rocprof_json"}).timeline;
 }
 
@@ -72,19 +72,19 @@ void expect_all(const Timeline& timeline) {
 const std::string kTwo = dispatch(1, 8, 2, 16) + "," + dispatch(2, 9, 5, 17);
 
 TEST(RocprofJson, ReadsDispatchesCopiesAndCalls) {
-  expect_all(import(
+  expect_all(import_rocprof(
       tool("{\"metadata\":{\"pid\":908}," + kAgents + "," + kStrings + "," + kSymbols + "," + records(kTwo) + "}")));
 }
 
 TEST(RocprofJson, KernelsMayBeNamedAfterTheirDispatches) {
-  expect_all(import(tool("{" + kAgents + "," + kStrings + "," + records(kTwo) + "," + kSymbols + "}")));
+  expect_all(import_rocprof(tool("{" + kAgents + "," + kStrings + "," + records(kTwo) + "," + kSymbols + "}")));
 }
 
 TEST(RocprofJson, CopiesThatKernelsMakeAreNoCompute) {
   const std::string three = dispatch(1, 8, 2, 16) + "," + dispatch(2, 10, 2, 16) + "," + dispatch(3, 11, 2, 16);
   // The names may come before or after.
   for (const std::string& process : {kSymbols + "," + records(three), records(three) + "," + kSymbols}) {
-    const Timeline timeline = import(tool("{" + kAgents + "," + process + "}"));
+    const Timeline timeline = import_rocprof(tool("{" + kAgents + "," + process + "}"));
     ASSERT_EQ(timeline.spans.size(), 4U);
     EXPECT_EQ(timeline.spans[1].kind, SpanKind::kernel);
     EXPECT_EQ(timeline.spans[2].kind, SpanKind::copy);
@@ -96,7 +96,7 @@ TEST(RocprofJson, CopiesThatKernelsMakeAreNoCompute) {
 TEST(RocprofJson, ReadsSeveralProcesses) {
   const std::string one = "{" + kAgents + "," + kSymbols + "," + records(kTwo) + "}";
   const std::string other = "{" + records(dispatch(4, 8, 2, 16)) + "}";
-  const Timeline timeline = import(tool(one + "," + other));
+  const Timeline timeline = import_rocprof(tool(one + "," + other));
   EXPECT_EQ(timeline.processes.size(), 2U);
   EXPECT_EQ(timeline.devices.size(), 2U);
   // Its own process has not named that kernel.
@@ -106,20 +106,20 @@ TEST(RocprofJson, ReadsSeveralProcesses) {
 TEST(RocprofJson, GoesOnBehindDamage) {
   for (const std::string damage : {"garbage", "{\"size\":184,\"kind\":11,\"oper", "{\"size\":1,\"kind\":[}", "{}}"}) {
     const Timeline timeline =
-        import(tool("{" + kAgents + "," + kStrings + "," + kSymbols + "," +
-                    records(dispatch(1, 8, 2, 16) + "," + damage + "," + dispatch(2, 9, 5, 17)) + "}"));
+        import_rocprof(tool("{" + kAgents + "," + kStrings + "," + kSymbols + "," +
+                            records(dispatch(1, 8, 2, 16) + "," + damage + "," + dispatch(2, 9, 5, 17)) + "}"));
     EXPECT_GE(timeline.spans.size(), 2U) << damage;
     EXPECT_FALSE(timeline.dropped.empty()) << damage;
   }
   const std::string whole = tool("{" + kAgents + "," + kSymbols + "," + records(kTwo) + "}");
-  const Timeline cut = import(whole.substr(0, whole.find("\"scratch_memory\"")));
+  const Timeline cut = import_rocprof(whole.substr(0, whole.find("\"scratch_memory\"")));
   EXPECT_EQ(cut.spans.size(), 2U);
   EXPECT_EQ(cut.dropped.size(), 1U);
 }
 
 TEST(RocprofJson, CountsRecordsWithoutTimes) {
   const Timeline timeline =
-      import(tool(R"({"buffer_records":{"kernel_dispatch":[{"size":1,"kind":11,"start_timestamp":5},
+      import_rocprof(tool(R"({"buffer_records":{"kernel_dispatch":[{"size":1,"kind":11,"start_timestamp":5},
                   {"size":1,"kind":11,"start_timestamp":5,"end_timestamp":18446744073709551615},
                   {"size":1,"kind":11,"start_timestamp":5,"end_timestamp":4}]}})"));
   EXPECT_TRUE(timeline.spans.empty());
@@ -129,8 +129,8 @@ TEST(RocprofJson, CountsRecordsWithoutTimes) {
 }
 
 TEST(RocprofJson, RejectsOthers) {
-  EXPECT_THROW(import("{\"traceEvents\": []}"), Error);
-  EXPECT_THROW(import("hello"), Error);
+  EXPECT_THROW(import_rocprof("{\"traceEvents\": []}"), Error);
+  EXPECT_THROW(import_rocprof("hello"), Error);
   const auto sniff = importer_list::rocprof_json().sniff;
   EXPECT_TRUE(sniff(" {\"rocprofiler-sdk-tool\":[{"));
   EXPECT_FALSE(sniff("{\"traceEvents\": []}"));

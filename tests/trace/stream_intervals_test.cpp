@@ -5,7 +5,7 @@
 namespace weir {
 namespace {
 
-Span span(std::uint16_t stream, std::int32_t queue, std::int64_t started, std::int64_t ended) {
+Span span_on(std::uint16_t stream, std::int32_t queue, std::int64_t started, std::int64_t ended) {
   Span made;
   made.stream = stream;
   made.queue = queue;
@@ -18,8 +18,8 @@ Span span(std::uint16_t stream, std::int32_t queue, std::int64_t started, std::i
 TEST(StreamIntervals, MergesConsecutiveCommandsOnOneQueue) {
   Timeline timeline;
   // Stream 1 goes from queue 4 to 9 and back; stream 0 stays. Given out of order.
-  timeline.spans = {span(1, 9, 300, 400), span(0, 4, 0, 90),    span(1, 4, 0, 100),
-                    span(1, 4, 150, 250), span(1, 4, 500, 600), span(0, 4, 100, 200)};
+  timeline.spans = {span_on(1, 9, 300, 400), span_on(0, 4, 0, 90),    span_on(1, 4, 0, 100),
+                    span_on(1, 4, 150, 250), span_on(1, 4, 500, 600), span_on(0, 4, 100, 200)};
   const StreamIntervals found = stream_intervals(timeline);
   ASSERT_EQ(found.intervals.size(), 4u);
   EXPECT_EQ(found.intervals[0].stream, 0);
@@ -38,7 +38,7 @@ TEST(StreamIntervals, MergesConsecutiveCommandsOnOneQueue) {
 
 TEST(StreamIntervals, IsFixedWhereEveryStreamHasOneQueue) {
   Timeline timeline;
-  timeline.spans = {span(0, 3, 0, 10), span(2, 3, 0, 10), span(0, 3, 20, 30), span(2, 3, 20, 30)};
+  timeline.spans = {span_on(0, 3, 0, 10), span_on(2, 3, 0, 10), span_on(0, 3, 20, 30), span_on(2, 3, 20, 30)};
   const StreamIntervals found = stream_intervals(timeline);
   ASSERT_TRUE(found.is_fixed);
   EXPECT_TRUE(*found.is_fixed);
@@ -48,8 +48,8 @@ TEST(StreamIntervals, IsFixedWhereEveryStreamHasOneQueue) {
 
 TEST(StreamIntervals, LeavesOutWhatHasNoQueueOfItsStream) {
   Timeline timeline;
-  timeline.spans = {span(0, 3, 0, 10), span(0, kCopyQueues + 1, 20, 30), span(0, kNoQueue, 40, 50),
-                    span(0, 3, kNoTime, kNoTime), span(0, 3, 60, 70)};
+  timeline.spans = {span_on(0, 3, 0, 10), span_on(0, kCopyQueues + 1, 20, 30), span_on(0, kNoQueue, 40, 50),
+                    span_on(0, 3, kNoTime, kNoTime), span_on(0, 3, 60, 70)};
   const StreamIntervals found = stream_intervals(timeline);
   EXPECT_EQ(found.intervals.size(), 1u);
   EXPECT_EQ(found.on_copy_engines, 1u);
@@ -60,10 +60,10 @@ TEST(StreamIntervals, LeavesOutWhatHasNoQueueOfItsStream) {
 TEST(StreamIntervals, SaysWhyItCannotTell) {
   Timeline timeline;
   timeline.source = "device events";
-  timeline.spans = {span(0, kNoQueue, 0, 10)};
+  timeline.spans = {span_on(0, kNoQueue, 0, 10)};
   EXPECT_FALSE(stream_intervals(timeline).is_fixed);
   EXPECT_NE(stream_intervals(timeline).reason.find("device events"), std::string::npos);
-  timeline.spans = {span(0, 1, 0, 10), span(1, 2, 0, 10)};
+  timeline.spans = {span_on(0, 1, 0, 10), span_on(1, 2, 0, 10)};
   EXPECT_FALSE(stream_intervals(timeline).is_fixed);
   EXPECT_FALSE(stream_intervals(timeline).reason.empty());
 }

@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-Timeline sample(std::uint64_t seed) {
+Timeline random_sample(std::uint64_t seed) {
   test::RandomTimeline random(seed);
   Timeline t = random.timeline(20, 50);
   t.has_exact_gaps = true;
@@ -45,7 +45,7 @@ Timeline sample(std::uint64_t seed) {
 
 TEST(TimelineBytes, ComeBackAsTheyWere) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    const Timeline before = sample(seed);
+    const Timeline before = random_sample(seed);
     const std::string bytes = timeline_bytes(before);
     const Timeline after = timeline_of_bytes(bytes, "rank 3");
     // Every field is written, so equal bytes are equal timelines; and the fields that are easy to forget:
@@ -81,7 +81,7 @@ TEST(TimelineBytes, AnEmptyOneToo) {
 }
 
 TEST(TimelineBytes, EveryTruncationIsTold) {
-  const std::string bytes = timeline_bytes(sample(3));
+  const std::string bytes = timeline_bytes(random_sample(3));
   for (std::size_t size = 0; size < bytes.size(); ++size)
     ASSERT_THROW(timeline_of_bytes(std::string_view(bytes).substr(0, size), "rank 1"), Error) << size;
   EXPECT_THROW(timeline_of_bytes(bytes + '\0', "rank 1"), Error);
@@ -101,7 +101,7 @@ TEST(TimelineBytes, DamageIsRejectedOrHarmless) {
   std::mt19937_64 random(7);
   std::size_t rejected = 0, taken = 0;
   for (int round = 0; round < 20'000; ++round) {
-    static const std::string kWhole = timeline_bytes(sample(5));
+    static const std::string kWhole = timeline_bytes(random_sample(5));
     std::string bytes = kWhole;
     const int changes = 1 + static_cast<int>(random() % 4);
     for (int i = 0; i < changes; ++i) {
@@ -125,7 +125,7 @@ TEST(TimelineBytes, DamageIsRejectedOrHarmless) {
       ++taken;
       breakdown(slice(timeline, 0));
       exposed_causes(timeline);
-      merge({timeline, sample(5)});
+      merge({timeline, random_sample(5)});
     } catch (const Error&) {
       ++rejected;
     }

@@ -6,10 +6,10 @@
 
 #include <random>
 
+#include "amd/join/units.h"
+
 namespace weir::amd {
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000, kUs = 1000;
 
 std::int64_t log_stamp(std::int64_t ns) { return ns / kUs * kUs; }
 std::int64_t trace_stamp(std::int64_t ns) { return (ns + 500) / kUs * kUs; }

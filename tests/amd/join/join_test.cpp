@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "amd/join/join_document.h"
+#include "amd/join/units.h"
 
 namespace weir::amd {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
 constexpr std::uint64_t kRing = 0x7f41b5200000;
 
 QueueSummary logged_queue(std::uint64_t ring, std::int64_t asked_ns, std::int64_t created_ns) {

@@ -13,6 +13,8 @@
 
 #include "base/error.h"
 #include "support/fake_kfd.h"
+#include "support/message_of.h"
+#include "support/text.h"
 
 namespace weir::kfd {
 namespace {
@@ -31,16 +33,6 @@ FakeKfd populated() {
   kfd.processes[kfd.self].queues = {};
   return kfd;
 }
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint;
-  }
-  return "";
-}
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 Ids ids_of(const std::vector<QueueSnapshot>& queues) {
   Ids ids;

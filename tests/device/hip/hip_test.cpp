@@ -8,23 +8,12 @@
 #include "device/hip/hip_testing.h"
 #include "kernel/gemm.h"
 #include "run/runner.h"
+#include "support/message_of.h"
 
 namespace weir {
 namespace {
 
 using namespace gpu_cases;
-using testing::has;
-
-// What an Error says and advises; empty if nothing was thrown.
-template <class Body>
-std::string message_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint;
-  }
-  return "";
-}
 
 class Hip : public testing::HipTest {
  protected:

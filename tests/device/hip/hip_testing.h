@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/text.h"
+
 namespace weir::testing {
 
 #ifdef WEIR_FAKE_HIP_DIR
@@ -54,7 +56,5 @@ class HipTest : public ::testing::Test {
  private:
   void* runtime_ = nullptr;
 };
-
-inline bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace weir::testing

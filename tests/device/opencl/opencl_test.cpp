@@ -17,6 +17,7 @@
 #include "device/opencl/blas.h"
 #include "kernel/gemm.h"
 #include "run/check.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -56,8 +57,6 @@ std::string error_of(const auto& action) {
   }
   return "nothing was thrown";
 }
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 TEST_F(Opencl, tells_what_it_is) {
   const DeviceInfo info = device().info();

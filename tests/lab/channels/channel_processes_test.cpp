@@ -25,7 +25,7 @@ using channel_bench::Group;
 using channel_bench::Measurement;
 
 // Runs each benchmark of the file by `body`, with its id in $id.
-std::vector<std::string> script(const std::string& body) {
+std::vector<std::string> benchmark_script(const std::string& body) {
   return {"sh", "-c",
           R"sh(good='{"samples":[1,2,3],"p50_ns":null,"p99_ns":9,"sent":3,"received":3,
                       "is_checksum_right":true,"failure":null,"facts":{}}'
@@ -50,7 +50,7 @@ struct Told {
 
 Told run(const std::string& body, std::vector<std::string> ids, int processes = 2, double limit_s = 20) {
   ChannelPlan plan;
-  plan.command = script(body);
+  plan.command = benchmark_script(body);
   plan.ids = std::move(ids);
   plan.processes = processes;
   plan.limit_ns = static_cast<std::int64_t>(limit_s * 1e9);

@@ -38,7 +38,7 @@ bool is_from_elsewhere(const Benchmark& benchmark) {
   return benchmark.contestant.starts_with("boost") || benchmark.contestant.starts_with("moodycamel");
 }
 
-class EachGroup : public testing::TestWithParam<Group> {};
+class EachGroup : public ::testing::TestWithParam<Group> {};
 
 TEST_P(EachGroup, loses_nothing) {
   const Conditions conditions = a_moment();
@@ -69,7 +69,7 @@ TEST_P(EachGroup, benchmarks_can_be_told_apart) {
   EXPECT_FALSE(ids.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Groups, EachGroup, testing::ValuesIn(groups().begin(), groups().end()),
+INSTANTIATE_TEST_SUITE_P(Groups, EachGroup, ::testing::ValuesIn(groups().begin(), groups().end()),
                          [](const auto& tested) { return tested.param.name; });
 
 TEST(Groups, have_names_of_their_own) {

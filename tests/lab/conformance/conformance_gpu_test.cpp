@@ -25,7 +25,7 @@ std::string first_gpu(const std::string& kind, std::string& reason) {
   return {};
 }
 
-class ConformanceOnGpu : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+class ConformanceOnGpu : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(ConformanceOnGpu, passes) {
   const auto& [kind, group] = GetParam();
@@ -37,7 +37,7 @@ TEST_P(ConformanceOnGpu, passes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, ConformanceOnGpu,
-                         testing::Combine(testing::Values("cuda", "opencl"), testing::ValuesIn(group_names())),
+                         ::testing::Combine(::testing::Values("cuda", "opencl"), ::testing::ValuesIn(group_names())),
                          [](const auto& parameters) {
                            return std::get<0>(parameters.param) + "_" + std::get<1>(parameters.param);
                          });

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace weir::conformance {
-namespace {
 
 Report examined(Device& device, const std::vector<std::string>& filters,
                 std::function<std::unique_ptr<Device>(const DeviceOptions&)> open_again) {
@@ -12,10 +11,6 @@ Report examined(Device& device, const std::vector<std::string>& filters,
   if (subject.info.backend != "cpu") subject.cpu = cpu.get();
   return examine(subject, matching(cases(), filters));
 }
-
-}  // namespace
-
-Report examined(Device& device, const std::vector<std::string>& filters) { return examined(device, filters, {}); }
 
 void expect_conforming(Device& device, const std::vector<std::string>& filters,
                        std::function<std::unique_ptr<Device>(const DeviceOptions&)> open_again) {

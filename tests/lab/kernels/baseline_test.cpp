@@ -1,21 +1,15 @@
 // Baselines by file, folder and git ref: each way that there is none has its own words and is bad input (exit 2).
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "base/error.h"
 #include "lab/kernels/folder.h"
 #include "support/programs.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-void write(const fs::path& file, const std::string& text) {
-  fs::create_directories(file.parent_path());
-  std::ofstream(file) << text;
-}
 
 Outcome git(const fs::path& folder, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(),
@@ -29,12 +23,12 @@ class BenchBaseline : public ::testing::Test {
   void SetUp() override {
     if (run_program({"git", "--version"}).code != 0) GTEST_SKIP() << "git is not installed";
     ASSERT_EQ(git(folder_.path(), {"init", "-q", "-b", "main"}).code, 0);
-    write(folder_.path() / "README", "x");
+    put_file(folder_.path() / "README", "x");
     commit("nothing yet");
     ASSERT_EQ(git(folder_.path(), {"tag", "bare"}).code, 0);
-    write(reports() / "summary.json", R"({"schema": "weir.bench/1", "cases": [], "mark": "committed"})");
+    put_file(reports() / "summary.json", R"({"schema": "weir.bench/1", "cases": [], "mark": "committed"})");
     commit("reports");
-    write(reports() / "summary.json", R"({"schema": "weir.bench/1", "cases": [], "mark": "newer"})");
+    put_file(reports() / "summary.json", R"({"schema": "weir.bench/1", "cases": [], "mark": "newer"})");
   }
   void commit(const char* message) {
     ASSERT_EQ(git(folder_.path(), {"add", "-A"}).code, 0);
@@ -102,7 +96,7 @@ TEST_F(BenchBaseline, what_is_no_ref_never_reaches_git) {
 }
 
 TEST_F(BenchBaseline, what_is_no_json_is_named_by_ref_and_path) {
-  write(reports() / "summary.json", "{\"schema\": ");
+  put_file(reports() / "summary.json", "{\"schema\": ");
   commit("broken");
   says(words("main", reports()), "main:reports/summary.json");
 }

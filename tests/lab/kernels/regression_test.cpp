@@ -10,17 +10,13 @@
 #include "base/error.h"
 #include "lab/kernels/latency_change.h"
 #include "measure/bootstrap.h"
+#include "support/gauss.h"
 
 namespace weir::testing {
 namespace {
 
 using bench::compare_summaries;
 using bench::RegressionOptions;
-
-double gauss(SplitMix& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.fraction()));
-  return radius * std::cos(6.283185307179586 * random.fraction());
-}
 
 // Three processes of ten samples about `level`, half a percent of noise upwards.
 Json entry(const std::string& key, double level, std::uint64_t seed = 1) {

@@ -10,7 +10,7 @@
 namespace weir::preempt {
 namespace {
 
-using testing::FakeKfd;
+using weir::testing::FakeKfd;
 using State = FakeKfd::QueueState;
 
 constexpr int kVictim = 200;

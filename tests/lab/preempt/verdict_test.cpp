@@ -3,13 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "lab/preempt/synthetic.h"
+#include "support/text.h"
 
 namespace weir::preempt {
 namespace {
 
 using namespace testing;
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::string verdict_on(const Mechanism& mechanism, double blocks, double least_ns, int waves = 4,
                        std::uint64_t victim_blocks = 1000) {

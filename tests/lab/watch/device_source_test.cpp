@@ -11,7 +11,7 @@
 namespace weir::watch {
 namespace {
 
-constexpr std::int64_t kMinute = 60'000'000'000;
+constexpr std::int64_t kMinuteNs = 60'000'000'000;
 
 Load load_of(const std::string& device, const std::string& workload, int queues, int streams) {
   DeviceOptions options;
@@ -30,7 +30,7 @@ Load load_of(const std::string& device, const std::string& workload, int queues,
 
 TEST(DeviceSource, samples_of_the_cpu_device_cover_its_queues_and_streams) {
   Feed feed(watch_device(load_of("cpu", "tiny_kernel_stress", 2, 4)), {0, 20'000'000});
-  const auto sample = feed.await(3, kMinute);
+  const auto sample = feed.await(3, kMinuteNs);
   feed.rethrow();
   ASSERT_NE(sample, nullptr);
   EXPECT_EQ(sample->source, "device");
@@ -57,7 +57,7 @@ TEST(DeviceSource, counters_only_grow_across_sessions) {
   Feed feed(watch_device(load_of("sim", "tiny_kernel_stress", 0, 4)), {0, 1'000'000});
   std::map<std::string, double> last;
   for (std::uint64_t number = 1; number <= 20; ++number) {
-    const auto sample = feed.await(number, kMinute);
+    const auto sample = feed.await(number, kMinuteNs);
     feed.rethrow();
     ASSERT_NE(sample, nullptr);
     ASSERT_GE(sample->number, number);
@@ -72,9 +72,9 @@ TEST(DeviceSource, counters_only_grow_across_sessions) {
 
 TEST(DeviceSource, ends_behind_the_iteration_that_it_is_at) {
   for (int i = 0; i < 3; ++i) {
-    Feed feed(watch_device(load_of("cpu", "tiny_kernel_stress", 2, 2)), {kMinute, kMinute});
+    Feed feed(watch_device(load_of("cpu", "tiny_kernel_stress", 2, 2)), {kMinuteNs, kMinuteNs});
     feed.stop();
-    feed.await(UINT64_MAX, kMinute);
+    feed.await(UINT64_MAX, kMinuteNs);
     EXPECT_TRUE(feed.has_ended());
   }
 }

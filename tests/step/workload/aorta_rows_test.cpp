@@ -9,6 +9,7 @@
 
 #include "kernel/attention.h"
 #include "kernel/gemm.h"
+#include "step/workload/tiny_step.h"
 #include "step/workload/workload.h"
 #include "support/replay.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 using Assignments = std::vector<std::pair<std::string, std::string>>;
 
-Step build(const Workload& workload, int streams, const Assignments& assignments = {}) {
+Step build_as_declared(const Workload& workload, int streams, const Assignments& assignments = {}) {
   Params params(workload.params, Scale::tiny, assignments);
   params.precision = workload.precision;
   return workload.build(params, streams);
@@ -25,10 +26,6 @@ Step build(const Workload& workload, int streams, const Assignments& assignments
 
 bool is_same(const Access& a, const Access& b) {
   return a.buffer == b.buffer && a.offset_bytes == b.offset_bytes && a.size_bytes == b.size_bytes;
-}
-
-bool is_predecessor(const Step& step, CommandId before, CommandId id) {
-  return std::ranges::binary_search(step.predecessors(id), before);
 }
 
 std::vector<std::string> names() {
@@ -47,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Workloads, AortaStep, testing::ValuesIn(names()),
 // Row: at most 9 streams have work, extra streams idle.
 TEST_P(AortaStep, EveryRequestedStreamReceivesWorkAtEveryCount) {
   for (int streams = workload().streams.min; streams <= workload().streams.max; ++streams) {
-    const Step step = build(workload(), streams);
+    const Step step = build_as_declared(workload(), streams);
     std::vector<int> commands(static_cast<std::size_t>(streams), 0);
     for (const Command& command : step.commands()) ++commands.at(command.stream);
     EXPECT_EQ(std::count(commands.begin(), commands.end(), 0), 0) << "on " << streams;
@@ -85,7 +82,7 @@ class Order {
 // within an iteration and from one to the next.
 TEST_P(AortaStep, NoTwoCommandsRace) {
   for (const int streams : {workload().streams.min, workload().streams.recommended, workload().streams.max}) {
-    const Step step = build(workload(), streams);
+    const Step step = build_as_declared(workload(), streams);
     const Order order(step);
     const std::size_t count = step.commands().size();
     struct Use {
@@ -129,7 +126,7 @@ TEST(AortaKvCache, AttentionReadsTheWholeCacheThatItsOwnTokensWereAppendedTo) {
   for (const char* name : kServing) {
     const Workload& workload = workload_named(name);
     for (const int streams : {workload.streams.min, workload.streams.recommended}) {
-      const Step step = build(workload, streams);
+      const Step step = build_as_declared(workload, streams);
       const std::vector<CommandId> attentions = launches_of(step, "attention");
       ASSERT_FALSE(attentions.empty()) << name;
       for (const CommandId id : attentions) {
@@ -164,7 +161,7 @@ TEST(AortaKvCache, AttentionReadsTheWholeCacheThatItsOwnTokensWereAppendedTo) {
 TEST(AortaKvCache, DecodingSidesAreFilledFromThePromptsCaches) {
   for (const char* name : {"disaggregated_serving", "continuous_batch"}) {
     const Workload& workload = workload_named(name);
-    const Step step = build(workload, workload.streams.recommended);
+    const Step step = build_as_declared(workload, workload.streams.recommended);
     std::map<BufferId, CommandId> prompts;  // caches that prefill's attention read
     std::set<BufferId> decoding;
     for (const CommandId id : launches_of(step, "attention"))
@@ -216,7 +213,7 @@ void change_position(const Step& step, Replay& replay, CommandId id, std::size_t
 TEST(AortaKvCache, EveryValidPositionCountsAndNoOther) {
   for (const char* name : kServing) {
     const Workload& workload = workload_named(name);
-    const Step step = build(workload, workload.streams.min);
+    const Step step = build_as_declared(workload, workload.streams.min);
     std::set<CommandId> looked_at;  // of each role the first and the last
     for (std::size_t role = 0; role < workload.roles.size(); ++role) {
       std::vector<CommandId> of_role = launches_of(step, "attention");
@@ -254,7 +251,7 @@ TEST(AortaKvCache, EveryValidPositionCountsAndNoOther) {
 TEST(AortaKvCache, ADecodedTokensScoresFollowTheCache) {
   for (const char* name : kServing) {
     const Workload& workload = workload_named(name);
-    const Step step = build(workload, workload.streams.min);
+    const Step step = build_as_declared(workload, workload.streams.min);
     const auto scores_where = [&](bool is_changed) {
       std::vector<std::vector<std::byte>> scores;
       bool is_done = !is_changed;
@@ -281,7 +278,7 @@ TEST(AortaGeneration, EveryTokenComesFromAPassOverTheOneBefore) {
   const std::map<std::string, std::size_t> tokens_of = {{"disaggregated_serving", 3}, {"rag_pipeline", 3}};
   for (const auto& [name, tokens] : tokens_of) {
     const Workload& workload = workload_named(name);
-    const Step step = build(workload, workload.streams.recommended);
+    const Step step = build_as_declared(workload, workload.streams.recommended);
     const Order order(step);
     std::map<std::uint32_t, std::vector<CommandId>> handed_out;
     for (const Step::Token& token : step.tokens()) handed_out[token.request].push_back(token.command);
@@ -308,7 +305,7 @@ TEST(AortaCheckpoints, GradientsReadRecomputedActivationsOfTheirBlock) {
   constexpr std::size_t kBlocks = 4, kChunks = 16;
   const Workload& workload = workload_named("activation_ckpt");
   for (const int streams : {4, 6, 32}) {
-    const Step step = build(workload, streams);
+    const Step step = build_as_declared(workload, streams);
     const auto role = [&](CommandId id) { return workload.roles[step.commands()[id].role]; };
     // Forward comes first, chunk by chunk, block by block: normal, up, active.
     std::vector<std::vector<std::byte>> up, active, normal;
@@ -361,7 +358,7 @@ TEST(AortaCheckpoints, GradientsReadRecomputedActivationsOfTheirBlock) {
 TEST(AortaShards, EveryBlockComputesWithWhatWasGatheredForIt) {
   constexpr std::size_t kBlocks = 4;
   const Workload& workload = workload_named("fsdp_tp");
-  const Step step = build(workload, 10, {{"blocks", std::to_string(kBlocks)}});
+  const Step step = build_as_declared(workload, 10, {{"blocks", std::to_string(kBlocks)}});
   const auto role = [&](CommandId id) { return workload.roles[step.commands()[id].role]; };
   std::set<BufferId> slots, shards;
   for (CommandId id = 0; id < step.commands().size(); ++id) {

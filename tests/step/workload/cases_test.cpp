@@ -25,7 +25,7 @@ namespace {
 using Assignments = std::vector<std::pair<std::string, std::string>>;
 using Numbers = std::vector<double>;
 
-Step build(const char* name, int streams, Scale scale = Scale::tiny, const Assignments& assignments = {}) {
+Step build_case(const char* name, int streams, Scale scale = Scale::tiny, const Assignments& assignments = {}) {
   const Workload& workload = workload_named(name);
   return workload.build(Params(workload.params, scale, assignments), streams);
 }
@@ -63,28 +63,28 @@ TEST(Cases, a_users_file_may_not_take_their_names) {
 }
 
 TEST(Cases, have_the_sizes_of_the_study_at_full_scale) {
-  const Step cnn = build("case_a_cnn", 4, Scale::full);
+  const Step cnn = build_case("case_a_cnn", 4, Scale::full);
   EXPECT_EQ(copied_from_host(cnn), 16u * 3 * 256 * 256);
   EXPECT_EQ(cnn.work(), 16);
-  const Step encoder = build("case_b_transformer", 2, Scale::full);
+  const Step encoder = build_case("case_b_transformer", 2, Scale::full);
   EXPECT_EQ(encoder.work(), 32 * 128);
   EXPECT_EQ(copied_from_host(encoder), 0u);
   for (const CommandId id : launches_of(encoder, "layer_norm")) EXPECT_EQ(encoder.commands()[id].shape.dims[1], 512);
 }
 
 TEST(Cases, the_first_is_urgent_and_the_second_is_not) {
-  const Step cnn = build("case_a_cnn", 4), encoder = build("case_b_transformer", 2);
+  const Step cnn = build_case("case_a_cnn", 4), encoder = build_case("case_b_transformer", 2);
   for (const Command& command : cnn.commands()) EXPECT_EQ(command.priority, 1);
   for (const Command& command : encoder.commands()) EXPECT_EQ(command.priority, -1);
 }
 
 TEST(Cases, the_first_copies_on_streams_of_its_own_and_the_second_only_computes) {
-  const Step cnn = build("case_a_cnn", 5);
+  const Step cnn = build_case("case_a_cnn", 5);
   std::map<StreamId, std::set<CommandKind>> kinds;
   for (const Command& command : cnn.commands()) kinds[command.stream].insert(command.kind);
   for (const auto& [stream, seen] : kinds)
     EXPECT_EQ(seen, std::set{stream == 0 || stream == 4 ? CommandKind::copy : CommandKind::kernel}) << stream;
-  const Step encoder = build("case_b_transformer", 3);
+  const Step encoder = build_case("case_b_transformer", 3);
   for (const Command& command : encoder.commands()) EXPECT_EQ(command.kind, CommandKind::kernel);
 }
 
@@ -165,7 +165,7 @@ void expect_near(const Numbers& found, const Numbers& expected, double tolerance
 }
 
 TEST(CaseA, is_a_network_of_four_convolutions) {
-  const Step step = build("case_a_cnn", 4, Scale::tiny, {{"side", "32"}, {"parts", "2"}, {"images", "2"}});
+  const Step step = build_case("case_a_cnn", 4, Scale::tiny, {{"side", "32"}, {"parts", "2"}, {"images", "2"}});
   Replay replay(step);
   replay.run();
   std::vector<CommandId> ends;
@@ -224,7 +224,7 @@ Numbers sum(Numbers a, const Numbers& b) {
 
 TEST(CaseB, is_an_encoder_in_which_every_token_attends_to_all) {
   constexpr std::size_t kTexts = 2, kTokens = 8, kWidth = 16, kHeads = 2, kDim = 8, kInner = 32, kLayers = 2;
-  const Step step = build("case_b_transformer", 2, Scale::tiny, {{"parts", "2"}, {"batch", "2"}, {"layers", "2"}});
+  const Step step = build_case("case_b_transformer", 2, Scale::tiny, {{"parts", "2"}, {"batch", "2"}, {"layers", "2"}});
   Replay replay(step);
   replay.run();
   const std::vector<CommandId> norms = launches_of(step, "layer_norm");

@@ -12,7 +12,7 @@ const std::vector<double> kValues = {100, 8};
 
 double value(const std::string& text) { return Expression(text, kNames).value(kValues); }
 
-std::string refusal(const std::string& text) {
+std::string expression_refusal(const std::string& text) {
   try {
     Expression(text, kNames).whole(kValues);
   } catch (const Error& error) {
@@ -63,20 +63,20 @@ TEST(Expression, ForgivesRoundingWhereWholeNumbersAreNeeded) {
 }
 
 TEST(Expression, SaysWhatIsWrong) {
-  EXPECT_NE(refusal("sise").find("Did you mean 'size'?"), std::string::npos) << refusal("sise");
-  EXPECT_NE(refusal("size / streams").find("12.5"), std::string::npos);
-  EXPECT_NE(refusal("1 / 0").find("divides by 0"), std::string::npos);
-  EXPECT_NE(refusal("1 % 0").find("above 0"), std::string::npos);
-  EXPECT_NE(refusal("").find("empty"), std::string::npos);
+  EXPECT_NE(expression_refusal("sise").find("Did you mean 'size'?"), std::string::npos) << expression_refusal("sise");
+  EXPECT_NE(expression_refusal("size / streams").find("12.5"), std::string::npos);
+  EXPECT_NE(expression_refusal("1 / 0").find("divides by 0"), std::string::npos);
+  EXPECT_NE(expression_refusal("1 % 0").find("above 0"), std::string::npos);
+  EXPECT_NE(expression_refusal("").find("empty"), std::string::npos);
   for (const char* bad : {"1 +", "(1", "1)", "min(1)", "2 size", "2size", "size(3)", "1 2", "*", "1e999", "#", "a.b"})
-    EXPECT_NE(refusal(bad), "accepted") << bad;
+    EXPECT_NE(expression_refusal(bad), "accepted") << bad;
 }
 
 TEST(Expression, IsBounded) {
-  EXPECT_NE(refusal(std::string(5000, '1')), "accepted");
-  EXPECT_NE(refusal(repeated("(", 100) + "1" + repeated(")", 100)), "accepted");
-  EXPECT_NE(refusal(repeated("-", 100) + "1"), "accepted");
-  EXPECT_NE(refusal(repeated("1+(", 40)), "accepted");
+  EXPECT_NE(expression_refusal(std::string(5000, '1')), "accepted");
+  EXPECT_NE(expression_refusal(repeated("(", 100) + "1" + repeated(")", 100)), "accepted");
+  EXPECT_NE(expression_refusal(repeated("-", 100) + "1"), "accepted");
+  EXPECT_NE(expression_refusal(repeated("1+(", 40)), "accepted");
 }
 
 TEST(Expression, KnowsWhatItUses) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "step/workload/tiny_step.h"
 #include "step/workload/workload.h"
 
 namespace weir {
@@ -23,7 +24,7 @@ struct Wish {
   Ranks ranks = {};
 };
 
-Step build(std::string_view name, int streams, const Wish& wish = {}) {
+Step build_wished(std::string_view name, int streams, const Wish& wish = {}) {
   const Workload& workload = workload_named(name);
   Params params(workload.params, wish.scale, wish.assignments);
   params.precision = wish.precision;
@@ -58,10 +59,6 @@ bool writes(const Step& step, CommandId id, BufferId buffer) {
   const auto accesses = step.accesses(id);
   return std::any_of(accesses.begin(), accesses.end(),
                      [&](const Access& access) { return access.writes && access.buffer == buffer; });
-}
-
-bool is_predecessor(const Step& step, CommandId before, CommandId id) {
-  return std::ranges::binary_search(step.predecessors(id), before);
 }
 
 // Everything that must have ended before `id` starts, by data alone.
@@ -103,7 +100,7 @@ TEST(Pipelines, GiveEveryStreamWorkOfOneRole) {
     const Workload& workload = workload_named(name);
     for (const Scale scale : {Scale::tiny, Scale::small, Scale::full}) {
       for (int streams = workload.streams.min; streams <= workload.streams.max; ++streams) {
-        const Step step = build(name, streams, {.scale = scale});
+        const Step step = build_wished(name, streams, {.scale = scale});
         std::vector<std::set<int>> roles(static_cast<std::size_t>(streams));
         std::set<int> seen;
         for (const Command& command : step.commands()) {
@@ -121,10 +118,10 @@ TEST(Pipelines, WorkDoesNotDependOnTheStreamCount) {
   for (const char* name : kPipelines) {
     const Workload& workload = workload_named(name);
     for (const Scale scale : {Scale::tiny, Scale::full}) {
-      const Step least = build(name, workload.streams.min, {.scale = scale});
+      const Step least = build_wished(name, workload.streams.min, {.scale = scale});
       EXPECT_GT(least.cost().flop, 0) << name;
       for (int streams = workload.streams.min + 1; streams <= workload.streams.max; ++streams) {
-        const Step step = build(name, streams, {.scale = scale});
+        const Step step = build_wished(name, streams, {.scale = scale});
         EXPECT_EQ(step.cost().flop, least.cost().flop) << name << " on " << streams;
         EXPECT_EQ(step.work(), least.work()) << name << " on " << streams;
         EXPECT_EQ(step.size_bytes(Place::device), least.size_bytes(Place::device)) << name << " on " << streams;
@@ -136,17 +133,18 @@ TEST(Pipelines, WorkDoesNotDependOnTheStreamCount) {
 TEST(Pipelines, FitADeviceInEveryPrecision) {
   for (const char* name : kPipelines)
     for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16})
-      EXPECT_LT(build(name, 8, {.scale = Scale::full, .precision = precision}).size_bytes(Place::device), 4e9) << name;
+      EXPECT_LT(build_wished(name, 8, {.scale = Scale::full, .precision = precision}).size_bytes(Place::device), 4e9)
+          << name;
 }
 
 TEST(Pipelines, AreRepeatableWithoutAnOptimizer) {
   for (const char* name : kPipelines)
-    EXPECT_EQ(build(name, 8).is_repeatable(), std::string_view(name) != "zero_offload") << name;
+    EXPECT_EQ(build_wished(name, 8).is_repeatable(), std::string_view(name) != "zero_offload") << name;
 }
 
 TEST(GradAccum, ALayerIsReducedAfterItsLastMicroBatchAndBesideTheLayersBelow) {
   constexpr int kCompute = 0, kReduce = 1, kLayers = 3, kMicroBatches = 4;
-  const Step step = build("grad_accum", 6);
+  const Step step = build_wished("grad_accum", 6);
   const auto sums = launches(step, "sum_rows", kReduce);
   ASSERT_EQ(sums.size(), 16u * kLayers);
   std::set<CommandId> gradients_above;
@@ -172,7 +170,7 @@ TEST(GradAccum, ALayerIsReducedAfterItsLastMicroBatchAndBesideTheLayersBelow) {
 }
 
 TEST(GradAccum, RanksReduceWhatTheirStreamsHaveSummed) {
-  const Step step = build("grad_accum", 6, {.ranks = {1, 2}});
+  const Step step = build_wished("grad_accum", 6, {.ranks = {1, 2}});
   const auto reductions =
       where(step, [&](CommandId id) { return step.commands()[id].kind == CommandKind::collective; });
   EXPECT_EQ(reductions.size(), 48u);
@@ -186,7 +184,7 @@ TEST(GradAccum, RanksReduceWhatTheirStreamsHaveSummed) {
 
 TEST(GraphSubgraphs, AreIndependentBetweenForkAndJoin) {
   for (const int streams : {4, 8, 64}) {
-    const Step step = build("graph_subgraphs", streams);
+    const Step step = build_wished("graph_subgraphs", streams);
     const std::vector<CommandId> fork = where(step, [&](CommandId id) { return step.commands()[id].role == 0; });
     ASSERT_EQ(fork.size(), 1u);
     const auto gemms = launches(step, "gemm", 1);
@@ -205,7 +203,7 @@ TEST(GraphSubgraphs, AreIndependentBetweenForkAndJoin) {
 TEST(AsyncDataload, ASlotIsFilledAgainWhenItsImagesArePreprocessed) {
   constexpr std::size_t kChunks = 16, kBatches = 4;
   for (const int streams : {4, 6, 32}) {
-    const Step step = build("async_dataload", streams);
+    const Step step = build_wished("async_dataload", streams);
     const auto fills = copies(step, 0), augments = launches(step, "augment", 1);
     ASSERT_EQ(fills.size(), kChunks * kBatches);
     ASSERT_EQ(augments.size(), fills.size());
@@ -224,7 +222,7 @@ TEST(AsyncDataload, ASlotIsFilledAgainWhenItsImagesArePreprocessed) {
 }
 
 TEST(ZeroOffload, LayersComputeWithWhatWasFetchedForThem) {
-  const Step step = build("zero_offload", 6);
+  const Step step = build_wished("zero_offload", 6);
   std::map<BufferId, std::set<BufferId>> held;  // by slot: host buffers that its pieces came from
   std::map<BufferId, std::vector<CommandId>> filled;
   std::vector<BufferId> used;
@@ -258,7 +256,7 @@ TEST(ZeroOffload, LayersComputeWithWhatWasFetchedForThem) {
 
 TEST(ZeroOffload, AdamTakesWhatWasCopiedOutAndGivesWhatIsCopiedBack) {
   for (const Precision precision : {Precision::fp32, Precision::bf16}) {
-    const Step step = build("zero_offload", 6, {.precision = precision});
+    const Step step = build_wished("zero_offload", 6, {.precision = precision});
     const auto updates = launches(step, "adam", 3);
     ASSERT_EQ(updates.size(), 4u * 8);
     const auto out = copies(step, 2), in = copies(step, 0);
@@ -278,7 +276,7 @@ TEST(ZeroOffload, AdamTakesWhatWasCopiedOutAndGivesWhatIsCopiedBack) {
 }
 
 TEST(TorchCompile, EachRegionGroupIsAGraphAndEachBreakIsAlone) {
-  const Step step = build("torch_compile", 8);
+  const Step step = build_wished("torch_compile", 8);
   const auto segments = step.segments();
   ASSERT_EQ(segments.size(), 6u);
   for (const std::size_t pause : {1u, 3u}) {
@@ -299,7 +297,7 @@ TEST(TorchCompile, EachRegionGroupIsAGraphAndEachBreakIsAlone) {
 }
 
 TEST(TorchCompile, RegionsBAndCDoNotWaitForEachOther) {
-  const Step step = build("torch_compile", 8);
+  const Step step = build_wished("torch_compile", 8);
   for (const int role : {1, 2})
     for (const CommandId id : launches(step, "gemm", role))
       for (const CommandId before : ancestors(step, id))
@@ -309,7 +307,7 @@ TEST(TorchCompile, RegionsBAndCDoNotWaitForEachOther) {
 TEST(Pipelines, SizesThatDoNotFitAreRejectedWithAWayOut) {
   const auto rejects = [](const char* name, int streams, std::vector<std::pair<std::string, std::string>> assignments) {
     try {
-      build(name, streams, {.assignments = std::move(assignments)});
+      build_wished(name, streams, {.assignments = std::move(assignments)});
     } catch (const Error& error) {
       return error.fault == Fault::input && !error.hint.empty();
     }

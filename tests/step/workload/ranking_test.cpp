@@ -14,8 +14,8 @@ namespace {
 using Assignments = std::vector<std::pair<std::string, std::string>>;
 enum Role { kCompute, kAllGather, kReduceScatter, kAux };
 
-Step build(const Assignments& assignments, Ranks ranks = {}, int streams = 4, Scale scale = Scale::tiny,
-           Precision precision = Precision::fp32) {
+Step build_ranking(const Assignments& assignments, Ranks ranks = {}, int streams = 4, Scale scale = Scale::tiny,
+                   Precision precision = Precision::fp32) {
   const Workload& workload = workload_named("ranking_transformer");
   Params params(workload.params, scale, assignments);
   params.ranks = ranks;
@@ -67,38 +67,38 @@ TEST(Ranking, GivesEveryStreamWorkOfOneRole) {
   for (const char* mode : {"fsdp", "ddp"})
     for (const Scale scale : {Scale::tiny, Scale::small, Scale::full})
       for (int streams = 4; streams <= 16; ++streams) {
-        const Step step = build({{"mode", mode}}, {0, 4}, streams, scale);
+        const Step step = build_ranking({{"mode", mode}}, {0, 4}, streams, scale);
         std::vector<std::set<int>> roles(static_cast<std::size_t>(streams));
         for (const Command& command : step.commands()) roles[command.stream].insert(command.role);
         for (const auto& of_stream : roles) EXPECT_EQ(of_stream.size(), 1u) << mode << " on " << streams;
-        EXPECT_EQ(step.cost().flop, build({{"mode", mode}}, {0, 4}, 4, scale).cost().flop);
+        EXPECT_EQ(step.cost().flop, build_ranking({{"mode", mode}}, {0, 4}, 4, scale).cost().flop);
       }
 }
 
 TEST(Ranking, DividesTheBatchAmongRanks) {
-  EXPECT_EQ(build({}).work(), 8);
-  EXPECT_EQ(build({}, {1, 4}).work(), 2);
-  EXPECT_EQ(build({{"accumulation", "3"}}, {1, 4}).work(), 6);
+  EXPECT_EQ(build_ranking({}).work(), 8);
+  EXPECT_EQ(build_ranking({}, {1, 4}).work(), 2);
+  EXPECT_EQ(build_ranking({{"accumulation", "3"}}, {1, 4}).work(), 6);
   try {
-    build({{"batch", "10"}}, {0, 4});
+    build_ranking({{"batch", "10"}}, {0, 4});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.fault, Fault::input);
     EXPECT_NE(std::string(error.what()).find("world size = 4"), std::string::npos) << error.what();
     EXPECT_NE(error.hint.find("8 or 12"), std::string::npos) << error.hint;
   }
-  EXPECT_THROW(build({{"dim", "18"}, {"heads", "4"}}), Error);
+  EXPECT_THROW(build_ranking({{"dim", "18"}, {"heads", "4"}}), Error);
 }
 
 // Put together from all ranks, shards begin as what a rank with everything begins with.
 TEST(Ranking, ShardsArePartsOfTheSameParameters) {
-  const Step whole = build({{"mode", "ddp"}, {"scorer", "7"}});
+  const Step whole = build_ranking({{"mode", "ddp"}, {"scorer", "7"}});
   for (const char* bucket : {"0", "1", "3"}) {
     const int ranks = 3;
     std::vector<Step> steps;
     for (int rank = 0; rank < ranks; ++rank)
       steps.push_back(
-          build({{"bucket_kib", bucket}, {"scorer", "7"}, {"batch", "9"}, {"reshard", "0"}}, {rank, ranks}));
+          build_ranking({{"bucket_kib", bucket}, {"scorer", "7"}, {"batch", "9"}, {"reshard", "0"}}, {rank, ranks}));
     const auto expected_updates = launches(whole, "adamw");
     const auto updates = launches(steps[0], "adamw");
     ASSERT_EQ(updates.size(), expected_updates.size());
@@ -126,7 +126,7 @@ TEST(Ranking, ShardsArePartsOfTheSameParameters) {
 }
 
 TEST(Ranking, LowPrecisionCopiesAreTheMastersRounded) {
-  const Step step = build({}, {1, 2}, 4, Scale::tiny, Precision::bf16);
+  const Step step = build_ranking({}, {1, 2}, 4, Scale::tiny, Precision::bf16);
   for (const CommandId id : launches(step, "adamw")) {
     const std::vector<float> master = initial(step, step.accesses(id)[1].buffer);
     const Buffer& low = step.buffers()[step.accesses(id)[5].buffer];
@@ -141,7 +141,7 @@ TEST(Ranking, LowPrecisionCopiesAreTheMastersRounded) {
 // Turns of a micro-batch, by what is gathered: all units, then the layers again from the last to the first.
 TEST(Ranking, GathersAsFarAheadAsAskedAndNoFurther) {
   for (const int prefetch : {0, 1, 3, 64}) {
-    const Step step = build({{"prefetch", std::to_string(prefetch)}, {"layers", "5"}}, {0, 2});
+    const Step step = build_ranking({{"prefetch", std::to_string(prefetch)}, {"layers", "5"}}, {0, 2});
     const auto gathers = collectives(step, CollectiveOp::all_gather, kAllGather);
     ASSERT_EQ(gathers.size(), 7u + 5u);
     std::set<BufferId> slots;
@@ -180,11 +180,11 @@ TEST(Ranking, GathersAsFarAheadAsAskedAndNoFurther) {
 
 TEST(Ranking, GathersOnceWhereNothingIsLetGo) {
   for (const char* accumulation : {"1", "3"}) {
-    const Step step = build({{"reshard", "0"}, {"accumulation", accumulation}}, {0, 2});
+    const Step step = build_ranking({{"reshard", "0"}, {"accumulation", accumulation}}, {0, 2});
     EXPECT_EQ(collectives(step, CollectiveOp::all_gather, kAllGather).size(), 4u);
     EXPECT_EQ(collectives(step, CollectiveOp::reduce_scatter, kReduceScatter).size(), 4u);
   }
-  const Step step = build({{"accumulation", "3"}}, {0, 2});
+  const Step step = build_ranking({{"accumulation", "3"}}, {0, 2});
   EXPECT_EQ(collectives(step, CollectiveOp::all_gather, kAllGather).size(), 3 * (4u + 2u));
   EXPECT_EQ(collectives(step, CollectiveOp::reduce_scatter, kReduceScatter).size(), 4u) << "after the last micro-batch";
 }
@@ -193,8 +193,8 @@ TEST(Ranking, CollectivesAreNoLargerThanABucket) {
   for (const char* mode : {"fsdp", "ddp"})
     for (const Precision precision : {Precision::fp32, Precision::bf16})
       for (const int kib : {1, 2, 5}) {
-        const Step step = build({{"mode", mode}, {"bucket_kib", std::to_string(kib)}, {"scorer", "7"}}, {0, 4}, 4,
-                                Scale::tiny, precision);
+        const Step step = build_ranking({{"mode", mode}, {"bucket_kib", std::to_string(kib)}, {"scorer", "7"}}, {0, 4},
+                                        4, Scale::tiny, precision);
         std::size_t seen = 0;
         for (CommandId id = 0; id < step.commands().size(); ++id) {
           if (step.commands()[id].kind != CommandKind::collective || step.commands()[id].role == kAux) continue;
@@ -209,7 +209,7 @@ TEST(Ranking, CollectivesAreNoLargerThanABucket) {
 // A bucket is on its way as soon as its last unit's gradient has been submitted, and all of them cover every element.
 TEST(Ranking, DdpReducesBucketsWhileBackwardGoesOn) {
   for (const char* bucket : {"0", "3", "1000"}) {
-    const Step step = build({{"mode", "ddp"}, {"bucket_kib", bucket}}, {0, 2});
+    const Step step = build_ranking({{"mode", "ddp"}, {"bucket_kib", bucket}}, {0, 2});
     const auto reductions = collectives(step, CollectiveOp::all_reduce, kReduceScatter);
     ASSERT_FALSE(reductions.empty());
     const BufferId gradients = step.accesses(reductions[0])[0].buffer;
@@ -237,7 +237,7 @@ TEST(Ranking, DdpReducesBucketsWhileBackwardGoesOn) {
 }
 
 TEST(Ranking, GradientsShareSlotsInTurn) {
-  const Step step = build({}, {0, 2});
+  const Step step = build_ranking({}, {0, 2});
   const auto reductions = collectives(step, CollectiveOp::reduce_scatter, kReduceScatter);
   ASSERT_EQ(reductions.size(), 4u);
   for (std::size_t i = 0; i + 2 < 4; ++i) {
@@ -246,24 +246,25 @@ TEST(Ranking, GradientsShareSlotsInTurn) {
     EXPECT_NE(slot, step.accesses(reductions[i + 1])[0].buffer);
   }
   std::set<BufferId> apart;
-  const Step own = build({{"gradient_slots", "0"}}, {0, 2});
+  const Step own = build_ranking({{"gradient_slots", "0"}}, {0, 2});
   for (const CommandId id : collectives(own, CollectiveOp::reduce_scatter, kReduceScatter))
     apart.insert(own.accesses(id)[0].buffer);
   EXPECT_EQ(apart.size(), 4u);
 }
 
 TEST(Ranking, NormsAreOfAllRanks) {
-  EXPECT_EQ(collectives(build({}, {0, 2}), CollectiveOp::all_reduce, kAux).size(), 2u) << "the loss and the squares";
-  EXPECT_EQ(collectives(build({{"clip", "0"}}, {0, 2}), CollectiveOp::all_reduce, kAux).size(), 1u);
-  EXPECT_EQ(collectives(build({{"mode", "ddp"}}, {0, 2}), CollectiveOp::all_reduce, kAux).size(), 1u);
-  EXPECT_TRUE(launches(build({{"clip", "0"}}), "square_sum").empty());
+  EXPECT_EQ(collectives(build_ranking({}, {0, 2}), CollectiveOp::all_reduce, kAux).size(), 2u)
+      << "the loss and the squares";
+  EXPECT_EQ(collectives(build_ranking({{"clip", "0"}}, {0, 2}), CollectiveOp::all_reduce, kAux).size(), 1u);
+  EXPECT_EQ(collectives(build_ranking({{"mode", "ddp"}}, {0, 2}), CollectiveOp::all_reduce, kAux).size(), 1u);
+  EXPECT_TRUE(launches(build_ranking({{"clip", "0"}}), "square_sum").empty());
 }
 
 TEST(Ranking, LossIsWhatTheLastReductionOfOneNumberLeaves) {
   for (const char* mode : {"fsdp", "ddp"})
     for (const char* accumulation : {"1", "2"})
       for (const Ranks ranks : {Ranks{}, Ranks{0, 1, true}, Ranks{1, 2}}) {
-        const Step step = build({{"mode", mode}, {"accumulation", accumulation}}, ranks);
+        const Step step = build_ranking({{"mode", mode}, {"accumulation", accumulation}}, ranks);
         const BufferId loss = ranking_buffers(step).loss;
         EXPECT_EQ(step.buffers()[loss].count, 1u);
         EXPECT_EQ(step.buffers()[loss].type, ElementType::f32);
@@ -281,7 +282,7 @@ TEST(Ranking, LossIsWhatTheLastReductionOfOneNumberLeaves) {
         const Step part = only_role(step, kAux);
         EXPECT_EQ(part.buffers()[ranking_buffers(part).loss].seed, step.buffers()[loss].seed);
       }
-  EXPECT_THROW(ranking_buffers(only_role(build({}), kCompute)), Error);
+  EXPECT_THROW(ranking_buffers(only_role(build_ranking({}), kCompute)), Error);
 }
 
 }  // namespace

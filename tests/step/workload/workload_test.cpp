@@ -7,13 +7,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "step/workload/tiny_step.h"
 
 namespace weir {
 namespace {
-
-Step build(const Workload& workload, int streams, std::vector<std::pair<std::string, std::string>> assignments = {}) {
-  return workload.build(Params(workload.params, Scale::tiny, assignments), streams);
-}
 
 TEST(Workloads, HaveDistinctNamesAndFacts) {
   std::set<std::string> names;

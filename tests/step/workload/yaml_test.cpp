@@ -3,15 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "step/workload/tiny_step.h"
 
 namespace weir {
 namespace {
 
 using Assignments = std::vector<std::pair<std::string, std::string>>;
-
-Step build(const Workload& workload, int streams, const Assignments& params = {}) {
-  return workload.build(Params(workload.params, Scale::tiny, params), streams);
-}
 
 // A small file with something in the place of its commands.
 std::string with_commands(const std::string& commands) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "support/message_of.h"
 
 namespace weir::scheduler {
 namespace {
@@ -27,15 +28,6 @@ Ranking ranking_of(std::string_view policy, std::span<const Client> clients, std
 
 std::vector<int> ranks_of(const Ranking& ranking, std::size_t count) {
   return {ranking.ranks.begin(), ranking.ranks.begin() + static_cast<std::ptrdiff_t>(count)};
-}
-
-std::string message_of(void (*act)()) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint;
-  }
-  return "accepted";
 }
 
 TEST(Policies, are_found_by_their_names) {

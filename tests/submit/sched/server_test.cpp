@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "submit/sched/daemon.h"
+#include "support/message_of.h"
 
 namespace weir::testing {
 namespace {
@@ -26,15 +27,6 @@ Descriptor connected(const std::string& path) {
   Peer peer;
   std::string reason;
   return connect_to_daemon(path, peer_of, &peer, &reason);
-}
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
 }
 
 TEST(Server, lets_a_client_alone_alone) {

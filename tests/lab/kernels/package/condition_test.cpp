@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "support/text.h"
 
 namespace weir::package {
 namespace {
@@ -21,10 +22,10 @@ Facts some_facts() {
 }
 bool holds(const std::string& text) { return Condition(text).holds(some_facts()); }
 
-struct Refusal {
+struct ConditionRefusal {
   std::string what, hint;
 };
-Refusal refusal(const std::string& text) {
+ConditionRefusal condition_refusal(const std::string& text) {
   try {
     Condition(text).holds(some_facts());
   } catch (const Error& error) {
@@ -34,7 +35,6 @@ Refusal refusal(const std::string& text) {
   ADD_FAILURE() << text << " was accepted";
   return {};
 }
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Condition, words_are_looked_up) {
   EXPECT_TRUE(holds("cuda.is_present"));
@@ -83,7 +83,7 @@ TEST(Condition, a_fact_that_does_not_matter_may_be_missing) {
 }
 
 TEST(Condition, a_fact_that_is_needed_and_missing_is_refused) {
-  EXPECT_TRUE(has(refusal("device.memory_gib < 8").what, "device.memory_gib is not known here"));
+  EXPECT_TRUE(has(condition_refusal("device.memory_gib < 8").what, "device.memory_gib is not known here"));
 }
 
 TEST(Condition, a_fact_of_another_kind_than_its_word_is_refused) {
@@ -92,68 +92,68 @@ TEST(Condition, a_fact_of_another_kind_than_its_word_is_refused) {
 }
 
 TEST(Condition, calls_of_python_are_refused_with_our_word) {
-  const Refusal found = refusal("not torch.cuda.is_available()");
+  const ConditionRefusal found = condition_refusal("not torch.cuda.is_available()");
   EXPECT_TRUE(has(found.what, "column 5")) << found.what;
   EXPECT_TRUE(has(found.what, "functions cannot be called here")) << found.what;
   EXPECT_TRUE(has(found.hint, "'cuda.is_present'")) << found.hint;
-  EXPECT_TRUE(has(refusal("torch.version.hip").hint, "'hip.is_present'"));
-  EXPECT_TRUE(has(refusal("cuda.is_present()").hint, "without parentheses"));
-  EXPECT_TRUE(has(refusal("__import__('os').system('x')").what, "functions cannot be called"));
+  EXPECT_TRUE(has(condition_refusal("torch.version.hip").hint, "'hip.is_present'"));
+  EXPECT_TRUE(has(condition_refusal("cuda.is_present()").hint, "without parentheses"));
+  EXPECT_TRUE(has(condition_refusal("__import__('os').system('x')").what, "functions cannot be called"));
 }
 
 TEST(Condition, unknown_words_are_refused_with_a_suggestion) {
-  EXPECT_TRUE(has(refusal("cpu.core < 4").hint, "Did you mean 'cpu.cores'?"));
-  EXPECT_TRUE(has(refusal("backend == cuda").hint, "Texts need quotes"));
+  EXPECT_TRUE(has(condition_refusal("cpu.core < 4").hint, "Did you mean 'cpu.cores'?"));
+  EXPECT_TRUE(has(condition_refusal("backend == cuda").hint, "Texts need quotes"));
 }
 
 TEST(Condition, kinds_that_do_not_compare_are_refused_when_read) {
-  EXPECT_TRUE(has(refusal("false and cpu.cores == 'eight'").what, "a number is compared with a text"));
-  EXPECT_TRUE(has(refusal("false and os < 'z'").what, "'<' is for numbers"));
-  EXPECT_TRUE(has(refusal("cuda.is_present == 1").what, "true or false is compared with a number"));
-  EXPECT_TRUE(has(refusal("cpu.cores").what, "neither true nor false"));
-  EXPECT_TRUE(has(refusal("true and 1").what, "column 10"));
-  EXPECT_TRUE(has(refusal("not 'a'").what, "neither true nor false"));
-  EXPECT_TRUE(has(refusal("1 < 2 < 3").what, "do not chain"));
+  EXPECT_TRUE(has(condition_refusal("false and cpu.cores == 'eight'").what, "a number is compared with a text"));
+  EXPECT_TRUE(has(condition_refusal("false and os < 'z'").what, "'<' is for numbers"));
+  EXPECT_TRUE(has(condition_refusal("cuda.is_present == 1").what, "true or false is compared with a number"));
+  EXPECT_TRUE(has(condition_refusal("cpu.cores").what, "neither true nor false"));
+  EXPECT_TRUE(has(condition_refusal("true and 1").what, "column 10"));
+  EXPECT_TRUE(has(condition_refusal("not 'a'").what, "neither true nor false"));
+  EXPECT_TRUE(has(condition_refusal("1 < 2 < 3").what, "do not chain"));
 }
 
 TEST(Condition, a_text_that_a_word_never_is_is_refused) {
-  const Refusal found = refusal("backend == 'gpu'");
+  const ConditionRefusal found = condition_refusal("backend == 'gpu'");
   EXPECT_TRUE(has(found.what, "backend is never 'gpu'")) << found.what;
   EXPECT_TRUE(has(found.hint, "cpu, cuda, hip, opencl")) << found.hint;
-  EXPECT_TRUE(has(refusal("'fp8' == precision").what, "precision is never 'fp8'"));
+  EXPECT_TRUE(has(condition_refusal("'fp8' == precision").what, "precision is never 'fp8'"));
 }
 
 TEST(Condition, signs_of_other_languages_are_refused_with_ours) {
-  EXPECT_EQ(refusal("true && false").hint, "Write 'and'.");
-  EXPECT_EQ(refusal("true || false").hint, "Write 'or'.");
-  EXPECT_EQ(refusal("!true").hint, "Write 'not'.");
-  EXPECT_EQ(refusal("cpu.cores = 8").hint, "Write '=='.");
+  EXPECT_EQ(condition_refusal("true && false").hint, "Write 'and'.");
+  EXPECT_EQ(condition_refusal("true || false").hint, "Write 'or'.");
+  EXPECT_EQ(condition_refusal("!true").hint, "Write 'not'.");
+  EXPECT_EQ(condition_refusal("cpu.cores = 8").hint, "Write '=='.");
 }
 
 TEST(Condition, what_cannot_be_read_is_refused_with_its_column) {
-  EXPECT_TRUE(has(refusal("").what, "column 1 of \"\": it is empty"));
-  EXPECT_TRUE(has(refusal("true and").what, "column 9"));
-  EXPECT_TRUE(has(refusal("(true").what, "column 1 of \"(true\": this ( is never closed"));
-  EXPECT_TRUE(has(refusal("true)").what, "column 5"));
-  EXPECT_TRUE(has(refusal("os == 'linux").what, "column 7"));
-  EXPECT_TRUE(has(refusal("cpu.cores < 4x").what, "'x' after a number"));
-  EXPECT_TRUE(has(refusal("cpu.cores < 1e999").what, "too large"));
-  EXPECT_TRUE(has(refusal("cpu.cores < -inf").what, "not expected"));
-  EXPECT_TRUE(has(refusal("true true").what, "column 6"));
+  EXPECT_TRUE(has(condition_refusal("").what, "column 1 of \"\": it is empty"));
+  EXPECT_TRUE(has(condition_refusal("true and").what, "column 9"));
+  EXPECT_TRUE(has(condition_refusal("(true").what, "column 1 of \"(true\": this ( is never closed"));
+  EXPECT_TRUE(has(condition_refusal("true)").what, "column 5"));
+  EXPECT_TRUE(has(condition_refusal("os == 'linux").what, "column 7"));
+  EXPECT_TRUE(has(condition_refusal("cpu.cores < 4x").what, "'x' after a number"));
+  EXPECT_TRUE(has(condition_refusal("cpu.cores < 1e999").what, "too large"));
+  EXPECT_TRUE(has(condition_refusal("cpu.cores < -inf").what, "not expected"));
+  EXPECT_TRUE(has(condition_refusal("true true").what, "column 6"));
 }
 
 TEST(Condition, depth_and_length_are_bounded) {
-  EXPECT_TRUE(has(refusal(std::string(100, '(') + "true" + std::string(100, ')')).what, "nested"));
+  EXPECT_TRUE(has(condition_refusal(std::string(100, '(') + "true" + std::string(100, ')')).what, "nested"));
   std::string nots;
   for (int i = 0; i < 90; ++i) nots += "not ";
-  EXPECT_TRUE(has(refusal(nots + "true").what, "nested"));
-  EXPECT_TRUE(has(refusal(std::string(401, ' ') + "true").what, "a condition of 405 characters"));
+  EXPECT_TRUE(has(condition_refusal(nots + "true").what, "nested"));
+  EXPECT_TRUE(has(condition_refusal(std::string(401, ' ') + "true").what, "a condition of 405 characters"));
   EXPECT_TRUE(holds(std::string(30, '(') + "true" + std::string(30, ')')));
 }
 
 TEST(Condition, messages_carry_no_control_characters) {
-  EXPECT_FALSE(has(refusal("true \x1b[2J").what, "\x1b"));
-  EXPECT_FALSE(has(refusal("os == '\x1b[2J").what, "\x1b"));
+  EXPECT_FALSE(has(condition_refusal("true \x1b[2J").what, "\x1b"));
+  EXPECT_FALSE(has(condition_refusal("os == '\x1b[2J").what, "\x1b"));
 }
 
 TEST(Condition, fact_words_are_sorted_and_each_has_a_meaning) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "lab/kernels/package/discovery.h"
+#include "support/text.h"
 
 namespace weir::package {
 namespace {
@@ -14,10 +15,10 @@ Config parse(const std::string& text, const Package* package = nullptr) {
   return parse_config(text, "kernels/x/bench.yaml", package);
 }
 
-struct Refusal {
+struct ConfigRefusal {
   std::string what, hint;
 };
-Refusal refusal(const std::string& text, const Package* package = nullptr) {
+ConfigRefusal config_refusal(const std::string& text, const Package* package = nullptr) {
   try {
     parse(text, package);
   } catch (const Error& error) {
@@ -27,10 +28,9 @@ Refusal refusal(const std::string& text, const Package* package = nullptr) {
   ADD_FAILURE() << text << " was accepted";
   return {};
 }
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 // Place and words of a refusal.
 void expect_refused(const std::string& text, const std::string& place, const std::string& words) {
-  const Refusal found = refusal(text);
+  const ConfigRefusal found = config_refusal(text);
   EXPECT_TRUE(found.what.starts_with("kernels/x/bench.yaml:" + place + ": ")) << text << " -> " << found.what;
   EXPECT_TRUE(has(found.what + " " + found.hint, words)) << text << " -> " << found.what << " / " << found.hint;
 }
@@ -118,7 +118,8 @@ TEST(Config, unknown_words_are_refused_with_those_that_exist) {
   expect_refused("precisions: float32", "1: precisions", "Write fp32.");
   expect_refused("backends: [rocm]", "1: backends[0]", "Write hip.");
   expect_refused("backends: [metal]", "1: backends[0]", "There are cpu, cuda, hip, opencl.");
-  expect_refused("skip_conditions: [{backend: jax, reason: x}]", "1: skip_conditions[0].backend", "unknown backend 'jax'");
+  expect_refused("skip_conditions: [{backend: jax, reason: x}]", "1: skip_conditions[0].backend",
+                 "unknown backend 'jax'");
   expect_refused("compiler: nvcc", "1: compiler", "Write auto, runtime");
 }
 
@@ -221,12 +222,13 @@ TEST(Config, dependencies_are_names) {
 TEST(Config, keys_that_would_do_nothing_to_the_package_are_refused) {
   Package source;
   source.parts = {{Form::host_source, "kernel.cpp"}};
-  EXPECT_TRUE(has(refusal("seed: 1\narguments: [a]", &source).what, "bench.yaml:2: arguments: the package has no"));
-  EXPECT_TRUE(has(refusal("compiler: auto", &source).what, "neither kernel.cu nor kernel.hip"));
+  EXPECT_TRUE(
+      has(config_refusal("seed: 1\narguments: [a]", &source).what, "bench.yaml:2: arguments: the package has no"));
+  EXPECT_TRUE(has(config_refusal("compiler: auto", &source).what, "neither kernel.cu nor kernel.hip"));
   EXPECT_NO_THROW(parse("compile_flags: [-O2]", &source));
   Package executable;
   executable.parts = {{Form::executable, "kernel.py"}};
-  EXPECT_TRUE(has(refusal("compile_flags: [-O2]", &executable).what, "no source"));
+  EXPECT_TRUE(has(config_refusal("compile_flags: [-O2]", &executable).what, "no source"));
   EXPECT_NO_THROW(parse("arguments: [a]", &executable));
   Package device;
   device.parts = {{Form::cuda_source, "kernel.cu"}};
@@ -234,12 +236,12 @@ TEST(Config, keys_that_would_do_nothing_to_the_package_are_refused) {
 }
 
 TEST(Config, what_is_no_yaml_map_is_refused) {
-  EXPECT_TRUE(has(refusal("").what, "kernels/x/bench.yaml: empty"));
-  EXPECT_TRUE(has(refusal("# nothing\n").what, "empty"));
-  EXPECT_TRUE(has(refusal("a: [1").what, "not YAML"));
-  EXPECT_TRUE(has(refusal("just words").what, "keys with values"));
-  EXPECT_TRUE(has(refusal(std::string("a\0b", 3)).what, "not a text file"));
-  EXPECT_TRUE(has(refusal(std::string(300 << 10, ' ')).what, "bytes"));
+  EXPECT_TRUE(has(config_refusal("").what, "kernels/x/bench.yaml: empty"));
+  EXPECT_TRUE(has(config_refusal("# nothing\n").what, "empty"));
+  EXPECT_TRUE(has(config_refusal("a: [1").what, "not YAML"));
+  EXPECT_TRUE(has(config_refusal("just words").what, "keys with values"));
+  EXPECT_TRUE(has(config_refusal(std::string("a\0b", 3)).what, "not a text file"));
+  EXPECT_TRUE(has(config_refusal(std::string(300 << 10, ' ')).what, "bytes"));
 }
 
 // The page, the schema for editors and the parser know the same keys and words.
@@ -255,7 +257,7 @@ TEST(Config, the_schema_for_editors_has_the_keys_that_are_read) {
   for (const auto& [key, value] : schema.at("properties").items()) {
     EXPECT_TRUE(has(page, "| `" + key + "` |")) << key << " is not in docs/bench_yaml.md";
     // A value of the wrong kind is refused as such: the key is known.
-    EXPECT_FALSE(has(refusal(key + ": [[[{a: b}]]]").what, "unknown key")) << key;
+    EXPECT_FALSE(has(config_refusal(key + ": [[[{a: b}]]]").what, "unknown key")) << key;
   }
 }
 
@@ -276,11 +278,11 @@ TEST(Config, hostile_documents_are_bounded) {
     for (int k = 1; k < 10; ++k) bomb += "," + before;
     bomb += "]\n";
   }
-  EXPECT_TRUE(has(refusal(bomb).what, "values"));
-  EXPECT_FALSE(refusal(std::string(100'000, '[')).what.empty());
+  EXPECT_TRUE(has(config_refusal(bomb).what, "values"));
+  EXPECT_FALSE(config_refusal(std::string(100'000, '[')).what.empty());
   std::string keys;
   for (int i = 0; i < 20'000; ++i) keys += "k" + std::to_string(i) + ": 1\n";
-  EXPECT_TRUE(has(refusal(keys).what, "more than 10000 values"));
+  EXPECT_TRUE(has(config_refusal(keys).what, "more than 10000 values"));
 }
 
 }  // namespace

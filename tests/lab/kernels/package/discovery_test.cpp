@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "support/package_tree.h"
+#include "support/text.h"
 
 namespace weir::package {
 namespace {
@@ -30,7 +31,6 @@ std::vector<std::string> parts(const Package& package) {
     all.push_back(std::string(name_of(part.form)) + ":" + part.file.filename().string());
   return all;
 }
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 bool has_note(const Discovery& discovery, const std::string& words) {
   return std::any_of(discovery.notes.begin(), discovery.notes.end(),
                      [&](const auto& note) { return has(note, words); });

@@ -78,9 +78,9 @@ const std::vector<Example>& examples() {
   return kExamples;
 }
 
-fs::path kernels() { return fs::path(WEIR_SOURCE_DIR) / "kernels"; }
+fs::path kernels_folder() { return fs::path(WEIR_SOURCE_DIR) / "kernels"; }
 
-package::Package find(const std::string& name, const fs::path& root = kernels()) {
+package::Package find(const std::string& name, const fs::path& root = kernels_folder()) {
   const fs::path folders[] = {root / name};
   package::Discovery discovery = package::discover(folders);
   EXPECT_EQ(discovery.packages.size(), 1U);
@@ -153,7 +153,7 @@ TEST_P(Examples, refuses_a_problem_that_it_cannot_solve) {
 
 TEST_P(Examples, with_a_fault_built_in_is_judged_wrong) {
   const PackageFolder folder;
-  std::string source = text_of_file(kernels() / GetParam().name / "kernel.cpp");
+  std::string source = text_of_file(kernels_folder() / GetParam().name / "kernel.cpp");
   const std::size_t at = source.find(GetParam().right);
   ASSERT_NE(at, std::string::npos);
   source.replace(at, std::string(GetParam().right).size(), GetParam().wrong);
@@ -191,7 +191,7 @@ TEST_P(Examples, has_code_for_cuda_that_compiles) {
   std::string reason;
   const GpuCompiler* const compiler = open_nvrtc(&reason);
   if (compiler == nullptr) GTEST_SKIP() << reason;
-  GpuSource source{.name = "kernel.cu", .text = text_of_file(kernels() / GetParam().name / "kernel.cu")};
+  GpuSource source{.name = "kernel.cu", .text = text_of_file(kernels_folder() / GetParam().name / "kernel.cu")};
   for (const package::EmbeddedHeader& header : package::embedded_headers())
     source.headers.emplace_back("weir/" + std::string(header.name), header.text);
   for (const Precision precision : package::kPrecisions) {
@@ -225,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(Each, Examples, ::testing::ValuesIn(examples()),
                          [](const auto& each) { return std::string(each.param.name); });
 
 TEST(ExampleFolder, has_these_six_and_no_other) {
-  const fs::path folders[] = {kernels()};
+  const fs::path folders[] = {kernels_folder()};
   const package::Discovery discovery = package::discover(folders);
   ASSERT_EQ(discovery.packages.size(), examples().size());
   int with_opencl = 0;
