@@ -112,6 +112,12 @@ function(weir_reuse_precompiled target kind level libraries)
   weir_show_precompiled(${target})
 endfunction()
 
+# Compiles sources of a target ten at a time, so that the headers and templates which they share are compiled once
+# (docs/adr/0031-unity-builds.md). More at a time gain little, and keep many cores idle.
+function(weir_join_sources target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${WEIR_UNITY} UNITY_BUILD_BATCH_SIZE 10)
+endfunction()
+
 # ccache needs the header's name to stay visible in preprocessed output.
 function(weir_show_precompiled target)
   target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)

@@ -42,6 +42,9 @@ set(WEIR_HOT_FOLDERS kernel lab_channels_loops)
 # What computes and never reads a file: fuzz targets learn nothing from it, and their counters would slow it down.
 set(WEIR_UNREAD_FOLDERS channel kernel lab_channels_loops)
 
+# What is measured, one source per benchmark or body: none may change what the compiler makes of another.
+set(WEIR_SEPARATE_FOLDERS channel kernel lab_channels_loops)
+
 # The folders of src/ whose headers these files include, as in the names of libraries: lab_queues for src/lab/queues.
 # Headers of tests, and of what is no library, stand for what they include.
 function(weir_folders_of output)
@@ -107,6 +110,9 @@ foreach(path IN LISTS folders)
   if(NOT folder IN_LIST WEIR_UNREAD_FOLDERS)
     target_compile_options(${library} PRIVATE ${WEIR_COVERAGE_FLAGS})
   endif()
+  if(NOT folder IN_LIST WEIR_SEPARATE_FOLDERS)
+    weir_join_sources(${library})
+  endif()
   if(folder MATCHES "^(base|kernel)$")
     # The fake HIP runtime of the tests is a library that runs the same bodies.
     set_target_properties(${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -114,9 +120,12 @@ foreach(path IN LISTS folders)
     weir_reuse_precompiled(${library} std "${level}" weir_libraries)
   endif()
 endforeach()
+# HIP's headers define CUDA's types anew.
+set_source_files_properties(src/device/gpu/hip.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # The measured loop.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  set_source_files_properties(src/run/passes.cpp PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(src/run/passes.cpp PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON
+                              SKIP_UNITY_BUILD_INCLUSION ON)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc 13 sees Boost's copy of one element run past it: it takes the end of the range for a second element.

@@ -17,8 +17,8 @@ fi
 failed=0
 clang-format-19 --dry-run -Werror "${files[@]}" || failed=1
 
-# A build tree of its own, without precompiled headers: it shows missing includes.
-cmake -S . -B build/lint -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++-19 -DWEIR_PCH=OFF \
+# A build tree of its own, each source by itself and without precompiled headers: it shows missing includes.
+cmake -S . -B build/lint -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++-19 -DWEIR_PCH=OFF -DWEIR_UNITY=OFF \
   -DWEIR_WERROR=ON -DWEIR_HEADER_CHECK=ON >/dev/null || exit 1
 [ "${1:-}" = --changed ] || cmake --build build/lint --parallel "$jobs" --target all benchmarks || failed=1
 # Only what this configuration compiles: a CUDA benchmark's host source is not in it where nvcc is missing.

@@ -120,8 +120,8 @@ void run_block(const KernelCall& batch, std::uint32_t block) {
   const std::uint32_t panel = block % panels.count;
   const Range i = block_range(product.m, panels.rows, panel / panels.across);
   const Range j = block_range(product.n, panels.columns, panel % panels.across);
-  if (call.shape.type == ElementType::f16) return run_narrow<Half>(call, product, i, j);
-  if (call.shape.type == ElementType::bf16) return run_narrow<Bfloat16>(call, product, i, j);
+  if (call.shape.type == ElementType::f16) return run_narrow<F16>(call, product, i, j);
+  if (call.shape.type == ElementType::bf16) return run_narrow<Bf16>(call, product, i, j);
   const Tile a = a_tile(product, i, {0, product.k}), b = b_tile(product, {0, product.k}, j);
   cblas_sgemm(CblasRowMajor, order(product.a_is_transposed), order(product.b_is_transposed), blas(i.size()),
               blas(j.size()), blas(product.k), product.alpha, operand<const float>(call, 0) + a.begin, blas(a.stride),

@@ -23,16 +23,17 @@ constexpr std::string_view name_of(ElementType type) {
   constexpr std::string_view kNames[] = {"f32", "f16", "bf16", "i32"};
   return kNames[static_cast<int>(type)];
 }
-struct Half {
+// Storage alone: include/weir/host.h has weir::Half and weir::Bfloat16, with which kernels of packages compute.
+struct F16 {
   std::uint16_t bits;
 };
-struct Bfloat16 {
+struct Bf16 {
   std::uint16_t bits;
 };
 
 inline float to_float(float value) { return value; }
-inline float to_float(Bfloat16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
-inline float to_float(Half value) {
+inline float to_float(Bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+inline float to_float(F16 value) {
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
   const std::uint32_t magnitude = value.bits & 0x7fffu;
   if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
@@ -47,13 +48,13 @@ inline float from_float<float>(float value) {
   return value;
 }
 template <>
-inline Bfloat16 from_float<Bfloat16>(float value) {
+inline Bf16 from_float<Bf16>(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>(bits >> 16 | 0x40u)};  // NaN stays NaN
   return {static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
 }
 template <>
-inline Half from_float<Half>(float value) {
+inline F16 from_float<F16>(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
@@ -78,8 +79,8 @@ void with_bits(ElementType type, Body&& body) {
 // Calls `body` with a null pointer to the C++ type that stores a floating element type.
 template <class Body>
 decltype(auto) with_float_type(ElementType type, Body&& body) {
-  if (type == ElementType::f16) return body(static_cast<Half*>(nullptr));
-  if (type == ElementType::bf16) return body(static_cast<Bfloat16*>(nullptr));
+  if (type == ElementType::f16) return body(static_cast<F16*>(nullptr));
+  if (type == ElementType::bf16) return body(static_cast<Bf16*>(nullptr));
   return body(static_cast<float*>(nullptr));
 }
 

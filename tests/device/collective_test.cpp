@@ -190,7 +190,7 @@ TEST(ThreadWorld, does_what_the_operations_say) {
   EXPECT_EQ(out[0][0], 100);
   EXPECT_EQ(out[1][0], 1);
   const float floats[2][1] = {{0.5f}, {0.25f}};
-  Half halves[2] = {from_float<Half>(floats[0][0]), from_float<Half>(floats[1][0])}, sums[2] = {};
+  F16 halves[2] = {from_float<F16>(floats[0][0]), from_float<F16>(floats[1][0])}, sums[2] = {};
   const std::vector<const void*> half_from = {&halves[0], &halves[1]};
   const std::vector<void*> half_to = {&sums[0], &sums[1]};
   apply_collective(CollectiveOp::all_reduce, ElementType::f16, half_from, half_to, 1);

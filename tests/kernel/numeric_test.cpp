@@ -12,8 +12,8 @@
 namespace weir {
 namespace {
 
-bool is_nan(Half value) { return (value.bits & 0x7fffu) > 0x7c00u; }
-bool is_nan(Bfloat16 value) { return (value.bits & 0x7fffu) > 0x7f80u; }
+bool is_nan(F16 value) { return (value.bits & 0x7fffu) > 0x7c00u; }
+bool is_nan(Bf16 value) { return (value.bits & 0x7fffu) > 0x7f80u; }
 
 // The definition of a binary format: sign, exponent, fraction.
 double decoded(unsigned bits, int exponent_bits, int fraction_bits) {
@@ -62,37 +62,37 @@ void check_all_ties(unsigned infinity) {
   }
 }
 
-TEST(Numeric, HalfPatterns) { check_all_patterns<Half>(5, 10); }
-TEST(Numeric, Bfloat16Patterns) { check_all_patterns<Bfloat16>(8, 7); }
-TEST(Numeric, HalfRoundsToNearestEven) { check_all_ties<Half>(0x7c00); }
-TEST(Numeric, Bfloat16RoundsToNearestEven) { check_all_ties<Bfloat16>(0x7f80); }
+TEST(Numeric, HalfPatterns) { check_all_patterns<F16>(5, 10); }
+TEST(Numeric, Bfloat16Patterns) { check_all_patterns<Bf16>(8, 7); }
+TEST(Numeric, HalfRoundsToNearestEven) { check_all_ties<F16>(0x7c00); }
+TEST(Numeric, Bfloat16RoundsToNearestEven) { check_all_ties<Bf16>(0x7f80); }
 
 TEST(Numeric, KnownValues) {
-  EXPECT_EQ(from_float<Half>(1.0f).bits, 0x3c00);
-  EXPECT_EQ(from_float<Half>(-2.0f).bits, 0xc000);
-  EXPECT_EQ(from_float<Half>(0.1f).bits, 0x2e66);
-  EXPECT_EQ(from_float<Half>(65504.0f).bits, 0x7bff);
-  EXPECT_EQ(from_float<Half>(65519.996f).bits, 0x7bff);
-  EXPECT_EQ(from_float<Half>(65520.0f).bits, 0x7c00);
-  EXPECT_EQ(from_float<Half>(0x1p-24f).bits, 0x0001);
-  EXPECT_EQ(from_float<Half>(0x1p-25f).bits, 0x0000);
-  EXPECT_EQ(from_float<Half>(0x1.8p-25f).bits, 0x0001);
-  EXPECT_EQ(from_float<Half>(std::numeric_limits<float>::infinity()).bits, 0x7c00);
-  EXPECT_EQ(from_float<Half>(std::numeric_limits<float>::max()).bits, 0x7c00);
-  EXPECT_EQ(from_float<Bfloat16>(1.0f).bits, 0x3f80);
-  EXPECT_EQ(from_float<Bfloat16>(3.14159274f).bits, 0x4049);
-  EXPECT_EQ(from_float<Bfloat16>(std::numeric_limits<float>::max()).bits, 0x7f80);
-  EXPECT_EQ(from_float<Bfloat16>(std::numeric_limits<float>::denorm_min()).bits, 0x0000);
-  EXPECT_TRUE(is_nan(from_float<Half>(std::nanf("")))) << "a NaN must not become infinity";
+  EXPECT_EQ(from_float<F16>(1.0f).bits, 0x3c00);
+  EXPECT_EQ(from_float<F16>(-2.0f).bits, 0xc000);
+  EXPECT_EQ(from_float<F16>(0.1f).bits, 0x2e66);
+  EXPECT_EQ(from_float<F16>(65504.0f).bits, 0x7bff);
+  EXPECT_EQ(from_float<F16>(65519.996f).bits, 0x7bff);
+  EXPECT_EQ(from_float<F16>(65520.0f).bits, 0x7c00);
+  EXPECT_EQ(from_float<F16>(0x1p-24f).bits, 0x0001);
+  EXPECT_EQ(from_float<F16>(0x1p-25f).bits, 0x0000);
+  EXPECT_EQ(from_float<F16>(0x1.8p-25f).bits, 0x0001);
+  EXPECT_EQ(from_float<F16>(std::numeric_limits<float>::infinity()).bits, 0x7c00);
+  EXPECT_EQ(from_float<F16>(std::numeric_limits<float>::max()).bits, 0x7c00);
+  EXPECT_EQ(from_float<Bf16>(1.0f).bits, 0x3f80);
+  EXPECT_EQ(from_float<Bf16>(3.14159274f).bits, 0x4049);
+  EXPECT_EQ(from_float<Bf16>(std::numeric_limits<float>::max()).bits, 0x7f80);
+  EXPECT_EQ(from_float<Bf16>(std::numeric_limits<float>::denorm_min()).bits, 0x0000);
+  EXPECT_TRUE(is_nan(from_float<F16>(std::nanf("")))) << "a NaN must not become infinity";
   // The payload of this one lies in the bits that are cut off.
-  EXPECT_TRUE(is_nan(from_float<Bfloat16>(std::bit_cast<float>(0x7f800001u))));
+  EXPECT_TRUE(is_nan(from_float<Bf16>(std::bit_cast<float>(0x7f800001u))));
 }
 
 TEST(Numeric, AgreesWithNumpy) {
   for (const auto& known : values::kConversions) {
     const float value = std::bit_cast<float>(known.f32);
-    EXPECT_EQ(from_float<Half>(value).bits, known.f16) << value;
-    EXPECT_EQ(from_float<Bfloat16>(value).bits, known.bf16) << value;
+    EXPECT_EQ(from_float<F16>(value).bits, known.f16) << value;
+    EXPECT_EQ(from_float<Bf16>(value).bits, known.bf16) << value;
   }
 }
 

@@ -70,8 +70,8 @@ class MpiCommunicator final : public Communicator {
     MPI_Comm_size(local, &local_.count);
     MPI_Comm_free(&local);
     check(MPI_Comm_dup(MPI_COMM_WORLD, &control_), "MPI_Comm_dup");
-    check(MPI_Op_create(add_small<Half>, 1, &add_half_), "MPI_Op_create");
-    check(MPI_Op_create(add_small<Bfloat16>, 1, &add_bfloat16_), "MPI_Op_create");
+    check(MPI_Op_create(add_small<F16>, 1, &add_half_), "MPI_Op_create");
+    check(MPI_Op_create(add_small<Bf16>, 1, &add_bfloat16_), "MPI_Op_create");
   }
 
   ~MpiCommunicator() override {

@@ -131,10 +131,10 @@ TEST(Ranking, LowPrecisionCopiesAreTheMastersRounded) {
     const std::vector<float> master = initial(step, step.accesses(id)[1].buffer);
     const Buffer& low = step.buffers()[step.accesses(id)[5].buffer];
     ASSERT_EQ(low.type, ElementType::bf16);
-    std::vector<Bfloat16> rounded(low.count);
+    std::vector<Bf16> rounded(low.count);
     initialise(low, std::as_writable_bytes(std::span(rounded)));
     for (std::size_t i = 0; i < master.size(); ++i)
-      ASSERT_EQ(rounded[i].bits, from_float<Bfloat16>(master[i]).bits) << i;
+      ASSERT_EQ(rounded[i].bits, from_float<Bf16>(master[i]).bits) << i;
   }
 }
 
