@@ -68,24 +68,24 @@ struct NoiseModel {
   double jitter = 0.002;      // of samples, both ways
   double tail = 0;            // part of the samples that something held up ...
   double tail_size = 0;       // ... by this much on average (exponential)
-  double luck = 0;            // of processes, both ways
+  double process_spread = 0;  // of processes, both ways
   double slow_processes = 0;  // part of the processes that are slow by `slow_by`
   double slow_by = 0;
-  double drift = 0;        // of the machine within a run, from -half to +half
-  double run_luck = 0;     // of the machine from run to run; the yardstick sees it
-  double unseen_luck = 0;  // from run to run, where the yardstick sees nothing
+  double drift = 0;          // of the machine within a run, from -half to +half
+  double run_spread = 0;     // of the machine from run to run; the yardstick sees it
+  double unseen_spread = 0;  // from run to run, where the yardstick sees nothing
 };
 inline constexpr NoiseModel kNoiseModels[] = {
     {.name = "quiet"},
     {.name = "heavy_tail", .jitter = 0.005, .tail = 0.4, .tail_size = 0.5},
-    {.name = "luck_1%", .luck = 0.01},
-    {.name = "luck_2%", .tail = 0.1, .tail_size = 0.2, .luck = 0.02},
-    {.name = "luck_5%", .luck = 0.05},
+    {.name = "luck_1%", .process_spread = 0.01},
+    {.name = "luck_2%", .tail = 0.1, .tail_size = 0.2, .process_spread = 0.02},
+    {.name = "luck_5%", .process_spread = 0.05},
     {.name = "slow_1_in_10", .slow_processes = 0.1, .slow_by = 0.2},
     {.name = "bimodal_20%", .slow_processes = 0.5, .slow_by = 0.2},
-    {.name = "drift_5%", .luck = 0.005, .drift = 0.05},
-    {.name = "machine_10%", .luck = 0.005, .run_luck = 0.10},
-    {.name = "unseen_3%", .luck = 0.005, .unseen_luck = 0.03},
+    {.name = "drift_5%", .process_spread = 0.005, .drift = 0.05},
+    {.name = "machine_10%", .process_spread = 0.005, .run_spread = 0.10},
+    {.name = "unseen_3%", .process_spread = 0.005, .unseen_spread = 0.03},
 };
 
 class NoisyMachine {
@@ -94,18 +94,18 @@ class NoisyMachine {
 
   RunTimes run(double level, int rounds, int samples) {
     RunTimes times;
-    const double machine = std::exp(model_.run_luck * gauss()), unseen = std::exp(model_.unseen_luck * gauss());
+    const double machine = std::exp(model_.run_spread * gauss()), unseen = std::exp(model_.unseen_spread * gauss());
     const double direction = random_.fraction() < 0.5 ? -1 : 1;
     for (int round = 0; round < rounds; ++round) {
       std::vector<double> taken, yardstick;
-      double luck = std::exp(model_.luck * gauss());
-      if (random_.fraction() < model_.slow_processes) luck *= 1 + model_.slow_by;
+      double process_spread = std::exp(model_.process_spread * gauss());
+      if (random_.fraction() < model_.slow_processes) process_spread *= 1 + model_.slow_by;
       for (int i = 0; i < samples; ++i) {
         const double place = (round * samples + i + 0.5) / (rounds * samples) - 0.5;
         const double now = machine * (1 + direction * model_.drift * place);
         double held_up = 0;
         if (random_.fraction() < model_.tail) held_up = -model_.tail_size * std::log(1 - random_.fraction());
-        taken.push_back(level * unseen * luck * now * std::exp(model_.jitter * gauss()) * (1 + held_up));
+        taken.push_back(level * unseen * process_spread * now * std::exp(model_.jitter * gauss()) * (1 + held_up));
         yardstick.push_back(now * std::exp(0.003 * gauss()));
       }
       times.rounds.push_back(std::move(taken));

@@ -31,14 +31,14 @@ std::int64_t core_ns() {
 
 // One kernel and its call for every so many events of the host: 23 of them make the text as dense as the large real
 // capture (a command in 8.6 kB), 3 as dense as the densest (in 2 to 4 kB).
-void generate(const fs::path& path, std::size_t least_bytes, int operations) {
+void generate(const fs::path& path, std::size_t min_bytes, int operations) {
   std::FILE* const file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) std::abort();
   std::size_t bytes = 0;
   const auto put = [&](const std::string& text) { bytes += std::fwrite(text.data(), 1, text.size(), file); };
   put("{\n  \"schemaVersion\": 1,\n  \"traceEvents\": [\n");
   const std::string kernel(200, 'k');
-  for (std::int64_t i = 0; bytes < least_bytes; ++i) {
+  for (std::int64_t i = 0; bytes < min_bytes; ++i) {
     const double at = 1106964728033.0 + static_cast<double>(i) * 10;
     for (int op = 0; op < operations; ++op)
       put(fmt::format(

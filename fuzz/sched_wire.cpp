@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::span<const std::byte> packet(reinterpret_cast<const std::byte*>(data), size);
   Request request, again;
   if (read_request(packet, &request) == nullptr) {
-    if (!are_valid(request.terms) || request.program.size() > kMostProgramBytes || has_controls(request.program))
+    if (!are_valid(request.terms) || request.program.size() > kMaxProgramBytes || has_controls(request.program))
       __builtin_trap();
     const std::string written = write_request(request);
     if (read_request(std::as_bytes(std::span(written)), &again) != nullptr || again.program != request.program ||
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   Reply reply, answer;
   if (read_reply(packet, &reply) == nullptr) {
-    if (reply.seat >= kMostClients || reply.text.size() > kMostReplyBytes) __builtin_trap();
+    if (reply.seat >= kMaxClients || reply.text.size() > kMaxReplyBytes) __builtin_trap();
     if (reply.answer != Answer::status && has_controls(reply.text)) __builtin_trap();
     const std::string written = write_reply(reply);
     if (read_reply(std::as_bytes(std::span(written)), &answer) != nullptr || answer.text != reply.text)

@@ -13,7 +13,7 @@
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
-constexpr std::uint32_t kLeast = 16, kMost = 4096;
+constexpr std::uint32_t kMin = 16, kMax = 4096;
 constexpr std::uint32_t kBlockThreads = 128;
 constexpr std::uint32_t kHeld = 8;  // as in kernel.cu: what one thread keeps in registers
 
@@ -154,7 +154,7 @@ int setup(const WeirProblem* problem, WeirSetup* setup, void** out) {
   const double length = weir::parameter(problem, "length");
   const double batch = weir::parameter(problem, "batch");
   int power = 0;
-  if (!(length >= kLeast && length <= kMost) || std::frexp(length, &power) != 0.5)
+  if (!(length >= kMin && length <= kMax) || std::frexp(length, &power) != 0.5)
     return fail("length must be a power of two from 16 to 4096");
   const bool is_fp64 = problem->precision == WEIR_FP64;
   if (is_fp64 && problem->backend == WEIR_CUDA && length > 2048)

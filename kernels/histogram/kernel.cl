@@ -2,7 +2,7 @@
 #include "weir/device.h"
 
 #define kThreads 256
-#define kMostBins 4096 /* as in kernel.cpp */
+#define kMaxBins 4096 /* as in kernel.cpp */
 
 __kernel void clear(__global uint* counts, int bins) {
   const int bin = (int)get_global_id(0);
@@ -12,7 +12,7 @@ __kernel void clear(__global uint* counts, int bins) {
 __kernel __attribute__((reqd_work_group_size(kThreads, 1, 1))) void count_values(__global const weir_real* in,
                                                                                  __global uint* counts, long count,
                                                                                  int bins) {
-  __local uint table[kMostBins];
+  __local uint table[kMaxBins];
   const int item = (int)get_local_id(0);
   for (int i = item; i < bins; i += kThreads) table[i] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);

@@ -15,9 +15,9 @@ constexpr std::uint64_t kChunk = 2048;   // values whose bins are found at once,
 constexpr std::uint64_t kTables = 4;     // so that equal neighbours do not wait for each other's count
 constexpr std::uint32_t kThreads = 256;  // of a block; as in kernel.cl
 constexpr std::uint32_t kPacksPerThread = 4;
-constexpr std::uint32_t kMostBlocks = 1024;
-constexpr std::uint32_t kMostBins = 4096;              // as in kernel.cl
-constexpr std::uint32_t kSharedBytes = kMostBins * 8;  // below the 48 KiB that every CUDA device gives a block
+constexpr std::uint32_t kMaxBlocks = 1024;
+constexpr std::uint32_t kMaxBins = 4096;              // as in kernel.cl
+constexpr std::uint32_t kSharedBytes = kMaxBins * 8;  // below the 48 KiB that every CUDA device gives a block
 
 const char* g_error = "";
 
@@ -75,7 +75,7 @@ int fail(const char* error) {
 void plan_launches(Histogram& state, const WeirProblem* problem, std::uint32_t real_bytes) {
   const std::uint64_t block_elements = std::uint64_t{kThreads} * kPacksPerThread * (16 / real_bytes);
   const std::uint64_t wanted = (state.count + block_elements - 1) / block_elements;
-  const auto blocks = static_cast<std::uint32_t>(wanted < kMostBlocks ? wanted : kMostBlocks);
+  const auto blocks = static_cast<std::uint32_t>(wanted < kMaxBlocks ? wanted : kMaxBlocks);
   // One table per warp where there is room: fewer threads want the same counter. OpenCL has one of a fixed size.
   const std::uint32_t room = kSharedBytes / (state.bins * 4);
   const std::uint32_t copies = room < kThreads / 32 ? room : kThreads / 32;
@@ -101,7 +101,7 @@ int setup(const WeirProblem* problem, WeirSetup* setup, void** out) {
   if (!(count >= 1 && count < 0x1p32 && count == std::floor(count)))
     return fail("count must be a whole number from 1 to 2^32 - 1: counters have 32 bits");
   int power = 0;
-  if (!(bins >= 2 && bins <= kMostBins) || std::frexp(bins, &power) != 0.5)
+  if (!(bins >= 2 && bins <= kMaxBins) || std::frexp(bins, &power) != 0.5)
     return fail("bins must be a power of two from 2 to 4096");
   auto* state = new (std::nothrow) Histogram;
   if (state == nullptr) return fail("no memory");

@@ -16,10 +16,10 @@ namespace {
 enum : std::uint32_t { kSource, kPressure, kOther, kBufferCount };
 
 constexpr std::uint32_t kThreads = 256;
-constexpr std::uint32_t kMostDepth = 8;  // planes that a thread walks through on CUDA: fewer planes are read twice
+constexpr std::uint32_t kMaxDepth = 8;  // planes that a thread walks through on CUDA: fewer planes are read twice
 constexpr std::uint32_t kEnoughBlocks = 512;
 
-constexpr std::size_t kMostSide = 1024;
+constexpr std::size_t kMaxSide = 1024;
 
 const char* g_error = "";
 
@@ -79,7 +79,7 @@ void sweep_plane(const Poisson& state, const Real* from, const Real* source, Rea
       sweep_row(rows, to + at, state.nx);
     } else {
       // Rounded in a loop of its own: GCC 12 has no vector code for that, and would use none for the sums either.
-      float row[kMostSide];
+      float row[kMaxSide];
       sweep_row(rows, row, state.nx);
       for (std::size_t x = 0; x < state.nx; ++x) to[at + x] = Real(row[x]);
     }
@@ -126,7 +126,7 @@ void plan_launches(Poisson& state, std::uint32_t real_bytes) {
   const auto blocks_of = [&](std::uint32_t depth) {
     return static_cast<std::uint32_t>((state.nz + depth - 1) / depth);
   };
-  std::uint32_t depth = kMostDepth;
+  std::uint32_t depth = kMaxDepth;
   while (depth > 1 && plane_blocks * blocks_of(depth) < kEnoughBlocks) depth /= 2;
   const std::uint64_t cells = state.nx * state.ny * state.nz;
   const std::uint64_t block_cells = std::uint64_t{kThreads} * (16 / real_bytes);
@@ -155,7 +155,7 @@ int setup(const WeirProblem* problem, WeirSetup* setup, void** out) {
   std::size_t sides[3];
   for (std::uint32_t axis = 0; axis < 3; ++axis) {
     const double side = weir::parameter(problem, "grid", axis);
-    if (!(side >= 1 && side <= kMostSide && side == std::floor(side)))
+    if (!(side >= 1 && side <= kMaxSide && side == std::floor(side)))
       return fail("grid must be three whole numbers from 1 to 1024: [[64, 64, 64]]");
     sides[axis] = static_cast<std::size_t>(side);
   }

@@ -13,7 +13,7 @@ constexpr std::uint64_t kLanes =
 constexpr std::uint64_t kChunk = 8192;   // summed in lanes; chunks are then added pair by pair, so errors stay small
 constexpr std::uint32_t kThreads = 256;  // of a block; as in kernel.cl
 constexpr std::uint32_t kPacksPerThread = 8;
-constexpr std::uint32_t kMostBlocks = 1024;
+constexpr std::uint32_t kMaxBlocks = 1024;
 
 const char* g_error = "";
 
@@ -72,7 +72,7 @@ int setup(const WeirProblem* problem, WeirSetup* setup, void** out) {
   const std::uint32_t real_bytes = problem->precision == WEIR_FP64 ? 8 : problem->precision == WEIR_FP32 ? 4 : 2;
   const std::uint64_t block_elements = std::uint64_t{kThreads} * kPacksPerThread * (16 / real_bytes);
   const std::uint64_t wanted = (state->count + block_elements - 1) / block_elements;
-  const auto blocks = static_cast<std::uint32_t>(wanted < kMostBlocks ? wanted : kMostBlocks);
+  const auto blocks = static_cast<std::uint32_t>(wanted < kMaxBlocks ? wanted : kMaxBlocks);
 
   // A sum of 16-bit numbers needs more room than one of them has.
   const std::uint32_t sum_type = problem->precision == WEIR_FP64 ? WEIR_F64 : WEIR_F32;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kLanes =
     16;  // independent chains, so that the compiler can use vectors without reordering sums
 constexpr std::uint32_t kHeldPacks = 4;  // as in kernel.cu: what one thread keeps in registers
-constexpr std::uint32_t kMostThreads = 1024;
+constexpr std::uint32_t kMaxThreads = 1024;
 
 const char* g_error = "";
 
@@ -105,7 +105,7 @@ void plan_launch(Softmax& state, const WeirProblem* problem, std::uint32_t real_
   const auto columns = static_cast<std::uint32_t>(state.columns);
   const std::uint32_t packs = (columns * real_bytes + 15) / 16;
   std::uint32_t threads = 32;
-  while (threads < kMostThreads && threads * kHeldPacks < packs) threads *= 2;
+  while (threads < kMaxThreads && threads * kHeldPacks < packs) threads *= 2;
   const bool is_held = columns * real_bytes % 16 == 0 && packs <= threads * kHeldPacks;
   state.launch.function = is_held ? "softmax_held" : "softmax_long";
   if (!is_held) threads = 256;

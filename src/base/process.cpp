@@ -106,7 +106,7 @@ class NoPipeSignal {
 }  // namespace
 
 void KeptOutput::add(std::string_view text) {
-  const std::size_t first = std::min(text.size(), most_first_ - first_.size());
+  const std::size_t first = std::min(text.size(), max_first_ - first_.size());
   first_ += text.substr(0, first);
   text.remove_prefix(first);
   if (text.size() > kLastBytes) {
@@ -288,20 +288,20 @@ bool Process::read_some(Descriptor& from, std::string* into) {
   return false;
 }
 
-bool Process::listen(int most_ms, std::size_t most_unread, bool is_writing) {
+bool Process::listen(int max_ms, std::size_t max_unread, bool is_writing) {
   // With nothing to poll for, poll() only sleeps.
-  const bool is_blind = !death_ && !words_ && !answers_;
+  const bool cannot_poll = !death_ && !words_ && !answers_;
   pollfd polled[] = {{answers_.get(), POLLIN, 0},
                      {words_.get(), POLLIN, 0},
                      {death_.get(), POLLIN, 0},
                      {is_writing ? input_.get() : -1, POLLOUT, 0}};
-  ::poll(polled, std::size(polled), std::min(most_ms, is_blind ? 5 : !death_ ? kPeriod_ms : most_ms));
+  ::poll(polled, std::size(polled), std::min(max_ms, cannot_poll ? 5 : !death_ ? kPeriod_ms : max_ms));
   const bool is_over = is_dead();  // checked before reading: output from before its death is already in the pipes
   while (read_some(words_, nullptr)) {
   }
-  while (unread_.size() <= most_unread && read_some(answers_, &unread_)) {
+  while (unread_.size() <= max_unread && read_some(answers_, &unread_)) {
   }
-  return !is_over || unread_.size() > most_unread;
+  return !is_over || unread_.size() > max_unread;
 }
 
 Process::Answer Process::ask(std::string_view text, double limit_s, std::size_t longest, std::string& line) {
@@ -312,7 +312,7 @@ Process::Answer Process::ask(std::string_view text, double limit_s, std::size_t 
   listen(0, longest);
   if (!unread_.empty()) {
     take_line(std::min(unread_.find('\n'), unread_.size()));
-    return Answer::unasked;
+    return Answer::unexpected;
   }
   const NoPipeSignal quiet;
   const std::int64_t end_ns = now_ns() + static_cast<std::int64_t>(limit_s * 1e9);

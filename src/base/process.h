@@ -25,7 +25,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 // characters become '?'.
 class KeptOutput {
  public:
-  explicit KeptOutput(std::size_t first_bytes = 0) : most_first_(first_bytes) {}
+  explicit KeptOutput(std::size_t first_bytes = 0) : max_first_(first_bytes) {}
   void add(std::string_view text);
   std::string text() const;
   bool is_empty() const { return first_.empty() && last_.empty(); }
@@ -33,7 +33,7 @@ class KeptOutput {
   static constexpr std::size_t kLastBytes = 16 * 1024;
 
  private:
-  std::size_t most_first_;
+  std::size_t max_first_;
   std::string first_, last_;
   std::uint64_t dropped_ = 0;
 };
@@ -80,19 +80,19 @@ class Process {
   // To the process alone. Does nothing after the process was reaped.
   void signal(int number) const;
 
-  // Waits up to `most_ms` for output or the end of the process, and reads available output. False: it has ended, and
-  // all its output has been read. Reading pauses while more than `most_unread` bytes of stdout are unread.
-  bool listen(int most_ms, std::size_t most_unread = SIZE_MAX, bool is_writing = false);
+  // Waits up to `max_ms` for output or the end of the process, and reads available output. False: it has ended, and
+  // all its output has been read. Reading pauses while more than `max_unread` bytes of stdout are unread.
+  bool listen(int max_ms, std::size_t max_unread = SIZE_MAX, bool is_writing = false);
   // Its stdout, if that is read; the caller removes what it consumed.
   std::string& unread() { return unread_; }
   bool has_output() const { return static_cast<bool>(answers_); }  // false once it has closed stdout
 
   enum class Answer : std::uint8_t {
-    line,       // without its line end
-    unasked,    // output arrived before the question: `line` has it
-    ended,      // its output ended before a whole line; `line` has the rest
-    too_long,   // `line` has the beginning
-    timed_out,  // also if it does not read its input
+    line,        // without its line end
+    unexpected,  // output arrived before the question: `line` has it
+    ended,       // its output ended before a whole line; `line` has the rest
+    too_long,    // `line` has the beginning
+    timed_out,   // also if it does not read its input
     stopped,
   };
   // Sends `text` and waits for one line of at most `longest` bytes.

@@ -71,7 +71,8 @@ Forwarding::~Forwarding() {
 
 int Forwarding::take_signal() { return g_signal.exchange(0, std::memory_order_relaxed); }
 
-int Forwarding::run(const std::vector<std::string>& command, const Variables& variables, const Beside& beside) {
+int Forwarding::run(const std::vector<std::string>& command, const Variables& variables,
+                    const WhileRunning& while_running) {
   std::optional<Process> program;
   try {
     // No signal may arrive between the program's start and storing its pid.
@@ -88,10 +89,10 @@ int Forwarding::run(const std::vector<std::string>& command, const Variables& va
     reject(fmt::format("{}: cannot be executed: {}", command[0], std::strerror(error.code)),
            error.is_missing ? "Is the interpreter that its first line names there?" : "");
   }
-  std::int64_t next = beside ? beside(program->id()) : INT64_MAX;
+  std::int64_t next = while_running ? while_running(program->id()) : INT64_MAX;
   const auto wait_ms = [&] { return std::clamp<std::int64_t>((next - now_ns()) / 1'000'000 + 1, 0, 60'000); };
   while (program->listen(static_cast<int>(wait_ms())))
-    if (now_ns() >= next) next = beside(program->id());
+    if (now_ns() >= next) next = while_running(program->id());
   const ProcessEnd end = program->end();
   // From here on its pid may belong to another process.
   g_child.store(0, std::memory_order_relaxed);

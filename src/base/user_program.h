@@ -16,7 +16,7 @@ namespace weir {
 
 // Work to do beside a program: called with its process id right after its start, and again at the time (on now_ns) that
 // the call returned.
-using Beside = std::function<std::int64_t(pid_t)>;
+using WhileRunning = std::function<std::int64_t(pid_t)>;
 
 // Forwards signals sent to this process during the lifetime of this object. Ignored signals (nohup) stay ignored, also
 // for the program, which would lose that if this process handled them. One at a time.
@@ -28,7 +28,7 @@ class Forwarding {
   Forwarding& operator=(const Forwarding&) = delete;
 
   // Runs the program to its end; returns its exit code, or 128 + signal. Rejects a program that cannot be executed.
-  int run(const std::vector<std::string>& command, const Variables& variables, const Beside& beside = {});
+  int run(const std::vector<std::string>& command, const Variables& variables, const WhileRunning& while_running = {});
   // The signal that asked to end since the last call; 0: none.
   static int take_signal();
 

@@ -28,10 +28,10 @@ Moved push_batch(Channel& channel, Event<kWait, Sync>& room, std::span<const typ
 }
 // Waits for the first command, then takes all that are available.
 template <Wait kWait, class Sync, PassOn kPassOn = PassOn::no, class Channel>
-Moved pop_batch(Channel& channel, Event<kWait, Sync>& items_came, std::span<typename Channel::Item> items,
+Moved pop_batch(Channel& channel, Event<kWait, Sync>& items_pushed, std::span<typename Channel::Item> items,
                 Limit limit) noexcept {
   Moved moved;
-  moved.outcome = await<kWait, Sync, kPassOn>(items_came, limit, Outcome::empty, [&] {
+  moved.outcome = await<kWait, Sync, kPassOn>(items_pushed, limit, Outcome::empty, [&] {
     moved = channel.try_pop_batch(items);
     return moved.outcome;
   });

@@ -17,7 +17,7 @@
 namespace weir {
 
 // What happens to a consumer that is a whole ring behind.
-enum class Behind : std::uint8_t {
+enum class LagPolicy : std::uint8_t {
   blocks,  // the channel is full for producers until it has caught up or left
   misses,  // its commands are overwritten; the next pop returns `missed`, with the number. It never blocks producers.
 };
@@ -39,12 +39,12 @@ class Broadcast {
  public:
   using Item = T;
 
-  // `most_blocking`: how many blocking consumers can exist at once. Others are not limited.
-  explicit Broadcast(std::size_t capacity, std::size_t most_blocking = 16)
+  // `max_blocking`: how many blocking consumers can exist at once. Others are not limited.
+  explicit Broadcast(std::size_t capacity, std::size_t max_blocking = 16)
       : mask_(ring_capacity(capacity) - 1),
         cells_(new Cell[mask_ + 1]),
-        place_count_(most_blocking),
-        places_(new Place[most_blocking]) {
+        place_count_(max_blocking),
+        places_(new Place[max_blocking]) {
     Sync::prepare();
   }
 
@@ -179,9 +179,9 @@ class Broadcast {
     std::uint64_t missed_ = 0, missed_in_all_ = 0;
   };
 
-  Subscriber subscribe(Behind behind) {
+  Subscriber subscribe(LagPolicy behind) {
     Subscriber subscriber(*this);
-    if (behind == Behind::blocks) {
+    if (behind == LagPolicy::blocks) {
       subscriber.place_ = &take_place();
       auto& cursor = subscriber.place_->cursor;
       // Blocks producers from here on, unless they have not seen it yet: they may have been a ring ahead before, so the
@@ -222,7 +222,7 @@ class Broadcast {
       // Pairs with the release in leave(): the previous consumer has finished reading.
       if (places_[i].is_taken.compare_exchange_strong(is_taken, true, std::memory_order_acquire)) return places_[i];
     }
-    reject("a broadcast has no place for another consumer that blocks", "Make it with a larger `most_blocking`.");
+    reject("a broadcast has no place for another consumer that blocks", "Make it with a larger `max_blocking`.");
   }
 
   Claim claim_positions(std::size_t wanted) noexcept {

@@ -54,11 +54,11 @@ static_assert(sizeof(SlotRecord) == kLineBytes);
 
 // Its current holder may change it; the stack hands it over.
 struct alignas(256) Magazine {
-  static constexpr std::uint32_t kMost = 29;
+  static constexpr std::uint32_t kMax = 29;
 
   std::atomic<Magazine*> next{nullptr};  // in a stack
   std::uint64_t count = 0;               // valid while nobody fills or empties it
-  SlotRecord* slots[kMost + 1]{};
+  SlotRecord* slots[kMax + 1]{};
 };
 static_assert(sizeof(Magazine) == 256);
 

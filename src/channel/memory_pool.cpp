@@ -42,7 +42,7 @@ std::size_t largest(const PoolOptions& options) {
 
 namespace slot_check {
 
-void die(const char* what, const SlotRecord& record) noexcept {
+void abort_with(const char* what, const SlotRecord& record) noexcept {
   const std::size_t bytes = record.store != nullptr ? slot_bins::bytes_of(record.bin) : record.size_bytes;
   std::fprintf(stderr, "weir: %s of %zu bytes at %p %s\n", record.store != nullptr ? "a pool's slot" : "a payload",
                bytes, static_cast<const void*>(record.data), what);
@@ -52,10 +52,10 @@ void die(const char* what, const SlotRecord& record) noexcept {
 std::uint32_t take(SlotRecord& record, std::size_t size_bytes) noexcept {
   // Relaxed: slots move between threads in magazines, which provide the ordering.
   const std::uint32_t generation = record.generation.fetch_add(1, std::memory_order_relaxed);
-  if (generation % 2 != 0) die("is in use and free at once: the pool's tables were overwritten", record);
+  if (generation % 2 != 0) abort_with("is in use and free at once: the pool's tables were overwritten", record);
   const std::size_t end = slot_bins::bytes_of(record.bin) - kPatternBytes;
   if (record.has_pattern && !(has_pattern(record.data) && has_pattern(record.data + end)))
-    die("was written to after it was released", record);
+    abort_with("was written to after it was released", record);
 #if WEIR_HAS_ASAN
   if (record.store->is_host_accessible()) ASAN_UNPOISON_MEMORY_REGION(record.data, size_bytes);
 #else
@@ -69,7 +69,7 @@ void give(SlotRecord& record, std::uint32_t generation) noexcept {
   // If two threads free a slot at once, one of them must detect it.
   if ((now & payload_handle::kGenerationMask) != generation ||
       !record.generation.compare_exchange_strong(now, now + 1, std::memory_order_relaxed))
-    die("is freed twice", record);
+    abort_with("is freed twice", record);
   const std::size_t bytes = slot_bins::bytes_of(record.bin);
   record.has_pattern = !kHasAsan && record.store->is_host_accessible();
   if (record.has_pattern) {
@@ -90,7 +90,8 @@ void Slot::check(PayloadHandle handle, std::size_t size_bytes) noexcept {
   }
   const SlotRecord& record = *payload_handle::record<SlotRecord>(handle);
   slot_check::use(record, payload_handle::generation(handle));
-  if (size_bytes > slot_bins::bytes_of(record.bin)) slot_check::die("is adopted with more bytes than it has", record);
+  if (size_bytes > slot_bins::bytes_of(record.bin))
+    slot_check::abort_with("is adopted with more bytes than it has", record);
 }
 
 MemoryPool::MemoryPool(const PoolOptions& options, std::shared_ptr<MemorySource> source)

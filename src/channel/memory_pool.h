@@ -15,13 +15,13 @@ namespace weir {
 // For checked builds: called when a slot is taken, used and given back. An error ends the program with a message.
 namespace slot_check {
 
-[[noreturn]] void die(const char* what, const SlotRecord& record) noexcept;
+[[noreturn]] void abort_with(const char* what, const SlotRecord& record) noexcept;
 std::uint32_t take(SlotRecord& record, std::size_t size_bytes) noexcept;  // returns its new generation
 void give(SlotRecord& record, std::uint32_t generation) noexcept;
 inline void use(const SlotRecord& record, std::uint32_t generation) noexcept {
   // Relaxed: a correct program has learned of the slot by other means.
   if ((record.generation.load(std::memory_order_relaxed) & payload_handle::kGenerationMask) != generation) [[unlikely]]
-    die("is used after it was released", record);
+    abort_with("is used after it was released", record);
 }
 
 }  // namespace slot_check

@@ -28,7 +28,7 @@ class Oneshots {
 
  public:
   using Reply = T;
-  static constexpr std::size_t kMostSlots = std::size_t{1} << kIndexBits;
+  static constexpr std::size_t kMaxSlots = std::size_t{1} << kIndexBits;
 
   // `slots`: how many replies can be awaited at once.
   explicit Oneshots(std::size_t slots) : slots_(new Slot[check_count(slots)]) {
@@ -182,7 +182,7 @@ class Oneshots {
 
   static std::size_t check_count(std::size_t slots) {
     if (slots == 0) reject("replies need a slot", "Use 1 slot or more.");
-    if (slots > kMostSlots) reject("at most 65536 replies can be awaited at once", "Use fewer slots.");
+    if (slots > kMaxSlots) reject("at most 65536 replies can be awaited at once", "Use fewer slots.");
     return slots;
   }
   static constexpr std::uint64_t generation_of(std::uint64_t state) noexcept { return state >> kPhaseBits; }
@@ -199,7 +199,7 @@ class Oneshots {
   static constexpr std::uint64_t next_of(Ticket ticket, std::uint64_t state) noexcept {
     return phase_of(state) == Phase::writing ? state_of(ticket, Phase::abandoned) : freed_state(ticket);
   }
-  Slot& slot_of(Ticket ticket) noexcept { return slots_[ticket & (kMostSlots - 1)]; }
+  Slot& slot_of(Ticket ticket) noexcept { return slots_[ticket & (kMaxSlots - 1)]; }
 
   Outcome try_open(Ticket& ticket) noexcept {
     // Pairs with the release in recycle().
@@ -222,7 +222,7 @@ class Oneshots {
     recycle(ticket);
   }
   void recycle(Ticket ticket) noexcept {
-    const auto index = static_cast<std::uint32_t>(ticket & (kMostSlots - 1));
+    const auto index = static_cast<std::uint32_t>(ticket & (kMaxSlots - 1));
     std::uint64_t head = free_.load(std::memory_order_relaxed);
     do {
       slots_[index].next.store(static_cast<std::uint32_t>(head), std::memory_order_relaxed);

@@ -61,7 +61,8 @@ void Payload::check() const noexcept {
   // overwritten.
   const std::uint32_t references = record.references.load(std::memory_order_relaxed);
   if (record.store != nullptr) slot_check::use(record, payload_handle::generation(handle_));
-  if (references == 0 || references >= kGone) slot_check::die("is used after its last reference was dropped", record);
+  if (references == 0 || references >= kGone)
+    slot_check::abort_with("is used after its last reference was dropped", record);
 }
 
 void drop_payload(PayloadHandle handle) noexcept {

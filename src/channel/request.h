@@ -33,8 +33,8 @@ class Requests {
   using Record = decltype(Item::record);
   using Replies = Oneshots<Result, kWait, Sync>;
 
-  // `most_in_flight`: how many results can be awaited at once.
-  explicit Requests(Channel& channel, std::size_t most_in_flight = 64) : channel_(channel), replies_(most_in_flight) {}
+  // `max_in_flight`: how many results can be awaited at once.
+  explicit Requests(Channel& channel, std::size_t max_in_flight = 64) : channel_(channel), replies_(max_in_flight) {}
 
   // For a client. Sends and waits. `late`: no room or no reply in time; whatever the server still does with the
   // command, its result is discarded. `closed`: the channel is closed, or the server dropped the command.

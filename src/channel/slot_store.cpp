@@ -40,7 +40,7 @@ SlotStore::SlotStore(const PoolOptions& options, std::shared_ptr<MemorySource> s
     // A thread has two magazines of each size. At most a sixteenth of the limit, so that in a small pool most slots are
     // not in caches.
     const std::size_t most = std::min(options_.thread_cache_bytes / 2, options_.limit_bytes / 16) / bytes;
-    shelves_[bin].most = static_cast<std::uint32_t>(std::clamp<std::size_t>(most, 1, Magazine::kMost));
+    shelves_[bin].most = static_cast<std::uint32_t>(std::clamp<std::size_t>(most, 1, Magazine::kMax));
   }
 }
 
@@ -255,13 +255,13 @@ Magazine& SlotStore::empty_magazine(Shelf& shelf) {
 
 // Splits memory from the source into slots; returns one and shares the others. Null: the source has none.
 SlotRecord* SlotStore::add_chunk(std::uint32_t bin, std::size_t allowed_bytes) {
-  constexpr std::size_t kMostSlots = 1024;
+  constexpr std::size_t kMaxSlots = 1024;
   const std::size_t slot = slot_bins::bytes_of(bin);
   Shelf& shelf = shelves_[bin];
   // A sixteenth of the limit, so that the first size requested does not take all of it.
   const std::size_t chunk_bytes = std::min(options_.chunk_bytes, options_.limit_bytes / 16);
   auto count =
-      static_cast<std::uint32_t>(std::clamp<std::size_t>(std::min(chunk_bytes, allowed_bytes) / slot, 1, kMostSlots));
+      static_cast<std::uint32_t>(std::clamp<std::size_t>(std::min(chunk_bytes, allowed_bytes) / slot, 1, kMaxSlots));
   auto idle =
       std::find_if(shelf.chunks.begin(), shelf.chunks.end(), [](const Chunk& c) { return c.memory == nullptr; });
   if (idle == shelf.chunks.end()) {

@@ -103,7 +103,7 @@ amd::CaptureRequest request_of(const AmdCaptureFlags& flags) {
   request.uses_top_instance = flags.uses_top;
   request.buffer_mib = whole("--buffer", flags.buffer, 1, 1024);
   request.interval_ns = interval_ns(flags.interval);
-  request.most_snapshots = whole("--snapshots", flags.snapshots, 0, 10'000);
+  request.max_snapshots = whole("--snapshots", flags.snapshots, 0, 10'000);
   const std::vector<std::string> ends = {"first", "last"};
   if (flags.keep != "first" && flags.keep != "last")
     reject(fmt::format("--keep {}: is neither first nor last", flags.keep), suggestion(flags.keep, ends));
@@ -136,7 +136,7 @@ int execute_amd_capture(const AmdCaptureFlags& flags) {
     fmt::print("{}", to_text(document));
   } else if (!flags.is_quiet) {
     // Standard output belongs to the program.
-    const Report report = capture_report(document, end.bytes, output.string());
+    const TextReport report = capture_report(document, end.bytes, output.string());
     fmt::print(stderr, "{}", flags.report == "markdown" ? report_markdown(report) : report_text(report));
   }
   if (!end.problem.empty()) {

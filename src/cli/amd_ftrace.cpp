@@ -61,7 +61,7 @@ int execute_amd_ftrace(const AmdFtraceFlags& flags) {
   ftrace::require_kfd(counters, flags.file);
   const Json document =
       ftrace::ftrace_document(summary, counters, {flags.file, flags.clock, run_context().command_line});
-  const Report report = ftrace_report(document, flags.is_full);
+  const TextReport report = ftrace_report(document, flags.is_full);
   flags.print(document, report);
   return 0;
 }

@@ -79,7 +79,7 @@ amd::CaptureFiles files_to_join(const AmdJoinFlags& flags) {
 }
 
 // The file for the timeline; empty: none.
-fs::path timeline_of(const AmdJoinFlags& flags, std::string& said) {
+fs::path timeline_of(const AmdJoinFlags& flags, std::string& note) {
   if (flags.has_no_timeline) return {};
   if (!flags.timeline.empty()) {
     check_writable(flags.timeline, flags.is_forced);
@@ -91,7 +91,7 @@ fs::path timeline_of(const AmdJoinFlags& flags, std::string& said) {
   try {
     check_writable(path, flags.is_forced);
   } catch (const Error& cannot) {
-    said = fmt::format("No timeline: {}. --timeline FILE writes it elsewhere.", cannot.what());
+    note = fmt::format("No timeline: {}. --timeline FILE writes it elsewhere.", cannot.what());
     return {};
   }
   return path;
@@ -100,8 +100,8 @@ fs::path timeline_of(const AmdJoinFlags& flags, std::string& said) {
 int execute_amd_join(const AmdJoinFlags& flags) {
   flags.check_output();
   const amd::CaptureFiles files = files_to_join(flags);
-  std::string said;
-  const fs::path timeline = timeline_of(flags, said);
+  std::string note;
+  const fs::path timeline = timeline_of(flags, note);
   const std::atomic<bool>& stop = catch_interrupts();
 
   const amd::LoadedCapture capture = amd::load_capture(files, &stop);
@@ -116,7 +116,7 @@ int execute_amd_join(const AmdJoinFlags& flags) {
   flags.print(document, amd_join_report(document, flags.is_full));
   // Printed to stderr, so as not to corrupt a document that goes through a pipe.
   if (!flags.is_quiet && !timeline.empty()) fmt::print(stderr, "Timeline written to {}\n", timeline.string());
-  if (!flags.is_quiet && !said.empty()) fmt::print(stderr, "{}\n", said);
+  if (!flags.is_quiet && !note.empty()) fmt::print(stderr, "{}\n", note);
   return 0;
 }
 

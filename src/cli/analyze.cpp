@@ -130,7 +130,7 @@ void export_kineto(const AnalyzeFlags& flags, const Timeline& timeline) {
     options.process = process;
     options.world_size = static_cast<int>(processes.size());
     write_chrome_json(timeline, options, path, flags.is_forced);
-    flags.say_written(path.string());
+    flags.report_written(path.string());
   }
 }
 
@@ -172,7 +172,7 @@ int execute_analyze(const AnalyzeFlags& flags) {
   if (!flags.kineto.empty()) export_kineto(flags, timeline);
   if (!flags.csv.empty()) {
     write_timeline_csv(timeline, flags.csv, flags.is_forced);
-    flags.say_written(flags.csv);
+    flags.report_written(flags.csv);
   }
   return 0;
 }

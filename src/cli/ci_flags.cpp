@@ -22,17 +22,19 @@ namespace {
 void append_to(const char* variable, std::size_t most, const std::function<std::string(std::size_t room)>& text) {
   const auto path = environment_variable(variable);
   if (!path || path->empty()) return;
-  const auto complain = [&](const std::string& why) { fmt::print(stderr, "weir: {} {}: {}\n", variable, *path, why); };
+  const auto print_warning = [&](const std::string& why) {
+    fmt::print(stderr, "weir: {} {}: {}\n", variable, *path, why);
+  };
   const Descriptor file(::open(path->c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
   struct stat status{};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return complain(std::strerror(errno));
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return print_warning(std::strerror(errno));
   const auto taken = static_cast<std::size_t>(S_ISREG(status.st_mode) ? status.st_size : 0);
   const std::size_t room = taken < most ? most - taken : 0;
   const std::string whole = text(room);
   // GitHub drops a summary that is too long entirely, including what others wrote.
   if (whole.size() > room)
-    return complain(fmt::format("no room: GitHub takes {} bytes, and {} are already used", most, taken));
-  if (!write_all(file.get(), whole)) complain(std::strerror(errno));
+    return print_warning(fmt::format("no room: GitHub takes {} bytes, and {} are already used", most, taken));
+  if (!write_all(file.get(), whole)) print_warning(std::strerror(errno));
 }
 
 }  // namespace
@@ -58,9 +60,9 @@ void CiFlags::report(const Judged& judged, const std::function<std::string(std::
                      bool is_forced) const {
   if (is_github) {
     fmt::print("{}", github_annotations(judged));
-    append_to("GITHUB_STEP_SUMMARY", kMostSummary,
+    append_to("GITHUB_STEP_SUMMARY", kMaxSummary,
               [&](std::size_t room) { return markdown(room == 0 ? 0 : room - 1) + "\n"; });
-    append_to("GITHUB_OUTPUT", kMostSummary, [&](std::size_t) { return github_outputs(judged); });
+    append_to("GITHUB_OUTPUT", kMaxSummary, [&](std::size_t) { return github_outputs(judged); });
   }
   if (!junit.empty()) write_file(junit, junit_xml(judged), is_forced);
 }

@@ -55,8 +55,8 @@ std::unique_ptr<Device> open_or_note(const std::string& name, const ConformanceF
   }
 }
 
-conformance::Report examine(const std::string& name, Device& device,
-                            std::span<const conformance::ConformanceCase* const> cases, bool is_quiet) {
+conformance::ConformanceResults examine(const std::string& name, Device& device,
+                                        std::span<const conformance::ConformanceCase* const> cases, bool is_quiet) {
   const auto cpu = open_device("cpu", device_options("", {}));
   conformance::Subject subject{device, device.info(), nullptr, {}};
   if (subject.info.backend != "cpu") subject.cpu = cpu.get();

@@ -25,16 +25,16 @@ void DocumentOutput::print(const Json& document, const std::function<std::string
   }
 }
 
-void DocumentOutput::print(const Json& document, const Report& report) const {
+void DocumentOutput::print(const Json& document, const TextReport& report) const {
   print(document, [&] { return report_text(report); }, [&] { return report_markdown(report); });
 }
 
 void DocumentOutput::write(const std::string& path, const std::string& text) const {
   write_file(path, text, is_forced);
-  say_written(path);
+  report_written(path);
 }
 
-void DocumentOutput::say_written(const std::string& path) const {
+void DocumentOutput::report_written(const std::string& path) const {
   if (!is_quiet) fmt::print("Written to {}\n", path);
 }
 

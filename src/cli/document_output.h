@@ -20,9 +20,9 @@ struct DocumentOutput {
   // Prints the document, or writes it to `output`: as JSON, or in the form that one of the two functions makes.
   void print(const Json& document, const std::function<std::string()>& text,
              const std::function<std::string()>& markdown) const;
-  void print(const Json& document, const Report& report) const;
+  void print(const Json& document, const TextReport& report) const;
   void write(const std::string& path, const std::string& text) const;
-  void say_written(const std::string& path) const;
+  void report_written(const std::string& path) const;
 };
 
 }  // namespace weir::cli

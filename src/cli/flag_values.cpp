@@ -20,9 +20,9 @@ Number within(std::optional<Number> value, std::string_view flag, const std::str
   return *value;
 }
 
-std::string range_text(std::int64_t least_ns, std::int64_t most_ns) {
-  return fmt::format("Use {} to {}.", format_duration(static_cast<double>(least_ns)),
-                     format_duration(static_cast<double>(most_ns)));
+std::string range_text(std::int64_t min_ns, std::int64_t max_ns) {
+  return fmt::format("Use {} to {}.", format_duration(static_cast<double>(min_ns)),
+                     format_duration(static_cast<double>(max_ns)));
 }
 
 // "10us", "1.5ms", "2s", "500ns"
@@ -96,12 +96,11 @@ double seconds_of(const std::string& flag, const std::string& text) {
   return *ns / 1e9;
 }
 
-std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns,
-                         std::int64_t most_ns) {
+std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t min_ns, std::int64_t max_ns) {
   const auto ns = time_in(text, {"us", "ms", "s"});
   if (!ns) reject(fmt::format("{} {}: not a time", flag, text), "For example 500us, 2ms or 1.5s.");
-  if (!(*ns >= static_cast<double>(least_ns) && *ns <= static_cast<double>(most_ns)))
-    reject(fmt::format("{} {}: out of range", flag, text), range_text(least_ns, most_ns));
+  if (!(*ns >= static_cast<double>(min_ns) && *ns <= static_cast<double>(max_ns)))
+    reject(fmt::format("{} {}: out of range", flag, text), range_text(min_ns, max_ns));
   return static_cast<std::int64_t>(*ns);
 }
 

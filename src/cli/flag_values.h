@@ -36,7 +36,7 @@ std::optional<double> time_in(std::string_view text, std::initializer_list<std::
 // "300", "300s", "500ms", "5m", "1h": greater than 0 and at most a week.
 double seconds_of(const std::string& flag, const std::string& text);
 // "500us", "2ms", "1.5s", in nanoseconds, within the bounds.
-std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns, std::int64_t most_ns);
+std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t min_ns, std::int64_t max_ns);
 
 // "10us", "1.5ms", "2s", and lists of them: "10us,1ms", "10us..10ms" (every decade), "10us..1ms:x2". Sorted, without
 // repeats; rejects values below `lowest_ns` or above `highest_ns`.

@@ -19,7 +19,7 @@ namespace {
 
 constexpr auto kGrace = std::chrono::milliseconds(2000);  // for the other ranks' reports
 constexpr auto kLimit = std::chrono::milliseconds(4000);  // for the whole procedure
-constexpr double kMostSeconds = 7 * 86400.0;
+constexpr double kMaxSeconds = 7 * 86400.0;
 
 std::atomic<bool> is_ending{false};
 
@@ -44,7 +44,7 @@ void end_hung(const std::string& report) {
 std::int64_t hang_timeout_ns(const std::string& flag) {
   if (flag.empty()) return 0;
   const auto seconds = parse_number(flag);
-  if (!seconds || !(*seconds > 0) || *seconds > kMostSeconds)
+  if (!seconds || !(*seconds > 0) || *seconds > kMaxSeconds)
     reject(fmt::format("--hang-timeout {}: not a number of seconds above 0", flag),
            "Use more than the longest command takes, for example 60.");
   return static_cast<std::int64_t>(*seconds * 1e9);

@@ -32,7 +32,7 @@ struct HistoryAddFlags : HistoryFlags {
 };
 
 // git's output; empty where git is missing, fails, or takes too long.
-std::optional<std::string> said_by_git(std::vector<std::string> arguments) {
+std::optional<std::string> git_output(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"git", "--no-optional-locks", "-c", "core.fsmonitor=false"});
   return printed_by(std::move(arguments));
 }
@@ -43,10 +43,10 @@ void set_commit(const HistoryAddFlags& flags, history::AddOptions& options) {
     options.commit_basis = "given";
     return;
   }
-  const auto head = said_by_git({"rev-parse", "--verify", "HEAD"});
+  const auto head = git_output({"rev-parse", "--verify", "HEAD"});
   if (!head) return;
   options.commit = head->substr(0, head->find('\n'));
-  const auto changes = said_by_git({"status", "--porcelain", "--untracked-files=no"});
+  const auto changes = git_output({"status", "--porcelain", "--untracked-files=no"});
   options.commit_basis = changes && !changes->empty() ? "git, with changes" : "git";
 }
 
@@ -64,7 +64,7 @@ int execute_history_add(const HistoryAddFlags& flags) {
   history::AddOptions options;
   options.tag = flags.tag;
   set_commit(flags, options);
-  history::Store store(flags.database, history::Access::write);
+  history::Store store(flags.database, history::DatabaseAccess::write);
   const history::Added added = store.add(intake, options);
   const Json document = history::added_document(store, added, options, intake);
   if (!flags.is_quiet || flags.report != "text" || !flags.output.empty())

@@ -27,7 +27,7 @@ struct HistoryExportFlags {
 
 int execute_history_export(const HistoryExportFlags& flags) {
   if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
-  history::Store store(flags.database, history::Access::read);
+  history::Store store(flags.database, history::DatabaseAccess::read);
   const std::string csv = history::points_csv(store, flags.filter);
   if (flags.output.empty()) {
     fmt::print("{}", csv);

@@ -20,7 +20,7 @@ struct HistoryListFlags : HistoryFlags {
 
 int execute_history_list(const HistoryListFlags& flags) {
   flags.check_output();
-  history::Store store(flags.database, history::Access::read);
+  history::Store store(flags.database, history::DatabaseAccess::read);
   const Json document = history::list_document(store, flags.filter);
   flags.print(document, history_report(document));
   return 0;

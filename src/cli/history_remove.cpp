@@ -24,8 +24,8 @@ struct HistoryRemoveFlags {
 int execute_history_remove(const HistoryRemoveFlags& flags) {
   const std::int64_t entry = entry_number(flags.entry);
   // Opening for reading rejects a missing file; opening for writing would create it.
-  history::Store(flags.database, history::Access::read);
-  history::Store store(flags.database, history::Access::write);
+  history::Store(flags.database, history::DatabaseAccess::read);
+  history::Store store(flags.database, history::DatabaseAccess::write);
   if (!store.remove(entry))
     reject(fmt::format("{}: has no entry {}", flags.database, entry), "`weir history list` shows them.");
   if (!flags.is_quiet) fmt::print("Entry {} was removed from {}.\n", entry, flags.database);

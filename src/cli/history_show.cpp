@@ -19,7 +19,7 @@ struct HistoryShowFlags : HistoryFlags {
 int execute_history_show(const HistoryShowFlags& flags) {
   flags.check_output();
   const std::int64_t entry = entry_number(flags.entry);
-  history::Store store(flags.database, history::Access::read);
+  history::Store store(flags.database, history::DatabaseAccess::read);
   const Json document = history::show_document(store, entry);
   flags.print(document, history_report(document));
   return 0;

@@ -56,7 +56,7 @@ history::TrendOptions trend_options_of(const HistoryTrendFlags& flags) {
   }
   options.changes.threshold = share_of("--threshold", flags.threshold);
   options.is_gate = flags.is_gate;
-  const auto fewest = static_cast<std::int64_t>(kFewestPerLevel);
+  const auto fewest = static_cast<std::int64_t>(kMinPerLevel);
   options.within = static_cast<std::size_t>(
       whole_number("--within", flags.within, fewest, 1'000'000, "not a number of runs",
                    fmt::format("Use {} or more: a change is found once {} runs follow it.", fewest, fewest)));
@@ -66,7 +66,7 @@ history::TrendOptions trend_options_of(const HistoryTrendFlags& flags) {
 int execute_history_trend(const HistoryTrendFlags& flags) {
   flags.check_output();
   const history::TrendOptions options = trend_options_of(flags);
-  history::Store store(flags.database, history::Access::read);
+  history::Store store(flags.database, history::DatabaseAccess::read);
   const Json document = history::trend_document(store, options);
   flags.print(document, history_report(document, flags.is_full));
   return history::gate_code(document);

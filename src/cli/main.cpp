@@ -145,7 +145,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::CallForVersion& version) {
       return app.exit(version);
     } catch (const CLI::ParseError& error) {
-      if (weir::cli::speaks())
+      if (weir::cli::is_first_rank())
         fmt::print(stderr, "weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
       return static_cast<int>(weir::Fault::input);
     }

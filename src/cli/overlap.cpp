@@ -177,7 +177,7 @@ MeasuredPoint run_point(const OverlapCommandFlags& flags, const OverlapPoint& po
   RunControl control;
   control.stop = &catch_interrupts();
   control.communicator = &between;
-  ProgressLine line(flags.is_quiet || flags.is_json || !speaks());
+  ProgressLine line(flags.is_quiet || flags.is_json || !is_first_rank());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   const std::string timeout = point.config.value("run.hang_timeout");
   watch_hangs(control, timeout == "0" ? "" : timeout);
@@ -187,7 +187,7 @@ MeasuredPoint run_point(const OverlapCommandFlags& flags, const OverlapPoint& po
   line.clear();
   MeasuredPoint result;
   result.is_interrupted = run.is_interrupted;
-  if (!speaks()) return result;
+  if (!is_first_rank()) return result;
   result.document = {{"assignments", point.assignments},
                      {"summary", run.summary},
                      {"failure", run.failure.empty() ? Json(nullptr) : Json(run.failure)}};
@@ -219,9 +219,9 @@ int execute_overlap(const OverlapCommandFlags& flags) {
     reject("--summary writes no other file, so there is nothing for --output", "Leave one of them out.");
   const int count = flags.config.ranks_of(config);
   const std::filesystem::path folder =
-      speaks() && flags.summary.empty() ? overlap_folder(flags.output, config.name, flags.is_forced) : "";
-  if (speaks() && !flags.summary.empty()) check_writable(flags.summary, flags.is_forced);
-  if (speaks()) flags.exports.check(flags.is_forced);
+      is_first_rank() && flags.summary.empty() ? overlap_folder(flags.output, config.name, flags.is_forced) : "";
+  if (is_first_rank() && !flags.summary.empty()) check_writable(flags.summary, flags.is_forced);
+  if (is_first_rank()) flags.exports.check(flags.is_forced);
   if (count > 1 && job_ranks().count == 1) {
     check_points(config, points, count);
     return start_ranks(count);
@@ -237,14 +237,14 @@ int execute_overlap(const OverlapCommandFlags& flags) {
     for (const std::string& assignment : point.assignments) name += (name.empty() ? "" : ",") + assignment;
     MeasuredPoint result = run_point(flags, point, name.empty() ? folder : folder / name, job);
     is_interrupted = result.is_interrupted;
-    if (speaks()) {
+    if (is_first_rank()) {
       if (failure.empty() && result.document["failure"].is_string()) failure = result.document["failure"].string();
       sweep.push_back(std::move(result.document));
     }
     if (is_interrupted) break;
   }
   leave_ranks();
-  if (!speaks()) return 0;
+  if (!is_first_rank()) return 0;
   if (flags.exports.is_asked()) {
     std::vector<Json> summaries;
     for (const Json& each : sweep) summaries.push_back(each["summary"]);
@@ -252,7 +252,7 @@ int execute_overlap(const OverlapCommandFlags& flags) {
   }
   if (flags.is_json && !config.sweeps.empty()) fmt::print("{}", to_text(sweep));
   if (points.size() > 1) {
-    const Report report = overlap_sweep_report(sweep);
+    const TextReport report = overlap_sweep_report(sweep);
     write_file(folder / "report.md", report_markdown(report), flags.is_forced);
     if (!flags.is_quiet && !flags.is_json) fmt::print("\n{}", report_text(report));
   }

@@ -48,7 +48,7 @@ OverlapConfig OverlapFlags::load() const {
   for (const std::string& assignment : assignments)
     if (constexpr std::string_view kRanks = "run.ranks="; expected == 1 && assignment.starts_with(kRanks))
       expected = static_cast<int>(std::clamp<std::int64_t>(
-          parse_integer(std::string_view(assignment).substr(kRanks.size())).value_or(1), 1, kMostRanks));
+          parse_integer(std::string_view(assignment).substr(kRanks.size())).value_or(1), 1, kMaxRanks));
   const std::string path = config_file(file);
   OverlapConfig config = parse_overlap_config(config_text(path), path, expected);
   for (const std::string& assignment : assignments) config.assign(assignment, "--set");

@@ -59,11 +59,11 @@ std::vector<TuneAxis> axes_of(const OverlapConfig& config, const DeviceInfo& inf
   }
   add("run.placement", config.value("run.placement"), {"natural", "critical_path"});
   add("run.streams", config.value("run.streams"), {"4", "6", "8"});
-  if (info.most_hardware_queues > 0) {
+  if (info.max_hardware_queues > 0) {
     const int now = info.hardware_queues.value.value_or(8);
     std::vector<std::string> others;
     for (const int queues : {now / 2, 2 * now, 4 * now})
-      if (queues >= 1 && queues <= std::min(info.most_hardware_queues, 128)) others.push_back(std::to_string(queues));
+      if (queues >= 1 && queues <= std::min(info.max_hardware_queues, 128)) others.push_back(std::to_string(queues));
     add("run.hw_queues", config.value("run.hw_queues"), others);
   }
   return axes;

@@ -32,10 +32,10 @@ namespace weir::cli {
 namespace {
 
 using preempt::Curve;
+using preempt::ExperimentPlan;
 using preempt::Findings;
 using preempt::Mechanism;
 using preempt::Observation;
-using preempt::Plan;
 using preempt::Point;
 using preempt::Undisturbed;
 using preempt::Victim;
@@ -57,14 +57,14 @@ struct PreemptCommandFlags {
 
   void add_to(CommandSyntax syntax);
   // Rejects bad values, naming the flag.
-  Plan plan() const;
+  ExperimentPlan plan() const;
   std::vector<const Mechanism*> chosen() const;
   // The plan for one victim: values that were not given follow from the length of its kernels.
-  Plan paced(const Plan& plan, const Victim& victim) const;
+  ExperimentPlan paced(const ExperimentPlan& plan, const Victim& victim) const;
 };
 
 constexpr std::int64_t kShortestBlockNs = 10'000, kLongestBlockNs = 10'000'000;
-constexpr std::size_t kMostVictims = 1000;
+constexpr std::size_t kMaxVictims = 1000;
 
 std::int64_t one_time(const char* flag, const std::string& text, std::int64_t lowest_ns, std::int64_t highest_ns) {
   const std::vector<std::int64_t> times = parse_times(flag, text, lowest_ns, highest_ns);
@@ -90,7 +90,7 @@ std::vector<Victim> victims_of(const PreemptCommandFlags& flags) {
   const std::vector<VictimKind> kinds = kinds_of(flags.victims);
   if (flags.waves.empty() && flags.block_times.empty()) return preempt::usual_victims(kinds, flags.is_quick);
   const std::vector<int> waves =
-      flags.waves.empty() ? std::vector{4} : parse_counts("--waves", flags.waves, 1, preempt::kMostWaves);
+      flags.waves.empty() ? std::vector{4} : parse_counts("--waves", flags.waves, 1, preempt::kMaxWaves);
   const std::vector<std::int64_t> blocks =
       flags.block_times.empty() ? std::vector<std::int64_t>{100'000}
                                 : parse_times("--block-times", flags.block_times, kShortestBlockNs, kLongestBlockNs);
@@ -98,9 +98,9 @@ std::vector<Victim> victims_of(const PreemptCommandFlags& flags) {
   for (const VictimKind kind : kinds)
     for (const int wave : kind == VictimKind::persistent ? std::vector{4} : waves)
       for (const std::int64_t block : blocks) victims.push_back({kind, wave, block});
-  if (victims.size() > kMostVictims)
+  if (victims.size() > kMaxVictims)
     reject(fmt::format("--waves and --block-times make {} victims", victims.size()),
-           fmt::format("{} are the most; give fewer.", kMostVictims));
+           fmt::format("{} are the most; give fewer.", kMaxVictims));
   return victims;
 }
 
@@ -129,8 +129,8 @@ void PreemptCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("--child", child).hidden();
 }
 
-Plan PreemptCommandFlags::plan() const {
-  Plan plan;
+ExperimentPlan PreemptCommandFlags::plan() const {
+  ExperimentPlan plan;
   plan.victims = victims_of(*this);
   plan.requests = requests.empty() ? (is_quick ? 200 : 1000) : one_count("--requests", requests, 10, 1'000'000);
   plan.interval_ns = interval.empty() ? 2'000'000 : one_time("--interval", interval, 100'000, 10'000'000'000);
@@ -151,9 +151,9 @@ Plan PreemptCommandFlags::plan() const {
 
 // Behind a kernel only one request passes at a time, so faster requests would queue up without end. They are therefore
 // sent at most once per kernel; where that would take long there are fewer of them, but enough for a p99.
-Plan PreemptCommandFlags::paced(const Plan& plan, const Victim& victim) const {
+ExperimentPlan PreemptCommandFlags::paced(const ExperimentPlan& plan, const Victim& victim) const {
   constexpr double kKernels = 1.25;
-  Plan paced = plan;
+  ExperimentPlan paced = plan;
   if (interval.empty()) {
     const std::int64_t kernel_ns = victim.kind == VictimKind::persistent
                                        ? std::max(preempt::kPersistentNs, preempt::kPersistentBlocks * victim.block_ns)
@@ -162,8 +162,8 @@ Plan PreemptCommandFlags::paced(const Plan& plan, const Victim& victim) const {
         std::max<std::int64_t>(plan.interval_ns, std::llround(kKernels * static_cast<double>(kernel_ns)));
   }
   if (requests.empty()) {
-    const std::int64_t most_ns = is_quick ? 1'000'000'000 : 3'000'000'000;
-    paced.requests = static_cast<int>(std::clamp<std::int64_t>(most_ns / paced.interval_ns, 100, plan.requests));
+    const std::int64_t max_ns = is_quick ? 1'000'000'000 : 3'000'000'000;
+    paced.requests = static_cast<int>(std::clamp<std::int64_t>(max_ns / paced.interval_ns, 100, plan.requests));
   }
   return paced;
 }
@@ -183,7 +183,7 @@ std::vector<const Mechanism*> PreemptCommandFlags::chosen() const {
 
 class Run {
  public:
-  Run(const PreemptCommandFlags& flags, const Plan& plan, const std::vector<const Mechanism*>& chosen)
+  Run(const PreemptCommandFlags& flags, const ExperimentPlan& plan, const std::vector<const Mechanism*>& chosen)
       : flags_(flags),
         plan_(plan),
         stage_(flags.device, device_options(flags.hardware_queues, flags.sim), catch_interrupts()),
@@ -208,7 +208,7 @@ class Run {
       reject(fmt::format("--device {}: nothing can be observed there: {}", stage_.info().name,
                          curves_.front().offered.reason),
              "Use --device cpu, sim or a GPU.");
-    say_what_comes();
+    print_schedule();
     const int points = static_cast<int>(plan_.victims.size()) * offered_;
     int done = 0;
     time_alone(done, points);
@@ -229,9 +229,9 @@ class Run {
   }
 
  private:
-  void say_what_comes() const {
+  void print_schedule() const {
     if (flags_.document_output.is_quiet) return;
-    const auto length = [](const Plan& plan) {
+    const auto length = [](const ExperimentPlan& plan) {
       return static_cast<double>(plan.requests) * static_cast<double>(plan.interval_ns);
     };
     double all = length(plan_) * plan_.alone_repeats;
@@ -294,7 +294,7 @@ class Run {
 
   void add_point(Curve& curve, const Victim& victim) {
     std::string failure;
-    const Plan paced = flags_.paced(plan_, victim);
+    const ExperimentPlan paced = flags_.paced(plan_, victim);
     Observation seen =
         attempt(fmt::format("{}, {}", curve.mechanism->name, words_for(victim)), failure,
                 [&](const auto& shown) { return stage_.observe(*curve.mechanism, paced, victim, shown); });
@@ -315,7 +315,7 @@ class Run {
     return preempt_document(findings, circumstances_);
   }
 
-  std::string told(const Json& document) const {
+  std::string text_of(const Json& document) const {
     const std::string& report = flags_.document_output.report;
     return report == "json"       ? to_text(document)
            : report == "markdown" ? report_markdown(preempt_report(document, true))
@@ -326,7 +326,7 @@ class Run {
   Json save(bool is_complete) {
     Json all = document(is_complete);
     if (!flags_.document_output.output.empty()) {
-      write_file(flags_.document_output.output, told(all), flags_.document_output.is_forced || has_saved_);
+      write_file(flags_.document_output.output, text_of(all), flags_.document_output.is_forced || has_saved_);
       has_saved_ = true;
     }
     return all;
@@ -337,12 +337,13 @@ class Run {
     if (!flags_.svg.empty()) write_file(flags_.svg, preempt_svg(all), flags_.document_output.is_forced);
     const bool has_file = !flags_.document_output.output.empty();
     if (!has_file) {
-      fmt::print("{}", told(all));
+      fmt::print("{}", text_of(all));
     } else if (!flags_.document_output.is_quiet) {
       fmt::print("{}\n", report_text(preempt_report(all, false)));
-      flags_.document_output.say_written(flags_.document_output.output);
+      flags_.document_output.report_written(flags_.document_output.output);
     }
-    if (!flags_.svg.empty() && flags_.document_output.report != "json") flags_.document_output.say_written(flags_.svg);
+    if (!flags_.svg.empty() && flags_.document_output.report != "json")
+      flags_.document_output.report_written(flags_.svg);
     if (is_stopped_) return kExitInterrupted;
     if (!failures_.empty())
       fail(fmt::format("{}{}", failures_.front(),
@@ -352,7 +353,7 @@ class Run {
   }
 
   const PreemptCommandFlags& flags_;
-  const Plan& plan_;
+  const ExperimentPlan& plan_;
   preempt::Stage stage_;
   const std::atomic<bool>& is_stopped_;
   ProgressLine line_;
@@ -376,7 +377,7 @@ int execute_preempt(PreemptCommandFlags& flags, bool has_report) {
     reject("preempt: this job has several ranks", "Start it as one process, without mpirun or srun.");
   if (!has_report && flags.document_output.output.ends_with(".json")) flags.document_output.report = "json";
   if (!has_report && flags.document_output.output.ends_with(".md")) flags.document_output.report = "markdown";
-  const Plan plan = flags.plan();
+  const ExperimentPlan plan = flags.plan();
   const std::vector<const Mechanism*> chosen = flags.chosen();
   flags.document_output.check_output();
   if (!flags.svg.empty()) check_writable(flags.svg, flags.document_output.is_forced);

@@ -161,7 +161,7 @@ int execute_profile(const ProfileFlags& flags) {
   control.stop = &catch_interrupts();
   control.communicator = ranks;
   watch_hangs(control, flags.run.hang_timeout);
-  ProgressLine line(flags.run.is_quiet || flags.is_json || !speaks());
+  ProgressLine line(flags.run.is_quiet || flags.is_json || !is_first_rank());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   if (ranks != nullptr) check_request(info, request, ranks->ranks());
   watch_ranks();
@@ -174,7 +174,7 @@ int execute_profile(const ProfileFlags& flags) {
     output.write(profile.timeline, 0, ::getpid(), profile.ranks, profile.device_properties,
                  output.named(word, profile.timeline.spans.size()), profile.document);
   leave_ranks();
-  if (!speaks()) return 0;
+  if (!is_first_rank()) return 0;
   print(flags, profile.document, stdout);
   if (!has_timeline)
     fail(fmt::format("no trace was written: {}", profile.timeline.source), "Use another --submit mode.");

@@ -80,12 +80,12 @@ Ranks job_ranks() {
   return {};
 }
 
-bool speaks() { return job_ranks().rank == 0; }
+bool is_first_rank() { return job_ranks().rank == 0; }
 
 int rank_count(const std::string& flag) {
   const Ranks job = job_ranks();
   if (flag.empty()) return job.count;
-  const std::int64_t count = whole_number("--ranks", flag, 1, kMostRanks, "not a number of ranks");
+  const std::int64_t count = whole_number("--ranks", flag, 1, kMaxRanks, "not a number of ranks");
   if (job.count > 1 && count != job.count)
     reject(fmt::format("--ranks {}: this job has {}", flag, job.count),
            "Leave --ranks out: under mpirun or srun the launcher decides.");

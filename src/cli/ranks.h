@@ -9,13 +9,13 @@
 
 namespace weir::cli {
 
-inline constexpr int kMostRanks = 4096;
+inline constexpr int kMaxRanks = 4096;
 
 // From the launcher's variables, before MPI is touched. {0, 1} where no launcher started this process.
 Ranks job_ranks();
 
 // True for rank 0, or without ranks: the process that prints and writes files.
-bool speaks();
+bool is_first_rank();
 
 // `--ranks` as typed, checked: the number of ranks for this run. Rejects a number that differs from the job's.
 int rank_count(const std::string& flag);

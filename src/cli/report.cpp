@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFindingsShown = 5;  // shown in the terminal; the page has all
+constexpr std::size_t kMaxFindingsShown = 5;  // shown in the terminal; the page has all
 
 struct ReportFlags {
   std::vector<std::string> paths;
@@ -77,9 +77,9 @@ void check_outputs(const ReportFlags& flags, const std::string& html) {
 
 std::string verdict_text(const Json& document) {
   const std::string headline = without_controls(fields::text(document, {"verdict", "headline"}), '?');
-  std::string text = wrapped(headline, 0) + "\n" + findings_text(document, kMostFindingsShown, true);
+  std::string text = wrapped(headline, 0) + "\n" + findings_text(document, kMaxFindingsShown, true);
   const std::size_t count = fields::at(document, {"verdict", "findings"}).size();
-  if (count > kMostFindingsShown) text += fmt::format("    {} more in the report\n", count - kMostFindingsShown);
+  if (count > kMaxFindingsShown) text += fmt::format("    {} more in the report\n", count - kMaxFindingsShown);
   return text;
 }
 

@@ -19,18 +19,18 @@
 namespace weir::cli {
 namespace {
 
-constexpr std::size_t kMostRefused = 10;
+constexpr std::size_t kMaxRefused = 10;
 
 std::string plain(const std::string& text) { return without_controls(text, '?'); }
 
 std::string refused_text(const std::vector<Json>& refused) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(refused.size(), kMostRefused); ++i)
+  for (std::size_t i = 0; i < std::min(refused.size(), kMaxRefused); ++i)
     text += fmt::format("! {}\n", wrapped(fmt::format("{}: {}", plain(fields::text(refused[i], {"path"})),
                                                       plain(fields::text(refused[i], {"reason"}))),
                                           2));
-  if (refused.size() > kMostRefused)
-    text += fmt::format("! {} more could not be used; the report lists them\n", refused.size() - kMostRefused);
+  if (refused.size() > kMaxRefused)
+    text += fmt::format("! {} more could not be used; the report lists them\n", refused.size() - kMaxRefused);
   return text;
 }
 

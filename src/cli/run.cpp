@@ -109,9 +109,9 @@ int execute_run(const RunCommandFlags& flags) {
   }
   Communicator* const ranks = join_ranks();
   if (ranks != nullptr && !flags.host_profile.empty()) reject(kOneProcess, "Start it without mpirun.");
-  if (speaks()) check_output();
+  if (is_first_rank()) check_output();
   auto device = flags.run.open(ranks);
-  if (speaks() && (flags.is_dry || !flags.dot.empty()))
+  if (is_first_rank() && (flags.is_dry || !flags.dot.empty()))
     show_step(flags, request, device->info(), ranks != nullptr ? ranks->ranks() : Ranks{});
   if (flags.is_dry) {
     leave_ranks();
@@ -124,7 +124,7 @@ int execute_run(const RunCommandFlags& flags) {
   control.stop = &catch_interrupts();
   control.communicator = ranks;
   watch_hangs(control, flags.run.hang_timeout);
-  ProgressLine line(is_quiet || !speaks());
+  ProgressLine line(is_quiet || !is_first_rank());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   if (ranks != nullptr) check_request(device->info(), request, ranks->ranks());
   watch_ranks();
@@ -135,7 +135,7 @@ int execute_run(const RunCommandFlags& flags) {
   // Hold times are known only after the run.
   if (Json facts = scheduling_facts(); !facts.is_null()) result.environment["scheduler"] = std::move(facts);
   leave_ranks();
-  if (!speaks()) return 0;
+  if (!is_first_rank()) return 0;
   // Errors that the user can fix with other flags (sizes that do not fit) become a message, not a result.
   if (result.status == "failed" && result.fault == Fault::input) throw result.error();
   const Json json = to_json(result);

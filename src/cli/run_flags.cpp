@@ -109,7 +109,7 @@ std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValu
 }
 
 int one_unit_count(const std::string& text) {
-  return text.empty() ? 0 : one_count("--compute-units", text, 1, kMostComputeUnits, "`weir sweep` runs several.");
+  return text.empty() ? 0 : one_count("--compute-units", text, 1, kMaxComputeUnits, "`weir sweep` runs several.");
 }
 
 int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint) {

@@ -60,7 +60,7 @@ int one_stream_count(const std::string& text, const Workload& workload, const st
 
 // The value of --compute-units: 0 where it is not given. Rejects several counts.
 int one_unit_count(const std::string& text);
-inline constexpr int kMostComputeUnits = 100'000;
+inline constexpr int kMaxComputeUnits = 100'000;
 
 // Device options from the flags and the environment, including what the driver read at its start.
 DeviceOptions device_options(const std::string& hardware_queues, const std::vector<std::string>& sim,

@@ -24,7 +24,7 @@
 namespace weir::cli {
 namespace {
 
-constexpr std::size_t kMostClosingFindings = 3;  // printed at the end; the report has all
+constexpr std::size_t kMaxClosingFindings = 3;  // printed at the end; the report has all
 
 struct RunPriorityFlags {
   RunFlags run;
@@ -70,7 +70,7 @@ void write_report(const std::vector<std::string>& sweeps, const std::filesystem:
     const std::string reason = why_no_page();
     if (reason.empty()) write_file(page, report_html(*document), flags.run.is_forced || flags.resumes);
     if (flags.run.is_quiet) return;
-    const std::string findings = findings_text(*document, kMostClosingFindings, false);
+    const std::string findings = findings_text(*document, kMaxClosingFindings, false);
     fmt::print("{}\n\n{}\n",
                wrapped(reason.empty() ? fmt::format("The report is in {}", page.string())
                                       : fmt::format("No report.html was written: {}.", reason),
@@ -110,7 +110,7 @@ std::filesystem::path folder_of(const RunPriorityFlags& flags) {
 
 int execute_run_priority(const RunPriorityFlags& flags) {
   rank_count(flags.run.ranks);  // rejects
-  if (speaks()) flags.exports.check(flags.run.is_forced);
+  if (is_first_rank()) flags.exports.check(flags.run.is_forced);
   const bool is_starter = must_start_ranks(flags.run.ranks);
   const RunRequest base = flags.run.request();
   const std::vector<const Workload*> chosen = chosen_workloads(flags.priority);
@@ -119,7 +119,7 @@ int execute_run_priority(const RunPriorityFlags& flags) {
   const std::filesystem::path folder = folder_of(flags);
   Communicator* const ranks = is_starter ? nullptr : join_ranks();
   std::error_code status;
-  if (speaks()) std::filesystem::create_directories(folder, status);
+  if (is_first_rank()) std::filesystem::create_directories(folder, status);
   if (status) reject(fmt::format("--output-dir {}: {}", folder.string(), status.message()));
 
   // All paths are checked before anything runs: an hour of work must not end in "exists already".
@@ -136,7 +136,7 @@ int execute_run_priority(const RunPriorityFlags& flags) {
     request.resumes = flags.resumes;
     request.compute_units = {one_unit_count(flags.run.compute_units)};
     request.overwrites = flags.run.is_forced;
-    if (speaks()) check_writable(request.output, request.overwrites || request.resumes);
+    if (is_first_rank()) check_writable(request.output, request.overwrites || request.resumes);
     requests.push_back(std::move(request));
   }
   if (requests.empty())
@@ -170,7 +170,7 @@ int execute_run_priority(const RunPriorityFlags& flags) {
   const DeviceInfo info = device->info();
   device.reset();
   leave_ranks();
-  if (!speaks()) return is_interrupted ? kExitInterrupted : 0;
+  if (!is_first_rank()) return is_interrupted ? kExitInterrupted : 0;
   if (flags.exports.is_asked()) {
     std::vector<Json> sweeps;
     for (const std::string& file : written) sweeps.push_back(read_json(file));

@@ -17,7 +17,7 @@
 namespace weir::cli {
 namespace {
 
-constexpr std::int64_t kLeastDeadlineNs = 10'000, kMostDeadlineNs = 3600'000'000'000;
+constexpr std::int64_t kMinDeadlineNs = 10'000, kMaxDeadlineNs = 3600'000'000'000;
 
 // "high", "low", "-3"
 int priority_of(const std::string& text) {
@@ -59,11 +59,11 @@ scheduler::Terms TermsFlags::terms() const {
   scheduler::Terms terms;
   terms.priority = priority_of(priority);
   const auto share = parse_number(weight);
-  if (!share || !(*share >= scheduler::kLeastWeight && *share <= scheduler::kMostWeight))
+  if (!share || !(*share >= scheduler::kMinWeight && *share <= scheduler::kMaxWeight))
     reject(fmt::format("--weight {}: {}", weight, share ? "out of range" : "not a number"),
-           fmt::format("Use {} to {}.", scheduler::kLeastWeight, scheduler::kMostWeight));
+           fmt::format("Use {} to {}.", scheduler::kMinWeight, scheduler::kMaxWeight));
   terms.weight = *share;
-  if (!deadline.empty()) terms.deadline_ns = duration_of("--deadline", deadline, kLeastDeadlineNs, kMostDeadlineNs);
+  if (!deadline.empty()) terms.deadline_ns = duration_of("--deadline", deadline, kMinDeadlineNs, kMaxDeadlineNs);
   scheduler::check(terms);
   return terms;
 }

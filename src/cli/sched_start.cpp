@@ -24,8 +24,8 @@ namespace weir::cli {
 namespace {
 
 // A daemon cannot take turns as short as policies can, because it must be woken up for each.
-constexpr std::int64_t kLeastSliceNs = 100'000, kLeastAgeingNs = 1'000'000;
-constexpr int kMostInFlight = 1024;
+constexpr std::int64_t kMinSliceNs = 100'000, kMinAgeingNs = 1'000'000;
+constexpr int kMaxInFlight = 1024;
 
 struct SchedStartFlags {
   SocketFlag socket;
@@ -51,11 +51,11 @@ scheduler::ServerOptions server_options_of(const SchedStartFlags& flags) {
   scheduler::ServerOptions options;
   options.socket = flags.socket.path();
   options.policy = &scheduler::policy_named(flags.policy);
-  options.settings.slice_ns = duration_of("--slice", flags.slice, kLeastSliceNs, scheduler::kLongestSliceNs);
+  options.settings.slice_ns = duration_of("--slice", flags.slice, kMinSliceNs, scheduler::kLongestSliceNs);
   options.settings.ageing_ns =
-      flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kLeastAgeingNs, scheduler::kLongestAgeingNs);
+      flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kMinAgeingNs, scheduler::kLongestAgeingNs);
   options.in_flight = static_cast<std::uint32_t>(
-      whole_number("--in-flight", flags.in_flight, 1, kMostInFlight, "not a number of commands"));
+      whole_number("--in-flight", flags.in_flight, 1, kMaxInFlight, "not a number of commands"));
   return options;
 }
 
@@ -120,21 +120,21 @@ void cut_ties(int keep, int log) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-[[noreturn]] void live_as_daemon(const scheduler::ServerOptions& options, int starter, int log) {
+[[noreturn]] void run_daemon(const scheduler::ServerOptions& options, int starter, int log) {
   cut_ties(starter, log);
-  Descriptor voice(3);
+  Descriptor to_starter(3);
   int code = 0;
   try {
     scheduler::Server server(options);
-    write_all(voice.get(), std::string(1, kListens));
-    voice.reset();
+    write_all(to_starter.get(), std::string(1, kListens));
+    to_starter.reset();
     serve(server);
   } catch (const Error& error) {
-    write_all(voice.get(), message_of(error));
+    write_all(to_starter.get(), message_of(error));
     fmt::print(stderr, "weir: {}\n", in_terms_of_flags(error));
     code = static_cast<int>(error.fault);
   } catch (const std::exception& error) {
-    write_all(voice.get(), message_of(Error(Fault::run, error.what())));
+    write_all(to_starter.get(), message_of(Error(Fault::run, error.what())));
     fmt::print(stderr, "weir: {}\n", error.what());
     code = 1;
   }
@@ -155,28 +155,29 @@ void start_daemon(const scheduler::ServerOptions& options, const std::string& lo
   const Descriptor log(open_log(log_path));
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  const Descriptor ear(ends[0]);
-  Descriptor mouth(ends[1]);
+  const Descriptor read_end(ends[0]);
+  Descriptor write_end(ends[1]);
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child < 0) fail(fmt::format("cannot start a process: {}", std::strerror(errno)));
   if (child == 0) {
     ::setsid();
     const pid_t daemon = ::fork();
-    if (daemon == 0) live_as_daemon(options, mouth.get(), log.get());
+    if (daemon == 0) run_daemon(options, write_end.get(), log.get());
     ::_exit(daemon < 0 ? 1 : 0);
   }
-  mouth.reset();
-  std::string heard;
-  read_all(ear.get(), heard);
+  write_end.reset();
+  std::string message;
+  read_all(read_end.get(), message);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (heard == std::string_view(&kListens, 1)) return;
-  if (heard.empty()) fail("the daemon ended before it listened", "Use --foreground to see what it says.");
-  const std::size_t what = heard.find('\0') + 1;
-  const std::size_t hint = heard.find('\0', what) + 1;
-  throw Error(heard[0] == '2' ? Fault::input : Fault::run, heard.substr(what, hint - 1 - what), heard.substr(hint));
+  if (message == std::string_view(&kListens, 1)) return;
+  if (message.empty()) fail("the daemon ended before it listened", "Use --foreground to see what it says.");
+  const std::size_t what = message.find('\0') + 1;
+  const std::size_t hint = message.find('\0', what) + 1;
+  throw Error(message[0] == '2' ? Fault::input : Fault::run, message.substr(what, hint - 1 - what),
+              message.substr(hint));
 }
 
 int execute_sched_start(const SchedStartFlags& flags) {

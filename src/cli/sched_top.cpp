@@ -21,7 +21,7 @@
 namespace weir::cli {
 namespace {
 
-constexpr std::int64_t kLeastIntervalNs = 50'000'000, kMostIntervalNs = 3600'000'000'000;
+constexpr std::int64_t kMinIntervalNs = 50'000'000, kMaxIntervalNs = 3600'000'000'000;
 constexpr std::int64_t kFirstTableNs = 200'000'000;  // so that the first rates do not take a long interval
 constexpr std::int64_t kStepNs = 20'000'000;         // longest delay in noticing Ctrl-C
 
@@ -112,7 +112,7 @@ int show_live(const SchedTopFlags& flags, std::int64_t interval_ns, std::uint64_
 }
 
 int execute_sched_top(const SchedTopFlags& flags) {
-  const std::int64_t interval_ns = duration_of("--interval", flags.interval, kLeastIntervalNs, kMostIntervalNs);
+  const std::int64_t interval_ns = duration_of("--interval", flags.interval, kMinIntervalNs, kMaxIntervalNs);
   const std::uint64_t count = table_count_of(flags);
   const bool is_terminal = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
   if (is_terminal && WEIR_HAVE_NCURSES != 0 && !flags.is_once && !flags.is_plain)

@@ -43,7 +43,7 @@ std::vector<int> usual_counts(const Workload& workload) {
 
 int execute_sweep(const SweepFlags& flags) {
   rank_count(flags.run.ranks);  // rejects
-  if (speaks()) flags.exports.check(flags.run.is_forced);
+  if (is_first_rank()) flags.exports.check(flags.run.is_forced);
   SweepRequest request;
   request.run = flags.run.request();
   flags.workload.choose(request.run);
@@ -56,7 +56,7 @@ int execute_sweep(const SweepFlags& flags) {
                        workload.streams.max));
   request.submits = flags.submit.ways();
   if (!flags.run.compute_units.empty())
-    request.compute_units = parse_counts("--compute-units", flags.run.compute_units, 1, kMostComputeUnits);
+    request.compute_units = parse_counts("--compute-units", flags.run.compute_units, 1, kMaxComputeUnits);
   request.resumes = flags.resumes;
   request.overwrites = flags.run.is_forced;
   if (must_start_ranks(flags.run.ranks)) {
@@ -69,7 +69,7 @@ int execute_sweep(const SweepFlags& flags) {
   if (request.compute_units.size() > 1) flags.run.open_confined(request.compute_units.back(), ranks);
   auto device = flags.run.open_confined(request.compute_units.front(), ranks);
   if (flags.output.empty()) {
-    if (speaks()) std::filesystem::create_directories("results");
+    if (is_first_rank()) std::filesystem::create_directories("results");
     std::string name = device->info().name;
     std::replace(name.begin(), name.end(), ':', '-');
     request.output = default_output(fmt::format("results/sweep-{}-{}", workload.name, name), ".json",
@@ -86,7 +86,7 @@ int execute_sweep(const SweepFlags& flags) {
   });
   device.reset();
   leave_ranks();
-  if (!speaks()) return 0;
+  if (!is_first_rank()) return 0;
   // The file also has the points kept from an earlier sweep.
   if (flags.exports.is_asked()) {
     const Json sweep = read_json(request.output);

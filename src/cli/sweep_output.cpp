@@ -26,7 +26,7 @@ std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>
       others += fmt::format("{}{}", others.empty() ? "" : ", ", count);
     }
   }
-  if (!others.empty() && speaks())
+  if (!others.empty() && is_first_rank())
     fmt::print(stderr, "weir: {} runs on {} to {} streams: leaving out {}\n", workload.name, workload.streams.min,
                workload.streams.max, others);
   return fitting;
@@ -35,7 +35,7 @@ std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>
 int print_sweep(Device& device, const SweepRequest& request, const RunFlags& flags, Communicator* communicator,
                 std::function<Device&(int)> reopen) {
   const bool is_quiet = flags.is_quiet;
-  ProgressLine line(is_quiet || !speaks());
+  ProgressLine line(is_quiet || !is_first_rank());
   SweepControl control;
   control.reopen = std::move(reopen);
   control.run.communicator = communicator;
@@ -74,7 +74,7 @@ int print_sweep(Device& device, const SweepRequest& request, const RunFlags& fla
     const bool is_failed = result.value("status", "") == "failed";
     has_failed = has_failed || is_failed;
     line.clear();
-    if (!speaks()) return;
+    if (!is_first_rank()) return;
     if (is_quiet) {
       if (is_failed) fmt::print(stderr, "weir: {}: {}\n", where, result.value("failure", "failed"));
       return;
@@ -93,7 +93,7 @@ int print_sweep(Device& device, const SweepRequest& request, const RunFlags& fla
   const Json sweep = run_sweep(device, request, run_context(), control);
   line.clear();
   const bool is_stopped = sweep["status"] != "complete";
-  if (!is_quiet && speaks()) {
+  if (!is_quiet && is_first_rank()) {
     if (!floors.empty())
       floors = wrapped(fmt::format("Floor, at most, per command on the null device: {}.", floors), 0) + "\n";
     fmt::print("\n{}{}Written to {}\n", floors, sweep_summary(sweep), request.output.string());

@@ -78,7 +78,7 @@ struct WatchFlags {
 std::int64_t interval_of(const std::string& text) {
   const auto ns = time_in(text, {"ms", "s", "m", ""});
   if (!ns) reject(fmt::format("--interval {}: not a time", watch::printable(text)), "Use 500ms, 1s, 2m and the like.");
-  if (!(*ns >= static_cast<double>(watch::kLeastIntervalNs) && *ns <= static_cast<double>(watch::kMostIntervalNs)))
+  if (!(*ns >= static_cast<double>(watch::kMinIntervalNs) && *ns <= static_cast<double>(watch::kMaxIntervalNs)))
     reject(fmt::format("--interval {}: out of range", text), "Use 50ms to 60m.");
   return static_cast<std::int64_t>(*ns);
 }

@@ -7,6 +7,6 @@
 namespace weir {
 
 // Returns the first non-blank lines of a compiler's log, each indented.
-std::string first_complaints(std::string_view log, int most_lines = 12);
+std::string first_log_lines(std::string_view log, int max_lines = 12);
 
 }  // namespace weir

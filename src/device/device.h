@@ -83,7 +83,7 @@ struct DeviceInfo {
   Known<int> hardware_queues;
   // The environment variable that sets the number of queues and that the driver reads once; empty: --hw-queues sets it.
   std::string queue_variable;
-  int most_hardware_queues = 0;  // largest number that can be requested; 0: it cannot be chosen
+  int max_hardware_queues = 0;  // largest number that can be requested; 0: it cannot be chosen
   Known<int> multiprocessors;
   Known<int> copy_engines;
   Known<std::uint64_t> memory_bytes;

@@ -11,7 +11,7 @@ constexpr CommandId kNone = UINT32_MAX;
 // A CommandQueue that records what each launch would have to wait for.
 class Recorder {
  public:
-  Recorder(const Plan& plan, CommandId begin, std::uint32_t count)
+  Recorder(const StepPlan& plan, CommandId begin, std::uint32_t count)
       : last_(static_cast<std::size_t>(plan.stream_count), kNone),
         waits_(static_cast<std::size_t>(plan.stream_count)),
         recorded_(plan.event_count, kNone),
@@ -46,7 +46,7 @@ class Recorder {
 
 }  // namespace
 
-GraphEdges record_graph(const Plan& plan, CommandId begin, CommandId end) {
+GraphEdges record_graph(const StepPlan& plan, CommandId begin, CommandId end) {
   GraphEdges edges;
   edges.begin = begin;
   edges.count = end - begin;

@@ -24,6 +24,6 @@ struct GraphEdges {
 
 // Records commands [begin, end) with the same loop that submits eagerly: the placement's stream order and the plan's
 // events become edges.
-GraphEdges record_graph(const Plan& plan, CommandId begin, CommandId end);
+GraphEdges record_graph(const StepPlan& plan, CommandId begin, CommandId end);
 
 }  // namespace weir

@@ -57,7 +57,7 @@ class NullSession final : public Session {
   }
 
  private:
-  Plan plan_;
+  StepPlan plan_;
   const Step& step_;
   SubmitMode mode_;
 };

@@ -18,12 +18,12 @@ void merge(Progress& into, const Progress& from) {
 }
 
 // A command's dependencies on earlier segments are ignored; `segments` is [0, count] to keep all of them.
-Plan make(const Step& step, const Placement& placement, bool is_pipelined, std::span<const CommandId> segments) {
+StepPlan make(const Step& step, const Placement& placement, bool is_pipelined, std::span<const CommandId> segments) {
   const auto count = static_cast<CommandId>(step.commands().size());
   if (placement.stream_of.size() != count) fail("the placement belongs to another step");
   const auto streams = static_cast<std::size_t>(placement.stream_count);
 
-  Plan plan;
+  StepPlan plan;
   plan.stream_count = placement.stream_count;
   plan.hops.resize(count);
   std::vector<std::uint32_t> position(count);
@@ -36,11 +36,11 @@ Plan make(const Step& step, const Placement& placement, bool is_pipelined, std::
       segment_begin[id] = segments[i];
       const StreamId stream = placement.stream_of[id];
       if (stream >= streams) fail("the placement names a stream that it does not have");
-      if (last_on[stream] == count) plan.hops[id].flags |= Plan::kFirst;
+      if (last_on[stream] == count) plan.hops[id].flags |= StepPlan::kFirst;
       last_on[stream] = id;
     }
     for (const CommandId last : last_on)
-      if (last != count) plan.hops[last].flags |= Plan::kLast;
+      if (last != count) plan.hops[last].flags |= StepPlan::kLast;
   }
   std::vector<bool> crosses(count, false);  // has a successor on another stream: its progress must be remembered
   for (CommandId id = 0; id < count; ++id) {
@@ -75,7 +75,7 @@ Plan make(const Step& step, const Placement& placement, bool is_pipelined, std::
   };
 
   for (CommandId id = 0; id < count; ++id) {
-    Plan::Hop& hop = plan.hops[id];
+    StepPlan::Hop& hop = plan.hops[id];
     hop.first_wait = static_cast<std::uint32_t>(plan.waits.size());
     Progress& mine = known[hop.stream];
 
@@ -103,11 +103,11 @@ Plan make(const Step& step, const Placement& placement, bool is_pipelined, std::
     hop.wait_count = static_cast<std::uint32_t>(plan.waits.size()) - hop.first_wait;
     mine[hop.stream] = position[id];
     if (crosses[id]) reached[id] = mine;
-    if (hop.wait_count != 0) hop.flags |= Plan::kWaits;
+    if (hop.wait_count != 0) hop.flags |= StepPlan::kWaits;
   }
   for (CommandId id = 0; id < count; ++id) {
     if (event_of[id] == kNoEvent) continue;
-    plan.hops[id].flags |= Plan::kRecords;
+    plan.hops[id].flags |= StepPlan::kRecords;
     plan.hops[id].event = event_of[id];
   }
   return plan;
@@ -115,12 +115,12 @@ Plan make(const Step& step, const Placement& placement, bool is_pipelined, std::
 
 }  // namespace
 
-Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) {
+StepPlan make_plan(const Step& step, const Placement& placement, bool is_pipelined) {
   const CommandId whole[] = {0, static_cast<CommandId>(step.commands().size())};
   return make(step, placement, is_pipelined, whole);
 }
 
-Plan make_graph_plan(const Step& step, const Placement& placement) {
+StepPlan make_graph_plan(const Step& step, const Placement& placement) {
   return make(step, placement, false, step.segments());
 }
 

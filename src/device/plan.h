@@ -12,7 +12,7 @@ namespace weir {
 using EventId = std::uint32_t;
 
 // Streams are in order, so only edges that cross streams need an event, and only those not implied by others.
-struct Plan {
+struct StepPlan {
   enum Flag : std::uint8_t {
     kWaits = 1,    // must wait for events
     kRecords = 2,  // others wait for it
@@ -33,10 +33,10 @@ struct Plan {
 };
 
 // `is_pipelined` adds the waits that tie an iteration to the previous one.
-Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined);
+StepPlan make_plan(const Step& step, const Placement& placement, bool is_pipelined);
 // For graphs, one per segment of the step. Launches are in order, so nothing ties a segment to earlier ones: waiting
 // for an event of another capture is an error on GPUs.
-Plan make_graph_plan(const Step& step, const Placement& placement);
+StepPlan make_graph_plan(const Step& step, const Placement& placement);
 
 // What the loop needs from a hardware queue, a graph recorder, or a test's log. All calls are noexcept.
 template <class Q>
@@ -51,23 +51,23 @@ concept CommandQueue = requires(Q& queue, CommandId command, EventId event, Stre
 // Submits `commands` in order. Every backend instantiates it in its own source. A driver call evicts a step's records
 // from the nearest cache, so a queue that has records may prefetch the next one.
 template <CommandQueue Q>
-inline void walk(const Plan& plan, std::span<const CommandId> commands, Q& queue) noexcept {
-  const Plan::Hop* const hops = plan.hops.data();
+inline void walk(const StepPlan& plan, std::span<const CommandId> commands, Q& queue) noexcept {
+  const StepPlan::Hop* const hops = plan.hops.data();
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const CommandId id = commands[i];
     if constexpr (requires { queue.prefetch(id); }) {
       if (i + 2 < commands.size()) queue.prefetch(commands[i + 2]);
     }
-    const Plan::Hop& hop = hops[id];
+    const StepPlan::Hop& hop = hops[id];
     if (hop.flags == 0) [[likely]] {
       queue.launch(id, hop.stream);
       continue;
     }
-    if (hop.flags & Plan::kFirst) queue.mark_first(hop.stream);
+    if (hop.flags & StepPlan::kFirst) queue.mark_first(hop.stream);
     for (std::uint32_t w = 0; w < hop.wait_count; ++w) queue.wait(plan.waits[hop.first_wait + w], hop.stream);
     queue.launch(id, hop.stream);
-    if (hop.flags & Plan::kRecords) queue.record(hop.event, hop.stream);
-    if (hop.flags & Plan::kLast) queue.mark_last(hop.stream);
+    if (hop.flags & StepPlan::kRecords) queue.record(hop.event, hop.stream);
+    if (hop.flags & StepPlan::kLast) queue.mark_last(hop.stream);
   }
 }
 

@@ -3,13 +3,13 @@
 // in local memory. Heads are packed and queries divided as in src/kernel/attention.h.
 #define FEW_QUERIES 8
 #define QUERIES_EACH 4  // per work-item at a time
-#define MOST_HEAD_DIM 128
-#define MOST_THREADS 256
+#define MAX_HEAD_DIM 128
+#define MAX_THREADS 256
 #define MANY_THREADS 128
 #define WIDTH (16 / (int)sizeof(weir_element))  // elements of the head per lane
 #define TILE_FLOATS 2048
-#define MOST_SCORES 1024
-#define MOST_QUERIES (MANY_THREADS * QUERIES_EACH)
+#define MAX_SCORES 1024
+#define MAX_QUERIES (MANY_THREADS * QUERIES_EACH)
 
 // One launch as seen by a work-group: a sequence and one of its heads.
 typedef struct {
@@ -39,31 +39,31 @@ WEIR_INLINE void attend_few(const attention_block* block, int first, __local flo
   const int lane = thread % lanes, turn = thread / lanes, turns = threads / lanes;
   for (int i = thread; i < count * head_dim; i += threads) {
     const int q = i / head_dim, e = i % head_dim;
-    queries[q * MOST_HEAD_DIM + e] = load(block->q, (first + q) * block->width + e) * block->scale;
+    queries[q * MAX_HEAD_DIM + e] = load(block->q, (first + q) * block->width + e) * block->scale;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   const int most = seen_by(block, first + count - 1);
   for (int q = 0; q < count; ++q) {
     const int seen = seen_by(block, first + q);
     float largest = -INFINITY, total = 0.0f;
-    float sums[MOST_HEAD_DIM / 32];
-    for (int j = 0; j < MOST_HEAD_DIM / 32; ++j) sums[j] = 0.0f;
+    float sums[MAX_HEAD_DIM / 32];
+    for (int j = 0; j < MAX_HEAD_DIM / 32; ++j) sums[j] = 0.0f;
     for (int base = 0; base < most; base += threads) {
       const int position = base + thread;
       float score = -INFINITY;
       if (position < seen) {
         score = 0.0f;
         for (int e = 0; e < head_dim; ++e)
-          score = multiply_add(queries[q * MOST_HEAD_DIM + e], load(block->keys, position * block->width + e), score);
+          score = multiply_add(queries[q * MAX_HEAD_DIM + e], load(block->keys, position * block->width + e), score);
       }
       const float higher = fmax(largest, largest_of_group(score, room));
       const float factor = rescaled(largest, higher), weight = rescaled(score, higher);
       largest = higher;
       weights[thread] = weight;
       total = total * factor + sum_of_group(weight, room);  // its barriers make the weights visible
-      for (int j = 0; j < MOST_HEAD_DIM / 32; ++j) sums[j] *= factor;
+      for (int j = 0; j < MAX_HEAD_DIM / 32; ++j) sums[j] *= factor;
       for (int p = turn; p < min(threads, seen - base); p += turns) {
-        for (int j = 0; j < MOST_HEAD_DIM / 32; ++j) {
+        for (int j = 0; j < MAX_HEAD_DIM / 32; ++j) {
           const int e = lane + j * lanes;
           if (e < head_dim)
             sums[j] = multiply_add(weights[p], load(block->values, (base + p) * block->width + e), sums[j]);
@@ -71,7 +71,7 @@ WEIR_INLINE void attend_few(const attention_block* block, int first, __local flo
       }
       barrier(CLK_LOCAL_MEM_FENCE);  // before the next weights are written
     }
-    for (int j = 0; j < MOST_HEAD_DIM / 32; ++j) {
+    for (int j = 0; j < MAX_HEAD_DIM / 32; ++j) {
       room[thread] = sums[j];
       barrier(CLK_LOCAL_MEM_FENCE);
       const int e = lane + j * lanes;
@@ -102,7 +102,7 @@ WEIR_INLINE void attend_many(const attention_block* block, int first, int lanes,
   const int thread = local_thread(), threads = local_threads(), head_dim = block->head_dim;
   const int count = threads / lanes * QUERIES_EACH, padded = lanes * WIDTH;
   const int stride = padded + 1;  // keys of neighbouring positions are in different banks
-  const int positions = min(TILE_FLOATS / padded, MOST_SCORES / count);
+  const int positions = min(TILE_FLOATS / padded, MAX_SCORES / count);
   for (int i = thread; i < count * padded; i += threads) {
     const int q = i / padded, e = i % padded;
     const bool is_inside = e < head_dim && first + q < block->queries;
@@ -176,8 +176,8 @@ WEIR_INLINE void attend_many(const attention_block* block, int first, int lanes,
 WEIR_KERNEL(attention) {
   __local float queries[MANY_THREADS * QUERIES_EACH * WIDTH];
   __local float tile[TILE_FLOATS + TILE_FLOATS / WIDTH];
-  __local float scores[MOST_SCORES];
-  __local float factors[MOST_QUERIES], totals[MOST_QUERIES], maxima[MOST_QUERIES];
+  __local float scores[MAX_SCORES];
+  __local float factors[MAX_QUERIES], totals[MAX_QUERIES], maxima[MAX_QUERIES];
   const long heads = a.dims[3] >> 32, positions = a.dims[2];
   attention_block block;
   block.queries = (int)a.dims[1];

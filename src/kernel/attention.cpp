@@ -126,9 +126,9 @@ void reference(const KernelCall& call) {
 
 Extents extents(const KernelShape& shape) {
   const Heads size(shape);
-  if (size.head_dim < 1 || size.head_dim > kMostHeadDim)
+  if (size.head_dim < 1 || size.head_dim > kMaxHeadDim)
     reject(fmt::format("attention with heads of {} elements", size.head_dim),
-           fmt::format("Heads may have 1 to {}.", kMostHeadDim));
+           fmt::format("Heads may have 1 to {}.", kMaxHeadDim));
   const std::int64_t fresh = size.sequences * size.queries * size.width;
   const std::int64_t cached = size.sequences * size.positions * size.width;
   return {fresh, cached, cached, size.sequences, fresh};

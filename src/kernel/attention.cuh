@@ -158,7 +158,7 @@ __device__ inline void merge_warp(Attended<kQueries, kWidth>& state, int lanes) 
 template <bool kIsWide, int kQueries, int kPositions, class T>
 __device__ inline void attend_few(const AttentionBlock<T>& block, float* room) {
   constexpr int kWidth = 16 / sizeof(T);
-  constexpr int kPart = kMostHeadDim + 2;  // a warp's sum, total and maximum for one query
+  constexpr int kPart = kMaxHeadDim + 2;  // a warp's sum, total and maximum for one query
   const int lane = threadIdx.x % warpSize, warp = threadIdx.x / warpSize, warps = blockDim.x / warpSize;
   const int begin = lane % block.lanes * kWidth, group = lane / block.lanes, groups = warpSize / block.lanes;
   Attended<kQueries, kWidth> state;
@@ -199,8 +199,8 @@ __device__ inline void attend_few(const AttentionBlock<T>& block, float* room) {
 #pragma unroll
       for (int e = 0; e < kWidth; ++e)
         if (begin + e < block.head_dim) part[begin + e] = state.sum[q][e];
-      part[kMostHeadDim] = state.total[q];
-      part[kMostHeadDim + 1] = state.largest[q];
+      part[kMaxHeadDim] = state.total[q];
+      part[kMaxHeadDim + 1] = state.largest[q];
     }
   }
   __syncthreads();
@@ -208,11 +208,11 @@ __device__ inline void attend_few(const AttentionBlock<T>& block, float* room) {
     const int q = i / block.head_dim, e = i % block.head_dim;
     if (block.first + q >= block.queries) continue;
     float largest = -INFINITY, total = 0, sum = 0;
-    for (int w = 0; w < warps; ++w) largest = fmaxf(largest, room[(w * kQueries + q) * kPart + kMostHeadDim + 1]);
+    for (int w = 0; w < warps; ++w) largest = fmaxf(largest, room[(w * kQueries + q) * kPart + kMaxHeadDim + 1]);
     for (int w = 0; w < warps; ++w) {
       const float* const part = room + (w * kQueries + q) * kPart;
-      const float factor = rescaled(part[kMostHeadDim + 1], largest);
-      total += part[kMostHeadDim] * factor;
+      const float factor = rescaled(part[kMaxHeadDim + 1], largest);
+      total += part[kMaxHeadDim] * factor;
       sum += part[e] * factor;
     }
     store(block.out + (block.first + q) * block.width + e, block.seen(block.first + q) > 0 ? sum / total : 0.0f);

@@ -15,7 +15,7 @@ WEIR_HOST_DEVICE constexpr std::int64_t heads_of(std::int64_t heads, std::int64_
 WEIR_HOST_DEVICE constexpr std::int64_t heads_in(std::int64_t packed) { return packed >> 32; }
 WEIR_HOST_DEVICE constexpr std::int64_t head_dim_in(std::int64_t packed) { return packed & 0xffffffff; }
 
-inline constexpr int kMostHeadDim = 128;
+inline constexpr int kMaxHeadDim = 128;
 
 // Up to this many queries (decoding), threads divide the positions; with more (prefill), they divide the queries.
 inline constexpr int kFewQueries = 8;

@@ -319,7 +319,7 @@ class Freivalds {
         group_rms_[static_cast<std::size_t>(v / kVectors)] += square;
       }
     for (double& rms : row_rms_) rms = std::sqrt(rms / static_cast<double>(product_.n * kVectors));
-    raise_to_terms<T>();
+    raise_rms_to_terms<T>();
     for (std::size_t group = 0; group < group_rms_.size(); ++group) {
       const Range range = block_range(product_.n, kGroup, static_cast<std::uint32_t>(group));
       group_rms_[group] = std::sqrt(group_rms_[group] / static_cast<double>(product_.m * range.size() * kVectors));
@@ -338,7 +338,7 @@ class Freivalds {
   // softmax's gradient add up to 0) is scaled by its terms. Also, three vectors measure a single row's size only
   // roughly.
   template <class T>
-  void raise_to_terms() {
+  void raise_rms_to_terms() {
     std::vector<double> squares(static_cast<std::size_t>(product_.k), 0.0);  // mean of B^2 over columns
     for (std::int64_t p = 0; p < product_.k; ++p) {
       for (std::int64_t j = 0; j < product_.n; ++j)

@@ -27,11 +27,11 @@ __attribute__((reqd_work_group_size(THREADS, 1, 1))) WEIR_KERNEL(ragged_gemm) {
   const int thread = local_thread(), row = thread / 16 * 4, column = thread % 16;
   for (long tile = group(); tile < down * across; tile += groups()) {
     const long first_row = tile % down * ROWS, first_column = tile / down * COLUMNS;
-    const long most_depth = first_row < rows ? k : 0;
+    const long max_depth = first_row < rows ? k : 0;
     float sums[4][8];
     for (int i = 0; i < 4; ++i)
       for (int j = 0; j < 8; ++j) sums[i][j] = 0.0f;
-    for (long depth = 0; depth < most_depth; depth += DEPTH) {
+    for (long depth = 0; depth < max_depth; depth += DEPTH) {
       for (int e = thread; e < ROWS * DEPTH; e += THREADS) {
         const int r = e / DEPTH, d = e % DEPTH;
         const bool is_inside = first_row + r < rows && depth + d < k;

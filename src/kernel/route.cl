@@ -1,11 +1,11 @@
 // OpenCL body of route: one work-group. Each work-item counts a part of the assignments, the counts become places, and
 // each walks its part again in order. No atomics, so the result is reproducible.
-#define MOST_EXPERTS 256
-#define MOST_COUNTS 8192
+#define MAX_EXPERTS 256
+#define MAX_COUNTS 8192
 
 WEIR_KERNEL(route) {
-  __local int counts[MOST_COUNTS];  // by work-item; later the places of its next assignments
-  __local int totals[MOST_EXPERTS], starts[MOST_EXPERTS];
+  __local int counts[MAX_COUNTS];  // by work-item; later the places of its next assignments
+  __local int totals[MAX_EXPERTS], starts[MAX_EXPERTS];
   const int assignments = (int)a.dims[0], experts = (int)a.dims[1], picks = (int)a.dims[2];
   const int thread = local_thread(), threads = local_threads();
   __global const int* const ids = WEIR_OPERAND(const int, 0);
@@ -14,7 +14,7 @@ WEIR_KERNEL(route) {
   __global int* const sources = WEIR_OPERAND(int, 3);
   if (group() != 0) return;
   // Only as many take part as there is room for their counts.
-  const int workers = min(threads, MOST_COUNTS / experts);
+  const int workers = min(threads, MAX_COUNTS / experts);
   const int part = (assignments + workers - 1) / workers;
   const int begin = thread < workers ? min(assignments, thread * part) : assignments;
   const int end = min(assignments, begin + part);

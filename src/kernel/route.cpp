@@ -9,7 +9,7 @@
 namespace weir::catalogue {
 namespace {
 
-constexpr std::int64_t kMostExperts = 256;
+constexpr std::int64_t kMaxExperts = 256;
 
 // One block: where an assignment goes depends on all others.
 void run_block(const KernelCall& call, std::uint32_t) {
@@ -50,8 +50,8 @@ void reference(const KernelCall& call) {
 
 Extents extents(const KernelShape& shape) {
   const auto [assignments, experts, picks, unused] = shape.dims;
-  if (experts < 1 || experts > kMostExperts)
-    reject(fmt::format("route to {} experts", experts), fmt::format("There may be 1 to {}.", kMostExperts));
+  if (experts < 1 || experts > kMaxExperts)
+    reject(fmt::format("route to {} experts", experts), fmt::format("There may be 1 to {}.", kMaxExperts));
   return {assignments, experts + 1, assignments, assignments};
 }
 

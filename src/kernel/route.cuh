@@ -19,9 +19,9 @@ __device__ inline unsigned long long lanes_with(int id, bool is_valid) {
 
 template <class T>
 __device__ inline void route(const KernelArguments& a) {
-  constexpr int kMostWarps = 32, kMostExperts = 256;
-  __shared__ int counts[kMostWarps][kMostExperts];  // by warp; later the places of its next assignments
-  __shared__ int totals[kMostExperts], starts[kMostExperts];
+  constexpr int kMaxWarps = 32, kMaxExperts = 256;
+  __shared__ int counts[kMaxWarps][kMaxExperts];  // by warp; later the places of its next assignments
+  __shared__ int totals[kMaxExperts], starts[kMaxExperts];
   const int assignments = static_cast<int>(a.dims[0]), experts = static_cast<int>(a.dims[1]);
   const int picks = static_cast<int>(a.dims[2]);
   const int* const ids = operand<const int>(a, 0);
@@ -32,8 +32,7 @@ __device__ inline void route(const KernelArguments& a) {
   const int part = (assignments + warps * warpSize - 1) / (warps * warpSize) * warpSize;
   const int begin = min(assignments, warp * part), end = min(assignments, begin + part);
 
-  for (int i = threadIdx.x; i < kMostWarps * kMostExperts; i += blockDim.x)
-    counts[i / kMostExperts][i % kMostExperts] = 0;
+  for (int i = threadIdx.x; i < kMaxWarps * kMaxExperts; i += blockDim.x) counts[i / kMaxExperts][i % kMaxExperts] = 0;
   __syncthreads();
   for (int at = begin + lane; at < end; at += warpSize) {
     const int id = ids[at];

@@ -2,7 +2,7 @@
 #define TOIL_AMOUNT a.dims[0]
 #define TOIL_UNITS a.dims[1]
 #define TOIL_STREAMS ((a.dims[3] & 1) != 0)
-#define TOIL_OBEYS ((a.dims[3] & 2) != 0)
+#define TOIL_STOPPABLE ((a.dims[3] & 2) != 0)
 #define TOIL_SIZE (a.dims[3] >> 8)
 
 static void do_unit(__global const uint4* memory, __global volatile int* state, const weir_arguments a, long unit) {
@@ -27,7 +27,7 @@ static void do_unit(__global const uint4* memory, __global volatile int* state, 
 // Called by one work-item: returns the group's next unit, or TOIL_UNITS if it was asked to stop.
 static long next_unit(__global const volatile int* flag, __global volatile int* state, const weir_arguments a, long job,
                       long epoch) {
-  if (TOIL_OBEYS && *flag > epoch) return TOIL_UNITS;
+  if (TOIL_STOPPABLE && *flag > epoch) return TOIL_UNITS;
   const long unit = (long)atomic_add(state + job % 16, 1);
   if (unit == 0) atomic_xchg(state + (job + 15) % 16, 0);
   return unit;

@@ -40,7 +40,7 @@ struct Toil {
       sum |= memory[2 * at] | memory[2 * at + 1];
       at = at + 1 == size ? 0 : at + 1;
     }
-    if (sum != 0) word(kToilOdd).fetch_add(1, std::memory_order_relaxed);
+    if (sum != 0) word(kToilNotZero).fetch_add(1, std::memory_order_relaxed);
   }
   void count(std::int64_t unit, std::int64_t job) const {
     const auto after = static_cast<std::int32_t>(job + 1);
@@ -57,7 +57,7 @@ struct Toil {
     const auto cursor = cursor_of(job);
     for (;;) {
       // Acquire: pairs with the release of the thread that sets the flag.
-      if ((style & kToilObeys) != 0 && std::atomic_ref(*flag).load(std::memory_order_acquire) > epoch) return;
+      if ((style & kToilStoppable) != 0 && std::atomic_ref(*flag).load(std::memory_order_acquire) > epoch) return;
       const std::int64_t unit = cursor.fetch_add(1, std::memory_order_relaxed);
       if (unit >= units) return;
       if (unit == 0) cursor_of(job - 1).store(0, std::memory_order_relaxed);
@@ -68,8 +68,8 @@ struct Toil {
   void leave() const {
     const auto all = static_cast<std::int32_t>(blocks > 0 ? blocks : units);
     // Acquire and release: the last block to leave has seen the others' work.
-    if (word(kToilGone).fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
-    word(kToilGone).store(0, std::memory_order_relaxed);
+    if (word(kToilEndedBlocks).fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
+    word(kToilEndedBlocks).store(0, std::memory_order_relaxed);
     std::int64_t taken = units;
     if (blocks > 0) {
       const std::int64_t job = entry(kToilJob).load(std::memory_order_relaxed);

@@ -9,12 +9,12 @@
 namespace weir::device {
 
 // Whether this launch was asked to stop. Called by one thread per block.
-__device__ inline bool is_told(const KernelArguments& a, long long epoch) {
-  volatile int* const told = operand<int>(a, 2) + kToilTold;
-  if (blockIdx.x != 0) return *told > epoch;
+__device__ inline bool is_stop_requested(const KernelArguments& a, long long epoch) {
+  volatile int* const flag_seen = operand<int>(a, 2) + kToilFlagSeen;
+  if (blockIdx.x != 0) return *flag_seen > epoch;
   const int flag = *const_cast<const volatile int*>(operand<int>(a, 0));
   if (flag <= epoch) return false;
-  *told = flag;
+  *flag_seen = flag;
   return true;
 }
 
@@ -24,7 +24,7 @@ __device__ inline void do_unit(const KernelArguments& a, long long unit, bool wa
     if (threadIdx.x != 0) return;
     const long long started_ns = probe_time_ns();
     while (probe_time_ns() - started_ns < amount)
-      if (watches) is_told(a, epoch);
+      if (watches) is_stop_requested(a, epoch);
     return;
   }
   const long long size = a.dims[kToilStyle] >> kToilSizeShift;
@@ -37,9 +37,9 @@ __device__ inline void do_unit(const KernelArguments& a, long long unit, bool wa
     const long long at = begin + i < size ? begin + i : (begin + i) % size;
     const uint4 word = memory[at];
     sum |= word.x | word.y | word.z | word.w;
-    if (watches && threadIdx.x == 0 && i % (64 * static_cast<long long>(blockDim.x)) == 0) is_told(a, epoch);
+    if (watches && threadIdx.x == 0 && i % (64 * static_cast<long long>(blockDim.x)) == 0) is_stop_requested(a, epoch);
   }
-  if (sum != 0) atomicAdd(operand<int>(a, 2) + kToilOdd, 1);
+  if (sum != 0) atomicAdd(operand<int>(a, 2) + kToilNotZero, 1);
 }
 
 // Called by one thread: the unit has been done in this job.
@@ -66,7 +66,7 @@ __device__ inline void receive_orders(const KernelArguments& a, long long* order
       const volatile long long* const record = operand<long long>(a, 1);
       passed_on[0] = orders[0] = record[kToilJob];
       passed_on[1] = orders[1] = record[kToilEpoch];
-      if ((a.dims[kToilStyle] & kToilObeys) != 0) is_told(a, orders[1]);
+      if ((a.dims[kToilStyle] & kToilStoppable) != 0) is_stop_requested(a, orders[1]);
       __threadfence();
       *ready = 1;
     } else {
@@ -83,16 +83,17 @@ __device__ inline void receive_orders(const KernelArguments& a, long long* order
 __device__ inline void take_units(const KernelArguments& a, long long job, long long epoch) {
   __shared__ long long next;
   const long long units = a.dims[kToilUnits];
-  const bool obeys = (a.dims[kToilStyle] & kToilObeys) != 0;
+  const bool is_stoppable = (a.dims[kToilStyle] & kToilStoppable) != 0;
   for (;;) {
     if (threadIdx.x == 0) {
-      next = obeys && is_told(a, epoch) ? units : static_cast<long long>(atomicAdd(cursor_of(a, job), 1));
+      next =
+          is_stoppable && is_stop_requested(a, epoch) ? units : static_cast<long long>(atomicAdd(cursor_of(a, job), 1));
       if (next == 0) atomicExch(cursor_of(a, job - 1), 0);
     }
     __syncthreads();
     const long long unit = next;
     if (unit >= units) return;
-    do_unit(a, unit, obeys && blockIdx.x == 0, epoch);
+    do_unit(a, unit, is_stoppable && blockIdx.x == 0, epoch);
     __syncthreads();  // all have read `next`, and the unit is done
     if (threadIdx.x == 0) count_unit(a, unit, job);
   }
@@ -121,7 +122,7 @@ __device__ inline void toil(const KernelArguments& a) {
     __threadfence();
   }
   const unsigned last = gridDim.x - 1;
-  if (atomicInc(reinterpret_cast<unsigned*>(state + kToilGone), last) != last) return;
+  if (atomicInc(reinterpret_cast<unsigned*>(state + kToilEndedBlocks), last) != last) return;
   __threadfence();
   const long long units = a.dims[kToilUnits];
   const long long taken = a.dims[kToilBlocks] > 0 ? static_cast<long long>(atomicAdd(cursor_of(a, job), 0)) : units;

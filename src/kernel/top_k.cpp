@@ -19,7 +19,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
   with_float_type(call.shape.type, [&]<class T>(T*) {
     for (std::int64_t r = range.begin; r < range.end; ++r) {
       const T* const row = operand<const T>(call, 0) + r * columns;
-      unsigned long long best[kMostPicks + 1] = {};
+      unsigned long long best[kMaxPicks + 1] = {};
       for (std::int64_t c = 0; c < columns; ++c) {
         const unsigned long long value = ranked(to_float(row[c]), c);
         if (value < best[k - 1]) continue;
@@ -58,9 +58,9 @@ void reference(const KernelCall& call) {
 
 Extents extents(const KernelShape& shape) {
   const auto [rows, columns, k, unused] = shape.dims;
-  if (k < 1 || k > kMostPicks || k > columns)
+  if (k < 1 || k > kMaxPicks || k > columns)
     reject(fmt::format("top_k of {} from {} columns", k, columns),
-           fmt::format("Pick at least 1 and at most {}.", std::min<std::int64_t>(columns, kMostPicks)));
+           fmt::format("Pick at least 1 and at most {}.", std::min<std::int64_t>(columns, kMaxPicks)));
   return {rows * columns, rows * k, rows * k};
 }
 

@@ -3,7 +3,7 @@
 
 namespace weir {
 
-inline constexpr int kMostPicks = 64;
+inline constexpr int kMaxPicks = 64;
 // Rows up to this long fit into a warp's registers.
 inline constexpr int kShortRow = 256;
 

@@ -13,13 +13,13 @@ namespace {
 
 // With more samples, every k-th one is used: the interval is then that of the thinned sample, slightly wider than
 // necessary, but a file with ten million samples still takes a fraction of a second.
-constexpr std::size_t kMostResampled = 65'536;
+constexpr std::size_t kMaxResampled = 65'536;
 
 std::vector<double> thinned(std::span<const double> samples) {
-  if (samples.size() <= kMostResampled) return {samples.begin(), samples.end()};
+  if (samples.size() <= kMaxResampled) return {samples.begin(), samples.end()};
   std::vector<double> kept;
-  kept.reserve(kMostResampled);
-  for (std::size_t i = 0; i < kMostResampled; ++i) kept.push_back(samples[i * samples.size() / kMostResampled]);
+  kept.reserve(kMaxResampled);
+  for (std::size_t i = 0; i < kMaxResampled; ++i) kept.push_back(samples[i * samples.size() / kMaxResampled]);
   return kept;
 }
 
@@ -202,7 +202,7 @@ Dependence serial_dependence(std::span<const double> samples) {
 std::optional<Interval> bootstrap_interval(std::span<const double> samples,
                                            const std::function<double(std::span<const double>)>& statistic,
                                            const BootstrapOptions& options) {
-  if (samples.size() < kFewestForInterval) return std::nullopt;
+  if (samples.size() < kMinForInterval) return std::nullopt;
   const std::vector<double> kept = thinned(samples);
   const auto count = static_cast<std::uint32_t>(kept.size());
   const Dependence dependence = used_dependence(kept, options.block);
@@ -219,7 +219,7 @@ std::optional<Interval> bootstrap_interval(std::span<const double> samples,
 }
 
 std::optional<SummaryIntervals> summary_intervals(std::span<const double> samples, const BootstrapOptions& options) {
-  if (samples.size() < kFewestForInterval) return std::nullopt;
+  if (samples.size() < kMinForInterval) return std::nullopt;
   constexpr std::array kLevels{0.5, 0.95, 0.99};
   Resampler resampler(samples, options.block, options.seed);
   const auto rounds = static_cast<std::size_t>(resample_count(resampler.size(), options.resamples));
@@ -238,14 +238,14 @@ std::optional<SummaryIntervals> summary_intervals(std::span<const double> sample
   };
   const std::span<const double> sorted = resampler.sorted();
   SummaryIntervals intervals{interval_of(0, mean(sorted)), interval_of(1, quantile_sorted(sorted, 0.5)), {}, {}};
-  if (samples.size() >= fewest_for_quantile(0.95)) intervals.p95 = interval_of(2, quantile_sorted(sorted, 0.95));
-  if (samples.size() >= fewest_for_quantile(0.99)) intervals.p99 = interval_of(3, quantile_sorted(sorted, 0.99));
+  if (samples.size() >= min_for_quantile(0.95)) intervals.p95 = interval_of(2, quantile_sorted(sorted, 0.95));
+  if (samples.size() >= min_for_quantile(0.99)) intervals.p99 = interval_of(3, quantile_sorted(sorted, 0.99));
   return intervals;
 }
 
 std::optional<Interval> median_ratio_interval(std::span<const double> test, std::span<const double> baseline,
                                               const BootstrapOptions& options) {
-  if (std::min(test.size(), baseline.size()) < kFewestForInterval) return std::nullopt;
+  if (std::min(test.size(), baseline.size()) < kMinForInterval) return std::nullopt;
   // Two independent sequences: the same seed would correlate the two resamples.
   Resampler above(test, options.block, options.seed);
   Resampler below(baseline, options.block, SplitMix(options.seed ^ 0x5bd1e995a1b2c3d4U).next());

@@ -59,24 +59,24 @@ struct BootstrapOptions {
 };
 
 // Fewer samples get no interval, because a resample of two or three values repeats itself.
-inline constexpr std::size_t kFewestForInterval = 5;
+inline constexpr std::size_t kMinForInterval = 5;
 
 // The number of samples needed for an interval of a quantile: two must be expected beyond it. p95: 40, p99: 200.
-constexpr std::size_t fewest_for_quantile(double level) {
-  return std::max(kFewestForInterval, static_cast<std::size_t>(2.000001 / (1 - level)));
+constexpr std::size_t min_for_quantile(double level) {
+  return std::max(kMinForInterval, static_cast<std::size_t>(2.000001 / (1 - level)));
 }
 
 // The number of resamples for `count` samples: at most 4 million draws in all, but never fewer than 400 resamples.
 int resample_count(std::size_t count, int wanted);
 
-// Percentile interval of any statistic; nothing for fewer than kFewestForInterval samples.
+// Percentile interval of any statistic; nothing for fewer than kMinForInterval samples.
 std::optional<Interval> bootstrap_interval(std::span<const double> samples,
                                            const std::function<double(std::span<const double>)>& statistic,
                                            const BootstrapOptions& options = {});
 
 struct SummaryIntervals {
   Interval mean, p50;
-  std::optional<Interval> p95, p99;  // nothing below fewest_for_quantile()
+  std::optional<Interval> p95, p99;  // nothing below min_for_quantile()
 };
 // The intervals of a summary from one set of resamples. 100 samples, 10,000 resamples: 4 to 9 ms
 // (one core of a shared Neoverse-V1, 2026-11).
@@ -84,7 +84,7 @@ std::optional<SummaryIntervals> summary_intervals(std::span<const double> sample
                                                   const BootstrapOptions& options = {});
 
 // Interval of median(test) / median(baseline), both resampled independently; nothing if either has fewer than
-// kFewestForInterval samples or a median of 0 makes the ratio meaningless.
+// kMinForInterval samples or a median of 0 makes the ratio meaningless.
 std::optional<Interval> median_ratio_interval(std::span<const double> test, std::span<const double> baseline,
                                               const BootstrapOptions& options = {});
 

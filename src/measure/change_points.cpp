@@ -12,9 +12,9 @@ namespace {
 // The share of the significance for a single step; the rest is for two steps at once (up and back), which no single
 // step explains.
 constexpr double kShareOfOne = 0.8;
-constexpr double kLeastErrors = 2.75;  // minimum size of a step, in standard errors
-constexpr int kSettlings = 3;          // repeated, because moving one step moves the next
-constexpr std::size_t kFewestForDrift = 16;
+constexpr double kMinErrors = 2.75;  // minimum size of a step, in standard errors
+constexpr int kSettlings = 3;        // repeated, because moving one step moves the next
+constexpr std::size_t kMinForDrift = 16;
 constexpr std::size_t kWindow = 2;  // neighbours on either side that a value is compared with
 constexpr double kOutlier = 5;      // limit, in median distances from the neighbours
 
@@ -46,16 +46,16 @@ struct Fit {
 
 Fit best_one(const Sums& sums, std::size_t count) {
   Fit best;
-  for (std::size_t k = kFewestPerLevel; k + kFewestPerLevel <= count; ++k)
+  for (std::size_t k = kMinPerLevel; k + kMinPerLevel <= count; ++k)
     if (const double rest = sums.about_mean(0, k) + sums.about_mean(k, count); rest < best.rest) best = {rest, k, 0};
   return best;
 }
 
 Fit best_two(const Sums& sums, std::size_t count) {
   Fit best;
-  for (std::size_t j = kFewestPerLevel; j + 2 * kFewestPerLevel <= count; ++j) {
+  for (std::size_t j = kMinPerLevel; j + 2 * kMinPerLevel <= count; ++j) {
     const double left = sums.about_mean(0, j);
-    for (std::size_t k = j + kFewestPerLevel; k + kFewestPerLevel <= count; ++k)
+    for (std::size_t k = j + kMinPerLevel; k + kMinPerLevel <= count; ++k)
       if (const double rest = left + sums.about_mean(j, k) + sums.about_mean(k, count); rest < best.rest)
         best = {rest, j, k};
   }
@@ -63,7 +63,7 @@ Fit best_two(const Sums& sums, std::size_t count) {
 }
 
 // F of the best fit: what each step explains, relative to the residual per degree of freedom.
-double clearness(double all, const Fit& fit, std::size_t count, int steps) {
+double f_statistic(double all, const Fit& fit, std::size_t count, int steps) {
   const double freedom = static_cast<double>(count) - steps - 1;
   if (freedom <= 0 || all <= 0 || !std::isfinite(fit.rest)) return 0;
   // A residual this small relative to the total is rounding.
@@ -97,7 +97,7 @@ std::vector<double> without_outliers(std::span<const double> values) {
 // Whether a straight line through both levels fits better than the step between them. Too few values cannot decide this
 // and count as a step.
 bool is_rather_drift(std::span<const double> kept, const Sums& sums, double rest_of_step) {
-  if (kept.size() < kFewestForDrift) return false;
+  if (kept.size() < kMinForDrift) return false;
   const auto count = static_cast<double>(kept.size());
   double along = 0;
   for (std::size_t i = 0; i < kept.size(); ++i)
@@ -125,7 +125,7 @@ std::vector<double> ChangeDetector::shuffled(std::vector<double> ranks) const {
   for (int i = 0; i < options_.permutations; ++i) {
     shuffle(ranks, random);
     const Sums sums(ranks);
-    chance.push_back(clearness(sums.about_mean(0, count), best_one(sums, count), count, 1));
+    chance.push_back(f_statistic(sums.about_mean(0, count), best_one(sums, count), count, 1));
   }
   std::sort(chance.begin(), chance.end());
   return chance;
@@ -135,21 +135,21 @@ std::vector<double> ChangeDetector::shuffled(std::vector<double> ranks) const {
 // soon as chance has matched the fit too often.
 ChangeDetector::Judged ChangeDetector::judge_two(std::span<const double> part) const {
   const std::size_t count = part.size();
-  if (count < 3 * kFewestPerLevel) return {};
+  if (count < 3 * kMinPerLevel) return {};
   const double limit = options_.significance * (1 - kShareOfOne);
   std::vector<double> values(part.begin(), part.end());
   const Sums own(values);
   const double all = own.about_mean(0, count);
   const Fit fit = best_two(own, count);
   const double clear =
-      clearness(all, fit, count, 2) * (1 - 1e-9);  // the same values in the same order must count as equally clear
+      f_statistic(all, fit, count, 2) * (1 - 1e-9);  // the same values in the same order must count as equally clear
   SplitMix random(options_.seed * 0x9e3779b97f4a7c15U + count);
   const double draws = options_.permutations + 1.0;
   double as_clear = 1;
   for (int i = 0; i < options_.permutations && as_clear / draws <= limit; ++i) {
     shuffle(values, random);
     const Sums sums(values);
-    if (clearness(all, best_two(sums, count), count, 2) >= clear) ++as_clear;
+    if (f_statistic(all, best_two(sums, count), count, 2) >= clear) ++as_clear;
   }
   if (as_clear / draws > limit) return {};
   return {{fit.first, fit.second}, as_clear / draws};
@@ -157,7 +157,7 @@ ChangeDetector::Judged ChangeDetector::judge_two(std::span<const double> part) c
 
 ChangeDetector::Judged ChangeDetector::judge_part(std::span<const double> part) {
   const std::size_t count = part.size();
-  if (count < 2 * kFewestPerLevel) return {};
+  if (count < 2 * kMinPerLevel) return {};
   const std::vector<double> ranks = midranks(part);
   const Sums sums(ranks);
   const double all = sums.about_mean(0, count);
@@ -173,13 +173,13 @@ ChangeDetector::Judged ChangeDetector::judge_part(std::span<const double> part) 
   }
   const std::vector<double>& chance = has_ties ? own : chances_[count];
   const Fit one = best_one(sums, count);
-  const double p_one = share_as_clear(chance, clearness(all, one, count, 1));
+  const double p_one = share_as_clear(chance, f_statistic(all, one, count, 1));
   if (p_one <= options_.significance * kShareOfOne) return {{one.first}, p_one};
   return judge_two(part);
 }
 
 void ChangeDetector::split(std::span<const double> part, std::size_t offset, std::vector<ChangePoint>& found) {
-  // Each split leaves parts of at least kFewestPerLevel, so the depth is at most kLongestSeries / kFewestPerLevel.
+  // Each split leaves parts of at least kMinPerLevel, so the depth is at most kLongestSeries / kMinPerLevel.
   const Judged judged = judge_part(part);
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= judged.splits.size() && !judged.splits.empty(); ++i) {
@@ -195,9 +195,9 @@ ChangeReport ChangeDetector::judge(std::span<const double> values, std::span<con
   const std::size_t skipped = values.size() > kLongestSeries ? values.size() - kLongestSeries : 0;
   values = values.subspan(skipped);
   if (noise.size() == values.size() + skipped) noise = noise.subspan(skipped);
-  if (values.size() < 2 * kFewestPerLevel) {
+  if (values.size() < 2 * kMinPerLevel) {
     report.reason = fmt::format("{} value{}: a change needs {} on either side", values.size(),
-                                values.size() == 1 ? "" : "s", kFewestPerLevel);
+                                values.size() == 1 ? "" : "s", kMinPerLevel);
     return report;
   }
   // Changes are relative: a median twice as long is as far away as one half as long.
@@ -215,11 +215,11 @@ ChangeReport ChangeDetector::judge(std::span<const double> values, std::span<con
   const double known_variance = known.empty() ? 0 : median(known);
   std::vector<ChangePoint> found;
   split(logs, 0, found);
-  const std::vector<double> calm = without_outliers(logs);
+  const std::vector<double> trimmed = without_outliers(logs);
 
   // Removes the least convincing step first: its two levels become one, and its neighbours are judged again.
   for (;;) {
-    for (int i = 0; i < kSettlings; ++i) settle(calm, found);
+    for (int i = 0; i < kSettlings; ++i) settle(trimmed, found);
     std::optional<std::size_t> worst;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -230,13 +230,13 @@ ChangeReport ChangeDetector::judge(std::span<const double> values, std::span<con
       change.after = median(values.subspan(step, end - step));
       change.ratio = change.after / change.before;
       const double size = std::fabs(std::log(change.ratio));
-      const auto kept = std::span<const double>(calm).subspan(begin, end - begin);
+      const auto kept = std::span<const double>(trimmed).subspan(begin, end - begin);
       const Sums sums(kept);
       const double rest = sums.about_mean(0, step - begin) + sums.about_mean(step - begin, kept.size());
       const double each = std::max(known_variance, rest / static_cast<double>(kept.size() - 2));
       const double error = std::sqrt(each / static_cast<double>(step - begin) + each / static_cast<double>(end - step));
       // Small steps that are found at all tend to look too large, so they must clearly exceed the threshold.
-      const bool is_small = size < std::max(std::log1p(options_.threshold) + error, kLeastErrors * error);
+      const bool is_small = size < std::max(std::log1p(options_.threshold) + error, kMinErrors * error);
       const bool is_drift = is_rather_drift(kept, sums, rest);
       if ((is_small || is_drift) && size < least) {
         least = size;

@@ -22,7 +22,7 @@ struct ChangeOptions {
 };
 
 // Runs required on either side of a step: two in a row may be bad luck and are not a change.
-inline constexpr std::size_t kFewestPerLevel = 3;
+inline constexpr std::size_t kMinPerLevel = 3;
 // Longer series are judged by their last values.
 inline constexpr std::size_t kLongestSeries = 256;
 

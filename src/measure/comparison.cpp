@@ -14,11 +14,11 @@ namespace weir {
 namespace {
 
 // Dependent samples count for less; with fewer independent ones than this there is no result.
-constexpr double kFewestIndependent = 5;
-constexpr std::size_t kMostSplits = 200;  // of one side against itself
-constexpr std::size_t kMostToEnumerate = 12;
+constexpr double kMinIndependent = 5;
+constexpr std::size_t kMaxSplits = 200;  // of one side against itself
+constexpr std::size_t kMaxToEnumerate = 12;
 constexpr double kNoiseLevel = 0.95;
-constexpr std::size_t kMostDifferences = 1'000'000;
+constexpr std::size_t kMaxDifferences = 1'000'000;
 
 std::vector<double> logarithms(std::span<const double> values) {
   std::vector<double> logs;
@@ -36,7 +36,7 @@ void add_splits(const std::vector<double>& side, double scale, SplitMix& random,
     for (std::size_t i = 0; i < count; ++i) (is_first(i) ? first : second).push_back(side[i]);
     differences.push_back(scale * std::fabs(typical_difference(first, second)));
   };
-  if (count <= kMostToEnumerate) {
+  if (count <= kMaxToEnumerate) {
     for (std::uint32_t mask = 0; mask < (1U << count); ++mask)
       if (static_cast<std::size_t>(std::popcount(mask)) == half)
         add([&](std::size_t i) { return (mask >> i & 1U) != 0; });
@@ -45,7 +45,7 @@ void add_splits(const std::vector<double>& side, double scale, SplitMix& random,
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::vector<bool> is_first(count);
-  for (std::size_t split = 0; split < kMostSplits; ++split) {
+  for (std::size_t split = 0; split < kMaxSplits; ++split) {
     for (std::size_t i = 0; i < half; ++i)
       std::swap(order[i], order[i + random.below(static_cast<std::uint32_t>(count - i))]);
     for (std::size_t i = 0; i < count; ++i) is_first[order[i]] = i < half;
@@ -116,9 +116,9 @@ void measure_samples(std::span<const double> baseline, std::span<const double> t
   if (!has_ratio(baseline, test, change)) return;
   change.ratio = *change.test_median / *change.baseline_median;
   const std::size_t fewest = std::min(baseline.size(), test.size());
-  if (fewest < kFewestForInterval) {
+  if (fewest < kMinForInterval) {
     change.reason = fmt::format("only {} sample{} on one side, at least {} are needed", fewest, fewest == 1 ? "" : "s",
-                                kFewestForInterval);
+                                kMinForInterval);
     return;
   }
   const double slow_end = change.is_less_better ? 0.99 : 0.01;
@@ -129,7 +129,7 @@ void measure_samples(std::span<const double> baseline, std::span<const double> t
   change.interval = median_ratio_interval(test, baseline, options.bootstrap);
   const double independent = std::min(static_cast<double>(baseline.size()) / before.inflation,
                                       static_cast<double>(test.size()) / after.inflation);
-  if (!change.interval || independent < kFewestIndependent) {
+  if (!change.interval || independent < kMinIndependent) {
     change.reason = fmt::format(
         "neighbouring samples are so alike that they are worth {:.0f} independent ones; "
         "more iterations are needed",
@@ -185,7 +185,7 @@ std::size_t decide(std::span<Change* const> changes, const CompareOptions& optio
 }
 
 double typical_difference(std::span<const double> before, std::span<const double> after) {
-  if (before.size() * after.size() > kMostDifferences) return median(after) - median(before);
+  if (before.size() * after.size() > kMaxDifferences) return median(after) - median(before);
   std::vector<double> all;
   all.reserve(before.size() * after.size());
   for (const double then : before)

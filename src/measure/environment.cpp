@@ -54,7 +54,7 @@ Json memory_bytes(const fs::path& root) {
 
 }  // namespace
 
-bool steers_measurement(std::string_view name) {
+bool affects_measurement(std::string_view name) {
   constexpr std::array<std::string_view, 26> kPrefixes = {
       "CUDA_",   "HIP_",   "ROCR_",  "ROCM_", "HSA_",      "GPU_",    "AMD_",   "NCCL_", "RCCL_",
       "NVIDIA_", "CUBLAS", "DEBUG_", "OMP_",  "OPENBLAS_", "GOTO_",   "MKL_",   "BLIS_", "OMPI_MCA_",
@@ -80,7 +80,7 @@ Json describe_environment(std::span<const std::string> variables, const fs::path
   Json kept = Json::object();
   for (const std::string& line : variables) {
     const std::size_t equals = line.find('=');
-    if (equals == std::string::npos || !steers_measurement(std::string_view(line).substr(0, equals))) continue;
+    if (equals == std::string::npos || !affects_measurement(std::string_view(line).substr(0, equals))) continue;
     kept[line.substr(0, equals)] = line.substr(equals + 1);
   }
   json["variables"] = std::move(kept);

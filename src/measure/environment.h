@@ -15,7 +15,7 @@ namespace weir {
 Json describe_environment(std::span<const std::string> variables, const std::filesystem::path& root = "/");
 
 // True for variables that can change a measurement: CUDA_*, HIP_*, GPU_MAX_HW_QUEUES, NCCL_*, ...
-bool steers_measurement(std::string_view name);
+bool affects_measurement(std::string_view name);
 
 // Cores that this process may use.
 std::vector<int> usable_cores();

@@ -124,7 +124,7 @@ void FoldedStacks::end() {
 
 void FoldedStacks::line(std::string_view text) {
   if (is_cut_) {
-    ++strange_;
+    ++unknown_lines_;
     return;
   }
   if (text.ends_with('\r')) text.remove_suffix(1);
@@ -136,12 +136,12 @@ void FoldedStacks::line(std::string_view text) {
     if (read_head(is_frame ? trimmed(text) : text, thread_))
       is_in_sample_ = true;
     else
-      ++strange_;
+      ++unknown_lines_;
     return;
   }
   std::string name;
   if (!read_frame(text, name)) {
-    ++strange_;
+    ++unknown_lines_;
   } else if (frames_.size() < kDeepest) {
     frames_.push_back(std::move(name));
   } else {
@@ -162,7 +162,7 @@ void FoldedStacks::fold() {
   const auto found = counts_.find(frames);
   if (found != counts_.end()) {
     ++found->second;
-  } else if (bytes_ + frames.size() > kMostBytes) {
+  } else if (bytes_ + frames.size() > kMaxBytes) {
     ++left_out_;
   } else {
     bytes_ += frames.size();

@@ -19,9 +19,9 @@ struct FoldedStack {
 // Bounded: deeper frames, longer names and further stacks are omitted and counted.
 class FoldedStacks {
  public:
-  static constexpr std::size_t kDeepest = 256;         // frames per stack; the innermost are kept
-  static constexpr std::size_t kLongestName = 300;     // bytes per frame
-  static constexpr std::size_t kMostBytes = 16 << 20;  // of all stacks
+  static constexpr std::size_t kDeepest = 256;        // frames per stack; the innermost are kept
+  static constexpr std::size_t kLongestName = 300;    // bytes per frame
+  static constexpr std::size_t kMaxBytes = 16 << 20;  // of all stacks
 
   // Takes any part of the text; lines may be split anywhere.
   void add(std::string_view text);
@@ -29,9 +29,9 @@ class FoldedStacks {
   void end();
 
   std::uint64_t samples() const noexcept { return samples_; }
-  std::uint64_t left_out() const noexcept { return left_out_; }      // samples that did not fit
-  std::uint64_t strange_lines() const noexcept { return strange_; }  // lines that were neither head nor frame
-  std::vector<FoldedStack> stacks() const;                           // sorted by name
+  std::uint64_t left_out() const noexcept { return left_out_; }            // samples that did not fit
+  std::uint64_t unknown_lines() const noexcept { return unknown_lines_; }  // lines that were neither head nor frame
+  std::vector<FoldedStack> stacks() const;                                 // sorted by name
 
  private:
   void line(std::string_view text);
@@ -45,7 +45,7 @@ class FoldedStacks {
   std::size_t outer_left_out_ = 0;
   std::map<std::string, std::uint64_t> counts_;
   std::size_t bytes_ = 0;
-  std::uint64_t samples_ = 0, left_out_ = 0, strange_ = 0;
+  std::uint64_t samples_ = 0, left_out_ = 0, unknown_lines_ = 0;
 };
 
 // One line each.

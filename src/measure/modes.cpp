@@ -43,7 +43,7 @@ double robust_deviation(std::span<const double> values, double centre) {
 }  // namespace
 
 std::optional<Modes> two_modes(std::span<const double> samples) {
-  if (samples.size() < kFewestForModes) return std::nullopt;
+  if (samples.size() < kMinForModes) return std::nullopt;
   // Logarithms, because modes differ by a factor.
   std::vector<double> values;
   for (const double sample : samples) {
@@ -52,7 +52,7 @@ std::optional<Modes> two_modes(std::span<const double> samples) {
   }
   std::sort(values.begin(), values.end());
   const auto count = static_cast<double>(values.size());
-  const auto fewest = static_cast<std::size_t>(std::ceil(kLeastModeShare * count));
+  const auto fewest = static_cast<std::size_t>(std::ceil(kMinModeShare * count));
 
   const std::span<const double> all(values);
   std::size_t border = best_border(all, fewest);
@@ -64,14 +64,14 @@ std::optional<Modes> two_modes(std::span<const double> samples) {
   high = median(all.subspan(border));
 
   const double distance = high - low;
-  if (distance < std::log(kLeastModeRatio)) return std::nullopt;
+  if (distance < std::log(kMinModeRatio)) return std::nullopt;
   const double within =
       std::hypot(robust_deviation(all.first(border), low), robust_deviation(all.subspan(border), high));
-  if (distance * std::sqrt(2.0) < kLeastModeDistance * within) return std::nullopt;
+  if (distance * std::sqrt(2.0) < kMinModeDistance * within) return std::nullopt;
   const auto between = std::count_if(values.begin(), values.end(), [&](double value) {
     return value > low + distance / 3 && value < high - distance / 3;
   });
-  if (static_cast<double>(between) > kMostBetweenModes * count) return std::nullopt;
+  if (static_cast<double>(between) > kMaxBetweenModes * count) return std::nullopt;
 
   const double share = static_cast<double>(border) / count;
   return Modes{{std::exp(low), share}, {std::exp(high), 1 - share}};

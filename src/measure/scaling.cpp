@@ -120,7 +120,7 @@ std::optional<Scaling> scaling_named(std::string_view name) {
 
 std::optional<UslFit> fit_usl(std::span<const ScalingPoint> all_points) {
   std::vector<ScalingPoint> points = cleaned(all_points);
-  if (points.size() < kFewestForUsl) return std::nullopt;
+  if (points.size() < kMinForUsl) return std::nullopt;
   // Throughputs range from 1 to 1e15, so they are normalized first.
   double scale = 0;
   for (const ScalingPoint& point : points) scale = std::max(scale, point.throughput);
@@ -207,7 +207,7 @@ ScalingAnalysis analyse_scaling(Scaling scaling, std::span<const ScalingPoint> a
   analysis.usl = fit_usl(points);
   if (!analysis.usl)
     analysis.usl_reason = fmt::format("{} stream count{}; three parameters need at least {}", points.size(),
-                                      points.size() == 1 ? "" : "s", kFewestForUsl);
+                                      points.size() == 1 ? "" : "s", kMinForUsl);
   return analysis;
 }
 

@@ -53,13 +53,13 @@ struct ScalingAnalysis {
 
 inline constexpr double kKneeLevel = 0.95;
 // Three parameters fit any three points exactly, so R^2 would always be 1.
-inline constexpr std::size_t kFewestForUsl = 4;
+inline constexpr std::size_t kMinForUsl = 4;
 
 // Points may come in any order; several for one stream count are averaged, and unusable ones (streams < 1, throughput
 // not positive) are ignored.
 ScalingAnalysis analyse_scaling(Scaling scaling, std::span<const ScalingPoint> points);
 
-// Nothing for fewer than kFewestForUsl different stream counts.
+// Nothing for fewer than kMinForUsl different stream counts.
 std::optional<UslFit> fit_usl(std::span<const ScalingPoint> points);
 
 }  // namespace weir

@@ -216,12 +216,12 @@ std::optional<double> noise_ratio(std::span<const double> samples) {
 }
 
 std::optional<Trend> trend(std::span<const double> samples) {
-  constexpr std::size_t kMost = 300;
+  constexpr std::size_t kMax = 300;
   const double middle = median(samples);
   if (samples.size() < 10 || middle == 0) return std::nullopt;
   // Slopes between all pairs cost n^2; 300 medians preserve the answer and take about a millisecond.
   const std::vector<double> points =
-      samples.size() <= kMost ? std::vector<double>(samples.begin(), samples.end()) : neighbour_medians(samples, kMost);
+      samples.size() <= kMax ? std::vector<double>(samples.begin(), samples.end()) : neighbour_medians(samples, kMax);
   const std::size_t count = points.size();
   std::vector<double> slopes;
   slopes.reserve(count * (count - 1) / 2);

@@ -32,7 +32,7 @@ struct Summary {
   double min = 0;
   double max = 0;
   double std = 0;
-  // Bootstrap 95 % intervals; nothing for fewer than kFewestForInterval samples.
+  // Bootstrap 95 % intervals; nothing for fewer than kMinForInterval samples.
   std::optional<Interval> mean_interval;
   std::optional<Interval> p50_interval;
   std::optional<Interval> p95_interval;

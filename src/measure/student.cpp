@@ -7,11 +7,11 @@ namespace {
 
 // Continued fraction of the incomplete beta function (Lentz's method); converges fast for x < (a + 1) / (a + b + 2).
 double beta_fraction(double a, double b, double x) {
-  constexpr int kMostTerms = 500;
+  constexpr int kMaxTerms = 500;
   constexpr double kTiny = 1e-300, kClose = 1e-15;
   const auto off_zero = [](double value) { return std::fabs(value) < kTiny ? kTiny : value; };
   double c = 1, d = 1 / off_zero(1 - (a + b) * x / (a + 1)), result = d;
-  for (int m = 1; m <= kMostTerms; ++m) {
+  for (int m = 1; m <= kMaxTerms; ++m) {
     const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
     d = 1 / off_zero(1 + even * d);
     c = off_zero(1 + even / c);

@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostDevices = 512;
+constexpr std::size_t kMaxDevices = 512;
 
 Json clocks_json(const ClockAlignment& alignment) {
   return {{"is_aligned", alignment.is_aligned},
@@ -112,11 +112,11 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   // Each device is a pass over the whole timeline, so their number is limited: a file may name thousands of them.
   const std::vector<std::uint16_t> devices = devices_of(timeline);
   const std::vector<std::vector<LastArrival>> arrivals = last_arrivals(timeline, alignment);
-  for (const std::uint16_t device : std::span(devices).first(std::min(devices.size(), kMostDevices)))
+  for (const std::uint16_t device : std::span(devices).first(std::min(devices.size(), kMaxDevices)))
     document["devices"].push_back(analyze_device(timeline, device, origin_ns, arrivals[device], options));
   if (devices.empty()) unavailable["devices"] = "the trace has no GPU commands";
-  if (devices.size() > kMostDevices)
-    timeline.notes.push_back(fmt::format("{} devices; the first {} were analysed", devices.size(), kMostDevices));
+  if (devices.size() > kMaxDevices)
+    timeline.notes.push_back(fmt::format("{} devices; the first {} were analysed", devices.size(), kMaxDevices));
   document["dropped"] = json_list(timeline.dropped, [](const Dropped& dropped) {
     return WEIR_NAMED(dropped.reason, dropped.count, dropped.first);
   });

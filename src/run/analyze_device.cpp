@@ -28,8 +28,8 @@
 namespace weir {
 namespace {
 
-constexpr double kMostUnexplained = 0.5;  // share of a critical path that draws a caveat
-constexpr std::size_t kMostLanes = 1000;  // streams or queues listed in a document
+constexpr double kMaxUnexplained = 0.5;  // share of a critical path that draws a caveat
+constexpr std::size_t kMaxLanes = 1000;  // streams or queues listed in a document
 
 constexpr std::array kKinds = {SpanKind::kernel, SpanKind::collective, SpanKind::copy, SpanKind::memset,
                                SpanKind::host};
@@ -81,11 +81,11 @@ Json backlog_json(const std::optional<Backlog>& backlog, const Words& words) {
 }
 
 Json lanes_json(std::vector<LaneUse> lanes, const Words& words, bool are_queues, std::size_t* left_out) {
-  if (lanes.size() > kMostLanes) {
+  if (lanes.size() > kMaxLanes) {
     std::stable_sort(lanes.begin(), lanes.end(),
                      [](const LaneUse& a, const LaneUse& b) { return a.busy_ns > b.busy_ns; });
-    *left_out = lanes.size() - kMostLanes;
-    lanes.resize(kMostLanes);
+    *left_out = lanes.size() - kMaxLanes;
+    lanes.resize(kMaxLanes);
   }
   return json_list(lanes, [&](const LaneUse& lane) {
     Json json = {{are_queues ? "queue" : "stream",
@@ -106,7 +106,7 @@ Json queue_map_json(const QueueMap& map, const Words& words) {
   });
   json["moving"] = Json::array();
   for (const StreamQueues& stream : map.streams) {
-    if (stream.queues.size() < 2 || json["moving"].size() == kMostLanes) continue;
+    if (stream.queues.size() < 2 || json["moving"].size() == kMaxLanes) continue;
     json["moving"].push_back({{"stream", words.stream(stream.stream)},
                               {"changes", stream.changes},
                               {"queues", json_list(stream.queues, [&](const QueueOfStream& queue) -> Json {
@@ -190,7 +190,7 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
   // A path that is mostly gaps between commands shows no cause.
   const double unexplained = path.share[static_cast<std::size_t>(PathResource::waiting)] +
                              path.share[static_cast<std::size_t>(PathResource::unknown)];
-  json["caveat"] = unexplained > kMostUnexplained
+  json["caveat"] = unexplained > kMaxUnexplained
                        ? Json(fmt::format("the path says little: {:.0f} % of it lies between commands that nothing in "
                                           "the source ties ({})",
                                           100 * unexplained, path.known))

@@ -124,7 +124,7 @@ class Checker {
     std::vector<Place> places;
     Bytes exchanged = {};  // a collective's result, if ranks exchanged inputs during the replay
   };
-  static constexpr std::size_t kMostJudgements = 64;  // waiting; each may hold a state of a chained buffer
+  static constexpr std::size_t kMaxJudgements = 64;  // waiting; each may hold a state of a chained buffer
 
   // The body of each thread: replays groups and judges the commands that they hand out, until nothing is left.
   void work(const std::vector<std::vector<CommandId>>& groups) {
@@ -165,7 +165,7 @@ class Checker {
   void hand_out(Judgement judgement) {
     {
       const std::lock_guard lock(work_mutex_);
-      if (judgements_.size() < kMostJudgements) {
+      if (judgements_.size() < kMaxJudgements) {
         judgements_.push_back(std::move(judgement));
         work_changed_.notify_one();
         return;

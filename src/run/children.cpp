@@ -47,28 +47,28 @@ std::optional<fs::path> own_library(const char* file) {
 // weir: --streams 0: out of range
 //       Use 1 to 128.
 // preceded by anything that drivers or sanitizers print. Lines of the hint are joined.
-Complaint complaint_in(const std::string& said) {
+ChildError child_error_in(const std::string& error_output) {
   constexpr std::string_view kMark = "weir: ";
-  Complaint complaint;
-  std::size_t begin = said.rfind("\n" + std::string(kMark));
-  begin = begin == std::string::npos ? (said.starts_with(kMark) ? 0 : begin) : begin + 1;
+  ChildError child_error;
+  std::size_t begin = error_output.rfind("\n" + std::string(kMark));
+  begin = begin == std::string::npos ? (error_output.starts_with(kMark) ? 0 : begin) : begin + 1;
   if (begin == std::string::npos) {
     // Not in Weir's format: the last line is the best guess.
-    const std::size_t last = said.find_last_not_of("\n ");
-    if (last == std::string::npos) return complaint;
-    const std::size_t line = said.rfind('\n', last);
-    complaint.message = said.substr(line == std::string::npos ? 0 : line + 1, last - (line + 1) + 1);
-    return complaint;
+    const std::size_t last = error_output.find_last_not_of("\n ");
+    if (last == std::string::npos) return child_error;
+    const std::size_t line = error_output.rfind('\n', last);
+    child_error.message = error_output.substr(line == std::string::npos ? 0 : line + 1, last - (line + 1) + 1);
+    return child_error;
   }
-  std::size_t end = std::min(said.find('\n', begin), said.size());
-  complaint.message = said.substr(begin + kMark.size(), end - begin - kMark.size());
-  while (end + 1 < said.size() && said.compare(end + 1, 6, "      ") == 0) {
+  std::size_t end = std::min(error_output.find('\n', begin), error_output.size());
+  child_error.message = error_output.substr(begin + kMark.size(), end - begin - kMark.size());
+  while (end + 1 < error_output.size() && error_output.compare(end + 1, 6, "      ") == 0) {
     const std::size_t from = end + 7;
-    end = std::min(said.find('\n', from), said.size());
-    if (!complaint.hint.empty()) complaint.hint += ' ';
-    complaint.hint += said.substr(from, end - from);
+    end = std::min(error_output.find('\n', from), error_output.size());
+    if (!child_error.hint.empty()) child_error.hint += ' ';
+    child_error.hint += error_output.substr(from, end - from);
   }
-  return complaint;
+  return child_error;
 }
 
 ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& stop) {
@@ -84,15 +84,15 @@ ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& sto
   options.grace_s = kGraceS;
   ChildOutcome outcome;
   const std::int64_t begun = now_ns();
-  Complaint complaint;
+  ChildError child_error;
   ProcessEnd end;
   try {
     Process child(std::move(options));
     end = child.finish(static_cast<double>(request.limit_ns) * 1e-9);
-    complaint = complaint_in(child.output().text());
+    child_error = child_error_in(child.output().text());
   } catch (const StartError& error) {
     end.value = kNotExecuted;
-    complaint = {error.what(), error.hint};
+    child_error = {error.what(), error.hint};
   }
   outcome.wall_ns = now_ns() - begun;
   outcome.code = end.code();
@@ -106,9 +106,9 @@ ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& sto
   } else if (outcome.code == 0) {
     outcome.end = ChildEnd::done;
     read_document(file, outcome);
-  } else if (!complaint.message.empty()) {
-    outcome.message = complaint.message;
-    outcome.hint = complaint.hint;
+  } else if (!child_error.message.empty()) {
+    outcome.message = child_error.message;
+    outcome.hint = child_error.hint;
   } else {
     outcome.message = outcome.code > 128 ? fmt::format("it was ended by signal {}", outcome.code - 128)
                                          : fmt::format("it ended with status {}", outcome.code);
@@ -143,7 +143,7 @@ std::string child_device(const DeviceInfo& info, const std::string& asked) {
 }
 
 QueueSetting queue_setting(const DeviceInfo& info) {
-  if (info.most_hardware_queues > 0) return {info.queue_variable, info.most_hardware_queues};
+  if (info.max_hardware_queues > 0) return {info.queue_variable, info.max_hardware_queues};
   reject(fmt::format("--device {}: its number of hardware queues cannot be chosen", info.name),
          "Use a GPU, cpu or sim.");
 }

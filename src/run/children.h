@@ -26,11 +26,11 @@ std::optional<std::filesystem::path> own_library(const char* file);
 inline constexpr int kNotExecuted = 127;  // exit code where a program could not be executed
 
 // The error message of a child.
-struct Complaint {
+struct ChildError {
   std::string message;  // one line; empty where it printed nothing
   std::string hint;
 };
-Complaint complaint_in(const std::string& said);
+ChildError child_error_in(const std::string& error_output);
 
 struct ChildRequest {
   std::string program;                 // empty: this program

@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostNotes = 12;
+constexpr std::size_t kMaxNotes = 12;
 
 struct Metric {
   const char* name;
@@ -181,7 +181,7 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
     result.notes = baseline.notes;
     result.notes.insert(result.notes.end(), tests[t].notes.begin(), tests[t].notes.end());
     for (const auto& [note, times] : differing) {
-      if (result.notes.size() >= kMostNotes) {
+      if (result.notes.size() >= kMaxNotes) {
         result.notes.emplace_back("more settings differ; see the result files");
         break;
       }

@@ -140,16 +140,16 @@ void add_calls(Timeline& timeline, const DeviceInfo& device, const Step& step, c
 }
 
 void add_dependencies(Timeline& timeline, const Step& step, const Placement& placement, bool is_graph) {
-  const Plan plan = is_graph ? make_graph_plan(step, placement) : make_plan(step, placement, false);
+  const StepPlan plan = is_graph ? make_graph_plan(step, placement) : make_plan(step, placement, false);
   std::vector<CommandId> recorded_by(plan.event_count);
   for (CommandId id = 0; id < plan.hops.size(); ++id)
-    if ((plan.hops[id].flags & Plan::kRecords) != 0) recorded_by[plan.hops[id].event] = id;
+    if ((plan.hops[id].flags & StepPlan::kRecords) != 0) recorded_by[plan.hops[id].event] = id;
   std::map<std::pair<std::uint32_t, CommandId>, std::uint32_t> spans;
   for (std::uint32_t i = 0; i < timeline.spans.size(); ++i)
     spans.emplace(std::pair(timeline.spans[i].iteration, timeline.spans[i].command), i);
   for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
     const Span& span = timeline.spans[i];
-    const Plan::Hop& hop = plan.hops[span.command];
+    const StepPlan::Hop& hop = plan.hops[span.command];
     for (std::uint32_t w = 0; w < hop.wait_count; ++w) {
       const auto before = spans.find({span.iteration, recorded_by[plan.waits[hop.first_wait + w]]});
       if (before != spans.end()) timeline.dependencies.push_back({before->second, i});

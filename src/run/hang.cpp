@@ -12,7 +12,7 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kHangColumns = 80;
-constexpr std::size_t kMostListed = 4;  // awaited commands per stream in the report
+constexpr std::size_t kMaxListed = 4;  // awaited commands per stream in the report
 
 // The position of every command on its stream: a stream's commands end in the order of their ids.
 struct Streams {
@@ -193,13 +193,12 @@ class Diagnosis {
   }
 
   void describe_obstacles(const StreamHang& stream, std::string_view verb) {
-    for (std::size_t i = 0; i < stream.waits_for.size() && i < kMostListed; ++i) {
+    for (std::size_t i = 0; i < stream.waits_for.size() && i < kMaxListed; ++i) {
       const HangPlace& before = stream.waits_for[i];
       line("", fmt::format("{} {} on stream {}", i == 0 ? verb : "and", where(before), before.stream),
            name_of_command(before.command) + (is_submitted(before) ? "" : ", not submitted"));
     }
-    if (stream.waits_for.size() > kMostListed)
-      remark(fmt::format("and {} more", stream.waits_for.size() - kMostListed));
+    if (stream.waits_for.size() > kMaxListed) remark(fmt::format("and {} more", stream.waits_for.size() - kMaxListed));
   }
 
   void describe(const StreamHang& stream) {

@@ -56,9 +56,9 @@ namespace fs = std::filesystem;
 constexpr double kAnswerS = 20;  // to start, switch or end
 constexpr std::int64_t kScriptNs = 120'000'000'000;
 constexpr std::size_t kPart = 65536;  // of its output, read at a time
-constexpr std::size_t kMostScript = std::size_t{1} << 30;
+constexpr std::size_t kMaxScript = std::size_t{1} << 30;
 constexpr int kPerfPollMs = 20;
-constexpr const char* kMostData = "256M";
+constexpr const char* kMaxDataSize = "256M";
 
 // perf's errors are paragraphs, whose first lines state the problem.
 std::string first_words(const std::string& said) {
@@ -94,7 +94,7 @@ PerfRecorder::PerfRecorder(pid_t process) {
   const std::string data = (folder_.path() / "perf.data").string();
   options.command = {"perf", "record", "-g", "-F", fmt::to_string(kHostProfileHz), "-p", fmt::to_string(process),
                      "-o",   data};
-  options.command.insert(options.command.end(), {"--max-size", kMostData, "-D", "-1", "--control",
+  options.command.insert(options.command.end(), {"--max-size", kMaxDataSize, "-D", "-1", "--control",
                                                  fmt::format("fifo:{},{}", commands.string(), answers.string())});
   options.first_bytes = 4096;
   try {
@@ -173,7 +173,7 @@ bool PerfRecorder::read_script(FoldedStacks& into) {
     bytes += script.unread().size();
     script.unread().clear();
     if (now_ns() - begun > kScriptNs) reason_ = "perf script took longer than 120 s";
-    if (bytes > kMostScript) reason_ = "perf script says more than 1 GiB";
+    if (bytes > kMaxScript) reason_ = "perf script says more than 1 GiB";
   }
   into.end();
   if (!script.end().is_success() && reason_.empty()) {
@@ -185,16 +185,16 @@ bool PerfRecorder::read_script(FoldedStacks& into) {
 
 constexpr double kWantedNs = 2e9;  // about 2,000 samples of a thread that is always busy
 constexpr std::int64_t kLongestNs = 30'000'000'000;
-constexpr int kMostIterations = 200'000;
+constexpr int kMaxIterations = 200'000;
 
 // As many iterations as take two seconds, but at least as many as requested. Virtual time does not predict real time:
 // then the maximum is used, and the clock stops the run.
 int iterations_for(const Result& result, const RunRequest& request, bool is_virtual) {
   const auto& intervals = result.samples.interval_ns;
-  if (is_virtual) return std::max(request.iterations, kMostIterations);
+  if (is_virtual) return std::max(request.iterations, kMaxIterations);
   if (!intervals || intervals->empty()) return request.iterations;
   const double each = std::max(1.0, median(*intervals));
-  return std::max(request.iterations, static_cast<int>(std::min<double>(kMostIterations, kWantedNs / each)));
+  return std::max(request.iterations, static_cast<int>(std::min<double>(kMaxIterations, kWantedNs / each)));
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ namespace weir {
 namespace {
 
 constexpr int kSignal = SIGURG;
-constexpr int kMostFrames = 48;
-constexpr std::size_t kMostThreads = 512;
+constexpr int kMaxFrames = 48;
+constexpr std::size_t kMaxThreads = 512;
 constexpr int kOwnFrames = 2;  // the handler and the kernel's signal trampoline
 constexpr std::size_t kStackColumns = 80;
 
@@ -36,7 +36,7 @@ struct Slot {
   std::atomic<int> thread{0};
   std::atomic<int> state{free};
   int count = 0;
-  void* frames[kMostFrames];
+  void* frames[kMaxFrames];
 };
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
@@ -47,13 +47,13 @@ void answer(int) {
   const int kept = errno;
   Slot* const all = slots.load(std::memory_order_acquire);  // pairs with the store in host_stacks()
   const auto own = static_cast<int>(::syscall(SYS_gettid));
-  for (std::size_t i = 0; all != nullptr && i < kMostThreads; ++i) {
+  for (std::size_t i = 0; all != nullptr && i < kMaxThreads; ++i) {
     if (all[i].thread.load(std::memory_order_relaxed) != own) continue;
     int expected = Slot::asked;
     // Acquire: pairs with the release in ask(). A request that timed out has been withdrawn.
     if (!all[i].state.compare_exchange_strong(expected, Slot::answering, std::memory_order_acquire)) break;
     // glibc's backtrace() allocates only on its first call, which host_stacks() has made.
-    all[i].count = ::backtrace(all[i].frames, kMostFrames);
+    all[i].count = ::backtrace(all[i].frames, kMaxFrames);
     all[i].state.store(Slot::answered, std::memory_order_release);  // pairs with the acquire in collect()
     break;
   }
@@ -80,7 +80,7 @@ std::string name_of(int thread) {
 
 // Sends a request to a thread; null if no slot is left or the thread is gone.
 Slot* ask(Slot* all, int thread) {
-  for (std::size_t i = 0; i < kMostThreads; ++i) {
+  for (std::size_t i = 0; i < kMaxThreads; ++i) {
     int expected = Slot::free;
     if (all[i].state.load(std::memory_order_relaxed) != expected) continue;
     all[i].thread.store(thread, std::memory_order_relaxed);
@@ -146,7 +146,7 @@ std::string host_stacks(std::int64_t limit_ns) {
   void* first[4];
   ::backtrace(first, 4);  // loads the unwinder
   if (slots.load(std::memory_order_relaxed) == nullptr)
-    slots.store(std::make_unique<Slot[]>(kMostThreads).release(), std::memory_order_release);  // pairs with answer()
+    slots.store(std::make_unique<Slot[]>(kMaxThreads).release(), std::memory_order_release);  // pairs with answer()
   Slot* const all = slots.load(std::memory_order_relaxed);
 
   const auto own = static_cast<int>(::syscall(SYS_gettid));

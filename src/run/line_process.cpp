@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kGraceNs = 5'000'000'000;  // between the last line of a child and its end
 constexpr std::int64_t kPollMs = 500;  // rarely, so that the parent does not take a core from the measurement
 constexpr std::size_t kLongestLine = 64 << 20;
-constexpr std::size_t kMostErrors = 16 * 1024;  // of stderr, from its end, which has the reason
+constexpr std::size_t kMaxErrors = 16 * 1024;  // of stderr, from its end, which has the reason
 
 }  // namespace
 
@@ -41,10 +41,10 @@ void ToParent::send(const Json& line) const {
 
 LineProcess::LineProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns,
                          Variables variables)
-    : said_(folder_.path() / "stderr"), limit_ns_(limit_ns) {
+    : error_file_(folder_.path() / "stderr"), limit_ns_(limit_ns) {
   const fs::path file = folder_.path() / "request.json";
   write_file(file, to_text(request), false);
-  const Descriptor to_file(::open(said_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const Descriptor to_file(::open(error_file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   ProcessOptions options;
   options.command = std::move(command);
   options.command.push_back(file.string());
@@ -91,12 +91,12 @@ LineProcess::End LineProcess::follow(const std::atomic<bool>& stop, const std::f
 }
 
 std::string LineProcess::words_of_exit(int status) const {
-  const std::string said = complaint_in(output(kMostErrors)).message.substr(0, 300);
-  return fmt::format("its process ended with status {}{}{}", status, said.empty() ? "" : ": ", said);
+  const std::string error_output = child_error_in(output(kMaxErrors)).message.substr(0, 300);
+  return fmt::format("its process ended with status {}{}{}", status, error_output.empty() ? "" : ": ", error_output);
 }
 
 std::string LineProcess::output(std::size_t most) const {
-  std::ifstream file(said_, std::ios::binary | std::ios::ate);
+  std::ifstream file(error_file_, std::ios::binary | std::ios::ate);
   if (!file) return {};
   const auto size = static_cast<std::size_t>(std::max<std::streamoff>(0, file.tellg()));
   const std::size_t count = std::min(size, most);

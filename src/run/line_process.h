@@ -58,7 +58,7 @@ class LineProcess {
 
  private:
   const PrivateFolder folder_;
-  const std::filesystem::path said_;  // a file, so that the parent does not take a core from the measurement
+  const std::filesystem::path error_file_;  // a file, so that the parent does not take a core from the measurement
   std::int64_t limit_ns_;
   std::optional<Process> process_;
 };

@@ -20,7 +20,7 @@ constexpr const char* kExpected =
     "sweep.";
 // Deeper than any result; flattening stops there, so that hostile nesting cannot exhaust the stack.
 constexpr int kDeepest = 6;
-constexpr std::size_t kMostSettings = 2'000;
+constexpr std::size_t kMaxSettings = 2'000;
 constexpr double kLongestDurationNs = 1e18;  // 31 years: longer ones are broken numbers, and could overflow later
 
 // A value and its path, so that every error message can name the place.
@@ -39,18 +39,18 @@ struct Place {
   explicit operator bool() const { return json != nullptr; }
 };
 
-[[noreturn]] void complain(const Place& place, const std::string& expected) {
+[[noreturn]] void reject_value(const Place& place, const std::string& expected) {
   const std::string found = place ? fmt::format("found {}", place.json->type_name()) : std::string("it is missing");
   reject(fmt::format("{}: expected {}, {}", place.path, expected, found), kExpected);
 }
 
 Place object_at(const Place& place) {
-  if (!place || !place.json->is_object()) complain(place, "an object");
+  if (!place || !place.json->is_object()) reject_value(place, "an object");
   return place;
 }
 
 std::string text_at(const Place& place) {
-  if (!place || !place.json->is_string()) complain(place, "a text");
+  if (!place || !place.json->is_string()) reject_value(place, "a text");
   return place.json->get<std::string>();
 }
 
@@ -77,20 +77,20 @@ std::optional<std::string> scalar_text(const Json& json) {
 // A scalar, or a list of scalars as "a,b,c".
 std::string value_text(const Place& place) {
   if (const auto text = scalar_text(*place.json)) return *text;
-  if (!place.json->is_array()) complain(place, "a number, a text, true or false");
+  if (!place.json->is_array()) reject_value(place, "a number, a text, true or false");
   std::string joined;
   for (const Json& item : *place.json) {
     const auto text = scalar_text(item);
-    if (!text) complain(place, "a list of numbers or texts");
+    if (!text) reject_value(place, "a list of numbers or texts");
     joined += (joined.empty() ? "" : ",") + *text;
   }
   return joined;
 }
 
 double number_at(const Place& place) {
-  if (!place || !place.json->is_number()) complain(place, "a number");
+  if (!place || !place.json->is_number()) reject_value(place, "a number");
   const double value = place.json->get<double>();
-  if (!std::isfinite(value)) complain(place, "a finite number");
+  if (!std::isfinite(value)) reject_value(place, "a finite number");
   return value;
 }
 
@@ -105,7 +105,7 @@ int streams_at(const Place& place) {
 std::vector<double> durations_at(const Place& place, double scale) {
   std::vector<double> values;
   if (!place) return values;
-  if (!place.json->is_array()) complain(place, "a list of durations");
+  if (!place.json->is_array()) reject_value(place, "a list of durations");
   values.reserve(place.json->size());
   for (const Json& item : *place.json) {
     const double value = item.is_number() ? item.get<double>() : -1;
@@ -119,7 +119,7 @@ std::vector<double> durations_at(const Place& place, double scale) {
 }
 
 void flatten(const Json& json, const std::string& path, int depth, std::map<std::string, std::string>& into) {
-  if (into.size() >= kMostSettings) return;
+  if (into.size() >= kMaxSettings) return;
   if (json.is_object()) {
     if (depth >= kDeepest) return;
     for (const auto& [name, value] : json.items())
@@ -212,7 +212,7 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
 
   point.failure = weir_failure(result, status);
   const Place samples = result["samples"];
-  if (!samples && point.failure.empty()) complain(samples, "an object");
+  if (!samples && point.failure.empty()) reject_value(samples, "an object");
   if (samples) object_at(samples);
   point.latency.unit = "ns";
   point.latency.samples = durations_at(samples["latency_ns"], 1);
@@ -235,7 +235,7 @@ ResultPoint aorta_point(const Place& result, const std::string& sweep_workload, 
   point.is_key_complete = false;
   std::string workload = text_or(result["workload_name"], "");
   if (workload.empty()) workload = sweep_workload;
-  if (workload.empty()) complain({nullptr, result.path + ".workload_name"}, "a text");
+  if (workload.empty()) reject_value({nullptr, result.path + ".workload_name"}, "a text");
   point.key["workload"] = workload;
   point.key["streams"] = fmt::to_string(streams_at(result["stream_count"]));
   const Place metadata = result["metadata"];
@@ -323,7 +323,7 @@ void append_points(const Json& json, Format format, const std::string& name, Res
     file.points.push_back(aorta_point(root, "", name));
   } else {
     const Place results = root["results"];
-    if (!results || !results.json->is_array()) complain(results, "a list of results");
+    if (!results || !results.json->is_array()) reject_value(results, "a list of results");
     const std::string workload = format == Format::aorta_sweep ? text_at(root["workload"]) : std::string();
     std::size_t index = 0;
     for (const Json& item : *results.json) {

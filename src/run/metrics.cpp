@@ -255,8 +255,7 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
   if (!gaps.reason.empty()) result.unavailable["metrics.queue_switch.timeline"] = gaps.reason;
   for (const auto& [name, value] : timeline.items())
     if (value.is_null() && gaps.reason.empty())
-      result.unavailable["metrics.queue_switch.timeline." + name] =
-          fmt::format("fewer than {} such pairs", kFewestGaps);
+      result.unavailable["metrics.queue_switch.timeline." + name] = fmt::format("fewer than {} such pairs", kMinGaps);
 
   const SwitchCost controlled =
       control.is_stopped() ? SwitchCost{} : measure_switch_cost(device, placement.stream_count);

@@ -52,7 +52,7 @@ std::string describe(const std::vector<KeyDifference>& differences) {
 
 std::string nearest_to(const ResultPoint& point, std::span<const ResultPoint> others) {
   std::vector<KeyDifference> least;
-  std::size_t least_weight = 0;
+  std::size_t min_weight = 0;
   std::size_t fitting = 0;
   bool is_first = true;
   for (const ResultPoint& other : others) {
@@ -62,9 +62,9 @@ std::string nearest_to(const ResultPoint& point, std::span<const ResultPoint> ot
     std::size_t weight = differences.size();
     // Points of different workloads are never near, however similar otherwise.
     for (const KeyDifference& difference : differences) weight += difference.name == "workload" ? 1'000 : 0;
-    if (!is_first && weight >= least_weight) continue;
+    if (!is_first && weight >= min_weight) continue;
     least = std::move(differences);
-    least_weight = weight;
+    min_weight = weight;
     is_first = false;
   }
   if (is_first) return "the other side has nothing on this device";
@@ -73,7 +73,7 @@ std::string nearest_to(const ResultPoint& point, std::span<const ResultPoint> ot
         "fits {} point{} of the other side equally well, because one of the files does not record "
         "everything that tells them apart",
         fitting, fitting == 1 ? " or more" : "s");
-  if (least_weight >= 1'000) return "the other side has no result of this workload";
+  if (min_weight >= 1'000) return "the other side has no result of this workload";
   return "nearest " + describe(least);
 }
 

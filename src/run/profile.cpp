@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostTracedSpans = 400'000;  // limit of sessions, and about 250 MB as JSON
+constexpr std::size_t kMaxTracedSpans = 400'000;  // limit of sessions, and about 250 MB as JSON
 
 Json hop_json(const Hop& hop) {
   Json json = WEIR_NAMED(hop.from, hop.to, hop.count, hop.negative, hop.unknown, hop.p50_ns, hop.p95_ns, hop.p99_ns,
@@ -123,7 +123,7 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
   const BuiltRun built = build_run(info, request, ranks);
   const std::size_t commands = built.step.commands().size();
   const int iterations =
-      std::clamp(traced_iterations, 1, static_cast<int>(std::max<std::size_t>(1, kMostTracedSpans / commands)));
+      std::clamp(traced_iterations, 1, static_cast<int>(std::max<std::size_t>(1, kMaxTracedSpans / commands)));
   if (control.progress) control.progress("trace", 0, iterations);
   TracedPass traced = run_traced_pass(device, built.step, built.placement, built.submit, iterations, control,
                                       workload_of(request).roles);

@@ -107,7 +107,7 @@ void add_dropped(Json& document, const Timeline& timeline) {
     document["dropped"].push_back({{"reason", dropped.reason}, {"count", dropped.count}});
 }
 
-std::string why_nothing(Profiler profiler, std::size_t captures) {
+std::string no_capture_reason(Profiler profiler, std::size_t captures) {
   if (profiler == Profiler::rocprof)
     return captures == 0 ? "rocprofv3 wrote no trace: did the program use the GPU?"
                          : "rocprofv3 saw no command on a GPU";
@@ -221,7 +221,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
     }
   }
   profile.has_timeline = !captured.empty();
-  if (captured.empty()) unavailable["devices"] = why_nothing(profiler, files.size());
+  if (captured.empty()) unavailable["devices"] = no_capture_reason(profiler, files.size());
   document["unavailable"] = std::move(unavailable);
   return profile;
 }

@@ -28,7 +28,7 @@ class RankReports {
 
  private:
   Communicator& ranks_;
-  ClockOffset clock_;
+  RankClockOffset clock_;
   std::vector<Json> members_;      // on rank 0, by rank: host, device, clock
   std::vector<Json> timed_;        // on rank 0, by rank
   std::vector<double> median_ns_;  // on rank 0, by rank; empty without latency

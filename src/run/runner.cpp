@@ -74,7 +74,7 @@ void warn_about_shared_queues(Result& result, const DeviceInfo& info, int stream
   const std::optional<int> queues = info.hardware_queues.value;
   if (!queues || streams <= *queues) return;
   std::string advice = fmt::format("Use --streams {} or fewer to give each its own", *queues);
-  if (const int most = std::min(streams, info.most_hardware_queues); most > *queues)
+  if (const int most = std::min(streams, info.max_hardware_queues); most > *queues)
     advice += fmt::format(", or {}{}", info.queue_setting(most),
                           info.queue_variable.empty() ? "" : " in the environment when the program starts");
   result.warnings.push_back(

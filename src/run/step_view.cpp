@@ -15,12 +15,12 @@ StepView view_of(const RunRequest& request, BuiltRun built) {
   view.streams = built.streams;
   for (const auto& [name, value] : built.params.values()) view.params.emplace_back(name, to_string(value));
 
-  const Plan plan = make_plan(built.step, built.placement, true);
+  const StepPlan plan = make_plan(built.step, built.placement, true);
   std::vector<CommandId> recorder(plan.event_count);
   for (CommandId id = 0; id < plan.hops.size(); ++id)
-    if (plan.hops[id].flags & Plan::kRecords) recorder[plan.hops[id].event] = id;
+    if (plan.hops[id].flags & StepPlan::kRecords) recorder[plan.hops[id].event] = id;
   for (CommandId id = 0; id < plan.hops.size(); ++id) {
-    const Plan::Hop& hop = plan.hops[id];
+    const StepPlan::Hop& hop = plan.hops[id];
     for (std::uint32_t i = 0; i < hop.wait_count; ++i) {
       const CommandId before = recorder[plan.waits[hop.first_wait + i]];
       // Within an iteration a command waits only for earlier ones; a later one must be of the previous iteration.

@@ -26,8 +26,8 @@ namespace {
 constexpr double kSmallestShare = 0.01;
 // Enough samples and resamples for the interval of a median: 40 kernels of 2,000 instances are then judged in about a
 // second.
-constexpr std::size_t kMostSamples = 2000;
-constexpr int kMostResamples = 1000;
+constexpr std::size_t kMaxSamples = 2000;
+constexpr int kMaxResamples = 1000;
 
 // If instances of one name differ by more than this factor, they have several sizes.
 constexpr double kSeveralSizes = 3;
@@ -77,9 +77,9 @@ Kernels kernels_of(const Timeline& timeline, double& total_ns) {
 
 // Keeps evenly spaced samples, so that slow changes remain visible.
 std::vector<double> thinned(const std::vector<double>& samples) {
-  if (samples.size() <= kMostSamples) return samples;
+  if (samples.size() <= kMaxSamples) return samples;
   std::vector<double> kept;
-  for (std::size_t i = 0; i < kMostSamples; ++i) kept.push_back(samples[i * samples.size() / kMostSamples]);
+  for (std::size_t i = 0; i < kMaxSamples; ++i) kept.push_back(samples[i * samples.size() / kMaxSamples]);
   return kept;
 }
 
@@ -147,9 +147,9 @@ double larger_total(const KernelChange& change) { return std::max(change.baselin
 void keep_largest(std::vector<KernelChange>& changes, std::size_t& left_out) {
   std::stable_sort(changes.begin(), changes.end(),
                    [](const KernelChange& a, const KernelChange& b) { return larger_total(a) > larger_total(b); });
-  if (changes.size() <= kMostKernels) return;
-  left_out += changes.size() - kMostKernels;
-  changes.resize(kMostKernels);
+  if (changes.size() <= kMaxKernels) return;
+  left_out += changes.size() - kMaxKernels;
+  changes.resize(kMaxKernels);
 }
 
 void add_kernels(const Kernels& before, double before_ns, const Kernels& after, double after_ns,
@@ -185,10 +185,10 @@ void add_kernels(const Kernels& before, double before_ns, const Kernels& after, 
     durations.unit = "ns";
     const bool is_large =
         change.baseline.total_ns >= kSmallestShare * before_ns || change.test.total_ns >= kSmallestShare * after_ns;
-    if (is_large && judged < kMostJudged) {
+    if (is_large && judged < kMaxJudged) {
       ++judged;
       change.is_judged = true;
-      is_thinned |= std::max(baseline.size(), test.size()) > kMostSamples;
+      is_thinned |= std::max(baseline.size(), test.size()) > kMaxSamples;
       measure_samples(thinned(baseline), thinned(test), comparison.options, durations);
     }
     durations.baseline_count = baseline.size();
@@ -198,8 +198,8 @@ void add_kernels(const Kernels& before, double before_ns, const Kernels& after, 
     if (*durations.baseline_median > 0) durations.ratio = *durations.test_median / *durations.baseline_median;
   }
   if (is_thinned)
-    comparison.notes.push_back(fmt::format(
-        "kernels with more than {} instances are judged by that many of them, evenly spread", kMostSamples));
+    comparison.notes.push_back(
+        fmt::format("kernels with more than {} instances are judged by that many of them, evenly spread", kMaxSamples));
 }
 
 bool has_several_sizes(const std::vector<double>& samples) {
@@ -241,7 +241,7 @@ TraceComparison compare_traces(const Timeline& baseline, const std::string& base
   TraceComparison comparison;
   comparison.baseline = baseline_name;
   comparison.test = test_name;
-  options.bootstrap.resamples = std::min(options.bootstrap.resamples, kMostResamples);
+  options.bootstrap.resamples = std::min(options.bootstrap.resamples, kMaxResamples);
   comparison.options = options;
   double before_ns = 0, after_ns = 0;
   const Kernels before = kernels_of(baseline, before_ns), after = kernels_of(test, after_ns);

@@ -13,8 +13,8 @@
 
 namespace weir {
 
-inline constexpr std::size_t kMostKernels = 200;
-inline constexpr std::size_t kMostJudged = 40;
+inline constexpr std::size_t kMaxKernels = 200;
+inline constexpr std::size_t kMaxJudged = 40;
 
 // One side of a row.
 struct TraceSide {
@@ -45,7 +45,7 @@ struct TraceComparison {
   std::size_t hypotheses = 0;
   std::size_t baseline_iterations = 0, test_iterations = 0;  // 0 unless both traces have at least two
   std::vector<CategoryChange> categories;
-  // Ordered by the larger total, at most kMostKernels each.
+  // Ordered by the larger total, at most kMaxKernels each.
   std::vector<KernelChange> kernels, baseline_only, test_only;
   std::size_t kernels_left_out = 0;  // beyond that limit
   std::vector<std::string> notes;

@@ -40,8 +40,8 @@ constexpr std::string_view name_of(CollectiveOp op) {
 struct Ranks {
   int rank = 0;
   int count = 1;
-  bool talks_alone = false;  // a single rank also runs collectives, with itself; otherwise they become copies
-  bool has_collectives() const { return count > 1 || talks_alone; }
+  bool has_lone_collectives = false;  // a single rank also runs collectives, with itself; otherwise they become copies
+  bool has_collectives() const { return count > 1 || has_lone_collectives; }
 };
 
 // A byte range of a buffer that a command reads, writes, or both.

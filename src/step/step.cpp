@@ -14,7 +14,7 @@ namespace weir {
 namespace {
 
 constexpr CommandId kNone = std::numeric_limits<CommandId>::max();
-constexpr std::size_t kMostCommands = 10'000'000;  // several GB of memory for the step alone
+constexpr std::size_t kMaxCommands = 10'000'000;  // several GB of memory for the step alone
 
 // A byte range with one history: its last writer, and its readers since then.
 struct Segment {
@@ -164,8 +164,8 @@ const Access& StepBuilder::access(const Operand& operand, bool reads, bool write
 }
 
 Command& StepBuilder::begin(CommandKind kind, Lane lane) {
-  if (step_.commands_.size() == kMostCommands)
-    reject(fmt::format("the step has more than {} commands", kMostCommands),
+  if (step_.commands_.size() == kMaxCommands)
+    reject(fmt::format("the step has more than {} commands", kMaxCommands),
            "Use smaller --param values: fewer layers, rounds, batches or pieces.");
   step_.commands_.push_back({.kind = kind,
                              .role = lane.role,

@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-constexpr int kMostSpins = 1 << 30;
+constexpr int kMaxSpins = 1 << 30;
 
 constexpr std::uint64_t bit(std::size_t stream) { return std::uint64_t{1} << stream; }
 
@@ -26,7 +26,7 @@ class ScheduledSubmitter final : public Submitter {
                      int traced_iterations)
       : session_(session),
         conductor_(*request.policy, request.settings),
-        most_in_flight_(static_cast<std::uint64_t>(request.in_flight)),
+        max_in_flight_(static_cast<std::uint64_t>(request.in_flight)),
         nodes_(step.commands().size()),
         lanes_(static_cast<std::size_t>(placement.stream_count)),
         begun_ns_(static_cast<std::size_t>(traced_iterations), kNoTime) {
@@ -53,11 +53,11 @@ class ScheduledSubmitter final : public Submitter {
       note_head(stream);
     }
     for (std::size_t left = nodes_.size(); left != 0; --left) {
-      for (int spins = 0;; spins = (spins + 1) % kMostSpins) {
+      for (int spins = 0;; spins = (spins + 1) % kMaxSpins) {
         const std::int64_t now = session_.now_ns();
         look();
         conduct(now);
-        if (in_flight_ < most_in_flight_) break;
+        if (in_flight_ < max_in_flight_) break;
         session_.relax(spins);
       }
       submit_next();
@@ -177,16 +177,16 @@ class ScheduledSubmitter final : public Submitter {
 
   Session& session_;
   scheduler::Conductor conductor_;
-  std::uint64_t most_in_flight_;
+  std::uint64_t max_in_flight_;
   std::vector<Node> nodes_;  // by command
   std::vector<CommandId> successors_;
-  std::vector<StreamId> stream_of_;                             // by command
-  std::vector<CommandId> order_;                                // stream by stream
-  std::vector<Lane> lanes_;                                     // by stream
-  std::array<std::uint64_t, scheduler::kMostClients> heads_{};  // by stream: its next command
-  std::uint64_t ready_ = 0;                                     // streams whose next command may be submitted
-  std::uint64_t flying_ = 0;                                    // streams with commands on the device
-  std::uint64_t in_flight_ = 0;                                 // number of these commands
+  std::vector<StreamId> stream_of_;                            // by command
+  std::vector<CommandId> order_;                               // stream by stream
+  std::vector<Lane> lanes_;                                    // by stream
+  std::array<std::uint64_t, scheduler::kMaxClients> heads_{};  // by stream: its next command
+  std::uint64_t ready_ = 0;                                    // streams whose next command may be submitted
+  std::uint64_t flying_ = 0;                                   // streams with commands on the device
+  std::uint64_t in_flight_ = 0;                                // number of these commands
   std::uint64_t iteration_ = 0;
   std::vector<std::int64_t> begun_ns_;  // by traced iteration
 };
@@ -208,10 +208,10 @@ std::vector<scheduler::Terms> stream_terms(const Step& step, const Placement& pl
 
 std::unique_ptr<Submitter> scheduled_submitter(const ScheduleRequest& request, const Step& step,
                                                const Placement& placement, Session& session, int traced_iterations) {
-  if (placement.stream_count > scheduler::kMostClients)
+  if (placement.stream_count > scheduler::kMaxClients)
     reject_setting(
         "schedule", request.policy->name,
-        fmt::format("a policy ranks {} streams at most, not {}", scheduler::kMostClients, placement.stream_count),
+        fmt::format("a policy ranks {} streams at most, not {}", scheduler::kMaxClients, placement.stream_count),
         "Use fewer --streams.");
   if (!session.ended(0))
     reject_setting("schedule", request.policy->name, "this device does not tell which commands have ended",

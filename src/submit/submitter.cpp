@@ -54,11 +54,11 @@ void parse_channel(SubmitChoice& choice, std::string_view rest) {
     if (by != std::string_view::npos)
       choice.submitters = parse_count(choice.name, counts.substr(by + 1), "submitters", "channel:mpsc:4x2");
   }
-  if (choice.producers > way->most_producers)
+  if (choice.producers > way->max_producers)
     reject_setting("submit", choice.name,
-                   fmt::format("a channel '{}' takes {} producer{}, not {}", name, way->most_producers,
-                               way->most_producers == 1 ? "" : "s", choice.producers),
-                   fmt::format("Use --producers {}, or channel:mpsc, which takes many.", way->most_producers));
+                   fmt::format("a channel '{}' takes {} producer{}, not {}", name, way->max_producers,
+                               way->max_producers == 1 ? "" : "s", choice.producers),
+                   fmt::format("Use --producers {}, or channel:mpsc, which takes many.", way->max_producers));
 }
 
 // "priority", "priority:4"
@@ -75,9 +75,9 @@ void parse_scheduled(SubmitChoice& choice, std::string_view rest) {
   if (colon == std::string_view::npos) return;
   const std::string_view number = rest.substr(colon + 1);
   const auto asked = parse_integer(number);
-  if (!asked || *asked < 1 || *asked > kMostInFlight)
+  if (!asked || *asked < 1 || *asked > kMaxInFlight)
     reject_setting("in_flight", number, "not a number of commands",
-                   fmt::format("Use 1 to {}: with none on the device nothing would run.", kMostInFlight));
+                   fmt::format("Use 1 to {}: with none on the device nothing would run.", kMaxInFlight));
   choice.in_flight = static_cast<int>(*asked);
 }
 
@@ -117,10 +117,10 @@ SubmitChoice SubmitChoice::fitted_to(int streams) const {
     if (fitted.submitters > 1) fitted.name += fmt::format("x{}", fitted.submitters);
   }
   if (!policy.empty()) {
-    if (streams > scheduler::kMostClients)
+    if (streams > scheduler::kMaxClients)
       reject_setting("schedule", policy,
-                     fmt::format("a policy ranks {} streams at most, not {}", scheduler::kMostClients, streams),
-                     fmt::format("Use --streams {} or fewer.", scheduler::kMostClients));
+                     fmt::format("a policy ranks {} streams at most, not {}", scheduler::kMaxClients, streams),
+                     fmt::format("Use --streams {} or fewer.", scheduler::kMaxClients));
     fitted.name = fmt::format("scheduled:{}:{}", policy, in_flight);
   }
   return fitted;
@@ -128,7 +128,7 @@ SubmitChoice SubmitChoice::fitted_to(int streams) const {
 
 int default_producers(std::string_view channel) {
   const ChannelWay* const way = channel_named(channel);
-  return way == nullptr ? 0 : std::min(4, way->most_producers);
+  return way == nullptr ? 0 : std::min(4, way->max_producers);
 }
 
 std::unique_ptr<Submitter> make_submitter(const SubmitChoice& choice, const Step& step, const Placement& placement,

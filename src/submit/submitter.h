@@ -24,7 +24,7 @@ class Submitter {
 // "channel:mpsc:4" (four producers), "channel:mpsc:4x2" (and two submitters), "scheduled:priority",
 // "scheduled:priority:4" (four commands on the device at once).
 inline constexpr int kDefaultInFlight = 2;  // one runs and one waits behind it: no gap, and only one to wait for
-inline constexpr int kMostInFlight = 1024;
+inline constexpr int kMaxInFlight = 1024;
 struct SubmitChoice {
   std::string name = "inline";  // as the user wrote it; after fitted_to() canonical: threads becomes threads:k
   SubmitMode mode = SubmitMode::eager;

@@ -11,10 +11,10 @@
 namespace weir::capture {
 
 inline constexpr char kMagic[8] = {'W', 'E', 'I', 'R', 'C', 'A', 'P', '1'};
-inline constexpr std::uint32_t kVersion = 1;            // readers refuse later versions, which are incompatible
-inline constexpr std::uint32_t kMostBytes = 16U << 20;  // of a block's payload
-inline constexpr std::uint32_t kNone = UINT32_MAX;      // an unknown name, channel, event or device
-inline constexpr std::int64_t kUnknownTime = 0;         // for every time except starts and ends of commands
+inline constexpr std::uint32_t kVersion = 1;           // readers refuse later versions, which are incompatible
+inline constexpr std::uint32_t kMaxBytes = 16U << 20;  // of a block's payload
+inline constexpr std::uint32_t kNone = UINT32_MAX;     // an unknown name, channel, event or device
+inline constexpr std::int64_t kUnknownTime = 0;        // for every time except starts and ends of commands
 
 struct FileHeader {
   char magic[8];

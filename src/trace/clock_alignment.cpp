@@ -16,11 +16,11 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kFewestMatched = 3;
+constexpr std::size_t kMinMatched = 3;
 constexpr double kClearOffset = 2;  // in errors; a smaller offset may only be the way ranks leave collectives
-constexpr std::size_t kFewestForDrift = 30;
+constexpr std::size_t kMinForDrift = 30;
 constexpr double kShortestForDrift = 1e9;
-constexpr std::size_t kMostIndirect = 256;  // ranks among which chains of common groups are searched
+constexpr std::size_t kMaxIndirect = 256;  // ranks among which chains of common groups are searched
 
 // Collectives that ranks leave together. The root of a broadcast or a reduce may leave before the others have arrived.
 bool ends_together(CollectiveKind kind) {
@@ -104,7 +104,7 @@ class Sequences {
 
 // Change of the distance from the first to the last third of the trace, in parts per million.
 std::optional<double> drift_of(const Pairs& pairs, double error_ns) {
-  if (pairs.at_ns.size() < kFewestForDrift) return std::nullopt;
+  if (pairs.at_ns.size() < kMinForDrift) return std::nullopt;
   const auto [first, last] = std::minmax_element(pairs.at_ns.begin(), pairs.at_ns.end());
   const double length = *last - *first;
   if (length < kShortestForDrift) return std::nullopt;
@@ -118,7 +118,7 @@ std::optional<double> drift_of(const Pairs& pairs, double error_ns) {
       late_at.push_back(pairs.at_ns[i]);
     }
   }
-  if (early.size() < kFewestMatched || late.size() < kFewestMatched) return std::nullopt;
+  if (early.size() < kMinMatched || late.size() < kMinMatched) return std::nullopt;
   const double change = median(late) - median(early);
   // The middle half of each third shows how well its median is known.
   const double noise =
@@ -130,7 +130,7 @@ std::optional<double> drift_of(const Pairs& pairs, double error_ns) {
 // `base_ns` and `base_error_ns` belong to the rank that the pairs are compared with.
 void align(RankClock& clock, const Pairs& pairs, double base_ns, double base_error_ns) {
   clock.matched = std::max(clock.matched, pairs.distance_ns.size());
-  if (pairs.distance_ns.size() < kFewestMatched) return;
+  if (pairs.distance_ns.size() < kMinMatched) return;
   const double distance = median(pairs.distance_ns);
   std::vector<double> deviations;
   for (const double one : pairs.distance_ns) deviations.push_back(std::fabs(one - distance));
@@ -178,7 +178,7 @@ bool is_one_clock(const ClockAlignment& alignment, const Timeline& timeline) {
 
 // Ranks of a grid share groups with their row and column only. The others are reached through those, and errors add up.
 void align_by_others(ClockAlignment& alignment, const Sequences& sequences, const Timeline& timeline) {
-  if (alignment.ranks.size() > kMostIndirect) return;
+  if (alignment.ranks.size() > kMaxIndirect) return;
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
     for (RankClock& clock : alignment.ranks) {
@@ -215,7 +215,7 @@ std::string reason_for(const RankClock& clock, int reference, const Range& ours,
           ? fmt::format("rank {} has no collective in common with rank {} or a rank that is aligned with it",
                         clock.rank, reference)
           : fmt::format("rank {} has only {} collective{} in common with rank {}, and {} are needed", clock.rank,
-                        clock.matched, clock.matched == 1 ? "" : "s", reference, kFewestMatched);
+                        clock.matched, clock.matched == 1 ? "" : "s", reference, kMinMatched);
   if (theirs.from_ns > ours.to_ns || ours.from_ns > theirs.to_ns)
     reason += fmt::format("; their times do not meet: {} to {} ns against {} to {} ns", theirs.from_ns, theirs.to_ns,
                           ours.from_ns, ours.to_ns);

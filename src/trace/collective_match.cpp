@@ -11,9 +11,9 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostSampled = 256;  // pairs that are examined to judge a shift
-constexpr std::size_t kFewestPairs = 3;
-constexpr std::int64_t kMostShift = 2000;  // collectives that a trace may lack at its start
+constexpr std::size_t kMaxSampled = 256;  // pairs that are examined to judge a shift
+constexpr std::size_t kMinPairs = 3;
+constexpr std::int64_t kMaxShift = 2000;  // collectives that a trace may lack at its start
 // A shift must be this much steadier than one that is closer to zero.
 constexpr double kClearlySteadier = 0.67;
 // Ends that deviate by less than this fraction of the usual distance between collectives leave no doubt about the
@@ -45,8 +45,8 @@ class Fitter {
     const auto overlap = static_cast<std::size_t>(last - first);
     const std::size_t shorter = std::min(reference_.size(), other_.size());
     const bool is_whole = shift == 0 && n == m;
-    if (!is_whole && (overlap < kFewestPairs || overlap * 2 < shorter)) return std::nullopt;
-    const std::size_t step = (overlap + kMostSampled - 1) / kMostSampled;
+    if (!is_whole && (overlap < kMinPairs || overlap * 2 < shorter)) return std::nullopt;
+    const std::size_t step = (overlap + kMaxSampled - 1) / kMaxSampled;
     std::size_t sampled = 0, differ = 0;
     distances_.clear();
     for (std::int64_t i = first; i < last; i += static_cast<std::int64_t>(step), ++sampled) {
@@ -85,7 +85,7 @@ class Fitter {
   // How far apart collectives usually are.
   double usual_distance() const {
     std::vector<double> apart;
-    const std::size_t step = (reference_.size() + kMostSampled - 1) / kMostSampled;
+    const std::size_t step = (reference_.size() + kMaxSampled - 1) / kMaxSampled;
     for (std::size_t i = 1; i < reference_.size(); i += step)
       apart.push_back(distance_of(timeline_, reference_[i - 1], reference_[i]));
     return apart.empty() ? 0 : median(apart);
@@ -153,7 +153,7 @@ std::optional<SequenceFit> fit_sequences(const Timeline& timeline, const std::ve
   std::optional<SequenceFit> best;
   std::vector<SequenceFit> fits;
   const auto most = static_cast<std::int64_t>(std::max(reference.size(), other.size()));
-  for (std::int64_t size = 0; size < std::min(most, kMostShift); ++size) {
+  for (std::int64_t size = 0; size < std::min(most, kMaxShift); ++size) {
     for (const std::int64_t shift : {size, -size}) {
       const auto fit = fitter.at(shift);
       if (fit) fits.push_back(*fit);

@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostMergedLanes = 65'535;
+constexpr std::size_t kMaxMergedLanes = 65'535;
 
 // Timelines of Weir's own sessions have spans only.
 void add_lanes(Timeline& part) {
@@ -59,8 +59,8 @@ class Merger {
     if (!has_spans) whole_.has_exact_gaps = whole_.has_dependencies = false;
     for (const auto& [what, count] :
          {std::pair{"processes", processes}, std::pair{"devices", devices}, std::pair{"streams", streams}})
-      if (count > kMostMergedLanes)
-        reject(fmt::format("the traces have {} {} together, and one timeline holds {}", count, what, kMostMergedLanes),
+      if (count > kMaxMergedLanes)
+        reject(fmt::format("the traces have {} {} together, and one timeline holds {}", count, what, kMaxMergedLanes),
                "Analyse fewer ranks at a time.");
     if (spans >= UINT32_MAX || calls >= UINT32_MAX)
       reject(fmt::format("the traces have {} commands and {} calls together, and one timeline holds {}", spans, calls,

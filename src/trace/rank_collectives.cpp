@@ -163,7 +163,7 @@ RankCollectives rank_collectives(const Timeline& aligned, const std::optional<Cl
     keep_worst(found.worst,
                {match.kind, match.group, match.bytes, arrivals.first_ns, arrivals.last_ns, last_rank,
                 arrivals.last.device, arrivals.last.span},
-               kMostSkewed, [](const SkewedCollective& a, const SkewedCollective& b) {
+               kMaxSkewed, [](const SkewedCollective& a, const SkewedCollective& b) {
                  return distance_ns(a.first_ns, a.last_ns) > distance_ns(b.first_ns, b.last_ns);
                });
   }

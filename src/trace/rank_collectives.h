@@ -45,7 +45,7 @@ struct SkewedCollective {
   std::uint32_t last_span = 0;
 };
 
-inline constexpr std::size_t kMostSkewed = 10;
+inline constexpr std::size_t kMaxSkewed = 10;
 
 struct RankCollectives {
   std::size_t matched = 0;      // collectives that two or more ranks share
@@ -55,7 +55,7 @@ struct RankCollectives {
   std::optional<RankSkew> skew;
   std::vector<std::uint16_t> skew_devices;
   std::vector<Straggler> stragglers;    // `rank` is the process's; the reason names the device if ambiguous
-  std::vector<SkewedCollective> worst;  // by skew, at most kMostSkewed
+  std::vector<SkewedCollective> worst;  // by skew, at most kMaxSkewed
   std::string reason;                   // why there are no results, or which ranks are left out
 };
 

@@ -14,13 +14,13 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostLanes = 65'535;
+constexpr std::size_t kMaxLanes = 65'535;
 // A command cannot start before the host submitted it; host and device clocks differ by less than this.
 constexpr std::int64_t kClockSlack = 2'000;
 // Times beyond 146 years are invalid; differences of the remaining times cannot overflow.
-constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
+constexpr std::int64_t kMaxTime = std::int64_t{1} << 62;
 
-bool is_beyond(std::int64_t ns) noexcept { return ns != kNoTime && (ns > kMostTime || ns < -kMostTime); }
+bool is_beyond(std::int64_t ns) noexcept { return ns != kNoTime && (ns > kMaxTime || ns < -kMaxTime); }
 
 void forget_beyond(std::int64_t& ns) noexcept {
   if (is_beyond(ns)) ns = kNoTime;
@@ -80,7 +80,7 @@ std::uint32_t TimelineBuilder::name(std::string_view text) {
 }
 
 std::uint16_t TimelineBuilder::add_process(int rank, std::string label) {
-  if (timeline_.processes.size() == kMostLanes) reject("a trace of more than 65,535 processes");
+  if (timeline_.processes.size() == kMaxLanes) reject("a trace of more than 65,535 processes");
   timeline_.processes.push_back({rank, std::move(label)});
   has_rank_.push_back(false);
   return static_cast<std::uint16_t>(timeline_.processes.size() - 1);
@@ -104,7 +104,7 @@ std::uint16_t TimelineBuilder::process_of_rank(std::uint16_t of, int rank) {
 std::optional<std::uint16_t> TimelineBuilder::device(std::uint16_t process, std::int64_t id, std::string_view label) {
   const LaneKey key{process, static_cast<std::uint64_t>(id)};
   if (const auto found = devices_.find(key); found != devices_.end()) return found->second;
-  if (timeline_.devices.size() == kMostLanes) return std::nullopt;
+  if (timeline_.devices.size() == kMaxLanes) return std::nullopt;
   timeline_.devices.push_back({process, id, label.empty() ? fmt::format("GPU {}", id) : std::string(label)});
   const auto device = static_cast<std::uint16_t>(timeline_.devices.size() - 1);
   devices_.emplace(key, device);
@@ -114,7 +114,7 @@ std::optional<std::uint16_t> TimelineBuilder::device(std::uint16_t process, std:
 std::optional<std::uint16_t> TimelineBuilder::stream(std::uint16_t device, std::uint64_t id, std::uint16_t owner) {
   const LaneKey key{device | std::uint32_t{owner} << 16, id};
   if (const auto found = streams_.find(key); found != streams_.end()) return found->second;
-  if (timeline_.streams.size() == kMostLanes) return std::nullopt;
+  if (timeline_.streams.size() == kMaxLanes) return std::nullopt;
   timeline_.streams.push_back({device, id, fmt::format("stream {}", id)});
   const auto stream = static_cast<std::uint16_t>(timeline_.streams.size() - 1);
   streams_.emplace(key, stream);
@@ -142,7 +142,7 @@ void TimelineBuilder::label_stream(std::uint16_t stream, std::string label) {
 std::int32_t TimelineBuilder::queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine) {
   const LaneKey key{device * 2U + (is_copy_engine ? 1U : 0U), id};
   if (const auto found = queues_.find(key); found != queues_.end()) return found->second;
-  if (timeline_.queues.size() == kMostLanes) return kNoQueue;
+  if (timeline_.queues.size() == kMaxLanes) return kNoQueue;
   const auto queue = static_cast<std::int32_t>(timeline_.queues.size()) + (is_copy_engine ? kCopyQueues : 0);
   timeline_.queues.push_back({queue, device, fmt::format("{} {}", is_copy_engine ? "copy queue" : "queue", id)});
   queues_.emplace(key, queue);
@@ -355,7 +355,7 @@ void TimelineBuilder::resolve_waits() {
       all.end());
 }
 
-void TimelineBuilder::tell_collectives() {
+void TimelineBuilder::mark_collectives() {
   std::vector<CollectiveFacts>& all = timeline_.collectives;
   for (const Fact& fact : facts_) {
     if (fact.command >= place_of_.size()) continue;
@@ -413,8 +413,8 @@ void TimelineBuilder::extend(std::uint16_t process, std::int64_t from_ns, std::i
 
 // Parts of one capture overlap in time. Parts that are far apart come from separate recordings or different clocks.
 void TimelineBuilder::check_files() {
-  constexpr double kApart = 10;         // times the length of both together
-  constexpr double kLeastApart = 60e9;  // one minute
+  constexpr double kApart = 10;       // times the length of both together
+  constexpr double kMinApart = 60e9;  // one minute
   for (std::size_t i = 0; i + 1 < files_.size(); ++i) {
     for (std::size_t j = i + 1; j < std::min(files_.size(), i + 8); ++j) {
       const FileRange &a = files_[i], &b = files_[j];
@@ -423,7 +423,7 @@ void TimelineBuilder::check_files() {
                                   static_cast<double>(a.first_ns) - static_cast<double>(b.last_ns));
       const double lengths = static_cast<double>(a.last_ns) - static_cast<double>(a.first_ns) +
                              static_cast<double>(b.last_ns) - static_cast<double>(b.first_ns);
-      if (gap < kLeastApart || gap < kApart * lengths) continue;
+      if (gap < kMinApart || gap < kApart * lengths) continue;
       note(
           fmt::format("{} and {} are {} apart: they are of different captures, or on different clocks, so what they "
                       "say together means little",
@@ -438,7 +438,7 @@ Timeline TimelineBuilder::finish() {
   join_calls();
   join_syncs();
   resolve_waits();
-  tell_collectives();
+  mark_collectives();
   check_clocks();
   check_files();
   timeline_.names.reserve(texts_.size());

@@ -148,7 +148,7 @@ class TimelineBuilder {
   void join_calls();
   void join_syncs();
   void resolve_waits();
-  void tell_collectives();
+  void mark_collectives();
   void check_clocks();
   void check_files();
 

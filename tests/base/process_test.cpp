@@ -159,7 +159,7 @@ TEST(Process, what_is_no_answer_is_told_apart) {
   options.has_input = true;
   Process process(std::move(options));
   ASSERT_EQ(process.ask("hello\n", 60, 100, line), Process::Answer::line);
-  EXPECT_EQ(process.ask("hello\n", 60, 100, line), Process::Answer::unasked);
+  EXPECT_EQ(process.ask("hello\n", 60, 100, line), Process::Answer::unexpected);
   EXPECT_EQ(line, "more");
 }
 

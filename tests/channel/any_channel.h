@@ -32,7 +32,7 @@ struct OnLanes {
 };
 template <class T, Wait kWait>
 struct Subscribed {
-  Subscribed(std::size_t capacity, int) : channel(capacity), subscriber(channel.subscribe(Behind::blocks)) {}
+  Subscribed(std::size_t capacity, int) : channel(capacity), subscriber(channel.subscribe(LagPolicy::blocks)) {}
   auto& sink(int) { return channel; }
   auto& source() { return subscriber; }
   Broadcast<T, kWait> channel;
@@ -45,7 +45,7 @@ struct MutexDequeKind {
   static constexpr const char* kName = "mutex_deque";
   static constexpr int kProducers = kAny, kConsumers = kAny;
   static constexpr bool kCopiesOnlyWhatIsUsed = false;
-  static constexpr std::size_t kFewest = 1;
+  static constexpr std::size_t kMin = 1;
   template <class T, Wait kWait>
   using Made = Simple<MutexDeque<T, kWait>>;
 };
@@ -53,7 +53,7 @@ struct SpscKind {
   static constexpr const char* kName = "spsc";
   static constexpr int kProducers = 1, kConsumers = 1;
   static constexpr bool kCopiesOnlyWhatIsUsed = true;
-  static constexpr std::size_t kFewest = 1;
+  static constexpr std::size_t kMin = 1;
   template <class T, Wait kWait>
   using Made = Simple<Spsc<T, kWait>>;
 };
@@ -61,7 +61,7 @@ struct MpscKind {
   static constexpr const char* kName = "mpsc";
   static constexpr int kProducers = kAny, kConsumers = 1;
   static constexpr bool kCopiesOnlyWhatIsUsed = true;
-  static constexpr std::size_t kFewest = 1;
+  static constexpr std::size_t kMin = 1;
   template <class T, Wait kWait>
   using Made = Simple<Mpsc<T, kWait>>;
 };
@@ -69,7 +69,7 @@ struct LanesKind {
   static constexpr const char* kName = "lanes";
   static constexpr int kProducers = kAny, kConsumers = 1;
   static constexpr bool kCopiesOnlyWhatIsUsed = true;
-  static constexpr std::size_t kFewest = 1;
+  static constexpr std::size_t kMin = 1;
   template <class T, Wait kWait>
   using Made = OnLanes<T, kWait>;
 };
@@ -77,7 +77,7 @@ struct MpmcKind {
   static constexpr const char* kName = "mpmc";
   static constexpr int kProducers = kAny, kConsumers = kAny;
   static constexpr bool kCopiesOnlyWhatIsUsed = true;
-  static constexpr std::size_t kFewest = 2;
+  static constexpr std::size_t kMin = 2;
   template <class T, Wait kWait>
   using Made = Simple<Mpmc<T, kWait>>;
 };
@@ -85,7 +85,7 @@ struct BroadcastKind {
   static constexpr const char* kName = "broadcast";
   static constexpr int kProducers = kAny, kConsumers = 1;
   static constexpr bool kCopiesOnlyWhatIsUsed = true;
-  static constexpr std::size_t kFewest = 1;
+  static constexpr std::size_t kMin = 1;
   template <class T, Wait kWait>
   using Made = Subscribed<T, kWait>;
 };
@@ -93,7 +93,7 @@ struct PriorityKind {
   static constexpr const char* kName = "priority";
   static constexpr int kProducers = kAny, kConsumers = 1;
   static constexpr bool kCopiesOnlyWhatIsUsed = true;
-  static constexpr std::size_t kFewest = 1;
+  static constexpr std::size_t kMin = 1;
   template <class T, Wait kWait>
   using Made = Simple<Priority<T, kWait>>;
 };
@@ -101,7 +101,7 @@ struct MeteredKind {
   static constexpr const char* kName = "metered";
   static constexpr int kProducers = kAny, kConsumers = kAny;
   static constexpr bool kCopiesOnlyWhatIsUsed = true;
-  static constexpr std::size_t kFewest = 2;
+  static constexpr std::size_t kMin = 2;
   template <class T, Wait kWait>
   using Made = Simple<Metered<Mpmc<T, kWait>>>;
 };

@@ -17,8 +17,8 @@ namespace {
 
 TEST(Broadcast, every_consumer_sees_every_command) {
   Broadcast<CommandRecord> channel(8);
-  auto first = channel.subscribe(Behind::blocks), second = channel.subscribe(Behind::blocks);
-  auto third = channel.subscribe(Behind::misses);
+  auto first = channel.subscribe(LagPolicy::blocks), second = channel.subscribe(LagPolicy::blocks);
+  auto third = channel.subscribe(LagPolicy::misses);
   CommandRecord record;
   for (std::uint32_t i = 0; i < 100; ++i) {
     ASSERT_EQ(channel.try_push(command(0, i)), Outcome::done);
@@ -34,7 +34,7 @@ TEST(Broadcast, every_consumer_sees_every_command) {
 TEST(Broadcast, a_consumer_sees_what_is_pushed_after_it_came) {
   Broadcast<CommandRecord> channel(8);
   for (std::uint32_t i = 0; i < 21; ++i) ASSERT_EQ(channel.try_push(command(0, i)), Outcome::done);
-  for (const Behind behind : {Behind::blocks, Behind::misses}) {
+  for (const LagPolicy behind : {LagPolicy::blocks, LagPolicy::misses}) {
     auto subscriber = channel.subscribe(behind);
     CommandRecord record;
     EXPECT_EQ(subscriber.try_pop(record), Outcome::empty);
@@ -46,8 +46,8 @@ TEST(Broadcast, a_consumer_sees_what_is_pushed_after_it_came) {
 
 TEST(Broadcast, the_slowest_that_blocks_decides_and_one_that_leaves_no_longer_does) {
   Broadcast<CommandRecord> channel(4);
-  auto fast = channel.subscribe(Behind::blocks);
-  std::optional slow(channel.subscribe(Behind::blocks));
+  auto fast = channel.subscribe(LagPolicy::blocks);
+  std::optional slow(channel.subscribe(LagPolicy::blocks));
   CommandRecord record;
   for (std::uint32_t i = 0; i < 4; ++i) {
     ASSERT_EQ(channel.try_push(command(0, i)), Outcome::done);
@@ -68,7 +68,7 @@ TEST(Broadcast, the_slowest_that_blocks_decides_and_one_that_leaves_no_longer_do
 
 TEST(Broadcast, who_misses_is_told_exactly_and_goes_on_with_the_oldest) {
   Broadcast<CommandRecord> channel(4);
-  auto subscriber = channel.subscribe(Behind::misses);
+  auto subscriber = channel.subscribe(LagPolicy::misses);
   CommandRecord record;
   std::uint32_t next = 0;
   for (const std::uint32_t pushes : {1U, 4U, 5U, 11U, 4U, 123U, 6U}) {
@@ -89,7 +89,7 @@ TEST(Broadcast, who_misses_is_told_exactly_and_goes_on_with_the_oldest) {
 
 TEST(Broadcast, batches_stop_where_something_was_missed) {
   Broadcast<std::uint64_t> channel(4);
-  auto subscriber = channel.subscribe(Behind::misses);
+  auto subscriber = channel.subscribe(LagPolicy::misses);
   std::array<std::uint64_t, 10> in{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, out{};
   Moved moved = channel.try_push_batch(in);  // more than a ring: nobody blocks
   EXPECT_EQ(moved.count, 10U);
@@ -108,21 +108,21 @@ TEST(Broadcast, batches_stop_where_something_was_missed) {
 
 TEST(Broadcast, has_as_many_places_as_it_was_made_with) {
   Broadcast<CommandRecord> channel(4, 2);
-  std::optional first(channel.subscribe(Behind::blocks));
-  const auto second = channel.subscribe(Behind::blocks);
-  EXPECT_THROW(channel.subscribe(Behind::blocks), Error);
-  const auto others = {channel.subscribe(Behind::misses), channel.subscribe(Behind::misses)};
+  std::optional first(channel.subscribe(LagPolicy::blocks));
+  const auto second = channel.subscribe(LagPolicy::blocks);
+  EXPECT_THROW(channel.subscribe(LagPolicy::blocks), Error);
+  const auto others = {channel.subscribe(LagPolicy::misses), channel.subscribe(LagPolicy::misses)};
   EXPECT_EQ(others.size(), 2U);
   first.reset();
-  EXPECT_NO_THROW(channel.subscribe(Behind::blocks));
+  EXPECT_NO_THROW(channel.subscribe(LagPolicy::blocks));
 }
 
 TEST(Broadcast, closed_is_said_when_everything_was_seen) {
   Broadcast<CommandRecord> channel(2);
-  auto blocking = channel.subscribe(Behind::blocks), missing = channel.subscribe(Behind::misses);
+  auto blocking = channel.subscribe(LagPolicy::blocks), missing = channel.subscribe(LagPolicy::misses);
   ASSERT_EQ(channel.try_push(command(0, 1)), Outcome::done);
   channel.close();
-  auto late = channel.subscribe(Behind::blocks);
+  auto late = channel.subscribe(LagPolicy::blocks);
   CommandRecord record;
   EXPECT_EQ(late.try_pop(record), Outcome::closed);
   for (auto* const subscriber : {&blocking, &missing}) {
@@ -133,12 +133,12 @@ TEST(Broadcast, closed_is_said_when_everything_was_seen) {
 
 TEST(Broadcast, moves_with_what_it_holds) {
   Broadcast<CommandRecord> channel(2);
-  auto first = channel.subscribe(Behind::blocks);
+  auto first = channel.subscribe(LagPolicy::blocks);
   ASSERT_EQ(channel.try_push(command(0, 1)), Outcome::done);
   auto second = std::move(first);
   ASSERT_EQ(channel.try_push(command(0, 2)), Outcome::done);
   EXPECT_EQ(channel.try_push(command(0, 3)), Outcome::full);
-  second = channel.subscribe(Behind::misses);  // the place is given back
+  second = channel.subscribe(LagPolicy::misses);  // the place is given back
   EXPECT_EQ(channel.try_push(command(0, 3)), Outcome::done);
 }
 
@@ -164,7 +164,7 @@ void crowd(int producers) {
     last[item.producer % last.size()] = item.sequence + 1;
   };
   for (int c = 0; c < 3; ++c) {
-    const Behind behind = c == 0 ? Behind::blocks : Behind::misses;
+    const LagPolicy behind = c == 0 ? LagPolicy::blocks : LagPolicy::misses;
     consumers.emplace_back([&, c, behind, subscriber = channel.subscribe(behind)]() mutable {
       std::vector<std::uint64_t> last(static_cast<std::size_t>(producers));
       std::uint64_t seen = 0;
@@ -174,7 +174,7 @@ void crowd(int producers) {
         if (moved.outcome == Outcome::closed) break;
         if (moved.outcome == Outcome::missed) {
           seen += subscriber.missed();
-          if (subscriber.missed() == 0 || behind == Behind::blocks) ++bad;
+          if (subscriber.missed() == 0 || behind == LagPolicy::blocks) ++bad;
           continue;
         }
         if (moved.outcome != Outcome::done) {
@@ -191,7 +191,7 @@ void crowd(int producers) {
   // One that comes and goes: what it sees has no gaps but those that it is told of.
   threads.emplace_back([&] {
     for (int i = 0; !is_over; ++i) {
-      auto subscriber = channel.subscribe(i % 2 == 0 ? Behind::blocks : Behind::misses);
+      auto subscriber = channel.subscribe(i % 2 == 0 ? LagPolicy::blocks : LagPolicy::misses);
       std::vector<std::uint64_t> last(static_cast<std::size_t>(producers));
       Wide item;
       for (int k = 0; k < i % 40; ++k)
@@ -228,7 +228,7 @@ TEST(Broadcast, crowds_come_and_go) {
 TEST(Broadcast, producers_that_lap_each_other_tear_nothing) {
   for_each_wait([]<Wait kWait>() {
     Broadcast<Wide, kWait> channel(2);
-    auto subscriber = channel.subscribe(Behind::misses);
+    auto subscriber = channel.subscribe(LagPolicy::misses);
     std::atomic<int> bad{0};
     std::jthread consumer([&] {
       Wide item;
@@ -268,7 +268,7 @@ TEST(Broadcast, producers_that_lap_each_other_tear_nothing) {
 TEST(Broadcast, one_that_blocks_and_dies_lets_producers_go) {
   for_each_wait([]<Wait kWait>() {
     Broadcast<CommandRecord, kWait> channel(4);
-    std::jthread consumer([subscriber = channel.subscribe(Behind::blocks)]() mutable {
+    std::jthread consumer([subscriber = channel.subscribe(LagPolicy::blocks)]() mutable {
       CommandRecord record;
       for (int i = 0; i < 10; ++i) subscriber.pop(record, patience());
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -73,11 +73,11 @@ void Exploration::after_store(int x, std::size_t position) {
 
 // Two fences commute if neither tells the other anything.
 void Exploration::after_fence(const View& before) {
-  const bool has_told = !before.covers(memory_.fenced());
+  const bool has_reported = !before.covers(memory_.fenced());
   for (int i = 0; i < count_; ++i) {
     Thread& other = thread(i);
     if (other.status != Status::put_off || (other.until != Until::fenced && other.until != Until::reached)) continue;
-    if (has_told || memory_.is_news(i, before)) other.status = Status::runnable;
+    if (has_reported || memory_.is_news(i, before)) other.status = Status::runnable;
   }
 }
 

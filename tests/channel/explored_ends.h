@@ -91,7 +91,7 @@ template <Wait kWait, class Sync>
 class Listeners : public Scenario {
  public:
   using Channel = Broadcast<Word, kWait, Sync>;
-  Listeners(std::uint64_t pushes, std::size_t capacity, std::vector<Behind> behind)
+  Listeners(std::uint64_t pushes, std::size_t capacity, std::vector<LagPolicy> behind)
       : pushes_(pushes), channel_(capacity, 2), count_(static_cast<int>(behind.size())) {
     for (int i = 0; i < count_; ++i) {
       behind_[index(i)] = behind[index(i)];
@@ -116,7 +116,7 @@ class Listeners : public Scenario {
       Word word{};
       const Outcome outcome = subscriber.pop(word);
       if (outcome == Outcome::missed) {
-        if (behind_[index(thread - 1)] == Behind::blocks) fail("one who blocks has missed something");
+        if (behind_[index(thread - 1)] == LagPolicy::blocks) fail("one who blocks has missed something");
         if (subscriber.missed() == 0) fail("told of nothing missed");
         next += subscriber.missed();
         continue;
@@ -136,7 +136,7 @@ class Listeners : public Scenario {
   const std::uint64_t pushes_;
   Channel channel_;
   int count_;
-  std::array<Behind, 2> behind_{};
+  std::array<LagPolicy, 2> behind_{};
   std::array<std::optional<typename Channel::Subscriber>, 2> subscribers_;
 };
 
@@ -144,7 +144,7 @@ class Listeners : public Scenario {
 template <Wait kWait, class Sync>
 class Latecomer : public Scenario {
  public:
-  Latecomer(Behind behind, std::uint64_t pushes) : behind_(behind), pushes_(pushes) {}
+  Latecomer(LagPolicy behind, std::uint64_t pushes) : behind_(behind), pushes_(pushes) {}
   int threads() const override { return 2; }
   void run(int thread) override {
     if (thread == 0) {
@@ -162,7 +162,7 @@ class Latecomer : public Scenario {
       settle();
       Word word{};
       const Outcome outcome = subscriber.pop(word);
-      if (outcome == Outcome::missed && behind_ == Behind::misses) {
+      if (outcome == Outcome::missed && behind_ == LagPolicy::misses) {
         next += subscriber.missed();
         if (!has_begun) continue;
       } else if (outcome != Outcome::done) {
@@ -179,7 +179,7 @@ class Latecomer : public Scenario {
   }
 
  private:
-  const Behind behind_;
+  const LagPolicy behind_;
   const std::uint64_t pushes_;
   Broadcast<Word, kWait, Sync> channel_{1, 1};
 };

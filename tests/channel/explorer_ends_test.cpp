@@ -35,7 +35,7 @@ TEST_F(ExploreEnds, Priority) {
 }
 
 TEST_F(ExploreEnds, Broadcast) {
-  const std::vector<Behind> blocks{Behind::blocks}, misses{Behind::misses};
+  const std::vector<LagPolicy> blocks{LagPolicy::blocks}, misses{LagPolicy::misses};
   expect_whole<Listeners<Wait::spin, Explored>>("blocks, spin", {}, 2U, 1U, blocks);
   expect_whole<Listeners<Wait::spin, Explored>>("misses, spin", {}, 2U, 1U, misses);
   expect_whole<Listeners<Wait::spin, Explored>>("blocks, spin, two cells", {}, 3U, 2U, blocks);
@@ -46,8 +46,8 @@ TEST_F(ExploreEnds, Broadcast) {
 }
 
 TEST_F(ExploreEnds, BroadcastToOneWhoComesLate) {
-  expect_whole<Latecomer<Wait::spin, Explored>>("blocks", {}, Behind::blocks, 2U);
-  expect_whole<Latecomer<Wait::spin, Explored>>("misses", {}, Behind::misses, 2U);
+  expect_whole<Latecomer<Wait::spin, Explored>>("blocks", {}, LagPolicy::blocks, 2U);
+  expect_whole<Latecomer<Wait::spin, Explored>>("misses", {}, LagPolicy::misses, 2U);
 }
 
 TEST_F(ExploreEnds, Oneshot) {
@@ -78,13 +78,14 @@ TEST_F(ExploreEndsLong, Event) {
 }
 
 TEST_F(ExploreEndsLong, Broadcast) {
-  const std::vector<Behind> blocks{Behind::blocks}, misses{Behind::misses}, both{Behind::blocks, Behind::misses};
+  const std::vector<LagPolicy> blocks{LagPolicy::blocks}, misses{LagPolicy::misses},
+      both{LagPolicy::blocks, LagPolicy::misses};
   expect_whole<Listeners<Wait::spin, Explored>>("blocks, spin", {}, 3U, 1U, blocks);
   expect_whole<Listeners<Wait::spin, Explored>>("misses, spin", {}, 3U, 1U, misses);
   expect_whole<Listeners<Wait::spin, Explored>>("both, spin", {}, 2U, 1U, both);
   expect_whole<Listeners<Wait::park, Explored>>("misses, park", {}, 2U, 1U, misses);
-  expect_whole<Latecomer<Wait::spin, Explored>>("comes late, blocks", {}, Behind::blocks, 3U);
-  expect_whole<Latecomer<Wait::spin, Explored>>("comes late, misses", {}, Behind::misses, 3U);
+  expect_whole<Latecomer<Wait::spin, Explored>>("comes late, blocks", {}, LagPolicy::blocks, 3U);
+  expect_whole<Latecomer<Wait::spin, Explored>>("comes late, misses", {}, LagPolicy::misses, 3U);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ enum class Mistake {
   gives_back_before_it_reads,
   sleeps_without_a_look,  // behind the announcement of the sleeper
   closes_silently,        // wakes nobody
-  says_closed_too_early,  // without looking whether something is left
+  closes_too_early,       // without looking whether something is left
 };
 
 // One producer, one consumer, one cell; written down as plainly as can be.
@@ -71,7 +71,7 @@ class TinyRing {
     return Outcome::done;
   }
   Outcome try_pop(Item& item) {
-    if (kMistake == Mistake::says_closed_too_early && closed_.load(kRelaxed) != 0) return Outcome::closed;
+    if (kMistake == Mistake::closes_too_early && closed_.load(kRelaxed) != 0) return Outcome::closed;
     if (full_.load(kAcquire) == 0) {
       if (closed_.load(kRelaxed) == 0) return Outcome::empty;
       Explored::full_fence();
@@ -128,7 +128,7 @@ TEST_F(Mutants, OfARing) {
   EXPECT_TRUE(has(failure_of<Mistake::gives_back_before_it_reads>(open), "race"));
   EXPECT_TRUE(has(failure_of<Mistake::sleeps_without_a_look>(open), "nobody can go on"));
   EXPECT_TRUE(has(failure_of<Mistake::closes_silently>(plan), "nobody can go on"));
-  EXPECT_TRUE(has(failure_of<Mistake::says_closed_too_early>(plan), "never popped"));
+  EXPECT_TRUE(has(failure_of<Mistake::closes_too_early>(plan), "never popped"));
 }
 
 // A mask that says whether there is something: the producer sets it only where it is not set, so that it need not be

@@ -21,11 +21,11 @@ constexpr std::size_t kKib = 1024, kMib = kKib * kKib;
 // Host memory that counts who comes, and has only so much.
 class CountingSource final : public MemorySource {
  public:
-  explicit CountingSource(std::size_t most = SIZE_MAX) : most_(most) {}
+  explicit CountingSource(std::size_t most = SIZE_MAX) : max_(most) {}
   MemoryKind kind() const noexcept override { return MemoryKind::host; }
   bool is_host_accessible() const noexcept override { return true; }
   std::byte* allocate(std::size_t bytes) noexcept override {
-    if (held_ + bytes > most_) return nullptr;
+    if (held_ + bytes > max_) return nullptr;
     held_ += bytes;
     ++calls_;
     return host_.allocate(bytes);
@@ -39,7 +39,7 @@ class CountingSource final : public MemorySource {
 
  private:
   HostMemorySource host_;
-  std::size_t most_;
+  std::size_t max_;
   std::atomic<std::size_t> held_{0};
   std::atomic<int> calls_{0};
 };
@@ -131,7 +131,7 @@ TEST(MemoryPool, statistics_are_exact) {
   EXPECT_EQ(now.allocated_bytes, 40 * kKib);
   EXPECT_EQ(now.peak_bytes, peak);
   // At most two magazines of this size.
-  EXPECT_LE(now.cached_bytes[0], 2 * Magazine::kMost * kKib);
+  EXPECT_LE(now.cached_bytes[0], 2 * Magazine::kMax * kKib);
   slots.clear();
   now = pool.statistics();
   EXPECT_EQ(now.allocated_bytes, 0U);

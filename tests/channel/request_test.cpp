@@ -158,14 +158,14 @@ void impatient() {
   using Impatient = Requests<Carried, std::uint64_t, kWait>;
   Carried channel(8);
   Impatient calls(channel, 4);
-  std::atomic<int> wrong{0}, done{0}, late{0}, fell{0};
+  std::atomic<int> wrong{0}, done{0}, late{0}, refused{0};
   std::jthread server([&] {
     const typename Impatient::Server serving(calls);
     typename Impatient::Taken taken;
     for (std::uint64_t n = 0; calls.take(taken, patience()) == Outcome::done; ++n) {
       if (n % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(n % 200));
       const auto& record = taken.record();
-      if (!taken.reply(std::uint64_t{record.stream} << 32 | record.id)) ++fell;
+      if (!taken.reply(std::uint64_t{record.stream} << 32 | record.id)) ++refused;
     }
   });
   {
@@ -193,7 +193,7 @@ void impatient() {
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(done + late, 4500);
   EXPECT_GE(done, 2250);
-  EXPECT_LE(fell, late);
+  EXPECT_LE(refused, late);
 }
 
 TEST(Request, impatient_clients_get_their_own_results_or_none) {

@@ -190,10 +190,10 @@ TEST(Analyze, says_why_communication_was_exposed) {
   EXPECT_EQ(found["causes"][0]["worst"][0]["collective"], "ncclDevKernel_AllGather");
   ASSERT_EQ(weir({"analyze", "t.json", "--report", "json", "-o", "a.json"}, folder.path()).code, 0);
   expect_valid_as(folder / "a.json", "weir.analysis.1.json");
-  const std::string told = weir({"analyze", "t.json"}, folder.path()).out;
-  weir::expect_narrow(told);
-  EXPECT_TRUE(has(told, "overlap efficiency  40.0 %")) << told;
-  EXPECT_TRUE(has(told, "Exposed communication: why nothing else ran")) << told;
+  const std::string printed = weir({"analyze", "t.json"}, folder.path()).out;
+  weir::expect_narrow(printed);
+  EXPECT_TRUE(has(printed, "overlap efficiency  40.0 %")) << printed;
+  EXPECT_TRUE(has(printed, "Exposed communication: why nothing else ran")) << printed;
   EXPECT_TRUE(has(weir({"analyze", "t.json", "--report", "markdown"}, folder.path()).out, "| dependency | 50.0 us |"));
   // Without communication there is nothing to say, and a reason.
   write_into(folder, "none.json", kineto(0, 5, [](int) { return 10; }));

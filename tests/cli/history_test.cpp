@@ -86,8 +86,8 @@ TEST_F(History, documents_are_valid) {
                                                                      {"add", {"add", "run.json"}}}) {
     std::vector<std::string> words = arguments;
     words.insert(words.end(), {"--report", "json", "-o", name + ".json", "-q"});
-    const Outcome told = history(words);
-    EXPECT_TRUE(told.code == 0 || told.code == 3) << told.err;
+    const Outcome printed = history(words);
+    EXPECT_TRUE(printed.code == 0 || printed.code == 3) << printed.err;
     expect_valid_as(folder_ / (name + ".json"), "weir.history.1.json");
   }
 }
@@ -171,10 +171,10 @@ TEST_F(History, nothing_in_a_name_reaches_the_terminal_or_the_database) {
   hostile["device"]["model"] = "\x1b]0;owned\x07<script>";
   std::ofstream(folder_ / "hostile.json") << hostile;
   ASSERT_EQ(history({"add", "hostile.json", "--tag", "\x1b[31m"}).code, 0);
-  for (const Outcome& told :
+  for (const Outcome& printed :
        {history({"list"}), history({"show", "1"}), history({"trend", "x'); DROP TABLE point; --\x1b[2J"})}) {
-    EXPECT_EQ(told.code, 0) << told.err;
-    EXPECT_EQ(told.out.find('\x1b'), std::string::npos) << told.out;
+    EXPECT_EQ(printed.code, 0) << printed.err;
+    EXPECT_EQ(printed.out.find('\x1b'), std::string::npos) << printed.out;
   }
 }
 

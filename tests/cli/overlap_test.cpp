@@ -216,11 +216,11 @@ TEST(Overlap, a_sweep_has_a_folder_for_each_point) {
   for (const char* const point : {"fsdp.prefetch=0", "fsdp.prefetch=2"})
     EXPECT_TRUE(has(compared.out, point)) << compared.out;
 
-  const Outcome told = weir(tiny_overlap(
+  const Outcome reported = weir(tiny_overlap(
       folder / "sweep.yaml", {"--device", "sim:h200", "--set", "network.latency_us=0", "-o", folder / "sim"}));
-  EXPECT_EQ(told.code, 0) << told.err;
-  expect_narrow(told.out);
-  EXPECT_TRUE(has(told.out, "weir overlap: a sweep\n")) << told.out;
+  EXPECT_EQ(reported.code, 0) << reported.err;
+  expect_narrow(reported.out);
+  EXPECT_TRUE(has(reported.out, "weir overlap: a sweep\n")) << reported.out;
 }
 
 TEST(Overlap, a_simulated_device_has_figures_but_no_losses) {

@@ -209,7 +209,7 @@ TEST(CpuSession, several_at_once) {
   }
 }
 
-TEST(CpuSession, tells_how_far_streams_are) {
+TEST(CpuSession, reports_stream_progress) {
   for (const SubmitMode mode : {SubmitMode::eager, SubmitMode::graph}) {
     Gate gates[3];
     ActionStep step;

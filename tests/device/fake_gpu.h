@@ -29,7 +29,7 @@ struct Settings {
   bool has_recording = false;  // products can be read back from captures: two kernels each
   int activity_error = 0;      // the profiler does not start
   int drop_record = -1;        // this record (counted from 0) is dropped ...
-  bool says_dropped = true;    // ... and counted
+  bool counts_dropped = true;  // ... and counted
   int incomplete_record = -1;  // this record has no times, and comes by force only
   bool swaps_kinds = false;    // copies are reported as kernels
   int fail_launch = -1;        // this launch (counted from 0) is refused ...

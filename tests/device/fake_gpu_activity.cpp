@@ -17,7 +17,7 @@ void report(GpuActivityRecord record) {
   if (!a.is_open) return;
   const int index = a.made++;
   if (index == settings.drop_record) {
-    a.dropped += settings.says_dropped ? 1 : 0;
+    a.dropped += settings.counts_dropped ? 1 : 0;
     return;
   }
   if (settings.swaps_kinds && record.kind == GpuActivityRecord::Kind::copy)

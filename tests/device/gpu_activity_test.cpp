@@ -82,9 +82,9 @@ TEST_F(GpuActivityTrace, notes_when_the_driver_had_a_command) {
 }
 
 TEST_F(GpuActivityTrace, a_lost_record_takes_its_stream_away_and_is_told) {
-  for (const bool says_dropped : {false, true}) {
-    const Timeline timeline = trace({.drop_record = 30, .says_dropped = says_dropped});
-    EXPECT_EQ(has(timeline.source, "1 of them were dropped"), says_dropped) << timeline.source;
+  for (const bool counts_dropped : {false, true}) {
+    const Timeline timeline = trace({.drop_record = 30, .counts_dropped = counts_dropped});
+    EXPECT_EQ(has(timeline.source, "1 of them were dropped"), counts_dropped) << timeline.source;
     EXPECT_TRUE(has(timeline.source, "1 of 3 streams have no times")) << timeline.source;
     std::set<int> with, without;
     for (const Span& span : timeline.spans)

@@ -27,7 +27,7 @@ using conformance::reference;
 using conformance::run;
 using conformance::same_buffers;
 using conformance::Subject;
-using conformance::timeline_complaint;
+using conformance::timeline_problem;
 
 inline Subject subject_of(Device& device) { return {device, device.info(), nullptr, {}}; }
 
@@ -44,7 +44,8 @@ inline void expect_same_buffers(Device& device, std::uint64_t seed) {
       const int iterations = 1 + static_cast<int>(dice.below(4));
       const Placement placement =
           dice.below(2) == 0 ? natural(step) : random_placement(step, seed, 1 + static_cast<int>(dice.below(9)));
-      const conformance::Outcome outcome = same_buffers(subject, step, placement, {submit, is_pipelined, iterations});
+      const conformance::CaseOutcome outcome =
+          same_buffers(subject, step, placement, {submit, is_pipelined, iterations});
       EXPECT_TRUE(outcome.is_passed()) << "seed " << seed << ": " << outcome.text;
     }
   }
@@ -58,7 +59,7 @@ inline void expect_round_trips(Device& device) {
     for (const char* submit : {"inline", "threads:3", "graph"}) {
       if (std::string_view(submit) == "graph" && !subject.info.graphs) continue;
       for (const bool is_pipelined : {false, true}) {
-        const conformance::Outcome outcome = same_buffers(subject, step, natural(step), {submit, is_pipelined, 20});
+        const conformance::CaseOutcome outcome = same_buffers(subject, step, natural(step), {submit, is_pipelined, 20});
         EXPECT_TRUE(outcome.is_passed()) << outcome.text << (has_cuts ? ", with cuts" : "");
       }
     }
@@ -70,7 +71,7 @@ inline void expect_initial_contents(Device& device) {
   Subject subject = subject_of(device);
   const std::string which[] = {"buffers/initial contents and reset"};
   for (const auto* const each : conformance::matching(conformance::cases(), which)) {
-    const conformance::Outcome outcome = each->examine(subject);
+    const conformance::CaseOutcome outcome = each->examine(subject);
     EXPECT_TRUE(outcome.is_passed()) << outcome.text;
   }
 }
@@ -78,7 +79,7 @@ inline void expect_initial_contents(Device& device) {
 // More iterations in flight than the ring of events holds.
 inline void expect_spans_of_many_iterations(Device& device, const char* submit, int iterations) {
   Subject subject = subject_of(device);
-  const conformance::Outcome outcome = many_iterations(subject, submit, iterations);
+  const conformance::CaseOutcome outcome = many_iterations(subject, submit, iterations);
   EXPECT_TRUE(outcome.is_passed()) << submit << ": " << outcome.text;
 }
 
@@ -90,7 +91,7 @@ inline void expect_sane_timeline(Device& device, std::uint64_t seed) {
   const auto session = device.prepare(step, placement, {.is_traced = true, .trace_iterations = 2});
   iterate(*session, *inline_submitter(step, *session), {.iterations = 3});
   const Timeline timeline = session->timeline();
-  EXPECT_EQ(timeline_complaint(step, placement, timeline, {.iterations = 2}), "");
+  EXPECT_EQ(timeline_problem(step, placement, timeline, {.iterations = 2}), "");
   const std::size_t count = step.commands().size();
   ASSERT_EQ(timeline.spans.size(), 2 * count);
   EXPECT_EQ(timeline.has_exact_gaps, timeline.source.starts_with("activity records")) << timeline.source;
@@ -146,7 +147,7 @@ inline void expect_progress(Device& device) {
     if (!is_traced) continue;
     // The marks are no commands: a profiler must not take them for any.
     const Timeline timeline = session->timeline();
-    EXPECT_EQ(timeline_complaint(step, placement, timeline, {.iterations = 2}), "") << timeline.source;
+    EXPECT_EQ(timeline_problem(step, placement, timeline, {.iterations = 2}), "") << timeline.source;
   }
 }
 

@@ -41,9 +41,9 @@ TEST(GpuCompiler, the_target_is_the_device_or_the_best_below_it) {
 }
 
 TEST(GpuCompiler, a_log_is_cut_and_has_no_control_characters) {
-  EXPECT_EQ(first_complaints("one\n\n  \n\x1b[31mtwo\r\n"), "\n  one\n  [31mtwo");
-  EXPECT_EQ(first_complaints("1\n2\n3\n", 2), "\n  1\n  2\n  ...");
-  EXPECT_EQ(first_complaints(std::string_view("a\n\0", 3)), "\n  a");
+  EXPECT_EQ(first_log_lines("one\n\n  \n\x1b[31mtwo\r\n"), "\n  one\n  [31mtwo");
+  EXPECT_EQ(first_log_lines("1\n2\n3\n", 2), "\n  1\n  2\n  ...");
+  EXPECT_EQ(first_log_lines(std::string_view("a\n\0", 3)), "\n  a");
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ TEST_F(Cuda, info_and_telemetry) {
   EXPECT_GT(telemetry.power_w.value_or(1), 0);
 }
 
-TEST_F(Cuda, tells_how_far_streams_are) { expect_progress(device()); }
+TEST_F(Cuda, reports_stream_progress) { expect_progress(device()); }
 
 TEST_F(Cuda, memory_use) {
   StepBuilder builder(1);

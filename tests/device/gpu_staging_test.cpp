@@ -275,7 +275,7 @@ TEST_F(GpuStaging, has_a_timeline) {
         device->prepare(step, placement, {.is_traced = true, .trace_iterations = 2, .follows_progress = true});
     conformance::iterate(*session, *inline_submitter(step, *session), {.iterations = 3});
     const Timeline timeline = session->timeline();
-    EXPECT_EQ(conformance::timeline_complaint(step, placement, timeline, {.iterations = 2}), "") << timeline.source;
+    EXPECT_EQ(conformance::timeline_problem(step, placement, timeline, {.iterations = 2}), "") << timeline.source;
     EXPECT_EQ(timeline.has_exact_gaps, has_activity) << timeline.source;
     if (!has_activity) continue;  // the fake's events know no time of the host's
     int collectives = 0;
@@ -330,7 +330,7 @@ TEST_F(GpuStaging, a_rank_alone_needs_none) {
         const auto session = device->prepare(step, placement, {.is_traced = true, .trace_iterations = 1});
         EXPECT_EQ(session->collectives(), "fake NCCL 1");
         conformance::iterate(*session, *inline_submitter(step, *session), {.iterations = 1});
-        EXPECT_EQ(conformance::timeline_complaint(step, placement, session->timeline(), {.iterations = 1}), "");
+        EXPECT_EQ(conformance::timeline_problem(step, placement, session->timeline(), {.iterations = 1}), "");
       }
 }
 

@@ -66,7 +66,7 @@ TEST_F(StagingOnGpu, timelines_show_the_network) {
         device->prepare(step, placement, {.is_traced = true, .trace_iterations = 2, .traces_by_events = is_by_events});
     conformance::iterate(*session, *inline_submitter(step, *session), {.iterations = 3});
     const Timeline timeline = session->timeline();
-    EXPECT_EQ(conformance::timeline_complaint(step, placement, timeline, {.iterations = 2}), "") << timeline.source;
+    EXPECT_EQ(conformance::timeline_problem(step, placement, timeline, {.iterations = 2}), "") << timeline.source;
     for (const Span& span : timeline.spans) EXPECT_GE(span.ended_ns - span.started_ns, 390'000) << timeline.source;
   }
 }

@@ -23,8 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Pages, Docs, ::testing::ValuesIn(user_pages()), page_te
 
 TEST(DocsInventory, no_page_hides_a_command_line) {
   for (const std::string& page : user_pages())
-    for (const std::string& complaint : read_page(page_text(page)).complaints)
-      ADD_FAILURE() << page << ":" << complaint;
+    for (const std::string& problem : read_page(page_text(page)).problems) ADD_FAILURE() << page << ":" << problem;
 }
 
 TEST(DocsInventory, every_command_line_is_tried_in_some_way) {

@@ -67,11 +67,11 @@ class Reader {
         above_.file = trimmed(bare.substr(10, bare.size() - 13));
       } else if (!bare.empty()) {
         // Marks belong to the block right below them.
-        if (above_.line != 0) complain(above_.line, "no block of commands follows this mark");
+        if (above_.line != 0) note_problem(above_.line, "no block of commands follows this mark");
         above_ = {};
       }
     }
-    if (above_.line != 0) complain(above_.line, "no block of commands follows this mark");
+    if (above_.line != 0) note_problem(above_.line, "no block of commands follows this mark");
     page_.commands.insert(page_.commands.begin(), files_.begin(), files_.end());
     return std::move(page_);
   }
@@ -83,7 +83,7 @@ class Reader {
     ++number_;
     return true;
   }
-  void complain(int line, const std::string& what) { page_.complaints.push_back(fmt::format("{}: {}", line, what)); }
+  void note_problem(int line, const std::string& what) { page_.problems.push_back(fmt::format("{}: {}", line, what)); }
 
   // <!-- test: needs cuda -->
   // <!-- setup: weir profile moe -o trace.json
@@ -105,7 +105,7 @@ class Reader {
         mark(content);
       }
       if (end != std::string::npos) return;
-      if (!next()) return complain(above_.line, "a comment without an end");
+      if (!next()) return note_problem(above_.line, "a comment without an end");
       body = line_;
     }
   }
@@ -125,7 +125,7 @@ class Reader {
     } else if (has_form && kind.starts_with("syntax") && !value.empty()) {
       above_.marks.push_back({Mark::syntax, value, only});
     } else {
-      complain(number_, "'" + text + "' says nothing to the test; tests/docs/page.h has the words");
+      note_problem(number_, "'" + text + "' says nothing to the test; tests/docs/page.h has the words");
     }
   }
 
@@ -134,7 +134,7 @@ class Reader {
     static const std::regex kLooksLikeOne(R"(^\s*(\$ .*|(build/release/)?weir [a-z].*|make [a-z].*|cmake .*))");
     const int begin = number_;
     const std::string name = trimmed(language);
-    if (name.empty()) complain(begin, "a block without a language: sh, console, text, yaml, ...");
+    if (name.empty()) note_problem(begin, "a block without a language: sh, console, text, yaml, ...");
     const bool has_commands = kCommands.contains(name);
     CommandLine file;
     if (has_commands) {
@@ -144,7 +144,7 @@ class Reader {
       file.is_setup = true;
       file.text = "cat > " + above_.file + " << 'END OF FILE'\n";
     } else if (above_.line != 0) {
-      complain(above_.line, "no block of commands follows this mark");
+      note_problem(above_.line, "no block of commands follows this mark");
     }
     CommandLine pending;
     bool is_closed = false;
@@ -160,19 +160,20 @@ class Reader {
       }
       if (!has_commands) {
         if (std::regex_match(line_, kLooksLikeOne))
-          complain(number_, "a command line that nothing tests: '" + bare + "'; is the block sh or console?");
+          note_problem(number_, "a command line that nothing tests: '" + bare + "'; is the block sh or console?");
         continue;
       }
       command_line(name, bare, pending);
     }
-    if (!is_closed) complain(begin, "a block without an end");
+    if (!is_closed) note_problem(begin, "a block without an end");
     if (!file.text.empty()) {
       file.text += "END OF FILE";
       files_.push_back(file);
     }
-    if (!pending.text.empty()) complain(pending.line, "a command that ends in a backslash");
+    if (!pending.text.empty()) note_problem(pending.line, "a command that ends in a backslash");
     for (const Mark& mark : above_.marks) {
-      if (has_commands && !mark.is_used) complain(begin, "no line has '" + mark.only + "', which a mark above names");
+      if (has_commands && !mark.is_used)
+        note_problem(begin, "no line has '" + mark.only + "', which a mark above names");
     }
     above_ = {};
   }
@@ -184,7 +185,7 @@ class Reader {
         if (!page_.commands.empty() && !page_.commands.back().is_setup) {
           page_.commands.back().output.push_back(line_);
         } else {
-          complain(number_, "output without a command: a console block begins with \"$ \"");
+          note_problem(number_, "output without a command: a console block begins with \"$ \"");
         }
         return;
       }

@@ -35,7 +35,7 @@ struct CommandLine {
 
 struct Page {
   std::vector<CommandLine> commands;
-  std::vector<std::string> complaints;  // "LINE: what is wrong": an untagged block, a command where none is tested, ...
+  std::vector<std::string> problems;  // "LINE: what is wrong": an untagged block, a command where none is tested, ...
 };
 
 Page read_page(const std::string& markdown);

@@ -16,7 +16,7 @@ TEST(DocsPage, takes_lines_of_sh_and_prompts_of_console) {
   const Page page = read_page(
       "text `weir run x`\n```sh\n# why\nweir run a \\\n  --streams 2   # so\n\nweir list\n```\n"
       "```console\n$ weir info\nDevices\n$ weir list\n```\n```text\nDevices\n```\n");
-  EXPECT_TRUE(page.complaints.empty());
+  EXPECT_TRUE(page.problems.empty());
   ASSERT_EQ(page.commands.size(), 4u);
   EXPECT_EQ(page.commands[0].text, "weir run a --streams 2   # so");
   EXPECT_EQ(page.commands[0].line, 4);
@@ -32,15 +32,15 @@ TEST(DocsPage, complains_about_what_nothing_would_test) {
         "```sh\nweir list\n", "<!-- test: needs nonsense -->\n```sh\nls\n```\n",
         "<!-- test: needs cuda -->\nprose\n```sh\nls\n```\n", "<!-- test: build -->\n```text\nx\n```\n",
         "<!-- test: exit 3 in \"absent\" -->\n```sh\nls\n```\n", "<!-- test: exit 3 -->\n"})
-    EXPECT_EQ(read_page(text).complaints.size(), 1u) << text;
-  EXPECT_TRUE(read_page("```text\nweir: no such thing\nmakes run\n```\n").complaints.empty());
+    EXPECT_EQ(read_page(text).problems.size(), 1u) << text;
+  EXPECT_TRUE(read_page("```text\nweir: no such thing\nmakes run\n```\n").problems.empty());
 }
 
 TEST(DocsPage, marks_are_for_the_block_below_or_for_some_of_its_lines) {
   const Page page = read_page(
       "<!-- setup: touch a\ntouch b -->\n<!-- test: needs cuda in \"train\" -->\n<!-- test: exit 0 or 3 -->\n"
       "```sh\nweir run x\nweir profile -- train\nmake bench\n```\n```sh\nls\n```\n");
-  EXPECT_TRUE(page.complaints.empty());
+  EXPECT_TRUE(page.problems.empty());
   ASSERT_EQ(page.commands.size(), 6u);
   EXPECT_TRUE(page.commands[0].is_setup && page.commands[1].is_setup);
   EXPECT_EQ(page.commands[1].text, "touch b");

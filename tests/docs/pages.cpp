@@ -74,12 +74,12 @@ void try_page(const std::string& page, const std::string& here) {
   std::string why;
   if (!stage.ends(why)) ADD_FAILURE() << page << ": " << why;
   int total = 0;
-  std::string told;
+  std::string printed;
   for (const auto& [how, count] : counts) {
     total += count;
-    told += fmt::format(", {} {}", count, how);
+    printed += fmt::format(", {} {}", count, how);
   }
-  fmt::print("{}: {} command lines{}, 0 untested\n", page, total, told);
+  fmt::print("{}: {} command lines{}, 0 untested\n", page, total, printed);
 }
 
 }  // namespace weir::testing

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr int kSecondsPerLine = 150;
 
-std::string told(const CommandLine& command, const Outcome& outcome) {
+std::string text_of(const CommandLine& command, const Outcome& outcome) {
   const auto end_of = [](const std::string& text) {
     return text.size() < 4000 ? text : text.substr(text.size() - 4000);
   };
@@ -130,14 +130,14 @@ Tried Stage::tries_to_run(const CommandLine& command, const std::string& here, s
       !command.need.empty() && std::any_of(command.output.begin(), command.output.end(),
                                            [](const std::string& line) { return line.starts_with("weir: "); });
   if (is_refused && !command.exit_codes.contains(outcome.code))
-    return !shows_refusal || says_what_is_shown(command, outcome, why) ? Tried::refused : Tried::failed;
+    return !shows_refusal || prints_what_is_shown(command, outcome, why) ? Tried::refused : Tried::failed;
   if (command.exit_codes.contains(outcome.code))
-    return shows_refusal || says_what_is_shown(command, outcome, why) ? Tried::ran : Tried::failed;
-  why = told(command, outcome);
+    return shows_refusal || prints_what_is_shown(command, outcome, why) ? Tried::ran : Tried::failed;
+  why = text_of(command, outcome);
   return Tried::failed;
 }
 
-bool Stage::says_what_is_shown(const CommandLine& command, const Outcome& outcome, std::string& why) const {
+bool Stage::prints_what_is_shown(const CommandLine& command, const Outcome& outcome, std::string& why) const {
   // "  throughput   51136 GFLOP/s", "weir: --streams 4x: '4x' is not a whole number"
   static const std::regex kLabel(R"(^ *([a-z]+( [a-z]+)*)  +[^ ].*)");
   const std::string all = outcome.out + outcome.err;
@@ -147,7 +147,7 @@ bool Stage::says_what_is_shown(const CommandLine& command, const Outcome& outcom
     if (!is_message && !std::regex_match(line, match, kLabel)) continue;
     const std::string expected = is_message ? line : match[1].str();
     if (all.find(expected) != std::string::npos) continue;
-    why = fmt::format("the page shows '{}', which is not in the output\n{}", expected, told(command, outcome));
+    why = fmt::format("the page shows '{}', which is not in the output\n{}", expected, text_of(command, outcome));
     return false;
   }
   return true;
@@ -187,7 +187,7 @@ bool Stage::ends(const Background& job, std::string& why) const {
   outcome.out = content(job.out);
   outcome.err = content(job.err);
   if (job.command.exit_codes.contains(outcome.code) || is_refusal(job.command.need, outcome)) return true;
-  why += fmt::format("line {}: {}", job.command.line, told(job.command, outcome));
+  why += fmt::format("line {}: {}", job.command.line, text_of(job.command, outcome));
   return false;
 }
 

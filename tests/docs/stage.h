@@ -41,7 +41,7 @@ class Stage {
   Tried starts(const CommandLine& command, const std::string& text);
   bool ends(const Background& job, std::string& why) const;
   // Of the output that the page shows: messages whole, of the rest what stands before the numbers.
-  bool says_what_is_shown(const CommandLine& command, const Outcome& outcome, std::string& why) const;
+  bool prints_what_is_shown(const CommandLine& command, const Outcome& outcome, std::string& why) const;
 
   Folder root_;
   std::filesystem::path clone_;

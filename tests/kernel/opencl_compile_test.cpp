@@ -111,18 +111,18 @@ TEST_F(OpenclCompile, every_body_builds_for_every_type) {
       const std::string trace = std::string(each.name) + ' ' + std::string(name_of(type));
       cl_uint arguments = 0;
       cl_ulong local_bytes = 0;
-      size_t most_threads = 0;
+      size_t max_threads = 0;
       const std::string said =
           build(source_of(each.name), options_for(type), "weir_" + std::string(each.name), [&](cl_kernel kernel) {
             WEIR_CL(clGetKernelInfo)(kernel, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr);
             const auto ask = WEIR_CL(clGetKernelWorkGroupInfo);
             ask(kernel, device_, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_bytes, &local_bytes, nullptr);
-            ask(kernel, device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof most_threads, &most_threads, nullptr);
+            ask(kernel, device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof max_threads, &max_threads, nullptr);
           });
       EXPECT_EQ(said, "") << trace;
       EXPECT_EQ(arguments, 7u) << trace;
       EXPECT_LE(local_bytes, 48u * 1024) << trace;  // what every GPU has
-      EXPECT_GE(most_threads, 32u) << trace;
+      EXPECT_GE(max_threads, 32u) << trace;
     }
   }
 }

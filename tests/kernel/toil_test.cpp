@@ -67,7 +67,7 @@ TEST(Toil, a_block_per_unit_counts_launches) {
 TEST(Toil, goes_on_where_it_stopped) {
   constexpr std::int64_t kUnits = 200;
   std::mt19937 random(3);
-  Toil toil(kUnits, 3, kToilObeys, 1'000);
+  Toil toil(kUnits, 3, kToilStoppable, 1'000);
   std::int64_t job = 0;
   for (std::int32_t epoch = 0; job < 60; ++epoch) {
     std::jthread teller([&, wait = random() % 100] {
@@ -92,7 +92,7 @@ TEST(Toil, goes_on_where_it_stopped) {
 }
 
 TEST(Toil, takes_nothing_when_told_before) {
-  Toil toil(10, 2, kToilObeys);
+  Toil toil(10, 2, kToilStoppable);
   toil.flag = 5;
   toil.launch(0, 4);
   EXPECT_EQ(toil.record[kToilTaken], 0);
@@ -115,13 +115,13 @@ TEST(Toil, counts_what_is_lost_or_repeated) {
 TEST(Toil, reads_all_memory_it_should) {
   Toil toil(4, 0, kToilStreams, 8, 32);
   toil.launch(0, 0);
-  EXPECT_EQ(toil.state[kToilOdd], 0);
+  EXPECT_EQ(toil.state[kToilNotZero], 0);
   toil.memory()[2 * 8 + 1] = 1;  // the first word of unit 1, its second half
   toil.launch(0, 0);
-  EXPECT_EQ(toil.state[kToilOdd], 1);
+  EXPECT_EQ(toil.state[kToilNotZero], 1);
   toil.memory()[2 * 31] = 1;  // the last word of unit 3
   toil.launch(0, 0);
-  EXPECT_EQ(toil.state[kToilOdd], 3);
+  EXPECT_EQ(toil.state[kToilNotZero], 3);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ TEST(FoldedStacks, lines_that_are_neither_are_counted) {
   FoldedStacks stacks;
   stacks.add("# comment without a number\nw 1\n\tnonsense\n\t7f f (x)\n\n\t7f lonely frame (x)\n");
   stacks.end();
-  EXPECT_EQ(stacks.strange_lines(), 3U);
+  EXPECT_EQ(stacks.unknown_lines(), 3U);
   EXPECT_EQ(folded_text(stacks.stacks()), "w;f 1\n");
 }
 
@@ -88,7 +88,7 @@ TEST(FoldedStacks, deep_stacks_long_names_and_long_lines_are_bounded) {
   for (int i = 0; i < 100; ++i) stacks.add(std::string(10'000, 'n'));
   stacks.add("\nw 1\n\t 7f f (x)\n");
   stacks.end();
-  EXPECT_EQ(stacks.strange_lines(), 1U);
+  EXPECT_EQ(stacks.unknown_lines(), 1U);
   EXPECT_EQ(folded_text(stacks.stacks()), "w;f 1\n");
 }
 
@@ -97,7 +97,7 @@ TEST(FoldedStacks, stacks_beyond_the_room_are_counted_not_kept) {
   const std::string name(FoldedStacks::kLongestName, 'n');
   std::string frames;
   for (std::size_t i = 0; i < FoldedStacks::kDeepest - 1; ++i) frames += "\t 7f " + name + " (x)\n";
-  const std::size_t room = FoldedStacks::kMostBytes / (FoldedStacks::kDeepest * (FoldedStacks::kLongestName + 1));
+  const std::size_t room = FoldedStacks::kMaxBytes / (FoldedStacks::kDeepest * (FoldedStacks::kLongestName + 1));
   for (std::size_t i = 0; i < room + 50; ++i) stacks.add("w 1\n\t 7f f" + std::to_string(i) + " (x)\n" + frames + "\n");
   stacks.end();
   EXPECT_EQ(stacks.samples(), room + 50);

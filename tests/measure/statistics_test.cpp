@@ -207,8 +207,8 @@ TEST(Bootstrap, KnowsWhenThereIsTooLittle) {
   EXPECT_FALSE(summary_intervals(std::vector<double>{1, 2, 3, 4}));
   EXPECT_FALSE(median_ratio_interval(std::vector<double>{1, 2, 3, 4}, kWaveA));
   EXPECT_FALSE(median_ratio_interval(kWaveA, std::vector<double>(10, 0.0)));
-  EXPECT_EQ(fewest_for_quantile(0.95), 40U);
-  EXPECT_EQ(fewest_for_quantile(0.99), 200U);
+  EXPECT_EQ(min_for_quantile(0.95), 40U);
+  EXPECT_EQ(min_for_quantile(0.99), 200U);
   const auto summary = summarise(kWaveA);
   EXPECT_TRUE(summary->p95_interval);
   EXPECT_FALSE(summary->p99_interval);

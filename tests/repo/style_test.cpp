@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostLines = 600;
+constexpr std::size_t kMaxLines = 600;
 
 std::vector<std::string> style_findings(const fs::path& root) {
   static const std::regex open_end(R"(\b(TODO|FIXME|XXX)\b)");
@@ -26,8 +26,8 @@ std::vector<std::string> style_findings(const fs::path& root) {
     if (!has_header && (lines.empty() || !lines[0].starts_with("// "))) {
       findings.push_back(name + ":1: open with a comment: what the file owns, and what it refuses to know");
     }
-    if (lines.size() > kMostLines) {
-      findings.push_back(name + ": " + std::to_string(lines.size()) + " lines; past " + std::to_string(kMostLines) +
+    if (lines.size() > kMaxLines) {
+      findings.push_back(name + ": " + std::to_string(lines.size()) + " lines; past " + std::to_string(kMaxLines) +
                          " a file has two jobs");
     }
     bool is_guarded = !is_header;
@@ -59,7 +59,7 @@ TEST(Style, finds_planted_violations) {
       {"src/base/a.cpp", ""},
       {"src/base/a.cpp", "// Owns a.\n  // TODO: more\n"},
       {"src/base/a.cu", "// Owns a.\nint x;  // FIXME\n"},
-      {"src/base/a.cpp", "// Owns a.\n" + std::string(kMostLines, '\n')},
+      {"src/base/a.cpp", "// Owns a.\n" + std::string(kMaxLines, '\n')},
   };
   for (const auto& [file, text] : planted) {
     const ScratchTree tree;

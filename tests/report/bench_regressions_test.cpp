@@ -10,7 +10,7 @@ namespace {
 
 // As the terminal shows it.
 std::string section_text(const Json& regressions) {
-  Report report;
+  TextReport report;
   report.sections = {regressions_section(regressions)};
   const std::string whole = report_text(report);
   return whole.substr(whole.find_first_not_of('\n'));  // there is no title above the section's

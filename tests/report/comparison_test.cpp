@@ -47,7 +47,7 @@ Comparison example() {
   return {"a.json", {}, {test}, 1};
 }
 
-TEST(Report, TextFitsEightyColumns) {
+TEST(TextReport, TextFitsEightyColumns) {
   const std::string text = comparison_text(example());
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
@@ -56,7 +56,7 @@ TEST(Report, TextFitsEightyColumns) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
-TEST(Report, MarkdownKeepsItsTable) {
+TEST(TextReport, MarkdownKeepsItsTable) {
   const std::string text = comparison_markdown(example());
   EXPECT_NE(text.find("a\\|b \\<script>"), std::string::npos);
   EXPECT_NE(text.find("**slower**"), std::string::npos);
@@ -69,7 +69,7 @@ TEST(Report, MarkdownKeepsItsTable) {
   }
 }
 
-TEST(Report, JsonHasNullsNotZeros) {
+TEST(TextReport, JsonHasNullsNotZeros) {
   Comparison comparison = example();
   comparison.tests[0].pairs[0].metrics[0].tail_ratio = std::numeric_limits<double>::infinity();
   const Json json = comparison_json(comparison, true);

@@ -81,7 +81,7 @@ TEST(GitHub, no_more_than_it_shows_and_the_last_one_counts) {
   std::vector<PairComparison> pairs;
   for (int i = 0; i < 25; ++i) pairs.push_back(pair_with("p" + std::to_string(i), Verdict::slower, 1.1 + i));
   const auto commands = commands_in(github_annotations(judge(comparison_of(pairs), "weir compare", false)));
-  ASSERT_EQ(commands.size(), kMostAnnotations);
+  ASSERT_EQ(commands.size(), kMaxAnnotations);
   EXPECT_EQ(commands[0].title, "weir compare: p24 is slower");
   EXPECT_EQ(commands.back().title, "weir compare: and 16 more");
   pairs.resize(10);
@@ -95,7 +95,7 @@ TEST(GitHub, lone_points_share_one_warning) {
   Comparison comparison = comparison_of(pairs);
   comparison.tests[0].test_only = {{"y", "b.json", "nothing near"}, {"z", "b.json", "nothing near"}};
   const auto commands = commands_in(github_annotations(judge(comparison, "weir compare", false)));
-  ASSERT_EQ(commands.size(), kMostAnnotations);
+  ASSERT_EQ(commands.size(), kMaxAnnotations);
   EXPECT_EQ(commands.back().title, "weir compare: 2 not compared");
   EXPECT_EQ(commands[8].title, "weir compare: and 4 more");
 }
@@ -150,7 +150,7 @@ Json regressed() {
 TEST(GitHub, a_bench_is_judged_with_and_without_a_baseline) {
   Json summary = testing::bench_document();
   const Judged alone = judge_bench(summary, false, 1);
-  EXPECT_EQ(alone.verdict(), Finding::failed);
+  EXPECT_EQ(alone.verdict(), CaseStatus::failed);
   EXPECT_EQ(alone.summary, "1 failed, 1 ran");
   summary["regressions"] = regressed();
   const Judged judged = judge_bench(summary, false, 3);
@@ -160,7 +160,7 @@ TEST(GitHub, a_bench_is_judged_with_and_without_a_baseline) {
   EXPECT_EQ(commands[0].message, "crashed: signal 11");
   EXPECT_EQ(commands[1].title, "weir bench: softmax/cpu/fp32/rows=8 is slower");
   EXPECT_EQ(commands[1].message, "1.00 ms -> 1.25 ms, +25.0 % (+20.0 .. +30.0 %): slower: more than 10 %");
-  EXPECT_EQ(judged.counts().at(Finding::lone), 1U);
+  EXPECT_EQ(judged.counts().at(CaseStatus::lone), 1U);
 }
 
 }  // namespace

@@ -48,14 +48,14 @@ TEST(SchedStatusText, says_who_waits_for_whom) {
   Json waits = client(7, "training"), idle = client(9, "served");
   waits["waits_for"] = {{{"seat", 3}, {"pid", 12}}, {{"seat", 9}, {"pid", nullptr}}};
   idle["is_active"] = false;
-  const std::string told = text(status({client(3, "batch"), waits, idle}));
-  EXPECT_TRUE(has(told, "Scheduler, process 4711, up for 10.0 s")) << told;
-  EXPECT_TRUE(has(told, "policy earliest_deadline, slice 2.00 ms, ageing never, 2 in flight")) << told;
-  EXPECT_TRUE(has(told, "3 clients"));
-  EXPECT_TRUE(has(told, "waits for 12,seat 9"));
-  EXPECT_TRUE(has(told, "idle"));
-  EXPECT_TRUE(has(told, "active"));
-  EXPECT_FALSE(has(told, "counted"));
+  const std::string printed = text(status({client(3, "batch"), waits, idle}));
+  EXPECT_TRUE(has(printed, "Scheduler, process 4711, up for 10.0 s")) << printed;
+  EXPECT_TRUE(has(printed, "policy earliest_deadline, slice 2.00 ms, ageing never, 2 in flight")) << printed;
+  EXPECT_TRUE(has(printed, "3 clients"));
+  EXPECT_TRUE(has(printed, "waits for 12,seat 9"));
+  EXPECT_TRUE(has(printed, "idle"));
+  EXPECT_TRUE(has(printed, "active"));
+  EXPECT_FALSE(has(printed, "counted"));
 }
 
 TEST(SchedStatusText, shows_the_term_that_the_policy_looks_at) {
@@ -64,20 +64,20 @@ TEST(SchedStatusText, shows_the_term_that_the_policy_looks_at) {
   for (const auto& [policy, shown] : kTerms) {
     Json document = status({client(0, "a")});
     document["policy"] = policy;
-    const std::string told = text(document);
+    const std::string printed = text(document);
     for (const auto& [other, value] : kTerms)
-      EXPECT_EQ(has(told, value), std::string(value) == shown) << policy << told;
+      EXPECT_EQ(has(printed, value), std::string(value) == shown) << policy << printed;
   }
 }
 
 TEST(SchedStatusText, one_that_is_alone_is_not_told_as_idle) {
   Json alone = client(0, "only");
   alone["is_active"] = nullptr;
-  const std::string told = text(status({alone}));
-  EXPECT_TRUE(has(told, "1 client\n"));
-  EXPECT_TRUE(has(told, "alone"));
-  EXPECT_TRUE(has(told, "nothing is counted"));
-  EXPECT_FALSE(has(told, "idle"));
+  const std::string printed = text(status({alone}));
+  EXPECT_TRUE(has(printed, "1 client\n"));
+  EXPECT_TRUE(has(printed, "alone"));
+  EXPECT_TRUE(has(printed, "nothing is counted"));
+  EXPECT_FALSE(has(printed, "idle"));
 }
 
 TEST(SchedStatusText, without_clients_says_how_to_become_one) {
@@ -90,9 +90,9 @@ TEST(SchedStatusText, fits_80_columns_and_no_name_moves_the_cursor) {
     clients.push_back(client(seat, std::string(64, 'x') + "\x1b[2J"));
     for (int other = 0; other < seat; ++other) clients.back()["waits_for"].push_back({{"seat", other}, {"pid", 1}});
   }
-  for (const std::string& told : {text(status(clients)), text(status(clients), status(clients, 1))}) {
-    EXPECT_EQ(told.find('\x1b'), std::string::npos);
-    std::istringstream lines(told);
+  for (const std::string& printed : {text(status(clients)), text(status(clients), status(clients, 1))}) {
+    EXPECT_EQ(printed.find('\x1b'), std::string::npos);
+    std::istringstream lines(printed);
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
   }
 }
@@ -106,17 +106,17 @@ TEST(SchedStatusText, with_an_earlier_one_columns_say_what_happened_since) {
   a["held_ns"] = 750'000'000;      // a quarter of the time
   b["pid"] = 5;                    // another one on that seat
   c["joined_ns_ago"] = 1'000'000;  // the same number, but it came later
-  const std::string told = text(status({a, b, c}, 12'000'000'000), before);
-  std::istringstream lines(told);
+  const std::string printed = text(status({a, b, c}, 12'000'000'000), before);
+  std::istringstream lines(printed);
   std::vector<std::string> rows;
   for (std::string line; std::getline(lines, line);)
     if (has(line, "12.3 ms")) rows.push_back(line);
-  ASSERT_EQ(rows.size(), 3U) << told;
-  EXPECT_TRUE(has(rows[0], "50.0 %")) << told;
-  EXPECT_TRUE(has(rows[0], "2.00 k")) << told;
-  EXPECT_TRUE(has(rows[0], "25.0 %")) << told;
-  EXPECT_FALSE(has(rows[1], "%")) << told;
-  EXPECT_FALSE(has(rows[2], "%")) << told;
+  ASSERT_EQ(rows.size(), 3U) << printed;
+  EXPECT_TRUE(has(rows[0], "50.0 %")) << printed;
+  EXPECT_TRUE(has(rows[0], "2.00 k")) << printed;
+  EXPECT_TRUE(has(rows[0], "25.0 %")) << printed;
+  EXPECT_FALSE(has(rows[1], "%")) << printed;
+  EXPECT_FALSE(has(rows[2], "%")) << printed;
   // Of another daemon: nothing since.
   Json other = before;
   other["pid"] = 1;

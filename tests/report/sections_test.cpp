@@ -7,8 +7,8 @@
 namespace weir {
 namespace {
 
-Report sample_report() {
-  Report report;
+TextReport sample_report() {
+  TextReport report;
   report.title = "Title";
   const std::string words(30, 'w'), more(60, 'v');
   report.opening.push_back(words + " " + more);

@@ -156,7 +156,7 @@ TEST(Children, DieWithTheirParent) {
 TEST(Children, QueueSettingsAreWhatTheDeviceReads) {
   DeviceInfo info;
   info.queue_variable = "CUDA_DEVICE_MAX_CONNECTIONS";
-  info.most_hardware_queues = 32;
+  info.max_hardware_queues = 32;
   ChildRequest request;
   queue_setting(info).apply(16, request);
   EXPECT_EQ(request.variables, (Variables{{"CUDA_DEVICE_MAX_CONNECTIONS", "16"}}));
@@ -167,7 +167,7 @@ TEST(Children, QueueSettingsAreWhatTheDeviceReads) {
   queue_setting(info).apply(3, request);
   EXPECT_EQ(request.arguments, (std::vector<std::string>{"--hw-queues", "3"}));
   EXPECT_TRUE(request.variables.empty());
-  info.most_hardware_queues = 0;
+  info.max_hardware_queues = 0;
   EXPECT_THROW(queue_setting(info), Error);
 }
 

@@ -85,7 +85,7 @@ TEST(DescribeTimeline, knows_every_command) {
 
 TEST(DescribeTimeline, dependencies_are_the_waits_that_were_submitted) {
   const Described made = described("moe", "sim:h200", "inline", 2);
-  const Plan plan = make_plan(made.built.step, made.built.placement, false);
+  const StepPlan plan = make_plan(made.built.step, made.built.placement, false);
   ASSERT_GT(plan.waits.size(), 0u);
   EXPECT_EQ(made.pass.timeline.dependencies.size(), 2 * plan.waits.size());
 }

@@ -23,7 +23,7 @@ constexpr int kSamples = 8;  // of a step, whatever it is made of
 struct Setting {
   std::string mode = "ddp";
   int ranks = 1;
-  bool talks_alone = false;
+  bool has_lone_collectives = false;
   int prefetch = 1, reshard = 1, bucket_kib = 0, accumulation = 1;
   std::string placement = "natural";
   int queues = 4;
@@ -33,7 +33,7 @@ struct Setting {
   bool is_pipelined = false;  // only the last loss is looked at
 
   std::string text() const {
-    return mode + " ranks " + std::to_string(ranks) + (talks_alone ? " alone" : "") + " prefetch " +
+    return mode + " ranks " + std::to_string(ranks) + (has_lone_collectives ? " alone" : "") + " prefetch " +
            std::to_string(prefetch) + " reshard " + std::to_string(reshard) + " bucket " + std::to_string(bucket_kib) +
            " accumulation " + std::to_string(accumulation) + ' ' + placement + " queues " + std::to_string(queues) +
            " slots " + std::to_string(gradient_slots) + ' ' + precision;
@@ -54,7 +54,7 @@ Step step_of(const Setting& setting, int rank) {
       {"clip", "0.1"},  // less than the norm is: what pads or repeats elements changes every step
       {"rate", "0.01"}};
   Params params(workload.params, Scale::tiny, assignments);
-  params.ranks = {rank, setting.ranks, setting.talks_alone};
+  params.ranks = {rank, setting.ranks, setting.has_lone_collectives};
   params.precision = precision_named(setting.precision).value();
   return workload.build(params, workload.streams.recommended);
 }
@@ -98,7 +98,7 @@ std::vector<Outcome> run(const Setting& setting, int iterations, bool is_checked
   std::vector<Outcome> outcomes(static_cast<std::size_t>(setting.ranks));
   if (setting.ranks == 1) {
     AloneCommunicator alone;
-    outcomes[0] = run_rank(setting, 0, setting.talks_alone ? &alone : nullptr, iterations, is_checked);
+    outcomes[0] = run_rank(setting, 0, setting.has_lone_collectives ? &alone : nullptr, iterations, is_checked);
     return outcomes;
   }
   ThreadWorld world(setting.ranks);
@@ -127,7 +127,7 @@ constexpr std::size_t kEvery = 1;
 std::vector<Setting> settings() {
   struct World {
     int ranks;
-    bool talks_alone;
+    bool has_lone_collectives;
   };
   constexpr World kWorlds[] = {{1, false}, {1, true}, {2, false}, {4, false}};
   std::vector<Setting> chosen;
@@ -143,8 +143,8 @@ std::vector<Setting> settings() {
                   const bool is_sharded = std::string_view(mode) == "fsdp";
                   if (!is_sharded && (reshard != 0 || prefetch != 0)) continue;  // means nothing to it
                   if (number++ % kEvery != 0) continue;
-                  chosen.push_back({mode, world.ranks, world.talks_alone, prefetch, reshard, bucket, accumulation,
-                                    placement, queues, number % 5 == 0 ? 0 : 2});
+                  chosen.push_back({mode, world.ranks, world.has_lone_collectives, prefetch, reshard, bucket,
+                                    accumulation, placement, queues, number % 5 == 0 ? 0 : 2});
                 }
   return chosen;
 }
@@ -204,9 +204,9 @@ TEST(RankingCheck, PassesOnEveryRank) {
         setting.precision = precision;
         setting.accumulation = accumulation;
         checked.push_back(setting);
-        setting.talks_alone = true;
+        setting.has_lone_collectives = true;
         checked.push_back(setting);
-        setting.talks_alone = false;
+        setting.has_lone_collectives = false;
         setting.ranks = 2;
         setting.bucket_kib = 1;
         checked.push_back(setting);

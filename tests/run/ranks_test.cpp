@@ -25,7 +25,7 @@ class Hall {
     Ranks local_ranks() const override { return ranks(); }
     std::string library() const override { return "threads"; }
     std::string host() const override { return host_; }
-    ClockOffset clock_offset() override { return clock; }
+    RankClockOffset clock_offset() override { return clock; }
     void open_channels(int) override {}
     Request start(int, CollectiveOp, ElementType, const void*, void*, std::uint64_t) override { fail("not here"); }
     bool test(Request) override { return true; }
@@ -46,7 +46,7 @@ class Hall {
     }
     [[noreturn]] void abort(int) noexcept override { std::abort(); }
 
-    ClockOffset clock;
+    RankClockOffset clock;
 
    private:
     Hall& hall_;

@@ -19,7 +19,7 @@ namespace {
 std::vector<std::string> ways(int most) {
   std::vector<std::string> all;
   for (const ChannelWay& way : channel_ways())
-    for (int producers = 1; producers <= std::min(most, way.most_producers); producers += producers < 4 ? 1 : 2) {
+    for (int producers = 1; producers <= std::min(most, way.max_producers); producers += producers < 4 ? 1 : 2) {
       all.push_back("channel:" + std::string(way.name) + ":" + std::to_string(producers));
       if (producers != 3) all.push_back(all.back() + "x" + std::to_string(1 + producers % 3));
     }

@@ -26,7 +26,7 @@ class LoggingSession final : public Session {
   void begin_iteration() noexcept override {}
   void submit(std::span<const CommandId> commands) noexcept override {
     for (const CommandId id : commands) log.push_back(id);
-    most_in_flight = std::max(most_in_flight, log.size() - done_);
+    max_in_flight = std::max(max_in_flight, log.size() - done_);
   }
   void finish() override {
     while (done_ < log.size()) relax(0);
@@ -49,7 +49,7 @@ class LoggingSession final : public Session {
   }
 
   std::vector<CommandId> log;
-  std::size_t most_in_flight = 0;
+  std::size_t max_in_flight = 0;
   bool has_failed = false;
 
  private:
@@ -85,7 +85,7 @@ struct Streams {
     const auto submitter =
         scheduled_submitter({&scheduler::policy_named(policy), in_flight, settings, terms}, *step, placement, session);
     submitter->submit_step();
-    EXPECT_LE(session.most_in_flight, static_cast<std::size_t>(in_flight));
+    EXPECT_LE(session.max_in_flight, static_cast<std::size_t>(in_flight));
     std::string order;
     for (const CommandId id : session.log) order += static_cast<char>('a' + placement.stream_of[id]);
     return order;
@@ -182,7 +182,7 @@ TEST(Scheduled, never_more_in_flight_than_asked_for_over_steps_too) {
       submitter->submit_step();  // steps are pipelined: nobody waits between them
       EXPECT_EQ(session.log.size(), static_cast<std::size_t>(20 * (i + 1)));
     }
-    EXPECT_EQ(session.most_in_flight, in_flight);
+    EXPECT_EQ(session.max_in_flight, in_flight);
   }
 }
 

@@ -107,7 +107,7 @@ TEST(Breakdown, CutsByNumbersAndBoundsTheList) {
   }
   const Breakdown found = breakdown(timeline);
   EXPECT_EQ(found.iteration_count, 300u);
-  ASSERT_EQ(found.iterations.size(), kMostIterations);
+  ASSERT_EQ(found.iterations.size(), kMaxIterations);
   EXPECT_EQ(found.iterations[5].number, 1005u);
   EXPECT_EQ(found.iterations[5].times->busy_ns, 4);
   EXPECT_EQ(found.outside_iterations, 0u);

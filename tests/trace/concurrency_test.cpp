@@ -31,7 +31,7 @@ TEST(ConcurrencyProfile, BoundsTheList) {
   Timeline timeline;
   for (std::int64_t i = 0; i < 100; ++i) timeline.spans.push_back(command(SpanKind::kernel, 0, i, 200 - i));
   const ConcurrencyProfile found = concurrency_profile(timeline);
-  ASSERT_EQ(found.all->exactly_ns.size(), kMostLevels);
+  ASSERT_EQ(found.all->exactly_ns.size(), kMaxLevels);
   EXPECT_EQ(found.all->exactly_ns.back(), 2);
   EXPECT_EQ(found.all->beyond_ns, 200 - 2 * 64);
   EXPECT_EQ(found.all->max, 100u);

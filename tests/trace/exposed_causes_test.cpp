@@ -35,7 +35,7 @@ Timeline timeline_of(std::vector<Span> spans, std::vector<Dependency> dependenci
 }
 
 // "dependency 60000, shallow_prefetch 40000", in the order of the causes.
-std::string told(const ExposedCauses& found) {
+std::string text_of(const ExposedCauses& found) {
   std::string text;
   for (std::size_t i = 0; i < kExposedCauses; ++i)
     if (found.causes[i].stretches > 0)
@@ -47,7 +47,7 @@ std::string told(const ExposedCauses& found) {
 TEST(ExposedCauses, WhatComesNextNeedsTheCollective) {
   const Timeline timeline = timeline_of({collective(1, 0, 100'000, 1), kernel(0, 100'000, 200'000, 0)}, {{0, 1}});
   const ExposedCauses found = exposed_causes(timeline);
-  EXPECT_EQ(told(found), "dependency 100000");
+  EXPECT_EQ(text_of(found), "dependency 100000");
   EXPECT_EQ(found.exposed_ns, 100'000);
   EXPECT_TRUE(found.are_dependencies_known);
   EXPECT_TRUE(found.are_submissions_known);
@@ -60,13 +60,13 @@ TEST(ExposedCauses, WhatComesNextNeedsTheCollective) {
 TEST(ExposedCauses, ThroughACollectiveThatWaitsOnItsStream) {
   const Timeline timeline = timeline_of(
       {collective(1, 0, 100'000, 1), collective(1, 100'000, 150'000, 1), kernel(0, 150'000, 200'000, 0)}, {{1, 2}});
-  EXPECT_EQ(told(exposed_causes(timeline)), "dependency 150000");
+  EXPECT_EQ(text_of(exposed_causes(timeline)), "dependency 150000");
 }
 
 TEST(ExposedCauses, CollectivesTakeTurns) {
   const Timeline timeline = timeline_of(
       {collective(1, 0, 100'000, 1), collective(2, 100'000, 200'000, 2), kernel(0, 200'000, 300'000, 0)}, {{1, 2}});
-  EXPECT_EQ(told(exposed_causes(timeline)), "dependency 200000");
+  EXPECT_EQ(text_of(exposed_causes(timeline)), "dependency 200000");
 }
 
 // The gather waits for the kernel that reads the buffer; its stream has been free since the gather before it ended.
@@ -80,19 +80,19 @@ Timeline prefetched(CollectiveKind kind) {
 
 TEST(ExposedCauses, AGatherThatWaitsForItsBufferIsPrefetchedTooLate) {
   const ExposedCauses found = exposed_causes(prefetched(CollectiveKind::all_gather));
-  EXPECT_EQ(told(found), "dependency 60000, shallow_prefetch 40000");
+  EXPECT_EQ(text_of(found), "dependency 60000, shallow_prefetch 40000");
   const ExposedStretch worst = found.of(ExposedCause::shallow_prefetch).worst.at(0);
   EXPECT_EQ(worst, (ExposedStretch{160'000, 200'000, 2, 3, 0, kNoQueue, 0}));
 }
 
 TEST(ExposedCauses, AReductionNeedsWhatItReduces) {
-  EXPECT_EQ(told(exposed_causes(prefetched(CollectiveKind::reduce_scatter))), "dependency 100000");
+  EXPECT_EQ(text_of(exposed_causes(prefetched(CollectiveKind::reduce_scatter))), "dependency 100000");
 }
 
 TEST(ExposedCauses, ReadyBehindACollectiveInItsQueue) {
   const Timeline timeline = timeline_of({collective(1, 0, 100'000, 3), kernel(2, 100'500, 200'000, 3)});
   const ExposedCauses found = exposed_causes(timeline);
-  EXPECT_EQ(told(found), "shared_queue 100000");
+  EXPECT_EQ(text_of(found), "shared_queue 100000");
   EXPECT_EQ(found.of(ExposedCause::shared_queue).worst.at(0), (ExposedStretch{0, 100'000, 0, 1, 0, 3, 0}));
 }
 
@@ -102,7 +102,7 @@ TEST(ExposedCauses, ReadyBehindACommandThatIsNot) {
       {collective(1, 0, 100'000, 1), kernel(0, 100'000, 150'000, 3), kernel(2, 150'000, 200'000, 3, kEarly + 1)},
       {{0, 1}});
   const ExposedCauses found = exposed_causes(timeline);
-  EXPECT_EQ(told(found), "shared_queue 100000");
+  EXPECT_EQ(text_of(found), "shared_queue 100000");
   EXPECT_EQ(found.of(ExposedCause::shared_queue).worst.at(0).blocked, 2u);
   EXPECT_EQ(found.of(ExposedCause::shared_queue).worst.at(0).queue, 3);
 }
@@ -115,12 +115,12 @@ TEST(ExposedCauses, ReadyBehindACollectiveThatStartsLater) {
                   {{0, 2}});
   timeline.spans[2].launched_ns = 101'000;
   timeline.spans[3].launched_ns = 101'500;
-  EXPECT_EQ(told(exposed_causes(timeline)), "shared_queue 100000, launch_bound 2000");
+  EXPECT_EQ(text_of(exposed_causes(timeline)), "shared_queue 100000, launch_bound 2000");
 }
 
 TEST(ExposedCauses, TheHostWasLateWithTheNextCommand) {
   const Timeline timeline = timeline_of({collective(1, 0, 100'000, 1), kernel(0, 62'000, 200'000, 0, 60'000)});
-  EXPECT_EQ(told(exposed_causes(timeline)), "launch_bound 62000");
+  EXPECT_EQ(text_of(exposed_causes(timeline)), "launch_bound 62000");
 }
 
 TEST(ExposedCauses, TheHostWasLateWithTheCollective) {
@@ -128,7 +128,7 @@ TEST(ExposedCauses, TheHostWasLateWithTheCollective) {
       timeline_of({kernel(0, 0, 50'000, 0), collective(1, 81'000, 181'000, 1, 80'000), kernel(0, 181'000, 300'000, 0)},
                   {{0, 1}, {1, 2}});
   const ExposedCauses found = exposed_causes(timeline);
-  EXPECT_EQ(told(found), "dependency 70000, launch_bound 30000");
+  EXPECT_EQ(text_of(found), "dependency 70000, launch_bound 30000");
   EXPECT_EQ(found.of(ExposedCause::launch_bound).worst.at(0).blocked, 1u);
 }
 
@@ -136,19 +136,19 @@ TEST(ExposedCauses, TheHostWasLateWithTheCollective) {
 TEST(ExposedCauses, ACommandThatIsSubmittedWhileItsCollectiveRunsIsNotLate) {
   const Timeline timeline =
       timeline_of({collective(1, 0, 100'000, 1), kernel(0, 100'000, 200'000, 0, 60'000)}, {{0, 1}});
-  EXPECT_EQ(told(exposed_causes(timeline)), "dependency 100000");
+  EXPECT_EQ(text_of(exposed_causes(timeline)), "dependency 100000");
 }
 
 TEST(ExposedCauses, GapsBetweenKernelsAreLaunches) {
   const Timeline timeline =
       timeline_of({collective(1, 0, 100'000, 1), kernel(0, 0, 40'000, 0), kernel(0, 44'000, 100'000, 0)});
-  EXPECT_EQ(told(exposed_causes(timeline)), "launch_bound 4000");
+  EXPECT_EQ(text_of(exposed_causes(timeline)), "launch_bound 4000");
 }
 
 TEST(ExposedCauses, ReadyAndAloneInItsQueue) {
   const Timeline timeline = timeline_of({collective(1, 0, 100'000, 1), kernel(0, 100'000, 200'000, 0)});
   const ExposedCauses found = exposed_causes(timeline);
-  EXPECT_EQ(told(found), "no_room 100000");
+  EXPECT_EQ(text_of(found), "no_room 100000");
   EXPECT_EQ(found.of(ExposedCause::no_room).worst.at(0).blocked, 1u);
 }
 
@@ -156,18 +156,18 @@ TEST(ExposedCauses, ReadyAndAloneInItsQueue) {
 TEST(ExposedCauses, ACollectiveThatFoundNoRoom) {
   const Timeline timeline = timeline_of(
       {kernel(0, 0, 80'000, 0), collective(1, 80'000, 180'000, 1, 20'000), kernel(0, 180'000, 200'000, 0)}, {{1, 2}});
-  EXPECT_EQ(told(exposed_causes(timeline)), "dependency 40000, no_room 60000");
+  EXPECT_EQ(text_of(exposed_causes(timeline)), "dependency 40000, no_room 60000");
 }
 
 TEST(ExposedCauses, UntilTheLastRankHasCome) {
   Timeline timeline = timeline_of({collective(1, 0, 100'000, 1), kernel(0, 100'000, 200'000, 0)}, {{0, 1}});
   const std::vector<LastArrival> arrivals = {{0, 70'000, 3}, {77, 1, 0}};
-  EXPECT_EQ(told(exposed_causes(timeline, arrivals)), "dependency 30000, rank_skew 70000");
+  EXPECT_EQ(text_of(exposed_causes(timeline, arrivals)), "dependency 30000, rank_skew 70000");
   timeline.clock_error_ns = 70'000;
-  EXPECT_EQ(told(exposed_causes(timeline, arrivals)), "dependency 100000");
+  EXPECT_EQ(text_of(exposed_causes(timeline, arrivals)), "dependency 100000");
   timeline.clock_error_ns = 0;
   const std::vector<LastArrival> late = {{0, 500'000, 3}};
-  EXPECT_EQ(told(exposed_causes(timeline, late)), "rank_skew 100000");
+  EXPECT_EQ(text_of(exposed_causes(timeline, late)), "rank_skew 100000");
 }
 
 TEST(ExposedCauses, NothingFollowsInTheIteration) {
@@ -176,43 +176,43 @@ TEST(ExposedCauses, NothingFollowsInTheIteration) {
                                   {{0, 1}, {2, 3}});
   timeline.spans[2].iteration = timeline.spans[3].iteration = 4;
   const ExposedCauses found = exposed_causes(timeline);
-  EXPECT_EQ(told(found), "step_end 59000");
+  EXPECT_EQ(text_of(found), "step_end 59000");
   EXPECT_EQ(found.of(ExposedCause::step_end).stretches, 2u);
   EXPECT_EQ(found.of(ExposedCause::step_end).worst.at(1).iteration, 4u);
   // The same iterations, as ranges of the host.
   for (Span& span : timeline.spans) span.iteration = 0;
   const std::vector<TraceRange> ranges = {{kNoName, 0, -5'000, 55'000}, {kNoName, 0, 55'000, 100'000}};
-  EXPECT_EQ(told(exposed_causes(timeline, {}, ranges)), "step_end 59000");
+  EXPECT_EQ(text_of(exposed_causes(timeline, {}, ranges)), "step_end 59000");
   // Nobody tells them apart: the host had not submitted what came next.
-  EXPECT_EQ(told(exposed_causes(timeline)), "launch_bound 40000, step_end 19000");
+  EXPECT_EQ(text_of(exposed_causes(timeline)), "launch_bound 40000, step_end 19000");
 }
 
 TEST(ExposedCauses, WhatTheSourceDoesNotTell) {
   Timeline timeline = timeline_of({collective(1, 0, 100'000, 1), kernel(0, 100'000, 200'000, 0)});
   timeline.has_dependencies = false;
   ExposedCauses found = exposed_causes(timeline);
-  EXPECT_EQ(told(found), "unknown 100000");
+  EXPECT_EQ(text_of(found), "unknown 100000");
   EXPECT_NE(found.reason.find("no waits"), std::string::npos);
   timeline.has_dependencies = true;
   timeline.spans[1].submitted_ns = kNoTime;
   found = exposed_causes(timeline);
-  EXPECT_EQ(told(found), "unknown 100000");
+  EXPECT_EQ(text_of(found), "unknown 100000");
   EXPECT_NE(found.reason.find("submitted"), std::string::npos);
   timeline.spans[1].submitted_ns = kEarly;
   timeline.spans[1].queue = kNoQueue;
   found = exposed_causes(timeline);
-  EXPECT_EQ(told(found), "unknown 100000");
+  EXPECT_EQ(text_of(found), "unknown 100000");
   EXPECT_NE(found.reason.find("queue"), std::string::npos);
   // The order of a stream needs no edge of its own.
   timeline.spans[1].stream = 1;
   timeline.has_dependencies = false;
-  EXPECT_EQ(told(exposed_causes(timeline)), "dependency 100000");
+  EXPECT_EQ(text_of(exposed_causes(timeline)), "dependency 100000");
 }
 
 TEST(ExposedCauses, NothingToExplain) {
-  EXPECT_EQ(told(exposed_causes({})), "");
+  EXPECT_EQ(text_of(exposed_causes({})), "");
   const Timeline timeline = timeline_of({collective(1, 0, 10, 1), test::command(SpanKind::copy, 0, 0, 10, 0, 0)});
-  EXPECT_EQ(told(exposed_causes(timeline)), "");
+  EXPECT_EQ(text_of(exposed_causes(timeline)), "");
   EXPECT_EQ(exposed_causes(timeline).exposed_ns, 0);
 }
 
@@ -267,7 +267,7 @@ TEST(ExposedCauses, EachNanosecondHasOneCause) {
       EXPECT_GE(total.total_ns, static_cast<double>(total.stretches)) << seed;
       sum += total.total_ns;
       seen[i] += total.stretches;
-      ASSERT_EQ(total.worst.size(), std::min(total.stretches, kMostExposedStretches)) << seed;
+      ASSERT_EQ(total.worst.size(), std::min(total.stretches, kMaxExposedStretches)) << seed;
       double shown = 0;
       for (const ExposedStretch& stretch : total.worst) {
         ASSERT_LT(stretch.collective, timeline.spans.size());
@@ -278,7 +278,7 @@ TEST(ExposedCauses, EachNanosecondHasOneCause) {
         }
         shown += static_cast<double>(stretch.to_ns - stretch.from_ns);
       }
-      if (total.stretches <= kMostExposedStretches) {
+      if (total.stretches <= kMaxExposedStretches) {
         EXPECT_EQ(shown, total.total_ns) << seed;
       }
     }

@@ -173,8 +173,8 @@ TEST(FalseSerialisation, BoundsLists) {
   for (std::uint16_t i = 0; i < 100; ++i) timeline.spans.push_back(submitted_kernel(i, i * 10, i * 10 + 10, 1, -1));
   const FalseSerialisation found = false_serialisation(timeline);
   EXPECT_EQ(found.pairs, 99u);
-  EXPECT_EQ(found.worst.size(), kMostSerialisedPairs);
-  EXPECT_EQ(found.by_streams.size(), kMostSerialisedStreams);
+  EXPECT_EQ(found.worst.size(), kMaxSerialisedPairs);
+  EXPECT_EQ(found.by_streams.size(), kMaxSerialisedStreams);
   EXPECT_EQ(found.stream_pairs, 99u);
 }
 

@@ -57,11 +57,11 @@ TEST(OverlapTimes, WithoutCommunicationThereIsNoEfficiency) {
 
 TEST(OverlapTimes, MoreIterationsThanAReportShows) {
   Timeline timeline;
-  for (std::uint32_t i = 0; i < 2 * kMostIterations; ++i) {
+  for (std::uint32_t i = 0; i < 2 * kMaxIterations; ++i) {
     timeline.spans.push_back(test::command(SpanKind::kernel, 0, i * 10, i * 10 + 5));
     timeline.spans.back().iteration = i;
   }
-  EXPECT_EQ(overlap_times(timeline).iterations.size(), 2 * kMostIterations);
+  EXPECT_EQ(overlap_times(timeline).iterations.size(), 2 * kMaxIterations);
 }
 
 TEST(OverlapTimes, EqualsACountOfNanoseconds) {

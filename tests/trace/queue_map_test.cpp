@@ -62,7 +62,7 @@ TEST(QueueMap, BoundsChanges) {
     timeline.spans.push_back(command(SpanKind::kernel, 0, i * 10, i * 10 + 5, static_cast<std::int32_t>(i % 2)));
   const QueueMap found = queue_map(timeline);
   EXPECT_EQ(found.change_count, 499u);
-  ASSERT_EQ(found.changes.size(), kMostQueueChanges);
+  ASSERT_EQ(found.changes.size(), kMaxQueueChanges);
   EXPECT_EQ(found.changes.back().at_ns, 1000);
 }
 

@@ -32,7 +32,7 @@ TEST(RankCollectives, NamesWhoComesLateAndWhoWaits) {
   ASSERT_EQ(found.stragglers.size(), 1u);
   EXPECT_EQ(found.stragglers[0].rank, 2);
   EXPECT_NE(found.stragglers[0].reason.find("100 % of 50"), std::string::npos);
-  ASSERT_EQ(found.worst.size(), kMostSkewed);
+  ASSERT_EQ(found.worst.size(), kMaxSkewed);
   EXPECT_EQ(found.worst[0].last_rank, 2);
   EXPECT_EQ(timeline.spans[found.worst[0].last_span].started_ns, found.worst[0].last_ns);
 }

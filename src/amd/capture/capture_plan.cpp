@@ -62,9 +62,9 @@ class Steps {
   TracePlan& plan_;
 };
 
-std::vector<std::string> buffer_sizes(int most_mib) {
+std::vector<std::string> buffer_sizes(int max_mib) {
   std::vector<std::string> sizes;
-  for (int mib = most_mib; mib > 0; mib /= 2) sizes.push_back(std::to_string(mib * 1024));
+  for (int mib = max_mib; mib > 0; mib /= 2) sizes.push_back(std::to_string(mib * 1024));
   return sizes;
 }
 

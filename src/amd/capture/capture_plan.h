@@ -34,8 +34,8 @@ struct CaptureRequest {
   bool keeps_first = true;  // keep the first events of a full buffer; false: the last
   int buffer_mib = 16;      // per CPU
   std::int64_t interval_ns = 1'000'000'000;
-  int most_snapshots = 20;  // during the run
-  int pid = 0;              // Weir's own; part of the names that it creates
+  int max_snapshots = 20;  // during the run
+  int pid = 0;             // Weir's own; part of the names that it creates
   CaptureRoots roots;
 };
 

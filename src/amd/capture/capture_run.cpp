@@ -31,8 +31,8 @@ class Tracefs final : public TraceFiles {
   int remove_folder(const std::string& path) override;
 };
 
-constexpr std::size_t kMostBytes = 8U << 20;  // for a setting: a filter may name every function of the kernel
-constexpr int kTries = 100;                   // of 10 ms each, for an instance whose files are open elsewhere
+constexpr std::size_t kMaxBytes = 8U << 20;  // for a setting: a filter may name every function of the kernel
+constexpr int kTries = 100;                  // of 10 ms each, for an instance whose files are open elsewhere
 
 int Tracefs::write(const std::string& path, std::string_view text, bool is_appended) {
   // Never creates a file: where it does not exist, the kernel lacks the feature. Truncation clears filters and buffers.
@@ -48,8 +48,8 @@ int Tracefs::read(const std::string& path, std::string& text) {
   text.clear();
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return errno;
-  if (!read_all(file.get(), text, kMostBytes)) return errno;
-  return text.size() > kMostBytes ? EFBIG : 0;
+  if (!read_all(file.get(), text, kMaxBytes)) return errno;
+  return text.size() > kMaxBytes ? EFBIG : 0;
 }
 
 int Tracefs::make_folder(const std::string& path) { return ::mkdir(path.c_str(), 0700) == 0 ? 0 : errno; }
@@ -137,13 +137,13 @@ class Capture {
   void run_program(Forwarding& forwarding, CaptureEnd& end) {
     std::int64_t gap = kFirstLookNs, next_look = 0;
     std::int64_t next_snapshot = manifest_.started_ns + request_.interval_ns;
-    const Beside beside = [&](pid_t program) {
+    const WhileRunning while_running = [&](pid_t program) {
       if (now_ns() >= next_look) {
         processes_.look(program);
         next_look = now_ns() + gap;
         gap = std::min(2 * gap, kLastLookNs);
       }
-      if (!has_snapshots() || during_ >= request_.most_snapshots) return next_look;
+      if (!has_snapshots() || during_ >= request_.max_snapshots) return next_look;
       if (now_ns() >= next_snapshot) {
         snapshot(fmt::format("during-{:02}", ++during_));
         // Snapshots missed because one took longer than the interval are skipped.
@@ -152,7 +152,7 @@ class Capture {
       return std::min(next_look, next_snapshot);
     };
     try {
-      end.code = forwarding.run(request_.command, plan_.environment, beside);
+      end.code = forwarding.run(request_.command, plan_.environment, while_running);
       manifest_.exit_code = end.code;
     } catch (const Error&) {
       manifest_.ended_ns = now_ns();
@@ -166,7 +166,7 @@ class Capture {
     session_.stop();
     snapshot("after");
     for (const SnapshotFile& file : plan_.files)
-      if (manifest_.exit_code && during_ == 0 && request_.most_snapshots > 0)
+      if (manifest_.exit_code && during_ == 0 && request_.max_snapshots > 0)
         add_reason(part(file.part.c_str()), "no snapshot while the program ran: it ended before the first was due",
                    "Use a shorter --interval.");
     keep_trace();

@@ -171,13 +171,13 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
             trace_lines(*plan.trace);
   std::string words;
   for (const std::string& word : request.command) words += " " + quoted(word);
-  const bool has_watcher = has_snapshots && request.most_snapshots > 0;
+  const bool has_watcher = has_snapshots && request.max_snapshots > 0;
   // Snapshots run in the background, not the program, which would lose Ctrl-C and its standard input there.
   if (has_watcher)
     text += fmt::format(
         "\n# snapshots while the program runs\n(\n  trap exit TERM\n  for i in $(seq -f %02g 1 {}); do\n"
         "    sleep {:.3f} > /dev/null 2>&1 &\n    wait $!\n    snapshot during-$i\n  done\n) &\nwatcher=$!\n",
-        request.most_snapshots, static_cast<double>(request.interval_ns) / 1e9);
+        request.max_snapshots, static_cast<double>(request.interval_ns) / 1e9);
   text += "\n# Ctrl-C is the program's; this goes on after it\ntrap : INT\n";
   text += "# ROCm's own log: calls, commands, packets, queues\n";
   for (const auto& [name, value] : plan.environment) text += fmt::format("{}={} ", name, quoted(value));

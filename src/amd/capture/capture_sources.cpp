@@ -21,11 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostDebugfs = 64U << 20;  // for hqds, mqds or rls; 8 GPUs have 770 KB
-constexpr std::size_t kMostSysfsFile = 64U << 10;  // sysfs itself returns a page
-constexpr std::size_t kMostSysfsFiles = 20'000;
-constexpr std::size_t kMostLogBytes = 4U << 20, kMostLogRecords = 1'000'000;
-constexpr std::size_t kMostProcesses = 10'000;
+constexpr std::uint64_t kMaxDebugfs = 64U << 20;  // for hqds, mqds or rls; 8 GPUs have 770 KB
+constexpr std::size_t kMaxSysfsFile = 64U << 10;  // sysfs itself returns a page
+constexpr std::size_t kMaxSysfsFiles = 20'000;
+constexpr std::size_t kMaxLogBytes = 4U << 20, kMaxLogRecords = 1'000'000;
+constexpr std::size_t kMaxProcesses = 10'000;
 
 // A small file as a whole; empty where it cannot be read.
 std::string small_file(const std::string& path, int& error) {
@@ -36,7 +36,7 @@ std::string small_file(const std::string& path, int& error) {
     return "";
   }
   std::string text;
-  if (!read_all(file.get(), text, kMostSysfsFile - 1)) error = errno;
+  if (!read_all(file.get(), text, kMaxSysfsFile - 1)) error = errno;
   return text;
 }
 
@@ -74,8 +74,8 @@ void copy_sysfs(const std::string& root, const std::string& target, CaptureFolde
       struct stat facts{};
       const std::string from = root + "/" + path;
       if (::lstat(from.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || (facts.st_mode & 0444) == 0) continue;
-      if (++count > kMostSysfsFiles)
-        return note(part, fmt::format("more than {} files: the rest is left out", kMostSysfsFiles));
+      if (++count > kMaxSysfsFiles)
+        return note(part, fmt::format("more than {} files: the rest is left out", kMaxSysfsFiles));
       int error = 0;
       const std::string text = small_file(from, error);
       // Processes and their files may disappear at any time.
@@ -165,9 +165,9 @@ CaptureSnapshot take_snapshot(const CaptureRequest& request, const CapturePlan& 
       continue;
     }
     const std::string name = fmt::format("{}/{}", snapshot.folder, file.part);
-    const CaptureFolder::Copied copied = folder.copy(from.get(), name, kMostDebugfs);
+    const CaptureFolder::Copied copied = folder.copy(from.get(), name, kMaxDebugfs);
     if (!copied.problem.empty()) note(part, fmt::format("{}, {}: {}", when, file.path, copied.problem));
-    if (copied.is_cut) note(part, fmt::format("{}: cut after {} MiB", when, kMostDebugfs >> 20));
+    if (copied.is_cut) note(part, fmt::format("{}: cut after {} MiB", when, kMaxDebugfs >> 20));
     if (copied.is_made) part.files.push_back(name);
   }
   if (plan.has_sysfs) copy_sysfs(request.roots.sysfs, snapshot.folder + "/sysfs", folder, part_named("sysfs", parts));
@@ -183,7 +183,7 @@ KernelLog::KernelLog(const std::string& path) : file_(::open(path.c_str(), O_RDO
 std::string KernelLog::driver_lines() {
   std::string text, rest;
   char part[8192];
-  for (std::size_t records = 0; error_ == 0 && records < kMostLogRecords && text.size() < kMostLogBytes; ++records) {
+  for (std::size_t records = 0; error_ == 0 && records < kMaxLogRecords && text.size() < kMaxLogBytes; ++records) {
     const ssize_t count = ::read(file_.get(), part, sizeof part);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EPIPE) {
@@ -210,7 +210,7 @@ std::string KernelLog::driver_lines() {
       text += fmt::format("[{:5}.{:06}] {}\n", us / 1'000'000, us % 1'000'000, message);
     }
     rest.erase(0, begin);
-    if (rest.size() > kMostSysfsFile) rest.clear();
+    if (rest.size() > kMaxSysfsFile) rest.clear();
   }
   return text;
 }
@@ -235,7 +235,7 @@ std::vector<pid_t> ProcessWatch::children_of(pid_t process) const {
 }
 
 void ProcessWatch::add(pid_t process) {
-  if (alive_.size() + gone_.size() >= kMostProcesses) return;
+  if (alive_.size() + gone_.size() >= kMaxProcesses) return;
   const auto facts = facts_of(process);
   if (facts) alive_[process] = {facts->started, {numbers_of(process), name_of(process)}};
 }

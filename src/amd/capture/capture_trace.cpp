@@ -14,8 +14,8 @@ using Action = TraceStep::Action;
 using Stage = TraceStep::Stage;
 using Undo = TraceStep::Undo;
 
-constexpr int kMostCpus = 8192;
-constexpr std::size_t kMostAtOnce = 2048;  // bytes of filters in one write; the kernel accepts at most a page
+constexpr int kMaxCpus = 8192;
+constexpr std::size_t kMaxAtOnce = 2048;  // bytes of filters in one write; the kernel accepts at most a page
 
 std::string refused(const std::string& path, int error) { return fmt::format("{}: {}", path, std::strerror(error)); }
 
@@ -212,7 +212,7 @@ void TraceSession::stop() {
     notes_.push_back(refused(plan_.folder + "/tracing_on", error));
   // overrun: 12        entries that newer ones replaced
   // dropped events: 0  entries that found the buffer full
-  for (int cpu = 0; cpu < kMostCpus; ++cpu) {
+  for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
     std::string text;
     if (files_.read(fmt::format("{}/per_cpu/cpu{}/stats", plan_.folder, cpu), text) != 0) break;
     for (const std::string& line : lines_of(text)) {
@@ -242,7 +242,7 @@ int TraceSession::restore_list(const Change& change) {
     const std::string name = first_word(line);
     // "schedule:traceoff:unlimited": a command, which clearing the filter does not remove
     if (name.find(':', 1) != std::string::npos && name[0] != ':') continue;
-    if (part.size() + name.size() + 1 > kMostAtOnce) flush();
+    if (part.size() + name.size() + 1 > kMaxAtOnce) flush();
     part += name + "\n";
   }
   flush();

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostManifestBytes = 16U << 20;  // per manifest; Weir's are a few KiB
-constexpr std::size_t kMostNamespaces = 33;            // the kernel nests PID namespaces 32 deep
+constexpr std::size_t kMaxManifestBytes = 16U << 20;  // per manifest; Weir's are a few KiB
+constexpr std::size_t kMaxNamespaces = 33;            // the kernel nests PID namespaces 32 deep
 constexpr const char* kHint = "A capture folder is written by `weir amd capture -o FOLDER -- ./program`.";
 
 // A place in the manifest, for messages that name the file and the key.
@@ -91,7 +91,7 @@ class Place {
   const std::string& file_;
 };
 
-constexpr std::int64_t kMostNs = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxNs = std::numeric_limits<std::int64_t>::max();
 
 std::string short_text(const Place& place) {
   const std::string text = place.text();
@@ -106,8 +106,8 @@ CapturedProcess read_process(const Place& place) {
   pids.each([&](const Place& pid) {
     process.pids.push_back(static_cast<int>(pid.integer(0, std::numeric_limits<int>::max())));
   });
-  if (process.pids.empty() || process.pids.size() > kMostNamespaces)
-    pids.refuse(fmt::format("a process has 1 to {} numbers", kMostNamespaces));
+  if (process.pids.empty() || process.pids.size() > kMaxNamespaces)
+    pids.refuse(fmt::format("a process has 1 to {} numbers", kMaxNamespaces));
   process.name = place.at("name").text();
   return process;
 }
@@ -122,7 +122,7 @@ CapturePart read_part(const Place& place) {
 }
 
 // Links may lead anywhere, and `join` may run as root on a folder that another user prepared.
-void check_stays(const fs::path& folder, const std::string& path, const std::string& file) {
+void check_inside_folder(const fs::path& folder, const std::string& path, const std::string& file) {
   std::error_code status;
   const fs::path root = fs::canonical(folder, status);
   const fs::path resolved = status ? fs::path() : fs::weakly_canonical(root / path, status);
@@ -143,7 +143,7 @@ std::string read_bounded(const fs::path& path) {
     wrong = "is not a plain file";
   } else {
     char part[65536];
-    for (ssize_t count = 1; count > 0 && text.size() <= kMostManifestBytes;) {
+    for (ssize_t count = 1; count > 0 && text.size() <= kMaxManifestBytes;) {
       count = ::read(descriptor, part, sizeof part);
       if (count < 0 && errno == EINTR) {
         count = 1;
@@ -154,7 +154,7 @@ std::string read_bounded(const fs::path& path) {
     }
   }
   ::close(descriptor);
-  if (wrong == nullptr && text.size() > kMostManifestBytes) wrong = "is larger than any manifest (16 MiB)";
+  if (wrong == nullptr && text.size() > kMaxManifestBytes) wrong = "is larger than any manifest (16 MiB)";
   if (wrong != nullptr) reject(fmt::format("{}: {}", path.string(), wrong), kHint);
   return text;
 }
@@ -191,8 +191,8 @@ CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
   root.at("command").each([&](const Place& word) { manifest.command.push_back(word.text()); });
   if (manifest.command.empty()) root.at("command").refuse("a program is wanted here");
   manifest.started_at = root.at("started_at").text();
-  manifest.started_ns = root.at("started_ns").integer(0, kMostNs);
-  manifest.ended_ns = root.at("ended_ns").integer(0, kMostNs);
+  manifest.started_ns = root.at("started_ns").integer(0, kMaxNs);
+  manifest.ended_ns = root.at("ended_ns").integer(0, kMaxNs);
   if (manifest.ended_ns < manifest.started_ns) root.at("ended_ns").refuse("is before started_ns");
   if (const Place code = root.at("exit_code"); !code.is_null())
     manifest.exit_code = static_cast<int>(code.integer(0, 255));
@@ -212,7 +212,7 @@ CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
   });
   root.at("snapshots").each([&](const Place& place) {
     manifest.snapshots.push_back(
-        {short_text(place.at("when")), place.at("folder").path_below(), place.at("taken_ns").integer(0, kMostNs)});
+        {short_text(place.at("when")), place.at("folder").path_below(), place.at("taken_ns").integer(0, kMaxNs)});
   });
   return manifest;
 }
@@ -226,8 +226,9 @@ CaptureManifest load_manifest(const fs::path& folder) {
   if (!fs::exists(path, ignored)) reject(fmt::format("{}: has no {}", folder.string(), kManifestFile), kHint);
   CaptureManifest manifest = parse_manifest(read_bounded(path), path.string());
   for (const CapturePart& part : manifest.parts)
-    for (const std::string& file : part.files) check_stays(folder, file, path.string());
-  for (const CaptureSnapshot& snapshot : manifest.snapshots) check_stays(folder, snapshot.folder, path.string());
+    for (const std::string& file : part.files) check_inside_folder(folder, file, path.string());
+  for (const CaptureSnapshot& snapshot : manifest.snapshots)
+    check_inside_folder(folder, snapshot.folder, path.string());
   return manifest;
 }
 

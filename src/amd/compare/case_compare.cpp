@@ -44,19 +44,19 @@ ComparedSide summary(const std::vector<double>& values, bool is_median) {
 
 // An event that was never observed may still occur at up to 3 / time, at 95 % (the rule of three), if events are
 // independent. Resampling zeros gives only zeros, which would claim that it cannot occur.
-std::optional<double> most_unseen(const CaseSide& side, const CaseSide& other, CaseQuantity quantity) {
+std::optional<double> max_unseen(const CaseSide& side, const CaseSide& other, CaseQuantity quantity) {
   if (side.observed_ns <= 0) return {};
-  const double most_per_s = 3e9 / side.observed_ns;
+  const double max_per_s = 3e9 / side.observed_ns;
   switch (quantity) {
     case CaseQuantity::launch_rate:
     case CaseQuantity::barrier_rate:
     case CaseQuantity::copy_rate:
-      return most_per_s;
+      return max_per_s;
     case CaseQuantity::copied_bytes_rate:  // assumes copies as large as the other side's
       if (!other.copied_bytes || other.copies.value_or(0) == 0) return {};
-      return most_per_s * static_cast<double>(*other.copied_bytes) / static_cast<double>(*other.copies);
+      return max_per_s * static_cast<double>(*other.copied_bytes) / static_cast<double>(*other.copies);
     case CaseQuantity::pause_share:  // assumes pauses of the minimum length
-      return std::min(1.0, most_per_s * 1e-9 * static_cast<double>(kPauseNs));
+      return std::min(1.0, max_per_s * 1e-9 * static_cast<double>(kPauseNs));
     default:
       return {};  // samples that are not counted by time
   }
@@ -64,7 +64,7 @@ std::optional<double> most_unseen(const CaseSide& side, const CaseSide& other, C
 
 void widen_zero(const CaseSide& side, const CaseSide& other, CaseQuantity quantity, ComparedSide& compared) {
   if (!compared.interval || compared.interval->high > 0) return;
-  compared.interval->high = most_unseen(side, other, quantity).value_or(compared.interval->high);
+  compared.interval->high = max_unseen(side, other, quantity).value_or(compared.interval->high);
 }
 
 // Why two numbers do not measure the same thing; empty if they do.
@@ -104,8 +104,8 @@ Compared compare_one(const CaseSide& a, const CaseSide& b, const Facts& facts) {
   if (row.reason = mismatch(a, b, facts.quantity); !row.reason.empty()) return row;
   if (*row.a.value > 0 && *row.b.value > 0) row.ratio = *row.b.value / *row.a.value;
   if (!row.a.interval || !row.b.interval) {
-    row.reason = fmt::format("{} and {} samples: fewer than {} have no interval", row.a.samples, row.b.samples,
-                             kFewestForInterval);
+    row.reason =
+        fmt::format("{} and {} samples: fewer than {} have no interval", row.a.samples, row.b.samples, kMinForInterval);
     return row;
   }
   const double inflation = joint_inflation(serial_dependence(first.values), first.values.size(),

@@ -14,8 +14,8 @@
 namespace weir::amd {
 namespace {
 
-constexpr std::size_t kMostKernels = 50;
-constexpr std::size_t kMostQueues = 1000;
+constexpr std::size_t kMaxKernels = 50;
+constexpr std::size_t kMaxQueues = 1000;
 
 Json queue_json(const CaseQueue& queue) {
   constexpr const char* kPriorities[] = {"low", "normal", "high"};
@@ -37,7 +37,7 @@ Json side_json(const CaseSide& side) {
   queues["copy_reason"] = text_or_null(side.copy_queues_reason);
   queues["list"] = Json::array();
   for (const CaseQueue& queue : side.queues)
-    if (queues["list"].size() < kMostQueues) queues["list"].push_back(queue_json(queue));
+    if (queues["list"].size() < kMaxQueues) queues["list"].push_back(queue_json(queue));
   json.update(WEIR_NAMED(side.launches, side.unnamed_launches, side.barriers, text_or_null(side.barriers_reason),
                          side.copies, side.copied_bytes, text_or_null(side.copies_reason), side.copy_engines,
                          side.launch_time, side.pause_time, number_or_null(side.observed_ns),
@@ -52,7 +52,7 @@ Json side_json(const CaseSide& side) {
 Json top_json(const CaseSide& side, const std::set<std::string_view>& others) {
   Json list = Json::array();
   for (const CaseKernel& kernel : side.kernels) {
-    if (list.size() == kMostKernels) break;
+    if (list.size() == kMaxKernels) break;
     list.push_back(
         WEIR_NAMED(kernel.name, kernel.count, kernel.total_ns, named("is_common", others.contains(kernel.name))));
   }
@@ -87,8 +87,8 @@ Json relation_json(const QueueRelation& relation) {
   Json json;
   json["relation"] = name_of(relation.kind);
   json["reason"] = relation.reason;
-  const bool are_told_apart = relation.kind != QueueRelation::Kind::unknown;
-  json["shared"] = are_told_apart ? Json(relation.shared) : Json(nullptr);
+  const bool is_relation_known = relation.kind != QueueRelation::Kind::unknown;
+  json["shared"] = is_relation_known ? Json(relation.shared) : Json(nullptr);
   json.update(WEIR_NAMED(relation.only_a, relation.only_b, relation.equal_addresses, relation.common_slots));
   return json;
 }

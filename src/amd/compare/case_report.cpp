@@ -12,7 +12,7 @@
 namespace weir::amd {
 namespace {
 
-constexpr std::size_t kMostCounts = 4096;  // per rate over time; Weir writes at most 256
+constexpr std::size_t kMaxCounts = 4096;  // per rate over time; Weir writes at most 256
 
 const Json& items(const Json& json, const char* key) {
   static const Json kEmpty = Json::array();
@@ -141,7 +141,7 @@ class ReportedSide {
   void take_rate(const Json& over_time) {
     const double width = static_cast<double>(whole(over_time, "width_ns").value_or(0));
     const Json& counts = items(over_time, "counts");
-    if (width <= 0 || counts.size() > kMostCounts) return;
+    if (width <= 0 || counts.size() > kMaxCounts) return;
     std::vector<double>& values = side_.of(CaseQuantity::launch_rate).values;
     for (std::size_t i = 0; i + 1 < counts.size(); ++i)
       values.push_back(counts[i].is_number() ? counts[i].get<double>() * 1e9 / width : 0);

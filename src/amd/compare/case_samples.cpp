@@ -18,11 +18,11 @@ std::int64_t distance(std::int64_t from, std::int64_t to) {
 
 void ThinnedSamples::add(double value) {
   std::uint64_t before = count_++ % every_;  // earlier samples in this group
-  if (before == 0 && values_.size() == kMost) {
-    for (std::size_t i = 0; 2 * i < kMost; ++i) values_[i] = values_[2 * i + random_.below(2)];
-    values_.resize(kMost / 2);
+  if (before == 0 && values_.size() == kMax) {
+    for (std::size_t i = 0; 2 * i < kMax; ++i) values_[i] = values_[2 * i + random_.below(2)];
+    values_.resize(kMax / 2);
     every_ *= 2;
-    before = (count_ - 1) % every_;  // 0: kMost groups were merged into kMost / 2 whole ones
+    before = (count_ - 1) % every_;  // 0: kMax groups were merged into kMax / 2 whole ones
   }
   if (before == 0) {
     values_.push_back(value);
@@ -47,7 +47,7 @@ Stretch& Stretches::at(std::int64_t time_ns) {
   }
   const std::int64_t offset = distance(begin_ns_, time_ns);
   last_ns_ = std::max(last_ns_, begin_ns_ + std::min(offset, INT64_MAX - std::max<std::int64_t>(0, begin_ns_)));
-  while (offset / width_ns_ >= static_cast<std::int64_t>(kMost)) {
+  while (offset / width_ns_ >= static_cast<std::int64_t>(kMax)) {
     for (std::size_t i = 0; i < stretches_.size(); ++i) {
       if (i % 2 == 0) {
         stretches_[i / 2] = stretches_[i];
@@ -88,7 +88,7 @@ void CaseSampler::begin_run() {
 Stretches* CaseSampler::run() {
   if (is_new_run_) {
     is_new_run_ = false;
-    is_left_out_ = runs_.size() == kMostRuns;
+    is_left_out_ = runs_.size() == kMaxRuns;
     if (is_left_out_) {
       ++runs_left_out_;
     } else {
@@ -105,7 +105,7 @@ void CaseSampler::launch(std::int64_t time_ns) {
   if (last_launch_ns_ != INT64_MIN) {
     const std::int64_t gap = distance(last_launch_ns_, time_ns);
     gap_ns.add(static_cast<double>(gap));
-    if (!is_idle_told_ && gap >= kPauseNs) stretches->add_pause(last_launch_ns_, time_ns);
+    if (!is_idle_known_ && gap >= kPauseNs) stretches->add_pause(last_launch_ns_, time_ns);
   }
   last_launch_ns_ = std::max(last_launch_ns_, time_ns);
 }

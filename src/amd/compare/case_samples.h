@@ -14,7 +14,7 @@ namespace weir::amd {
 // programs repeat themselves, and every n-th sample might be of one kind.
 class ThinnedSamples {
  public:
-  static constexpr std::size_t kMost = 4000;
+  static constexpr std::size_t kMax = 4000;
   void add(double value);
   const std::vector<double>& values() const { return values_; }
   std::uint64_t count() const { return count_; }  // samples added
@@ -31,10 +31,10 @@ struct Stretch {
   Stretch& operator+=(const Stretch& other);
 };
 
-// Equal stretches from the first event on. They start at about 1 us and double when more than kMost would be needed.
+// Equal stretches from the first event on. They start at about 1 us and double when more than kMax would be needed.
 class Stretches {
  public:
-  static constexpr std::size_t kMost = 512;
+  static constexpr std::size_t kMax = 512;
   // The stretch at this time; times before the first count as the first.
   Stretch& at(std::int64_t time_ns);
   // Distributes the time between the two over the stretches. Both times are at or after the first event.
@@ -60,13 +60,13 @@ inline constexpr std::int64_t kShortNs = 10 * kPauseNs;
 // Takes the events of one side of a comparison. Runs do not overlap in time; each has its own stretches.
 class CaseSampler {
  public:
-  static constexpr std::size_t kMostRuns = 16;
+  static constexpr std::size_t kMaxRuns = 16;
   void begin_run();
   void launch(std::int64_t time_ns);
   void barrier(std::int64_t time_ns);
   void copy(std::int64_t time_ns, double bytes);
   // By default, times between launches are pauses. Callers that know the idle times call this before the first event.
-  void tell_idle() { is_idle_told_ = true; }
+  void set_idle_known() { is_idle_known_ = true; }
   void idle(std::int64_t from_ns, std::int64_t to_ns);
 
   ThinnedSamples gap_ns, backlog, duration_ns;
@@ -81,7 +81,7 @@ class CaseSampler {
 
   std::vector<Stretches> runs_;
   std::uint64_t runs_left_out_ = 0;
-  bool is_new_run_ = true, is_left_out_ = false, is_idle_told_ = false;
+  bool is_new_run_ = true, is_left_out_ = false, is_idle_known_ = false;
   std::int64_t last_launch_ns_ = INT64_MIN;
 };
 

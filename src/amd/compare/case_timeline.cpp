@@ -43,7 +43,7 @@ class TimelineSide {
   CaseSide finish() {
     take_queues();
     take_kernels();
-    sampler_.tell_idle();
+    sampler_.set_idle_known();
     for (const auto& [process, spans] : by_process_) take_process(spans);
     if (by_process_.size() > 1)
       side_.notes.push_back(

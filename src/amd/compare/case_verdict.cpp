@@ -40,9 +40,9 @@ RuleNumber kernel_time_number(const CaseSide& b) {
     return number;
   }
   number.value = seen;
-  if (samples.values.size() < kFewestKernels) {
+  if (samples.values.size() < kMinKernels) {
     number.reason =
-        fmt::format("{} kernels are too few for an interval; {} are needed", samples.values.size(), kFewestKernels);
+        fmt::format("{} kernels are too few for an interval; {} are needed", samples.values.size(), kMinKernels);
     return number;
   }
   if (seen == 0) {
@@ -63,19 +63,19 @@ StrategyVerdict judge_priority(const CaseSide& b) {
       "A queue of higher priority gets in where a kernel of B ends. That is soon enough if at most {:.0f} % of B's "
       "kernel "
       "time is in kernels of a quantum (1 ms) or more.",
-      100 * kMostLongTime);
+      100 * kMaxLongTime);
   verdict.numbers.push_back(kernel_time_number(b));
   const RuleNumber& number = verdict.numbers.back();
   if (!number.interval) {
     verdict.because = number.reason;
-  } else if (number.interval->high <= kMostLongTime) {
-    verdict.fit = Fit::fits;
+  } else if (number.interval->high <= kMaxLongTime) {
+    verdict.fit = RuleFit::fits;
     verdict.because = "B's kernels are short: A waits for one of them, not for many";
-  } else if (number.interval->low > kMostLongTime) {
-    verdict.fit = Fit::does_not_fit;
+  } else if (number.interval->low > kMaxLongTime) {
+    verdict.fit = RuleFit::does_not_fit;
     verdict.because = "B's kernels are long: without stopping one in the middle, A waits for its end";
   } else {
-    verdict.because = fmt::format("the interval holds the limit of {:.0f} %", 100 * kMostLongTime);
+    verdict.because = fmt::format("the interval holds the limit of {:.0f} %", 100 * kMaxLongTime);
   }
   return verdict;
 }
@@ -104,19 +104,18 @@ RuleNumber queue_number(const CaseSide& side, const char* letter) {
   return number;
 }
 
-// Whether A leaves at least kLeastPauses of its time to others. An upper bound can only rule it out.
-Fit leaves_pauses(const RuleNumber& pauses) {
-  if (!pauses.interval) return Fit::cannot_say;
-  if (pauses.interval->high < kLeastPauses) return Fit::does_not_fit;
-  if (pauses.bound.empty() && pauses.interval->low >= kLeastPauses) return Fit::fits;
-  return Fit::cannot_say;
+// Whether A leaves at least kMinPauses of its time to others. An upper bound can only rule it out.
+RuleFit leaves_pauses(const RuleNumber& pauses) {
+  if (!pauses.interval) return RuleFit::cannot_say;
+  if (pauses.interval->high < kMinPauses) return RuleFit::does_not_fit;
+  if (pauses.bound.empty() && pauses.interval->low >= kMinPauses) return RuleFit::fits;
+  return RuleFit::cannot_say;
 }
 
-std::string pause_doubt(const RuleNumber& pauses) {
+std::string pause_reason(const RuleNumber& pauses) {
   if (!pauses.interval) return pauses.reason;
-  return pauses.bound.empty()
-             ? fmt::format("the interval of A's pauses holds the limit of {:.0f} %", 100 * kLeastPauses)
-             : "A's pauses are a bound from above: the device may have been busy in them";
+  return pauses.bound.empty() ? fmt::format("the interval of A's pauses holds the limit of {:.0f} %", 100 * kMinPauses)
+                              : "A's pauses are a bound from above: the device may have been busy in them";
 }
 
 StrategyVerdict judge_suspend(const RuleNumber& pauses, const CaseSide& b) {
@@ -125,22 +124,22 @@ StrategyVerdict judge_suspend(const RuleNumber& pauses, const CaseSide& b) {
   verdict.rule = fmt::format(
       "Suspending stops B in the middle of a kernel, by one call for at most {} queues, and it stays stopped while A "
       "works: A has to leave at least {:.0f} % of the time to B.",
-      kMostSuspended, 100 * kLeastPauses);
+      kMaxSuspended, 100 * kMinPauses);
   verdict.numbers = {queue_number(b, "B"), pauses};
   const RuleNumber& queues = verdict.numbers[0];
-  const Fit fit = leaves_pauses(pauses);
-  if (queues.value && *queues.value > static_cast<double>(kMostSuspended)) {
-    verdict.fit = Fit::does_not_fit;
+  const RuleFit fit = leaves_pauses(pauses);
+  if (queues.value && *queues.value > static_cast<double>(kMaxSuspended)) {
+    verdict.fit = RuleFit::does_not_fit;
     verdict.because = fmt::format("B has {:.0f} compute queues", *queues.value);
-  } else if (fit == Fit::does_not_fit) {
-    verdict.fit = Fit::does_not_fit;
+  } else if (fit == RuleFit::does_not_fit) {
+    verdict.fit = RuleFit::does_not_fit;
     verdict.because = "A pauses too little: B would be stopped for most of the time";
   } else if (!queues.value) {
     verdict.because = queues.reason;
-  } else if (fit == Fit::cannot_say) {
-    verdict.because = pause_doubt(pauses);
+  } else if (fit == RuleFit::cannot_say) {
+    verdict.because = pause_reason(pauses);
   } else {
-    verdict.fit = Fit::fits;
+    verdict.fit = RuleFit::fits;
     verdict.because = "A pauses long and often enough for B to be resumed in between, and B has few queues to stop";
   }
   return verdict;
@@ -152,24 +151,24 @@ StrategyVerdict judge_slice(const RuleNumber& pauses) {
   verdict.rule = fmt::format(
       "Quanta of 1 ms interrupt kernels of either side. They fit two that both want the device all the time: A pauses "
       "less than {:.0f} % of it. A then waits up to a quantum at a time.",
-      100 * kLeastPauses);
+      100 * kMinPauses);
   verdict.numbers = {pauses};
   switch (leaves_pauses(pauses)) {
-    case Fit::does_not_fit:
-      verdict.fit = Fit::fits;
+    case RuleFit::does_not_fit:
+      verdict.fit = RuleFit::fits;
       verdict.because = "A pauses too little for B to wait until it does";
       break;
-    case Fit::fits:
-      verdict.fit = Fit::does_not_fit;
+    case RuleFit::fits:
+      verdict.fit = RuleFit::does_not_fit;
       verdict.because = "A pauses: it need not share its own time";
       break;
-    case Fit::cannot_say:
-      verdict.because = pause_doubt(pauses);
+    case RuleFit::cannot_say:
+      verdict.because = pause_reason(pauses);
   }
   return verdict;
 }
 
-void tell_premise(const QueueRelation& relation, PreemptionVerdict& verdict) {
+void add_premise(const QueueRelation& relation, PreemptionVerdict& verdict) {
   switch (relation.kind) {
     case QueueRelation::Kind::different_processes:
       verdict.premise = "A and B have queues of their own: " + relation.reason + ".";
@@ -192,11 +191,11 @@ void tell_premise(const QueueRelation& relation, PreemptionVerdict& verdict) {
 // Ordered by cost: priority costs least, suspending stops B completely while A works, slicing takes time from both.
 void choose(PreemptionVerdict& verdict) {
   const auto fit = [&](std::size_t i) { return verdict.strategies[i].fit; };
-  if (fit(0) == Fit::fits) {
+  if (fit(0) == RuleFit::fits) {
     verdict.strategy = "priority";
-  } else if (fit(0) == Fit::does_not_fit && fit(1) == Fit::fits) {
+  } else if (fit(0) == RuleFit::does_not_fit && fit(1) == RuleFit::fits) {
     verdict.strategy = "suspend_resume";
-  } else if (fit(0) == Fit::does_not_fit && fit(1) == Fit::does_not_fit && fit(2) == Fit::fits) {
+  } else if (fit(0) == RuleFit::does_not_fit && fit(1) == RuleFit::does_not_fit && fit(2) == RuleFit::fits) {
     verdict.strategy = "time_slice";
   }
   if (!verdict.strategy.empty()) {
@@ -205,13 +204,13 @@ void choose(PreemptionVerdict& verdict) {
     return;
   }
   const auto open = std::find_if(verdict.strategies.begin(), verdict.strategies.end(),
-                                 [](const StrategyVerdict& each) { return each.fit == Fit::cannot_say; });
+                                 [](const StrategyVerdict& each) { return each.fit == RuleFit::cannot_say; });
   verdict.because = open == verdict.strategies.end() ? "no rule fits" : open->because;
 }
 
 }  // namespace
 
-std::string_view name_of(Fit fit) {
+std::string_view name_of(RuleFit fit) {
   constexpr std::string_view kNames[] = {"fits", "does_not_fit", "cannot_say"};
   return kNames[static_cast<std::size_t>(fit)];
 }
@@ -219,12 +218,12 @@ std::string_view name_of(Fit fit) {
 PreemptionVerdict judge_preemption(const CaseSide& a, const CaseSide& b, const std::vector<Compared>& compared,
                                    const QueueRelation& relation) {
   PreemptionVerdict verdict;
-  tell_premise(relation, verdict);
+  add_premise(relation, verdict);
   const RuleNumber pauses = pause_number(a, compared);
   verdict.strategies = {judge_priority(b), judge_suspend(pauses, b), judge_slice(pauses)};
   if (relation.kind == QueueRelation::Kind::same_process && !relation.shared.empty()) {
     for (StrategyVerdict& each : verdict.strategies) {
-      each.fit = Fit::does_not_fit;
+      each.fit = RuleFit::does_not_fit;
       each.because = "A and B share a queue, which runs its packets in order: they cannot be distinguished in it";
     }
     verdict.because =

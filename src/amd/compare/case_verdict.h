@@ -12,14 +12,14 @@
 namespace weir::amd {
 
 // Figures from the roadmap and the driver that the rules use.
-inline constexpr double kQuantumNs = 1e6;           // CP_HQD_QUANTUM as KFD sets it (0x111): 1 ms
-inline constexpr double kMostLongTime = 0.05;       // share of B's kernel time in kernels of a quantum or more
-inline constexpr double kLeastPauses = 0.5;         // share of A's time in which B can run
-inline constexpr std::size_t kMostSuspended = 8;    // queues in one suspend
-inline constexpr std::size_t kFewestKernels = 100;  // kernels needed to judge a share of their time
+inline constexpr double kQuantumNs = 1e6;        // CP_HQD_QUANTUM as KFD sets it (0x111): 1 ms
+inline constexpr double kMaxLongTime = 0.05;     // share of B's kernel time in kernels of a quantum or more
+inline constexpr double kMinPauses = 0.5;        // share of A's time in which B can run
+inline constexpr std::size_t kMaxSuspended = 8;  // queues in one suspend
+inline constexpr std::size_t kMinKernels = 100;  // kernels needed to judge a share of their time
 
-enum class Fit : std::uint8_t { fits, does_not_fit, cannot_say };
-std::string_view name_of(Fit fit);
+enum class RuleFit : std::uint8_t { fits, does_not_fit, cannot_say };
+std::string_view name_of(RuleFit fit);
 
 // A number that a rule used.
 struct RuleNumber {
@@ -32,7 +32,7 @@ struct RuleNumber {
 
 struct StrategyVerdict {
   std::string_view strategy;  // "priority", "suspend_resume", "time_slice"
-  Fit fit = Fit::cannot_say;
+  RuleFit fit = RuleFit::cannot_say;
   std::string rule, because;
   std::vector<RuleNumber> numbers;
 };

@@ -10,7 +10,7 @@ namespace weir::amd {
 namespace {
 
 // Brackets times candidates: enough for thousands of creations, and a limit for hostile files.
-constexpr std::size_t kMostIntervals = std::size_t{1} << 20;
+constexpr std::size_t kMaxIntervals = std::size_t{1} << 20;
 
 // How many brackets may be empty, because the tracer lost their events. None if there are few brackets.
 std::size_t spare_of(std::size_t brackets) { return brackets < 4 ? 0 : std::max<std::size_t>(1, brackets / 10); }
@@ -20,7 +20,7 @@ std::optional<OffsetRange> offsets_of(const ClockBracket& bracket, const TraceIn
   if (!is_time(candidate.started_ns)) return std::nullopt;
   const std::int64_t ended_ns =
       is_time(candidate.ended_ns) ? std::max(candidate.started_ns, candidate.ended_ns) : candidate.started_ns;
-  OffsetRange range{-2 * kMostTimeNs, 2 * kMostTimeNs};
+  OffsetRange range{-2 * kMaxTimeNs, 2 * kMaxTimeNs};
   if (bracket.after_ns != INT64_MIN) range.low_ns = bracket.after_ns - candidate.started_ns - kTraceStampLateNs;
   if (bracket.before_ns != INT64_MAX) range.high_ns = bracket.before_ns + kLogStampNs + kTraceStampEarlyNs - ended_ns;
   if (range.low_ns > range.high_ns) return std::nullopt;
@@ -113,7 +113,7 @@ Offsets offsets_of(std::span<const ClockBracket> brackets, bool by_order) {
   std::size_t intervals = 0;
   for (const ClockBracket& bracket : brackets) {
     const auto candidates = by_order ? ordered(bracket) : bracket.candidates;
-    if (!has_bounds(bracket) || intervals + candidates.size() > kMostIntervals) {
+    if (!has_bounds(bracket) || intervals + candidates.size() > kMaxIntervals) {
       ++offsets.unused;
       continue;
     }
@@ -198,7 +198,7 @@ ClockOffset solve_clock_offset(std::span<const ClockBracket> brackets, std::stri
   if (found.ranges.size() != 1) {
     result.reason =
         fmt::format("{} offsets fit: the calls of KFD can be paired with the log in several ways", found.ranges.size());
-    for (std::size_t i = 0; i < std::min(found.ranges.size(), ClockOffset::kMostAlternatives); ++i)
+    for (std::size_t i = 0; i < std::min(found.ranges.size(), ClockOffset::kMaxAlternatives); ++i)
       result.alternatives.push_back(found.ranges[i]);
     return result;
   }

@@ -18,8 +18,8 @@ inline constexpr std::int64_t kTraceStampEarlyNs = 500;  // true time in [printe
 inline constexpr std::int64_t kTraceStampLateNs = 1000;  //               printed + this], whichever tracer
 inline constexpr std::int64_t kStampErrorNs = kLogStampNs + kTraceStampLateNs;  // for a distance between the two
 // No clock exceeds this, and differences of such times cannot overflow.
-inline constexpr std::int64_t kMostTimeNs = std::int64_t{1} << 60;
-inline bool is_time(std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; }
+inline constexpr std::int64_t kMaxTimeNs = std::int64_t{1} << 60;
+inline bool is_time(std::int64_t ns) { return ns > -kMaxTimeNs && ns < kMaxTimeNs; }
 
 // Something that the kernel did, on the tracer's clock.
 struct TraceInstant {
@@ -56,9 +56,9 @@ struct ClockOffset {
   std::size_t unused = 0;                 // without a candidate, or beyond the limit
   std::string reason;                     // why there is no offset
   std::string warning;                    // what contradicts the manifest
-  std::vector<OffsetRange> alternatives;  // other offsets that fit; at most kMostAlternatives
+  std::vector<OffsetRange> alternatives;  // other offsets that fit; at most kMaxAlternatives
 
-  static constexpr std::size_t kMostAlternatives = 8;
+  static constexpr std::size_t kMaxAlternatives = 8;
   bool is_known() const { return basis != OffsetBasis::none; }
   std::int64_t middle_ns() const { return range.low_ns + (range.high_ns - range.low_ns) / 2; }
   std::int64_t half_width_ns() const { return (range.high_ns - range.low_ns + 1) / 2; }

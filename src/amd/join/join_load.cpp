@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostCalls = 65'536;  // creations, updates and destructions that the join keeps
-constexpr std::size_t kMostSnapshots = 10'000;
+constexpr std::size_t kMaxCalls = 65'536;  // creations, updates and destructions that the join keeps
+constexpr std::size_t kMaxSnapshots = 10'000;
 constexpr const char* kHowToCapture = "Capture all of it at once: sudo weir amd capture -- ./program";
 
 // Keeps only the parts of a trace that the join needs.
@@ -33,7 +33,7 @@ class CallCollector : public ftrace::KfdSink {
     if (span.verb != ftrace::KfdVerb::create && span.verb != ftrace::KfdVerb::update &&
         span.verb != ftrace::KfdVerb::destroy)
       return;
-    if (input_.calls.size() >= kMostCalls) {
+    if (input_.calls.size() >= kMaxCalls) {
       ++input_.uncounted_calls;
       return;
     }
@@ -134,12 +134,12 @@ void read_parts(const CaptureFiles& files, const std::atomic<bool>* stop, Loaded
   }
   std::stable_sort(loaded.input.calls.begin(), loaded.input.calls.end(),
                    [](const ftrace::KfdSpan& a, const ftrace::KfdSpan& b) { return a.started_ns < b.started_ns; });
-  for (std::size_t i = 0; i < files.snapshots.size() && i <= kMostSnapshots; ++i) {
+  for (std::size_t i = 0; i < files.snapshots.size() && i <= kMaxSnapshots; ++i) {
     if (is_stopped(stop)) return;
     const SnapshotFolder& each = files.snapshots[i];
     read_part("snapshot", each.folder, loaded, [&](JoinPart& part) {
-      if (i == kMostSnapshots)
-        part.reason = fmt::format("only the first {} snapshots are read", kMostSnapshots);
+      if (i == kMaxSnapshots)
+        part.reason = fmt::format("only the first {} snapshots are read", kMaxSnapshots);
       else
         read_snapshot_part(each, loaded, part);
     });
@@ -153,9 +153,9 @@ std::string all_missing(const CaptureFiles& files, const std::vector<JoinPart>& 
   std::string text = files.folder.empty()
                          ? std::string("nothing could be read")
                          : fmt::format("{}: nothing of this capture can be read", files.folder.string());
-  std::size_t told = 0;
+  std::size_t listed = 0;
   for (const JoinPart& part : parts) {
-    if (++told > 12) {
+    if (++listed > 12) {
       text += fmt::format("\n  and {} more", parts.size() - 12);
       break;
     }

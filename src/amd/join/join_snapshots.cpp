@@ -12,12 +12,12 @@
 namespace weir::amd {
 namespace {
 
-constexpr std::size_t kMostNotes = 32;
+constexpr std::size_t kMaxNotes = 32;
 // Reading thousands of registers takes tens of milliseconds, and more on a busy machine.
 constexpr std::int64_t kLongestReadingNs = 1'000'000'000;
 
 void note(Join& join, std::string text) {
-  if (join.notes.size() < kMostNotes) join.notes.push_back(std::move(text));
+  if (join.notes.size() < kMaxNotes) join.notes.push_back(std::move(text));
 }
 
 std::int64_t begin_of(const QueueSummary& queue) {
@@ -200,7 +200,7 @@ class SnapshotMatcher {
       for (std::size_t i = 0; i < join_.queues.size(); ++i) remember_id(i);
     auto& rows = by_id_[{*queue.pid, queue.gpu_id, *queue.queue_id}];
     if (rows.size() == 1 && is_same_queue(*join_.queues[rows[0]].sightings.back().queue, queue) &&
-        lives(join_.queues[rows[0]], sighting)) {
+        is_alive_at(join_.queues[rows[0]], sighting)) {
       JoinedQueue& row = join_.queues[rows[0]];
       row.evidence.push_back({MatchSide::snapshot, MatchSide::snapshot, {MatchKey::queue_id}, sighting.snapshot, true});
       const auto at = std::upper_bound(row.sightings.begin(), row.sightings.end(), sighting,
@@ -211,7 +211,7 @@ class SnapshotMatcher {
     rows.push_back(new_row(sighting));
   }
 
-  bool lives(const JoinedQueue& row, const Sighting& sighting) const {
+  bool is_alive_at(const JoinedQueue& row, const Sighting& sighting) const {
     const std::int64_t taken_ns = input_.snapshots[sighting.snapshot].taken_ns;
     return row.runtime == nullptr || taken_ns == INT64_MIN || may_live_at(*row.runtime, taken_ns);
   }

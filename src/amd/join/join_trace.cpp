@@ -76,7 +76,7 @@ class TraceMatcher {
 
  private:
   static constexpr std::size_t kNone = SIZE_MAX;
-  static constexpr std::size_t kMostCandidates = 64;  // if more rows share a key, it identifies none
+  static constexpr std::size_t kMaxCandidates = 64;  // if more rows share a key, it identifies none
 
   void index_rows() {
     for (std::size_t i = 0; i < join_.queues.size(); ++i) {
@@ -96,7 +96,7 @@ class TraceMatcher {
     std::set<std::size_t> rows;
     const auto take = [&](const auto& index, const auto& key) {
       const auto found = index.find(key);
-      if (found != index.end() && found->second.size() <= kMostCandidates)
+      if (found != index.end() && found->second.size() <= kMaxCandidates)
         rows.insert(found->second.begin(), found->second.end());
     };
     if (call.ring_base) take(by_ring_, *call.ring_base);
@@ -157,7 +157,7 @@ class TraceMatcher {
           joined.runtime->asked_ns != kNoTime && joined.runtime->created_ns != kNoTime)
         rows.push_back(row);
     }
-    if (rows.size() * creates_.size() > kMostPairs) return;
+    if (rows.size() * creates_.size() > kMaxPairs) return;
     for (const std::size_t row : rows)
       for (std::size_t i = 0; i < creates_.size(); ++i) {
         const KfdSpan& call = *creates_[i];
@@ -197,7 +197,7 @@ class TraceMatcher {
     std::vector<std::size_t> open;
     for (std::size_t row = 0; row < rows; ++row)
       if (join_.queues[row].create == nullptr) open.push_back(row);
-    const bool is_too_much = open.size() * creates_.size() > kMostPairs;
+    const bool is_too_much = open.size() * creates_.size() > kMaxPairs;
     for (std::size_t i = 0; i < creates_.size(); ++i) {
       if (row_of_[i] != kNone) continue;
       const KfdSpan& call = *creates_[i];
@@ -238,7 +238,7 @@ class TraceMatcher {
   const std::map<std::size_t, std::size_t>& contested() const { return contested_; }
 
  private:
-  static constexpr std::size_t kMostPairs = std::size_t{1} << 24;
+  static constexpr std::size_t kMaxPairs = std::size_t{1} << 24;
   const JoinInput& input_;
   Join& join_;
   std::vector<const KfdSpan*> creates_;

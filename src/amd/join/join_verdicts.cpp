@@ -39,7 +39,7 @@ Counts count(const Join& join) {
   return counts;
 }
 
-void say_matches(const JoinInput& input, const Counts& counts, std::vector<std::string>& verdicts) {
+void add_match_verdict(const JoinInput& input, const Counts& counts, std::vector<std::string>& verdicts) {
   const std::size_t runtime = counts.of(QueueRole::runtime);
   if (runtime == 0) {
     if (input.has_log)
@@ -73,7 +73,7 @@ void say_matches(const JoinInput& input, const Counts& counts, std::vector<std::
   verdicts.push_back(fmt::format("{}; {} of {} found in KFD's snapshots by ring base.", text, counts.seen, runtime));
 }
 
-void say_others(const Counts& counts, std::vector<std::string>& verdicts) {
+void add_other_verdicts(const Counts& counts, std::vector<std::string>& verdicts) {
   constexpr std::pair<QueueRole, const char*> kWords[] = {
       {QueueRole::internal, "of the runtime's own beside them: in KFD, and not in the log."},
       {QueueRole::unlogged,
@@ -85,7 +85,7 @@ void say_others(const Counts& counts, std::vector<std::string>& verdicts) {
 }
 
 // For the earliest queue whose creation both parts show.
-void say_creation(const Join& join, std::vector<std::string>& verdicts) {
+void add_creation_verdict(const Join& join, std::vector<std::string>& verdicts) {
   const JoinedQueue* first = nullptr;
   for (const JoinedQueue& queue : join.queues)
     if (queue.hops.asked_to_created && queue.hops.entered_to_left &&
@@ -98,7 +98,7 @@ void say_creation(const Join& join, std::vector<std::string>& verdicts) {
                                  range_text(kfd), first->hops.is_left_exact ? "" : " (no return was traced)"));
 }
 
-void say_clock(const JoinInput& input, const Join& join, std::vector<std::string>& verdicts) {
+void add_clock_verdict(const JoinInput& input, const Join& join, std::vector<std::string>& verdicts) {
   if (!input.has_log || !input.has_trace) return;
   const ClockOffset& clock = join.clock;
   if (!clock.is_known()) {
@@ -120,7 +120,7 @@ void say_clock(const JoinInput& input, const Join& join, std::vector<std::string
                     clock.basis == OffsetBasis::order ? ", paired by their order" : ""));
 }
 
-void say_state(const JoinInput& input, const Join& join, std::vector<std::string>& verdicts) {
+void add_state_verdict(const JoinInput& input, const Join& join, std::vector<std::string>& verdicts) {
   std::uint64_t most = 0;
   const JoinedQueue* deepest = nullptr;
   std::size_t where = 0;
@@ -151,11 +151,11 @@ void say_state(const JoinInput& input, const Join& join, std::vector<std::string
 std::vector<std::string> join_verdicts(const JoinInput& input, const Join& join) {
   std::vector<std::string> verdicts;
   const Counts counts = count(join);
-  say_matches(input, counts, verdicts);
-  say_others(counts, verdicts);
-  say_clock(input, join, verdicts);
-  say_creation(join, verdicts);
-  say_state(input, join, verdicts);
+  add_match_verdict(input, counts, verdicts);
+  add_other_verdicts(counts, verdicts);
+  add_clock_verdict(input, join, verdicts);
+  add_creation_verdict(join, verdicts);
+  add_state_verdict(input, join, verdicts);
   if (join.unplaced_creates > 0)
     verdicts.push_back(fmt::format("{} of the trace could not be distinguished, and {} placed on no queue.",
                                    counted(join.unplaced_creates, "creation"),

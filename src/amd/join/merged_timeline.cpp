@@ -12,7 +12,7 @@ namespace weir::amd {
 namespace {
 
 constexpr std::int64_t kKfdGroups = 1'000'000;
-constexpr std::size_t kMostKfdProcesses = 256;
+constexpr std::size_t kMaxKfdProcesses = 256;
 
 std::string end_word(ftrace::EndKind end) {
   return end == ftrace::EndKind::exact ? "return traced" : "last step seen: it took at least this long";
@@ -30,7 +30,7 @@ class KfdLanes : public ftrace::KfdSink {
   }
 
   void on(const ftrace::KfdSpan& span) override {
-    if (span.started_ns <= -kMostTimeNs || span.started_ns >= kMostTimeNs) {
+    if (span.started_ns <= -kMaxTimeNs || span.started_ns >= kMaxTimeNs) {
       ++counts_.without_time;
       return;
     }
@@ -45,7 +45,7 @@ class KfdLanes : public ftrace::KfdSink {
     if (span.result) arguments += fmt::format(",\"result\":{}", *span.result);
     const std::int64_t started_ns = plus(span.started_ns, offset_ns_);
     const bool has_end =
-        span.end != ftrace::EndKind::unknown && span.ended_ns >= span.started_ns && span.ended_ns < kMostTimeNs;
+        span.end != ftrace::EndKind::unknown && span.ended_ns >= span.started_ns && span.ended_ns < kMaxTimeNs;
     const std::string name = span.queue_id ? fmt::format("{} queue {}", verb, *span.queue_id) : std::string(verb);
     if (has_end)
       events_.slice(lane, "kfd", name, started_ns, plus(span.ended_ns, offset_ns_),
@@ -59,8 +59,8 @@ class KfdLanes : public ftrace::KfdSink {
     const int pid = process.value_or(-1);
     const auto found = groups_.find(pid);
     if (found != groups_.end()) return found->second;
-    const bool is_full = groups_.size() >= kMostKfdProcesses;
-    const std::int64_t group = kKfdGroups + (is_full ? static_cast<std::int64_t>(kMostKfdProcesses)
+    const bool is_full = groups_.size() >= kMaxKfdProcesses;
+    const std::int64_t group = kKfdGroups + (is_full ? static_cast<std::int64_t>(kMaxKfdProcesses)
                                                      : static_cast<std::int64_t>(groups_.size()));
     if (is_full) {
       if (!has_others_) events_.name_group(group, "KFD: other processes");

@@ -62,9 +62,9 @@ void TimelineEvents::name_lane(const Lane& lane, const std::string& name) {
 Lane TimelineEvents::lane(std::int64_t group, std::uint64_t number, const std::string& name) {
   const auto found = lanes_.find({group, number});
   if (found != lanes_.end()) return found->second;
-  if (lanes_.size() >= kMostLanes) {
+  if (lanes_.size() >= kMaxLanes) {
     ++without_lane_;
-    const Lane shared{group, static_cast<std::int64_t>(kMostLanes) + 1};
+    const Lane shared{group, static_cast<std::int64_t>(kMaxLanes) + 1};
     if (names_.emplace(std::pair(group, shared.place), "others").second) name_lane(shared, "others");
     return shared;
   }
@@ -80,7 +80,7 @@ Lane TimelineEvents::slice(const Lane& lane, std::string_view category, std::str
   auto& ends = ends_[{lane.group, lane.place}];
   std::size_t beside = 0;
   while (beside < ends.size() && ends[beside] > started_ns) ++beside;
-  if (beside >= kMostBeside) {
+  if (beside >= kMaxParallelLanes) {
     mark(lane, category, name, started_ns, arguments);
     return lane;
   }

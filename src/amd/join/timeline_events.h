@@ -26,7 +26,7 @@ class TimelineEvents {
   void close(const Json& about);  // after the last event; `about` is written as "weir"
 
   void name_group(std::int64_t group, const std::string& name);
-  // Assigns lanes of a group by any number; at most kMostLanes, the rest share the last one.
+  // Assigns lanes of a group by any number; at most kMaxLanes, the rest share the last one.
   Lane lane(std::int64_t group, std::uint64_t number, const std::string& name);
 
   // `arguments`: members of an object without braces, or empty.
@@ -45,12 +45,12 @@ class TimelineEvents {
   std::uint64_t arrows() const { return arrows_; }
   std::uint64_t without_lane() const { return without_lane_; }
 
-  static constexpr std::size_t kMostLanes = 4096;  // over all groups
+  static constexpr std::size_t kMaxLanes = 4096;  // over all groups
   static std::string quoted(std::string_view text);
 
  private:
-  static constexpr std::size_t kMostBeside = 8;       // lanes for overlapping slices
-  static constexpr std::int64_t kBeside = 1'000'000;  // a lane beside is at its place plus this times its number
+  static constexpr std::size_t kMaxParallelLanes = 8;  // lanes for overlapping slices
+  static constexpr std::int64_t kBeside = 1'000'000;   // a lane beside is at its place plus this times its number
   static constexpr std::size_t kLongestName = 512;
   void begin(std::string_view phase, std::string_view category, std::string_view name, const Lane& lane);
   void time(std::string_view key, std::int64_t ns);

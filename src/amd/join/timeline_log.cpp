@@ -98,8 +98,8 @@ class LogLanes : public LogSink {
                    fmt::format("\"queue\":\"{:#x}\"", event.hwq));
     // The call that wrote it is reported when it returns.
     auto& pending = pending_[{*process, event.at.tid}];
-    if (event.at.tid != 0 && pending.size() < kMostPending) pending.push_back({lane, event.at.time_ns});
-    if (pending_.size() > kMostThreads) pending_.clear();
+    if (event.at.tid != 0 && pending.size() < kMaxPending) pending.push_back({lane, event.at.time_ns});
+    if (pending_.size() > kMaxThreads) pending_.clear();
   }
 
   void on(const KernelNamed& event) override {
@@ -146,8 +146,8 @@ class LogLanes : public LogSink {
   void on_restart(std::uint64_t) override { pending_.clear(); }
 
  private:
-  static constexpr std::size_t kMostPending = 64;
-  static constexpr std::size_t kMostThreads = 4096;
+  static constexpr std::size_t kMaxPending = 64;
+  static constexpr std::size_t kMaxThreads = 4096;
 
   // Nothing if the process is unknown or the moment has no time.
   std::optional<std::size_t> process_of(const LogMoment& moment) const {

@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kQueueNew = std::uint64_t{1} << 30;
 inline constexpr std::uint32_t kQueueFailed = 1u << 30;   // the hardware did not release it
 inline constexpr std::uint32_t kQueueInvalid = 1u << 31;  // not a queue of the process, new, or being destroyed
 inline constexpr std::uint32_t kQueueIdBits = kQueueFailed - 1;
-inline constexpr std::size_t kMostQueues = 1024;  // of one process (KFD_MAX_NUM_OF_QUEUES_PER_PROCESS)
+inline constexpr std::size_t kMaxQueues = 1024;  // of one process (KFD_MAX_NUM_OF_QUEUES_PER_PROCESS)
 
 // Whether the target's runtime has registered with the driver; before that the hardware is not touched.
 enum class RuntimeState : std::uint32_t { disabled = 0, enabled = 1, busy = 2, error = 3 };

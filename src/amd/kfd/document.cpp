@@ -11,7 +11,7 @@ namespace weir::kfd {
 namespace {
 
 // Limits lists of slots, because longer ones help nobody.
-constexpr std::size_t kMostStale = 1000;
+constexpr std::size_t kMaxStale = 1000;
 
 Json hex(std::uint64_t value) { return fmt::format("0x{:x}", value); }
 Json gpu_name(std::uint32_t id) { return fmt::format("{:x}", id); }
@@ -96,7 +96,7 @@ Json stale_json(const HqdFile& file, std::size_t& count) {
   Json list = Json::array();
   for (const HqdNode& node : file.nodes) {
     for (const HqdSlot& slot : node.slots) {
-      if (slot.state != SlotState::stale || ++count > kMostStale) continue;
+      if (slot.state != SlotState::stale || ++count > kMaxStale) continue;
       list.push_back(WEIR_NAMED(gpu_name(node.gpu_id), slot.xcc, slot.pipe, slot.queue, slot.line,
                                 hex(slot.image.ring_base), hex(slot.image.mqd_base)));
     }
@@ -151,7 +151,7 @@ Json hqd_document(const Snapshot& snapshot) {
   for (const Queue& queue : queues) json[queue.kind == QueueKind::hiq ? "hiqs" : "queues"].push_back(queue_json(queue));
   std::size_t stale = 0;
   json["stale_slots"] = snapshot.hqds ? stale_json(*snapshot.hqds, stale) : Json();
-  json["stale_slots_left_out"] = stale > kMostStale ? stale - kMostStale : 0;
+  json["stale_slots_left_out"] = stale > kMaxStale ? stale - kMaxStale : 0;
   json["runlists"] = snapshot.runlists ? runlists_json(*snapshot.runlists) : Json();
   json["sysfs"] = snapshot.sysfs ? sysfs_json(*snapshot.sysfs) : Json();
   return json;

@@ -9,9 +9,9 @@ namespace weir::kfd {
 namespace {
 
 // Far more than any machine has: 16 nodes with 8 XCCs of 32 slots are 4,096.
-constexpr std::size_t kMostSlots = 100'000;
-constexpr std::size_t kMostHqdNodes = 4'096;
-constexpr std::size_t kMostSdmaRegisters = 256;
+constexpr std::size_t kMaxSlots = 100'000;
+constexpr std::size_t kMaxHqdNodes = 4'096;
+constexpr std::size_t kMaxSdmaRegisters = 256;
 
 enum class Block { none, hiq, slot, sdma, ignored };
 
@@ -50,7 +50,7 @@ class HqdParser : public DebugfsParser<HqdFile> {
     if (!parse_node(text, node, gpu_id)) return false;
     close_block();
     close_node();
-    if (file_.nodes.size() == kMostHqdNodes) {
+    if (file_.nodes.size() == kMaxHqdNodes) {
       unread("node beyond the 4,096th");
       node_ = nullptr;
       return true;
@@ -114,7 +114,7 @@ class HqdParser : public DebugfsParser<HqdFile> {
       unread("a line before the first 'Node'");
       return false;
     }
-    if (++slots_ > kMostSlots) {
+    if (++slots_ > kMaxSlots) {
       unread("slot beyond the 100,000th");
       ++node_->left_out;
       ++node_->left_out_sdma;
@@ -145,7 +145,7 @@ class HqdParser : public DebugfsParser<HqdFile> {
     if (is_first) address_ = row.at;
     next_address_ = row.at + 4 * static_cast<std::uint32_t>(row.count);
     for (int i = 0; i < row.count; ++i) {
-      if (words_.size() < kMostSdmaRegisters) words_.push_back(row.words[i]);
+      if (words_.size() < kMaxSdmaRegisters) words_.push_back(row.words[i]);
     }
   }
 

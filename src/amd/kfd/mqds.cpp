@@ -8,9 +8,9 @@
 namespace weir::kfd {
 namespace {
 
-constexpr std::size_t kMostProcesses = 100'000;
-constexpr std::size_t kMostListedQueues = 100'000;  // KFD allows 1,024 per process
-constexpr std::size_t kMostImages = 64;             // per queue
+constexpr std::size_t kMaxProcesses = 100'000;
+constexpr std::size_t kMaxListedQueues = 100'000;  // KFD allows 1,024 per process
+constexpr std::size_t kMaxImages = 64;             // per queue
 constexpr std::size_t kComputeWords = 512;
 constexpr std::size_t kLargestImage = 4096;  // words
 
@@ -62,7 +62,7 @@ class MqdParser : public DebugfsParser<MqdFile> {
     }
     if (!cursor.take(":") || !cursor.is_done()) return false;
     close_queue();
-    is_full_ = file_.processes.size() == kMostProcesses;
+    is_full_ = file_.processes.size() == kMaxProcesses;
     if (is_full_)
       unread("process beyond the 100,000th");
     else
@@ -101,7 +101,7 @@ class MqdParser : public DebugfsParser<MqdFile> {
       unread("a queue before the first 'Process'");
       return true;
     }
-    if (is_full_ || ++queues_ > kMostListedQueues) {
+    if (is_full_ || ++queues_ > kMaxListedQueues) {
       unread("queue beyond the 100,000th");
       return true;
     }
@@ -136,7 +136,7 @@ class MqdParser : public DebugfsParser<MqdFile> {
   }
 
   void close_compute_image() {
-    if (words_.size() != kComputeWords || is_broken_ || queue_.images.size() == kMostImages) {
+    if (words_.size() != kComputeWords || is_broken_ || queue_.images.size() == kMaxImages) {
       wrong_images_.add(queue_.line, words_.size() * 4);
       unread_.add("image that is not of 2,048 bytes", queue_.line);
       return;

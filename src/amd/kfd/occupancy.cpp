@@ -12,7 +12,7 @@ namespace {
 
 // KFD uses VMIDs 8 to 15 on most chips, 3 to 15 on gfx9.4.x; that many processes fit at once, unless hws_max_conc_proc
 // sets fewer.
-constexpr int kFewestVmids = 8;
+constexpr int kMinVmids = 8;
 
 std::string count_words(int count, const char* word, const char* plural) {
   return fmt::format("{} {}", count, count == 1 ? word : plural);
@@ -62,9 +62,9 @@ void add_topology(GpuOccupancy& gpu, const SysfsNode& node) {
 // `all_processes`: the number of processes in mqds. KFD counts a process on each GPU that it opened, even without
 // queues there, so this is an upper bound.
 void judge(GpuOccupancy& gpu, std::optional<int> process_limit, std::size_t all_processes, bool has_rls) {
-  const char* const teller = gpu.is_runlist_broken ? "its run list would show, which was not understood to its end"
-                             : has_rls             ? "a run list would show, and there is none"
-                                                   : "only rls shows";
+  const char* const evidence = gpu.is_runlist_broken ? "its run list would show, which was not understood to its end"
+                               : has_rls             ? "a run list would show, and there is none"
+                                                     : "only rls shows";
   if (gpu.is_runlist_chained) {
     gpu.is_oversubscribed = gpu.is_runlist_chained;
     gpu.why = *gpu.is_runlist_chained ? "its run list is chained to itself: KFD has more than fits at once"
@@ -83,25 +83,25 @@ void judge(GpuOccupancy& gpu, std::optional<int> process_limit, std::size_t all_
   const std::string queues = count_words(*gpu.queues, "queue", "queues");
   if (*gpu.queues > *gpu.slots_per_xcc) {
     gpu.why = fmt::format("{} for {} slots: oversubscribed unless {} or more are disabled, which {}", queues,
-                          *gpu.slots_per_xcc, *gpu.queues - *gpu.slots_per_xcc, teller);
+                          *gpu.slots_per_xcc, *gpu.queues - *gpu.slots_per_xcc, evidence);
     return;
   }
   // With 0, no two processes run at once.
-  const int limit = process_limit ? std::clamp(*process_limit, 1, kFewestVmids) : kFewestVmids;
+  const int limit = process_limit ? std::clamp(*process_limit, 1, kMinVmids) : kMinVmids;
   if (*gpu.processes > limit) {
     gpu.why =
-        fmt::format("{} processes, and at least {} fit at once; whether these do {}", *gpu.processes, limit, teller);
+        fmt::format("{} processes, and at least {} fit at once; whether these do {}", *gpu.processes, limit, evidence);
     return;
   }
   if (all_processes > static_cast<std::size_t>(limit)) {
     gpu.why = fmt::format("{} processes are known to KFD, and at least {} fit at once; whether they use this GPU {}",
-                          all_processes, limit, teller);
+                          all_processes, limit, evidence);
     return;
   }
   if (*gpu.processes > 1) {
     gpu.why = fmt::format(
         "{} of {} processes fit into {} slots; whether cooperative launches or mixed XNACK keep processes apart {}",
-        queues, *gpu.processes, *gpu.slots_per_xcc, teller);
+        queues, *gpu.processes, *gpu.slots_per_xcc, evidence);
     return;
   }
   gpu.is_oversubscribed = false;

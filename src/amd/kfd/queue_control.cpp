@@ -38,8 +38,8 @@ void sort_marked(const std::vector<std::uint32_t>& ids, const std::vector<std::u
 
 void check_ids(const std::vector<std::uint32_t>& ids, const std::set<std::uint32_t>& suspended) {
   if (ids.empty()) reject("no queue to suspend was named");
-  if (ids.size() > kMostQueues)
-    reject(fmt::format("{} queues cannot be suspended: a process has at most {}", ids.size(), kMostQueues));
+  if (ids.size() > kMaxQueues)
+    reject(fmt::format("{} queues cannot be suspended: a process has at most {}", ids.size(), kMaxQueues));
   std::set<std::uint32_t> seen;
   for (const std::uint32_t id : ids) {
     if (id > kQueueIdBits) reject(fmt::format("queue {}: no id is that large", id), "Take ids from the snapshot.");
@@ -154,7 +154,7 @@ std::vector<QueueSnapshot> QueueControl::queues() {
       return queues;
     }
     room = static_cast<std::size_t>(count) + 16;
-    if (room > 2 * kMostQueues) break;
+    if (room > 2 * kMaxQueues) break;
   }
   fail(fmt::format("process {}: the driver lists more and more queues", pid_));
 }

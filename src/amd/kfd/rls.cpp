@@ -6,8 +6,8 @@
 namespace weir::kfd {
 namespace {
 
-constexpr std::size_t kMostRunlistNodes = 4'096;
-constexpr std::size_t kMostWords = std::size_t{1} << 22;  // per list: 16 MiB, a thousand times what KFD builds
+constexpr std::size_t kMaxRunlistNodes = 4'096;
+constexpr std::size_t kMaxWords = std::size_t{1} << 22;  // per list: 16 MiB, a thousand times what KFD builds
 
 enum Opcode : std::uint32_t { kMapProcess = 0xa1, kMapQueues = 0xa2, kRunList = 0xa5 };
 
@@ -36,7 +36,7 @@ class RunlistParser : public DebugfsParser<RunlistFile> {
     Runlist list;
     if (!parse_node(text, list.node, list.gpu_id)) return false;
     close_list();
-    if (file_.lists.size() == kMostRunlistNodes) {
+    if (file_.lists.size() == kMaxRunlistNodes) {
       unread("node beyond the 4,096th");
       return true;
     }
@@ -46,7 +46,7 @@ class RunlistParser : public DebugfsParser<RunlistFile> {
 
   void add_row(const HexRow& row) {
     if (!list_) return unread("a row that belongs to no node");
-    if (row.at != words_.size() * 4 || words_.size() >= kMostWords) {
+    if (row.at != words_.size() * 4 || words_.size() >= kMaxWords) {
       unread("a row that does not follow the one before");
       list_->is_whole = false;
       return;

@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostEntries = 100'000;  // per folder
-constexpr std::size_t kMostProblems = 20;
+constexpr std::size_t kMaxEntries = 100'000;  // per folder
+constexpr std::size_t kMaxProblems = 20;
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 
 template <class Number>
@@ -125,8 +125,8 @@ class SysfsReader {
     std::vector<std::pair<std::string, fs::path>> found;
     std::error_code error;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-      if (found.size() == kMostEntries) {
-        problem(fmt::format("{}: more than {} entries", folder.string(), kMostEntries));
+      if (found.size() == kMaxEntries) {
+        problem(fmt::format("{}: more than {} entries", folder.string(), kMaxEntries));
         break;
       }
       found.emplace_back(at->path().filename().string(), at->path());
@@ -156,7 +156,7 @@ class SysfsReader {
   }
 
   void problem(std::string text) {
-    if (state_.problems.size() < kMostProblems) state_.problems.push_back(std::move(text));
+    if (state_.problems.size() < kMaxProblems) state_.problems.push_back(std::move(text));
   }
 
   SysfsState& state_;

@@ -78,7 +78,7 @@ void TimeCounts::add(std::int64_t time_ns) {
   // A file may contain any time, so the difference must be computed without overflow.
   const std::uint64_t since =
       time_ns < begin_ns_ ? 0 : static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(begin_ns_);
-  while (since / static_cast<std::uint64_t>(width_ns_) >= kMost) {
+  while (since / static_cast<std::uint64_t>(width_ns_) >= kMax) {
     for (std::size_t i = 0; i < counts_.size(); i += 2)
       counts_[i / 2] = counts_[i] + (i + 1 < counts_.size() ? counts_[i + 1] : 0);
     counts_.resize((counts_.size() + 1) / 2);

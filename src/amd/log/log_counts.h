@@ -34,11 +34,11 @@ class LogHistogram {
   double sum_ = 0;
 };
 
-// Counts per time interval. Intervals start at 1 ms; when more than kMost would be needed, neighbours are merged in
+// Counts per time interval. Intervals start at 1 ms; when more than kMax would be needed, neighbours are merged in
 // pairs, which doubles the width.
 class TimeCounts {
  public:
-  static constexpr std::size_t kMost = 256;
+  static constexpr std::size_t kMax = 256;
   void add(std::int64_t time_ns);                      // times slightly before the first are counted with the first
   std::int64_t begin_ns() const { return begin_ns_; }  // kNoTime if nothing was counted
   std::int64_t width_ns() const { return width_ns_; }

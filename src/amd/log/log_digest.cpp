@@ -8,7 +8,7 @@
 namespace weir::amd {
 namespace {
 
-constexpr std::size_t kMostThreads = 4096, kDeepestCall = 16, kMostReasons = 32;
+constexpr std::size_t kMaxThreads = 4096, kDeepestCall = 16, kMaxReasons = 32;
 
 std::int64_t as_ns(std::uint64_t us) {
   return us == FoundLine::kNoTimeUs || us > static_cast<std::uint64_t>(INT64_MAX / 1000)
@@ -47,7 +47,7 @@ LogDigest::LogDigest(LogSink& sink)
 
 void LogDigest::unread(const std::string& reason, std::uint64_t count, std::uint64_t first_line) {
   if (count == 0) return;
-  if (!unread_.contains(reason) && unread_.size() == kMostReasons) return;
+  if (!unread_.contains(reason) && unread_.size() == kMaxReasons) return;
   UnreadLines& lines = unread_[reason];
   if (lines.count == 0) lines = {reason, 0, first_line};
   lines.count += count;
@@ -62,7 +62,7 @@ void LogDigest::digest(std::string_view text, const ScannedBlock& block) {
     if (last_us_ != FoundLine::kNoTimeUs && block.first_us < last_us_ && last_us_ - block.first_us > kRestartUs)
       restart(lines_before_ + 1);
     last_us_ = block.last_us;
-    const std::int64_t least = as_ns(block.least_us), most = as_ns(block.most_us);
+    const std::int64_t least = as_ns(block.min_us), most = as_ns(block.max_us);
     if (reading_.first_ns == INT64_MIN || least < reading_.first_ns) reading_.first_ns = least;
     reading_.last_ns = std::max(reading_.last_ns, most);
   }
@@ -86,7 +86,7 @@ void LogDigest::digest(std::string_view text, const ScannedBlock& block) {
 }
 
 LogReading LogDigest::finish() {
-  for (auto& [key, thread] : threads_) tell_kernel(thread);
+  for (auto& [key, thread] : threads_) finish_kernel(thread);
   for (auto& [reason, lines] : unread_) reading_.unread.push_back(lines);
   std::sort(reading_.unread.begin(), reading_.unread.end(),
             [](const UnreadLines& a, const UnreadLines& b) { return a.first_line < b.first_line; });
@@ -99,7 +99,7 @@ void LogDigest::restart(std::uint64_t line) {
 }
 
 void LogDigest::forget_threads() {
-  for (auto& [key, thread] : threads_) tell_kernel(thread);
+  for (auto& [key, thread] : threads_) finish_kernel(thread);
   threads_.clear();
   recent_ = {};
 }
@@ -113,7 +113,7 @@ LogDigest::Thread& LogDigest::thread_of(std::string_view text) {
   const std::pair<int, std::uint64_t> key{head.pid.value_or(-1), head.tid};
   auto at = threads_.find(key);
   if (at == threads_.end()) {
-    if (threads_.size() == kMostThreads) {
+    if (threads_.size() == kMaxThreads) {
       forget_threads();
       unread("more than 4096 threads: what they had begun was forgotten", 1, lines_before_ + 1);
     }
@@ -204,7 +204,7 @@ void LogDigest::take_command(const Line& line) {
 // Graph shader name : dummy_kernel(int*, int)
 void LogDigest::take_kernel(const Line& line) {
   Thread& thread = *line.thread;
-  tell_kernel(thread);
+  finish_kernel(thread);
   if (!thread.calls.empty() && only_describes(thread.calls.back().name)) return;
   std::string_view name = line.message;
   seek_word(name, " : ");
@@ -214,7 +214,7 @@ void LogDigest::take_kernel(const Line& line) {
   thread.has_kernel = true;
 }
 
-void LogDigest::tell_kernel(Thread& thread) {
+void LogDigest::finish_kernel(Thread& thread) {
   if (!thread.has_kernel) return;
   thread.has_kernel = false;
   sink_.on(KernelNamed{thread.kernel_at, thread.kernel_stream, thread.kernel});
@@ -300,7 +300,7 @@ void LogDigest::take_copy(const Line& line) {
 void LogDigest::take_call(const Line& line) {
   Thread& thread = *line.thread;
   const std::string_view name = line.message.substr(0, line.message.find(' '));
-  tell_kernel(thread);
+  finish_kernel(thread);
   // A call that begins twice never logged its return.
   for (std::size_t i = 0; i < thread.calls.size(); ++i)
     if (thread.calls[i].name == name) thread.calls.resize(i);
@@ -328,7 +328,7 @@ void LogDigest::take_return(const Line& line) {
   std::string_view rest = line.message;
   seek_word(rest, ": Returned ");
   call.status = rest.substr(0, rest.find(' '));
-  tell_kernel(thread);
+  finish_kernel(thread);
   thread.command_stream = 0;
   std::uint64_t given = 0;
   for (std::size_t i = thread.calls.size(); i-- > 0;) {

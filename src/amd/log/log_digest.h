@@ -89,7 +89,7 @@ class LogDigest {
   void take_call(const Line& line);
   void take_return(const Line& line);
   void take_error(const Line& line, int level);
-  void tell_kernel(Thread& thread);
+  void finish_kernel(Thread& thread);
   void not_understood(const Line& line, std::string_view what);
 };
 

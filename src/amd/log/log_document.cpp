@@ -73,8 +73,8 @@ Json creation_json(const ProcessSummary& process) {
   Json out = {{"first_ns", or_null(times.first_ns)}, {"later", nullptr}};
   if (times.later > 0)
     out["later"] = {{"count", times.later},
-                    {"min_ns", times.least_ns},
-                    {"max_ns", times.most_ns},
+                    {"min_ns", times.min_ns},
+                    {"max_ns", times.max_ns},
                     {"mean_ns", times.sum_ns / static_cast<double>(times.later)}};
   return out;
 }
@@ -181,8 +181,8 @@ CreationTimes creation_times(const ProcessSummary& process) {
       times.first_ns = ns;
     } else if (ns) {
       ++times.later;
-      times.least_ns = std::min(times.least_ns, *ns);
-      times.most_ns = std::max(times.most_ns, *ns);
+      times.min_ns = std::min(times.min_ns, *ns);
+      times.max_ns = std::max(times.max_ns, *ns);
       times.sum_ns += static_cast<double>(static_cast<std::uint64_t>(*ns));
     }
   }

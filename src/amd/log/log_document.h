@@ -34,7 +34,7 @@ struct CreationTimes {
   std::size_t created = 0;
   std::optional<std::int64_t> first_ns;
   std::size_t later = 0;
-  std::int64_t least_ns = INT64_MAX, most_ns = 0;  // of the later ones
+  std::int64_t min_ns = INT64_MAX, max_ns = 0;  // of the later ones
   double sum_ns = 0;
 };
 CreationTimes creation_times(const ProcessSummary& process);

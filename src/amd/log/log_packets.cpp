@@ -42,7 +42,7 @@ void LogDigest::take_packet(const Line& line) {
 
 // Parses the line up to its first parenthesis and advances `text` past it; null if this is not a packet.
 const Packet* LogDigest::packet_start(std::string_view& text) {
-  constexpr std::size_t kMostStarts = 64, kLongestStart = 256;
+  constexpr std::size_t kMaxStarts = 64, kLongestStart = 256;
   const auto fits = [&](const PacketStart& known) { return text.starts_with(known.text); };
   if (last_start_ >= packet_starts_.size() || !fits(packet_starts_[last_start_])) {
     const auto found = std::find_if(packet_starts_.begin(), packet_starts_.end(), fits);
@@ -86,7 +86,7 @@ const Packet* LogDigest::packet_start(std::string_view& text) {
   const std::size_t end = whole.find('(');
   if (end == std::string_view::npos || whole.size() - text.size() > end) return nullptr;
   text = whole.substr(end + 1);
-  if (packet_starts_.size() == kMostStarts || end > kLongestStart) packet_starts_.clear();
+  if (packet_starts_.size() == kMaxStarts || end > kLongestStart) packet_starts_.clear();
   packet_starts_.push_back({std::string(whole.substr(0, end + 1)), packet});
   last_start_ = packet_starts_.size() - 1;
   return &packet_starts_.back().packet;

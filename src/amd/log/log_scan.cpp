@@ -14,7 +14,7 @@
 namespace weir::amd {
 namespace {
 
-constexpr std::size_t kMostNames = 2048, kLongestName = 128;
+constexpr std::size_t kMaxNames = 2048, kLongestName = 128;
 constexpr int kRecentBits = 8;
 constexpr std::size_t kStretch = 16 << 10;
 
@@ -235,12 +235,12 @@ LineScanner::LineScanner(bool wants_calls)
 void LineScanner::turn_back(const Record& record, ScannedBlock& out) {
   if (record.time_us == FoundLine::kNoTimeUs) return;
   if (out.first_us == FoundLine::kNoTimeUs) {
-    out.first_us = out.least_us = record.time_us;
+    out.first_us = out.min_us = record.time_us;
   } else if (out.last_us - record.time_us > kRestartUs) {
     add(record, LineKind::restart, record.message_at, out);
   }
-  out.most_us = std::max(out.most_us, out.last_us);
-  out.least_us = std::min(out.least_us, record.time_us);
+  out.max_us = std::max(out.max_us, out.last_us);
+  out.min_us = std::min(out.min_us, record.time_us);
   out.last_us = record.time_us;
 }
 
@@ -324,7 +324,7 @@ void LineScanner::scan(std::string_view text, ScannedBlock& out) {
       line = stop + 1;
     }
   }
-  out.most_us = std::max(out.most_us, out.last_us);
+  out.max_us = std::max(out.max_us, out.last_us);
   layout_ = layout;
   finish(out);
 }
@@ -378,7 +378,7 @@ LineScanner::Name* LineScanner::find_name(const char* message, std::size_t size,
   if (!rest.starts_with(": Returned ") && !rest.starts_with(" (")) return nullptr;
   const auto found = by_text_.find(text);
   if (found != by_text_.end()) return found->second;
-  if (names_.size() == kMostNames) {
+  if (names_.size() == kMaxNames) {
     const auto at = static_cast<std::size_t>(Unread::too_many_names);
     if (out.unread[at]++ == 0) out.first_unread[at] = out.lines;
     return nullptr;

@@ -56,7 +56,7 @@ struct ScannedBlock {
   std::vector<FoundCalls> calls;
   std::uint64_t lines = 0, records = 0, glued = 0, other_lines = 0, without_pid = 0;
   std::uint64_t first_us = FoundLine::kNoTimeUs, last_us = 0;  // of the first and the last record that has a time
-  std::uint64_t least_us = FoundLine::kNoTimeUs, most_us = 0;
+  std::uint64_t min_us = FoundLine::kNoTimeUs, max_us = 0;
   int highest_level = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(Unread::count)> unread{};
   std::array<std::uint64_t, static_cast<std::size_t>(Unread::count)> first_unread{};  // line in the block

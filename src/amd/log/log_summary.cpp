@@ -7,7 +7,7 @@
 namespace weir::amd {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 32 << 20, kLongestMessage = 1024, kMostRuns = 16;
+constexpr std::size_t kMaxNameBytes = 32 << 20, kLongestMessage = 1024, kMaxRuns = 16;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ struct LogSummary::Index {
   std::size_t queues = 0, streams = 0, kernel_counts = 0, name_bytes = 0;
   std::size_t run = 0;
 
-  void saw(ProcessSummary& process, std::int64_t time_ns) const {
+  void extend_times(ProcessSummary& process, std::int64_t time_ns) const {
     if (time_ns == kNoTime) return;
     if (process.first_ns == kNoTime || time_ns < process.first_ns) process.first_ns = time_ns;
     process.last_ns = std::max(process.last_ns, time_ns);
@@ -47,7 +47,7 @@ struct LogSummary::Index {
       if (found != processes.end()) {
         last_process = found->second;
       } else {
-        if (summary.processes_.size() == kMostProcesses) {
+        if (summary.processes_.size() == kMaxProcesses) {
           ++summary.uncounted_processes_;
           return nullptr;
         }
@@ -61,7 +61,7 @@ struct LogSummary::Index {
       last_pid = pid;
     }
     ProcessSummary& process = summary.processes_[last_process];
-    saw(process, at.time_ns);
+    extend_times(process, at.time_ns);
     return &process;
   }
 
@@ -70,7 +70,7 @@ struct LogSummary::Index {
   }
 
   QueueSummary* make_queue(ProcessSummary& process, Places& in, std::uint64_t hwq) {
-    if (queues == kMostQueues) {
+    if (queues == kMaxQueues) {
       ++process.uncounted_queues;
       return nullptr;
     }
@@ -107,7 +107,7 @@ struct LogSummary::Index {
       in.last_stream_place = found->second;
       return &process.streams[found->second];
     }
-    if (streams == kMostStreams) {
+    if (streams == kMaxStreams) {
       ++process.uncounted_streams;
       return nullptr;
     }
@@ -124,7 +124,7 @@ struct LogSummary::Index {
   static void use(StreamSummary& stream, std::uint64_t hwq, std::int64_t since_ns) {
     if (hwq == 0 || stream.hwq == hwq) return;
     stream.hwq = hwq;
-    if (stream.uses.size() == kMostUses)
+    if (stream.uses.size() == kMaxUses)
       ++stream.uncounted_uses;
     else
       stream.uses.push_back({since_ns, hwq});
@@ -135,7 +135,7 @@ struct LogSummary::Index {
     if (name.empty()) return kNowhere;
     const auto found = kernels.find(name);
     if (found != kernels.end()) return found->second;
-    if (kernels.size() == kMostKernels || name_bytes + name.size() > kMostNameBytes) {
+    if (kernels.size() == kMaxKernels || name_bytes + name.size() > kMaxNameBytes) {
       ++summary.uncounted_names_;
       return kNowhere;
     }
@@ -151,7 +151,7 @@ struct LogSummary::Index {
       ++uncounted;
     } else if (const auto known = counts.find(place); known != counts.end()) {
       ++known->second;
-    } else if (kernel_counts < kMostKernelCounts) {
+    } else if (kernel_counts < kMaxKernelCounts) {
       ++kernel_counts;
       counts.emplace(place, 1);
     } else {
@@ -338,7 +338,7 @@ void LogSummary::on(const CommandEnqueued& event) {
   const auto found = process->commands.find(event.kind);
   if (found != process->commands.end())
     ++found->second;
-  else if (process->commands.size() < kMostKinds)
+  else if (process->commands.size() < kMaxKinds)
     process->commands.emplace(std::string(event.kind), 1);
 }
 
@@ -347,7 +347,7 @@ void LogSummary::on(const LoggedCopy& event) {
   if (process == nullptr) return;
   auto found = process->copies.find(event.engine);
   if (found == process->copies.end()) {
-    if (process->copies.size() == kMostKinds) return;
+    if (process->copies.size() == kMaxKinds) return;
     found = process->copies.try_emplace(event.engine).first;
   }
   ++found->second.count;
@@ -360,7 +360,7 @@ void LogSummary::on(const LoggedError& event) {
   if (process == nullptr) return;
   ++(event.level >= 2 ? process->warnings : process->errors);
   if (event.is_queue) ++process->queue_errors;
-  if (process->messages.size() < kMostMessages)
+  if (process->messages.size() < kMaxMessages)
     process->messages.push_back(
         {event.at, event.level, event.is_queue, event.queue, std::string(event.text.substr(0, kLongestMessage))});
 }
@@ -368,7 +368,7 @@ void LogSummary::on(const LoggedError& event) {
 void LogSummary::on(const ApiCalls& event) {
   auto found = calls_.find(event.name);
   if (found == calls_.end()) {
-    if (calls_.size() == kMostCalls) {
+    if (calls_.size() == kMaxCalls) {
       uncounted_calls_ += std::max(event.begun, event.returned);
       return;
     }
@@ -382,10 +382,10 @@ void LogSummary::on(const ApiCalls& event) {
 }
 
 void LogSummary::on_restart(std::uint64_t line) {
-  if (restarts_.size() < kMostMessages) restarts_.push_back(line);
+  if (restarts_.size() < kMaxMessages) restarts_.push_back(line);
   ++restart_count_;
   // More than a few restarts mean that one file mixes several clocks, not that runs follow each other.
-  if (restart_count_ > kMostRuns) return;
+  if (restart_count_ > kMaxRuns) return;
   ++index_->run;
   index_->processes.clear();
   index_->last_pid = -2;

@@ -52,7 +52,7 @@ struct StreamSummary {
   bool is_default = false;  // no creation logged: a default stream, or older than the log
   std::optional<int> priority;
   std::int64_t created_ns = kNoTime, destroyed_ns = kNoTime;
-  std::vector<StreamUse> uses;  // in order; at most kMostUses
+  std::vector<StreamUse> uses;  // in order; at most kMaxUses
   std::uint64_t uncounted_uses = 0;
   std::uint64_t hwq = 0;       // current or last queue; 0: unknown
   std::uint64_t launches = 0;  // kernels
@@ -85,7 +85,7 @@ struct ProcessSummary {
     std::uint64_t queue = 0;
     std::string text;
   };
-  std::vector<Message> messages;                              // the first kMostMessages
+  std::vector<Message> messages;                              // the first kMaxMessages
   std::uint64_t uncounted_queues = 0, uncounted_streams = 0;  // mentions that did not fit into the tables
 
   std::uint64_t launched() const { return dispatches + named; }
@@ -99,9 +99,9 @@ struct CallCounts {
 
 class LogSummary : public LogSink {
  public:
-  static constexpr std::size_t kMostProcesses = 256, kMostQueues = 2048, kMostStreams = 65'536, kMostKernels = 65'536,
-                               kMostKernelCounts = 262'144, kMostUses = 32, kMostMessages = 32, kMostCalls = 2048,
-                               kMostKinds = 256;  // over all processes, except uses, messages and kinds
+  static constexpr std::size_t kMaxProcesses = 256, kMaxQueues = 2048, kMaxStreams = 65'536, kMaxKernels = 65'536,
+                               kMaxKernelCounts = 262'144, kMaxUses = 32, kMaxMessages = 32, kMaxCalls = 2048,
+                               kMaxKinds = 256;  // over all processes, except uses, messages and kinds
 
   LogSummary();
   ~LogSummary() override;
@@ -126,10 +126,10 @@ class LogSummary : public LogSink {
   const std::vector<ProcessSummary>& processes() const { return processes_; }
   const std::vector<std::string>& kernel_names() const { return kernel_names_; }
   const std::map<std::string, CallCounts, std::less<>>& calls() const { return calls_; }  // HIP calls, all processes
-  const std::vector<std::uint64_t>& restarts() const { return restarts_; }  // line numbers; the first kMostMessages
+  const std::vector<std::uint64_t>& restarts() const { return restarts_; }  // line numbers; the first kMaxMessages
   std::uint64_t restart_count() const { return restart_count_; }
   std::uint64_t uncounted_processes() const { return uncounted_processes_; }
-  std::uint64_t uncounted_names() const { return uncounted_names_; }  // launches of kernels beyond kMostKernels
+  std::uint64_t uncounted_names() const { return uncounted_names_; }  // launches of kernels beyond kMaxKernels
   std::uint64_t uncounted_calls() const { return uncounted_calls_; }
 
  private:

@@ -19,18 +19,18 @@ std::string span(std::int64_t least, std::int64_t most) {
 
 // Streams and the queues they used. The log's refCount shows how many streams used a queue at the same time; the number
 // of streams seen on it over time does not.
-void tell_sharing(const ProcessSummary& process, std::vector<std::string>& verdicts) {
+void add_sharing_verdict(const ProcessSummary& process, std::vector<std::string>& verdicts) {
   const auto seen = streams_by_queue(process);
   const auto streams =
       static_cast<std::uint64_t>(std::count_if(process.streams.begin(), process.streams.end(),
                                                [](const StreamSummary& stream) { return !stream.uses.empty(); }));
   int most = 0;
   bool is_known = true, all_at_once = true;
-  std::uint64_t fewest_seen = UINT64_MAX, most_seen = 0;
+  std::uint64_t min_seen = UINT64_MAX, max_seen = 0;
   for (const auto& [hwq, count] : seen) {
     const QueueSummary* const queue = process.queue(hwq);
-    fewest_seen = std::min(fewest_seen, count);
-    most_seen = std::max(most_seen, count);
+    min_seen = std::min(min_seen, count);
+    max_seen = std::max(max_seen, count);
     if (queue == nullptr || !queue->streams_most) {
       is_known = false;
       continue;
@@ -52,24 +52,24 @@ void tell_sharing(const ProcessSummary& process, std::vector<std::string>& verdi
                        "; the log has no refCount, so whether several used one at the same time is not known.");
   else if (most <= 1)
     verdicts.push_back(with(streams == 1 ? "uses" : "use") + ", and never two the same one at a time.");
-  else if (all_at_once && fewest_seen == most_seen)
+  else if (all_at_once && min_seen == max_seen)
     verdicts.push_back(with("share") + fmt::format(", {}{}.", most, seen.size() == 1 ? " on it" : " each"));
   else if (all_at_once)
-    verdicts.push_back(with("share") + fmt::format(", {} to {} each.", fewest_seen, most_seen));
+    verdicts.push_back(with("share") + fmt::format(", {} to {} each.", min_seen, max_seen));
   else
     verdicts.push_back(with("used") + fmt::format(" over time; at most {} shared one at a time (refCount).", most));
 }
 
-void tell_creation(const ProcessSummary& process, std::vector<std::string>& verdicts) {
+void add_creation_verdict(const ProcessSummary& process, std::vector<std::string>& verdicts) {
   const CreationTimes times = creation_times(process);
   if (!times.first_ns) return;
   const std::string first = format_duration(static_cast<double>(*times.first_ns));
   verdicts.push_back(times.later > 0 ? fmt::format("Creating a queue took {} the first time and {} later ({}).", first,
-                                                   span(times.least_ns, times.most_ns), counted(times.later, "queue"))
+                                                   span(times.min_ns, times.max_ns), counted(times.later, "queue"))
                                      : fmt::format("Creating its one queue took {}.", first));
 }
 
-void tell_launches(const ProcessSummary& process, const LogReading& reading, std::vector<std::string>& verdicts) {
+void add_launch_verdicts(const ProcessSummary& process, const LogReading& reading, std::vector<std::string>& verdicts) {
   if (process.dispatches == 0) {
     verdicts.push_back(fmt::format(
         "No packets in this log (its highest level is {}): {}. {} writes them.", reading.highest_level,
@@ -98,9 +98,9 @@ std::vector<std::string> log_verdicts(const ProcessSummary& process, const LogRe
   std::vector<std::string> verdicts;
   if (process.queue_errors > 0)
     verdicts.push_back(fmt::format("{} aborted with an error.", counted(process.queue_errors, "queue")));
-  tell_sharing(process, verdicts);
-  tell_creation(process, verdicts);
-  tell_launches(process, reading, verdicts);
+  add_sharing_verdict(process, verdicts);
+  add_creation_verdict(process, verdicts);
+  add_launch_verdicts(process, reading, verdicts);
   if (std::any_of(process.queues.begin(), process.queues.end(), [](const QueueSummary& q) { return !q.is_ring; }))
     verdicts.push_back(
         "This version of ROCm prints a queue's object as HWq, not its ring: it cannot be looked up in KFD's files.");

@@ -266,15 +266,15 @@ int kfd_gpus(const fs::path& nodes) {
 }  // namespace
 
 std::vector<std::string> gpus_seen(const std::string& root) {
-  constexpr int kMostOffered = 16;
+  constexpr int kMaxOffered = 16;
   std::vector<std::string> names;
   const fs::path top = root;
   int nvidia = 0;
-  while (nvidia < kMostOffered && is_there(top / ("dev/nvidia" + std::to_string(nvidia)))) ++nvidia;
+  while (nvidia < kMaxOffered && is_there(top / ("dev/nvidia" + std::to_string(nvidia)))) ++nvidia;
   if (nvidia == 0 && is_there(top / "dev/dxg")) nvidia = 1;  // under Windows all GPUs are behind one file
   for (int i = 0; i < nvidia; ++i) names.push_back("cuda:" + std::to_string(i));
   const int amd =
-      std::min(kMostOffered, is_there(top / "dev/kfd") ? kfd_gpus(top / "sys/class/kfd/kfd/topology/nodes") : 0);
+      std::min(kMaxOffered, is_there(top / "dev/kfd") ? kfd_gpus(top / "sys/class/kfd/kfd/topology/nodes") : 0);
   for (int i = 0; i < amd; ++i) names.push_back("hip:" + std::to_string(i));
   std::error_code ignored;
   if (fs::directory_iterator(top / "etc/OpenCL/vendors", ignored) != fs::directory_iterator())

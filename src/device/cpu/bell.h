@@ -26,8 +26,8 @@ class Bell {
   template <class HasWork>
   void sleep_unless(HasWork&& has_work) noexcept {
     sleepers_.fetch_add(1, std::memory_order_seq_cst);  // pairs with the load of sleepers_ in ring()
-    const std::uint32_t heard = rings_.load(std::memory_order_seq_cst);
-    if (!has_work()) rings_.wait(heard, std::memory_order_acquire);  // pairs with the fetch_add in ring()
+    const std::uint32_t rings = rings_.load(std::memory_order_seq_cst);
+    if (!has_work()) rings_.wait(rings, std::memory_order_acquire);  // pairs with the fetch_add in ring()
     sleepers_.fetch_sub(1, std::memory_order_seq_cst);
   }
 

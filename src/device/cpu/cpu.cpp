@@ -24,13 +24,13 @@ namespace {
 class PacketWriter {
  public:
   PacketWriter(Engine& engine, PreparedStep& step, std::uint32_t iteration) noexcept
-      : step_(step), iteration_(iteration), door_(engine) {}
+      : step_(step), iteration_(iteration), sender_(engine) {}
   PacketWriter(const PacketWriter&) = delete;
   PacketWriter& operator=(const PacketWriter&) = delete;
   ~PacketWriter() {
-    door_.ring();
+    sender_.ring();
     // Relaxed: a thread that waits for the sum to reach 0 knows by other means that submit() has returned.
-    step_.outstanding.fetch_add(door_.pushed(), std::memory_order_relaxed);
+    step_.outstanding.fetch_add(sender_.pushed(), std::memory_order_relaxed);
   }
 
   void launch(CommandId command, StreamId stream) noexcept {
@@ -58,13 +58,13 @@ class PacketWriter {
  private:
   void push(PacketKind kind, std::uint32_t subject, std::uint32_t number, StreamId stream,
             std::uint8_t woken) noexcept {
-    door_.push(step_.queue_of_stream[stream],
-               {.step = &step_, .subject = subject, .number = number, .stream = stream, .kind = kind}, woken);
+    sender_.push(step_.queue_of_stream[stream],
+                 {.step = &step_, .subject = subject, .number = number, .stream = stream, .kind = kind}, woken);
   }
 
   PreparedStep& step_;
   std::uint32_t iteration_;
-  Engine::Door door_;
+  Engine::PacketSender sender_;
 };
 
 class CpuSession final : public Session {
@@ -74,7 +74,7 @@ class CpuSession final : public Session {
       : engine_(std::move(engine)),
         step_(step, placement, options, engine_->assign_queues(placement.stream_count), test_parts.kernel_of,
               communicator) {
-    for (const Unit unit : step_.unit_of) engine_->staff(unit);
+    for (const Unit unit : step_.unit_of) engine_->start_threads(unit);
     // Each stream is a channel, because all ranks have the same order within a stream.
     if ((step_.woken & wakes(Unit::collective)) != 0) communicator->open_channels(placement.stream_count);
   }
@@ -159,7 +159,7 @@ class CpuSession final : public Session {
 
   void submit_graph(std::uint32_t iteration) noexcept {
     for (std::size_t i = 0; i < step_.submitted.size(); ++i) step_.submitted[i].add(step_.stream_commands[i]);
-    Engine::Door door(*engine_);
+    Engine::PacketSender door(*engine_);
     for (std::uint32_t segment = 0; segment < step_.graphs.size(); ++segment) {
       step_.times.graph_submitted(segment, iteration);
       door.push(engine_->graph_queue(),
@@ -192,7 +192,7 @@ class CpuDevice final : public Device {
     info.lowest_priority = kLowestPriority;
     info.highest_priority = kHighestPriority;
     info.hardware_queues = {queue_count_, "--hw-queues"};
-    info.most_hardware_queues = kMaxStreams;
+    info.max_hardware_queues = kMaxStreams;
     info.multiprocessors = {worker_count_, "worker threads"};
     info.copy_engines = {kCopyEngines, "a thread of its own"};
     info.memory_bytes = {total_memory_bytes(seams_.roots), seams_.roots.proc + "/meminfo"};
@@ -233,15 +233,15 @@ class CpuDevice final : public Device {
 
 std::unique_ptr<Device> open_cpu(const DeviceOptions& options, const TestParts& test_parts) {
   constexpr int kDefaultQueues = 8;  // as CUDA without CUDA_DEVICE_MAX_CONNECTIONS
-  constexpr int kMostWorkers = 1024;
+  constexpr int kMaxWorkers = 1024;
   const int queues = options.hardware_queues == 0 ? kDefaultQueues : options.hardware_queues;
   if (queues < 1 || queues >= kMaxQueues)
     reject(fmt::format("device 'cpu' cannot have {} hardware queues", queues),
            fmt::format("Use --hw-queues 1 to {}.", kMaxQueues - 1));
   int workers = options.workers;
   if (workers == 0) workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  if (workers < 1 || workers > kMostWorkers)
-    reject(fmt::format("device 'cpu' cannot have {} workers", workers), fmt::format("Use 1 to {}.", kMostWorkers));
+  if (workers < 1 || workers > kMaxWorkers)
+    reject(fmt::format("device 'cpu' cannot have {} workers", workers), fmt::format("Use 1 to {}.", kMaxWorkers));
   return std::make_unique<CpuDevice>(queues, workers, test_parts, options.communicator);
 }
 

@@ -2,7 +2,7 @@
 
 namespace weir::cpu {
 
-Graph::Graph(const Plan& plan, CommandId begin, CommandId end)
+Graph::Graph(const StepPlan& plan, CommandId begin, CommandId end)
     : edges_(record_graph(plan, begin, end)),
       missing_(std::make_unique<std::atomic<std::uint32_t>[]>(edges_.count)),
       ready_(std::make_unique<std::atomic<CommandId>[]>(edges_.count)) {

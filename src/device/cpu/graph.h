@@ -15,7 +15,7 @@ class Graph {
   static constexpr CommandId kNone = UINT32_MAX;
 
   // For commands [begin, end); see record_graph().
-  Graph(const Plan& plan, CommandId begin, CommandId end);
+  Graph(const StepPlan& plan, CommandId begin, CommandId end);
 
   // The next four are for one thread at a time: the one that drains the queue of graph launches.
   bool is_running() const noexcept { return is_running_; }

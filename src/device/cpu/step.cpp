@@ -127,9 +127,10 @@ std::uint64_t PreparedStep::size_bytes() const noexcept {
   std::uint64_t graph_bytes = segment_of.capacity() * sizeof(std::uint32_t);
   for (const auto& graph : graphs) graph_bytes += graph->size_bytes();
   return sizeof(*this) + step.size_bytes(Place::device) + step.size_bytes(Place::host) + times.size_bytes() +
-         commands.capacity() * sizeof(PreparedCommand) + unit_of.capacity() + plan.hops.capacity() * sizeof(Plan::Hop) +
-         plan.waits.capacity() * sizeof(EventId) + streams.capacity() * sizeof(StreamState) +
-         submitted.capacity() * sizeof(SubmitCount) + events.capacity() * sizeof(EventState) + graph_bytes;
+         commands.capacity() * sizeof(PreparedCommand) + unit_of.capacity() +
+         plan.hops.capacity() * sizeof(StepPlan::Hop) + plan.waits.capacity() * sizeof(EventId) +
+         streams.capacity() * sizeof(StreamState) + submitted.capacity() * sizeof(SubmitCount) +
+         events.capacity() * sizeof(EventState) + graph_bytes;
 }
 
 }  // namespace weir::cpu

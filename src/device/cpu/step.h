@@ -111,7 +111,7 @@ struct PreparedStep {
 
   const Step& step;
   Communicator* communicator;  // may be null without collectives
-  Plan plan;
+  StepPlan plan;
   std::vector<PreparedCommand> commands;
   std::vector<Unit> unit_of;                  // by command: submitting reads this instead of the wide records above
   std::vector<std::uint8_t> queue_of_stream;  // the stream map

@@ -25,15 +25,15 @@ Times::Times(const Step& step, const Placement& placement, const SessionOptions&
   graphs_.resize(static_cast<std::size_t>(traced_iterations_) * segment_count_);
 }
 
-void Times::harvest() {
-  Place& oldest = place(harvested_++);
+void Times::take_oldest() {
+  Place& oldest = place(taken_++);
   // Acquire: pairs with the store in ended(), which also orders started_ns, perhaps of another thread, through `ended`.
   const std::int64_t ended_ns = oldest.ended_ns.load(std::memory_order_acquire);
   iterations_.push_back({oldest.started_ns.load(std::memory_order_relaxed), ended_ns});
 }
 
 void Times::begin() {
-  if (begun_ - harvested_ == kWindow) harvest();
+  if (begun_ - taken_ == kWindow) take_oldest();
   // Relaxed: workers learn of this place from packets that are pushed later.
   Place& mine = place(begun_++);
   mine.started_ns.store(kNoTime, std::memory_order_relaxed);
@@ -42,7 +42,7 @@ void Times::begin() {
 }
 
 std::vector<IterationSpan> Times::take_spans() {
-  while (harvested_ != begun_) harvest();
+  while (taken_ != begun_) take_oldest();
   std::vector<IterationSpan> taken(iterations_.begin(), iterations_.end());
   iterations_.clear();
   return taken;

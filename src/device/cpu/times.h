@@ -93,14 +93,14 @@ class Times {
   Span& span(CommandId command, std::uint32_t iteration) noexcept {
     return spans_[static_cast<std::size_t>(iteration) * command_count_ + command];
   }
-  void harvest();
+  void take_oldest();
 
   std::uint32_t command_count_;
   std::uint32_t traced_iterations_;
   std::uint32_t segment_count_ = 0;      // of graphs; 0 in eager mode
   std::span<const CommandId> segments_;  // the step's
   std::uint32_t begun_ = 0;
-  std::uint32_t harvested_ = 0;
+  std::uint32_t taken_ = 0;
   std::array<Place, kWindow> window_;
   std::vector<IterationSpan> iterations_;
   std::vector<Span> spans_;

@@ -32,11 +32,11 @@ void prepare_scratch() noexcept {
 // The collectives that this rank has started and that have not ended.
 class Engine::Collectives {
  public:
-  Collectives(Engine& engine, Crew& crew) noexcept : engine_(engine), crew_(crew) {}
+  Collectives(Engine& engine, ThreadGroup& group) noexcept : engine_(engine), group_(group) {}
   bool is_empty() const noexcept { return count_ == 0; }
 
   void start(std::uint32_t slot) noexcept {
-    const Resident& resident = crew_.pool[slot];
+    const Resident& resident = group_.pool[slot];
     PreparedStep& step = *resident.step;
     const PreparedCommand& command = step.commands[resident.command];
     const ElementType type = command.call.shape.type;
@@ -47,7 +47,7 @@ class Engine::Collectives {
       pending_[count_++] = {slot, request};
     } catch (...) {
       step.latch(std::current_exception());
-      engine_.end(crew_, slot);
+      engine_.end(group_, slot);
     }
   }
 
@@ -56,7 +56,7 @@ class Engine::Collectives {
     bool has_ended = false;
     for (std::uint32_t i = 0; i < count_;) {
       const Pending pending = pending_[i];
-      PreparedStep& step = *crew_.pool[pending.slot].step;
+      PreparedStep& step = *group_.pool[pending.slot].step;
       bool is_done = true;
       try {
         is_done = step.communicator->test(pending.request);
@@ -68,7 +68,7 @@ class Engine::Collectives {
         continue;
       }
       pending_[i] = pending_[--count_];
-      engine_.end(crew_, pending.slot);
+      engine_.end(group_, pending.slot);
       has_ended = true;
     }
     return has_ended;
@@ -80,7 +80,7 @@ class Engine::Collectives {
     Communicator::Request request = 0;
   };
   Engine& engine_;
-  Crew& crew_;
+  ThreadGroup& group_;
   std::array<Pending, BlockPool::kSlots> pending_;
   std::uint32_t count_ = 0;
 };
@@ -90,8 +90,8 @@ Engine::Engine(int queue_count, int worker_count)
       queues_(std::make_unique<HardwareQueue[]>(static_cast<std::size_t>(queue_count) + 1)),
       worker_count_(worker_count) {
   try {
-    staff(Unit::workers);
-    staff(Unit::copy);
+    start_threads(Unit::workers);
+    start_threads(Unit::copy);
   } catch (...) {
     stop();  // threads that did start must end, or joining them would never return
     throw;
@@ -100,9 +100,9 @@ Engine::Engine(int queue_count, int worker_count)
 
 Engine::~Engine() { stop(); }
 
-void Engine::staff(Unit unit) {
-  Crew& mine = crew(unit);
-  if (mine.is_staffed) return;
+void Engine::start_threads(Unit unit) {
+  ThreadGroup& mine = group(unit);
+  if (mine.has_threads) return;
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   const int counts[kUnits] = {worker_count_, kCopyEngines, std::max(1, cores / 2), 1};  // by unit
   const int count = counts[static_cast<std::size_t>(unit)];
@@ -121,7 +121,7 @@ void Engine::staff(Unit unit) {
   }
   // On a busy machine a thread may start late, and its startup would be part of a sample.
   unready->wait();
-  mine.is_staffed = true;
+  mine.has_threads = true;
 }
 
 std::vector<std::uint8_t> Engine::assign_queues(int streams) {
@@ -135,37 +135,37 @@ std::vector<std::uint8_t> Engine::assign_queues(int streams) {
 
 void Engine::stop() noexcept {
   is_stopping_.store(true, std::memory_order_seq_cst);  // pairs with the loads in work()
-  for (Crew& crew : crews_) crew.bell.ring_all();
+  for (ThreadGroup& group : groups_) group.bell.ring_all();
 }
 
-void Engine::work(Crew& crew) noexcept {
+void Engine::work(ThreadGroup& group) noexcept {
   unsigned idle_rounds = 0;
   for (;;) {
     // New packets go first, before every block: something more urgent may have arrived.
-    if (!pushed_.is_empty()) pump(pushed_.take(), crew);
-    if (BlockPool::Claim claim; crew.pool.claim(claim)) {
-      run(crew, claim);
+    if (!pushed_.is_empty()) pump(pushed_.take(), group);
+    if (BlockPool::Claim claim; group.pool.claim(claim)) {
+      run(group, claim);
       idle_rounds = 0;
     } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
       return;
     } else if (idle_rounds < kSpins) {
       spin(idle_rounds++);
     } else {
-      crew.bell.sleep_unless([&] {
-        return !pushed_.is_empty() || crew.pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst);
+      group.bell.sleep_unless([&] {
+        return !pushed_.is_empty() || group.pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst);
       });
       idle_rounds = 0;
     }
   }
 }
 
-void Engine::work_on_collectives(Crew& crew) noexcept {
-  Collectives collectives(*this, crew);
+void Engine::work_on_collectives(ThreadGroup& group) noexcept {
+  Collectives collectives(*this, group);
   unsigned idle_rounds = 0;
   for (;;) {
-    if (!pushed_.is_empty()) pump(pushed_.take(), crew);
+    if (!pushed_.is_empty()) pump(pushed_.take(), group);
     bool is_busy = false;
-    for (BlockPool::Claim claim; crew.pool.claim(claim); is_busy = true) collectives.start(claim.slot);
+    for (BlockPool::Claim claim; group.pool.claim(claim); is_busy = true) collectives.start(claim.slot);
     if (collectives.poll() || is_busy) {
       idle_rounds = 0;
     } else if (idle_rounds < kSpins) {
@@ -175,16 +175,16 @@ void Engine::work_on_collectives(Crew& crew) noexcept {
     } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
       return;
     } else {
-      crew.bell.sleep_unless([&] {
-        return !pushed_.is_empty() || crew.pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst);
+      group.bell.sleep_unless([&] {
+        return !pushed_.is_empty() || group.pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst);
       });
       idle_rounds = 0;
     }
   }
 }
 
-void Engine::run(Crew& crew, const BlockPool::Claim& claim) noexcept {
-  Resident& resident = crew.pool[claim.slot];
+void Engine::run(ThreadGroup& group, const BlockPool::Claim& claim) noexcept {
+  Resident& resident = group.pool[claim.slot];
   PreparedStep& step = *resident.step;
   if (claim.block == 0) step.times.started(resident.command, resident.iteration);
   try {
@@ -193,11 +193,11 @@ void Engine::run(Crew& crew, const BlockPool::Claim& claim) noexcept {
     step.latch(std::current_exception());
   }
   // Releases this block's writes, acquires those of the others: pairs with itself.
-  if (resident.blocks == 1 || resident.unended.fetch_sub(1, std::memory_order_acq_rel) == 1) end(crew, claim.slot);
+  if (resident.blocks == 1 || resident.unended.fetch_sub(1, std::memory_order_acq_rel) == 1) end(group, claim.slot);
 }
 
-void Engine::end(Crew& crew, std::uint32_t slot) noexcept {
-  BlockPool& pool = crew.pool;
+void Engine::end(ThreadGroup& group, std::uint32_t slot) noexcept {
+  BlockPool& pool = group.pool;
   PreparedStep& step = *pool[slot].step;
   const CommandId command = pool[slot].command;
   const int queue = pool[slot].queue;
@@ -216,7 +216,7 @@ void Engine::end(Crew& crew, std::uint32_t slot) noexcept {
   }
   if (ends_iteration) host_bell_.ring_all();
   if (!starved_.is_empty()) todo.add(starved_.take());
-  pump(todo, crew);
+  pump(todo, group);
 }
 
 void Engine::free_stream(PreparedStep& step, StreamId stream, QueueSet& todo) noexcept {
@@ -239,7 +239,7 @@ void Engine::retire(PreparedStep& step) noexcept {
   if (step.outstanding.fetch_sub(1, std::memory_order_seq_cst) == 1) host_bell_.ring_all();
 }
 
-void Engine::pump(const QueueSet& queues, const Crew& own) noexcept {
+void Engine::pump(const QueueSet& queues, const ThreadGroup& own) noexcept {
   Offer offer;
   offer.todo = queues;
   for (int queue; (queue = offer.todo.take()) >= 0;) {
@@ -253,8 +253,8 @@ void Engine::pump(const QueueSet& queues, const Crew& own) noexcept {
   }
   for (std::size_t i = 0; i < kUnits; ++i) {
     // This thread takes a block itself when it returns to its loop.
-    if (&own == &crews_[i] && offer.blocks[i] > 0) --offer.blocks[i];
-    crews_[i].bell.ring(offer.blocks[i]);
+    if (&own == &groups_[i] && offer.blocks[i] > 0) --offer.blocks[i];
+    groups_[i].bell.ring(offer.blocks[i]);
   }
 }
 
@@ -285,7 +285,7 @@ void Engine::drain(int queue, Offer& offer) noexcept {
 bool Engine::drain_launch(int queue, const Packet& packet, Offer& offer) noexcept {
   auto& word = packet.step->streams[packet.stream].word;
   if (word.load(std::memory_order_acquire) != StreamState::kIdle) return false;  // pairs with free_stream()
-  const std::uint32_t slot = acquire(crew(packet.step->unit_of[packet.subject]).pool, queue);
+  const std::uint32_t slot = acquire(group(packet.step->unit_of[packet.subject]).pool, queue);
   if (slot == BlockPool::kNoSlot) return false;
   word.store(StreamState::kRuns, std::memory_order_relaxed);  // published to the ending worker by the slot
   launch(*packet.step, packet.subject, packet.number, queue, slot, offer);
@@ -322,7 +322,7 @@ void Engine::drain_graphs(Offer& offer) noexcept {
     Graph& graph = *step.graphs[head->subject];
     if (!graph.is_running()) graph.start();
     for (CommandId command; (command = graph.ready()) != Graph::kNone; graph.take_ready()) {
-      const std::uint32_t slot = acquire(crew(step.unit_of[command]).pool, graph_queue_);
+      const std::uint32_t slot = acquire(group(step.unit_of[command]).pool, graph_queue_);
       if (slot == BlockPool::kNoSlot) return;
       launch(step, command, head->number, graph_queue_, slot, offer);
     }
@@ -344,7 +344,7 @@ void Engine::launch(PreparedStep& step, CommandId command, std::uint32_t iterati
                     Offer& offer) noexcept {
   const PreparedCommand& prepared = step.commands[command];
   const std::uint32_t blocks = prepared.blocks;
-  BlockPool& pool = crew(prepared.unit).pool;
+  BlockPool& pool = group(prepared.unit).pool;
   offer.blocks[static_cast<std::size_t>(prepared.unit)] += blocks;
   Resident& resident = pool[slot];
   resident.step = &step;

@@ -27,7 +27,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // Starts a unit's threads if it has none; workers and the copy engine always have theirs. For one thread at a time.
-  void staff(Unit unit);
+  void start_threads(Unit unit);
 
   int queue_count() const noexcept { return graph_queue_; }
   // Queues for new streams, round-robin over the device's lifetime, as drivers assign them. For one thread at a time.
@@ -35,9 +35,9 @@ class Engine {
   int graph_queue() const noexcept { return graph_queue_; }
 
   // How a submitting thread enters packets: rings once for several of them, as drivers ring doorbells.
-  class Door {
+  class PacketSender {
    public:
-    explicit Door(Engine& engine) noexcept : engine_(engine) {}
+    explicit PacketSender(Engine& engine) noexcept : engine_(engine) {}
     // `woken`: units besides the workers that may have work because of this packet.
     void push(int queue, const Packet& packet, std::uint8_t woken) noexcept {
       engine_.queues_[static_cast<std::size_t>(queue)].push(packet, [this] { ring(); });
@@ -48,10 +48,10 @@ class Engine {
     }
     void ring() noexcept {
       const bool is_news = engine_.pushed_.add(unrung_);
-      if (is_news) engine_.crew(Unit::workers).bell.ring(1);
+      if (is_news) engine_.group(Unit::workers).bell.ring(1);
       // Workers may all be busy with long blocks, and other units must not wait for them.
       for (std::size_t i = 0; woken_ != 0 && i < kUnits; ++i)
-        if ((woken_ >> i & 1) != 0) engine_.crews_[i].bell.ring(1);
+        if ((woken_ >> i & 1) != 0) engine_.groups_[i].bell.ring(1);
       unrung_ = {};
       woken_ = 0;
     }
@@ -88,25 +88,25 @@ class Engine {
     std::array<std::uint64_t, kUnits> blocks{};
   };
   // A unit's threads: the pool they take blocks from, and the bell they sleep on.
-  struct Crew {
+  struct ThreadGroup {
     BlockPool pool;
     Bell bell;
-    bool is_staffed = false;
+    bool has_threads = false;
   };
-  Crew& crew(Unit unit) noexcept { return crews_[static_cast<std::size_t>(unit)]; }
+  ThreadGroup& group(Unit unit) noexcept { return groups_[static_cast<std::size_t>(unit)]; }
 
   // Claims and ends collectives; never blocks in one, because ranks reach those of different streams in any order.
   class Collectives;
 
-  void work(Crew& crew) noexcept;
-  void work_on_collectives(Crew& crew) noexcept;
-  void run(Crew& crew, const BlockPool::Claim& claim) noexcept;
-  void end(Crew& crew, std::uint32_t slot) noexcept;
+  void work(ThreadGroup& group) noexcept;
+  void work_on_collectives(ThreadGroup& group) noexcept;
+  void run(ThreadGroup& group, const BlockPool::Claim& claim) noexcept;
+  void end(ThreadGroup& group, std::uint32_t slot) noexcept;
   void free_stream(PreparedStep& step, StreamId stream, QueueSet& todo) noexcept;
   void retire(PreparedStep& step) noexcept;
 
   // Launches everything possible from these queues, and from queues that become ready by it.
-  void pump(const QueueSet& queues, const Crew& own) noexcept;
+  void pump(const QueueSet& queues, const ThreadGroup& own) noexcept;
   void drain(int queue, Offer& offer) noexcept;
   bool drain_launch(int queue, const Packet& packet, Offer& offer) noexcept;
   bool drain_record(const Packet& packet, Offer& offer) noexcept;
@@ -122,7 +122,7 @@ class Engine {
   SharedQueueSet pushed_;   // have unprocessed packets
   SharedQueueSet waiting_;  // head waits for an event
   SharedQueueSet starved_;  // head waits for a slot
-  std::array<Crew, kUnits> crews_;
+  std::array<ThreadGroup, kUnits> groups_;
   Bell host_bell_;  // wakes threads that wait for a session
   int worker_count_;
   std::atomic<bool> is_stopping_{false};  // set by stop(), read by every thread before it sleeps

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostSpans = 500'000;
+constexpr std::size_t kMaxSpans = 500'000;
 constexpr int kPatience = 20;  // flushes, a millisecond apart, before incomplete records are accepted
 
 // Channels are numbered per kind of engine, so a copy and a kernel may have the same number.
@@ -63,7 +63,7 @@ ActivityTrace::ActivityTrace(const GpuActivity& activity, const GpuCommands& com
       commands_(commands),
       step_(step),
       placement_(placement),
-      slots_(std::clamp(kMostSpans / std::max<std::size_t>(step.commands().size(), 1), std::size_t{1},
+      slots_(std::clamp(kMaxSpans / std::max<std::size_t>(step.commands().size(), 1), std::size_t{1},
                         static_cast<std::size_t>(std::max(iterations, 1)))),
       host_submissions_(step.commands().size(), 0),
       lanes_(static_cast<std::size_t>(placement.stream_count)),

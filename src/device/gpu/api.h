@@ -35,7 +35,7 @@ inline constexpr unsigned kGpuEventNoTiming = 2;
 inline constexpr unsigned kGpuWaitAtLeast = 0;  // for stream_wait_value
 inline constexpr unsigned kGpuHostPortable = 1;
 inline constexpr int kGpuCaptureRelaxed = 2;
-inline constexpr int kGpuMostSharedBytes =
+inline constexpr int kGpuMaxSharedBytes =
     8;  // for function_attribute: requests more than 48 KiB of dynamic shared memory
 
 // Constant facts about one device.
@@ -138,7 +138,7 @@ struct GpuApi {
   const char* queues_reason = "";  // what determines the number of hardware queues
   const char* queue_variable = "";
   int default_hardware_queues = 0;  // if the variable is not set
-  int most_hardware_queues = 0;
+  int max_hardware_queues = 0;
   const char* code_hint = "";  // if the device code cannot be loaded
   const char* lost_hint = "";  // if a device is lost: where to find more information
   std::string parts_reason;    // if the entries are missing: why streams cannot be confined

@@ -6,8 +6,8 @@ namespace weir {
 namespace {
 
 // 64 streams with 32 MiB each would take 2 GiB; products lose little speed with 16 MiB.
-constexpr std::size_t kMostWorkspace = std::size_t{1} << 30;
-constexpr std::size_t kLeastWorkspace = std::size_t{4} << 20;
+constexpr std::size_t kMaxWorkspace = std::size_t{1} << 30;
+constexpr std::size_t kMinWorkspace = std::size_t{4} << 20;
 
 std::vector<bool> streams_with_gemm(const Step& step, const Placement& placement) {
   std::vector<bool> has_gemm(static_cast<std::size_t>(placement.stream_count), false);
@@ -17,9 +17,9 @@ std::vector<bool> streams_with_gemm(const Step& step, const Placement& placement
 }
 
 std::size_t bytes_per_stream(const GpuFacts& facts, std::size_t streams) {
-  return streams == 0 ? 0
-                      : std::clamp(kMostWorkspace / streams, kLeastWorkspace,
-                                   std::max(kLeastWorkspace, facts.blas_workspace_bytes));
+  return streams == 0
+             ? 0
+             : std::clamp(kMaxWorkspace / streams, kMinWorkspace, std::max(kMinWorkspace, facts.blas_workspace_bytes));
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ class Compiler {
         if (entries.log(made, log.data()) != 0) log.clear();
       }
       reject(fmt::format("{} cannot compile {}: {}{}", version_, source.name, entries.error_string(result),
-                         first_complaints(log)),
+                         first_log_lines(log)),
              fmt::format("It was given: {}", fmt::join(options, " ")));
     }
     std::size_t size = 0;

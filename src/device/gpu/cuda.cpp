@@ -178,7 +178,7 @@ void bind_entries(Driver& library, GpuApi& api) {
   WEIR_CUDA(function_get, need, cuModuleGetFunction, "cuModuleGetFunction");
   WEIR_CUDA(function_load, want, cuFuncLoad, "cuFuncLoad");
   api.function_parameter = library.want("cuFuncGetParamInfo");  // since CUDA 12.4
-  static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES == kGpuMostSharedBytes);
+  static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES == kGpuMaxSharedBytes);
   WEIR_CUDA(function_attribute, want, cuFuncSetAttribute, "cuFuncSetAttribute");
   WEIR_CUDA(launch, need, cuLaunchKernel, "cuLaunchKernel");
   WEIR_CUDA(occupancy, want, cuOccupancyMaxActiveBlocksPerMultiprocessor,
@@ -208,7 +208,7 @@ std::string fill_cuda(GpuApi& api) {
   api.queues_reason = "set by CUDA_DEVICE_MAX_CONNECTIONS, read once by the driver (default 8)";
   api.queue_variable = "CUDA_DEVICE_MAX_CONNECTIONS";
   api.default_hardware_queues = 8;
-  api.most_hardware_queues = 32;
+  api.max_hardware_queues = 32;
   api.code_hint =
       "It was compiled for other devices or by a newer toolkit than this driver knows: update the driver, or build "
       "Weir on this machine (WEIR_CUDA_ARCHITECTURES).";

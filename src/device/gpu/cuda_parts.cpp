@@ -26,7 +26,7 @@ struct PartsLibrary : VendorLibrary {
 
 const PartsLibrary* g_parts = nullptr;  // written once, while the library is opened
 
-constexpr unsigned kMostParts = 256;  // per device; even the largest have fewer multiprocessors
+constexpr unsigned kMaxParts = 256;  // per device; even the largest have fewer multiprocessors
 
 CUgreenCtx green(GpuPart part) { return reinterpret_cast<CUgreenCtx>(part); }
 
@@ -49,7 +49,7 @@ int split(int index, int wanted, unsigned count, Split* split) {
     split->groups.assign(1, all);
     return 0;
   }
-  unsigned groups = std::min(count, kMostParts);
+  unsigned groups = std::min(count, kMaxParts);
   split->groups.resize(groups);
   result = g_parts->split(split->groups.data(), &groups, &all, &split->rest, 0, static_cast<unsigned>(wanted));
   // The rounded-up size exceeds the device: no part, but not a failure either.

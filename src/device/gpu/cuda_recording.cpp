@@ -22,16 +22,16 @@ struct RecordingLibrary : VendorLibrary {
 
 const RecordingLibrary* g_recording = nullptr;  // written once, while the library is opened
 
-constexpr std::size_t kMostNodes = 4;  // a product and its split-k reduction; longer ones are left to the library
+constexpr std::size_t kMaxNodes = 4;  // a product and its split-k reduction; longer ones are left to the library
 
 // The nodes of a chain in order; empty if the graph is not a chain.
 std::vector<CUgraphNode> chain_of(CUgraph graph) {
   std::size_t count = 0, edges = 0;
-  if (g_recording->nodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0 || count > kMostNodes) return {};
+  if (g_recording->nodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0 || count > kMaxNodes) return {};
   std::vector<CUgraphNode> nodes(count);
   if (g_recording->nodes(graph, nodes.data(), &count) != CUDA_SUCCESS) return {};
   if (count == 1) return nodes;
-  CUgraphNode from[kMostNodes] = {}, to[kMostNodes] = {};
+  CUgraphNode from[kMaxNodes] = {}, to[kMaxNodes] = {};
   if (g_recording->edges(graph, nullptr, nullptr, &edges) != CUDA_SUCCESS || edges != count - 1) return {};
   if (g_recording->edges(graph, from, to, &edges) != CUDA_SUCCESS) return {};
   const auto next = [&](CUgraphNode node) -> CUgraphNode {

@@ -39,8 +39,8 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 
 
 constexpr std::size_t kBufferBytes = std::size_t{2} << 20;  // some 9,000 kernels
 constexpr std::size_t kReadyBuffers = 4;                    // allocated before the first command, not during submission
-constexpr std::size_t kMostBuffers = 64;
-constexpr std::size_t kMostRecords = std::size_t{1} << 21;  // not yet taken: 160 MB
+constexpr std::size_t kMaxBuffers = 64;
+constexpr std::size_t kMaxRecords = std::size_t{1} << 21;  // not yet taken: 160 MB
 
 struct CuptiLibrary : VendorLibrary {
   CuptiLibrary()
@@ -83,10 +83,10 @@ Sink& sink() {
 }
 
 bool add_buffer(Sink& to) noexcept {
-  if (to.buffers.size() == kMostBuffers) return false;
+  if (to.buffers.size() == kMaxBuffers) return false;
   try {
-    to.unused.reserve(kMostBuffers);
-    to.buffers.reserve(kMostBuffers);
+    to.unused.reserve(kMaxBuffers);
+    to.buffers.reserve(kMaxBuffers);
     to.buffers.push_back(std::make_unique<Sink::Buffer>());  // zeroed, so that no page faults later
     to.unused.push_back(reinterpret_cast<std::uint8_t*>(to.buffers.back()->bytes));
     return true;
@@ -159,12 +159,12 @@ std::size_t take_dropped() noexcept {
 }
 
 // Called by a thread whose kernel launch finds no room, or by the library's thread.
-void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) {
   Sink& from = sink();
   const std::lock_guard lock(from.mutex);
   *buffer = nullptr;
   *size = 0;
-  *most_records = 0;                                     // as many as fit
+  *max_records = 0;                                      // as many as fit
   if (from.unused.empty() && !add_buffer(from)) return;  // the library counts what it drops
   *buffer = from.unused.back();
   *size = kBufferBytes;
@@ -186,7 +186,7 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
   const std::lock_guard lock(to.mutex);
   if (buffer != nullptr) to.unused.push_back(buffer);  // `unused` has capacity for all buffers
   if (!to.is_open) return;
-  const std::size_t kept = std::min(records.size(), kMostRecords - to.records.size());
+  const std::size_t kept = std::min(records.size(), kMaxRecords - to.records.size());
   try {
     to.records.insert(to.records.end(), records.begin(), records.begin() + static_cast<std::ptrdiff_t>(kept));
     lost += records.size() - kept;

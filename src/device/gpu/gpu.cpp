@@ -47,7 +47,7 @@ class GpuDevice final : public Device {
     if (options_.hardware_queues > 0) info.hardware_queues.value = options_.hardware_queues;
     info.hardware_queues.reason = api.queues_reason;
     info.queue_variable = api.queue_variable;
-    info.most_hardware_queues = api.most_hardware_queues;
+    info.max_hardware_queues = api.max_hardware_queues;
     info.calls = api.calls;
     info.multiprocessors.value = facts_.multiprocessors;
     if (facts_.copy_engines > 0) info.copy_engines.value = facts_.copy_engines;
@@ -130,7 +130,7 @@ std::unique_ptr<Device> open_gpu(GpuOpener opener, const std::string& backend, c
   const int queues = options.number(api->queue_variable);
   return open_gpu(*api, {.index = index,
                          .hardware_queues = queues == 0 ? api->default_hardware_queues
-                                                        : std::clamp(queues, 1, api->most_hardware_queues),
+                                                        : std::clamp(queues, 1, api->max_hardware_queues),
                          .compute_units = options.compute_units,
                          .rest_stream = options.rest_stream,
                          .priorities = priorities,

@@ -36,7 +36,7 @@ class CaptureQueue : public LaunchQueue {
 
 }  // namespace
 
-StepGraph::StepGraph(PrimaryContext& context, const Plan& plan, CommandId begin, CommandId end,
+StepGraph::StepGraph(PrimaryContext& context, const StepPlan& plan, CommandId begin, CommandId end,
                      const GpuCommands& commands, std::span<const GpuStream> streams, std::span<const GpuEvent> events)
     : api_(context.api()), stream_(streams[0]) {
   if (api_.capture_begin == nullptr)

@@ -13,7 +13,7 @@ class StepGraph {
  public:
   // Captures commands [begin, end) on `streams` and launches on the first of them. `events` are those of the plan,
   // which must be a graph plan.
-  StepGraph(PrimaryContext& context, const Plan& plan, CommandId begin, CommandId end, const GpuCommands& commands,
+  StepGraph(PrimaryContext& context, const StepPlan& plan, CommandId begin, CommandId end, const GpuCommands& commands,
             std::span<const GpuStream> streams, std::span<const GpuEvent> events);
 
   int launch() const noexcept { return api_.graph_launch(exec_.get(), stream_); }

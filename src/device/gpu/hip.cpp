@@ -217,7 +217,7 @@ std::string fill_hip(GpuApi& api) {
   api.queues_reason = "set by GPU_MAX_HW_QUEUES, read once by the runtime (default 4)";
   api.queue_variable = "GPU_MAX_HW_QUEUES";
   api.default_hardware_queues = 4;
-  api.most_hardware_queues = 32;
+  api.max_hardware_queues = 32;
   api.code_hint =
       "It was compiled for " WEIR_HIP_BUILT ": build Weir with a hipcc that knows this GPU (WEIR_HIP_ARCHITECTURES).";
   api.lost_hint = "the kernel log (dmesg) and AMD_LOG_LEVEL=3 say more";

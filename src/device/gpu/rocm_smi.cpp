@@ -15,7 +15,7 @@ constexpr std::uint32_t kEdgeSensor = 0, kJunctionSensor = 1;
 constexpr int kCurrentTemperature = 0;
 constexpr int kDriver = 0;
 constexpr int kSystemClock = 0;
-constexpr std::size_t kMostClocks = 32;
+constexpr std::size_t kMaxClocks = 32;
 
 // rsmi_frequencies_t in hertz: {u32 count, u32 current, u64 values[]} up to ROCm 5, preceded by a bool (and padding)
 // since ROCm 6. The second word tells them apart: a small index, or a frequency.
@@ -29,12 +29,12 @@ struct ClockView {
 ClockView view_of(const Clocks& clocks) {
   const auto half = [&](std::size_t i) { return static_cast<std::uint32_t>(clocks.words[i / 2] >> (i % 2 * 32)); };
   ClockView view;
-  if (clocks.words[1] <= kMostClocks) {
+  if (clocks.words[1] <= kMaxClocks) {
     view = {half(1), half(2), clocks.words + 2};
   } else {
     view = {half(0), half(1), clocks.words + 1};
   }
-  return view.count > kMostClocks || view.current >= view.count ? ClockView{} : view;
+  return view.count > kMaxClocks || view.current >= view.count ? ClockView{} : view;
 }
 
 struct RocmSmiLibrary : VendorLibrary {

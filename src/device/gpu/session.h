@@ -58,7 +58,7 @@ class GpuSession final : public Session {
   const Step& step_;
   const Placement& placement_;
   SessionOptions options_;
-  Plan plan_;
+  StepPlan plan_;
   std::size_t free_before_;
   GpuBuffers buffers_;
   GpuStreams streams_;

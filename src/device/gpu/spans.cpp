@@ -5,9 +5,9 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostSlots = 256;   // iterations in flight
-constexpr std::size_t kMostPairs = 4096;  // 64 streams: 64 iterations in flight
-constexpr std::size_t kSpans = 1 << 16;   // room for a long pass without reallocation
+constexpr std::size_t kMaxSlots = 256;   // iterations in flight
+constexpr std::size_t kMaxPairs = 4096;  // 64 streams: 64 iterations in flight
+constexpr std::size_t kSpans = 1 << 16;  // room for a long pass without reallocation
 
 }  // namespace
 
@@ -15,7 +15,7 @@ IterationEvents::IterationEvents(const GpuApi& api, DeviceClock& clock, std::siz
     : api_(api),
       clock_(clock),
       lanes_(lanes),
-      slots_(std::clamp(kMostPairs / std::max<std::size_t>(lanes, 1), std::size_t{2}, kMostSlots)) {
+      slots_(std::clamp(kMaxPairs / std::max<std::size_t>(lanes, 1), std::size_t{2}, kMaxSlots)) {
   const std::size_t count = slots_ * lanes_ * 2;
   events_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {

@@ -5,7 +5,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostEvents = 100'000;
+constexpr std::size_t kMaxEvents = 100'000;
 
 }  // namespace
 
@@ -13,7 +13,7 @@ CommandEvents::CommandEvents(const GpuApi& api, DeviceClock& clock, std::size_t 
     : api_(api),
       clock_(clock),
       commands_(commands),
-      slots_(std::clamp(kMostEvents / (2 * std::max<std::size_t>(commands, 1)), std::size_t{1},
+      slots_(std::clamp(kMaxEvents / (2 * std::max<std::size_t>(commands, 1)), std::size_t{1},
                         static_cast<std::size_t>(std::max(iterations, 1)))) {
   events_.reserve(slots_ * commands_ * 2);
   for (std::size_t i = 0; i < slots_ * commands_ * 2; ++i) events_.push_back(make_event(api, kGpuEventTiming));

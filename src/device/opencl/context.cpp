@@ -108,7 +108,7 @@ OpenclProgramOwner OpenclContext::build(const std::string& source, const std::st
   OpenclProgramOwner program = try_build(source, options, &result, &log);
   if (program) return program;
   fail(fmt::format("{}: the driver cannot compile {}: {}{}", name_, what, describe_opencl(result),
-                   first_complaints(log, kLines)),
+                   first_log_lines(log, kLines)),
        "Update the OpenCL driver, or use another --device.");
 }
 

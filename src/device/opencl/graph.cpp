@@ -73,7 +73,7 @@ cl_command_queue_properties opencl_graph_queue(const OpenclContext& context) {
   return properties;
 }
 
-OpenclGraph::OpenclGraph(const OpenclContext& context, const Plan& plan, CommandId begin, CommandId end,
+OpenclGraph::OpenclGraph(const OpenclContext& context, const StepPlan& plan, CommandId begin, CommandId end,
                          const OpenclCommands& commands, cl_command_queue queue)
     : api_(context.api()) {
   const Recording recording = recording_of(context);

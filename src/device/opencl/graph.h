@@ -17,7 +17,7 @@ cl_command_queue_properties opencl_graph_queue(const OpenclContext& context);
 class OpenclGraph {
  public:
   // Records commands [begin, end), to be launched on `queue`. `plan` must be a graph plan.
-  OpenclGraph(const OpenclContext& context, const Plan& plan, CommandId begin, CommandId end,
+  OpenclGraph(const OpenclContext& context, const StepPlan& plan, CommandId begin, CommandId end,
               const OpenclCommands& commands, cl_command_queue queue);
 
   // `event` must not be null.

@@ -25,7 +25,7 @@ bool OpenclHostCalls::does(const Step& step, const OpenclBuffers& buffers, Comma
 }
 
 OpenclHostCalls::OpenclHostCalls(const OpenclContext& context, const Step& step, const OpenclBuffers& buffers,
-                                 std::size_t most_in_flight)
+                                 std::size_t max_in_flight)
     : api_(context.api()),
       context_(context.get()),
       threads_(HostThreads::default_count()),
@@ -46,10 +46,10 @@ OpenclHostCalls::OpenclHostCalls(const OpenclContext& context, const Step& step,
       call.host.call.operands[i] = buffers.host(accesses[i].buffer) + accesses[i].offset_bytes;
   }
   for (Call& call : calls_) {
-    call.slots = std::vector<Slot>(most_in_flight);
+    call.slots = std::vector<Slot>(max_in_flight);
     for (Slot& slot : call.slots) slot.owner = this, slot.call = &call;
   }
-  reached_.resize(calls_.size() * most_in_flight);
+  reached_.resize(calls_.size() * max_in_flight);
   try {
     thread_ = std::jthread([this] { work(); });
   } catch (const std::system_error& error) {
@@ -89,7 +89,7 @@ int OpenclHostCalls::launch(CommandId id, cl_command_queue queue, bool is_in_ord
   api_.retain_event(gate);                           // open() releases one
   result = api_.set_event_callback(marker, CL_COMPLETE, on_reached, &slot);
   if (result != CL_SUCCESS) open(slot, result);
-  const cl_int went_on = is_in_order ? api_.enqueue_barrier(queue, 1, &gate, end) : CL_SUCCESS;
+  const cl_int barrier_result = is_in_order ? api_.enqueue_barrier(queue, 1, &gate, end) : CL_SUCCESS;
   if (!is_in_order && end != nullptr) {
     *end = gate;
   } else {
@@ -100,7 +100,7 @@ int OpenclHostCalls::launch(CommandId id, cl_command_queue queue, bool is_in_ord
   } else {
     api_.release_event(marker);
   }
-  return result != CL_SUCCESS ? result : went_on;
+  return result != CL_SUCCESS ? result : barrier_result;
 }
 
 void CL_CALLBACK OpenclHostCalls::on_reached(cl_event, cl_int status, void* data) {

@@ -23,9 +23,9 @@ class OpenclHostCalls {
   // Whether the host executes a command: a host function, or a copy within host memory that the device cannot reach.
   static bool does(const Step& step, const OpenclBuffers& buffers, CommandId id);
 
-  // `most_in_flight` is how many launches of each call may be unfinished at once.
+  // `max_in_flight` is how many launches of each call may be unfinished at once.
   OpenclHostCalls(const OpenclContext& context, const Step& step, const OpenclBuffers& buffers,
-                  std::size_t most_in_flight);
+                  std::size_t max_in_flight);
   // Call when nothing is in flight, or after abandon().
   ~OpenclHostCalls();
   OpenclHostCalls(const OpenclHostCalls&) = delete;

@@ -19,10 +19,10 @@ namespace weir {
 // another still reads that of the previous one, so there are two sets.
 class OpenclEvents {
  public:
-  OpenclEvents(const OpenclApi& api, const Plan& plan) : api_(api), owner_(plan.event_count) {
+  OpenclEvents(const OpenclApi& api, const StepPlan& plan) : api_(api), owner_(plan.event_count) {
     for (auto& set : sets_) set.resize(plan.event_count, nullptr);
     for (CommandId id = 0; id < plan.hops.size(); ++id)
-      if ((plan.hops[id].flags & Plan::kRecords) != 0) owner_[plan.hops[id].event] = id;
+      if ((plan.hops[id].flags & StepPlan::kRecords) != 0) owner_[plan.hops[id].event] = id;
   }
   ~OpenclEvents() {
     begin();
@@ -58,7 +58,7 @@ class OpenclEvents {
 // does everything that the plan asks of a command.
 class OpenclQueue {
  public:
-  OpenclQueue(const OpenclApi& api, const OpenclCommands& commands, const Plan& plan, OpenclEvents& events,
+  OpenclQueue(const OpenclApi& api, const OpenclCommands& commands, const StepPlan& plan, OpenclEvents& events,
               OpenclIterations& iterations, OpenclTrace* trace, ErrorLatch& latch) noexcept
       : api_(api),
         commands_(commands),
@@ -71,7 +71,7 @@ class OpenclQueue {
   void prefetch(CommandId id) const noexcept { commands_.prefetch(id); }
   void launch(CommandId id, StreamId stream) noexcept {
     touched_[stream] = true;
-    const Plan::Hop& hop = plan_.hops[id];
+    const StepPlan::Hop& hop = plan_.hops[id];
     if (hop.flags == 0 && trace_ == nullptr) [[likely]]
       return note(commands_.launch(id, 0, nullptr, nullptr, nullptr), id);
     launch_with_events(id, hop);
@@ -94,7 +94,7 @@ class OpenclQueue {
     return event;
   }
 
-  void launch_with_events(CommandId id, const Plan::Hop& hop) noexcept {
+  void launch_with_events(CommandId id, const StepPlan::Hop& hop) noexcept {
     // At most one of this and one of the previous iteration for every other stream.
     cl_event waits[2 * kMaxStreams];
     cl_uint wait_count = 0;
@@ -102,8 +102,8 @@ class OpenclQueue {
       waits[wait_count] = events_.find(plan_.waits[hop.first_wait + i], id);
       if (waits[wait_count] != nullptr) ++wait_count;
     }
-    const bool is_recorded = (hop.flags & Plan::kRecords) != 0, is_last = (hop.flags & Plan::kLast) != 0;
-    const bool is_first = (hop.flags & Plan::kFirst) != 0 && iterations_.is_marked();
+    const bool is_recorded = (hop.flags & StepPlan::kRecords) != 0, is_last = (hop.flags & StepPlan::kLast) != 0;
+    const bool is_first = (hop.flags & StepPlan::kFirst) != 0 && iterations_.is_marked();
     const bool has_event = is_recorded || is_last || is_first || trace_ != nullptr;
     const bool has_begin = (is_first || trace_ != nullptr) && commands_.begins_by_marker(id);
     cl_event begin = nullptr, end = nullptr;
@@ -121,7 +121,7 @@ class OpenclQueue {
 
   const OpenclApi& api_;
   const OpenclCommands& commands_;
-  const Plan& plan_;
+  const StepPlan& plan_;
   OpenclEvents& events_;
   OpenclIterations& iterations_;
   OpenclTrace* trace_;

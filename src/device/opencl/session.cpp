@@ -44,7 +44,7 @@ OpenclSession::OpenclSession(std::shared_ptr<OpenclContext> context, const Step&
       commands_(*context_, step, placement, buffers_, queues_.handles, has_graphs() ? nullptr : OpenclBlas::open(),
                 hosts_.get()),
       events_(api_, plan_),
-      iterations_(api_, queues_.handles.size(), most_in_flight(), options.marks_iterations) {
+      iterations_(api_, queues_.handles.size(), max_in_flight(), options.marks_iterations) {
   buffers_.initialise(service_.get());
   commands_.warm_up(service_.get());
   buffers_.initialise(service_.get());
@@ -67,7 +67,7 @@ std::unique_ptr<OpenclHostCalls> OpenclSession::make_host_calls() const {
   for (CommandId id = 0; id < step_.commands().size() && !has_any; ++id)
     has_any = OpenclHostCalls::does(step_, buffers_, id);
   if (!has_any) return nullptr;
-  return std::make_unique<OpenclHostCalls>(*context_, step_, buffers_, most_in_flight());
+  return std::make_unique<OpenclHostCalls>(*context_, step_, buffers_, max_in_flight());
 }
 
 void OpenclSession::record_segments() {

@@ -39,8 +39,8 @@ class OpenclSession final : public Session {
   std::unique_ptr<OpenclHostCalls> make_host_calls() const;
   void record_segments();
   void submit_graphs() noexcept;
-  std::size_t most_in_flight() const noexcept {
-    return OpenclIterations::most_in_flight(queues_.handles.size(), has_graphs());
+  std::size_t max_in_flight() const noexcept {
+    return OpenclIterations::max_in_flight(queues_.handles.size(), has_graphs());
   }
   bool has_graphs() const noexcept { return options_.mode == SubmitMode::graph; }
 
@@ -50,7 +50,7 @@ class OpenclSession final : public Session {
   const Step& step_;
   const Placement& placement_;
   SessionOptions options_;
-  Plan plan_;
+  StepPlan plan_;
   OpenclBuffers buffers_;
   Queues queues_;
   OpenclQueueOwner service_;                // carries initial contents and reads; idle while a step runs

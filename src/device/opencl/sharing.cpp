@@ -137,9 +137,9 @@ OpenclSharing try_sharing(const OpenclContext& context, cl_program program, std:
   const auto works = [&](OpenclSharing sharing, std::string_view name) {
     try {
       const OpenclHostMemory memory(context, sharing, kWords * sizeof(cl_uint));
-      constexpr cl_uint kFirstLooks = 1 << 14, kMostLooks = 1u << 30;
+      constexpr cl_uint kFirstLooks = 1 << 14, kMaxLooks = 1u << 30;
       run_trial(context, kernel.get(), queue.get(), memory, 1);  // triggers compilation at the first launch
-      for (cl_uint looks = kFirstLooks; looks <= kMostLooks; looks *= 2) {
+      for (cl_uint looks = kFirstLooks; looks <= kMaxLooks; looks *= 2) {
         const Outcome outcome = run_trial(context, kernel.get(), queue.get(), memory, looks);
         if (outcome == Outcome::works) return true;
         if (outcome == Outcome::fails) break;

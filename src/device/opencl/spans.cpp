@@ -7,22 +7,22 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostSlots = 64;
+constexpr std::size_t kMaxSlots = 64;
 // PoCL 3.1 ties the end of a command buffer to everything in flight on its queue, so the time grows with the square of
 // that: 200 iterations of 50 commands took 10 s and more with 64 in flight and 0.3 s with 4 (2 cores, 2026-11).
-constexpr std::size_t kMostGraphs = 4;
-constexpr std::size_t kMostLanes = 4096;  // in all slots together
-constexpr std::size_t kSpans = 1 << 16;   // room for a long pass without reallocation
+constexpr std::size_t kMaxGraphs = 4;
+constexpr std::size_t kMaxLanes = 4096;  // in all slots together
+constexpr std::size_t kSpans = 1 << 16;  // room for a long pass without reallocation
 
 }  // namespace
 
-std::size_t OpenclIterations::most_in_flight(std::size_t lanes, bool has_graphs) noexcept {
-  if (has_graphs) return kMostGraphs;
-  return std::clamp(kMostLanes / std::max<std::size_t>(lanes, 1), std::size_t{2}, kMostSlots);
+std::size_t OpenclIterations::max_in_flight(std::size_t lanes, bool has_graphs) noexcept {
+  if (has_graphs) return kMaxGraphs;
+  return std::clamp(kMaxLanes / std::max<std::size_t>(lanes, 1), std::size_t{2}, kMaxSlots);
 }
 
-OpenclIterations::OpenclIterations(const OpenclApi& api, std::size_t lanes, std::size_t most_in_flight, bool is_marked)
-    : api_(api), lane_count_(lanes), is_marked_(is_marked), slots_(most_in_flight), lanes_(slots_ * lanes) {
+OpenclIterations::OpenclIterations(const OpenclApi& api, std::size_t lanes, std::size_t max_in_flight, bool is_marked)
+    : api_(api), lane_count_(lanes), is_marked_(is_marked), slots_(max_in_flight), lanes_(slots_ * lanes) {
   if (is_marked_) spans_.reserve(kSpans);
 }
 

@@ -15,10 +15,10 @@ namespace weir {
 class OpenclIterations {
  public:
   // How many iterations may be in flight with that many lanes, or as command buffers.
-  static std::size_t most_in_flight(std::size_t lanes, bool has_graphs) noexcept;
+  static std::size_t max_in_flight(std::size_t lanes, bool has_graphs) noexcept;
 
   // A lane is a stream, or the only lane of a graph. `is_marked`: take() will be called, and queues record times.
-  OpenclIterations(const OpenclApi& api, std::size_t lanes, std::size_t most_in_flight, bool is_marked);
+  OpenclIterations(const OpenclApi& api, std::size_t lanes, std::size_t max_in_flight, bool is_marked);
   // Call when nothing is in flight.
   ~OpenclIterations() { drain(); }
   OpenclIterations(const OpenclIterations&) = delete;

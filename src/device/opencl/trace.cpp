@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostEvents = 100'000;
+constexpr std::size_t kMaxEvents = 100'000;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ OpenclTrace::OpenclTrace(const OpenclContext& context, std::size_t commands, int
     : context_(context),
       api_(context.api()),
       commands_(commands),
-      slots_(std::clamp(kMostEvents / std::max<std::size_t>(commands, 1), std::size_t{1},
+      slots_(std::clamp(kMaxEvents / std::max<std::size_t>(commands, 1), std::size_t{1},
                         static_cast<std::size_t>(std::max(iterations, 1)))),
       entries_(slots_ * commands),
       first_fix_(take_fix()) {}

@@ -1,5 +1,5 @@
 // A communicator of one rank, whose collectives only copy. Used without MPI for steps that keep their collectives
-// (Ranks::talks_alone).
+// (Ranks::has_lone_collectives).
 #pragma once
 
 #include "device/rank/communicator.h"

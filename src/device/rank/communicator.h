@@ -14,7 +14,7 @@
 namespace weir {
 
 // The offset from this rank's host clock to rank 0's.
-struct ClockOffset {
+struct RankClockOffset {
   double offset_ns = 0;
   double error_ns = 0;
 };
@@ -56,7 +56,7 @@ class Communicator {
     return answer != std::byte{0};
   }
   // All ranks call this at the same time. By ping-pong: half of the shortest round trip bounds the error.
-  virtual ClockOffset clock_offset() { return {}; }
+  virtual RankClockOffset clock_offset() { return {}; }
   virtual std::string host() const { return "localhost"; }
   // Terminates all ranks.
   [[noreturn]] virtual void abort(int code) noexcept = 0;

@@ -121,7 +121,7 @@ class MpiCommunicator final : public Communicator {
     meet(request);
     return all != 0;
   }
-  ClockOffset clock_offset() override;
+  RankClockOffset clock_offset() override;
 
   [[noreturn]] void abort(int code) noexcept override {
     MPI_Abort(MPI_COMM_WORLD, code);
@@ -268,8 +268,8 @@ std::vector<std::string> MpiCommunicator::gather(const std::string& text) {
   return texts;
 }
 
-ClockOffset MpiCommunicator::clock_offset() {
-  ClockOffset best;
+RankClockOffset MpiCommunicator::clock_offset() {
+  RankClockOffset best;
   best.error_ns = ranks_.rank == 0 ? 0 : 1e18;
   for (int rank = 1; rank < ranks_.count; ++rank) {
     if (ranks_.rank != 0 && ranks_.rank != rank) continue;

@@ -39,7 +39,7 @@ class NetworkCommunicator final : public Communicator {
   void broadcast(std::span<std::byte> bytes, int from) override { inner_.broadcast(bytes, from); }
   std::vector<std::string> gather(const std::string& text) override { return inner_.gather(text); }
   bool any(bool claim) override { return inner_.any(claim); }
-  ClockOffset clock_offset() override { return inner_.clock_offset(); }
+  RankClockOffset clock_offset() override { return inner_.clock_offset(); }
   std::string host() const override { return inner_.host(); }
   [[noreturn]] void abort(int code) noexcept override;
 

@@ -135,7 +135,7 @@ bool Blocks::dispatch(std::uint32_t id, std::int64_t now_ns) {
   return flight.waiting == 0;
 }
 
-void Blocks::starve(std::uint32_t id) {
+void Blocks::set_starved(std::uint32_t id) {
   if (flights_[id].is_starved) return;
   flights_[id].is_starved = true;
   auto at = starved_.end();
@@ -145,7 +145,7 @@ void Blocks::starve(std::uint32_t id) {
 
 void Blocks::start(std::uint32_t id, std::int64_t now_ns) {
   if (!is_suspended_ && dispatch(id, now_ns)) return;
-  starve(id);
+  set_starved(id);
   if (priorities_ == Priorities::full && !is_suspended_) evict_for(flights_[id], now_ns);
 }
 
@@ -216,7 +216,7 @@ std::uint32_t Blocks::end(const Due& due, std::int64_t now_ns) {
     const bool is_released = flight.work->is_hold && flight.work->is_released;
     parts_[part] = {group.count, group.first_block, is_released ? 0 : group.remaining_ns, flight.saved};
     flight.saved = part;
-    starve(id);
+    set_starved(id);
     return kNone;
   }
   if (flight.work->moments != nullptr) write(flight, group.first_block, group.count, now_ns, false);
@@ -240,7 +240,7 @@ void Blocks::distribute(std::int64_t now_ns) {
   starved_.resize(kept);
 }
 
-void Blocks::curtail(const Client& client, CommandId command) {
+void Blocks::stop_starting(const Client& client, CommandId command) {
   // A kernel that is not starved has already started all of its blocks.
   std::erase_if(starved_, [&](std::uint32_t id) {
     Flight& flight = flights_[id];

@@ -56,7 +56,7 @@ class Blocks {
   void distribute(std::int64_t now_ns);
 
   // Starts no more blocks of a toil; running blocks end normally.
-  void curtail(const Client& client, CommandId command);
+  void stop_starting(const Client& client, CommandId command);
   // Ends the running blocks of a hold at that time.
   void release(const Client& client, CommandId command, std::int64_t ns);
   // Suspends all blocks, as if their clocks stood still.
@@ -86,7 +86,7 @@ class Blocks {
   bool dispatch(std::uint32_t flight, std::int64_t now_ns);
   void enter(std::uint32_t flight, std::uint32_t count, std::uint32_t first_block, std::int64_t now_ns,
              std::int64_t ns);
-  void starve(std::uint32_t flight);
+  void set_starved(std::uint32_t flight);
   void evict_for(const Flight& urgent, std::int64_t now_ns);
   std::uint32_t new_group();
   bool is_before(const Flight& a, const Flight& b) const noexcept;

@@ -28,8 +28,8 @@ struct Work {
   std::uint8_t level = 0;  // priority
   bool is_timed = false;   // ends by a clock: neither scaled nor jittered
   bool is_hold = false;
-  bool is_released = false;  // hold: the flag was seen; toil: it was asked to stop
-  bool obeys = false;        // toil: when asked to stop, it starts no more blocks; the next launch continues
+  bool is_released = false;   // hold: the flag was seen; toil: it was asked to stop
+  bool is_stoppable = false;  // toil: when asked to stop, it starts no more blocks; the next launch continues
   std::uint32_t blocks_per_multiprocessor = 1;
   std::int32_t* flag = nullptr;     // hold
   std::int32_t* moments = nullptr;  // probes: one record per block

@@ -15,8 +15,8 @@ constexpr std::int64_t kTile = 128;       // of a library's matrix product
 constexpr std::int64_t kTileDepth = 512;  // thin products are split along k as well
 
 std::int64_t rounded(double ns) {
-  constexpr double kMost = 3.6e12;
-  return static_cast<std::int64_t>(std::llround(std::clamp(ns, 0.0, kMost)));
+  constexpr double kMax = 3.6e12;
+  return static_cast<std::int64_t>(std::llround(std::clamp(ns, 0.0, kMax)));
 }
 
 Place place_of(const Step& step, const Access& access) { return step.buffers()[access.buffer].place; }
@@ -107,8 +107,8 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
   const Lasts lasts = weir::kernel(command.kernel).lasts;
   // One block per unit, one after the other: real toil blocks take unit after unit and check a flag in between, so that
   // any remaining unit can be skipped.
-  if (lasts == Lasts::by_units && (command.shape.dims[kToilStyle] & kToilObeys) != 0) {
-    work.obeys = true;
+  if (lasts == Lasts::by_units && (command.shape.dims[kToilStyle] & kToilStoppable) != 0) {
+    work.is_stoppable = true;
     footprint.blocks =
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(command.shape.dims[kToilUnits], 1, INT32_MAX));
   }

@@ -319,7 +319,7 @@ void Machine::start(Client& client, CommandId command, std::uint32_t iteration, 
     ++resident_;
     flight.waiting = work.blocks - work.taken;
     flight.next_block = work.taken;
-    if (work.obeys && work.is_released) {
+    if (work.is_stoppable && work.is_released) {
       flight.taken = work.taken;
       Blocks::go_idle(flight);
     }
@@ -335,10 +335,10 @@ void Machine::start(Client& client, CommandId command, std::uint32_t iteration, 
 }
 
 // Writes a toil's record at its end and sets where the next launch of its job continues.
-void Machine::report(Work& work, std::uint32_t told_at) {
-  const std::uint32_t taken = told_at == kNone ? work.blocks : told_at;
+void Machine::report(Work& work, std::uint32_t stopped_at) {
+  const std::uint32_t taken = stopped_at == kNone ? work.blocks : stopped_at;
   work.taken = taken == work.blocks ? 0 : taken;
-  work.record[kToilTaken] = work.obeys ? taken : work.units;
+  work.record[kToilTaken] = work.is_stoppable ? taken : work.units;
   work.record[kToilEnded] = now_ns_ / profile_.timer_ns * profile_.timer_ns;
   ++work.record[kToilLaunches];
 }
@@ -451,12 +451,12 @@ void Machine::look_at_flags(std::int64_t host_ns) {
       Work& hold = client->works[id];
       // Acquire: pairs with the host's store.
       const std::int32_t flag = std::atomic_ref(*hold.flag).load(std::memory_order_acquire);
-      const bool is_set = hold.obeys ? flag > hold.record[kToilEpoch] : flag != 0;
+      const bool is_set = hold.is_stoppable ? flag > hold.record[kToilEpoch] : flag != 0;
       if (is_set == hold.is_released) continue;
       hold.is_released = is_set;
       if (!is_set) continue;
-      if (hold.obeys) {
-        blocks_.curtail(*client, id);
+      if (hold.is_stoppable) {
+        blocks_.stop_starting(*client, id);
       } else {
         blocks_.release(*client, id, host_ns);
       }

@@ -98,7 +98,7 @@ class Machine {
   bool can_launch(const Work& work, std::uint32_t what, bool& awaits);
   void start(Client& client, CommandId command, std::uint32_t iteration, StreamId stream, std::int32_t queue);
   void end(std::uint32_t flight);
-  void report(Work& work, std::uint32_t told_at);
+  void report(Work& work, std::uint32_t stopped_at);
   void end_node(Client& client, CommandId command);
   void complete(Client& client, Event& event);
   void retire(Client& client) noexcept {

@@ -20,8 +20,8 @@ constexpr std::string_view kMappings[] = {"round_robin", "least_referenced", "lo
 constexpr std::string_view kPriorities[] = {"ignored", "order", "blocks", "full"};
 constexpr std::string_view kCopies[] = {"to_device", "to_host", "on_device"};
 constexpr double kSecond = 1e9;
-constexpr double kMostRate = 1e18;
-constexpr std::size_t kMostDurations = 20'000;
+constexpr double kMaxRate = 1e18;
+constexpr std::size_t kMaxDurations = 20'000;
 
 // NAME is the C++ member, which is also the name that users write.
 #define WEIR_WHOLE(NAME, LOWEST, HIGHEST, SUMMARY) \
@@ -149,7 +149,7 @@ std::int64_t whole_at(const YamlNode& node, std::int64_t lowest, std::int64_t hi
 // - {collective: all_reduce, bytes: 4096, ns: 9000}
 Duration read_duration(const YamlNode& node) {
   node.map("a duration like {kernel: fill, dims: [256], ns: 2000}");
-  constexpr std::int64_t kMostDim = std::int64_t{1} << 62;
+  constexpr std::int64_t kMaxDim = std::int64_t{1} << 62;
   Duration duration;
   duration.ns = number_at(node.at("ns"), 0, 3600 * kSecond);
   const YamlNode* const kernel = node.find("kernel");
@@ -177,7 +177,7 @@ Duration read_duration(const YamlNode& node) {
     if (const YamlNode* const dims = node.find("dims")) {
       const auto items = dims->list("a list of sizes");
       if (items.size() > kMaxDims) dims->place.refuse(fmt::format("more than {} sizes", kMaxDims));
-      for (std::size_t i = 0; i < items.size(); ++i) duration.of.dims[i] = whole_at(items[i], -kMostDim, kMostDim);
+      for (std::size_t i = 0; i < items.size(); ++i) duration.of.dims[i] = whole_at(items[i], -kMaxDim, kMaxDim);
     }
     if (const YamlNode* const held = node.find("held_ns")) duration.held_ns = number_at(*held, 0, duration.ns);
     if (const YamlNode* const blocks = node.find("blocks")) duration.blocks = whole_at(*blocks, 1, INT32_MAX);
@@ -189,7 +189,7 @@ Duration read_duration(const YamlNode& node) {
   if (copy == nullptr && node.find("collective") == nullptr)
     node.place.refuse("what lasts so long?", "Name a kernel, a host function, a copy or a collective.");
   node.allow({copy != nullptr ? "copy" : "collective", "bytes", "ns"});
-  duration.of.dims[0] = whole_at(node.at("bytes"), 0, kMostDim);
+  duration.of.dims[0] = whole_at(node.at("bytes"), 0, kMaxDim);
   if (copy != nullptr) {
     duration.of.kind = CommandKind::copy;
     duration.of.name = copy->scalar("a direction");
@@ -220,7 +220,7 @@ void read_into(SimProfile& profile, const YamlNode& node, const std::string& pre
     item.place.guard([&] {
       if (key == "durations") {
         const auto items = item.list("a list of durations");
-        if (items.size() > kMostDurations) reject(fmt::format("more than {} durations", kMostDurations));
+        if (items.size() > kMaxDurations) reject(fmt::format("more than {} durations", kMaxDurations));
         for (const YamlNode& entry : items) profile.durations.push_back(read_duration(entry));
       } else if (key == "map") {
         set_map(profile, words_of(item));
@@ -282,17 +282,17 @@ std::span<const Setting> settings() {
       WEIR_WHOLE(device.collective_latency_ns, 0, kSecond, "of a collective, besides its bytes"),
       WEIR_WHOLE(device.preempt_save_ns, 0, kSecond, "to set a running block aside (priorities: full)"),
       WEIR_WHOLE(device.preempt_restore_ns, 0, kSecond, "to bring it back"),
-      WEIR_REAL(rates.fp32, kRate, kMostRate, "FLOP/s outside matrix units, and of fp32 products"),
-      WEIR_REAL(rates.tf32, kRate, kMostRate, "FLOP/s of tf32 products"),
-      WEIR_REAL(rates.fp16, kRate, kMostRate, "FLOP/s of fp16 products"),
-      WEIR_REAL(rates.bf16, kRate, kMostRate, "FLOP/s of bf16 products"),
-      WEIR_REAL(rates.memory_bytes, kRate, kMostRate, "bytes/s of the device's memory"),
-      WEIR_REAL(rates.to_device_bytes, kRate, kMostRate, "bytes/s of an engine from the host"),
-      WEIR_REAL(rates.to_host_bytes, kRate, kMostRate, "bytes/s of an engine to the host"),
-      WEIR_REAL(rates.on_device_bytes, kRate, kMostRate, "bytes copied per second within the device"),
-      WEIR_REAL(rates.link_bytes, kRate, kMostRate, "bytes/s between ranks"),
-      WEIR_REAL(rates.host_flop, kRate, kMostRate, "FLOP/s of a host thread"),
-      WEIR_REAL(rates.host_bytes, kRate, kMostRate, "bytes/s of a host thread"),
+      WEIR_REAL(rates.fp32, kRate, kMaxRate, "FLOP/s outside matrix units, and of fp32 products"),
+      WEIR_REAL(rates.tf32, kRate, kMaxRate, "FLOP/s of tf32 products"),
+      WEIR_REAL(rates.fp16, kRate, kMaxRate, "FLOP/s of fp16 products"),
+      WEIR_REAL(rates.bf16, kRate, kMaxRate, "FLOP/s of bf16 products"),
+      WEIR_REAL(rates.memory_bytes, kRate, kMaxRate, "bytes/s of the device's memory"),
+      WEIR_REAL(rates.to_device_bytes, kRate, kMaxRate, "bytes/s of an engine from the host"),
+      WEIR_REAL(rates.to_host_bytes, kRate, kMaxRate, "bytes/s of an engine to the host"),
+      WEIR_REAL(rates.on_device_bytes, kRate, kMaxRate, "bytes copied per second within the device"),
+      WEIR_REAL(rates.link_bytes, kRate, kMaxRate, "bytes/s between ranks"),
+      WEIR_REAL(rates.host_flop, kRate, kMaxRate, "FLOP/s of a host thread"),
+      WEIR_REAL(rates.host_bytes, kRate, kMaxRate, "bytes/s of a host thread"),
       WEIR_REAL(efficiency.flop, 0.001, 1, "share of the FLOP/s that kernels reach"),
       WEIR_REAL(efficiency.memory, 0.001, 1, "share of the memory's bytes/s that kernels reach"),
       WEIR_WHOLE(kernel_ns, 0, kSecond, "the least that a kernel lasts"),

@@ -70,7 +70,7 @@ void SimSession::allocate() {
       work.record = reinterpret_cast<std::int64_t*>(at(accesses[1]));
       const bool is_counted = step_.buffers()[accesses[3].buffer].place == Place::host && work.blocks == work.units;
       if (is_counted) work.done = at(accesses[3]);
-      if (work.obeys) client_.holds.push_back(id);
+      if (work.is_stoppable) client_.holds.push_back(id);
       continue;
     }
     work.moments = at(accesses.back());
@@ -110,9 +110,9 @@ std::int64_t SimSession::launch_cost(const Work& work) const noexcept {
 bool SimSession::submit_command(CommandId id, HostThread& thread) {
   Machine& machine = shared_->machine;
   const auto& host = shared_->profile.host;
-  const Plan::Hop& hop = plan_.hops[id];
+  const StepPlan::Hop& hop = plan_.hops[id];
   const Unit unit = client_.works[id].unit;
-  const std::uint32_t parts = hop.wait_count + ((hop.flags & Plan::kRecords) != 0 ? 2u : 1u);
+  const std::uint32_t parts = hop.wait_count + ((hop.flags & StepPlan::kRecords) != 0 ? 2u : 1u);
   for (; thread.part < parts; ++thread.part) {
     const bool is_wait = thread.part < hop.wait_count;
     const bool is_launch = thread.part == hop.wait_count;
@@ -257,10 +257,10 @@ void SimSession::catch_up() {
 
 bool SimSession::drain() {
   // Foreign kernels come and go for ever; no command of this session lasts longer than an hour.
-  constexpr std::int64_t kMostIdleNs = 100 * 3'600'000'000'000;
+  constexpr std::int64_t kMaxIdleNs = 100 * 3'600'000'000'000;
   std::uint64_t before = client_.outstanding;
   for (std::int64_t since_ns = shared_->machine.now_ns(); client_.outstanding != 0;) {
-    if (shared_->machine.now_ns() - since_ns > kMostIdleNs || !shared_->machine.step()) return false;
+    if (shared_->machine.now_ns() - since_ns > kMaxIdleNs || !shared_->machine.step()) return false;
     if (client_.outstanding == before) continue;
     before = client_.outstanding;
     since_ns = shared_->machine.now_ns();

@@ -74,7 +74,7 @@ class SimSession final : public Session {
 
   std::shared_ptr<Shared> shared_;
   const Step& step_;
-  Plan plan_;
+  StepPlan plan_;
   SubmitMode mode_;
   Client client_;
   std::vector<std::unique_ptr<std::byte, Free>> memory_;  // by buffer; null for device buffers

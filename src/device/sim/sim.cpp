@@ -35,7 +35,7 @@ class SimDevice final : public Device {
     info.lowest_priority = 0;
     info.highest_priority = static_cast<int>(profile.priority_levels) - 1;
     info.hardware_queues = {static_cast<int>(profile.queues), kSource};
-    info.most_hardware_queues = kMaxStreams;
+    info.max_hardware_queues = kMaxStreams;
     info.multiprocessors = {static_cast<int>(profile.multiprocessors), kSource};
     info.copy_engines = {static_cast<int>(profile.copy_engines.to_device + profile.copy_engines.to_host), kSource};
     info.memory_bytes = {static_cast<std::uint64_t>(profile.memory_bytes), kSource};

@@ -10,8 +10,8 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostBenchmarks = 100'000;
-constexpr std::size_t kMostProcesses = 1000;
+constexpr std::size_t kMaxBenchmarks = 100'000;
+constexpr std::size_t kMaxProcesses = 1000;
 constexpr std::size_t kLongestName = 200;
 
 const Json& baseline_member(const Json& json, const char* name, const std::string& where) {
@@ -49,15 +49,15 @@ ChannelResult result_of(const Json& json, const std::string& where) {
   const Json& status = baseline_member(json, "status", where);
   if (status == "unavailable") result.unavailable = baseline_text(json, "reason", where);
   const Json& processes = baseline_member(json, "processes", where);
-  if (!processes.is_array() || processes.size() > kMostProcesses)
-    reject(fmt::format("{}: 'processes' must be a list of at most {}", where, kMostProcesses));
+  if (!processes.is_array() || processes.size() > kMaxProcesses)
+    reject(fmt::format("{}: 'processes' must be a list of at most {}", where, kMaxProcesses));
   for (const Json& process : processes) {
     ChannelMeasurement& measurement = result.measurements.emplace_back();
     const std::string place = fmt::format("{}.processes[{}]", where, result.measurements.size() - 1);
     measurement.found = measurement_from(process, place);
     const Json& index = baseline_member(process, "process", place);
-    if (!index.is_number_unsigned() || index.get<std::uint64_t>() >= kMostProcesses)
-      reject(fmt::format("{}: 'process' must be a number below {}", place, kMostProcesses));
+    if (!index.is_number_unsigned() || index.get<std::uint64_t>() >= kMaxProcesses)
+      reject(fmt::format("{}: 'process' must be a number below {}", place, kMaxProcesses));
     measurement.process = index.get<int>();
   }
   return result;
@@ -81,14 +81,14 @@ ChannelRun parse_channel_run(const Json& json, const std::string& name) {
   run.settings.conditions = conditions_from(settings, in_settings);
   run.settings.placement = baseline_text(settings, "placement", in_settings);
   const Json& processes = baseline_member(settings, "processes", in_settings);
-  if (!processes.is_number_unsigned() || processes.get<std::uint64_t>() > kMostProcesses)
-    reject(fmt::format("{}: settings: 'processes' must be a number up to {}", name, kMostProcesses));
+  if (!processes.is_number_unsigned() || processes.get<std::uint64_t>() > kMaxProcesses)
+    reject(fmt::format("{}: settings: 'processes' must be a number up to {}", name, kMaxProcesses));
   run.settings.processes = processes.get<int>();
   run.environment = baseline_member(json, "environment", name);
   if (!run.environment.is_object()) reject(fmt::format("{}: 'environment' must be an object", name));
   const Json& benchmarks = baseline_member(json, "benchmarks", name);
-  if (!benchmarks.is_array() || benchmarks.size() > kMostBenchmarks)
-    reject(fmt::format("{}: 'benchmarks' must be a list of at most {}", name, kMostBenchmarks));
+  if (!benchmarks.is_array() || benchmarks.size() > kMaxBenchmarks)
+    reject(fmt::format("{}: 'benchmarks' must be a list of at most {}", name, kMaxBenchmarks));
   std::set<std::string> seen;
   for (const Json& benchmark : benchmarks) {
     const std::string where = fmt::format("{}: benchmarks[{}]", name, run.results.size());

@@ -35,7 +35,7 @@ ChannelContests judge_contests(const ChannelRun& run) {
   for (const ChannelResult& result : run.results) all.push_back({&result, summarise(result)});
   ChannelContests contests;
   for (const Measured& one : all) {
-    Standing& standing = contests.standings.emplace_back();
+    BenchmarkStanding& standing = contests.standings.emplace_back();
     if (!one.summary.value) continue;
     const ChannelResult& result = *one.result;
     const Measured* best = nullptr;

@@ -11,7 +11,7 @@
 namespace weir {
 
 // How one benchmark compares with others. Factors are of time: 1.2 takes a fifth longer, whatever the unit.
-struct Standing {
+struct BenchmarkStanding {
   std::optional<std::string> best;  // contestant: the fastest one that is not ours, or a mutex; never itself
   std::optional<double> times_best;
   std::optional<std::string> floor;  // id
@@ -26,7 +26,7 @@ struct MutexWin {
 };
 
 struct ChannelContests {
-  std::vector<Standing> standings;  // one for each result, in their order
+  std::vector<BenchmarkStanding> standings;  // one for each result, in their order
   std::vector<MutexWin> mutex_wins;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 Json json_of(const Mode& mode) { return WEIR_NAMED(mode.value, mode.share); }
 
-Json json_of(const ChannelResult& result, const Standing& standing) {
+Json json_of(const ChannelResult& result, const BenchmarkStanding& standing) {
   const ChannelSummary summary = summarise(result);
   Json json =
       WEIR_NAMED(result.id(), result.group, result.name, result.contestant, result.is_ours, result.unit, result.what);

@@ -19,7 +19,7 @@ using channel_bench::Unit;
 
 constexpr std::array kUnits{std::pair{Unit::ns_per_operation, "ns_per_operation"},
                             std::pair{Unit::ns_in_all, "ns_in_all"}, std::pair{Unit::per_second, "per_second"}};
-constexpr std::size_t kMostSamples = 1'000'000;  // of one measurement: Weir never writes more
+constexpr std::size_t kMaxSamples = 1'000'000;  // of one measurement: Weir never writes more
 
 const Json& member(const Json& json, const char* name, const std::string& where) {
   if (!json.is_object()) reject(fmt::format("{}: an object is needed here", where));
@@ -138,7 +138,7 @@ Measurement measurement_from(const Json& json, const std::string& where) {
   Measurement measurement;
   const Json& samples = member(json, "samples", where);
   if (!samples.is_array()) reject(fmt::format("{}: 'samples' must be a list", where));
-  if (samples.size() > kMostSamples) reject(fmt::format("{}: {} samples: that cannot be", where, samples.size()));
+  if (samples.size() > kMaxSamples) reject(fmt::format("{}: {} samples: that cannot be", where, samples.size()));
   for (const Json& sample : samples) {
     const double value = sample.is_number() ? sample.get<double>() : NAN;
     if (!std::isfinite(value) || value <= 0) reject(fmt::format("{}: a sample is not a positive number", where));

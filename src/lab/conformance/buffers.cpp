@@ -32,7 +32,7 @@ Step contents_step() {
   return std::move(builder).seal(1);
 }
 
-Outcome initial_and_reset(Subject& subject) {
+CaseOutcome initial_and_reset(Subject& subject) {
   const Step step = contents_step();
   const Placement placement = natural(step);
   const auto session = subject.device.prepare(step, placement, {});
@@ -49,7 +49,7 @@ Outcome initial_and_reset(Subject& subject) {
   return passed();
 }
 
-Outcome memory_use(Subject& subject) {
+CaseOutcome memory_use(Subject& subject) {
   StepBuilder builder(1);
   const BufferId data = builder.output(ElementType::f32, 16 << 20);
   builder.launch("fill", {}, {.dims = {16 << 20, 0}}, {{data}});
@@ -69,28 +69,28 @@ Outcome memory_use(Subject& subject) {
   return passed();
 }
 
-Outcome outside_of_sessions(Subject& subject, Place place) {
+CaseOutcome outside_of_sessions(Subject& subject, Place place) {
   const auto memory = subject.device.memory(place);
   std::vector<std::byte*> taken;
-  std::string complaint;
+  std::string problem;
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{4'097}, std::size_t{1} << 20}) {
     std::byte* const at = memory->allocate(bytes);
     if (at == nullptr) {
-      complaint = fmt::format("cannot allocate {} bytes", bytes);
+      problem = fmt::format("cannot allocate {} bytes", bytes);
       break;
     }
     taken.push_back(at);
-    if (reinterpret_cast<std::uintptr_t>(at) % 64 != 0) complaint = "memory is not aligned to 64 bytes";
+    if (reinterpret_cast<std::uintptr_t>(at) % 64 != 0) problem = "memory is not aligned to 64 bytes";
     std::vector<std::byte> sent(bytes), received(bytes);
     for (std::size_t i = 0; i < bytes; ++i) sent[i] = static_cast<std::byte>(random_bits(bytes, i));
     memory->write(at, sent);
     memory->read(at, received);
-    if (sent != received) complaint = fmt::format("{} bytes come back changed", bytes);
+    if (sent != received) problem = fmt::format("{} bytes come back changed", bytes);
     if (memory->is_host_accessible() && std::memcmp(at, sent.data(), bytes) != 0)
-      complaint = fmt::format("the host sees other bytes than were written, of {}", bytes);
+      problem = fmt::format("the host sees other bytes than were written, of {}", bytes);
   }
   for (std::byte* const at : taken) memory->release(at);
-  return complaint.empty() ? passed() : failed(complaint);
+  return problem.empty() ? passed() : failed(problem);
 }
 
 }  // namespace

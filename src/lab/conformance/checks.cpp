@@ -56,7 +56,7 @@ std::string difference_of(const Step& step, const Contents& got, const Contents&
   return {};
 }
 
-std::string complaint_about(const Step& step, const Contents& got) {
+std::string output_problem(const Step& step, const Contents& got) {
   const Contents initial = initial_contents(step);
   Contents outside = got;  // bytes that no command writes, once written parts are restored
   for (CommandId id = 0; id < step.commands().size(); ++id) {
@@ -94,15 +94,15 @@ std::string complaint_about(const Step& step, const Contents& got) {
   return written_outside.empty() ? "" : "what no command writes has changed: " + written_outside;
 }
 
-Outcome same_as_reference(Subject& subject, const Step& step) {
+CaseOutcome same_as_reference(Subject& subject, const Step& step) {
   const Placement placement = natural(step);
   const Contents got = run(subject.device, step, placement, {});
-  const std::string complaint = complaint_about(step, got);
-  if (subject.cpu == nullptr) return complaint.empty() ? passed() : failed(complaint);
+  const std::string problem = output_problem(step, got);
+  if (subject.cpu == nullptr) return problem.empty() ? passed() : failed(problem);
   const Contents on_cpu = run(*subject.cpu, step, placement, {});
-  const std::string of_cpu = complaint_about(step, on_cpu);
-  if (!complaint.empty())
-    return failed(complaint + (of_cpu.empty() ? "; cpu agrees with the reference" : "; so is cpu: " + of_cpu));
+  const std::string of_cpu = output_problem(step, on_cpu);
+  if (!problem.empty())
+    return failed(problem + (of_cpu.empty() ? "; cpu agrees with the reference" : "; so is cpu: " + of_cpu));
   if (!of_cpu.empty()) return failed("it agrees with the reference and cpu does not: " + of_cpu);
   // For a single command, errors relative to each other are at most twice those relative to the reference.
   if (step.commands().size() != 1 || step.commands()[0].kind == CommandKind::copy) return passed();
@@ -129,8 +129,8 @@ Outcome same_as_reference(Subject& subject, const Step& step) {
   return passed();
 }
 
-Outcome same_buffers(Subject& subject, const Step& step, const Placement& placement, const RunChoice& choice) {
-  if (subject.info.is_virtual) return sane_timeline(subject, step, placement, choice);
+CaseOutcome same_buffers(Subject& subject, const Step& step, const Placement& placement, const RunChoice& choice) {
+  if (subject.info.is_virtual) return consistent_timeline(subject, step, placement, choice);
   if (!subject.info.computes) {
     const SubmitChoice submit = parse_submit(choice.submit, placement.stream_count);
     const auto session = subject.device.prepare(step, placement, options_of(submit, choice.is_pipelined));
@@ -153,8 +153,8 @@ TimelineFacts facts_of(const Subject& subject, const RunChoice& choice) {
           subject.info.is_virtual || subject.cpu == nullptr};
 }
 
-std::string timeline_complaint(const Step& step, const Placement& placement, const Timeline& timeline,
-                               const TimelineFacts& facts) {
+std::string timeline_problem(const Step& step, const Placement& placement, const Timeline& timeline,
+                             const TimelineFacts& facts) {
   const std::size_t count = step.commands().size();
   std::map<std::uint32_t, std::vector<const Span*>> iterations;
   for (const Span& span : timeline.spans) {
@@ -212,7 +212,8 @@ std::string timeline_complaint(const Step& step, const Placement& placement, con
   return {};
 }
 
-Outcome sane_timeline(Subject& subject, const Step& step, const Placement& placement, const RunChoice& choice) {
+CaseOutcome consistent_timeline(Subject& subject, const Step& step, const Placement& placement,
+                                const RunChoice& choice) {
   const SubmitChoice submit = parse_submit(choice.submit, placement.stream_count);
   SessionOptions options = options_of(submit, choice.is_pipelined);
   options.is_traced = true;
@@ -228,11 +229,11 @@ Outcome sane_timeline(Subject& subject, const Step& step, const Placement& place
   // Without a profiler, the commands of a graph are not visible.
   const bool may_be_empty = !subject.info.runs() || submit.mode == SubmitMode::graph;
   if (timeline.spans.empty() && may_be_empty) return passed();
-  const std::string complaint = timeline_complaint(step, placement, timeline, facts_of(subject, choice));
-  return complaint.empty() ? passed() : failed(fmt::format("{} ({})", complaint, timeline.source));
+  const std::string problem = timeline_problem(step, placement, timeline, facts_of(subject, choice));
+  return problem.empty() ? passed() : failed(fmt::format("{} ({})", problem, timeline.source));
 }
 
-Outcome many_iterations(Subject& subject, const std::string& submit, int iterations) {
+CaseOutcome many_iterations(Subject& subject, const std::string& submit, int iterations) {
   const Step step = random_step(3, 4);
   const Placement placement = natural(step);
   const SubmitChoice choice = parse_submit(submit, 4);

@@ -13,14 +13,14 @@ std::string difference_of(const Step& step, const Contents& got, const Contents&
 
 // What is wrong with a device's results for a step that ran once and writes each byte once: every command is checked
 // against its kernel's reference on the inputs that the device had for it. Empty if nothing is.
-std::string complaint_about(const Step& step, const Contents& got);
+std::string output_problem(const Step& step, const Contents& got);
 
 // Runs the step on the device and on cpu; both must match the reference within what the kernel's arithmetic allows.
-Outcome same_as_reference(Subject& subject, const Step& step);
+CaseOutcome same_as_reference(Subject& subject, const Step& step);
 
 // Runs the step; the buffers must be the same as on the host, bit for bit. If the device computes nothing but has a
 // clock, the timeline must follow the edges; without a clock, the step must run.
-Outcome same_buffers(Subject& subject, const Step& step, const Placement& placement, const RunChoice& choice);
+CaseOutcome same_buffers(Subject& subject, const Step& step, const Placement& placement, const RunChoice& choice);
 
 struct TimelineFacts {
   bool is_pipelined = false;
@@ -31,13 +31,14 @@ struct TimelineFacts {
 TimelineFacts facts_of(const Subject& subject, const RunChoice& choice);
 // What is wrong with the times of a step: commands that are missing or end before they start, streams out of order,
 // edges that times contradict. Empty if nothing is.
-std::string timeline_complaint(const Step& step, const Placement& placement, const Timeline& timeline,
-                               const TimelineFacts& facts);
+std::string timeline_problem(const Step& step, const Placement& placement, const Timeline& timeline,
+                             const TimelineFacts& facts);
 
 // Traces the step: the result and the timeline must be right; a device without times must give the reason.
-Outcome sane_timeline(Subject& subject, const Step& step, const Placement& placement, const RunChoice& choice);
+CaseOutcome consistent_timeline(Subject& subject, const Step& step, const Placement& placement,
+                                const RunChoice& choice);
 
 // More iterations in flight than any ring of events holds: all must have times, in order, and the result must be right.
-Outcome many_iterations(Subject& subject, const std::string& submit, int iterations);
+CaseOutcome many_iterations(Subject& subject, const std::string& submit, int iterations);
 
 }  // namespace weir::conformance

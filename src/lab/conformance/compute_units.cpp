@@ -12,7 +12,7 @@ namespace {
 constexpr Needs kNeeds{.results = true, .compute_units = true, .second_device = true};
 
 // `rest_stream`: the stream with the rest, or -1.
-Outcome confined(Subject& subject, int units, int streams, int rest_stream) {
+CaseOutcome confined(Subject& subject, int units, int streams, int rest_stream) {
   DeviceOptions options;
   options.compute_units = units;
   options.rest_stream = rest_stream;
@@ -35,7 +35,7 @@ Outcome confined(Subject& subject, int units, int streams, int rest_stream) {
   return same_buffers(part, step, placement, {"inline", true, 3});
 }
 
-Outcome too_many(Subject& subject) {
+CaseOutcome too_many(Subject& subject) {
   const std::optional<int> units = subject.info.multiprocessors.value;
   if (!units) return skipped("the number of compute units is not known: " + subject.info.multiprocessors.reason);
   DeviceOptions options;

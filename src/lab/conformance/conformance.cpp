@@ -17,7 +17,7 @@ std::string message_of(const std::exception& error) {
   return ours == nullptr || ours->hint.empty() ? error.what() : fmt::format("{} ({})", error.what(), ours->hint);
 }
 
-Outcome examine(Subject& subject, const ConformanceCase& each) {
+CaseOutcome examine(Subject& subject, const ConformanceCase& each) {
   if (std::string reason = reason_to_skip(subject, each.needs); !reason.empty()) return skipped(std::move(reason));
   try {
     return each.examine(subject);
@@ -27,7 +27,7 @@ Outcome examine(Subject& subject, const ConformanceCase& each) {
 }
 
 // The error of a device that cannot even fill a buffer; empty if it can.
-std::string complaint_of(Subject& subject) {
+std::string device_problem(Subject& subject) {
   try {
     StepBuilder builder(1);
     builder.launch("fill", {}, {.dims = {4}, .scalars = {1}}, {{builder.output(ElementType::f32, 4)}});
@@ -49,7 +49,7 @@ bool matches(const std::string& name, const std::string& pattern) {
 
 }  // namespace
 
-std::string_view name_of(Outcome::Status status) {
+std::string_view name_of(CaseOutcome::Status status) {
   constexpr std::string_view kNames[] = {"passed", "skipped", "failed", "not run"};
   return kNames[static_cast<int>(status)];
 }
@@ -85,13 +85,13 @@ std::vector<const ConformanceCase*> matching(std::span<const ConformanceCase> al
   return chosen;
 }
 
-std::size_t Report::count(Outcome::Status status) const {
+std::size_t ConformanceResults::count(CaseOutcome::Status status) const {
   return static_cast<std::size_t>(std::count_if(
       results.begin(), results.end(), [&](const CaseResult& result) { return result.outcome.status == status; }));
 }
 
-Report examine(Subject& subject, std::span<const ConformanceCase* const> cases, const Control& control) {
-  Report report{subject.info, {}, {}, false};
+ConformanceResults examine(Subject& subject, std::span<const ConformanceCase* const> cases, const Control& control) {
+  ConformanceResults report{subject.info, {}, {}, false};
   std::string reason_not_to_run;
   for (const ConformanceCase* const each : cases) {
     if (reason_not_to_run.empty() && control.stop != nullptr &&
@@ -100,15 +100,15 @@ Report examine(Subject& subject, std::span<const ConformanceCase* const> cases, 
       reason_not_to_run = "interrupted";
     }
     if (!reason_not_to_run.empty()) {
-      report.results.push_back({each, {Outcome::Status::not_run, reason_not_to_run}, 0});
+      report.results.push_back({each, {CaseOutcome::Status::not_run, reason_not_to_run}, 0});
       continue;
     }
     if (control.progress)
       control.progress(*each, static_cast<int>(report.results.size()), static_cast<int>(cases.size()));
     const std::int64_t begun_ns = now_ns();
-    Outcome outcome = examine(subject, *each);
-    if (outcome.status == Outcome::Status::failed) {
-      report.lost = complaint_of(subject);
+    CaseOutcome outcome = examine(subject, *each);
+    if (outcome.status == CaseOutcome::Status::failed) {
+      report.lost = device_problem(subject);
       if (!report.lost.empty()) reason_not_to_run = "the device was lost in " + each->full_name();
     }
     report.results.push_back({each, std::move(outcome), static_cast<double>(now_ns() - begun_ns) * 1e-9});

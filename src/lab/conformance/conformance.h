@@ -16,18 +16,18 @@
 
 namespace weir::conformance {
 
-struct Outcome {
+struct CaseOutcome {
   enum class Status : std::uint8_t { passed, skipped, failed, not_run };
   Status status = Status::passed;
   std::string text;  // why it was skipped or not run, or what is wrong
 
   bool is_passed() const { return status == Status::passed; }
 };
-std::string_view name_of(Outcome::Status status);
+std::string_view name_of(CaseOutcome::Status status);
 
-inline Outcome passed() { return {}; }
-inline Outcome skipped(std::string reason) { return {Outcome::Status::skipped, std::move(reason)}; }
-inline Outcome failed(std::string what) { return {Outcome::Status::failed, std::move(what)}; }
+inline CaseOutcome passed() { return {}; }
+inline CaseOutcome skipped(std::string reason) { return {CaseOutcome::Status::skipped, std::move(reason)}; }
+inline CaseOutcome failed(std::string what) { return {CaseOutcome::Status::failed, std::move(what)}; }
 
 // The device under test.
 struct Subject {
@@ -57,7 +57,7 @@ struct ConformanceCase {
   std::string group;
   std::string name;
   Needs needs;
-  std::function<Outcome(Subject&)> examine;
+  std::function<CaseOutcome(Subject&)> examine;
   std::string_view kernel = {};          // under test; empty: none in particular
   std::optional<ElementType> type = {};  // of that kernel
 
@@ -74,19 +74,21 @@ std::vector<const ConformanceCase*> matching(std::span<const ConformanceCase> al
 
 struct CaseResult {
   const ConformanceCase* which = nullptr;
-  Outcome outcome;
+  CaseOutcome outcome;
   double seconds = 0;
 };
 
-struct Report {
+struct ConformanceResults {
   DeviceInfo info;
   std::vector<CaseResult> results;  // one for each requested case, in order
   std::string lost;                 // the device's error when it stopped working; empty: it works
   bool is_interrupted = false;
 
-  std::size_t count(Outcome::Status status) const;
+  std::size_t count(CaseOutcome::Status status) const;
   // No case has failed, and none was left out; skipped ones do not matter.
-  bool has_passed() const { return count(Outcome::Status::failed) == 0 && count(Outcome::Status::not_run) == 0; }
+  bool has_passed() const {
+    return count(CaseOutcome::Status::failed) == 0 && count(CaseOutcome::Status::not_run) == 0;
+  }
 };
 
 struct Control {
@@ -96,6 +98,7 @@ struct Control {
 
 // Runs the cases one after the other. A case that throws has failed; if the device then cannot run the simplest step,
 // it is lost, and the rest is not run.
-Report examine(Subject& subject, std::span<const ConformanceCase* const> cases, const Control& control = {});
+ConformanceResults examine(Subject& subject, std::span<const ConformanceCase* const> cases,
+                           const Control& control = {});
 
 }  // namespace weir::conformance

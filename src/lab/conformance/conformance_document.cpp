@@ -10,9 +10,9 @@
 namespace weir {
 namespace {
 
+using conformance::CaseOutcome;
 using conformance::CaseResult;
-using conformance::Outcome;
-using conformance::Report;
+using conformance::ConformanceResults;
 
 constexpr const char* kKeys[] = {"passed", "skipped", "failed", "not_run"};  // by status
 
@@ -58,7 +58,7 @@ Json capabilities_of(const DeviceInfo& info) {
   return all;
 }
 
-Json to_json(const Report& report) {
+Json to_json(const ConformanceResults& report) {
   Json device = Json::object();
   device["device"] = weir::to_json(report.info);
   device["capabilities"] = capabilities_of(report.info);
@@ -79,7 +79,7 @@ Json conformance_document(const ConformanceRun& run, const RunContext& context) 
   Json document =
       WEIR_NAMED(named("schema", schemas::conformance), named("created", wall_time()), context.command_line,
                  context.environment, named("status", run.is_interrupted ? "interrupted" : "complete"), run.filters);
-  document["devices"] = json_list(run.reports, [](const Report& report) { return to_json(report); });
+  document["devices"] = json_list(run.reports, [](const ConformanceResults& report) { return to_json(report); });
   document["not_opened"] = Json::array();
   for (const auto& [device, reason] : run.not_opened) document["not_opened"].push_back(WEIR_NAMED(device, reason));
   return document;

@@ -12,7 +12,7 @@ namespace weir {
 // The request and its results, device by device.
 struct ConformanceRun {
   std::vector<std::string> filters;
-  std::vector<conformance::Report> reports;
+  std::vector<conformance::ConformanceResults> reports;
   struct NotOpened {
     std::string device, reason;
   };

@@ -9,15 +9,15 @@
 namespace weir::conformance {
 namespace {
 
-Outcome works_afterwards(Subject& subject) {
+CaseOutcome works_afterwards(Subject& subject) {
   const Step step = random_step(51, 2);
-  Outcome outcome = same_buffers(subject, step, natural(step), {});
+  CaseOutcome outcome = same_buffers(subject, step, natural(step), {});
   if (!outcome.is_passed()) outcome.text = "afterwards the device does not work: " + outcome.text;
   return outcome;
 }
 
 // Sixteen times the device's memory.
-Outcome too_large(Subject& subject) {
+CaseOutcome too_large(Subject& subject) {
   const std::optional<std::uint64_t> memory = subject.info.memory_bytes.value;
   if (!memory) return skipped("how much memory it has is not known: " + subject.info.memory_bytes.reason);
   const std::uint64_t count = *memory / 4 * 16;
@@ -25,11 +25,11 @@ Outcome too_large(Subject& subject) {
   const BufferId big = builder.output(ElementType::f32, count);
   builder.launch("fill", {}, {.dims = {static_cast<std::int64_t>(count), 0}}, {{big}});
   const Step step = std::move(builder).seal(1);
-  if (Outcome outcome = rejected(subject, step, {}, "iB"); !outcome.is_passed()) return outcome;
+  if (CaseOutcome outcome = rejected(subject, step, {}, "iB"); !outcome.is_passed()) return outcome;
   return works_afterwards(subject);
 }
 
-Outcome unknown_number(Subject& subject) {
+CaseOutcome unknown_number(Subject& subject) {
   const std::string name = subject.info.backend + ":977";
   try {
     open_device(name, {});
@@ -41,7 +41,7 @@ Outcome unknown_number(Subject& subject) {
   return failed(fmt::format("there is a device {}", name));
 }
 
-Outcome declares_reasons(Subject& subject) {
+CaseOutcome declares_reasons(Subject& subject) {
   const DeviceInfo& info = subject.info;
   const std::pair<const char*, const Capability*> all[] = {{"graphs", &info.graphs},
                                                            {"priorities", &info.priorities},

@@ -8,7 +8,7 @@
 namespace weir::conformance {
 namespace {
 
-Outcome examine_graph(Subject& subject, std::uint64_t seed, Mix mix, bool is_pipelined) {
+CaseOutcome examine_graph(Subject& subject, std::uint64_t seed, Mix mix, bool is_pipelined) {
   Dice dice(seed);
   const int streams = 1 + static_cast<int>(dice.below(7));
   const Step step = random_step(seed, streams, mix);
@@ -48,7 +48,7 @@ Cases graphs() {
                    }});
   cases.push_back({"graphs", "traced", {.graphs = true}, [](Subject& subject) {
                      const Step step = random_step(4, 3);
-                     return sane_timeline(subject, step, natural(step), {"graph", false, 2});
+                     return consistent_timeline(subject, step, natural(step), {"graph", false, 2});
                    }});
   cases.push_back({"graphs", "not offered, then rejected", {}, [](Subject& subject) {
                      if (subject.info.graphs) return skipped("graphs are offered");

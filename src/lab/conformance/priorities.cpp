@@ -26,15 +26,16 @@ Step priority_step(std::span<const int> priorities) {
   return std::move(builder).seal(static_cast<int>(priorities.size()));
 }
 
-Outcome examine_priorities(Subject& subject, std::span<const int> priorities) {
+CaseOutcome examine_priorities(Subject& subject, std::span<const int> priorities) {
   const Step step = priority_step(priorities);
   for (const bool is_pipelined : {false, true})
-    if (Outcome outcome = same_buffers(subject, step, natural(step), {"inline", is_pipelined, 3}); !outcome.is_passed())
+    if (CaseOutcome outcome = same_buffers(subject, step, natural(step), {"inline", is_pipelined, 3});
+        !outcome.is_passed())
       return outcome;
   return passed();
 }
 
-Outcome declared_levels(Subject& subject) {
+CaseOutcome declared_levels(Subject& subject) {
   const int lowest = subject.info.lowest_priority, highest = subject.info.highest_priority;
   if (lowest > highest) return failed(fmt::format("the levels go from {} to {}", lowest, highest));
   if (!subject.info.priorities && subject.info.priorities.reason.empty())
@@ -44,7 +45,7 @@ Outcome declared_levels(Subject& subject) {
   return examine_priorities(subject, levels);
 }
 
-Outcome one_level(Subject& subject) {
+CaseOutcome one_level(Subject& subject) {
   if (!subject.info.priorities) return skipped("no priorities: " + subject.info.priorities.reason);
   if (subject.info.lowest_priority == subject.info.highest_priority) return failed("it offers priorities of one level");
   return passed();

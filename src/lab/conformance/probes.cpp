@@ -45,7 +45,7 @@ class Flag {
 };
 
 // The host sees that a kernel runs, the kernel sees what the host writes, and commands behind it wait.
-Outcome flag_while_it_runs(Subject& subject) {
+CaseOutcome flag_while_it_runs(Subject& subject) {
   StepBuilder builder(1);
   const BufferId flag = builder.host(ElementType::i32, 1, Init::constant, 1, 0);
   const BufferId held = builder.host(ElementType::i32, kMomentElements, Init::constant, 1, 0);
@@ -78,7 +78,7 @@ Outcome flag_while_it_runs(Subject& subject) {
 }
 
 // Blocks of a stamp take at least as long as requested, on the kernel's clock.
-Outcome stamps_last(Subject& subject) {
+CaseOutcome stamps_last(Subject& subject) {
   constexpr std::int64_t kStampNs = 300'000, kBlocks = 3;
   StepBuilder builder(1);
   const BufferId moments =
@@ -105,7 +105,7 @@ Outcome stamps_last(Subject& subject) {
 }
 
 // Spins on one stream cannot overlap: together they take at least the sum, on the session's clock.
-Outcome spins_last(Subject& subject) {
+CaseOutcome spins_last(Subject& subject) {
   constexpr std::int64_t kSpinNs = 1'000'000;
   constexpr int kSpins = 4;
   StepBuilder builder(1);
@@ -126,7 +126,7 @@ Outcome spins_last(Subject& subject) {
 
 // A job that is told to end at once and then launched again does every unit once: counted by launch, by unit and by the
 // kernel itself.
-Outcome units_are_done_once(Subject& subject) {
+CaseOutcome units_are_done_once(Subject& subject) {
   constexpr std::int64_t kUnits = 50, kBlocks = 4, kUnitNs = 10'000;
   StepBuilder builder(1);
   const bool is_virtual = subject.info.is_virtual;  // such a device keeps only the host's buffers
@@ -137,13 +137,13 @@ Outcome units_are_done_once(Subject& subject) {
   const BufferId flag = builder.host(ElementType::i32, 1, Init::constant, 1, 0);
   const BufferId records = builder.host(ElementType::i32, kToilRecordElements, Init::constant, 1, 0);
   const BufferId state = buffer(kToilStateElements), done = buffer(kUnits), memory = buffer(4);
-  builder.launch("toil", {}, {.type = ElementType::i32, .dims = {kUnitNs, kUnits, kBlocks, kToilObeys}},
+  builder.launch("toil", {}, {.type = ElementType::i32, .dims = {kUnitNs, kUnits, kBlocks, kToilStoppable}},
                  {{flag}, {records}, {state}, {done}, {memory}});
   const Step step = std::move(builder).seal(1);
   const Placement placement = natural(step);
   const auto session = subject.device.prepare(step, placement, {.marks_iterations = false});
   auto* const record = reinterpret_cast<std::int64_t*>(session->host_memory(records).data());
-  std::atomic_ref told(*elements(*session, flag));
+  std::atomic_ref stop_flag(*elements(*session, flag));
   const auto launch = [&](std::int64_t job, std::int64_t epoch) {
     record[kToilJob] = job;
     record[kToilEpoch] = epoch;
@@ -152,7 +152,7 @@ Outcome units_are_done_once(Subject& subject) {
     session->finish();
     return record[kToilTaken];
   };
-  told.store(1, std::memory_order_release);  // pairs with the loads in toil's bodies
+  stop_flag.store(1, std::memory_order_release);  // pairs with the loads in toil's bodies
   if (const std::int64_t taken = launch(0, 0); taken != 0)
     return failed(fmt::format("told to end before it began, it takes {} units", taken));
   for (std::int64_t job = 0; job < 3; ++job)
@@ -160,9 +160,9 @@ Outcome units_are_done_once(Subject& subject) {
       return failed(fmt::format("job {} ends with {} units of {}", job, taken, kUnits));
   if (record[kToilLaunches] != 4) return failed(fmt::format("it counts {} launches of 4", record[kToilLaunches]));
   // In the last launch, each of the blocks did its units one after the other.
-  const std::int64_t least_ns = (kUnits + kBlocks - 1) / kBlocks * kUnitNs;
+  const std::int64_t min_ns = (kUnits + kBlocks - 1) / kBlocks * kUnitNs;
   const std::int64_t took_ns = record[kToilEnded] - record[kToilStarted];
-  if (!is_virtual && took_ns < least_ns) return failed(fmt::format("{} ns of work took {} ns", least_ns, took_ns));
+  if (!is_virtual && took_ns < min_ns) return failed(fmt::format("{} ns of work took {} ns", min_ns, took_ns));
   const auto words = [&](BufferId from, std::size_t count) {
     std::vector<std::int32_t> read(count);
     if (is_virtual) {

@@ -25,7 +25,7 @@ Step round_trip_step(bool has_cuts) {
   return std::move(builder).seal(3);
 }
 
-Outcome rejected(Subject& subject, const Step& step, const SessionOptions& options, std::string_view word) {
+CaseOutcome rejected(Subject& subject, const Step& step, const SessionOptions& options, std::string_view word) {
   const Placement placement = natural(step);
   try {
     subject.device.prepare(step, placement, options);

@@ -12,6 +12,6 @@ namespace weir::conformance {
 Step round_trip_step(bool has_cuts);
 
 // prepare() must reject the step as bad input, with a message that contains `word` and a hint.
-Outcome rejected(Subject& subject, const Step& step, const SessionOptions& options, std::string_view word);
+CaseOutcome rejected(Subject& subject, const Step& step, const SessionOptions& options, std::string_view word);
 
 }  // namespace weir::conformance

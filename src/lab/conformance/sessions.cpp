@@ -13,7 +13,7 @@ std::string wrong_in(Subject& subject, Session& session, const Step& step, int i
 }
 
 // Two sessions with work in flight at once: neither touches the other's buffers.
-Outcome beside_each_other(Subject& subject) {
+CaseOutcome beside_each_other(Subject& subject) {
   const Step first = random_step(41, 3), second = random_step(42, 5);
   const Placement first_placement = natural(first), second_placement = natural(second);
   const auto one = subject.device.prepare(first, first_placement, {.is_pipelined = true});
@@ -35,16 +35,16 @@ Outcome beside_each_other(Subject& subject) {
   return passed();
 }
 
-Outcome one_after_the_other(Subject& subject) {
+CaseOutcome one_after_the_other(Subject& subject) {
   for (std::uint64_t seed = 43; seed < 53; ++seed) {
     const Step step = random_step(seed, 4);
-    if (Outcome outcome = same_buffers(subject, step, natural(step), {}); !outcome.is_passed()) return outcome;
+    if (CaseOutcome outcome = same_buffers(subject, step, natural(step), {}); !outcome.is_passed()) return outcome;
   }
   return passed();
 }
 
 // Ends sessions without waiting; a concurrent session and a later one must be right.
-Outcome ended_in_flight(Subject& subject, const std::string& submit) {
+CaseOutcome ended_in_flight(Subject& subject, const std::string& submit) {
   const Step step = random_step(44, 4);
   const Placement placement = natural(step);
   const SubmitChoice choice = parse_submit(submit, 4);
@@ -66,7 +66,7 @@ Outcome ended_in_flight(Subject& subject, const std::string& submit) {
   return same_buffers(subject, step, placement, {submit, true, 2});
 }
 
-Outcome reset_and_again(Subject& subject) {
+CaseOutcome reset_and_again(Subject& subject) {
   const Step step = random_step(45, 3);
   const Placement placement = natural(step);
   const auto session = subject.device.prepare(step, placement, {});
@@ -80,7 +80,7 @@ Outcome reset_and_again(Subject& subject) {
   return passed();
 }
 
-Outcome outlives_its_device(Subject& subject) {
+CaseOutcome outlives_its_device(Subject& subject) {
   auto device = subject.open_again({});
   const Step step = random_step(46, 2);
   const Placement placement = natural(step);
@@ -91,7 +91,7 @@ Outcome outlives_its_device(Subject& subject) {
   return wrong.empty() ? passed() : failed(wrong);
 }
 
-Outcome finish_without_work(Subject& subject) {
+CaseOutcome finish_without_work(Subject& subject) {
   const Step step = random_step(47, 2);
   const Placement placement = natural(step);
   const auto session = subject.device.prepare(step, placement, {});

@@ -14,7 +14,7 @@ struct HazardCase {
   bool is_pipelined;
 };
 
-Outcome examine_hazards(Subject& subject, const HazardCase& hazard) {
+CaseOutcome examine_hazards(Subject& subject, const HazardCase& hazard) {
   Dice dice(hazard.seed + 1'000);
   const int streams = 1 + static_cast<int>(dice.below(7));
   const bool has_host = hazard.seed % 2 == 0 && subject.info.host_functions;
@@ -26,13 +26,13 @@ Outcome examine_hazards(Subject& subject, const HazardCase& hazard) {
 }
 
 // The maximum number of streams, each with work; every one depends on others.
-Outcome examine_many_streams(Subject& subject, int streams) {
+CaseOutcome examine_many_streams(Subject& subject, int streams) {
   const Step step = random_step(99, streams);
   return same_buffers(subject, step, natural(step), {"inline", true, 3});
 }
 
 // The same, submitted in pieces of any size.
-Outcome examine_pieces(Subject& subject, std::uint64_t seed) {
+CaseOutcome examine_pieces(Subject& subject, std::uint64_t seed) {
   Dice dice(seed);
   const Step step = random_step(seed, 4);
   const Placement placement = natural(step);

@@ -11,13 +11,13 @@ namespace {
 // The most by which clocks may disagree: events have a resolution of half a microsecond.
 constexpr std::int64_t kClockNs = 10'000;
 
-Outcome follows_edges(Subject& subject, std::uint64_t seed, const char* submit, bool is_pipelined) {
+CaseOutcome follows_edges(Subject& subject, std::uint64_t seed, const char* submit, bool is_pipelined) {
   const bool has_host = seed % 2 == 0 && subject.info.host_functions;
   const Step step = random_step(seed, 3, {.has_host = has_host});
-  return sane_timeline(subject, step, natural(step), {submit, is_pipelined, 3});
+  return consistent_timeline(subject, step, natural(step), {submit, is_pipelined, 3});
 }
 
-Outcome known_duration(Subject& subject) {
+CaseOutcome known_duration(Subject& subject) {
   constexpr std::int64_t kSpinNs = 2'000'000;
   constexpr int kIterations = 5;
   StepBuilder builder(1);
@@ -34,10 +34,10 @@ Outcome known_duration(Subject& subject) {
     if (span.ended_ns - span.started_ns < kSpinNs - kClockNs)
       return failed(fmt::format("an iteration of {} ns took {}", kSpinNs, span.ended_ns - span.started_ns));
   const Timeline timeline = session->timeline();
-  if (const std::string complaint =
-          timeline_complaint(step, placement, timeline, facts_of(subject, {"inline", false, kIterations}));
-      !complaint.empty())
-    return failed(complaint);
+  if (const std::string problem =
+          timeline_problem(step, placement, timeline, facts_of(subject, {"inline", false, kIterations}));
+      !problem.empty())
+    return failed(problem);
   for (const Span& span : timeline.spans) {
     if (span.ended_ns - span.started_ns < kSpinNs - kClockNs)
       return failed(fmt::format("a kernel of {} ns took {}", kSpinNs, span.ended_ns - span.started_ns));
@@ -50,7 +50,7 @@ Outcome known_duration(Subject& subject) {
 }
 
 // Iterations without commands have no time, and those beside them keep theirs.
-Outcome empty_iteration(Subject& subject) {
+CaseOutcome empty_iteration(Subject& subject) {
   const Step step = random_step(1, 2);
   const Placement placement = natural(step);
   const auto session = subject.device.prepare(step, placement, {});

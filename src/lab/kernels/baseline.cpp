@@ -15,18 +15,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFile = "summary.json";
-constexpr std::size_t kMostGitOutput = std::size_t{256} << 20;
-constexpr std::size_t kMostComplaint = 4096;
+constexpr std::size_t kMaxGitOutput = std::size_t{256} << 20;
+constexpr std::size_t kMaxErrorBytes = 4096;
 constexpr std::int64_t kLimitNs = 60'000'000'000;  // a partial clone may have to fetch the file
 constexpr std::size_t kLongestRef = 250;
 
 struct GitAnswer {
   int code = -1;
-  std::string out, complaint;
+  std::string out, error_text;
 
   // fatal: not a git repository (or any of the parent directories): .git
-  std::string first_complaint() const {
-    std::string line = complaint.substr(0, complaint.find('\n'));
+  std::string first_error_line() const {
+    std::string line = error_text.substr(0, error_text.find('\n'));
     if (line.starts_with("fatal: ")) line.erase(0, 7);
     return line.empty() ? fmt::format("git ended with status {}", code) : line;
   }
@@ -38,14 +38,14 @@ GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::ve
   options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.variables = {{"LC_ALL", "C"}, {"GIT_TERMINAL_PROMPT", "0"}, {"GIT_OPTIONAL_LOCKS", "0"}};
   options.out = ProcessOptions::Output::read;
-  options.first_bytes = kMostComplaint;
+  options.first_bytes = kMaxErrorBytes;
   try {
     Process git(std::move(options));
     const std::int64_t begun = now_ns();
-    while (git.listen(100, kMostGitOutput)) {
-      if (git.unread().size() > kMostGitOutput)
+    while (git.listen(100, kMaxGitOutput)) {
+      if (git.unread().size() > kMaxGitOutput)
         reject(fmt::format("--compare-to {}: the file has more than {} MiB, so it is not a summary of weir bench", what,
-                           kMostGitOutput >> 20));
+                           kMaxGitOutput >> 20));
       if (now_ns() - begun > kLimitNs)
         reject(fmt::format("--compare-to {}: git did not answer within {} s", what, kLimitNs / 1'000'000'000),
                "Name the summary.json of the baseline instead.");
@@ -96,7 +96,7 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
   if (root.code != 0 || without_newline(root.out).empty())
     reject(fmt::format("--compare-to {}: no such file, and {} is not in a git repository that could have a ref of "
                        "that name: {}",
-                       ref, folder.string(), root.first_complaint()),
+                       ref, folder.string(), root.first_error_line()),
            "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
   const fs::path top = real_path(without_newline(root.out));
   const fs::path file = reports.lexically_relative(top) / kFile;
@@ -113,7 +113,7 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
   // Not `git show`, which may run the repository's own converters.
   const GitAnswer content = ask_git(ref, folder, {"cat-file", "blob", fmt::format("{}:{}", id, path)});
   if (content.code != 0)
-    reject(fmt::format("--compare-to {}: {} has no {}: {}", ref, id.substr(0, 12), path, content.first_complaint()),
+    reject(fmt::format("--compare-to {}: {} has no {}: {}", ref, id.substr(0, 12), path, content.first_error_line()),
            "Commit the reports there first (is the folder in .gitignore?), or name a file that was kept elsewhere.");
   return parse_json(content.out, fmt::format("{}:{}", ref, path));
 }

@@ -217,7 +217,7 @@ Json measure_case(const Job& job, package::OpenPackage& open, PlannedCase planne
   return std::move(planned.entry);
 }
 
-void tell_not_served(const Job& job, std::uint32_t served, const ToParent& parent) {
+void report_not_served(const Job& job, std::uint32_t served, const ToParent& parent) {
   Json entry = entry_of(job.package, job.backend);
   put_failure(entry, "skipped",
               fmt::format("the kernel does not serve {}: it serves {}", name_of(job.backend),
@@ -234,9 +234,9 @@ void measure_package(const Json& request, const std::string& file, const ToParen
   build_before(job);
   parent.send({{"event", "opening"}});
   const std::uint32_t served = library_backends(job);
-  if (served != 0 && (served & bit_of(job.backend)) == 0) return tell_not_served(job, served, parent);
+  if (served != 0 && (served & bit_of(job.backend)) == 0) return report_not_served(job, served, parent);
   const std::unique_ptr<package::OpenPackage> open = package::open_package(job.package, job.backend, job.open);
-  if ((open->backends() & bit_of(job.backend)) == 0) return tell_not_served(job, open->backends(), parent);
+  if ((open->backends() & bit_of(job.backend)) == 0) return report_not_served(job, open->backends(), parent);
   std::vector<PlannedCase> cases = plan_cases(job, *open);
   Json entries = Json::array();
   for (const PlannedCase& one : cases) entries.push_back(one.entry);

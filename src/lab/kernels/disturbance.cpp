@@ -9,7 +9,7 @@ namespace weir::bench {
 namespace {
 
 // With fewer, a median of clocks is a guess.
-constexpr std::size_t kFewestClocks = 3;
+constexpr std::size_t kMinClocks = 3;
 
 bool has_grown(const std::optional<std::uint64_t>& from, const std::optional<std::uint64_t>& to) {
   return from && to && *to > *from;
@@ -29,8 +29,8 @@ DisturbanceWatch::DisturbanceWatch(package::ReadyKernel& kernel, const Surroundi
   looked_ = surroundings_.counters(true);
   const Telemetry telemetry = kernel_.telemetry();
   // CPU clocks come from a governor that reports one core at another moment, so they are not used for verdicts.
-  tells_clocks_ = !kernel_.device_name().starts_with("cpu") && (telemetry.clock_mhz || !telemetry.throttle.empty());
-  if (tells_clocks_ && telemetry.clock_mhz) clocks_mhz_.push_back(*telemetry.clock_mhz);
+  has_clocks_ = !kernel_.device_name().starts_with("cpu") && (telemetry.clock_mhz || !telemetry.throttle.empty());
+  if (has_clocks_ && telemetry.clock_mhz) clocks_mhz_.push_back(*telemetry.clock_mhz);
 }
 
 void DisturbanceWatch::before() {
@@ -49,11 +49,11 @@ std::string DisturbanceWatch::look() {
   const HostCounters since = std::exchange(looked_, now);
   if (is_ours_ && has_grown(since.throttles, now.throttles)) return "the control group's share was used up";
   if (is_ours_ && has_grown(since.stolen_ticks, now.stolen_ticks)) return "the hypervisor took time";
-  if (!tells_clocks_) return {};
+  if (!has_clocks_) return {};
   const Telemetry telemetry = kernel_.telemetry();
   if (telemetry.clock_mhz) clocks_mhz_.push_back(*telemetry.clock_mhz);
   if (!telemetry.throttle.empty()) return "throttled: " + telemetry.throttle.front();
-  if (telemetry.clock_mhz && clocks_mhz_.size() >= kFewestClocks &&
+  if (telemetry.clock_mhz && clocks_mhz_.size() >= kMinClocks &&
       *telemetry.clock_mhz < (1 - kLowClock) * median(clocks_mhz_))
     return "low clock";
   return {};

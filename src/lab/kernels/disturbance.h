@@ -38,7 +38,7 @@ class DisturbanceWatch {
  private:
   package::ReadyKernel& kernel_;
   const Surroundings& surroundings_;
-  bool is_ours_, tells_clocks_ = true;
+  bool is_ours_, has_clocks_ = true;
   HostCounters before_, looked_;
   double since_look_ns_ = 0;
   std::vector<double> clocks_mhz_;

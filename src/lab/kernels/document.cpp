@@ -30,7 +30,7 @@ Json blank_entry(const std::string& name, const Json& backend, const Json& preci
   return entry;
 }
 
-std::size_t badness(const Json& entry) {
+std::size_t severity(const Json& entry) {
   const Json& status = value_at(entry, {"status"});
   const auto found = std::find(kStatuses.begin(), kStatuses.end(), status);
   return static_cast<std::size_t>(found - kStatuses.begin());
@@ -49,7 +49,7 @@ double sum_of(std::span<const Json> rounds, std::initializer_list<const char*> p
   return sum;
 }
 
-std::optional<double> most_of(std::span<const Json> rounds, std::initializer_list<const char*> path) {
+std::optional<double> max_of(std::span<const Json> rounds, std::initializer_list<const char*> path) {
   std::optional<double> most;
   for (const Json& round : rounds)
     if (const auto value = number_at(round, path); value && (!most || *value > *most)) most = value;
@@ -160,7 +160,7 @@ Json merged_memory(std::span<const Json> rounds) {
   if (first == nullptr) return nullptr;
   Json memory = (*first)["memory"];
   for (const char* key : {"peak_mb", "allocated_mb"})
-    if (const auto most = most_of(rounds, {"memory", key})) memory[key] = *most;
+    if (const auto most = max_of(rounds, {"memory", key})) memory[key] = *most;
   return memory;
 }
 
@@ -282,7 +282,7 @@ void put_failure(Json& entry, const std::string& status, const std::string& what
 Json merge_rounds(std::span<const Json> rounds) {
   if (rounds.empty()) reject("there is no round to merge");
   const auto worst = std::max_element(rounds.begin(), rounds.end(),
-                                      [](const Json& one, const Json& two) { return badness(one) < badness(two); });
+                                      [](const Json& one, const Json& two) { return severity(one) < severity(two); });
   // "device" and "how" come from a round that got far enough to know them.
   const auto shown = std::find_if(rounds.begin(), rounds.end(),
                                   [](const Json& round) { return value_at(round, {"device"}).is_object(); });

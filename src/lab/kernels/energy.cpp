@@ -18,12 +18,12 @@ namespace {
 // seen only after a chunk of runs, so the window's length is uncertain by one chunk.
 constexpr double kWindowNs = 1e9;
 constexpr int kSteps = 10;
-constexpr double kChunkNs = 10e6, kMostChunkNs = 100e6;
+constexpr double kChunkNs = 10e6, kMaxChunkNs = 100e6;
 // The device pauses while it is read. NVML takes some 4 ms even for the counter alone (H200, driver 580, November
 // 2026), so chunks of 10 ms would fill only three quarters of the window.
 constexpr double kChunkPerReading = 20;
-constexpr int kFewestPowers = 10;
-constexpr int kMostChunks = 100'000;  // in case the clock stands still
+constexpr int kMinPowers = 10;
+constexpr int kMaxChunks = 100'000;  // in case the clock stands still
 
 // Runs the kernel back to back, with a reading after each chunk.
 class Load {
@@ -36,13 +36,13 @@ class Load {
         begun_ns_(surroundings.now_ns()) {
     read();
     const double chunk_ns =
-        std::clamp(kChunkPerReading * static_cast<double>(now_ns_ - begun_ns_), kChunkNs, kMostChunkNs);
+        std::clamp(kChunkPerReading * static_cast<double>(now_ns_ - begun_ns_), kChunkNs, kMaxChunkNs);
     chunk_ = static_cast<std::uint64_t>(std::clamp(chunk_ns / std::max(options.run_ns, 1.0), 1.0, 1e7));
   }
 
   // Returns false when time is up.
   bool step() {
-    if (++chunks_ > kMostChunks || (options_.is_stopped && options_.is_stopped())) return false;
+    if (++chunks_ > kMaxChunks || (options_.is_stopped && options_.is_stopped())) return false;
     if (static_cast<double>(surroundings_.now_ns() - begun_ns_) > 1e9 * options_.limit_s) return false;
     busy_ns_ += kernel_.run(chunk_).device_ns;
     runs_ += chunk_;
@@ -129,14 +129,14 @@ Json by_power(Load& load, const std::string& device) {
     joules += (before_w + *watts) / 2 * (load.window_ns() - before_ns) / 1e9;
     before_w = *watts;
     before_ns = load.window_ns();
-    if (++readings >= kFewestPowers && load.window_ns() >= kWindowNs)
+    if (++readings >= kMinPowers && load.window_ns() >= kWindowNs)
       return load.block(joules, readings,
                         fmt::format("{} readings of the power of {} over the window, integrated: no energy counter; "
                                     "idle power is part of it",
                                     readings, device));
   }
-  return no_energy(fmt::format("only {} readings of power in the time there was; {} over 1 s are the least", readings,
-                               kFewestPowers));
+  return no_energy(
+      fmt::format("only {} readings of power in the time there was; {} over 1 s are the least", readings, kMinPowers));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr double kNoisy = 1.5;          // p99 / p50, as in measure/statistics.h
 constexpr double kNotFaster = 0.95;     // fraction of fp32's time
 constexpr double kRoundsDiffer = 0.10;  // medians of processes, relative
 constexpr double kDisturbed = 0.10;     // fraction of all samples that had to be redone
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMaxNamed = 3;
 
 using Entries = std::vector<const Json*>;
 using Figure = std::function<std::string(const Json&)>;
@@ -55,17 +55,18 @@ Entries measured(std::span<const Json> entries, const std::function<bool(const J
 // "a (1.9x), b (1.7x), c (1.6x) and 4 more"
 std::string named_entries(const Entries& entries, const Figure& figure) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(entries.size(), kMostNamed); ++i) {
+  for (std::size_t i = 0; i < std::min(entries.size(), kMaxNamed); ++i) {
     const std::string shown = figure ? figure(*entries[i]) : "";
     text += (i == 0 ? "" : ", ") + key_of(*entries[i]) + (shown.empty() ? "" : " (" + shown + ")");
   }
-  if (entries.size() > kMostNamed) text += fmt::format(" and {} more", entries.size() - kMostNamed);
+  if (entries.size() > kMaxNamed) text += fmt::format(" and {} more", entries.size() - kMaxNamed);
   return text;
 }
 
 // "Noisy: a (1.9x), b (1.7x)." if there are any.
-void say(std::vector<std::string>& said, std::string_view what, const Entries& entries, const Figure& figure = {}) {
-  if (!entries.empty()) said.push_back(fmt::format("{}: {}.", what, named_entries(entries, figure)));
+void add_sentence(std::vector<std::string>& sentences, std::string_view what, const Entries& entries,
+                  const Figure& figure = {}) {
+  if (!entries.empty()) sentences.push_back(fmt::format("{}: {}.", what, named_entries(entries, figure)));
 }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
@@ -253,8 +254,8 @@ std::vector<std::string> findings(std::span<const Json> entries) {
   const Entries bad = those(entries, [](const Json& entry) {
     return !is_set(entry, {"success"}) && text_at(entry, {"status"}) != "skipped";
   });
-  say(found, fmt::format("{} of {} cases did not succeed", bad.size(), entries.size()), bad,
-      [](const Json& entry) { return text_at(entry, {"status"}); });
+  add_sentence(found, fmt::format("{} of {} cases did not succeed", bad.size(), entries.size()), bad,
+               [](const Json& entry) { return text_at(entry, {"status"}); });
   add_best(entries, found);
   for (const char* bound : {"memory", "compute"}) {
     const char* const what = bound == std::string_view("memory") ? "bandwidth" : "arithmetic rate";
@@ -263,20 +264,21 @@ std::vector<std::string> findings(std::span<const Json> entries) {
                                   bound, percent(of_ceiling(*one.worst)), what, others_text(one)));
   }
   const auto is_near = [](const Json& entry) { return of_ceiling(entry) >= kNearCeiling && of_ceiling(entry) <= 1.05; };
-  say(found, "Close to what the device can do", measured(entries, is_near, of_ceiling), share_of_ceiling);
-  say(found, "Faster than the measured ceiling, so its data stays in a cache or it does less work than it reports",
+  add_sentence(found, "Close to what the device can do", measured(entries, is_near, of_ceiling), share_of_ceiling);
+  add_sentence(
+      found, "Faster than the measured ceiling, so its data stays in a cache or it does less work than it reports",
       measured(entries, [](const Json& entry) { return of_ceiling(entry) > 1.05; }, of_ceiling), share_of_ceiling);
-  say(found, "The launch takes longer than the kernel", launch_bound(entries));
+  add_sentence(found, "The launch takes longer than the kernel", launch_bound(entries));
   const NotFaster slow = not_faster(entries);
-  say(found, "Half the bytes gain nothing; of fp32's time", slow.halves,
-      [&](const Json& entry) { return percent(slow.ratios.at(&entry)); });
-  say(found, "Noisy, p99 over p50", noisy(entries), noise_text);
-  say(found, "Medians differ from process to process", differing(entries),
-      [](const Json& entry) { return "by " + percent(round_spread(entry)); });
-  say(found, "Not seen to be steady when warm-up ended", unsteady(entries));
-  say(found, "Disturbed", disturbed(entries), disturbance_text);
-  say(found, "Not checked", measured(entries, is_unchecked),
-      [](const Json& entry) { return text_at(entry, {"accuracy", "reason"}); });
+  add_sentence(found, "Half the bytes gain nothing; of fp32's time", slow.halves,
+               [&](const Json& entry) { return percent(slow.ratios.at(&entry)); });
+  add_sentence(found, "Noisy, p99 over p50", noisy(entries), noise_text);
+  add_sentence(found, "Medians differ from process to process", differing(entries),
+               [](const Json& entry) { return "by " + percent(round_spread(entry)); });
+  add_sentence(found, "Not seen to be steady when warm-up ended", unsteady(entries));
+  add_sentence(found, "Disturbed", disturbed(entries), disturbance_text);
+  add_sentence(found, "Not checked", measured(entries, is_unchecked),
+               [](const Json& entry) { return text_at(entry, {"accuracy", "reason"}); });
   return found;
 }
 
@@ -294,21 +296,21 @@ std::vector<std::string> recommendations(std::span<const Json> entries) {
         "{}: compute-bound at {} of the arithmetic rate: {}", key_of(*one.worst), percent(of_ceiling(*one.worst)),
         is_gpu(*one.worst) ? "look at occupancy, divergence and the precision of its arithmetic."
                            : "is its inner loop vectorised (-O3, -march=native)?"));
-  say(advice, "Give each launch more work, or fuse launches", launch_bound(entries), [](const Json& entry) {
+  add_sentence(advice, "Give each launch more work, or fuse launches", launch_bound(entries), [](const Json& entry) {
     const auto launches = number_at(entry, {"launches_per_run"});
     return launches ? fmt::format("{:.0f} {} a run", *launches, *launches == 1 ? "launch" : "launches") : std::string();
   });
-  say(advice, "Keep fp32 unless memory is short, or use packed arithmetic (half2, vector types)",
-      not_faster(entries).halves);
+  add_sentence(advice, "Keep fp32 unless memory is short, or use packed arithmetic (half2, vector types)",
+               not_faster(entries).halves);
   Entries uncertain = noisy(entries);
-  Entries shaken = differing(entries), throttled;
-  for (const Json* entry : disturbed(entries)) (is_throttled(*entry) ? throttled : shaken).push_back(entry);
-  for (const Json* entry : shaken)
+  Entries unsteady_entries = differing(entries), throttled;
+  for (const Json* entry : disturbed(entries)) (is_throttled(*entry) ? throttled : unsteady_entries).push_back(entry);
+  for (const Json* entry : unsteady_entries)
     if (std::find(uncertain.begin(), uncertain.end(), entry) == uncertain.end()) uncertain.push_back(entry);
-  say(advice, "Measure again on a quieter machine, or with more --rounds and --iters", uncertain);
-  say(advice, "Use a larger --warmup, or a larger --budget, of which a fifth is for it", unsteady(entries));
-  say(advice, "Lock clocks or cool the device before numbers are compared", throttled);
-  say(advice, "Add reference(), so that results are checked", measured(entries, is_unchecked));
+  add_sentence(advice, "Measure again on a quieter machine, or with more --rounds and --iters", uncertain);
+  add_sentence(advice, "Use a larger --warmup, or a larger --budget, of which a fifth is for it", unsteady(entries));
+  add_sentence(advice, "Lock clocks or cool the device before numbers are compared", throttled);
+  add_sentence(advice, "Add reference(), so that results are checked", measured(entries, is_unchecked));
   for (const Json& entry : entries) {
     const std::string hint = text_at(entry, {"error", "hint"}), status = text_at(entry, {"status"});
     if (!hint.empty() && status != "skipped" && status != "ok")

@@ -23,13 +23,13 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 // Cuda compilation tools, release 12.8, V12.8.93
 // HIP version: 6.2.41133-dd7f95766
 Json version_of(const std::string& compiler) {
-  const auto said = printed_by({compiler, "--version"});
-  if (!said) return nullptr;
-  std::istringstream lines(*said);
+  const auto printed = printed_by({compiler, "--version"});
+  if (!printed) return nullptr;
+  std::istringstream lines(*printed);
   for (std::string line; std::getline(lines, line);)
     if (line.find("release ") != std::string::npos) return line;
   // A wrapper whose compiler is missing prints something else, with exit code 0.
-  return said->find("Traceback") == std::string::npos ? Json(first_line(*said)) : Json();
+  return printed->find("Traceback") == std::string::npos ? Json(first_line(*printed)) : Json();
 }
 
 // The state of the working folder. Hooks from its configuration are not run.

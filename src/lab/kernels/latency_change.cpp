@@ -76,20 +76,20 @@ std::optional<LatencyChange> latency_change(const RunTimes& before, const RunTim
   change.log_means = mean(now) - mean(old);
   const double seen = static_cast<double>(old.size() + now.size() - 2);
   const double squares = squares_about_mean(old) + squares_about_mean(now);
-  change.degrees = kSupposedDegrees;
-  change.luck = kUnseenLuck;
+  change.degrees = kAssumedDegrees;
+  change.spread = kUnknownSpread;
   if (seen > 0) {
-    change.seen_luck = std::sqrt(squares / seen);
-    change.luck = *change.seen_luck;
+    change.seen_spread = std::sqrt(squares / seen);
+    change.spread = *change.seen_spread;
     change.degrees = seen;
   }
   // If processes differ by more than supposed, only the observed spread counts: a smaller supposed one would make them
   // look more alike than they are.
-  if (seen > 0 && *change.seen_luck < kSupposedLuck) {
-    change.degrees = seen + kSupposedDegrees;
-    change.luck = std::sqrt((squares + kSupposedDegrees * kSupposedLuck * kSupposedLuck) / change.degrees);
+  if (seen > 0 && *change.seen_spread < kAssumedSpread) {
+    change.degrees = seen + kAssumedDegrees;
+    change.spread = std::sqrt((squares + kAssumedDegrees * kAssumedSpread * kAssumedSpread) / change.degrees);
   }
-  change.error = change.luck * std::sqrt(1 / static_cast<double>(old.size()) + 1 / static_cast<double>(now.size()));
+  change.error = change.spread * std::sqrt(1 / static_cast<double>(old.size()) + 1 / static_cast<double>(now.size()));
   const std::vector<double> machine_then = log_times(before.yardstick), machine_now = log_times(after.yardstick);
   if (!machine_then.empty() && !machine_now.empty()) change.log_machine = typical_difference(machine_then, machine_now);
   return change;
@@ -115,10 +115,10 @@ LatencyJudgement judge_latency(const LatencyChange& change, double threshold, do
     judgement.reason += "; " + moved;
   }
   if (plain == Verdict::ambiguous)
-    judgement.reason +=
-        change.seen_luck
-            ? fmt::format("; processes differ by {:.1f} % among themselves; run more of them", 100 * *change.seen_luck)
-            : std::string("; one process on each side says little, take more rounds");
+    judgement.reason += change.seen_spread
+                            ? fmt::format("; processes differ by {:.1f} % among themselves; run more of them",
+                                          100 * *change.seen_spread)
+                            : std::string("; one process on each side says little, take more rounds");
   return judgement;
 }
 

@@ -18,19 +18,19 @@ struct RunTimes {
 };
 
 // The assumed spread of processes (a standard deviation of logarithms) where rounds differ by less: three that happen
-// to agree do not prove that the next one will. It counts like kSupposedDegrees more rounds.
-inline constexpr double kSupposedLuck = 0.03;
-inline constexpr double kSupposedDegrees = 4;
+// to agree do not prove that the next one will. It counts like kAssumedDegrees more rounds.
+inline constexpr double kAssumedSpread = 0.03;
+inline constexpr double kAssumedDegrees = 4;
 // The same if neither side has two processes, so that their spread is unknown.
-inline constexpr double kUnseenLuck = 0.10;
+inline constexpr double kUnknownSpread = 0.10;
 
 struct LatencyChange {
   double log_ratio = 0;  // after / before: the median ratio over all pairs of rounds of both sides (Hodges and Lehmann)
   double log_means = 0;  // the same ratio of the means, which one unlucky process does affect
   double error = 0;      // standard error of the means
   double degrees = 0;    // degrees of freedom of the error
-  double luck = 0;       // spread of processes, as a standard deviation of logarithms; includes the assumed part
-  std::optional<double> seen_luck;    // from rounds alone; nothing if no side has two
+  double spread = 0;     // spread of processes, as a standard deviation of logarithms; includes the assumed part
+  std::optional<double> seen_spread;  // from rounds alone; nothing if no side has two
   std::optional<double> log_machine;  // of the yardstick, after / before; nothing if a side has none
 
   // P(as large or larger | no change), one-sided, of the smaller of both ratios: if they disagree, nothing is certain.

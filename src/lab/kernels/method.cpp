@@ -38,7 +38,7 @@ constexpr int kYardsticksAtEnds = 3, kYardstickTries = 4;
 // Measured time before the next yardstick, in multiples of its cost: it takes less than 5 %.
 constexpr double kYardstickPause = 20;
 // The most samples that may wait for the next look, if they are too short for time to pass.
-constexpr std::size_t kMostPending = 50;
+constexpr std::size_t kMaxPending = 50;
 
 // Runs the yardstick now and then, and restores the kernel's caches afterwards.
 class YardstickTimes {
@@ -137,7 +137,7 @@ Sampled take_samples(package::ReadyKernel& kernel, const SamplingPlan& plan, con
     const bool is_stopped = options.is_stopped && options.is_stopped();
     const bool is_spent = static_cast<double>(surroundings.now_ns() - begun) >= 1e9 * options.budget_s;
     const bool may_be_enough = result.samples_ns.size() + pending.size() == fewest;
-    if (is_stopped || is_spent || may_be_enough || watch.is_due() || pending.size() >= kMostPending)
+    if (is_stopped || is_spent || may_be_enough || watch.is_due() || pending.size() >= kMaxPending)
       settle(!is_stopped && !is_spent);
     if (result.stopped_by.empty() && is_stopped) result.stopped_by = "stopped";
     if (result.stopped_by.empty() && is_spent) result.stopped_by = "budget";

@@ -59,7 +59,7 @@ double BenchOptions::time_limit_of(const package::Package& package) const {
 int BenchOptions::rounds_of(const package::Package& package) const {
   const int samples = iterations_of(package);
   if (!rounds && samples < kFewForRounds) return 1;
-  return std::clamp(samples / kLeastPerRound, 1, rounds.value_or(kRounds));
+  return std::clamp(samples / kMinPerRound, 1, rounds.value_or(kRounds));
 }
 
 int BenchOptions::iterations_of(const package::Package& package, int round) const {

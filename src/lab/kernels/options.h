@@ -35,13 +35,13 @@ struct BenchOptions {
   double time_limit_of(const package::Package& package) const;
   // The number of processes that a package's samples are divided over.
   int rounds_of(const package::Package& package) const;
-  // Samples per round; they add up to iterations_of(), and none has fewer than kLeastPerRound unless there is only one.
+  // Samples per round; they add up to iterations_of(), and none has fewer than kMinPerRound unless there is only one.
   int iterations_of(const package::Package& package, int round) const;
   bool takes(const package::Package& package) const;
   Json to_json() const;
 };
 
-inline constexpr int kLeastPerRound = 5;
+inline constexpr int kMinPerRound = 5;
 
 // Searches `paths`, or the usual folders. Rejects where there is no package, and a filter that takes none.
 package::Discovery find_packages(const BenchOptions& options);

@@ -10,7 +10,7 @@
 namespace weir::bench {
 
 std::optional<Outliers> classify_outliers(std::span<const double> samples) {
-  if (samples.size() < kFewestForInterval) return std::nullopt;
+  if (samples.size() < kMinForInterval) return std::nullopt;
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
   const double low = quantile_sorted(sorted, 0.25), high = quantile_sorted(sorted, 0.75);

@@ -11,9 +11,9 @@
 namespace weir::bench {
 namespace {
 
-constexpr std::size_t kMostCases = 100'000;
-constexpr std::size_t kMostSamples = 10'000'000;  // of a document
-constexpr std::size_t kMostRounds = 10'000;       // of an entry
+constexpr std::size_t kMaxCases = 100'000;
+constexpr std::size_t kMaxSamples = 10'000'000;  // of a document
+constexpr std::size_t kMaxRounds = 10'000;       // of an entry
 constexpr std::size_t kLongestKey = 1000;
 constexpr std::size_t kLongestFact = 200;
 constexpr double kShortest = 1e-9, kLongest = 1e12;  // of a sample in its unit; anything else is no measurement
@@ -77,7 +77,7 @@ std::vector<double> times_of(const Json& json, const char* name, std::string& tr
 
 // "rounds": [10, 10, 10] says which process samples belong to. Nothing if it does not add up.
 std::optional<std::vector<std::size_t>> rounds_of(const Json& json, std::size_t samples) {
-  if (!json.is_array() || json.empty() || json.size() > kMostRounds) return std::nullopt;
+  if (!json.is_array() || json.empty() || json.size() > kMaxRounds) return std::nullopt;
   std::vector<std::size_t> counts;
   std::size_t sum = 0;
   for (const Json& item : json) {
@@ -175,8 +175,8 @@ ComparedSummary compared_summary(const Json& document, const std::string& name) 
   if (schema != schemas::bench)
     reject(fmt::format("{}: is '{}', not '{}'", name, shortened(schema.get<std::string>()), schemas::bench), kHint);
   const Json& cases = member(document, "cases");
-  if (!cases.is_array() || cases.size() > kMostCases)
-    reject(fmt::format("{}: 'cases' must be a list of at most {}", name, kMostCases), kHint);
+  if (!cases.is_array() || cases.size() > kMaxCases)
+    reject(fmt::format("{}: 'cases' must be a list of at most {}", name, kMaxCases), kHint);
   ComparedSummary summary;
   const Json& environment = member(document, "environment");
   for (const char* fact : kMachineFacts) summary.machine[fact] = fact_of(member(environment, fact));
@@ -187,7 +187,7 @@ ComparedSummary compared_summary(const Json& document, const std::string& name) 
     const std::string where = fmt::format("{}: cases[{}]", name, summary.entries.size());
     ComparedEntry entry = compared_entry(json, where);
     for (const auto& round : entry.times.rounds) samples += round.size();
-    if (samples > kMostSamples) reject(fmt::format("{}: more than {} samples", where, kMostSamples), kHint);
+    if (samples > kMaxSamples) reject(fmt::format("{}: more than {} samples", where, kMaxSamples), kHint);
     if (entry.conditions["threads"].empty() && entry.conditions["backend"] == "cpu")
       entry.conditions["threads"] = threads;
     if (!summary.by_key.emplace(entry.key, summary.entries.size()).second)

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr double kFactsLimitS = 60, kCeilingsLimitS = 120;
 constexpr double kBuildLimitS = 150;  // the child stops compilers earlier
-constexpr std::size_t kMostOutput = 2000;
+constexpr std::size_t kMaxOutput = 2000;
 
 std::vector<std::string> child_command() { return {own_binary().string(), "bench", "--child"}; }
 
@@ -155,7 +155,7 @@ class UnitRun {
     if (is_late) hint = "Look for an endless loop; or allow more: --time-limit, or time_limit in bench.yaml.";
     if (end.signal == "SIGKILL") hint = "Was it killed, or is the machine out of memory (dmesg)?";
     if (found == blank_.end()) what = "while it was opened: " + what;
-    put_failure(entry, is_late ? "timed_out" : "crashed", what, hint, end.signal, child.output(kMostOutput));
+    put_failure(entry, is_late ? "timed_out" : "crashed", what, hint, end.signal, child.output(kMaxOutput));
     if (found != blank_.end())
       if (const std::vector<double> samples = read_samples(samples_); !samples.empty())
         entry["timing"] = timing_block(samples);

@@ -9,7 +9,7 @@ namespace weir::bench {
 namespace {
 
 constexpr double kLevelBits = 0.05;
-constexpr std::size_t kFewestLevels = 10;
+constexpr std::size_t kMinLevels = 10;
 // Timings have a finer resolution than differences that matter.
 constexpr double kSameValue = 0.005;
 
@@ -36,7 +36,7 @@ void EntropyTrail::add(double sample) {
 
 bool EntropyTrail::is_level() const {
   const std::size_t size = bits_.size() - bits_.size() / 2;
-  if (size < kFewestLevels) return false;
+  if (size < kMinLevels) return false;
   const std::span<const double> half = std::span(bits_).last(size);
   const double middle = static_cast<double>(size - 1) / 2, level = mean(half);
   double covariance = 0, variance = 0;
@@ -54,15 +54,15 @@ bool EntropyTrail::is_level() const {
 
 Stopping::Stopping(const MethodOptions& options, double sees_ns)
     : stop_(options.stop),
-      fewest_(static_cast<std::size_t>(std::max(options.iterations, 1))),
-      most_(std::max(fewest_, static_cast<std::size_t>(std::max(options.most_iterations, 1)))),
+      min_(static_cast<std::size_t>(std::max(options.iterations, 1))),
+      max_(std::max(min_, static_cast<std::size_t>(std::max(options.most_iterations, 1)))),
       width_(options.interval_width),
       sees_ns_(sees_ns),
-      next_look_(fewest_) {}
+      next_look_(min_) {}
 
 std::string_view Stopping::enough(std::span<const double> samples) {
   const std::size_t count = samples.size();
-  if (count < fewest_) return {};
+  if (count < min_) return {};
   if (stop_ == Stop::iterations) return "iterations";
   if (stop_ == Stop::entropy) {
     if (trail_.empty()) trail_.emplace_back(std::max(sees_ns_, kSameValue * median(samples)));
@@ -72,7 +72,7 @@ std::string_view Stopping::enough(std::span<const double> samples) {
     if (relative_width(samples) <= width_) return "interval";
     next_look_ = count + count / 10 + 1;
   }
-  return count >= most_ ? "most_iterations" : std::string_view{};
+  return count >= max_ ? "most_iterations" : std::string_view{};
 }
 
 }  // namespace weir::bench

@@ -40,7 +40,7 @@ class Stopping {
 
  private:
   Stop stop_;
-  std::size_t fewest_, most_;
+  std::size_t min_, max_;
   double width_, sees_ns_;
   std::size_t next_look_;
   std::vector<EntropyTrail> trail_;  // empty until there are the fewest samples

@@ -12,13 +12,13 @@ namespace {
 
 constexpr double kAgreement = 0.02;
 constexpr std::size_t kWindows = 3;
-constexpr std::size_t kFewestEntries = 5, kMostEntries = 500;
-constexpr int kMostWindows = 200;
+constexpr std::size_t kMinEntries = 5, kMaxEntries = 500;
+constexpr int kMaxWindows = 200;
 // GPU clocks rise over some 100 ms of load. Windows shorter than such a step would all look alike.
 constexpr double kHostWindowNs = 5e6, kDeviceWindowNs = 25e6;
 // One entry of a window: several runs together, so that the clock's resolution and cost do not matter.
 constexpr double kHostEntryNs = 2e5, kDeviceEntryNs = 1e6;
-constexpr double kMostSeconds = 2;
+constexpr double kMaxSeconds = 2;
 
 // The standard error of a median, from the median distance, which a few spikes do not affect.
 double median_error(const std::vector<double>& values) {
@@ -47,7 +47,7 @@ WarmUp warm_up(package::ReadyKernel& kernel, bool is_host, const MethodOptions& 
                const Surroundings& surroundings) {
   WarmUp result;
   const std::int64_t begun = surroundings.now_ns();
-  const double limit_ns = 1e9 * std::min(kMostSeconds, options.budget_s / 5);
+  const double limit_ns = 1e9 * std::min(kMaxSeconds, options.budget_s / 5);
   const auto is_stopped = [&] { return options.is_stopped && options.is_stopped(); };
   // The time of one run, measured over `count` of them.
   const auto run = [&](std::uint64_t count) {
@@ -62,15 +62,15 @@ WarmUp warm_up(package::ReadyKernel& kernel, bool is_host, const MethodOptions& 
 
   // Windows of long runs have fewer entries, so that three of them fit: otherwise they could never be found steady.
   const auto fewest = static_cast<std::size_t>(
-      std::clamp(limit_ns / (static_cast<double>(kWindows + 1) * result.run_ns), 1.0, double{kFewestEntries}));
+      std::clamp(limit_ns / (static_cast<double>(kWindows + 1) * result.run_ns), 1.0, double{kMinEntries}));
   std::vector<std::vector<double>> windows;
   const double window_ns = is_host ? kHostWindowNs : kDeviceWindowNs;
   const double entry_ns = is_host ? kHostEntryNs : kDeviceEntryNs;
-  for (int w = 0; w < kMostWindows; ++w) {
+  for (int w = 0; w < kMaxWindows; ++w) {
     std::vector<double>& window = windows.emplace_back();
     const std::int64_t opened = surroundings.now_ns();
     while (window.size() < fewest ||
-           (static_cast<double>(surroundings.now_ns() - opened) < window_ns && window.size() < kMostEntries)) {
+           (static_cast<double>(surroundings.now_ns() - opened) < window_ns && window.size() < kMaxEntries)) {
       if (is_stopped()) {
         result.reason = "stopped";
         return result;

@@ -62,9 +62,9 @@ void label_streams(Timeline& timeline, const Step& step, const Placement& placem
           fmt::format("{} (stream {})", workload.roles[static_cast<std::size_t>(role_of[i])], i);
 }
 
-class Measurement {
+class OverlapRunner {
  public:
-  Measurement(Device& device, const OverlapConfig& config, Communicator& ranks, const RunControl& control)
+  OverlapRunner(Device& device, const OverlapConfig& config, Communicator& ranks, const RunControl& control)
       : device_(device),
         info_(device.info()),
         config_(config),
@@ -182,7 +182,7 @@ void check_overlap(const DeviceInfo& info, const OverlapConfig& config, Ranks ra
 OverlapRun run_overlap(Device& device, const OverlapConfig& config, Communicator& ranks, const RunContext& context,
                        const RunControl& control) {
   check_overlap(device.info(), config, ranks.ranks());
-  Measurement measurement(device, config, ranks, control);
+  OverlapRunner measurement(device, config, ranks, control);
   const Step& step = measurement.built().step;
   const bool computes = measurement.info().computes;
   const Step compute = only(step, [&](CommandId id) { return !is_collective(step, id); });
@@ -193,7 +193,7 @@ OverlapRun run_overlap(Device& device, const OverlapConfig& config, Communicator
   const Variant talk{"communication alone", communication, place(communication, "natural")};
 
   RankOverlap own;
-  const ClockOffset clock = ranks.clock_offset();
+  const RankClockOffset clock = ranks.clock_offset();
   own.rank = ranks.ranks().rank;
   own.host = ranks.host();
   own.device = measurement.info().name;

@@ -13,7 +13,7 @@ namespace weir {
 namespace {
 
 constexpr const char* kNeverRead = "AORTA never read it";
-constexpr std::int64_t kMost = 1'000'000'000;  // limit of every factor, so that no product overflows
+constexpr std::int64_t kMax = 1'000'000'000;  // limit of every factor, so that no product overflows
 
 struct Translation {
   std::string_view aorta;
@@ -85,7 +85,7 @@ struct Reader {
   bool read_special(const std::string& key, const YamlNode& item) {
     if (key == "training.batch_size") {
       const auto each = parse_integer(item.scalar("a number"));
-      if (!each || *each < 1 || *each > kMost)
+      if (!each || *each < 1 || *each > kMax)
         item.place.refuse(fmt::format("'{}' is not a batch size", shown(item.text)));
       take("training.batch", std::to_string(*each * ranks), item.place);
     } else if (key == "fsdp.sharding_strategy") {
@@ -106,7 +106,7 @@ struct Reader {
       is_prefetching = is_prefetching || value == "true" || value == "BACKWARD_PRE" || value == "backward_pre";
     } else if (key == "distributed.bucket_cap_mb") {
       const auto mib = parse_integer(item.scalar("a number"));
-      if (!mib || *mib < 0 || *mib > kMost) item.place.refuse(fmt::format("'{}' is not a size", shown(item.text)));
+      if (!mib || *mib < 0 || *mib > kMax) item.place.refuse(fmt::format("'{}' is not a size", shown(item.text)));
       take("ddp.bucket_kib", std::to_string(*mib * 1024), item.place);
     } else {
       return false;

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = OverlapKey::Kind;
 constexpr double kMany = 1e9;
-constexpr std::size_t kMostPoints = 1000;
+constexpr std::size_t kMaxPoints = 1000;
 
 constexpr OverlapKey kKeys[] = {
     {"model.layers", "encoder layers", Kind::integer, 1, 1024, {}, "layers"},
@@ -294,8 +294,8 @@ std::vector<OverlapPoint> overlap_points(const OverlapConfig& config) {
         made.assignments.push_back(fmt::format("{}={}", key, value));
       }
     points = std::move(next);
-    if (points.size() > kMostPoints)
-      reject(fmt::format("sweep: more than {} combinations", kMostPoints), "Sweep fewer keys, or fewer values.");
+    if (points.size() > kMaxPoints)
+      reject(fmt::format("sweep: more than {} combinations", kMaxPoints), "Sweep fewer keys, or fewer values.");
   }
   return points;
 }

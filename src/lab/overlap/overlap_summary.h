@@ -19,7 +19,7 @@ struct RankOverlap {
   };
   int rank = 0;
   std::string host, device;
-  ClockOffset clock;
+  RankClockOffset clock;
   std::string collectives;  // the implementation that ran them
   Trained overlapped, serial;
   // By traced iteration; empty if the run was stopped earlier.

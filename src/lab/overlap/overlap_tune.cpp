@@ -11,7 +11,7 @@ namespace weir {
 namespace {
 
 constexpr double kAsGood = 1.02;  // exposed times within this ratio count as equal: the difference is noise
-constexpr std::size_t kMostCombinations = 100'000;
+constexpr std::size_t kMaxCombinations = 100'000;
 
 using Choice = std::vector<std::size_t>;  // index of the value, by axis
 
@@ -29,7 +29,7 @@ class Search {
   Search(const std::vector<TuneAxis>& axes, const TuneControl& control) : axes_(axes), control_(control) {
     result_.combinations = 1;
     for (const TuneAxis& axis : axes)
-      result_.combinations = std::min(kMostCombinations, result_.combinations * axis.values.size());
+      result_.combinations = std::min(kMaxCombinations, result_.combinations * axis.values.size());
   }
 
   TuneResult run() {

@@ -38,7 +38,7 @@ void Arena::build(const Options& options) {
   if (options.victim != nullptr) {
     const VictimSize size = size_victim(device_, *options.victim);
     const VictimBuffers buffers = add_victim_buffers(builder, flag_, size, options.slots, info_.is_virtual);
-    takes_units_ = options.obeys || options.victim->kind == VictimKind::persistent;
+    takes_units_ = options.is_stoppable || options.victim->kind == VictimKind::persistent;
     // Limits how many jobs of a victim that takes units may wait.
     slots_ = takes_units_ ? std::min<std::uint32_t>(options.slots, kToilCursors - 1) : options.slots;
     units_ = size.units();
@@ -47,12 +47,13 @@ void Arena::build(const Options& options) {
     blocks_at_once_ = size.blocks_at_once;
     first_launch_ = builder.command_count();
     for (std::uint32_t slot = 0; slot < slots_; ++slot)
-      add_victim(builder, {.stream = kVictimStream, .role = 0}, size, buffers, slot, takes_units_, options.obeys);
+      add_victim(builder, {.stream = kVictimStream, .role = 0}, size, buffers, slot, takes_units_,
+                 options.is_stoppable);
     records_ = buffers.records;
     state_ = buffers.state;
     done_ = buffers.done;
     // A simulated block with several units counts none of them.
-    is_counted_ = !info_.is_virtual || options.obeys || !takes_units_;
+    is_counted_ = !info_.is_virtual || options.is_stoppable || !takes_units_;
   }
   const auto count = static_cast<std::uint64_t>(std::max(1, requests_));
   moments_ = builder.host(ElementType::i32, (count + 1) * kMomentElements, Init::constant, 1, 0);
@@ -87,7 +88,7 @@ void Arena::warm_up() {
   for (std::int64_t i = 0; slots_ > 0 && i < 4 && spent_ns < kEnoughNs; ++i) {
     launch(0, i, 0);
     session_->finish();
-    const Report last = report(0);
+    const VictimRecord last = report(0);
     spent_ns += last.ended_ns - last.started_ns;
     if (i > 0 || spent_ns >= kEnoughNs) times.push_back(static_cast<double>(last.ended_ns - last.started_ns));
   }
@@ -112,10 +113,10 @@ void Arena::launch(std::uint32_t slot, std::int64_t job, std::int64_t epoch) noe
   session_->submit({&id, 1});
 }
 
-Arena::Report Arena::report(std::uint32_t slot) const noexcept {
+Arena::VictimRecord Arena::report(std::uint32_t slot) const noexcept {
   std::int64_t* const at = record(slot);
   const auto word = [&](int index) { return std::atomic_ref(at[index]).load(std::memory_order_relaxed); };
-  Report found;
+  VictimRecord found;
   found.launches = std::atomic_ref(at[kToilLaunches]).load(std::memory_order_acquire);  // pairs with toil's bodies
   found.started_ns = word(kToilStarted);
   found.ended_ns = word(kToilEnded);
@@ -123,7 +124,7 @@ Arena::Report Arena::report(std::uint32_t slot) const noexcept {
   return found;
 }
 
-void Arena::tell(std::int32_t epoch) noexcept {
+void Arena::raise_flag(std::int32_t epoch) noexcept {
   std::atomic_ref(*flag_at_).store(epoch, std::memory_order_release);  // pairs with the loads in toil's bodies
 }
 
@@ -136,7 +137,7 @@ Moment Arena::moment(int index) const noexcept {
   return read_moment(moments_at_ + std::ptrdiff_t{index} * kMomentElements);
 }
 
-ClockFix Arena::fix_clock() {
+KernelClockFix Arena::fix_clock() {
   constexpr int kExchanges = 30;
   std::atomic_ref flag(flag_at_[kClockFlag]);
   std::int32_t* const at = moments_at_ + std::ptrdiff_t{std::max(1, requests_)} * kMomentElements;

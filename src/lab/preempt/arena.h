@@ -23,7 +23,7 @@ class Arena {
  public:
   struct Options {
     const Victim* victim = nullptr;  // null: the intruder alone
-    bool obeys = false;              // the victim checks the flag between blocks
+    bool is_stoppable = false;       // the victim checks the flag between blocks
     std::uint32_t slots = 1;         // launches of the victim that may be on the device
     int requests = 0;
     std::int64_t intruder_ns = 0;
@@ -33,7 +33,7 @@ class Arena {
   Arena(Device& device, const Options& options);
 
   // The record of a victim's launch.
-  struct Report {
+  struct VictimRecord {
     std::int64_t launches = 0;                  // that have ended in this slot
     std::int64_t started_ns = 0, ended_ns = 0;  // of the last launch, on the kernel's clock
     std::int64_t taken = 0;                     // units of its job up to then
@@ -51,15 +51,15 @@ class Arena {
 
   // Launches a job, or the rest of one; `epoch` is the flag value that it ignores. The slot must be free. One thread.
   void launch(std::uint32_t slot, std::int64_t job, std::int64_t epoch) noexcept;
-  Report report(std::uint32_t slot) const noexcept;
+  VictimRecord report(std::uint32_t slot) const noexcept;
   // Makes launches of smaller epochs end. Any thread.
-  void tell(std::int32_t epoch) noexcept;
+  void raise_flag(std::int32_t epoch) noexcept;
   // One thread, which may differ from the victim's.
   void request(int index) noexcept;
   Moment moment(int index) const noexcept;  // on the kernel's clock
 
   // Relates both clocks at one moment. Call while nothing runs.
-  ClockFix fix_clock();
+  KernelClockFix fix_clock();
   bool has_own_clock() const { return has_own_clock_; }
 
   std::int64_t now_ns() noexcept { return session_->now_ns(); }

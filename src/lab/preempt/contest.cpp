@@ -35,12 +35,12 @@ class Feeder {
   explicit Feeder(Arena& arena);
 
   // Records launches that have ended. Returns true if there were any.
-  bool harvest();
+  bool collect_ended();
   // Launches as much as there is room for. `epoch` is the flag value that the launches ignore; it never changes for
   // victims that ignore the flag.
   void launch(std::int64_t epoch);
   // From now on no new job is started: launch() only resumes interrupted ones.
-  void wind_up() { is_winding_up_ = true; }
+  void finish_jobs() { is_finishing_ = true; }
   bool is_done() const { return pending_.empty() && interrupted_.empty(); }
 
   // The observation ends with the last launch that has ended, or if none has, with the first to end.
@@ -62,7 +62,7 @@ class Feeder {
     std::uint32_t slot = 0;
     std::int64_t launches = 0;  // that the slot had counted before
   };
-  void note(const Pending& launch, const Arena::Report& report);
+  void note(const Pending& launch, const Arena::VictimRecord& report);
 
   Arena& arena_;
   std::deque<Pending> pending_;  // in launch order, in which they also end
@@ -71,18 +71,18 @@ class Feeder {
   std::int64_t next_job_ = 0, jobs_ = 0, epoch_ = 0;
   std::uint64_t preemptions_ = 0, blocks_ = 0;
   std::int64_t started_ns_ = 0, ended_ns_ = 0;
-  bool has_ended_ = false, was_interrupted_ = false, is_winding_up_ = false, is_closing_ = false, is_closed_ = false;
+  bool has_ended_ = false, was_interrupted_ = false, is_finishing_ = false, is_closing_ = false, is_closed_ = false;
 };
 
 Feeder::Feeder(Arena& arena) : arena_(arena) {
   for (std::uint32_t slot = arena.slots(); slot > 0; --slot) free_.push_back(slot - 1);
 }
 
-bool Feeder::harvest() {
+bool Feeder::collect_ended() {
   bool has_ended = false;
   while (!pending_.empty()) {
     const Pending launch = pending_.front();
-    const Arena::Report report = arena_.report(launch.slot);
+    const Arena::VictimRecord report = arena_.report(launch.slot);
     if (report.launches == launch.launches) break;
     pending_.pop_front();
     free_.push_back(launch.slot);
@@ -92,7 +92,7 @@ bool Feeder::harvest() {
   return has_ended;
 }
 
-void Feeder::note(const Pending& launch, const Arena::Report& report) {
+void Feeder::note(const Pending& launch, const Arena::VictimRecord& report) {
   if (!has_ended_) started_ns_ = report.started_ns;
   has_ended_ = true;
   if (!is_closed_) {
@@ -116,7 +116,7 @@ void Feeder::launch(std::int64_t epoch) {
   if (!pending_.empty() && (epoch != epoch_ || !interrupted_.empty())) return;
   epoch_ = epoch;
   was_interrupted_ = false;
-  while (!free_.empty() && (!interrupted_.empty() || !is_winding_up_)) {
+  while (!free_.empty() && (!interrupted_.empty() || !is_finishing_)) {
     Job job{next_job_, 0};
     if (interrupted_.empty()) {
       ++next_job_;
@@ -138,22 +138,22 @@ class Contest {
         rules_(rules),
         has_victim_(victim != nullptr),
         arena_(*experiment.device, {.victim = victim,
-                                    .obeys = rules.obeys,
+                                    .is_stoppable = rules.is_stoppable,
                                     .slots = slots_for(experiment, victim, rules),
                                     .requests = experiment.plan->requests,
                                     .intruder_ns = experiment.plan->intruder_ns,
                                     .intruder_priority = rules.intruder_priority}),
         feeder_(arena_),
-        intruder_(arena_, due_times(*experiment.plan), rules.obeys) {}
+        intruder_(arena_, due_times(*experiment.plan), rules.is_stoppable) {}
 
   // `is_over` ends observations without requests.
   Observation hold(const std::function<bool()>& is_over) {
     const bool has_clock = arena_.has_own_clock() && experiment_.plan->requests > 0;
-    const ClockFix before = has_clock ? arena_.fix_clock() : ClockFix{};
+    const KernelClockFix before = has_clock ? arena_.fix_clock() : KernelClockFix{};
     set_out();
     run(is_over);
-    wind_up();
-    const ClockFix after = has_clock ? arena_.fix_clock() : ClockFix{};
+    finish_jobs();
+    const KernelClockFix after = has_clock ? arena_.fix_clock() : KernelClockFix{};
     return observed(has_clock ? ClockLine(before, after) : ClockLine());
   }
 
@@ -176,7 +176,7 @@ class Contest {
       Contest& contest;
       ~Stopper() { contest.stop(); }
     } const stopper{*this};
-    std::int64_t told_ns = started_ns_, moved_ns = started_ns_;
+    std::int64_t reported_ns = started_ns_, moved_ns = started_ns_;
     int seen = 0;
     bool is_ending = false;
     while (!is_ending || (has_victim_ && !feeder_.is_closed())) {
@@ -186,9 +186,9 @@ class Contest {
       seen = intruder_.ended();
       const bool is_awaited = is_ending || intruder_.arrived() > seen;
       if (is_awaited && now_ns - moved_ns > kStuckContestNs) break;  // finish() reports what is wrong
-      if (!is_ending && now_ns - told_ns > kProgressNs) {
-        told_ns = now_ns;
-        if (!tell_progress(now_ns)) stop();
+      if (!is_ending && now_ns - reported_ns > kProgressNs) {
+        reported_ns = now_ns;
+        if (!report_progress(now_ns)) stop();
       }
       if (!is_ending && intruder_.is_over() && (is_stopped_ || is_over())) {
         is_ending = true;
@@ -203,7 +203,7 @@ class Contest {
     intruder_.stop();
   }
 
-  bool tell_progress(std::int64_t now_ns) {
+  bool report_progress(std::int64_t now_ns) {
     if (!experiment_.progress) return true;
     const int of = experiment_.plan->requests;
     if (of > 0) return experiment_.progress("requests", intruder_.ended(), of);
@@ -213,11 +213,11 @@ class Contest {
   // Checks what has ended, and launches what may be launched now.
   bool tick() {
     if (!has_victim_) return false;
-    const bool has_ended = feeder_.harvest();
+    const bool has_ended = feeder_.collect_ended();
     // Reads the number of arrivals first, then whether all have ended: a request that arrives in between raises a flag
     // that the launch does not know, and ends it.
     const int arrived = intruder_.arrived();
-    if (!rules_.waits_for_end || intruder_.ended() == arrived) feeder_.launch(rules_.obeys ? arrived : 0);
+    if (!rules_.waits_for_end || intruder_.ended() == arrived) feeder_.launch(rules_.is_stoppable ? arrived : 0);
     return has_ended;
   }
 
@@ -232,8 +232,8 @@ class Contest {
   }
 
   // Finishes all jobs that were started, so that every unit can be accounted for.
-  void wind_up() {
-    feeder_.wind_up();
+  void finish_jobs() {
+    feeder_.finish_jobs();
     const std::int64_t begun_ns = arena_.now_ns();
     while (has_victim_ && !feeder_.is_done() && arena_.now_ns() - begun_ns < kStuckContestNs) {
       tick();
@@ -264,7 +264,7 @@ class Contest {
  public:
   // Without requests: as long as some would take, and at least for some kernels.
   bool has_observed_enough() {
-    const Plan& plan = *experiment_.plan;
+    const ExperimentPlan& plan = *experiment_.plan;
     if (plan.requests > 0 || !has_victim_) return true;
     const std::int64_t wanted_ns =
         plan.undisturbed_ns > 0 ? plan.undisturbed_ns : kUndisturbedIntervals * plan.interval_ns;
@@ -290,7 +290,7 @@ Observation hold_contest(const Experiment& experiment, const Victim* victim, con
 }
 
 Observation run_victim(const Experiment& experiment, const Victim& victim, const std::function<bool()>& is_over) {
-  Plan plan = *experiment.plan;
+  ExperimentPlan plan = *experiment.plan;
   plan.requests = 0;
   Experiment alone = experiment;
   alone.plan = &plan;

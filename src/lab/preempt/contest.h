@@ -11,7 +11,7 @@ namespace weir::preempt {
 struct Rules {
   int intruder_priority = 0;    // the victim has priority 0
   bool waits_for_end = false;   // the victim launches nothing from the intruder's arrival until its end
-  bool obeys = false;           // ... and its running launches end at the next block and are resumed afterwards
+  bool is_stoppable = false;    // ... and its running launches end at the next block and are resumed afterwards
   std::uint32_t in_flight = 0;  // the victim's launches on the device; 0: as many as it queues ahead
 };
 

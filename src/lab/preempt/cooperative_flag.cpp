@@ -14,7 +14,7 @@ Mechanism cooperative_flag() {
           .observe =
               [](const Experiment& experiment, const Victim* victim) {
                 // Two: one that runs, and one that follows immediately.
-                return hold_contest(experiment, victim, {.waits_for_end = true, .obeys = true, .in_flight = 2});
+                return hold_contest(experiment, victim, {.waits_for_end = true, .is_stoppable = true, .in_flight = 2});
               }};
 }
 

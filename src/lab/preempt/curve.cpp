@@ -13,10 +13,10 @@
 namespace weir::preempt {
 namespace {
 
-constexpr double kMostDrift = 0.2;
+constexpr double kMaxDrift = 0.2;
 constexpr double kBlockOff = 0.25;   // the most by which a victim's blocks may differ from the requested length
 constexpr double kClockShare = 0.2;  // the largest share of a latency that may be clock error
-constexpr double kMostSpread = 0.1;  // of the throughput of an undisturbed victim
+constexpr double kMaxSpread = 0.1;   // of the throughput of an undisturbed victim
 constexpr int kResamples = 1000;
 
 template <class From, class To>
@@ -38,7 +38,7 @@ std::vector<double> to_end_of(const Observation& seen) {
 // Detects a queue that only grows: the medians of the last three quarters, each above the previous one by at least a
 // fraction of the time between them. The first quarter does not count, because every queue fills at first.
 bool grows_until_the_end(std::span<const Request> requests) {
-  constexpr std::size_t kFewest = 40;
+  constexpr std::size_t kMin = 40;
   constexpr double kPart = 0.05;  // 5 % more requests arrived than were served
   std::vector<double> due, latency;
   for (const Request& request : requests) {
@@ -46,7 +46,7 @@ bool grows_until_the_end(std::span<const Request> requests) {
     due.push_back(static_cast<double>(request.due_ns));
     latency.push_back(static_cast<double>(request.ended_ns - request.due_ns));
   }
-  if (due.size() < kFewest) return false;
+  if (due.size() < kMin) return false;
   const std::size_t quarter = due.size() / 4;
   const auto middle = [&](const std::vector<double>& values, std::size_t which) {
     return median(std::span(values).subspan(which * quarter, quarter));
@@ -100,52 +100,55 @@ std::string wrong_work(const Curve& curve, const Point& point) {
 }
 
 // Collects doubts, each kind once: the worst observation, and how many more there are.
-class Doubts {
+class CurveWarnings {
  public:
   void add(const char* kind, double how_much, const std::string& words) {
-    Doubt& doubt = doubts_[kind];
-    if (doubt.count++ > 0 && how_much <= doubt.most) return;
-    doubt.most = how_much;
-    doubt.words = words;
+    Warning& warning = by_kind_[kind];
+    if (warning.count++ > 0 && how_much <= warning.most) return;
+    warning.most = how_much;
+    warning.words = words;
   }
   void add_to(std::vector<std::string>& warnings) const {
-    for (const auto& [kind, doubt] : doubts_)
-      warnings.push_back(doubt.count == 1 ? doubt.words
-                                          : fmt::format("{} (and {} more like this)", doubt.words, doubt.count - 1));
+    for (const auto& [kind, warning] : by_kind_)
+      warnings.push_back(warning.count == 1
+                             ? warning.words
+                             : fmt::format("{} (and {} more like this)", warning.words, warning.count - 1));
   }
 
  private:
-  struct Doubt {
+  struct Warning {
     std::size_t count = 0;
     double most = 0;
     std::string words;
   };
-  std::map<std::string, Doubt> doubts_;
+  std::map<std::string, Warning> by_kind_;
 };
 
-void note_doubts(const Curve& curve, const Point& point, Doubts& doubts) {
+void add_warnings(const Curve& curve, const Point& point, CurveWarnings& curve_warnings) {
   const Observation& seen = point.observation;
   const auto unended = seen.requests.size() - point.to_end.count;
   if (unended > 0)
-    doubts.add("unended", static_cast<double>(unended),
-               fmt::format("{}: {} of {} requests did not end and are in no figure", place(curve, point), unended,
-                           seen.requests.size()));
+    curve_warnings.add("unended", static_cast<double>(unended),
+                       fmt::format("{}: {} of {} requests did not end and are in no figure", place(curve, point),
+                                   unended, seen.requests.size()));
   if (point.is_overloaded)
-    doubts.add("overloaded", *point.to_end.p50_ns,
-               fmt::format("{}: requests came faster than they passed, latency grew until the end and says how long "
-                           "that was",
-                           place(curve, point)));
+    curve_warnings.add(
+        "overloaded", *point.to_end.p50_ns,
+        fmt::format("{}: requests came faster than they passed, latency grew until the end and says how long "
+                    "that was",
+                    place(curve, point)));
   const auto error = static_cast<double>(seen.clock_error_ns);
   if (point.to_start.p50_ns && error > kClockShare * *point.to_start.p50_ns)
-    doubts.add("clock", error / std::max(1.0, *point.to_start.p50_ns),
-               fmt::format("{}: moments of the device are known to {} only, the median latency is {}",
-                           place(curve, point), format_duration(error), format_duration(*point.to_start.p50_ns)));
+    curve_warnings.add(
+        "clock", error / std::max(1.0, *point.to_start.p50_ns),
+        fmt::format("{}: moments of the device are known to {} only, the median latency is {}", place(curve, point),
+                    format_duration(error), format_duration(*point.to_start.p50_ns)));
   const auto asked = static_cast<double>(point.victim.block_ns);
   const double off = seen.block_ns > 0 ? std::fabs(static_cast<double>(seen.block_ns) / asked - 1) : 0;
   if (off > kBlockOff)
-    doubts.add("blocks", off,
-               fmt::format("{}: its blocks took {} instead of {}", place(curve, point),
-                           format_duration(static_cast<double>(seen.block_ns)), format_duration(asked)));
+    curve_warnings.add("blocks", off,
+                       fmt::format("{}: its blocks took {} instead of {}", place(curve, point),
+                                   format_duration(static_cast<double>(seen.block_ns)), format_duration(asked)));
 }
 
 }  // namespace
@@ -168,7 +171,7 @@ Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed)
   std::vector<double> sorted(latencies_ns.begin(), latencies_ns.end());
   std::sort(sorted.begin(), sorted.end());
   const auto at = [&](double level) -> std::optional<double> {
-    if (sorted.size() < fewest_requests(level)) return std::nullopt;
+    if (sorted.size() < min_requests(level)) return std::nullopt;
     return quantile_sorted(sorted, level);
   };
   found.mean_ns = mean(sorted);
@@ -188,7 +191,7 @@ Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed)
   return found;
 }
 
-Point point_of(const Victim& victim, Observation observation, const Plan& plan) {
+Point point_of(const Victim& victim, Observation observation, const ExperimentPlan& plan) {
   const std::uint64_t seed = plan.seed;
   Point point;
   point.victim = victim;
@@ -227,11 +230,12 @@ Alone alone_of(std::vector<Observation> repeats, std::uint64_t seed) {
   const auto interval =
       median_ratio_interval(by_repeat[static_cast<std::size_t>(most - alone.medians_ns.begin())],
                             by_repeat[static_cast<std::size_t>(least - alone.medians_ns.begin())], options);
-  alone.has_drifted = *alone.drift > kMostDrift && interval && interval->low > 1;
+  alone.has_drifted = *alone.drift > kMaxDrift && interval && interval->low > 1;
   return alone;
 }
 
-Findings conclude(const Plan& plan, Alone alone, std::vector<Undisturbed> undisturbed, std::vector<Curve> curves) {
+Findings conclude(const ExperimentPlan& plan, Alone alone, std::vector<Undisturbed> undisturbed,
+                  std::vector<Curve> curves) {
   Findings findings;
   findings.plan = plan;
   findings.alone = std::move(alone);
@@ -254,17 +258,18 @@ Findings conclude(const Plan& plan, Alone alone, std::vector<Undisturbed> undist
     if (!one.failure.empty())
       unobserved.push_back(fmt::format("{} without an intruder: {}", words_for(one.victim), one.failure));
   findings.failures.insert(findings.failures.end(), unobserved.begin(), unobserved.end());
-  Doubts doubts;
+  CurveWarnings curve_warnings;
   for (const Curve& curve : findings.curves)
     for (const Point& point : curve.points)
-      if (point.failure.empty()) note_doubts(curve, point, doubts);
+      if (point.failure.empty()) add_warnings(curve, point, curve_warnings);
   for (const Victim& victim : plan.victims)
-    if (const FullSpeed full = full_speed(findings.undisturbed, victim); full.spread > kMostSpread)
-      doubts.add("speed", full.spread,
-                 fmt::format("{}: its own throughput differed by {:.0f} % from one time to the next, losses are "
-                             "doubtful",
-                             words_for(victim), 100 * full.spread));
-  doubts.add_to(findings.warnings);
+    if (const FullSpeed full = full_speed(findings.undisturbed, victim); full.spread > kMaxSpread)
+      curve_warnings.add(
+          "speed", full.spread,
+          fmt::format("{}: its own throughput differed by {:.0f} % from one time to the next, losses are "
+                      "doubtful",
+                      words_for(victim), 100 * full.spread));
+  curve_warnings.add_to(findings.warnings);
   if (findings.alone.has_drifted)
     findings.warnings.insert(
         findings.warnings.begin(),

@@ -22,7 +22,7 @@ struct Quantiles {
 };
 Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed);
 // The fewest requests for a quantile: p90 10, p99 100, p99.9 1,000.
-constexpr std::size_t fewest_requests(double level) { return static_cast<std::size_t>(1.000001 / (1 - level)); }
+constexpr std::size_t min_requests(double level) { return static_cast<std::size_t>(1.000001 / (1 - level)); }
 
 struct Point {
   Victim victim;
@@ -37,7 +37,7 @@ struct Point {
   std::string failure;                  // why there is no observation
 };
 // `plan` is the plan of this observation.
-Point point_of(const Victim& victim, Observation observation, const Plan& plan);
+Point point_of(const Victim& victim, Observation observation, const ExperimentPlan& plan);
 
 struct Curve {
   const Mechanism* mechanism = nullptr;
@@ -65,7 +65,7 @@ struct Alone {
 Alone alone_of(std::vector<Observation> repeats, std::uint64_t seed);
 
 struct Findings {
-  Plan plan;
+  ExperimentPlan plan;
   bool is_complete = true;  // false: ended early, with partial results
   Alone alone;
   std::vector<Undisturbed> undisturbed;  // a victim may appear more than once
@@ -76,7 +76,8 @@ struct Findings {
 };
 
 // Curves come with mechanism, offer and points; fills in the rest of them, and everything above.
-Findings conclude(const Plan& plan, Alone alone, std::vector<Undisturbed> undisturbed, std::vector<Curve> curves);
+Findings conclude(const ExperimentPlan& plan, Alone alone, std::vector<Undisturbed> undisturbed,
+                  std::vector<Curve> curves);
 
 // The description of a victim: "4 waves of 100 us", "persistent, 1 ms", "memory, 4 waves of 100 us".
 std::string words_for(const Victim& victim);

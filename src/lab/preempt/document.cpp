@@ -19,8 +19,8 @@ Json shortage(const Quantiles& quantiles) {
   constexpr std::pair<const char*, double> kLevels[] = {{"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}};
   std::string text;
   for (const auto& [name, level] : kLevels)
-    if (quantiles.count < fewest_requests(level))
-      text += fmt::format("{}{} needs {} requests", text.empty() ? "" : ", ", name, fewest_requests(level));
+    if (quantiles.count < min_requests(level))
+      text += fmt::format("{}{} needs {} requests", text.empty() ? "" : ", ", name, min_requests(level));
   if (text.empty()) return nullptr;
   return fmt::format("{}; there are {}", text, quantiles.count);
 }
@@ -144,16 +144,16 @@ Victim victim_from(const Json& json, const std::string& file) {
   });
 }
 
-Json to_json(const Plan& plan) {
+Json to_json(const ExperimentPlan& plan) {
   Json json = WEIR_NAMED(plan.requests, plan.interval_ns, plan.intruder_ns, plan.alone_repeats, plan.in_flight,
                          plan.queued_ahead, plan.undisturbed_ns, plan.seed);
   json["victims"] = json_list(plan.victims, [](const Victim& victim) { return to_json(victim); });
   return json;
 }
 
-Plan plan_from(const Json& json, const std::string& file) {
+ExperimentPlan plan_from(const Json& json, const std::string& file) {
   return read_as("plan", file, [&] {
-    Plan plan;
+    ExperimentPlan plan;
     json.at("requests").get_to(plan.requests);
     json.at("interval_ns").get_to(plan.interval_ns);
     json.at("intruder_ns").get_to(plan.intruder_ns);

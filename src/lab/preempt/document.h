@@ -18,11 +18,11 @@ struct Circumstances {
 };
 Json preempt_document(const Findings& findings, const Circumstances& circumstances);
 
-Json to_json(const Plan& plan);
+Json to_json(const ExperimentPlan& plan);
 Json to_json(const Victim& victim);
 Json to_json(const Observation& observation);
 // Read the output of to_json. They reject anything else; messages name `file`.
-Plan plan_from(const Json& json, const std::string& file);
+ExperimentPlan plan_from(const Json& json, const std::string& file);
 Victim victim_from(const Json& json, const std::string& file);
 Observation observation_from(const Json& json, const std::string& file);
 

@@ -26,7 +26,7 @@ std::vector<Victim> usual_victims(const std::vector<VictimKind>& kinds, bool is_
       {VictimKind::waves, 4, 10'000}, {VictimKind::waves, 4, 100'000}, {VictimKind::waves, 4, 1'000'000}};
   if (!is_quick) {
     all.push_back({VictimKind::waves, 4, 10'000'000});
-    all.push_back({VictimKind::waves, kMostWaves, 100'000});
+    all.push_back({VictimKind::waves, kMaxWaves, 100'000});
   }
   all.push_back({VictimKind::persistent, 4, 100'000});
   all.push_back({VictimKind::memory, 4, 100'000});
@@ -34,7 +34,7 @@ std::vector<Victim> usual_victims(const std::vector<VictimKind>& kinds, bool is_
   return all;
 }
 
-std::vector<std::int64_t> due_times(const Plan& plan) {
+std::vector<std::int64_t> due_times(const ExperimentPlan& plan) {
   std::vector<std::int64_t> due;
   due.reserve(static_cast<std::size_t>(std::max(0, plan.requests)));
   double at_ns = 0;

@@ -23,10 +23,10 @@ inline constexpr std::int64_t kPersistentNs = 20'000'000, kPersistentBlocks = 8;
 std::string_view name_of(VictimKind kind);
 std::optional<VictimKind> victim_kind_named(std::string_view name);
 
-inline constexpr int kMostWaves = 256;
+inline constexpr int kMaxWaves = 256;
 struct Victim {
   VictimKind kind = VictimKind::waves;
-  int waves = 4;                    // 1 to kMostWaves: a kernel takes about waves * block_ns; unused by persistent ones
+  int waves = 4;                    // 1 to kMaxWaves: a kernel takes about waves * block_ns; unused by persistent ones
   std::int64_t block_ns = 100'000;  // 10 us to 10 ms
 };
 
@@ -34,7 +34,7 @@ struct Victim {
 // waves, waves at one block time, and one victim of each other kind.
 std::vector<Victim> usual_victims(const std::vector<VictimKind>& kinds, bool is_quick);
 
-struct Plan {
+struct ExperimentPlan {
   std::vector<Victim> victims;
   int requests = 1000;                   // of the intruder, per mechanism and victim
   std::int64_t interval_ns = 3'000'000;  // average distance; exponential, so that they hit the victim at any point
@@ -75,7 +75,7 @@ using Progress = std::function<bool(std::string_view what, int done, int of)>;
 
 struct Experiment {
   Device* device = nullptr;
-  const Plan* plan = nullptr;
+  const ExperimentPlan* plan = nullptr;
   Progress progress;
 };
 
@@ -105,6 +105,6 @@ const Mechanism& mechanism_named(std::string_view name);
 
 // When the intruder's requests are due, starting at 0: exponential distances from the seed, the same for every
 // mechanism.
-std::vector<std::int64_t> due_times(const Plan& plan);
+std::vector<std::int64_t> due_times(const ExperimentPlan& plan);
 
 }  // namespace weir::preempt

@@ -5,14 +5,14 @@
 
 namespace weir::preempt {
 
-ClockFix closest(std::span<const Exchange> exchanges) {
+KernelClockFix closest(std::span<const Exchange> exchanges) {
   const auto width = [](const Exchange& one) { return one.seen_ns - one.set_ns; };
   const Exchange& best = *std::min_element(exchanges.begin(), exchanges.end(),
                                            [&](const Exchange& a, const Exchange& b) { return width(a) < width(b); });
   return {best.kernel_ns, best.set_ns + width(best) / 2, (width(best) + 1) / 2};
 }
 
-ClockLine::ClockLine(const ClockFix& before, const ClockFix& after)
+ClockLine::ClockLine(const KernelClockFix& before, const KernelClockFix& after)
     : before_(before), error_ns_(std::max(before.error_ns, after.error_ns)) {
   const std::int64_t kernel_ns = after.kernel_ns - before.kernel_ns, host_ns = after.host_ns - before.host_ns;
   if (kernel_ns > 0) slope_ = static_cast<double>(host_ns - kernel_ns) / static_cast<double>(kernel_ns);

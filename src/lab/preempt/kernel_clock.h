@@ -16,26 +16,26 @@ struct Exchange {
 };
 
 // One moment on both clocks; the host's time is wrong by at most error_ns.
-struct ClockFix {
+struct KernelClockFix {
   std::int64_t kernel_ns = 0;
   std::int64_t host_ns = 0;
   std::int64_t error_ns = 0;
 };
 // The closest exchange; there must be at least one.
-ClockFix closest(std::span<const Exchange> exchanges);
+KernelClockFix closest(std::span<const Exchange> exchanges);
 
 // A line through one fix before and one after: clocks drift apart by some ppm, which in three seconds is more than the
 // time of a launch.
 class ClockLine {
  public:
   ClockLine() = default;  // both clocks are the same
-  ClockLine(const ClockFix& before, const ClockFix& after);
+  ClockLine(const KernelClockFix& before, const KernelClockFix& after);
   std::int64_t host_ns(std::int64_t kernel_ns) const;
   // For moments between both fixes, if the drift is uniform.
   std::int64_t error_ns() const { return error_ns_; }
 
  private:
-  ClockFix before_;
+  KernelClockFix before_;
   double slope_ = 0;  // host's ns per kernel's ns, minus 1
   std::int64_t error_ns_ = 0;
 };

@@ -83,7 +83,7 @@ class ArenaVisitor final : public Visitor {
 };
 
 Observation observe_kfd_suspend(const Experiment& experiment, const Victim*) {
-  const Plan& plan = *experiment.plan;
+  const ExperimentPlan& plan = *experiment.plan;
   std::string reason;
   const auto trap = kfd::open_debug_trap(&reason);
   if (trap == nullptr) fail("queues cannot be suspended: " + reason);
@@ -91,7 +91,7 @@ Observation observe_kfd_suspend(const Experiment& experiment, const Victim*) {
   // With the victim suspended: kernels are loaded and clocks compared while nothing else runs.
   std::optional<kfd::Suspension> quiet(std::in_place, victim, compute_queues(victim));
   Arena arena(*experiment.device, {.requests = plan.requests, .intruder_ns = plan.intruder_ns});
-  const ClockFix before = arena.fix_clock();
+  const KernelClockFix before = arena.fix_clock();
   quiet.reset();
   std::vector<std::int64_t> due_ns = due_times(plan);
   const std::int64_t first_ns = due_ns.empty() ? kNoTime : due_ns.front();

@@ -54,16 +54,16 @@ Device& Stage::opened_for(const Mechanism& mechanism) {
   return *device_;
 }
 
-Observation Stage::alone(const Plan& plan, const Progress& progress) {
+Observation Stage::alone(const ExperimentPlan& plan, const Progress& progress) {
   return plain().observe({&usual(), &plan, progress}, nullptr);
 }
 
-Observation Stage::undisturbed(Plan plan, const Victim& victim, const Progress& progress) {
+Observation Stage::undisturbed(ExperimentPlan plan, const Victim& victim, const Progress& progress) {
   plan.requests = 0;
   return plain().observe({&usual(), &plan, progress}, &victim);
 }
 
-Observation Stage::observe(const Mechanism& mechanism, const Plan& plan, const Victim& victim,
+Observation Stage::observe(const Mechanism& mechanism, const ExperimentPlan& plan, const Victim& victim,
                            const Progress& progress) {
   if (mechanism.is_between_processes) return observe_between(mechanism, plan, victim, progress);
   // Drivers read the number of queues once, from a variable.
@@ -73,7 +73,8 @@ Observation Stage::observe(const Mechanism& mechanism, const Plan& plan, const V
   return mechanism.observe({&opened_for(mechanism), &plan, progress}, &victim);
 }
 
-Json Stage::request(const char* task, const Mechanism& mechanism, const Plan& plan, const Victim& victim) const {
+Json Stage::request(const char* task, const Mechanism& mechanism, const ExperimentPlan& plan,
+                    const Victim& victim) const {
   Json request = Json::object();
   request["task"] = task;
   request["mechanism"] = mechanism.name;
@@ -86,7 +87,7 @@ Json Stage::request(const char* task, const Mechanism& mechanism, const Plan& pl
   return request;
 }
 
-Observation Stage::observe_in_child(const Mechanism& mechanism, const Plan& plan, const Victim& victim,
+Observation Stage::observe_in_child(const Mechanism& mechanism, const ExperimentPlan& plan, const Victim& victim,
                                     const Progress& progress) {
   device_.reset();  // gives the child the device to itself
   const int queues = mechanism.device_options(options_).hardware_queues;
@@ -104,7 +105,7 @@ Observation Stage::observe_in_child(const Mechanism& mechanism, const Plan& plan
   return std::move(*seen);
 }
 
-Observation Stage::observe_between(const Mechanism& mechanism, const Plan& plan, const Victim& victim,
+Observation Stage::observe_between(const Mechanism& mechanism, const ExperimentPlan& plan, const Victim& victim,
                                    const Progress& progress) {
   Device& device = usual();
   LineProcess child({own_binary().string(), "preempt", "--child"}, request("victim", mechanism, plan, victim),
@@ -144,7 +145,7 @@ void run_preempt_child(const std::string& file, DeviceOptions options, const std
   };
   const std::string task = word("task");
   const Mechanism& mechanism = mechanism_named(word("mechanism"));
-  const Plan plan = plan_from(part("plan"), file);
+  const ExperimentPlan plan = plan_from(part("plan"), file);
   const Victim victim = victim_from(part("victim"), file);
   for (const Json& setting : part("sim"))
     if (setting.is_string()) options.sim.push_back(parse_assignment("--sim", setting.get<std::string>()));

@@ -21,18 +21,19 @@ class Stage {
   Capability offered(const Mechanism& mechanism) { return mechanism.offered(usual()); }
 
   // Throws with the reason where the observation failed.
-  Observation observe(const Mechanism& mechanism, const Plan& plan, const Victim& victim, const Progress& progress);
-  Observation alone(const Plan& plan, const Progress& progress);
-  Observation undisturbed(Plan plan, const Victim& victim, const Progress& progress);
+  Observation observe(const Mechanism& mechanism, const ExperimentPlan& plan, const Victim& victim,
+                      const Progress& progress);
+  Observation alone(const ExperimentPlan& plan, const Progress& progress);
+  Observation undisturbed(ExperimentPlan plan, const Victim& victim, const Progress& progress);
 
  private:
   Device& usual();
   Device& opened_for(const Mechanism& mechanism);
-  Observation observe_in_child(const Mechanism& mechanism, const Plan& plan, const Victim& victim,
+  Observation observe_in_child(const Mechanism& mechanism, const ExperimentPlan& plan, const Victim& victim,
                                const Progress& progress);
-  Observation observe_between(const Mechanism& mechanism, const Plan& plan, const Victim& victim,
+  Observation observe_between(const Mechanism& mechanism, const ExperimentPlan& plan, const Victim& victim,
                               const Progress& progress);
-  Json request(const char* task, const Mechanism& mechanism, const Plan& plan, const Victim& victim) const;
+  Json request(const char* task, const Mechanism& mechanism, const ExperimentPlan& plan, const Victim& victim) const;
 
   const std::string name_;  // of the device, as the user gave it
   const DeviceOptions options_;

@@ -132,7 +132,7 @@ std::optional<double> growth_with_waves(const Curve& curve) {
 struct Compared {
   std::size_t victims = 0, better = 0, worse = 0;
   std::size_t overloaded = 0;              // with this mechanism: these victims have no ratio
-  std::size_t relieved = 0;                // of the better ones: overloaded only with the other, also without a ratio
+  std::size_t no_longer_overloaded = 0;    // of the better ones: overloaded only with the other, also without a ratio
   double level = 0.99;                     // of the quantiles that were compared
   double least = 0, most = 0, middle = 0;  // ratios of this over the other; middle is the geometric mean
 };
@@ -158,7 +158,7 @@ Compared compare(const Curve& curve, const Curve& other) {
   for (const auto& [mine, theirs] : pairs) {
     ++found.victims;
     if (mine->is_overloaded || theirs->is_overloaded) {
-      ++(mine->is_overloaded ? found.overloaded : found.relieved);
+      ++(mine->is_overloaded ? found.overloaded : found.no_longer_overloaded);
       if (mine->is_overloaded != theirs->is_overloaded) ++(mine->is_overloaded ? found.worse : found.better);
       continue;
     }
@@ -190,9 +190,9 @@ std::string effect_words(const Curve& curve, const Compared& compared) {
                                              range_words(compared.least, compared.most, "x"))
                                : "there is no ratio";
   if (is_even) what += is_close ? ", which is noise" : ", which may be noise";
-  if (compared.relieved > 0)
-    what += fmt::format(", and for {} victim{} requests come faster than they pass with none only", compared.relieved,
-                        compared.relieved == 1 ? "" : "s");
+  if (compared.no_longer_overloaded > 0)
+    what += fmt::format(", and for {} victim{} requests come faster than they pass with none only",
+                        compared.no_longer_overloaded, compared.no_longer_overloaded == 1 ? "" : "s");
   if (compared.overloaded > 0)
     what += fmt::format(", but for {} victim{} requests come faster than they pass", compared.overloaded,
                         compared.overloaded == 1 ? "" : "s");
@@ -297,9 +297,9 @@ void judge(Curve& curve, const Curve* none) {
     fit->level = axis.level;
     fit->is_to_start = axis.is_to_start;
     const Follows follows = what_follows(*fit, growth_with_waves(curve));
-    const bool says_more = follows != Follows::unknown && follows != Follows::constant &&
-                           (curve.follows == Follows::unknown || curve.follows == Follows::constant);
-    if (curve.fit && !says_more) continue;
+    const bool adds_to_fit = follows != Follows::unknown && follows != Follows::constant &&
+                             (curve.follows == Follows::unknown || curve.follows == Follows::constant);
+    if (curve.fit && !adds_to_fit) continue;
     curve.fit = fit;
     curve.follows = follows;
   }

@@ -10,7 +10,7 @@
 namespace weir::preempt {
 namespace {
 
-constexpr std::int64_t kMostUnits = 1 << 24;  // of one kernel: each has a counter
+constexpr std::int64_t kMaxUnits = 1 << 24;  // of one kernel: each has a counter
 // Larger than any cache: the H200's L2 has 50 MB, and servers' L3 less than that per core.
 constexpr std::int64_t kGpuWords = std::int64_t{256} << 20 >> 4, kHostWords = std::int64_t{64} << 20 >> 4;
 
@@ -96,7 +96,7 @@ VictimSize size_victim(Device& device, const Victim& victim) {
   size.waves = victim.waves;
   if (victim.kind == VictimKind::persistent)
     size.waves = std::max(kPersistentBlocks, kPersistentNs / std::max<std::int64_t>(1, victim.block_ns));
-  size.waves = std::clamp<std::int64_t>(size.waves, 1, std::max<std::int64_t>(1, kMostUnits / size.blocks_at_once));
+  size.waves = std::clamp<std::int64_t>(size.waves, 1, std::max<std::int64_t>(1, kMaxUnits / size.blocks_at_once));
   return size;
 }
 
@@ -117,10 +117,10 @@ VictimBuffers add_victim_buffers(StepBuilder& builder, BufferId flag, const Vict
 }
 
 CommandId add_victim(StepBuilder& builder, Lane lane, const VictimSize& size, const VictimBuffers& buffers,
-                     std::uint32_t slot, bool takes_units, bool obeys) {
-  const std::int64_t style =
-      size.memory_words << kToilSizeShift | (size.memory_words > 0 ? kToilStreams : 0) | (obeys ? kToilObeys : 0);
-  const std::int64_t blocks = takes_units || obeys ? std::int64_t{size.blocks_at_once} : 0;
+                     std::uint32_t slot, bool takes_units, bool is_stoppable) {
+  const std::int64_t style = size.memory_words << kToilSizeShift | (size.memory_words > 0 ? kToilStreams : 0) |
+                             (is_stoppable ? kToilStoppable : 0);
+  const std::int64_t blocks = takes_units || is_stoppable ? std::int64_t{size.blocks_at_once} : 0;
   const KernelShape shape{.type = ElementType::i32, .dims = {size.amount, size.units(), blocks, style}, .scalars = {}};
   return builder.launch("toil", lane, shape,
                         {{buffers.flag, 0, 1},

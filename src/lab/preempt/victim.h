@@ -25,8 +25,9 @@ struct VictimBuffers {
 // `flag`: its first element, in host memory. `is_virtual`: such a device keeps only the host's buffers.
 VictimBuffers add_victim_buffers(StepBuilder& builder, BufferId flag, const VictimSize& size, std::uint32_t slots,
                                  bool is_virtual);
-// `takes_units`: as many blocks as fit take unit after unit. `obeys`: the same, and they check the flag in between.
+// `takes_units`: as many blocks as fit take unit after unit. `is_stoppable`: the same, and they check the flag in
+// between.
 CommandId add_victim(StepBuilder& builder, Lane lane, const VictimSize& size, const VictimBuffers& buffers,
-                     std::uint32_t slot, bool takes_units, bool obeys);
+                     std::uint32_t slot, bool takes_units, bool is_stoppable);
 
 }  // namespace weir::preempt

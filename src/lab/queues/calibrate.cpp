@@ -24,8 +24,8 @@ constexpr int kCalibrationRepetitions = 15;
 constexpr int kSimulated = 3;     // iterations; virtual time has no noise
 constexpr double kClose = 0.005;  // fraction of the measured step at which fitting ends
 constexpr int kFits = 24;
-constexpr double kLeastFactor = 0.2, kMostFactor = 5;
-constexpr double kMostContention = 3;  // a larger value would stand for something else
+constexpr double kMinFactor = 0.2, kMaxFactor = 5;
+constexpr double kMaxContention = 3;  // a larger value would stand for something else
 
 // Medians over the iterations of one step: host time in submit, and time until everything has ended.
 struct Priced {
@@ -252,7 +252,7 @@ void fit_kernels(Calibration& calibration, const StepRun& run) {
   double& setting = is_short ? profile.contention : profile.room;
   const double neutral = setting;
   const double plain_ns = calibration.simulated_ns;
-  setting = is_short ? fit(0.001, kMostContention, calibration.measured.step_ns,
+  setting = is_short ? fit(0.001, kMaxContention, calibration.measured.step_ns,
                            [&](double value) { return setting = value, simulated(); })
                      : fit(0.001, 1, calibration.measured.step_ns,
                            [&](double value) { return setting = value, simulated(); });
@@ -319,7 +319,7 @@ Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& prob
   const Simulated plain = simulate(calibration.profile, run, false);
   calibration.first_ns = plain.step_ns;
   if (plain.submit_ns > 0) {
-    calibration.host_factor = std::clamp(calibration.measured.submit_ns / plain.submit_ns, kLeastFactor, kMostFactor);
+    calibration.host_factor = std::clamp(calibration.measured.submit_ns / plain.submit_ns, kMinFactor, kMaxFactor);
     scale_host(calibration.profile, calibration.host_factor);
   }
   fit_kernels(calibration, run);

@@ -156,7 +156,7 @@ void judge_convoy(Json& document) {
       continue;
     }
     if (json["latency_ns"]["p99_interval"].is_null())
-      unavailable[path + "latency_ns.p99_interval"] = fmt::format("fewer than {} samples", fewest_for_quantile(0.99));
+      unavailable[path + "latency_ns.p99_interval"] = fmt::format("fewer than {} samples", min_for_quantile(0.99));
     if (json["shared"].is_null())
       unavailable[path + "shared"] = "the device does not report which queue a command was on";
     const Json& error = json["clock"]["error_ns"];

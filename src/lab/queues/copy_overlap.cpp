@@ -14,7 +14,7 @@ namespace {
 constexpr int kLanes = 2 * kCopyDirections;  // two of each direction: lane i copies in direction i % kCopyDirections
 constexpr int kCopyRepetitions = 5;
 constexpr double kLongEnoughNs = 1'200'000;
-constexpr int kMostRepeats = 128;
+constexpr int kMaxRepeats = 128;
 
 CopyDirection direction_of(int lane) { return static_cast<CopyDirection>(lane % kCopyDirections); }
 
@@ -105,7 +105,7 @@ CopyOverlap measure_copy_overlap(Device& device, std::uint64_t size_bytes) {
   for (int i = 0; i < kCopyDirections; ++i) {
     const double once_ns = std::max(1.0, lanes->time_ns({{i}}));
     repeats[static_cast<std::size_t>(i)] =
-        static_cast<int>(std::clamp(kLongEnoughNs / once_ns + 1, 1.0, static_cast<double>(kMostRepeats)));
+        static_cast<int>(std::clamp(kLongEnoughNs / once_ns + 1, 1.0, static_cast<double>(kMaxRepeats)));
   }
   if (std::any_of(repeats.begin(), repeats.end(), [](int count) { return count > 1; })) {
     lanes.reset();  // before the next one allocates as much memory

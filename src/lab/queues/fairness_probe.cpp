@@ -58,7 +58,7 @@ FairnessProbe measure_fairness(Device& device, const FairnessRequest& request) {
   const auto at_once = static_cast<std::uint32_t>(room.blocks);
   const std::uint32_t blocks = (2 * at_once + streams - 1) / streams;
   const std::uint32_t commands =
-      std::clamp<std::uint32_t>(static_cast<std::uint32_t>(request.most_commands) / streams, 4, 32);
+      std::clamp<std::uint32_t>(static_cast<std::uint32_t>(request.max_commands) / streams, 4, 32);
   probe.blocks_per_command = static_cast<int>(blocks);
   probe.commands_per_stream = static_cast<int>(commands);
   const int levels = info.highest_priority - info.lowest_priority + 1;

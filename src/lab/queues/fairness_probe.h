@@ -17,7 +17,7 @@ struct FairnessRequest {
   int repetitions = 5;
   bool has_mixed_priorities = false;  // streams take the device's priorities in turn
   std::int64_t block_ns = 200'000;
-  int most_commands = 512;  // in total: they must fit into the queues behind one held kernel
+  int max_commands = 512;  // in total: they must fit into the queues behind one held kernel
 };
 
 // The service of one stream while all streams had work.

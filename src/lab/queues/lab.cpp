@@ -68,7 +68,7 @@ Moment Lab::moment_of_hold(StreamId stream) { return read_moment(record_of(hold_
 
 void Lab::submit(CommandId command) { session_->submit(std::span(&command, 1)); }
 
-void Lab::wait_a_bit() {
+void Lab::wait_briefly() {
   // Sleeping takes at least 60 us, longer than a GPU needs to answer; on the cpu device, spinning would take a core
   // that the workers need.
   if (is_virtual_) {
@@ -101,7 +101,7 @@ void Lab::settle(std::int64_t window_ns) {
   std::size_t started = 0;
   std::int64_t since = session_->now_ns();
   while (started < held_.size() && session_->now_ns() - since < window_ns) {
-    wait_a_bit();
+    wait_briefly();
     std::size_t now = 0;
     for (const StreamId stream : held_) now += moment_of_hold(stream).started_ns != 0;
     if (now > started) since = session_->now_ns();
@@ -122,7 +122,7 @@ std::int64_t Lab::mark(StreamId stream, std::int64_t window_ns) {
       return waited;
     }
     if (waited > window_ns) return kNoTime;
-    wait_a_bit();
+    wait_briefly();
   }
 }
 
@@ -134,7 +134,7 @@ void Lab::look_again(std::span<const StreamId> marked, std::vector<std::uint8_t>
     for (std::size_t i = 0; i < marked.size(); ++i)
       if (is_stuck[i] != 0) is_stuck[i] = moment_of_mark(marked[i]).ended_ns == 0;
     if (is_last) return;
-    wait_a_bit();
+    wait_briefly();
   }
 }
 

@@ -64,7 +64,7 @@ class Lab {
   std::int32_t* record_of(CommandId command);
   void submit(CommandId command);
   // A short pause between two observations.
-  void wait_a_bit();
+  void wait_briefly();
 
   int streams_;
   bool is_virtual_ = false, is_gpu_ = false;

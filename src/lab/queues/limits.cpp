@@ -20,13 +20,13 @@ struct DepthTrial {
   bool ran_out_of_time = false;
 };
 
-DepthTrial try_depth(StampSession& session, int most_launches, std::int64_t limit_ns) {
+DepthTrial try_depth(StampSession& session, int max_launches, std::int64_t limit_ns) {
   DepthTrial trial;
   session.begin();
   session.submit(CommandId{0});
   if (!session.await_started(0)) fail("a held kernel did not start", "Is somebody else using the device?");
   const std::int64_t hold_ends_ns = session.now_ns() + limit_ns;
-  for (int i = 0; i < most_launches; ++i) {
+  for (int i = 0; i < max_launches; ++i) {
     SubmitCall call;
     call.from_ns = session.now_ns();
     if (session.moment(0).ended_ns != 0) {
@@ -63,19 +63,19 @@ bool waited_for_hold(const SubmitCall& call, std::int64_t hold_ends_ns) {
   return took_ns >= kShortestNs && took_ns > (hold_ends_ns - call.from_ns) / 2;
 }
 
-QueueDepth measure_queue_depth(Device& device, int most_launches) {
+QueueDepth measure_queue_depth(Device& device, int max_launches) {
   QueueDepth depth;
-  depth.tried = most_launches;
+  depth.tried = max_launches;
   std::int64_t longest_ns = 0;
   for (std::int64_t limit_ns = 60'000'000; limit_ns <= 1'000'000'000; limit_ns *= 4) {
     longest_ns = limit_ns;
-    StampStep step(1, static_cast<std::uint32_t>(most_launches) + 1);
+    StampStep step(1, static_cast<std::uint32_t>(max_launches) + 1);
     step.hold({}, 0, 0, 1, limit_ns);
-    for (int i = 1; i <= most_launches; ++i) step.stamp({}, 0, static_cast<std::uint32_t>(i));
+    for (int i = 1; i <= max_launches; ++i) step.stamp({}, 0, static_cast<std::uint32_t>(i));
     StampSession session(device, std::move(step), 1);
     bool is_too_slow = false;
     for (int i = 0; i < kLimitRepetitions && !is_too_slow; ++i) {
-      const DepthTrial trial = try_depth(session, most_launches, limit_ns);
+      const DepthTrial trial = try_depth(session, max_launches, limit_ns);
       is_too_slow = trial.ran_out_of_time;
       if (trial.launches) depth.found.push_back(*trial.launches);
       if (trial.launches && !depth.waited_ns) depth.waited_ns = trial.waited_ns;
@@ -84,7 +84,7 @@ QueueDepth measure_queue_depth(Device& device, int most_launches) {
       if (depth.found.size() == static_cast<std::size_t>(kLimitRepetitions)) {
         depth.launches = {*std::min_element(depth.found.begin(), depth.found.end()), "by experiment"};
       } else if (depth.found.empty()) {
-        depth.launches.reason = fmt::format("more than {}: the host never had to wait", most_launches);
+        depth.launches.reason = fmt::format("more than {}: the host never had to wait", max_launches);
       } else {
         depth.launches.reason =
             fmt::format("the host waited in {} of {} repetitions only", depth.found.size(), kLimitRepetitions);
@@ -94,21 +94,21 @@ QueueDepth measure_queue_depth(Device& device, int most_launches) {
     depth.found.clear();
     depth.waited_ns.reset();
   }
-  depth.launches.reason = fmt::format("{} launches take longer than a kernel could be held ({})", most_launches,
+  depth.launches.reason = fmt::format("{} launches take longer than a kernel could be held ({})", max_launches,
                                       format_duration(static_cast<double>(longest_ns)));
   return depth;
 }
 
-ResidentLimit measure_resident_limit(Device& device, int most_streams) {
+ResidentLimit measure_resident_limit(Device& device, int max_streams) {
   constexpr std::int64_t kShortestNs = 2'000'000, kLongestNs = 50'000'000;
   ResidentLimit limit;
-  limit.tried = most_streams;
+  limit.tried = max_streams;
   limit.duration_ns = kShortestNs;
   std::unique_ptr<StampSession> session;
   std::map<int, std::int64_t> makespans;
   // No kernel has another of its own stream in front of it, so nothing blocks at the head of a queue: kernels can only
   // wait for room on the device.
-  std::vector<CommandId> commands(static_cast<std::size_t>(most_streams));
+  std::vector<CommandId> commands(static_cast<std::size_t>(max_streams));
   for (std::size_t i = 0; i < commands.size(); ++i) commands[i] = static_cast<CommandId>(i);
   const auto run = [&](int kernels) {
     session->begin();
@@ -127,29 +127,29 @@ ResidentLimit measure_resident_limit(Device& device, int most_streams) {
     return 2 * best_ns <= 3 * limit.duration_ns;
   };
 
-  session = one_kernel_per_stream(device, most_streams, limit.duration_ns);
-  run(most_streams);  // warm-up
+  session = one_kernel_per_stream(device, max_streams, limit.duration_ns);
+  run(max_streams);  // warm-up
   // A host that is slow to submit them all would look like a device that cannot run them at once.
-  const std::int64_t needed_ns = std::min(8 * run(most_streams).second, kLongestNs);
+  const std::int64_t needed_ns = std::min(8 * run(max_streams).second, kLongestNs);
   if (needed_ns > limit.duration_ns) {
     limit.duration_ns = needed_ns;
     session.reset();
-    session = one_kernel_per_stream(device, most_streams, limit.duration_ns);
-    run(most_streams);
+    session = one_kernel_per_stream(device, max_streams, limit.duration_ns);
+    run(max_streams);
   }
   limit.most_at_once = 0;
 
-  int most_that_fit = 0, fewest_that_do_not = most_streams + 1;
-  if (fits(most_streams)) most_that_fit = most_streams;
-  while (most_that_fit < most_streams && fewest_that_do_not - most_that_fit > 1) {
+  int most_that_fit = 0, fewest_that_do_not = max_streams + 1;
+  if (fits(max_streams)) most_that_fit = max_streams;
+  while (most_that_fit < max_streams && fewest_that_do_not - most_that_fit > 1) {
     const int middle = most_that_fit + (fewest_that_do_not - most_that_fit) / 2;
     (fits(middle) ? most_that_fit : fewest_that_do_not) = middle;
   }
   for (const auto& [kernels, makespan] : makespans) limit.points.push_back({kernels, makespan});
   if (most_that_fit == 0) {
     limit.kernels.reason = "even one kernel took more than 1.5 times as long as it should: the device is not idle";
-  } else if (most_that_fit == most_streams) {
-    limit.kernels.reason = fmt::format("more than {}: as many as were tried ran at once", most_streams);
+  } else if (most_that_fit == max_streams) {
+    limit.kernels.reason = fmt::format("more than {}: as many as were tried ran at once", max_streams);
   } else {
     limit.kernels = {most_that_fit, "by experiment"};
   }

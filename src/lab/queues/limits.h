@@ -22,7 +22,7 @@ struct QueueDepth {
   std::vector<int> found;                 // by repetition
   std::optional<std::int64_t> waited_ns;  // how long the first call beyond the limit took, in the first repetition
 };
-QueueDepth measure_queue_depth(Device& device, int most_launches);
+QueueDepth measure_queue_depth(Device& device, int max_launches);
 
 // One call of submit(), on the session's clock.
 struct SubmitCall {
@@ -44,7 +44,7 @@ struct ResidentLimit {
   std::int64_t duration_ns = 0;
   std::vector<Point> points;  // ascending; include the last one within 1.5 durations and the first one beyond
 };
-ResidentLimit measure_resident_limit(Device& device, int most_streams);
+ResidentLimit measure_resident_limit(Device& device, int max_streams);
 
 enum class CopyDirection : std::uint8_t { to_device, to_host, on_device };
 inline constexpr int kCopyDirections = 3;

@@ -19,11 +19,11 @@ namespace {
 constexpr std::int64_t kShortestWindowNs = 200'000, kLongestWindowNs = 15'000'000;
 constexpr int kBaselineMarks = 200, kBaselineRounds = 12;
 constexpr std::int64_t kBaselinePauseNs = 2'000'000;
-constexpr int kFewestRepetitions = 3, kMostRepetitions = 12;
+constexpr int kMinRepetitions = 3, kMaxRepetitions = 12;
 constexpr double kBusy = 0.1;       // share of late marks with nothing held; beyond it, no verdict is reliable
 constexpr std::size_t kSample = 8;  // marks that show roughly whether all streams are stuck
-constexpr int kMostAttempts = 5;    // at a trial in which a hold ended too early
-constexpr int kWitnesses = 3;       // how often a stream must appear stuck by chance before that counts as a policy
+constexpr int kMaxAttempts = 5;     // at a trial in which a hold ended too early
+constexpr int kConfirmations = 3;   // how often a stream must appear stuck by chance before that counts as a policy
 constexpr int kGrace = 2;           // additional windows for streams that are late but not stuck
 
 class Prober {
@@ -69,15 +69,16 @@ class Prober {
         probe_.policy = MappingPolicy::fixed;
         ended_ns_ = lab_->now_ns();
         lab_.reset();  // its streams hold references
-        if (is_cyclic()) tell_creation_policy();
+        if (is_cyclic()) infer_creation_policy();
       }
     } else {
       saturate();
     }
     // The next entry in the queue table is unknown, so nothing is known about new streams.
-    if (probe_.queues && !probe_.is_lower_bound && probe_.policy != MappingPolicy::fixed) tell_records();
-    const double doubt = options_.streams * std::pow(probe_.baseline.late_probability, probe_.baseline.repetitions);
-    probe_.confidence = 1 - std::min(1.0, doubt);
+    if (probe_.queues && !probe_.is_lower_bound && probe_.policy != MappingPolicy::fixed) infer_record_placement();
+    const double error_probability =
+        options_.streams * std::pow(probe_.baseline.late_probability, probe_.baseline.repetitions);
+    probe_.confidence = 1 - std::min(1.0, error_probability);
   }
 
   void report(std::string_view phase, int done, int total) const {
@@ -97,19 +98,19 @@ class Prober {
     ProbeBaseline& base = probe_.baseline;
     std::vector<double> times, first;
     std::int64_t granularity = 0;
-    const Streams everybody = all_but({});
+    const Streams all_streams = all_but({});
     const auto round = [&](std::int64_t window_ns, bool counts) {
       lab_->begin();
       std::vector<std::uint8_t> is_late;
-      for (const StreamId stream : everybody) {
+      for (const StreamId stream : all_streams) {
         const std::int64_t took = lab_->mark(stream, window_ns);
         is_late.push_back(took == kNoTime);
         (counts ? times : first).push_back(static_cast<double>(took == kNoTime ? window_ns : took));
       }
       const auto late = static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
-      lab_->look_again(everybody, is_late, kGrace * window_ns);
+      lab_->look_again(all_streams, is_late, kGrace * window_ns);
       std::int64_t last_ns = 0;
-      for (const StreamId stream : everybody) {
+      for (const StreamId stream : all_streams) {
         if (!counts || is_late[stream] != 0) continue;
         const Moment moment = lab_->moment_of_mark(stream);
         base.stretched += moment.ended_ns - moment.started_ns > 2 * Lab::kMarkNs;
@@ -144,8 +145,8 @@ class Prober {
                       base.missing, base.marks);
       return false;
     }
-    base.repetitions = kFewestRepetitions;
-    while (base.repetitions < kMostRepetitions &&
+    base.repetitions = kMinRepetitions;
+    while (base.repetitions < kMaxRepetitions &&
            options_.streams * std::pow(base.late_probability, base.repetitions) > 1 - options_.confidence)
       ++base.repetitions;
     return true;
@@ -153,7 +154,7 @@ class Prober {
 
   // Which of `marked`, by position, do not get through while `held` are held.
   std::vector<std::uint8_t> stuck(const Streams& held, const Streams& marked, bool is_blocking = true) {
-    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
       ++probe_.trials;
       const std::int64_t window_ns = probe_.baseline.window_ns;
       if (auto verdict = lab_->stuck(held, marked, window_ns, kGrace * window_ns, is_blocking)) return *verdict;
@@ -169,8 +170,8 @@ class Prober {
   bool rotates() {
     const int rounds = std::max(probe_.baseline.repetitions,
                                 2 + static_cast<int>(std::bit_width(static_cast<unsigned>(probe_.streams))));
-    for (int witness = 0; witness < kWitnesses; ++witness) {
-      report("policy", witness, kWitnesses);
+    for (int confirmation = 0; confirmation < kConfirmations; ++confirmation) {
+      report("policy", confirmation, kConfirmations);
       Streams stopped = still_stuck(0, all_but({0}));
       if (stopped.empty()) return false;
       for (int round = 0; round < rounds && !stopped.empty(); ++round) {
@@ -258,12 +259,12 @@ class Prober {
     return true;
   }
 
-  bool are_all_stuck(int held_count, std::size_t most_marks) {
+  bool are_all_stuck(int held_count, std::size_t max_marks) {
     Streams streams = all_but({});
     std::shuffle(streams.begin(), streams.end(), random_);
     const Streams held(streams.begin(), streams.begin() + held_count);
     Streams marked(streams.begin() + held_count, streams.end());
-    if (marked.size() > most_marks) marked.resize(most_marks);
+    if (marked.size() > max_marks) marked.resize(max_marks);
     const auto verdict = stuck(held, marked);
     const auto count = static_cast<int>(std::count(verdict.begin(), verdict.end(), 1));
     probe_.saturation.push_back({held_count, count, static_cast<int>(marked.size())});
@@ -273,7 +274,7 @@ class Prober {
   // Finds the smallest number of held streams with which no other stream gets through.
   void saturate() {
     const int most = options_.streams - 1;
-    const auto everybody = static_cast<std::size_t>(options_.streams);
+    const auto all_streams = static_cast<std::size_t>(options_.streams);
     const auto not_saturated = [&] {
       probe_.queues = options_.streams;
       probe_.is_lower_bound = true;
@@ -282,10 +283,10 @@ class Prober {
           fmt::format("no two of {} streams ever share a queue: there are at least that many", options_.streams);
     };
     int low = 0, high = most;  // not stuck at low, stuck at high
-    if (!are_all_stuck(high, everybody)) {
+    if (!are_all_stuck(high, all_streams)) {
       // With a dynamic policy, once may be chance.
       for (int r = 1; r < probe_.baseline.repetitions; ++r)
-        if (are_all_stuck(high, everybody)) return not_certain();
+        if (are_all_stuck(high, all_streams)) return not_certain();
       return not_saturated();
     }
     const auto search = [&] {
@@ -296,12 +297,12 @@ class Prober {
       }
     };
     search();
-    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-      report("saturation", attempt, kMostAttempts);
+    for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+      report("saturation", attempt, kMaxAttempts);
       bool is_stuck = true, is_free_below = high == 1;
-      for (int r = 0; r < probe_.baseline.repetitions && is_stuck; ++r) is_stuck = are_all_stuck(high, everybody);
+      for (int r = 0; r < probe_.baseline.repetitions && is_stuck; ++r) is_stuck = are_all_stuck(high, all_streams);
       for (int r = 0; r < probe_.baseline.repetitions && !is_free_below; ++r)
-        is_free_below = !are_all_stuck(high - 1, everybody);
+        is_free_below = !are_all_stuck(high - 1, all_streams);
       if (is_stuck && is_free_below) {
         if (is_out_of_room(high)) return;
         probe_.queues = high;
@@ -336,7 +337,7 @@ class Prober {
   }
 
   // Holds enough streams to stop all others, with an event after each instead of a kernel.
-  void tell_records() {
+  void infer_record_placement() {
     if (lab_) lab_.reset();
     const int streams = probe_.streams - 1;  // the events need one more stream
     if (streams < 2) return;
@@ -381,7 +382,7 @@ class Prober {
 
   // Opens stream A on one queue, B on the next, C on all others, then closes B. A new stream takes B's place if
   // references are counted, and joins A if the queues take turns.
-  void tell_creation_policy() {
+  void infer_creation_policy() {
     int with_a = 0, with_none = 0;
     const int rounds = probe_.baseline.repetitions;
     for (int round = 0; round < rounds; ++round) {

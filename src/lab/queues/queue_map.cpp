@@ -19,10 +19,10 @@
 namespace weir {
 namespace {
 
-constexpr int kFewestProbed = 40;  // enough for the 32 queues that a CUDA process can have at most
+constexpr int kMinProbed = 40;     // enough for the 32 queues that a CUDA process can have at most
 constexpr int kTrials = 8;         // that compare the runtime's ids with the stuck streams
 constexpr int kTracedWindows = 4;  // a traced launch takes longer than the probe's
-constexpr std::size_t kMostIntervals = 1000;
+constexpr std::size_t kMaxIntervals = 1000;
 constexpr double kStretched = 0.05;  // share of marks that run for twice their time; beyond it, somebody else is there
 
 // The queues in the device's own timeline, and whether they agree with the held streams.
@@ -132,7 +132,7 @@ Timeline trace_step(Device& device, const MapRequest& request, const RunControl&
 Json to_json(const StreamIntervals& found) {
   Json intervals = Json::array();
   for (const StreamInterval& one : found.intervals) {
-    if (intervals.size() == kMostIntervals) break;
+    if (intervals.size() == kMaxIntervals) break;
     intervals.push_back(WEIR_NAMED(one.stream, one.queue, one.from_ns, one.to_ns, one.commands));
   }
   return intervals;
@@ -234,7 +234,7 @@ void warn_about_others(Json& document, Device& device, const QueueProbe& probe) 
          "Counts and maps do not need it; gaps of `weir queues switch` cannot be measured here.");
 }
 
-int probed_streams(int streams) { return std::max(streams, kFewestProbed); }
+int probed_streams(int streams) { return std::max(streams, kMinProbed); }
 
 Json to_json(const QueueProbe& probe) {
   const ProbeBaseline& base = probe.baseline;

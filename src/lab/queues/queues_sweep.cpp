@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostPoints = 10'000;
+constexpr std::size_t kMaxPoints = 10'000;
 
 std::vector<ParamValues> combinations_of(const QueuesSweepRequest& request) {
   std::vector<ParamValues> combinations = {{}};
@@ -82,13 +82,13 @@ bool is_at(const Json& json, const QueuesPoint& point) {
 void collect_warnings(Json& document) {
   const Json& points = document["sweep"]["points"];
   Json warnings = Json::array();
-  std::map<std::string, std::size_t> told;
+  std::map<std::string, std::size_t> count_of_code;
   for (const Json& point : points) {
     std::set<std::string> codes;
     for (const Json& run : point["runs"])
       for (const Json& code : run["warnings"])
         if (code.is_string()) codes.insert(code.get<std::string>());
-    for (const std::string& code : codes) ++told[code];
+    for (const std::string& code : codes) ++count_of_code[code];
     if (point["status"] == "complete" || point["status"] == "partial") continue;
     warnings.push_back(
         {{"kind", point["status"]},
@@ -97,8 +97,8 @@ void collect_warnings(Json& document) {
          {"advice", "The point is left out of every comparison."}});
   }
   // Sharing queues is what this experiment measures.
-  told.erase("shared_queues");
-  for (const auto& [code, count] : told)
+  count_of_code.erase("shared_queues");
+  for (const auto& [code, count] : count_of_code)
     warnings.push_back({{"kind", code},
                         {"text", fmt::format("{} of {} points warn: {}", count, points.size(), code)},
                         {"advice", "More --iterations or --warmup, or a quieter machine, make differences clearer."}});
@@ -118,9 +118,9 @@ std::vector<QueuesPoint> points_of(const QueuesSweepRequest& request) {
 
 void check_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request) {
   std::size_t count = request.queues.size() * request.streams.size() * request.scales.size();
-  for (const auto& [name, values] : request.params) count = std::min(count, kMostPoints) * values.size();
-  if (count > kMostPoints)
-    reject(fmt::format("the lists of values ask for more than {} points", kMostPoints),
+  for (const auto& [name, values] : request.params) count = std::min(count, kMaxPoints) * values.size();
+  if (count > kMaxPoints)
+    reject(fmt::format("the lists of values ask for more than {} points", kMaxPoints),
            "Give shorter lists for --hw-queues, --streams, --scale or --param.");
   for (const QueuesPoint& point : points_of(request))
     if (point.queues == request.queues.front()) check_request(info, request_at(request, point), {});
@@ -136,21 +136,23 @@ Json empty_point(const QueuesPoint& point) {
 }
 
 void add_run(Json& point, const std::string& setting, int repeats, const PointRun& run) {
-  const auto spoil = [&](const char* status, const std::string& failure) { point.update(WEIR_NAMED(status, failure)); };
-  if (!run.failure.empty()) return spoil("failed", run.failure);
-  if (!run.result.is_object()) return spoil("failed", "its process wrote no result");
+  const auto set_failure = [&](const char* status, const std::string& failure) {
+    point.update(WEIR_NAMED(status, failure));
+  };
+  if (!run.failure.empty()) return set_failure("failed", run.failure);
+  if (!run.result.is_object()) return set_failure("failed", "its process wrote no result");
   const Json& result = run.result;
   const Json seen_queues = result["device"].value("hardware_queues", Json());
   const Json seen_variable = result["environment"]["variables"].value(setting, Json());
   const bool is_variable = !setting.starts_with("--");
   const int queues = point["queues"].get<int>();
   if (is_variable && seen_variable != std::to_string(queues))
-    return spoil("mismatched", fmt::format("its process saw {} = {}", setting, seen_variable.dump()));
+    return set_failure("mismatched", fmt::format("its process saw {} = {}", setting, seen_variable.dump()));
   // A device that cannot report its count is trusted if the variable was seen.
   if (seen_queues.is_null() ? !is_variable : seen_queues != queues)
-    return spoil("mismatched", fmt::format("its process saw {} hardware queues", seen_queues.dump()));
+    return set_failure("mismatched", fmt::format("its process saw {} hardware queues", seen_queues.dump()));
   const Json& samples = result["samples"]["latency_ns"];
-  if (!samples.is_array() || samples.empty()) return spoil("failed", "its result has no latency samples");
+  if (!samples.is_array() || samples.empty()) return set_failure("failed", "its result has no latency samples");
   Json warnings = json_list(result["warnings"], [](const Json& warning) { return warning["code"]; });
   point["runs"].push_back({{"seen", {{"hardware_queues", seen_queues}, {"variable", seen_variable}}},
                            {"p50_ns", result["metrics"]["latency_ns"]["p50"]},
@@ -171,11 +173,10 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
   check_writable(request.output, request.overwrites || request.resumes);
 
   Json document = queues_document("sweep", info, context);
-  document["unavailable"]["sweep.points.latency_ns.p95_interval"] =
-      fmt::format("where it is null: fewer than {} samples; p99_interval needs {}", fewest_for_quantile(0.95),
-                  fewest_for_quantile(0.99));
+  document["unavailable"]["sweep.points.latency_ns.p95_interval"] = fmt::format(
+      "where it is null: fewer than {} samples; p99_interval needs {}", min_for_quantile(0.95), min_for_quantile(0.99));
   document["unavailable"]["sweep.points.verdict"] =
-      fmt::format("where it is null: the point failed, or has fewer than {} independent samples", kFewestForInterval);
+      fmt::format("where it is null: the point failed, or has fewer than {} independent samples", kMinForInterval);
   Json& sweep = document["sweep"];
   sweep = Json::object();
   sweep["status"] = "interrupted";

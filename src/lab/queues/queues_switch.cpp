@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-constexpr double kLeastShare = 0.01;
+constexpr double kMinShare = 0.01;
 
 Json to_json(const Known<Gaps>& gaps) {
   if (!gaps.value) return {{"value", nullptr}, {"reason", gaps.reason}};
@@ -56,7 +56,7 @@ std::map<int, std::vector<QueueCosts>> costs_by_streams(const Json& settings) {
       // One stream gains nothing from queues, and anything below a hundredth of a kernel is noise.
       if (row["streams"].get<int>() < 2) continue;
       costs[row["streams"].get<int>()].push_back(
-          {setting["hardware_queues"].get<int>(), hops["p50"].get<double>(), share < kLeastShare ? 0.0 : share});
+          {setting["hardware_queues"].get<int>(), hops["p50"].get<double>(), share < kMinShare ? 0.0 : share});
     }
   }
   return costs;

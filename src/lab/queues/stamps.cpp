@@ -108,10 +108,10 @@ int most_at_once(std::span<const Moment> moments) {
 }
 
 ConcurrentBlocks count_concurrent_blocks(Device& device) {
-  constexpr std::uint32_t kMostBlocks = 1 << 16;
+  constexpr std::uint32_t kMaxBlocks = 1 << 16;
   constexpr std::int64_t kDurationNs = 300'000;
   ConcurrentBlocks found;
-  for (std::uint32_t blocks = 256; blocks <= kMostBlocks; blocks *= 4) {
+  for (std::uint32_t blocks = 256; blocks <= kMaxBlocks; blocks *= 4) {
     StampStep step(0, blocks);
     const CommandId stamp = step.stamp({}, kDurationNs, 0, blocks);
     StampSession session(device, std::move(step), 1);

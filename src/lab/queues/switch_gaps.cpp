@@ -177,10 +177,10 @@ StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchReques
   StreamSwitch found;
   found.streams = streams;
   const Chain plain = run_chain(device, streams, Route::in_turns, request, {});
-  const bool stood_still = plain.granularity_ns == 0 && !plain.gaps.empty();  // the clock did, for a whole chain
-  if (stood_still || plain.granularity_ns > request.stamp_ns / 4) {
+  const bool was_clock_stuck = plain.granularity_ns == 0 && !plain.gaps.empty();  // the clock did, for a whole chain
+  if (was_clock_stuck || plain.granularity_ns > request.stamp_ns / 4) {
     const std::string coarse =
-        stood_still
+        was_clock_stuck
             ? std::string("the device's clock did not move during a chain: it is too coarse for gaps")
             : fmt::format("the device's clock goes in steps of {} ns, too coarse for gaps", plain.granularity_ns);
     found.hops.reason = found.graph.reason = found.within_queue.reason = found.across_queues.reason = coarse;

@@ -31,14 +31,14 @@ std::string short_number(double value) {
   return fmt::format("{:.{}f}", value, std::abs(value) < 10 ? 2 : 1);
 }
 
-std::string figure_text(const Figure& figure) {
+std::string figure_text(const SampleValue& figure) {
   if (!figure.value) return "-";
   return fmt::format("{}{}", figure.is_at_least ? ">=" : "", short_number(*figure.value));
 }
 
 // The figure that a column shows, for columns that show figures.
-const Figure& figure_of(Column column, const Row& row) {
-  static const Figure kNone;
+const SampleValue& figure_of(Column column, const Row& row) {
+  static const SampleValue kNone;
   switch (column) {
     case Column::backlog:
       return row.backlog;
@@ -92,7 +92,7 @@ std::string cell(Column column, const Row& row) {
     if (row.is_preempted == true && row.is_active == false) return "saved";
     return !row.is_active ? "-" : *row.is_active ? "yes" : "no";
   }
-  const Figure& figure = figure_of(column, row);
+  const SampleValue& figure = figure_of(column, row);
   if (column == Column::priority && figure.value && !row.priority_text.empty()) return printable(row.priority_text);
   if (column == Column::busy && figure.value)
     return fmt::format("{:.{}f} %", 100 * *figure.value, *figure.value > 0 && *figure.value < 0.0995 ? 1 : 0);
@@ -115,7 +115,7 @@ std::vector<std::size_t> order_of(const Sample& sample, Column column, bool is_r
   return order;
 }
 
-const Figure& rate_of(const Row& row) { return row.kernels_per_s.value ? row.kernels_per_s : row.packets_per_s; }
+const SampleValue& rate_of(const Row& row) { return row.kernels_per_s.value ? row.kernels_per_s : row.packets_per_s; }
 
 std::string printable(std::string_view text) {
   std::string clean;

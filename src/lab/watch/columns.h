@@ -36,7 +36,7 @@ std::string cell(Column column, const Row& row);
 std::vector<std::size_t> order_of(const Sample& sample, Column column, bool is_reversed);
 
 // The rate that the source provides: kernels if known, otherwise packets.
-const Figure& rate_of(const Row& row);
+const SampleValue& rate_of(const Row& row);
 
 // Replaces each character that is not printable ASCII with '?', so that a file cannot send control codes to the
 // terminal.

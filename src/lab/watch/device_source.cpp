@@ -15,13 +15,13 @@ namespace {
 // Limits what a session keeps between two readings. A session that keeps only the first iterations is replaced when it
 // is full.
 constexpr std::size_t kKeptSpans = 40'000;
-constexpr std::size_t kMostKeptIterations = 2'000;
+constexpr std::size_t kMaxKeptIterations = 2'000;
 
-Figure told(const std::optional<double>& value, double factor = 1) {
+SampleValue reported(const std::optional<double>& value, double factor = 1) {
   return value ? known(*value * factor) : unknown("this device does not report it");
 }
 
-Figure told(const std::optional<std::uint64_t>& value, const std::string& reason) {
+SampleValue reported(const std::optional<std::uint64_t>& value, const std::string& reason) {
   return value ? known(static_cast<double>(*value))
                : unknown(reason.empty() ? "this device does not report it" : reason);
 }
@@ -34,7 +34,7 @@ class Loop {
         info_(load.device->info()),
         kept_(static_cast<std::uint32_t>(
             std::clamp(kKeptSpans / std::max<std::size_t>(load.run->step.commands().size(), 1), std::size_t{1},
-                       kMostKeptIterations))) {}
+                       kMaxKeptIterations))) {}
 
   void run() {
     while (!feed_.is_stopped()) run_session();
@@ -110,12 +110,13 @@ class Loop {
     const Telemetry state = load_.device->telemetry();
     const MemoryUse memory = session.memory();
     sample.facts = {
-        {"utilisation", "ratio", "Of the time lately in which some kernel ran, whoever's.", told(state.utilisation)},
-        {"memory_taken", "bytes", "By the workload that runs.", told(memory.reserved_bytes, memory.reason)},
-        {"memory", "bytes", "Of the device.", told(info_.memory_bytes.value, info_.memory_bytes.reason)},
-        {"power", "watts", "Of the whole device.", told(state.power_w)},
-        {"temperature", "celsius", "Of the device.", told(state.temperature_c)},
-        {"clock", "hertz", "Of the multiprocessors.", told(state.clock_mhz, 1e6)}};
+        {"utilisation", "ratio", "Of the time lately in which some kernel ran, whoever's.",
+         reported(state.utilisation)},
+        {"memory_taken", "bytes", "By the workload that runs.", reported(memory.reserved_bytes, memory.reason)},
+        {"memory", "bytes", "Of the device.", reported(info_.memory_bytes.value, info_.memory_bytes.reason)},
+        {"power", "watts", "Of the whole device.", reported(state.power_w)},
+        {"temperature", "celsius", "Of the device.", reported(state.temperature_c)},
+        {"clock", "hertz", "Of the multiprocessors.", reported(state.clock_mhz, 1e6)}};
   }
 
   Feed& feed_;

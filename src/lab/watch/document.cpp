@@ -8,7 +8,7 @@ namespace {
 
 // Adds a figure as a member; if it is missing or a bound, adds the reason under its name in `unavailable` or
 // `at_least`.
-void add(Json& json, const char* name, const Figure& figure) {
+void add(Json& json, const char* name, const SampleValue& figure) {
   json[name] = number_or_null(figure.value);
   if (!figure.value) {
     json["unavailable"][name] = figure.reason;

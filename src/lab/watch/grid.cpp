@@ -7,13 +7,13 @@
 namespace weir::watch {
 namespace {
 
-constexpr int kMostCells = 10'000;  // in each direction: a terminal may claim any size
+constexpr int kMaxCells = 10'000;  // in each direction: a terminal may claim any size
 
 }  // namespace
 
 Grid::Grid(int width, int height)
-    : width_(std::clamp(width, 0, kMostCells)),
-      height_(std::clamp(height, 0, kMostCells)),
+    : width_(std::clamp(width, 0, kMaxCells)),
+      height_(std::clamp(height, 0, kMaxCells)),
       cells_(static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_)) {}
 
 void Grid::put(int x, int y, std::string_view text, Style style) {

@@ -102,7 +102,7 @@ std::string why_no_position(const kfd::Snapshot& snapshot, const kfd::Queue& que
 
 }  // namespace
 
-Figure dwords_read(const RingPosition& before, const RingPosition& after) {
+SampleValue dwords_read(const RingPosition& before, const RingPosition& after) {
   if (before.ring_dwords == 0 || before.ring_dwords != after.ring_dwords) return unknown("not the same ring as before");
   if (after.write_dword < before.write_dword && before.write_dword >= before.ring_dwords)
     return unknown("the write pointer went back: not the same queue as before");
@@ -120,13 +120,13 @@ Figure dwords_read(const RingPosition& before, const RingPosition& after) {
   return at_least(static_cast<double>(ring - from + to), kMayWrap);
 }
 
-Figure dwords_read(const std::vector<RingPosition>& before, const std::vector<RingPosition>& after) {
-  Figure least = unknown("not mapped on the same XCC at both looks");
+SampleValue dwords_read(const std::vector<RingPosition>& before, const std::vector<RingPosition>& after) {
+  SampleValue least = unknown("not mapped on the same XCC at both looks");
   for (const RingPosition& now : after) {
     const auto then =
         std::find_if(before.begin(), before.end(), [&](const RingPosition& one) { return one.xcc == now.xcc; });
     if (then == before.end()) continue;
-    Figure advance = dwords_read(*then, now);
+    SampleValue advance = dwords_read(*then, now);
     if (!advance.value) return advance;
     if (!least.value || *advance.value < *least.value) least = std::move(advance);
   }
@@ -149,7 +149,7 @@ void KfdRates::add_rate(std::vector<RingPosition> positions, const std::string& 
     seen.positions = std::move(positions);
     return;
   }
-  const Figure advance = dwords_read(seen.positions, positions);
+  const SampleValue advance = dwords_read(seen.positions, positions);
   seen.positions = std::move(positions);
   const double packets = advance.value.value_or(0) / static_cast<double>(kfd::kPacketDwords);
   seen.packets += packets;

@@ -24,9 +24,9 @@ struct RingPosition {
 // The number of dwords read between two snapshots. The read pointer wraps at the ring's end, so alone it gives a lower
 // bound. A write pointer that has gone beyond the ring's size does not wrap, and then the result is exact. Unknown if
 // the pointers belong to different rings or went back: a recreated queue may reuse the ring of its predecessor.
-Figure dwords_read(const RingPosition& before, const RingPosition& after);
+SampleValue dwords_read(const RingPosition& before, const RingPosition& after);
 // The minimum over all XCCs; each reads the same ring independently.
-Figure dwords_read(const std::vector<RingPosition>& before, const std::vector<RingPosition>& after);
+SampleValue dwords_read(const std::vector<RingPosition>& before, const std::vector<RingPosition>& after);
 
 class KfdRates {
  public:

@@ -27,7 +27,7 @@ struct Family {
   std::function<std::optional<double>(const Row&)> value;
 };
 
-std::optional<double> truth(const std::optional<bool>& claim) {
+std::optional<double> as_number(const std::optional<bool>& claim) {
   if (!claim) return std::nullopt;
   return *claim ? 1 : 0;
 }
@@ -36,11 +36,11 @@ const std::vector<Family>& queue_families() {
   static const std::vector<Family> kFamilies = {
       {"queue_active", "gauge", "",
        "1 where the queue is on the hardware now (kfd), or ran something in the window (device).",
-       [](const Row& row) { return truth(row.is_active); }},
+       [](const Row& row) { return as_number(row.is_active); }},
       {"queue_mapped", "gauge", "", "1 where the queue has a hardware slot now.",
-       [](const Row& row) { return truth(row.is_mapped); }},
+       [](const Row& row) { return as_number(row.is_mapped); }},
       {"queue_preempted", "gauge", "", "1 where the queue was preempted in mid-kernel.",
-       [](const Row& row) { return truth(row.is_preempted); }},
+       [](const Row& row) { return as_number(row.is_preempted); }},
       {"queue_priority", "gauge", "", "Priority as the source has it; higher is more urgent.",
        [](const Row& row) { return row.priority.value; }},
       {"queue_streams", "gauge", "", "Streams that use the queue.", [](const Row& row) { return row.streams.value; }},

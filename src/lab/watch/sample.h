@@ -10,14 +10,14 @@
 namespace weir::watch {
 
 // A number that may be unknown to the source.
-struct Figure {
+struct SampleValue {
   std::optional<double> value;
   bool is_at_least = false;  // the value is a lower bound; `reason` explains why
   std::string reason;        // why there is no value
 };
-inline Figure known(double value) { return {value, false, {}}; }
-inline Figure at_least(double value, std::string reason) { return {value, true, std::move(reason)}; }
-inline Figure unknown(std::string reason) { return {std::nullopt, false, std::move(reason)}; }
+inline SampleValue known(double value) { return {value, false, {}}; }
+inline SampleValue at_least(double value, std::string reason) { return {value, true, std::move(reason)}; }
+inline SampleValue unknown(std::string reason) { return {std::nullopt, false, std::move(reason)}; }
 
 // One hardware queue, or one stream where the source does not know its queue.
 struct Row {
@@ -30,15 +30,15 @@ struct Row {
   std::string active_reason;         // why is_active is not known
   std::optional<bool> is_mapped;     // KFD: it has a hardware slot now
   std::optional<bool> is_preempted;  // KFD: preempted mid-kernel, its waves are saved
-  Figure backlog;                    // written and not yet read, or submitted and not yet started
-  Figure most_backlog;               // within the window
-  Figure priority;
+  SampleValue backlog;               // written and not yet read, or submitted and not yet started
+  SampleValue most_backlog;          // within the window
+  SampleValue priority;
   std::string priority_text;  // "7 medium"; empty: the number is enough
-  Figure streams;
-  Figure kernels_per_s, commands_per_s, packets_per_s;
-  Figure busy;  // fraction of the window, 0 to 1
+  SampleValue streams;
+  SampleValue kernels_per_s, commands_per_s, packets_per_s;
+  SampleValue busy;  // fraction of the window, 0 to 1
   // Totals since the watch began, for counters.
-  Figure kernels, commands, packets;
+  SampleValue kernels, commands, packets;
 };
 
 // A value of the whole device: utilisation, power, memory.
@@ -46,7 +46,7 @@ struct Fact {
   std::string name;  // utilisation, power, ...
   std::string unit;  // ratio, watts, bytes, celsius, hertz
   std::string help;  // one sentence: what is measured
-  Figure figure;
+  SampleValue figure;
 };
 
 // A part of the source that could not be read.

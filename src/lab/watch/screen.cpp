@@ -207,8 +207,8 @@ std::vector<Key> Screen::await(int wake) {
   if ((waits[1].revents & POLLIN) != 0) [[maybe_unused]]
     const auto taken = ::read(wake, &count, sizeof count);
   std::vector<Key> keys;
-  constexpr std::size_t kMostKeys = 256;  // a flood of keys must not delay drawing
-  while (keys.size() < kMostKeys && !is_gone) {
+  constexpr std::size_t kMaxKeys = 256;  // a flood of keys must not delay drawing
+  while (keys.size() < kMaxKeys && !is_gone) {
     const int code = ::getch();
     if (code == ERR) break;
     keys.push_back(key_of_terminal(code));

@@ -43,7 +43,7 @@ struct View {
   std::size_t first_row = 0;  // the first visible row
 };
 
-inline constexpr std::int64_t kLeastIntervalNs = 50'000'000, kMostIntervalNs = 3'600'000'000'000;
+inline constexpr std::int64_t kMinIntervalNs = 50'000'000, kMaxIntervalNs = 3'600'000'000'000;
 
 // Handles a key. `rows` is the number of rows, `room` how many of them are visible (rows_shown).
 void press(View& view, Key key, std::size_t rows, std::size_t room);

@@ -17,7 +17,7 @@ namespace weir {
 namespace figures {
 
 constexpr std::size_t kLongestLabel = 400;
-constexpr std::size_t kMostSettings = 64;
+constexpr std::size_t kMaxSettings = 64;
 
 // 0.000123, not 0.00012300000000000001: dividing by an exact power of ten rounds once.
 double scaled(double value, double scale) {
@@ -82,7 +82,7 @@ std::string settings(const Json& object) {
   if (!object.is_object()) return text;
   std::size_t count = 0;
   for (const auto& [name, value] : object.items()) {
-    if (++count > kMostSettings) break;
+    if (++count > kMaxSettings) break;
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", whole_characters(name, 80),
                         value.is_array() ? value.dump() : label(value));
     if (text.size() > kLongestLabel) break;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace fields;
 
-constexpr std::size_t kMostCauses = 50;
+constexpr std::size_t kMaxCauses = 50;
 
 // A row with the fields that all documents begin with.
 FigureRow begun(const Json& document, const char* group) {
@@ -100,7 +100,7 @@ std::vector<FigureRow> of_overlap(const Json& document, const std::string&) {
       number(document, {"overlap", "efficiency"}));
   add(row, "best_efficiency", "ratio", "What could be hidden at most.",
       number(document, {"overlap", "best_efficiency"}));
-  for (const Json& cause : first(list(document, {"causes"}), kMostCauses))
+  for (const Json& cause : first(list(document, {"causes"}), kMaxCauses))
     add(row, "exposed_cause", "seconds", "Exposed time per step, by its cause.", number(cause, {"ns_per_step"}),
         kFromNs, {{"cause", label(at(cause, {"cause"}))}});
   add_series(row, "step", "seconds", at(document, {"step_ns", "overlapped", "samples_ns"}), kFromNs);

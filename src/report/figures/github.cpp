@@ -42,13 +42,14 @@ std::string annotation(const char* kind, const std::string& title, const std::st
                      escaped(cut(plain(message, "\n"), kLongestMessage), false));
 }
 
-std::string words_of(Finding finding) {
-  const bool is_verdict = finding == Finding::slower || finding == Finding::ambiguous || finding == Finding::faster;
+std::string words_of(CaseStatus finding) {
+  const bool is_verdict =
+      finding == CaseStatus::slower || finding == CaseStatus::ambiguous || finding == CaseStatus::faster;
   return fmt::format("{}{}", is_verdict ? "is " : "", name_of(finding));
 }
 
 // The worst of these findings, at most `most`.
-std::string annotations_of(const Judged& judged, const char* kind, std::initializer_list<Finding> findings,
+std::string annotations_of(const Judged& judged, const char* kind, std::initializer_list<CaseStatus> findings,
                            std::size_t most) {
   std::vector<const Judgement*> chosen;
   for (const JudgedSuite& suite : judged.suites)
@@ -56,7 +57,7 @@ std::string annotations_of(const Judged& judged, const char* kind, std::initiali
       if (std::find(findings.begin(), findings.end(), judgement.finding) != findings.end())
         chosen.push_back(&judgement);
   std::stable_sort(chosen.begin(), chosen.end(), [](const Judgement* a, const Judgement* b) {
-    return a->finding != b->finding ? a->finding < b->finding : a->badness > b->badness;
+    return a->finding != b->finding ? a->finding < b->finding : a->severity > b->severity;
   });
   const std::size_t shown = chosen.size() > most ? most - 1 : chosen.size();
   std::string text;
@@ -66,7 +67,7 @@ std::string annotations_of(const Judged& judged, const char* kind, std::initiali
   if (shown < chosen.size())
     text += annotation(kind, fmt::format("{}: and {} more", judged.tool, chosen.size() - shown),
                        fmt::format("GitHub shows {} of a kind: the summary of the step has all of them. In all: {}.",
-                                   kMostAnnotations, judged.summary));
+                                   kMaxAnnotations, judged.summary));
   return text;
 }
 
@@ -74,21 +75,21 @@ std::string annotations_of(const Judged& judged, const char* kind, std::initiali
 
 std::string github_annotations(const Judged& judged) {
   const auto counts = judged.counts();
-  const auto lone = counts.find(Finding::lone);
-  std::string text = annotations_of(judged, "error", {Finding::failed, Finding::slower}, kMostAnnotations);
+  const auto lone = counts.find(CaseStatus::lone);
+  std::string text = annotations_of(judged, "error", {CaseStatus::failed, CaseStatus::slower}, kMaxAnnotations);
   // One warning is reserved for all points without a partner: one warning each would displace the ambiguous ones.
-  text += annotations_of(judged, "warning", {Finding::ambiguous}, kMostAnnotations - (lone == counts.end() ? 0 : 1));
+  text += annotations_of(judged, "warning", {CaseStatus::ambiguous}, kMaxAnnotations - (lone == counts.end() ? 0 : 1));
   if (lone != counts.end())
     text += annotation("warning", fmt::format("{}: {} not compared", judged.tool, lone->second),
                        "Only one side has them, so nothing is known about them. The report names them.");
-  return text + annotations_of(judged, "notice", {Finding::faster}, kMostAnnotations);
+  return text + annotations_of(judged, "notice", {CaseStatus::faster}, kMaxAnnotations);
 }
 
 std::string github_outputs(const Judged& judged) {
   const auto counts = judged.counts();
   std::string text = fmt::format("verdict={}\nexit_code={}\n", name_of(judged.verdict()), judged.exit_code);
-  for (const Finding finding :
-       {Finding::failed, Finding::slower, Finding::ambiguous, Finding::lone, Finding::faster, Finding::same}) {
+  for (const CaseStatus finding : {CaseStatus::failed, CaseStatus::slower, CaseStatus::ambiguous, CaseStatus::lone,
+                                   CaseStatus::faster, CaseStatus::same}) {
     const auto found = counts.find(finding);
     text += fmt::format("{}={}\n", name_of(finding), found == counts.end() ? 0 : found->second);
   }

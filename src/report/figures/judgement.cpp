@@ -17,12 +17,12 @@ using namespace fields;
 Judgement of_pair(const PairComparison& pair) {
   Judgement judgement;
   judgement.label = pair.label;
-  judgement.badness = slowness_of(pair);
+  judgement.severity = slowness_of(pair);
   // A failed baseline leaves nothing to judge; a failed test is worse than a slow one.
-  judgement.finding = pair.verdict == Verdict::slower   ? pair.failure.empty() ? Finding::slower : Finding::failed
-                      : pair.verdict == Verdict::faster ? Finding::faster
-                      : pair.verdict == Verdict::same   ? Finding::same
-                                                        : Finding::ambiguous;
+  judgement.finding = pair.verdict == Verdict::slower   ? pair.failure.empty() ? CaseStatus::slower : CaseStatus::failed
+                      : pair.verdict == Verdict::faster ? CaseStatus::faster
+                      : pair.verdict == Verdict::same   ? CaseStatus::same
+                                                        : CaseStatus::ambiguous;
   const auto say = [&](const std::string& line) { judgement.text += (judgement.text.empty() ? "" : "\n") + line; };
   if (!pair.failure.empty()) say(pair.failure);
   for (const MetricComparison& metric : pair.metrics) say(metric_line(metric));
@@ -31,17 +31,17 @@ Judgement of_pair(const PairComparison& pair) {
 }
 
 Judgement of_lone(const LonePoint& point, const char* side) {
-  return {Finding::lone, point.label, fmt::format("only in the {}: {}", side, point.nearest), 0};
+  return {CaseStatus::lone, point.label, fmt::format("only in the {}: {}", side, point.nearest), 0};
 }
 
 // "slower", "less_accurate", ... of bench_regressions.md, by what they mean for a gate.
-Finding finding_of(const std::string& verdict, bool is_regression) {
-  if (verdict == "failed") return Finding::failed;
-  if (is_regression) return Finding::slower;
-  if (verdict == "faster") return Finding::faster;
-  if (verdict == "same") return Finding::same;
-  if (verdict == "new" || verdict == "gone") return Finding::lone;
-  return Finding::ambiguous;
+CaseStatus finding_of(const std::string& verdict, bool is_regression) {
+  if (verdict == "failed") return CaseStatus::failed;
+  if (is_regression) return CaseStatus::slower;
+  if (verdict == "faster") return CaseStatus::faster;
+  if (verdict == "same") return CaseStatus::same;
+  if (verdict == "new" || verdict == "gone") return CaseStatus::lone;
+  return CaseStatus::ambiguous;
 }
 
 Judgement of_regression(const Json& entry) {
@@ -49,30 +49,30 @@ Judgement of_regression(const Json& entry) {
   Judgement judgement;
   judgement.finding = finding_of(verdict, is_true(entry, {"is_regression"}));
   judgement.label = text(entry, {"key"});
-  judgement.badness = number(entry, {"ratio"}).value_or(0);
+  judgement.severity = number(entry, {"ratio"}).value_or(0);
   judgement.text = regression_line(entry);
   return judgement;
 }
 
 }  // namespace
 
-const char* name_of(Finding finding) {
+const char* name_of(CaseStatus finding) {
   constexpr std::array kNames{"failed", "slower", "ambiguous", "lone", "faster", "same"};
   return kNames[static_cast<std::size_t>(finding)];
 }
 
-std::map<Finding, std::size_t> Judged::counts() const {
-  std::map<Finding, std::size_t> counts;
+std::map<CaseStatus, std::size_t> Judged::counts() const {
+  std::map<CaseStatus, std::size_t> counts;
   for (const JudgedSuite& suite : suites)
     for (const Judgement& judgement : suite.cases) ++counts[judgement.finding];
   return counts;
 }
 
-Finding Judged::verdict() const {
+CaseStatus Judged::verdict() const {
   const auto found = counts();
   for (const auto& [finding, count] : found)
-    if (finding != Finding::lone) return finding;
-  return Finding::same;
+    if (finding != CaseStatus::lone) return finding;
+  return CaseStatus::same;
 }
 
 Judged judge(const Comparison& comparison, const std::string& tool, bool is_strict) {
@@ -105,7 +105,7 @@ Judged judge_bench(const Json& summary, bool is_strict, int exit_code) {
     if (found != by_key.end() && !is_failed) continue;
     Judgement judgement;
     judgement.label = key;
-    judgement.finding = is_failed ? Finding::failed : status == "skipped" ? Finding::lone : Finding::same;
+    judgement.finding = is_failed ? CaseStatus::failed : status == "skipped" ? CaseStatus::lone : CaseStatus::same;
     judgement.text =
         status == "ok" ? "it ran, and was not compared" : fmt::format("{}: {}", status, text(entry, {"error", "what"}));
     if (found != by_key.end()) {
@@ -116,7 +116,7 @@ Judged judge_bench(const Json& summary, bool is_strict, int exit_code) {
   }
   for (const auto& [finding, count] : judged.counts())
     judged.summary += fmt::format("{}{} {}", judged.summary.empty() ? "" : ", ", count,
-                                  finding == Finding::same && !regressions.is_object() ? "ran" : name_of(finding));
+                                  finding == CaseStatus::same && !regressions.is_object() ? "ran" : name_of(finding));
   return judged;
 }
 

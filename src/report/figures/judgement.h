@@ -14,14 +14,14 @@
 namespace weir {
 
 // From the worst to those that need no attention. `lone`: only one side has it, so nothing was compared.
-enum class Finding { failed, slower, ambiguous, lone, faster, same };
-const char* name_of(Finding finding);
+enum class CaseStatus { failed, slower, ambiguous, lone, faster, same };
+const char* name_of(CaseStatus finding);
 
 struct Judgement {
-  Finding finding = Finding::same;
-  std::string label;   // may come from a file, like all texts here: the code that writes them out must escape them
-  std::string text;    // figures and reasons, a line each
-  double badness = 0;  // among findings of one kind, the largest comes first
+  CaseStatus finding = CaseStatus::same;
+  std::string label;    // may come from a file, like all texts here: the code that writes them out must escape them
+  std::string text;     // figures and reasons, a line each
+  double severity = 0;  // among findings of one kind, the largest comes first
 };
 
 struct JudgedSuite {
@@ -36,9 +36,9 @@ struct Judged {
   int exit_code = 0;
   std::vector<JudgedSuite> suites;
 
-  std::map<Finding, std::size_t> counts() const;
+  std::map<CaseStatus, std::size_t> counts() const;
   // The worst finding; `lone` points do not count.
-  Finding verdict() const;
+  CaseStatus verdict() const;
 };
 
 Judged judge(const Comparison& comparison, const std::string& tool, bool is_strict);
@@ -52,9 +52,9 @@ std::string junit_xml(const Judged& judged);
 
 // GitHub shows this many annotations of a kind per step, and accepts this much text in a comment and in a step's
 // summary.
-inline constexpr std::size_t kMostAnnotations = 10;
-inline constexpr std::size_t kMostComment = 65'536;
-inline constexpr std::size_t kMostSummary = 1'048'576;
+inline constexpr std::size_t kMaxAnnotations = 10;
+inline constexpr std::size_t kMaxComment = 65'536;
+inline constexpr std::size_t kMaxSummary = 1'048'576;
 
 // ::error for failed or slower, ::warning for ambiguous (and one for all lone points), ::notice for faster; the worst
 // first, and if there are more than GitHub shows, the last one reports how many.

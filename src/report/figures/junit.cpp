@@ -21,13 +21,13 @@ enum class Outcome { passed, failure, error, skipped };
 
 Outcome outcome_of(const Judgement& judgement, bool is_strict) {
   switch (judgement.finding) {
-    case Finding::failed:
+    case CaseStatus::failed:
       return Outcome::error;
-    case Finding::slower:
+    case CaseStatus::slower:
       return Outcome::failure;
-    case Finding::ambiguous:
+    case CaseStatus::ambiguous:
       return is_strict ? Outcome::failure : Outcome::skipped;
-    case Finding::lone:
+    case CaseStatus::lone:
       return Outcome::skipped;
     default:
       return Outcome::passed;

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostColumns = 1'000;
+constexpr std::size_t kMaxColumns = 1'000;
 
 // "0.5" -> "p50", "0.999" -> "p999": the usual names.
 std::string quantile_word(const std::string& quantile) {
@@ -43,8 +43,8 @@ class Columns {
   std::size_t of(const std::string& name) {
     const auto [found, is_new] = index_.emplace(name, names_.size());
     if (is_new) names_.push_back(name);
-    if (names_.size() > kMostColumns)
-      reject(fmt::format("the table would have more than {} columns", kMostColumns),
+    if (names_.size() > kMaxColumns)
+      reject(fmt::format("the table would have more than {} columns", kMaxColumns),
              "Export fewer files at a time, of one kind.");
     return found->second;
   }

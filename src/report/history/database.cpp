@@ -58,24 +58,25 @@ std::string words(sqlite3* handle, int code) {
 
 }  // namespace
 
-Database::Database(const fs::path& path, Access access) : name_(path.string()) {
+Database::Database(const fs::path& path, DatabaseAccess access) : name_(path.string()) {
   std::error_code status;
   const bool is_there = fs::exists(path, status);
-  if (access == Access::read && !is_there)
+  if (access == DatabaseAccess::read && !is_there)
     reject(fmt::format("{}: no such history", name_),
            "`weir history add RESULTS...` makes one; --db names another file.");
   if (is_there && fs::is_directory(path, status))
     reject(fmt::format("{}: is a folder", name_), "--db names the file of a history.");
   const std::uint64_t size = is_there ? fs::file_size(path, status) : 0;
   steps_left_ = kStepsAtLeast + (status ? 0 : size) * kStepsPerByte;
-  if (access == Access::read && !status && size == 0)
+  if (access == DatabaseAccess::read && !status && size == 0)
     reject(fmt::format("{}: is empty, and no history yet", name_), "`weir history add RESULTS...` makes one of it.");
   // Opened for writing even to read, because changes that a killed process left incomplete must be rolled back first.
-  const bool can_write = access == Access::write || ::access(path.c_str(), W_OK) == 0;
+  const bool can_write = access == DatabaseAccess::write || ::access(path.c_str(), W_OK) == 0;
   const int flags = (can_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
-                    (access == Access::write ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX;
+                    (access == DatabaseAccess::write ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX;
   try {
-    if (const int code = sqlite3_open_v2(name_.c_str(), &handle_, flags, nullptr); code != SQLITE_OK) complain(code);
+    if (const int code = sqlite3_open_v2(name_.c_str(), &handle_, flags, nullptr); code != SQLITE_OK)
+      fail_with_code(code);
     sqlite3_hard_heap_limit64(kHeapBytes);
     sqlite3_extended_result_codes(handle_, 0);
     sqlite3_busy_timeout(handle_, kBusyMs);
@@ -93,7 +94,7 @@ Database::Database(const fs::path& path, Access access) : name_(path.string()) {
           return steps == 0 ? 1 : 0;
         },
         &steps_left_);
-    if (access == Access::write) {
+    if (access == DatabaseAccess::write) {
       Transaction transaction(*this);
       bring_up_to_date();
       transaction.commit();
@@ -114,8 +115,8 @@ Database::Database(const fs::path& path, Access access) : name_(path.string()) {
 
 Database::~Database() { sqlite3_close_v2(handle_); }
 
-void Database::complain(int code) const {
-  const std::string said = words(handle_, code);
+void Database::fail_with_code(int code) const {
+  const std::string reason = words(handle_, code);
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -124,22 +125,23 @@ void Database::complain(int code) const {
       reject(fmt::format("{}: is not an SQLite database, so it is not a history", name_), "--db names another file.");
     case SQLITE_INTERRUPT:
     case SQLITE_CORRUPT:
-      reject(fmt::format("{}: the database is damaged: {}", name_, said),
+      reject(fmt::format("{}: the database is damaged: {}", name_, reason),
              "Put back a copy, or save what is left with `sqlite3 FILE .recover | sqlite3 NEW`.");
     case SQLITE_ERROR:  // a table or column that a statement needs does not exist
-      reject(fmt::format("{}: is not a history that this Weir can read: {}", name_, said), "--db names another file.");
+      reject(fmt::format("{}: is not a history that this Weir can read: {}", name_, reason),
+             "--db names another file.");
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      reject(fmt::format("{}: cannot be opened: {}", name_, said), "Check the folder and its permissions.");
+      reject(fmt::format("{}: cannot be opened: {}", name_, reason), "Check the folder and its permissions.");
     default:
-      fail(fmt::format("{}: {}", name_, said), "Is the disk full?");
+      fail(fmt::format("{}: {}", name_, reason), "Is the disk full?");
   }
 }
 
 void Database::run(const char* sql) const {
-  if (const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr); code != SQLITE_OK) complain(code);
+  if (const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr); code != SQLITE_OK) fail_with_code(code);
 }
 
 std::int64_t Database::pragma(const char* sql) const {
@@ -148,7 +150,7 @@ std::int64_t Database::pragma(const char* sql) const {
   if (code == SQLITE_OK) code = sqlite3_step(statement);
   const std::int64_t value = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
   sqlite3_finalize(statement);
-  if (code != SQLITE_ROW && code != SQLITE_DONE) complain(code);
+  if (code != SQLITE_ROW && code != SQLITE_DONE) fail_with_code(code);
   return value;
 }
 
@@ -184,7 +186,7 @@ void Transaction::commit() {
 
 Statement::Statement(Database& database, const char* sql) : database_(database) {
   if (const int code = sqlite3_prepare_v2(database_.handle_, sql, -1, &handle_, nullptr); code != SQLITE_OK)
-    database_.complain(code);
+    database_.fail_with_code(code);
 }
 
 Statement::~Statement() { sqlite3_finalize(handle_); }
@@ -219,7 +221,7 @@ Statement& Statement::bind_bytes(std::string_view bytes) {
 bool Statement::next() {
   const int code = sqlite3_step(handle_);
   if (code == SQLITE_ROW) return true;
-  if (code != SQLITE_DONE) database_.complain(code);
+  if (code != SQLITE_DONE) database_.fail_with_code(code);
   return false;
 }
 
@@ -258,12 +260,12 @@ std::string Statement::bytes(int column) const {
 
 #else
 
-Database::Database(const std::filesystem::path& path, Access) : name_(path.string()) {
+Database::Database(const std::filesystem::path& path, DatabaseAccess) : name_(path.string()) {
   reject("a history is a SQLite file, and this weir was built without SQLite",
          "Install libsqlite3-dev (scripts/setup.sh does) and build again.");
 }
 Database::~Database() = default;
-void Database::complain(int) const { reject("this weir was built without SQLite"); }
+void Database::fail_with_code(int) const { reject("this weir was built without SQLite"); }
 void Database::run(const char*) const {}
 std::int64_t Database::pragma(const char*) const { return 0; }
 void Database::bring_up_to_date() const {}

@@ -15,20 +15,20 @@ struct sqlite3_stmt;
 
 namespace weir::history {
 
-enum class Access : std::uint8_t { read, write };
+enum class DatabaseAccess : std::uint8_t { read, write };
 
 class Database {
  public:
   // Rejects a file that is not a history, is damaged, or was written by a newer Weir. With Access::write a missing file
   // is created, and an older version upgraded.
-  Database(const std::filesystem::path& path, Access access);
+  Database(const std::filesystem::path& path, DatabaseAccess access);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
   const std::string& name() const noexcept { return name_; }
   // Throws the error that matches SQLite's code, with a message for the user.
-  [[noreturn]] void complain(int code) const;
+  [[noreturn]] void fail_with_code(int code) const;
 
  private:
   friend class Statement;

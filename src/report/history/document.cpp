@@ -193,7 +193,7 @@ Json trend_document(Store& store, const TrendOptions& options) {
   json["selection"] = WEIR_NAMED(options.selection.workload, text_or_null(options.selection.metric),
                                  text_or_null(options.selection.machine), options.selection.key);
   json["method"] = WEIR_NAMED(options.changes.threshold, options.changes.significance, options.changes.permutations,
-                              options.changes.seed, named("fewest_per_level", kFewestPerLevel));
+                              options.changes.seed, named("fewest_per_level", kMinPerLevel));
   json["machines"] = Json::array();
   std::vector<const Machine*> machines;
   for (const Series& series : all)

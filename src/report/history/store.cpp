@@ -15,7 +15,7 @@ namespace weir::history {
 namespace {
 
 constexpr int kResamples = 2'000;  // for a median; a folder of a hundred results must not take a minute
-constexpr std::size_t kMostRead = 1'000'000;
+constexpr std::size_t kMaxRead = 1'000'000;
 
 // Keys and facts are objects of strings.
 std::string key_text(const std::map<std::string, std::string>& values) { return Json(values).dump(); }
@@ -157,7 +157,7 @@ std::vector<Entry> Store::entries(const EntryFilter& filter) {
   const std::string machine = resolve_machine(filter.machine);
   std::map<std::int64_t, Entry> entries;
   Statement rows(database_, "SELECT id, added, tag, commit_id, commit_basis, weir_version, weir_commit FROM entry");
-  while (rows.next() && entries.size() < kMostRead) {
+  while (rows.next() && entries.size() < kMaxRead) {
     Entry entry;
     rows.read(0, entry.id, entry.added, entry.tag, entry.commit, entry.commit_basis, entry.weir_version,
               entry.weir_commit);
@@ -201,7 +201,7 @@ std::vector<Point> Store::points(const PointFilter& filter) {
   const std::string machine = resolve_machine(filter.machine);
   rows.bind(filter.entry.value_or(-1), filter.workload, machine);
   std::vector<Point> points;
-  while (rows.next() && points.size() < kMostRead) {
+  while (rows.next() && points.size() < kMaxRead) {
     Point point;
     std::string added, key;
     rows.read(0, point.id, point.entry, point.machine, point.measured, added, point.tag, point.commit, point.origin,
@@ -235,7 +235,7 @@ std::string Store::resolve_machine(const std::string& begin) {
 std::vector<Machine> Store::machines() {
   std::vector<Machine> machines;
   Statement rows(database_, "SELECT fingerprint, label, facts FROM machine ORDER BY id");
-  while (rows.next() && machines.size() < kMostRead)
+  while (rows.next() && machines.size() < kMaxRead)
     machines.push_back({rows.text(0), rows.text(1), values_of(rows.text(2))});
   return machines;
 }
@@ -243,7 +243,7 @@ std::vector<Machine> Store::machines() {
 std::vector<std::string> Store::workloads() {
   std::vector<std::string> names;
   Statement rows(database_, "SELECT DISTINCT workload FROM point ORDER BY 1");
-  while (rows.next() && names.size() < kMostRead) names.push_back(rows.text(0));
+  while (rows.next() && names.size() < kMaxRead) names.push_back(rows.text(0));
   return names;
 }
 

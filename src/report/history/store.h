@@ -73,7 +73,7 @@ struct PointFilter {
 
 class Store {
  public:
-  Store(const std::filesystem::path& path, Access access) : database_(path, access) {}
+  Store(const std::filesystem::path& path, DatabaseAccess access) : database_(path, access) {}
 
   // Adds everything in one transaction. A point whose content exists already is left out and counted.
   Added add(const Intake& intake, const AddOptions& options);

@@ -12,9 +12,9 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostPicturedDevices = 64;  // that get their own pictures
-constexpr std::size_t kMostBars = 1024;
-constexpr double kLeastWarned = 0.05;  // of a device's span
+constexpr std::size_t kMaxPicturedDevices = 64;  // that get their own pictures
+constexpr std::size_t kMaxBars = 1024;
+constexpr double kMinWarned = 0.05;  // of a device's span
 
 std::string device_words(const std::string& name, const Json& document, const Json& device) {
   const std::string label = values::word(device, {"label"}, "device " + fields::text(device, {"id"}));
@@ -38,7 +38,7 @@ std::string add_overlap(Page& page, std::size_t source, const std::string& name,
   bool has_steps = true;
   for (const Json& device : values::list(document, {"devices"})) {
     const auto own = values::amount(device, {"times", "communication_ns"});
-    if (!own || *own <= 0 || bars.size() == kMostBars) continue;
+    if (!own || *own <= 0 || bars.size() == kMaxBars) continue;
     const auto steps = static_cast<double>(values::count(device, {"iterations", "count"}));
     has_steps = has_steps && steps > 0;
     const double share = steps > 0 ? 1 / steps : 1;
@@ -105,13 +105,13 @@ void find_standouts(Page& page, const std::string& name, const Json& document, c
     return;
   }
   for (const Standout& each : standouts(document)) {
-    const bool is_praise = each.text.starts_with("Nothing:");
-    page.find({is_praise                    ? Tone::good
-               : each.share >= kLeastWarned ? Tone::warning
-                                            : Tone::neutral,
+    const bool is_nothing_found = each.text.starts_with("Nothing:");
+    page.find({is_nothing_found           ? Tone::good
+               : each.share >= kMinWarned ? Tone::warning
+                                          : Tone::neutral,
                each.share,
-               is_praise ? fmt::format("{}: nothing stands out{}", name, each.text.substr(7))
-                         : fmt::format("{}: {}", name, each.text),
+               is_nothing_found ? fmt::format("{}: nothing stands out{}", name, each.text.substr(7))
+                                : fmt::format("{}: {}", name, each.text),
                each.advice, anchors.of(each.text)});
   }
 }
@@ -124,7 +124,7 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
   anchors.timeline = timeline;
   std::size_t drawn = 0;
   for (const Json& device : values::list(document, {"devices"})) {
-    if (++drawn > kMostPicturedDevices) break;
+    if (++drawn > kMaxPicturedDevices) break;
     const std::string where = device_words(name, document, device);
     const std::string way = add_waterfalls(page, source, where, values::at(device, {"waterfall", "classes"}));
     if (anchors.waterfall.empty()) anchors.waterfall = way;
@@ -136,11 +136,11 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
   }
   anchors.overlap = add_overlap(page, source, name, document);
   find_standouts(page, name, document, anchors);
-  if (drawn > kMostPicturedDevices)
+  if (drawn > kMaxPicturedDevices)
     page.find(
         {Tone::neutral, 0,
-         fmt::format("{}: waterfalls and queue maps of the first {} devices are shown.", name, kMostPicturedDevices),
-         "", anchors.waterfall});
+         fmt::format("{}: waterfalls and queue maps of the first {} devices are shown.", name, kMaxPicturedDevices), "",
+         anchors.waterfall});
   add_text(page, source, document, name);
 }
 

@@ -13,7 +13,7 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostCases = 5'000, kMostBenchNotes = 40, kMostFound = 50;
+constexpr std::size_t kMaxCases = 5'000, kMaxBenchNotes = 40, kMaxFound = 50;
 
 using Changes = std::map<std::string, const Json*, std::less<>>;  // by the case's key
 
@@ -110,10 +110,10 @@ Json rooflines(const Json& document) {
 
 void find_changes(Page& page, const std::string& title, const Json& document, const std::string& anchor) {
   const Json& regressions = values::at(document, {"regressions"});
-  std::size_t told = 0;
+  std::size_t listed = 0;
   for (const Json& entry : values::list(regressions, {"cases"})) {
     const bool is_faster = values::word(entry, {"verdict"}) == "faster";
-    if ((!values::is_true(entry, {"is_regression"}) && !is_faster) || ++told > kMostFound) continue;
+    if ((!values::is_true(entry, {"is_regression"}) && !is_faster) || ++listed > kMaxFound) continue;
     const auto ratio = values::amount(entry, {"ratio"}, 1e6);
     page.find({is_faster ? Tone::good : Tone::bad, ratio ? std::abs(*ratio - 1) : 1,
                fmt::format("{}: {} is {}{}: {}.", title, values::word(entry, {"key"}, "a case"),
@@ -130,10 +130,10 @@ void find_changes(Page& page, const std::string& title, const Json& document, co
 }
 
 void find_failures(Page& page, const std::string& title, const Json& document, const std::string& anchor) {
-  std::size_t told = 0;
+  std::size_t listed = 0;
   for (const Json& entry : values::list(document, {"cases"})) {
     const std::string status = values::word(entry, {"status"});
-    if (status == "ok" || status == "skipped" || status.empty() || ++told > kMostFound) continue;
+    if (status == "ok" || status == "skipped" || status.empty() || ++listed > kMaxFound) continue;
     page.find({Tone::bad, 0.5,
                fmt::format("{}: {} {}: {}", title, values::word(entry, {"key"}, "a case"),
                            status == "timed_out" ? "timed out" : status, values::sentence(failure_of(entry))),
@@ -151,13 +151,13 @@ void section_list::bench(Page& page, std::size_t source, const Json& document) {
   const Changes changes = changes_of(document);
   item["cases"] = Json::array();
   for (const Json& entry : cases)
-    if (item["cases"].size() < kMostCases) item["cases"].push_back(case_item(entry, changes));
+    if (item["cases"].size() < kMaxCases) item["cases"].push_back(case_item(entry, changes));
   item["rooflines"] = rooflines(document);
   Json& notes = item["notes"];
   const auto note = [&](const std::string& text) {
-    if (notes.size() < kMostBenchNotes) notes.push_back(text);
+    if (notes.size() < kMaxBenchNotes) notes.push_back(text);
   };
-  if (cases.size() > kMostCases) note(fmt::format("The first {} of {} cases are shown.", kMostCases, cases.size()));
+  if (cases.size() > kMaxCases) note(fmt::format("The first {} of {} cases are shown.", kMaxCases, cases.size()));
   if (values::word(document, {"status"}) == "interrupted") note("Interrupted: these are the results so far.");
   if (values::is_true(document, {"options", "is_cold"})) note("Caches were emptied before every run (--cold).");
   if (const std::string baseline = values::word(document, {"regressions", "baseline"}); !baseline.empty())

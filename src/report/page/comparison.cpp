@@ -15,7 +15,7 @@ namespace {
 
 using namespace fields;
 
-constexpr std::size_t kMostPairs = 10'000;
+constexpr std::size_t kMaxPairs = 10'000;
 constexpr std::array kVerdicts = {"slower", "faster", "same", "ambiguous", "not_comparable"};
 
 // Anything else is shown as "ambiguous", which claims nothing.
@@ -137,18 +137,18 @@ void add_test(Page& page, std::size_t source, const Json& document, const Json& 
   for (const char* verdict : kVerdicts) item["verdicts"][verdict] = 0;
   item["pairs"] = Json::array();
   const Json& pairs = list(test, {"pairs"});
-  for (const Json& pair : first(pairs, kMostPairs)) {
+  for (const Json& pair : first(pairs, kMaxPairs)) {
     Json made = pair_json(pair);
     Json& count = item["verdicts"][made["verdict"].get<std::string>()];
     count = count.get<int>() + 1;
     item["pairs"].push_back(std::move(made));
   }
-  if (pairs.size() > kMostPairs)
-    item["notes"].push_back(fmt::format("{} pairs are shown of {}", kMostPairs, pairs.size()));
+  if (pairs.size() > kMaxPairs)
+    item["notes"].push_back(fmt::format("{} pairs are shown of {}", kMaxPairs, pairs.size()));
   item["only"] = Json::array();
   for (const auto& [name, side] : {std::pair("baseline_only", "baseline"), std::pair("test_only", "test")}) {
     for (const Json& point : list(test, {name}))
-      if (item["only"].size() < kMostPairs)
+      if (item["only"].size() < kMaxPairs)
         item["only"].push_back(
             {{"label", point.is_string() ? point.get<std::string>() : text(point, {"label"})}, {"side", side}});
   }

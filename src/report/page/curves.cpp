@@ -17,7 +17,7 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostCurveNotes = 12;
+constexpr std::size_t kMaxCurveNotes = 12;
 
 using Key = std::map<std::string, std::string>;
 
@@ -158,7 +158,7 @@ Json notes_of(const CurveGroup& group) {
     for (const Measured* point : curve.points) {
       files.insert(point->path);
       for (const std::string& note : point->point.notes)
-        if (notes.size() < kMostCurveNotes && seen.insert(note).second) notes.push_back(note);
+        if (notes.size() < kMaxCurveNotes && seen.insert(note).second) notes.push_back(note);
     }
   if (files.size() > 1)
     notes.push_back(fmt::format("Put together from {} files, {} to {}", files.size(), *files.begin(), *files.rbegin()));
@@ -194,7 +194,7 @@ std::vector<CurveGroup> group_measured(const Page& page, std::span<const Measure
   return groups;
 }
 
-void add_group(Page& page, CurveGroup& group, std::size_t most_values) {
+void add_group(Page& page, CurveGroup& group, std::size_t max_values) {
   const Measured& first = group.first();
   const std::size_t source = source_of(group);
   Json scaling = page.item("scaling", group.title, source, first.environment);
@@ -213,7 +213,7 @@ void add_group(Page& page, CurveGroup& group, std::size_t most_values) {
     for (const Measured* point : curve.points)
       distribution["series"].push_back(series_json(
           *point, fmt::format("{}, {} stream{}", curve.name, point->streams, point->streams == 1 ? "" : "s"),
-          most_values));
+          max_values));
   }
   group.id = page.add("scaling", std::move(scaling));
   page.add("distributions", std::move(distribution));

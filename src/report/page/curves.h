@@ -28,7 +28,7 @@ struct CurveGroup {
 // Groups them in order of appearance. The groups borrow the measurements.
 std::vector<CurveGroup> group_measured(const Page& page, std::span<const Measured> all);
 
-// Adds one item of `scaling` and one of `distributions`, with at most `most_values` values per point.
-void add_group(Page& page, CurveGroup& group, std::size_t most_values);
+// Adds one item of `scaling` and one of `distributions`, with at most `max_values` values per point.
+void add_group(Page& page, CurveGroup& group, std::size_t max_values);
 
 }  // namespace weir::page

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kDeepest = 8;
-constexpr std::size_t kMostEntries = 50'000;  // in one path, of any kind
-constexpr std::size_t kMostFiles = 5'000;     // of all
+constexpr std::size_t kMaxEntries = 50'000;  // in one path, of any kind
+constexpr std::size_t kMaxFiles = 5'000;     // of all
 constexpr std::uintmax_t kLargestFile = std::uintmax_t{256} << 20;
 constexpr std::uintmax_t kLargestSum = std::uintmax_t{1} << 30;  // of documents, which are parsed as a whole
 
@@ -69,12 +69,12 @@ class Walker {
   void keep(const fs::path& path, bool is_named) {
     std::error_code status;
     if (!seen_.insert(fs::weakly_canonical(path, status)).second) return;
-    if (walk.files.size() < kMostFiles) {
+    if (walk.files.size() < kMaxFiles) {
       walk.files.push_back({path, is_named});
     } else if (!is_full_) {
       is_full_ = true;
       leave(path,
-            fmt::format("this and all that follow: a report reads {} files at most. Give fewer of them.", kMostFiles));
+            fmt::format("this and all that follow: a report reads {} files at most. Give fewer of them.", kMaxFiles));
     }
   }
 
@@ -91,9 +91,9 @@ class Walker {
     std::vector<fs::directory_entry> entries;
     for (fs::directory_iterator entry(folder, status); !status && entry != fs::directory_iterator();
          entry.increment(status)) {
-      if (++entries_ > kMostEntries) {
-        if (entries_ == kMostEntries + 1)
-          leave(folder, fmt::format("has more than {} entries: the others were not looked at.", kMostEntries));
+      if (++entries_ > kMaxEntries) {
+        if (entries_ == kMaxEntries + 1)
+          leave(folder, fmt::format("has more than {} entries: the others were not looked at.", kMaxEntries));
         break;
       }
       entries.push_back(*entry);

@@ -14,7 +14,7 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostClasses = 16, kMostHops = 32;
+constexpr std::size_t kMaxClasses = 16, kMaxHops = 32;
 
 Json hop_item(const Json& hop) {
   return {{"from", values::word(hop, {"from"}, "?")},    {"to", values::word(hop, {"to"}, "?")},
@@ -28,10 +28,10 @@ Json missing_items(const Json& missing) {
   Json items = Json::array();
   if (missing.is_object()) {
     for (const auto& [stage, reason] : missing.items())
-      if (reason.is_string() && items.size() < kMostHops) items.push_back({{"hop", stage}, {"reason", reason}});
+      if (reason.is_string() && items.size() < kMaxHops) items.push_back({{"hop", stage}, {"reason", reason}});
   } else if (missing.is_array()) {
     for (const Json& each : missing)
-      if (items.size() < kMostHops && values::at(each, {"stage"}).is_string())
+      if (items.size() < kMaxHops && values::at(each, {"stage"}).is_string())
         items.push_back({{"hop", values::word(each, {"stage"})}, {"reason", values::word(each, {"reason"})}});
   }
   return items;
@@ -47,7 +47,7 @@ std::string dominating_words(const Json& each) {
 constexpr double kTolerance = 1e-3;  // of the span, for parts that are means of rounded numbers
 
 // Beyond these a picture of cells is unreadable, and a hostile file could ask for millions of them.
-constexpr std::size_t kMostItemStreams = 1024, kMostQueues = 256, kMostCells = 65'536;
+constexpr std::size_t kMaxItemStreams = 1024, kMaxQueues = 256, kMaxCells = 65'536;
 
 std::string label_of(const Json& json) { return json.is_string() ? json.get<std::string>() : json.dump(); }
 
@@ -59,7 +59,7 @@ std::string add_waterfalls(Page& page, std::size_t source, const std::string& wh
   if (!classes.is_array()) return first;
   for (const Json& each : classes) {
     const Json& hops = values::list(each, {"hops"});
-    if (hops.empty() || ++added > kMostClasses) continue;
+    if (hops.empty() || ++added > kMaxClasses) continue;
     const std::string kind = values::word(each, {"kind"}, "command");
     Json item =
         page.item("waterfalls", fmt::format("{}: the way of a {}", where, kind), source, page.environment_of(source));
@@ -68,7 +68,7 @@ std::string add_waterfalls(Page& page, std::size_t source, const std::string& wh
     item["way_ns"] = values::duration(each, {"way_ns"});
     item["hops"] = Json::array();
     for (const Json& hop : hops) {
-      if (item["hops"].size() == kMostHops) break;
+      if (item["hops"].size() == kMaxHops) break;
       item["hops"].push_back(hop_item(hop));
       if (const auto negative = values::count(hop, {"negative"}); negative > 0)
         item["notes"].push_back(
@@ -133,12 +133,12 @@ std::string QueueGrid::add_to(Page& page, std::size_t source, const std::string&
   };
   Json item = page.item("queue_maps", title, source, page.environment_of(source));
   item.update(WEIR_NAMED(basis, mapping));
-  item["queues"] = first(queues_, kMostQueues);
-  item["streams"] = first(streams_, kMostItemStreams);
+  item["queues"] = first(queues_, kMaxQueues);
+  item["streams"] = first(streams_, kMaxItemStreams);
   item["cells"] = Json::array();
   std::size_t left_out = 0;
   for (const auto& [place, commands] : cells_) {
-    if (place.first >= kMostItemStreams || place.second >= kMostQueues || item["cells"].size() == kMostCells) {
+    if (place.first >= kMaxItemStreams || place.second >= kMaxQueues || item["cells"].size() == kMaxCells) {
       ++left_out;
       continue;
     }

@@ -17,7 +17,7 @@ namespace {
 
 using namespace fields;
 
-constexpr std::size_t kMostMeasuredPoints = 10'000;  // of a file
+constexpr std::size_t kMaxMeasuredPoints = 10'000;  // of a file
 
 // Times and rates are never below 0; other values in a file are ignored.
 Json number_at(const Json& json, values::Keys keys) { return number_or_null(values::amount(json, keys, 1e300)); }
@@ -125,7 +125,7 @@ std::vector<Measured> read_measured(Page& page, std::size_t source, const std::s
     read(document, path);
     return all;
   }
-  const std::size_t most = std::min(results.size(), kMostMeasuredPoints);
+  const std::size_t most = std::min(results.size(), kMaxMeasuredPoints);
   if (results.size() > most)
     page.refuse(fmt::format("{}: results[{}] and beyond", path, most),
                 fmt::format("{} points are more than a page can show", results.size()));

@@ -9,9 +9,9 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostRanks = 1024, kMostCauses = 32;
-constexpr double kLeastLoss = 0.02;  // of a step, exposed; smaller losses appear only in the picture
-constexpr double kLeastGain = 0.02;  // of a step, compared with everything on one stream
+constexpr std::size_t kMaxRanks = 1024, kMaxCauses = 32;
+constexpr double kMinLoss = 0.02;  // of a step, exposed; smaller losses appear only in the picture
+constexpr double kMinGain = 0.02;  // of a step, compared with everything on one stream
 
 void find_losses(Page& page, const std::string& name, const Json& document, const std::string& anchor) {
   if (const Json failure = values::word_or_null(document, {"failure"}); failure.is_string())
@@ -24,10 +24,10 @@ void find_losses(Page& page, const std::string& name, const Json& document, cons
     const Json& causes = values::list(document, {"causes"});
     const Json& first = causes.empty() ? Json() : causes.front();
     const std::string advice = values::sentence(values::word(first, {"advice"}));
-    page.find({share >= kLeastLoss ? Tone::warning : Tone::good, share,
+    page.find({share >= kMinLoss ? Tone::warning : Tone::good, share,
                fmt::format("{}: {:.1f} % of the communication was hidden; {} of a step ({:.1f} %) were exposed.", name,
                            100 * *efficiency, format_duration(*exposed), 100 * share),
-               share >= kLeastLoss ? advice : "", anchor});
+               share >= kMinLoss ? advice : "", anchor});
   }
   const auto step = values::amount(document, {"step_ns", "overlapped", "p50"});
   const auto serial = values::amount(document, {"step_ns", "serial", "p50"});
@@ -35,7 +35,7 @@ void find_losses(Page& page, const std::string& name, const Json& document, cons
   const Json own = values::interval(document, {"step_ns", "overlapped", "p50_interval"});
   const Json other = values::interval(document, {"step_ns", "serial", "p50_interval"});
   if (step && serial && *serial > 0 && own.is_array() && other.is_array() &&
-      own[0].get<double>() > other[1].get<double>() && *step > *serial * (1 + kLeastGain))
+      own[0].get<double>() > other[1].get<double>() && *step > *serial * (1 + kMinGain))
     page.find(
         {Tone::warning, *step / *serial - 1,
          fmt::format("{}: a step takes {} on several streams and {} on one: overlapping costs more than it hides.",
@@ -64,8 +64,8 @@ void section_list::overlap(Page& page, std::size_t source, const Json& document)
   item["bars"] = Json::array();
   std::vector<std::string> notes;
   for (const Json& rank : values::list(document, {"per_rank"})) {
-    if (item["bars"].size() == kMostRanks) {
-      notes.push_back(fmt::format("Only the first {} ranks are drawn.", kMostRanks));
+    if (item["bars"].size() == kMaxRanks) {
+      notes.push_back(fmt::format("Only the first {} ranks are drawn.", kMaxRanks));
       break;
     }
     OverlapBar bar;
@@ -74,7 +74,7 @@ void section_list::overlap(Page& page, std::size_t source, const Json& document)
   }
   item["causes"] = Json::array();
   for (const Json& cause : values::list(document, {"causes"}))
-    if (item["causes"].size() < kMostCauses)
+    if (item["causes"].size() < kMaxCauses)
       item["causes"].push_back({{"cause", values::word(cause, {"cause"}, "unknown")},
                                 {"ns_per_step", values::amount(cause, {"ns_per_step"}).value_or(0)},
                                 {"share", values::amount(cause, {"share"}, 1).value_or(0)},

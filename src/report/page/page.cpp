@@ -17,10 +17,10 @@ namespace {
 
 // Names in hostile files may be megabytes long. Text that nobody reads must not make the page slow.
 constexpr std::size_t kLongestText = 4096;
-constexpr std::size_t kMostArguments = 256;
-constexpr std::size_t kMostFacts = 200;
-constexpr std::size_t kMostFindings = 200;
-constexpr std::size_t kMostRefused = 500;
+constexpr std::size_t kMaxArguments = 256;
+constexpr std::size_t kMaxFacts = 200;
+constexpr std::size_t kMaxFindings = 200;
+constexpr std::size_t kMaxRefused = 500;
 constexpr int kDeepestFact = 4;
 
 constexpr std::array kLists = {"comparisons", "scaling",     "distributions", "queue_maps", "waterfalls", "timelines",
@@ -57,7 +57,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 
 // Scalars by their path, in document order; null and empty values are left out.
 void collect_facts(const Json& json, const std::string& path, int depth, Facts& facts) {
-  if (facts.size() >= kMostFacts || json.is_null()) return;
+  if (facts.size() >= kMaxFacts || json.is_null()) return;
   if (json.is_object()) {
     if (depth >= kDeepestFact) return;
     for (const auto& [name, value] : json.items())
@@ -164,7 +164,7 @@ std::size_t Page::add_source(const std::string& path, const std::string& schema,
   source["status"] = fields::string(document, {"status"}, "not recorded");
   source["command_line"] = Json::array();
   for (const Json& argument : fields::list(document, {"command_line"}))
-    if (argument.is_string() && source["command_line"].size() < kMostArguments)
+    if (argument.is_string() && source["command_line"].size() < kMaxArguments)
       source["command_line"].push_back(argument);
   source["environment"] = found ? Json(*found) : Json(nullptr);
   bound(source);
@@ -173,7 +173,7 @@ std::size_t Page::add_source(const std::string& path, const std::string& schema,
 }
 
 void Page::refuse(const std::string& path, const std::string& reason) {
-  if (refused_.size() >= kMostRefused) {
+  if (refused_.size() >= kMaxRefused) {
     ++refused_beyond_;
     return;
   }
@@ -186,7 +186,7 @@ std::optional<std::size_t> Page::environment(const Json& device, const Json& env
   if (device.is_object()) collect_facts(device, "", 0, of_device);
   if (environment.is_object()) collect_facts(environment, "", 0, of_machine);
   for (const auto& [name, value] : fields::at(environment, {"variables"}).items())
-    if (variables.size() < kMostFacts) variables.emplace_back(bounded(name), bounded(fields::text(value, {})));
+    if (variables.size() < kMaxFacts) variables.emplace_back(bounded(name), bounded(fields::text(value, {})));
   std::sort(variables.begin(), variables.end());
   const std::string all = canonical(of_device, of_machine, variables);
   const auto [known, is_new] = fingerprints_.try_emplace(all, environments_.size());
@@ -251,7 +251,7 @@ Json Page::verdict() const {
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Finding& a, const Finding& b) {
     return order(a.tone) != order(b.tone) ? order(a.tone) < order(b.tone) : a.weight > b.weight;
   });
-  const std::size_t beyond = sorted.size() > kMostFindings ? sorted.size() - kMostFindings : 0;
+  const std::size_t beyond = sorted.size() > kMaxFindings ? sorted.size() - kMaxFindings : 0;
   sorted.resize(sorted.size() - beyond);
 
   const Tone tone = sorted.empty() ? Tone::neutral : sorted.front().tone;

@@ -64,7 +64,7 @@ class Page {
   std::map<std::string, std::vector<Json>, std::less<>> lists_;
   std::map<std::string, std::size_t, std::less<>> numbers_;       // of the last item of each list
   std::map<std::string, std::size_t, std::less<>> fingerprints_;  // environments by everything that distinguishes them
-  std::size_t refused_beyond_ = 0;                                // those left out because of kMostRefused
+  std::size_t refused_beyond_ = 0;                                // those left out because of kMaxRefused
   std::vector<Json> sources_, refused_, environments_;
   std::vector<Finding> findings_;
   std::string title_, created_;

@@ -10,7 +10,7 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostGroups = 16, kMostCurves = 64, kMostCurvePoints = 512, kMostWords = 50;
+constexpr std::size_t kMaxGroups = 16, kMaxCurves = 64, kMaxCurvePoints = 512, kMaxWords = 50;
 
 // Victims that differ only in the duration of their blocks share a picture; a line between others would be meaningless.
 struct VictimGroup {
@@ -61,7 +61,7 @@ Json point_item(const Json& point, const char* latency) {
 Json curve_item(const Json& mechanism, const VictimGroup& group, const char* latency) {
   std::vector<Json> points;
   for (const Json& point : values::list(mechanism, {"points"}))
-    if (group_of(values::at(point, {"victim"})) == group && points.size() < kMostCurvePoints)
+    if (group_of(values::at(point, {"victim"})) == group && points.size() < kMaxCurvePoints)
       points.push_back(point_item(point, latency));
   std::stable_sort(points.begin(), points.end(), [](const Json& a, const Json& b) {
     return values::amount(a, {"block_ns"}).value_or(0) < values::amount(b, {"block_ns"}).value_or(0);
@@ -78,11 +78,11 @@ Json published_items(const Json& published) {
   Json items = Json::array();
   const std::string source = values::word(published, {"source"}, "published");
   for (const Json& level : values::list(published, {"levels"})) {
-    if (items.size() == kMostCurves) break;
+    if (items.size() == kMaxCurves) break;
     Json points = Json::array();
     for (const Json& point : values::list(level, {"points"})) {
       const auto kernel = values::amount(point, {"kernel_us"}, values::kLongest / 1e3);
-      if (!kernel || points.size() == kMostCurvePoints) continue;
+      if (!kernel || points.size() == kMaxCurvePoints) continue;
       const auto in_ns = [&](const char* key) {
         const auto us = values::amount(point, {key}, values::kLongest / 1e3);
         return us ? Json(*us * 1e3) : Json(nullptr);
@@ -107,7 +107,7 @@ std::vector<VictimGroup> groups_of(const Json& document) {
     const auto at = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == group; });
     if (at != found.end())
       ++at->second;
-    else if (found.size() < kMostGroups)
+    else if (found.size() < kMaxGroups)
       found.emplace_back(group, 1);
   };
   for (const Json& victim : values::list(document, {"plan", "victims"})) add(victim);
@@ -121,13 +121,13 @@ std::vector<VictimGroup> groups_of(const Json& document) {
 }
 
 void find_verdicts(Page& page, const std::string& title, const Json& document, const std::string& anchor) {
-  std::size_t told = 0;
+  std::size_t listed = 0;
   for (const Json& failure : values::list(document, {"failures"}))
-    if (failure.is_string() && ++told <= kMostWords)
+    if (failure.is_string() && ++listed <= kMaxWords)
       page.find({Tone::bad, 1, fmt::format("{}: {}", title, failure.get<std::string>()), "", anchor});
   for (const Json& warning : values::list(document, {"warnings"})) {
     const std::string words = warning.is_string() ? warning.get<std::string>() : values::word(warning, {"text"});
-    if (!words.empty() && ++told <= kMostWords)
+    if (!words.empty() && ++listed <= kMaxWords)
       page.find({Tone::warning, 0, fmt::format("{}: {}.", title, words), values::word(warning, {"advice"}), anchor});
   }
   if (const std::string verdict = values::word(document, {"verdict"}); !verdict.empty())
@@ -149,7 +149,7 @@ void section_list::preempt(Page& page, std::size_t source, const Json& document)
     item["alone_p99_ns"] = values::duration(document, {"alone", latency, "p99_ns"});
     item["curves"] = Json::array();
     for (const Json& mechanism : values::list(document, {"mechanisms"})) {
-      if (item["curves"].size() == kMostCurves) break;
+      if (item["curves"].size() == kMaxCurves) break;
       Json curve = curve_item(mechanism, group, latency);
       // Mechanisms without points appear only in the first picture.
       if (is_first || !curve["points"].empty()) item["curves"].push_back(std::move(curve));

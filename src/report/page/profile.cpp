@@ -8,7 +8,7 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostProfiledDevices = 64;
+constexpr std::size_t kMaxProfiledDevices = 64;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ void section_list::profile(Page& page, std::size_t source, const Json& document)
   const std::string name = "profile of " + values::word(document, {"workload"}, "a program");
   std::size_t drawn = 0;
   for (const Json& device : values::list(document, {"devices"})) {
-    if (++drawn > kMostProfiledDevices) break;
+    if (++drawn > kMaxProfiledDevices) break;
     const std::string label = values::word(device, {"device"}, "device " + fields::text(device, {"id"}));
     add_waterfalls(page, source, fmt::format("{}: {}", name, label), values::at(device, {"waterfall"}));
   }

@@ -13,9 +13,9 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMostMapStreams = 4096;  // of a map
-constexpr std::size_t kMostIntervals = 200'000;
-constexpr std::size_t kMostTablePoints = 2'000;  // of lists that are printed as a table, which costs the square of this
+constexpr std::size_t kMaxMapStreams = 4096;  // of a map
+constexpr std::size_t kMaxIntervals = 200'000;
+constexpr std::size_t kMaxTablePoints = 2'000;  // of lists that are printed as a table, which costs the square of this
 
 std::string numbered(const char* what, double number) { return fmt::format("{} {:.0f}", what, number); }
 
@@ -23,7 +23,7 @@ std::string numbered(const char* what, double number) { return fmt::format("{} {
 QueueGrid by_stream(const Json& queue_of_stream) {
   QueueGrid grid;
   std::set<double> queues;
-  const std::size_t streams = std::min(queue_of_stream.size(), kMostMapStreams);
+  const std::size_t streams = std::min(queue_of_stream.size(), kMaxMapStreams);
   for (std::size_t i = 0; i < streams; ++i)
     if (queue_of_stream[i].is_number()) queues.insert(queue_of_stream[i].get<double>());
   for (const double queue : queues) grid.queue(numbered("queue", queue));
@@ -39,7 +39,7 @@ QueueGrid by_stream(const Json& queue_of_stream) {
 QueueGrid by_intervals(const Json& intervals) {
   std::map<std::pair<double, double>, std::uint64_t> counts;
   std::set<double> queues, streams;
-  for (std::size_t i = 0; i < std::min(intervals.size(), kMostIntervals); ++i) {
+  for (std::size_t i = 0; i < std::min(intervals.size(), kMaxIntervals); ++i) {
     const auto stream = values::amount(intervals[i], {"stream"}), queue = values::finite(intervals[i], {"queue"});
     if (!stream || !queue) continue;
     counts[{*stream, *queue}] += values::count(intervals[i], {"commands"});
@@ -102,7 +102,7 @@ void section_list::queues(Page& page, std::size_t source, const Json& document) 
   const std::string experiment = values::word(document, {"experiment"}, "experiment");
   const std::string title = fmt::format("queues {} on {}", experiment, fields::text(document, {"device", "name"}));
   if (experiment == "map") add_maps(page, source, title, document);
-  if (longest_list(values::at(document, {experiment.c_str()})) <= kMostTablePoints) {
+  if (longest_list(values::at(document, {experiment.c_str()})) <= kMaxTablePoints) {
     add_text(page, source, document, title);
   } else {
     page.find({Tone::neutral, 0, title + ": too many points to print as text.", "", ""});

@@ -16,17 +16,17 @@ namespace {
 using namespace fields;
 
 // About a megabyte of samples in total: a report with very many points keeps fewer of each.
-constexpr std::size_t kMostValues = 512, kFewestValues = 32, kAllValues = 100'000;
+constexpr std::size_t kMaxValues = 512, kMinValues = 32, kAllValues = 100'000;
 
-constexpr std::size_t kMostNamed = 4;  // points that a sentence names one by one
-constexpr double kHostBound = 0.8;     // of an iteration: time that the host spends on submitting it
-constexpr double kHighConvoy = 2;      // p99 of small commands, mixed over alone
-constexpr double kLowFairness = 0.8;   // Jain
+constexpr std::size_t kMaxNamed = 4;  // points that a sentence names one by one
+constexpr double kHostBound = 0.8;    // of an iteration: time that the host spends on submitting it
+constexpr double kHighConvoy = 2;     // p99 of small commands, mixed over alone
+constexpr double kLowFairness = 0.8;  // Jain
 constexpr double kFall = 0.05;  // of throughput, from the best count to the largest; the counterpart of kKneeLevel
 constexpr double kHardlyConcurrent = 1.5;  // mean number of commands at once
 
-constexpr double kGoodFit = 0.8;      // R2 from which a fitted law is worth reporting
-constexpr double kLeastTurns = 0.05;  // contention
+constexpr double kGoodFit = 0.8;    // R2 from which a fitted law is worth reporting
+constexpr double kMinTurns = 0.05;  // contention
 
 using Points = std::vector<const Measured*>;
 
@@ -47,9 +47,9 @@ std::string place(const Measured& point) {
 // "2 streams inline, 4 streams inline and 3 more"
 std::string places(const Points& points) {
   std::string words;
-  for (std::size_t i = 0; i < std::min(points.size(), kMostNamed); ++i)
+  for (std::size_t i = 0; i < std::min(points.size(), kMaxNamed); ++i)
     words += (words.empty() ? "" : ", ") + place(*points[i]);
-  if (points.size() > kMostNamed) words += fmt::format(" and {} more", points.size() - kMostNamed);
+  if (points.size() > kMaxNamed) words += fmt::format(" and {} more", points.size() - kMaxNamed);
   return words;
 }
 
@@ -204,7 +204,7 @@ void find_scaling(Page& page, const CurveGroup& group, const Curve& curve) {
   }
   const double fit = number(curve.analysis, {"usl", "r_squared"}).value_or(0);
   const double turns = number(curve.analysis, {"usl", "alpha"}).value_or(0);
-  if (!finding.advice.empty() && fit >= kGoodFit && turns >= kLeastTurns)
+  if (!finding.advice.empty() && fit >= kGoodFit && turns >= kMinTurns)
     finding.advice +=
         fmt::format(" By the fitted law {:.0f} % of the work takes turns, however many streams there are.",
                     100 * std::min(turns, 1.0));
@@ -231,7 +231,7 @@ void find_in_group(Page& page, const CurveGroup& group) {
 
 void add_results(Page& page, std::span<const Measured> all) {
   if (all.empty()) return;
-  const std::size_t values = std::clamp(kAllValues / all.size(), kFewestValues, kMostValues);
+  const std::size_t values = std::clamp(kAllValues / all.size(), kMinValues, kMaxValues);
   for (CurveGroup& group : group_measured(page, all)) {
     add_group(page, group, values);
     find_in_group(page, group);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 400;
 // A hostile trace may give every command a different name.
-constexpr std::size_t kMostNames = 65'536, kMostBytes = 8U << 20;
+constexpr std::size_t kMaxNames = 65'536, kMaxBytes = 8U << 20;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void SpanNames::number() {
   for (const std::size_t slot : order) {
     const std::size_t name = slot / kDrawnKinds;
     const auto kind = static_cast<DrawnKind>(slot % kDrawnKinds);
-    const bool has_room = table_.size() < kMostNames && bytes_ < kMostBytes;
+    const bool has_room = table_.size() < kMaxNames && bytes_ < kMaxBytes;
     if (has_room && name < timeline_.names.size()) {
       numbers_[slot] = add(timeline_.names[name], kind);
       continue;

@@ -13,17 +13,17 @@ namespace {
 
 using namespace fields;
 
-constexpr std::size_t kMostRows = 2'000;          // of a table
+constexpr std::size_t kMaxRows = 2'000;           // of a table
 constexpr std::size_t kLongestPlain = 64 * 1024;  // of a text in columns
-constexpr std::size_t kMostWarnings = 50;
+constexpr std::size_t kMaxWarnings = 50;
 
 Json table_json(const ReportTable& table) {
   Json json = {{"columns", Json::array()}, {"rows", Json::array()}, {"after", table.after}};
   for (const ReportTable::Column& column : table.columns)
     json["columns"].push_back(WEIR_NAMED(column.heading, column.is_text));
-  for (std::size_t i = 0; i < std::min(table.rows.size(), kMostRows); ++i) json["rows"].push_back(table.rows[i]);
-  if (table.rows.size() > kMostRows)
-    json["after"] = fmt::format("{} of {} rows are shown. {}", kMostRows, table.rows.size(), table.after);
+  for (std::size_t i = 0; i < std::min(table.rows.size(), kMaxRows); ++i) json["rows"].push_back(table.rows[i]);
+  if (table.rows.size() > kMaxRows)
+    json["after"] = fmt::format("{} of {} rows are shown. {}", kMaxRows, table.rows.size(), table.after);
   return json;
 }
 
@@ -72,7 +72,7 @@ void find_in(Page& page, const Json& document, const std::string& title, const s
            fmt::format("{} did not pass the conformance cases: {} failed of {}.", text(device, {"device", "name"}),
                        text(device, {"counts", "failed"}), text(device, {"counts", "cases"})),
            "Do not trust its numbers; each failure is explained below.", anchor});
-  for (const Json& warning : first(list(document, {"warnings"}), kMostWarnings)) {
+  for (const Json& warning : first(list(document, {"warnings"}), kMaxWarnings)) {
     const std::string words = warning.is_string() ? warning.get<std::string>() : one_of(warning, {"message", "text"});
     if (!words.empty())
       page.find({Tone::warning, 0.05, fmt::format("{}: {}.", title, words), one_of(warning, {"advice"}), anchor});
@@ -88,7 +88,8 @@ void section_list::text(Page& page, std::size_t source, const Json& document) {
   const DocumentText text = text_of(document);
   const auto* const plain = std::get_if<std::string>(&text);
   if (plain != nullptr && plain->empty()) return;
-  const Report report = plain != nullptr ? Report{plain->substr(0, plain->find('\n'))} : std::get<Report>(text);
+  const TextReport report =
+      plain != nullptr ? TextReport{plain->substr(0, plain->find('\n'))} : std::get<TextReport>(text);
   const std::string title = report.title.empty() ? schema : report.title;
   Json item = page.item("texts", title, source, page.environment_of(source));
   item["opening"] = report.opening;

@@ -19,8 +19,8 @@ namespace {
 
 // A page's numbers are exact up to 2^53 ns, which is 104 days; nothing that belongs together is further apart.
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 52;
-constexpr std::size_t kMostLanes = 2000;     // of a group
-constexpr std::size_t kMostSteps = 100'000;  // they are few, and do not count against the limit
+constexpr std::size_t kMaxLanes = 2000;     // of a group
+constexpr std::size_t kMaxSteps = 100'000;  // they are few, and do not count against the limit
 
 // Anything that is drawn, from any source.
 struct Piece {
@@ -109,7 +109,7 @@ struct Odd {
 
 class Drawing {
  public:
-  Drawing(const Timeline& timeline, std::size_t most) : timeline_(timeline), names_(timeline), most_(most) {
+  Drawing(const Timeline& timeline, std::size_t most) : timeline_(timeline), names_(timeline), max_(most) {
     std::set<int> ranks;
     for (const TraceDevice& device : timeline.devices) ranks.insert(rank_of(device.process));
     has_ranks_ = ranks.size() > 1;
@@ -118,7 +118,7 @@ class Drawing {
   DrawnTimeline draw() {
     add_steps();
     each_piece([&](const Piece& piece) { window_.consider(piece); });
-    window_.choose(most_);
+    window_.choose(max_);
     place_steps();
     place_commands();
     place_calls();
@@ -213,8 +213,8 @@ class Drawing {
     std::size_t placed = 0, beyond = 0;
     for (const auto& [process, pieces] : steps_)
       for (const Piece& piece : pieces) {
-        if (placed == kMostSteps || !keep(piece)) {
-          beyond += placed == kMostSteps ? 1 : 0;
+        if (placed == kMaxSteps || !keep(piece)) {
+          beyond += placed == kMaxSteps ? 1 : 0;
           continue;
         }
         ++placed;
@@ -288,11 +288,11 @@ class Drawing {
     std::vector<Lane*> lanes;
     for (auto& [key, lane] : group.lanes) lanes.push_back(&lane);
     const auto is_longer = [](const Lane* a, const Lane* b) { return a->pieces.size() > b->pieces.size(); };
-    if (lanes.size() > kMostLanes) {
+    if (lanes.size() > kMaxLanes) {
       std::stable_sort(lanes.begin(), lanes.end(), is_longer);
       notes_.push_back(fmt::format("{}: {} lanes, of which the {} with most spans are drawn.", group.label,
-                                   lanes.size(), kMostLanes));
-      lanes.resize(kMostLanes);
+                                   lanes.size(), kMaxLanes));
+      lanes.resize(kMaxLanes);
     }
     if (is_by_count)
       std::stable_sort(lanes.begin(), lanes.end(), is_longer);
@@ -347,7 +347,7 @@ class Drawing {
       lanes.label = rank_words(process) + "host threads";
       add_group(lanes, true, groups);
     }
-    tell_odd();
+    warn_about_odd_spans();
     drawn.fields = {{"origin_ns", origin_ns_},
                     {"end_ns", end_ns_},
                     {"source_of_times", timeline_.source},
@@ -365,13 +365,13 @@ class Drawing {
     return drawn;
   }
 
-  void tell_odd() {
-    const auto tell = [&](std::size_t count, const char* what) {
+  void warn_about_odd_spans() {
+    const auto warn_about = [&](std::size_t count, const char* what) {
       if (count > 0) notes_.push_back(fmt::format("{} of the trace {}, and are not drawn.", count, what));
     };
-    tell(odd_.without_times, "have no start or no end");
-    tell(odd_.backwards, "end before they start");
-    tell(odd_.far, "lie more than 52 days from the middle of the trace");
+    warn_about(odd_.without_times, "have no start or no end");
+    warn_about(odd_.backwards, "end before they start");
+    warn_about(odd_.far, "lie more than 52 days from the middle of the trace");
     if (names_.left_out() > 0)
       notes_.push_back(fmt::format("{} names are too many to keep; their spans go by their kind.", names_.left_out()));
   }
@@ -382,7 +382,7 @@ class Drawing {
 
   const Timeline& timeline_;
   SpanNames names_;
-  std::size_t most_;
+  std::size_t max_;
   bool has_ranks_ = false, are_steps_numbers_ = false;
   Window window_;
   Odd odd_;

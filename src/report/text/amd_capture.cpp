@@ -34,7 +34,7 @@ const Json* part_of(const Json& manifest, const char* name) {
 bool has_files(const Json* part) { return part != nullptr && !at(*part, {"files"}).empty(); }
 
 // The last snapshot in which the program may have had queues.
-std::string liveliest(const Json& manifest) {
+std::string fullest_snapshot(const Json& manifest) {
   std::string folder;
   for (const Json& snapshot : at(manifest, {"snapshots"}))
     if (folder.empty() || text(snapshot, {"when"}).starts_with("during")) folder = text(snapshot, {"folder"});
@@ -61,9 +61,9 @@ ReportSection lacks(const Json& manifest, bool is_there, const char* title) {
 
 }  // namespace
 
-Report capture_report(const Json& manifest, const std::map<std::string, std::uint64_t>& bytes,
-                      const std::string& folder) {
-  Report report{"Capture " + folder};
+TextReport capture_report(const Json& manifest, const std::map<std::string, std::uint64_t>& bytes,
+                          const std::string& folder) {
+  TextReport report{"Capture " + folder};
   ReportSection& run = report.section("Program");
   run.facts = {{"command", joined(at(manifest, {"command"}), " ")},
                {"end", end_of_program(manifest)},
@@ -96,7 +96,7 @@ Report capture_report(const Json& manifest, const std::map<std::string, std::uin
   if (has_trace)
     next.remark("weir amd ftrace {}/ftrace.txt{}", folder,
                 text(manifest, {"trace_clock"}) == "mono" ? " --trace-clock mono" : "");
-  if (has_hqds) next.remark("weir amd hqd {}/{}", folder, liveliest(manifest));
+  if (has_hqds) next.remark("weir amd hqd {}/{}", folder, fullest_snapshot(manifest));
   if (!next.remarks.empty()) report.sections.push_back(std::move(next));
   return report;
 }

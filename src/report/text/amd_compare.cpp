@@ -47,16 +47,16 @@ std::string value_interval(const Json& interval, std::string_view unit) {
 }
 
 // Prints one remark for both sides where they are equal.
-void tell_both(const std::string& what, const std::string& a, const std::string& b, ReportSection& section) {
-  const auto tell = [&](const char* who, const std::string& text) {
+void add_both(const std::string& what, const std::string& a, const std::string& b, ReportSection& section) {
+  const auto add_line = [&](const char* who, const std::string& text) {
     if (!text.empty()) section.remark("{}{}{}", who, what, text);
   };
-  if (a == b) return tell("A and B", a);
-  tell("A", a);
-  tell("B", b);
+  if (a == b) return add_line("A and B", a);
+  add_line("A", a);
+  add_line("B", b);
 }
 
-void tell_reason(const Json& json, const char* key, const std::string& what, ReportSection& section) {
+void add_reason_line(const Json& json, const char* key, const std::string& what, ReportSection& section) {
   const Json& reason = at(json, {key});
   if (reason.is_string()) section.remark("{}: {}.", what, reason.get<std::string>());
 }
@@ -100,17 +100,17 @@ ReportSection sides_section(const Json& document) {
     const auto time = number(side, {"observed_ns"});
     return time ? format_duration(*time) : std::string("-");
   });
-  const auto tell = [&](const char* what, std::initializer_list<const char*> keys) {
+  const auto add_line = [&](const char* what, std::initializer_list<const char*> keys) {
     const auto reason = [&](const char* side) {
       const std::string text = string(at(document, {side}), keys);
       return text.empty() ? text : text + ".";
     };
-    tell_both(what, reason("a"), reason("b"), section);
+    add_both(what, reason("a"), reason("b"), section);
   };
-  tell(", compute queues: ", {"queues", "compute_reason"});
-  tell(", copy queues: ", {"queues", "copy_reason"});
-  tell(", barriers: ", {"barriers_reason"});
-  tell(", copies: ", {"copies_reason"});
+  add_line(", compute queues: ", {"queues", "compute_reason"});
+  add_line(", copy queues: ", {"queues", "copy_reason"});
+  add_line(", barriers: ", {"barriers_reason"});
+  add_line(", copies: ", {"copies_reason"});
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")})
     for (const Json& note : list(document, {key, "notes"}))
       if (note.is_string()) section.remark("{}: {}", letter, note.get<std::string>());
@@ -178,7 +178,7 @@ ReportSection kernels_section(const Json& document) {
     }
     section.add_unless_empty(std::move(table));
   }
-  tell_reason(kernels, "reason", "Names", section);
+  add_reason_line(kernels, "reason", "Names", section);
   return section;
 }
 
@@ -208,7 +208,7 @@ ReportSection quantities_section(const Json& document) {
                             value_interval(at(row, {key, "interval"}), unit),
                             key[0] == 'a' ? claim_text(row) : ratio_b_to_a(row)});
     }
-    tell_reason(row, "reason", spaced(name), section);
+    add_reason_line(row, "reason", spaced(name), section);
   }
   const auto p = number(document, {"largest_p"});
   section.remarks.insert(
@@ -222,7 +222,7 @@ ReportSection quantities_section(const Json& document) {
     return fmt::format("a launch counts {}; a pause is {}.", text(document, {side, "launch_time"}),
                        text(document, {side, "pause_time"}));
   };
-  tell_both(": ", meaning("a"), meaning("b"), section);
+  add_both(": ", meaning("a"), meaning("b"), section);
   return section;
 }
 
@@ -267,8 +267,8 @@ ReportSection verdict_section(const Json& document) {
 
 }  // namespace
 
-Report amd_compare_report(const Json& document) {
-  Report report{"Two cases and their hardware queues"};
+TextReport amd_compare_report(const Json& document) {
+  TextReport report{"Two cases and their hardware queues"};
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
     const Json& side = at(document, {key});
     report.open("{}: {} ({})", letter, text(side, {"name"}), joined(list(side, {"basis"})));

@@ -199,8 +199,8 @@ ReportSection rest_section(const Json& document) {
 
 }  // namespace
 
-Report ftrace_report(const Json& document, bool is_full) {
-  Report report{"weir amd ftrace: " + text(document, {"file"})};
+TextReport ftrace_report(const Json& document, bool is_full) {
+  TextReport report{"weir amd ftrace: " + text(document, {"file"})};
   for (const Json& warning : at(document, {"warnings"}))
     report.open("Note: {}. {}", text(warning, {"text"}), text(warning, {"advice"}));
   report.sections.push_back(answer_section(document));

@@ -89,7 +89,7 @@ ReportTable hqd_queue_table(const Json& document, bool is_full, std::vector<Repo
 
 using Cells = std::vector<std::string>;
 
-void add_queues(Report& report, const Json& document, bool is_full) {
+void add_queues(TextReport& report, const Json& document, bool is_full) {
   std::map<std::string, std::size_t> quanta;
   std::size_t saved = 0;
   ReportTable table = hqd_queue_table(
@@ -103,11 +103,12 @@ void add_queues(Report& report, const Json& document, bool is_full) {
                 ring_size(queue),        priority(queue),      backlog(queue),
                 doorbell(queue),         slots(queue),         cwsr(queue)};
       });
-  std::string told;
+  std::string listed_quanta;
   for (const auto& [value, queues] : quanta)
-    told += fmt::format("{}{} ({} queue{})", told.empty() ? "" : ", ", value, queues, queues == 1 ? "" : "s");
+    listed_quanta +=
+        fmt::format("{}{} ({} queue{})", listed_quanta.empty() ? "" : ", ", value, queues, queues == 1 ? "" : "s");
   std::vector<std::string> remarks = {
-      "Quantum: " + told + ". It matters where queues outnumber slots.",
+      "Quantum: " + listed_quanta + ". It matters where queues outnumber slots.",
       "Priority: 0 to 6 low, 7 to 10 medium, 11 to 15 high. Backlog: packets of 64 bytes, written and not yet read.",
       "Slots: pipe.queue, and on how many XCCs."};
   if (saved > 0)
@@ -117,7 +118,7 @@ void add_queues(Report& report, const Json& document, bool is_full) {
 }
 
 // One row per slot, as the registers show it.
-void add_slots(Report& report, const Json& document) {
+void add_slots(TextReport& report, const Json& document) {
   ReportTable table{{{"GPU"}, {"ring"}, {"XCC"}, {"slot"}, {"VMID"}, {"read"}, {"write"}}};
   for (const Json& queue : at(document, {"queues"})) {
     if (text(queue, {"kind"}) != "compute") continue;
@@ -129,7 +130,7 @@ void add_slots(Report& report, const Json& document) {
   report.add_unless_empty("Slots in use (read and write in dwords, as the registers have them)", std::move(table));
 }
 
-void add_times(Report& report, const Json& document, bool is_full) {
+void add_times(TextReport& report, const Json& document, bool is_full) {
   report.add_unless_empty(
       "Context saves and restores (last of each queue, in ticks of the GPU's clock)",
       hqd_queue_table(document, is_full, {{"GPU"}, {"process"}, {"ring"}, {"save"}, {"restore"}},
@@ -141,7 +142,7 @@ void add_times(Report& report, const Json& document, bool is_full) {
                       }));
 }
 
-void add_sdma(Report& report, const Json& document, bool is_full) {
+void add_sdma(TextReport& report, const Json& document, bool is_full) {
   report.add_unless_empty(
       "SDMA queues",
       hqd_queue_table(document, is_full,
@@ -160,7 +161,7 @@ void add_sdma(Report& report, const Json& document, bool is_full) {
                       }));
 }
 
-void add_gpus(Report& report, const Json& document, bool is_full) {
+void add_gpus(TextReport& report, const Json& document, bool is_full) {
   const Json& gpus = at(document, {"gpus"});
   if (!gpus.is_array() || gpus.empty()) return;
   ReportSection& section = report.section("GPUs: slots of compute queues, all XCCs together");
@@ -194,7 +195,7 @@ void add_gpus(Report& report, const Json& document, bool is_full) {
       "there was none. SDMA: rings in use, and stale ones.");
 }
 
-void add_unread(Report& report, const Json& document) {
+void add_unread(TextReport& report, const Json& document) {
   ReportSection section{"What was not read"};
   for (const Json& part : at(document, {"missing"})) {
     const std::string hint = text(part, {"hint"});
@@ -215,8 +216,8 @@ void add_unread(Report& report, const Json& document) {
 
 }  // namespace
 
-Report amd_hqd_report(const Json& document, bool is_full) {
-  Report report;
+TextReport amd_hqd_report(const Json& document, bool is_full) {
+  TextReport report;
   const Json& files = at(document, {"files"});
   report.title = "weir amd hqd";
   if (files.size() == 1) report.title += " " + text(files[0], {"name"});

@@ -83,7 +83,7 @@ std::string gpu_text(const Json& queue) {
   return gpu.starts_with("0x") ? gpu.substr(2) : gpu;
 }
 
-void add_join_queues(Report& report, const Json& document, bool is_full) {
+void add_join_queues(TextReport& report, const Json& document, bool is_full) {
   ReportSection& section = report.section("Queues, from streams to hardware slots");
   std::size_t hidden = 0;
   const std::size_t snapshots = at(document, {"snapshots"}).size();
@@ -143,7 +143,7 @@ std::string range_of_durations(const Json& range, bool& has_mark) {
   return fmt::format("{}..{}", is_same_unit ? low.substr(0, unit) : low, high);
 }
 
-void add_creation(Report& report, const Json& document, bool is_full) {
+void add_creation(TextReport& report, const Json& document, bool is_full) {
   ReportTable table{{{"ring", true}, {"asked->ioctl"}, {"in KFD"}, {"left->created"}, {"whole"}}};
   bool has_mark = false;
   std::map<std::string, std::size_t> reasons;
@@ -166,7 +166,7 @@ void add_creation(Report& report, const Json& document, bool is_full) {
   report.add_unless_empty("Creation, from the runtime to KFD and back", std::move(table), std::move(remarks));
 }
 
-void add_streams(Report& report, const Json& document) {
+void add_streams(TextReport& report, const Json& document) {
   ReportTable table{{{"ring", true}, {"stream", true}, {"priority"}}};
   for (const Json& queue : at(document, {"queues"}))
     for (const Json& stream : at(queue, {"runtime", "streams"}))
@@ -174,7 +174,7 @@ void add_streams(Report& report, const Json& document) {
   report.add_unless_empty("Streams", std::move(table));
 }
 
-void add_snapshot_series(Report& report, const Json& document) {
+void add_snapshot_series(TextReport& report, const Json& document) {
   ReportTable table{{{"ring", true}, {"snapshot", true}, {"active"}, {"slots"}, {"backlog"}, {"saved waves"}}};
   for (const Json& queue : at(document, {"queues"}))
     for (const Json& seen : at(queue, {"hardware", "series"})) {
@@ -199,7 +199,7 @@ std::string clock_text(const Json& clock) {
                      format_duration(error), text(clock, {"rests_on"}), brackets);
 }
 
-void add_rests(Report& report, const Json& document) {
+void add_rests(TextReport& report, const Json& document) {
   ReportSection& section = report.section("What it rests on");
   for (const Json& process : at(document, {"processes"})) {
     const std::string log = at(process, {"log_pid"}).is_null() ? "no pid" : text(process, {"log_pid"});
@@ -229,9 +229,9 @@ void add_rests(Report& report, const Json& document) {
 
 }  // namespace
 
-Report amd_join_report(const Json& document, bool is_full) {
-  Report report{at(document, {"folder"}).is_string() ? fmt::format("weir amd join {}", text(document, {"folder"}))
-                                                     : std::string("weir amd join")};
+TextReport amd_join_report(const Json& document, bool is_full) {
+  TextReport report{at(document, {"folder"}).is_string() ? fmt::format("weir amd join {}", text(document, {"folder"}))
+                                                         : std::string("weir amd join")};
   for (const Json& verdict : at(document, {"verdicts"}))
     if (verdict.is_string()) report.open(verdict.get<std::string>());
   if (at(document, {"clock", "warning"}).is_string()) report.open("Warning: " + text(document, {"clock", "warning"}));

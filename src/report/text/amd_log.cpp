@@ -13,7 +13,7 @@ namespace {
 
 using namespace fields;
 
-constexpr std::size_t kMostStreams = 16, kMostQueues = 16, kMostKernels = 3, kMostMessages = 8, kMostCalls = 5;
+constexpr std::size_t kMaxListedStreams = 16, kMaxQueues = 16, kMaxKernels = 3, kMaxMessages = 8, kMaxCalls = 5;
 
 std::size_t limit(bool is_full, std::size_t most) { return is_full ? SIZE_MAX : most; }
 
@@ -34,7 +34,7 @@ void cut(ReportTable& table, std::size_t all) {
 ReportTable log_queue_table(const Json& queues, bool is_full) {
   ReportTable table{
       {{"HWq", true}, {"SWq", true}, {"id"}, {"prio", true}, {"size"}, {"streams"}, {"create"}, {"end", true}}};
-  for (const Json& queue : first(queues, limit(is_full, kMostQueues)))
+  for (const Json& queue : first(queues, limit(is_full, kMaxQueues)))
     table.rows.push_back({text(queue, {"hwq"}), text(queue, {"swq"}), whole(number(queue, {"id"})),
                           priority_word(queue), whole(number(queue, {"size_packets"})),
                           whole(number(queue, {"streams_most"})), duration(number(queue, {"creation_ns"})),
@@ -46,7 +46,7 @@ ReportTable log_queue_table(const Json& queues, bool is_full) {
 ReportTable work_table(const Json& queues, bool is_full) {
   ReportTable table{
       {{"HWq", true}, {"kernels"}, {"per s"}, {"gap p50"}, {"gap p99"}, {"barriers"}, {"backlog"}, {"most"}}};
-  for (const Json& queue : first(queues, limit(is_full, kMostQueues))) {
+  for (const Json& queue : first(queues, limit(is_full, kMaxQueues))) {
     const auto rate = number(queue, {"launches_per_s"});
     table.rows.push_back({text(queue, {"hwq"}), whole(number(queue, {"launches"})), rate ? format_quantity(*rate) : "-",
                           duration(number(queue, {"gap_ns", "p50"})), duration(number(queue, {"gap_ns", "p99"})),
@@ -59,9 +59,9 @@ ReportTable work_table(const Json& queues, bool is_full) {
 
 ReportTable kernel_table(const Json& queues, bool is_full) {
   ReportTable table{{{"HWq", true}, {"count"}, {"kernel", true}}};
-  for (const Json& queue : first(queues, limit(is_full, kMostQueues))) {
+  for (const Json& queue : first(queues, limit(is_full, kMaxQueues))) {
     std::string owner = text(queue, {"hwq"});
-    for (const Json& kernel : first(at(queue, {"kernels", "top"}), limit(is_full, kMostKernels)))
+    for (const Json& kernel : first(at(queue, {"kernels", "top"}), limit(is_full, kMaxKernels)))
       table.rows.push_back({std::exchange(owner, ""), whole(number(kernel, {"count"})), text(kernel, {"name"})});
   }
   return table;
@@ -69,7 +69,7 @@ ReportTable kernel_table(const Json& queues, bool is_full) {
 
 ReportTable stream_table(const Json& streams, bool is_full) {
   ReportTable table{{{"stream", true}, {"HWq", true}, {"priority"}, {"kernels"}, {"queues used"}, {"end", true}}};
-  for (const Json& stream : first(streams, limit(is_full, kMostStreams))) {
+  for (const Json& stream : first(streams, limit(is_full, kMaxListedStreams))) {
     const auto priority = number(stream, {"priority"});
     const double uses =
         static_cast<double>(at(stream, {"uses"}).size()) + number(stream, {"uses_left_out"}).value_or(0);
@@ -93,7 +93,7 @@ ReportTable copy_table(const Json& copies) {
 
 ReportTable message_table(const Json& process, bool is_full) {
   ReportTable table{{{"line"}, {"level"}, {"message", true}}};
-  for (const Json& message : first(at(process, {"messages"}), limit(is_full, kMostMessages)))
+  for (const Json& message : first(at(process, {"messages"}), limit(is_full, kMaxMessages)))
     table.rows.push_back(
         {whole(number(message, {"line"})), whole(number(message, {"level"})), text(message, {"text"})});
   const double all = number(process, {"errors"}).value_or(0) + number(process, {"warnings"}).value_or(0);
@@ -109,7 +109,7 @@ std::string process_name(const Json& process) {
   return name;
 }
 
-void add_process(Report& report, const Json& process, bool is_full) {
+void add_process(TextReport& report, const Json& process, bool is_full) {
   ReportSection& head = report.sections.emplace_back();
   head.title = process_name(process);
   head.title[0] = static_cast<char>(head.title[0] - 'a' + 'A');
@@ -136,7 +136,7 @@ void add_process(Report& report, const Json& process, bool is_full) {
       last.remark("Too many {}: {} mentions of further ones were left out.", what, whole(left));
 }
 
-void add_file(Report& report, const Json& file, bool is_full) {
+void add_file(TextReport& report, const Json& file, bool is_full) {
   ReportSection& head = report.section(text(file, {"file"}));
   const auto first = number(file, {"first_ns"}), last = number(file, {"last_ns"});
   head.fact("read", "{}, {} lines, {} of them the runtime's",
@@ -150,7 +150,7 @@ void add_file(Report& report, const Json& file, bool is_full) {
     head.fact("GPU_MAX_HW_QUEUES", whole(most) + " per priority, as the log says");
   std::string calls = fmt::format("{}, {} failed", text(file, {"calls", "total"}), text(file, {"calls", "failed"}));
   const char* glue = ":";
-  for (const Json& call : fields::first(at(file, {"calls", "top"}), limit(is_full, kMostCalls)))
+  for (const Json& call : fields::first(at(file, {"calls", "top"}), limit(is_full, kMaxCalls)))
     calls += fmt::format("{} {} {}", std::exchange(glue, ","), text(call, {"count"}), text(call, {"name"}));
   head.fact("HIP calls", calls);
   for (const Json& failure : at(file, {"calls", "failures"}))
@@ -178,8 +178,8 @@ void add_file(Report& report, const Json& file, bool is_full) {
 
 }  // namespace
 
-Report amd_log_report(const Json& document, bool is_full) {
-  Report report;
+TextReport amd_log_report(const Json& document, bool is_full) {
+  TextReport report;
   const Json& totals = at(document, {"totals"});
   report.title = "weir amd log";
   if (number(totals, {"files"}).value_or(0) > 1)

@@ -12,7 +12,7 @@ namespace {
 
 using namespace analysis;
 
-void add_ranks(Report& report, const Json& document) {
+void add_ranks(TextReport& report, const Json& document) {
   const Json& clocks = at(document, {"clocks"});
   if (!clocks.is_object()) return;
   ReportSection& section = report.section("Ranks");
@@ -39,7 +39,7 @@ void add_ranks(Report& report, const Json& document) {
 }
 
 // One row per device, where there are several.
-void add_devices(Report& report, const Json& document) {
+void add_devices(TextReport& report, const Json& document) {
   const Json& devices = at(document, {"devices"});
   if (devices.size() < 2) return;
   ReportSection& section = report.section("Devices");
@@ -91,9 +91,9 @@ ReportSection waterfall_section(const Json& waterfall) {
 
 }  // namespace
 
-Report analysis_report(const Json& document, bool is_full) {
+TextReport analysis_report(const Json& document, bool is_full) {
   const std::size_t most = is_full ? 1000 : 10;
-  Report report;
+  TextReport report;
   const Json& files = at(document, {"files"});
   report.title = files.size() == 1 ? fmt::format("weir analyze {}", word(files[0], "name"))
                                    : fmt::format("weir analyze: {} files", files.size());
@@ -124,8 +124,8 @@ Report analysis_report(const Json& document, bool is_full) {
   add_ranks(report, document);
   add_devices(report, document);
   // With many devices only the first is printed in detail; the others have a row, and everything is in the JSON.
-  const std::size_t told = is_full ? devices.size() : std::min<std::size_t>(devices.size(), 1);
-  for (std::size_t i = 0; i < told; ++i) {
+  const std::size_t listed = is_full ? devices.size() : std::min<std::size_t>(devices.size(), 1);
+  for (std::size_t i = 0; i < listed; ++i) {
     const Json& device = devices[i];
     report.section(
         fmt::format("Rank {}, {}: {} on {}{}", count(device, "rank"), word(device, "label"),
@@ -143,14 +143,14 @@ Report analysis_report(const Json& document, bool is_full) {
     report.sections.push_back(top_section(device, most));
     report.sections.push_back(gaps_section(device));
   }
-  if (told < devices.size())
+  if (listed < devices.size())
     report.sections.push_back(
         {"More",
          {},
          {},
-         {devices.size() - told == 1 ? std::string("--full prints the other device, and --report json has it.")
-                                     : fmt::format("--full prints the other {} devices, and --report json has them.",
-                                                   devices.size() - told)}});
+         {devices.size() - listed == 1 ? std::string("--full prints the other device, and --report json has it.")
+                                       : fmt::format("--full prints the other {} devices, and --report json has them.",
+                                                     devices.size() - listed)}});
   return report;
 }
 

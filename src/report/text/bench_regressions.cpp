@@ -14,7 +14,7 @@ namespace {
 
 using namespace fields;
 
-constexpr std::size_t kMostReasons = 8, kMostNamedCases = 4;  // in a summary; regressions.md has them all
+constexpr std::size_t kMaxReasons = 8, kMaxNamedCases = 4;  // in a summary; regressions.md has them all
 
 // "+12.3 %"
 std::string change_percent(std::optional<double> ratio) {
@@ -97,19 +97,19 @@ std::vector<std::string> gone(const Json& cases) {
     if (text(entry, {"verdict"}) == "gone") by_reason[text(entry, {"reason"})].push_back(text(entry, {"key"}));
   std::vector<std::string> lines;
   for (const auto& [reason, keys] : by_reason) {
-    const std::size_t named = std::min(keys.size(), kMostNamedCases);
+    const std::size_t named = std::min(keys.size(), kMaxNamedCases);
     lines.push_back(fmt::format("gone: {}: {}", reason, fmt::join(keys.begin(), keys.begin() + named, ", ")));
     if (keys.size() > named) lines.back() += fmt::format(" and {} more", keys.size() - named);
   }
   return lines;
 }
 
-std::vector<std::string> reasons(const Json& cases, std::size_t most, bool has_gone) {
+std::vector<std::string> reasons(const Json& cases, std::size_t most, bool includes_gone) {
   std::vector<std::string> lines;
   std::size_t left_out = 0;
   for (const Json& entry : cases) {
     const std::string verdict = verdict_words(entry);
-    if (verdict == "same" || verdict == "faster" || verdict == "new" || (verdict == "gone" && !has_gone)) continue;
+    if (verdict == "same" || verdict == "faster" || verdict == "new" || (verdict == "gone" && !includes_gone)) continue;
     if (lines.size() >= most && !is_true(entry, {"is_regression"})) {
       ++left_out;
       continue;
@@ -142,14 +142,14 @@ ReportSection regressions_section(const Json& regressions) {
                    {"counts as one", thresholds(regressions)}};
   ReportTable table = regression_table(list(regressions, {"cases"}), false);
   section.add_unless_empty(std::move(table));
-  section.remarks = reasons(list(regressions, {"cases"}), kMostReasons, false);
+  section.remarks = reasons(list(regressions, {"cases"}), kMaxReasons, false);
   for (std::string& line : gone(list(regressions, {"cases"}))) section.remark(std::move(line));
   for (std::string& note : notes_of(regressions)) section.remark(std::move(note));
   return section;
 }
 
-Report regressions_report(const Json& regressions) {
-  Report report{"Regressions"};
+TextReport regressions_report(const Json& regressions) {
+  TextReport report{"Regressions"};
   if (!regressions.is_object()) {
     report.opening = regressions_section(regressions).remarks;
     return report;

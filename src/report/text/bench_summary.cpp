@@ -15,7 +15,7 @@ namespace {
 using namespace fields;
 
 constexpr std::size_t kShownInTerminal = 25;
-constexpr std::size_t kLongestReason = 600, kMostNamedKernels = 4;
+constexpr std::size_t kLongestReason = 600, kMaxNamedKernels = 4;
 constexpr const char* kNone = "None.";
 
 std::string word_or_empty(const Json& json, const char* key) { return string(json, {key}); }
@@ -143,8 +143,8 @@ std::string why_not(const Json& entry) {
 // "a, b, c and 4 more"
 std::string first_names(const std::vector<std::string>& names) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMostNamedKernels); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kMostNamedKernels) text += fmt::format(" and {} more", names.size() - kMostNamedKernels);
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxNamedKernels); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMaxNamedKernels) text += fmt::format(" and {} more", names.size() - kMaxNamedKernels);
   return text;
 }
 
@@ -217,9 +217,9 @@ ReportSection list_section(const char* title, const Json& lines) {
 
 }  // namespace
 
-Report bench_report(const Json& summary, bool is_full) {
+TextReport bench_report(const Json& summary, bool is_full) {
   const std::size_t most = is_full ? SIZE_MAX : kShownInTerminal;
-  Report report{"weir bench"};
+  TextReport report{"weir bench"};
   const Json &cases = at(summary, {"cases"}), &counts = at(summary, {"counts"});
   std::string told = fmt::format("{} case{}", cases.size(), cases.size() == 1 ? "" : "s");
   for (const auto& [status, count] : counts.items())
@@ -241,8 +241,8 @@ Report bench_report(const Json& summary, bool is_full) {
   return report;
 }
 
-Report bench_plan_report(const Json& plan) {
-  Report report{"weir bench --list"};
+TextReport bench_plan_report(const Json& plan) {
+  TextReport report{"weir bench --list"};
   ReportSection& units = report.section("Would run");
   ReportTable table{
       {{"package", true}, {"backend", true}, {"precisions", true}, {"problems"}, {"samples"}, {"rounds"}}};

@@ -41,8 +41,8 @@ std::string benchmark_place(const Json& benchmark) {
 
 bool is_measured(const Json& benchmark) { return number(benchmark, {"value"}).has_value(); }
 
-Report opening_of(const Json& document) {
-  Report report;
+TextReport opening_of(const Json& document) {
+  TextReport report;
   std::size_t measured = 0, failed = 0, unavailable = 0;
   for (const Json& benchmark : at(document, {"benchmarks"})) {
     const std::string status = text(benchmark, {"status"});
@@ -140,7 +140,7 @@ ReportSection section_of(const Json& document, const Json& group) {
 }
 
 // For each benchmark with a target: the result of Weir's best channel, and how many meet the target.
-void add_targets(const Json& document, Report& report) {
+void add_targets(const Json& document, TextReport& report) {
   struct Row {
     std::string target, place;
     const Json* best = nullptr;
@@ -177,7 +177,7 @@ std::string change_text(std::optional<double> slowness) {
   return fmt::format("{:+.1f} %", 100 * (*slowness - 1));
 }
 
-void add_comparison(const Json& document, Report& report) {
+void add_comparison(const Json& document, TextReport& report) {
   const Json& comparison = at(document, {"comparison"});
   if (comparison.is_null()) return;
   ReportSection section;
@@ -226,7 +226,7 @@ void add_comparison(const Json& document, Report& report) {
   report.sections.push_back(std::move(section));
 }
 
-void add_calibration(const Json& document, Report& report) {
+void add_calibration(const Json& document, TextReport& report) {
   const Json& calibration = at(document, {"calibration"});
   if (calibration.is_null()) return;
   ReportSection& section = report.section("Calibration: how often is this program called slower than itself?");
@@ -255,8 +255,8 @@ void add_calibration(const Json& document, Report& report) {
 
 }  // namespace
 
-Report channel_report(const Json& document) {
-  Report report = opening_of(document);
+TextReport channel_report(const Json& document) {
+  TextReport report = opening_of(document);
   for (const Json& group : at(document, {"groups"})) report.sections.push_back(section_of(document, group));
   const bool has_factors =
       std::any_of(at(document, {"benchmarks"}).begin(), at(document, {"benchmarks"}).end(),

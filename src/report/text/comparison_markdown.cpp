@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostOpen = 10;    // pairs, and remarks, that are not folded
+constexpr std::size_t kMaxOpen = 10;     // pairs, and remarks, that are not folded
 constexpr std::size_t kReserve = 1'000;  // for the closing text
 constexpr std::size_t kLongestName = 300, kLongestRemark = 600;
 constexpr double kShareOfRows = 0.75;  // of the space; remarks get the rest
@@ -99,10 +99,10 @@ std::vector<std::string> remarks_of(const TestComparison& test, const std::vecto
 // Text that grows up to a limit and counts what did not fit.
 class Page {
  public:
-  explicit Page(std::size_t most) : most_(most) {}
+  explicit Page(std::size_t most) : max_(most) {}
 
   void allow(double share) {
-    limit_ = most_ < kReserve ? 0 : static_cast<std::size_t>(static_cast<double>(most_ - kReserve) * share);
+    limit_ = max_ < kReserve ? 0 : static_cast<std::size_t>(static_cast<double>(max_ - kReserve) * share);
   }
   // Headings and ends of folds: they are small, and the text would be broken without them.
   void put(const std::string& text) { text_ += text; }
@@ -115,7 +115,7 @@ class Page {
   std::string& text() { return text_; }
 
  private:
-  std::size_t most_, limit_ = 0;
+  std::size_t max_, limit_ = 0;
   std::string text_;
 };
 
@@ -137,7 +137,7 @@ void put_test(Page& page, const TestComparison& test, const std::string& baselin
                    [](const PairComparison* a, const PairComparison* b) { return rank_of(*a) < rank_of(*b); });
   const auto same = std::find_if(pairs.begin(), pairs.end(),
                                  [](const PairComparison* pair) { return pair->verdict == Verdict::same; });
-  const bool is_folded = pairs.size() > kMostOpen;
+  const bool is_folded = pairs.size() > kMaxOpen;
   page.allow(kShareOfRows);
   if (!page.has_room()) {
     left_out.pairs += pairs.size();
@@ -164,7 +164,7 @@ void put_test(Page& page, const TestComparison& test, const std::string& baselin
   page.allow(1);
   const std::vector<std::string> remarks = remarks_of(test, pairs);
   if (remarks.empty()) return;
-  const bool has_fold = remarks.size() > kMostOpen;
+  const bool has_fold = remarks.size() > kMaxOpen;
   page.put(has_fold ? fold(fmt::format("{} remarks", remarks.size())) : "\n");
   for (const std::string& remark : remarks)
     if (!page.put_if_room(remark)) ++left_out.remarks;

@@ -168,10 +168,10 @@ std::string describe_result(const Json& result) {
   return out;
 }
 
-constexpr std::size_t kMostSubmitWidth = 12;  // a row with a mark then has 80 columns
+constexpr std::size_t kMaxSubmitWidth = 12;  // a row with a mark then has 80 columns
 
 std::string sweep_head(const Json& settings, std::size_t submit_width) {
-  submit_width = std::min(submit_width, kMostSubmitWidth);
+  submit_width = std::min(submit_width, kMaxSubmitWidth);
   return fmt::format("{} on {} ({}), scale {}, {}\n\n{:>7}  {:<{}} {:>18} {:>9} {:>9} {:>9}  {}\n",
                      text(settings, {"workload"}), text(settings, {"device"}), text(settings, {"model"}),
                      text(settings, {"scale"}), text(settings, {"precision"}), "streams", "submit", submit_width,
@@ -181,7 +181,7 @@ std::string sweep_head(const Json& settings, std::size_t submit_width) {
 std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_width) {
   const Json& units = at(result, {"device", "compute_units"});
   std::string way = way_of(text(result, {"submit"}), units.is_number_integer() ? units.get<int>() : 0);
-  submit_width = std::min(submit_width, kMostSubmitWidth);
+  submit_width = std::min(submit_width, kMaxSubmitWidth);
   // A long name (scheduled:earliest_deadline:2) gets a separate line, so that the numbers stay within 80 columns.
   if (way.size() > submit_width) way += "\n" + std::string(9 + submit_width, ' ');
   const std::string unit = text(result, {"workload", "unit"});

@@ -17,7 +17,7 @@
 namespace weir {
 
 // A report, or a text for a terminal whose first line is a title; an empty one where there is nothing to show.
-using DocumentText = std::variant<Report, std::string>;
+using DocumentText = std::variant<TextReport, std::string>;
 
 namespace text_list {
 #define WEIR_DECLARE(name) DocumentText name(const Json& document);
@@ -46,7 +46,7 @@ std::string sweep_summary(const Json& sweep);
 
 // weir.analysis/1. `is_full`: everything in the document; otherwise the main results, and one line for each missing
 // one.
-Report analysis_report(const Json& document, bool is_full);
+TextReport analysis_report(const Json& document, bool is_full);
 
 // What stands out in a weir.analysis/1: the largest losses, each with its figure and advice.
 struct Standout {
@@ -66,20 +66,20 @@ std::string describe_profile(const Json& document);  // weir.profile/1
 
 // weir.bench/1 in six sections, which are always present. `is_full`: everything; otherwise the quickest cases, and
 // everything that went wrong.
-Report bench_report(const Json& summary, bool is_full);
+TextReport bench_report(const Json& summary, bool is_full);
 // One case, printed as it finishes: "softmax/cpu/fp32: ok, p50 1.23 ms".
 std::string bench_line(const Json& entry);
 // The output of --list (lab/kernels/plan.h).
-Report bench_plan_report(const Json& plan);
+TextReport bench_plan_report(const Json& plan);
 // The block "regressions" of weir.bench/1 as one section: the verdict in a sentence, and the cases that deserve a look.
 // A null block means that nothing was compared.
 ReportSection regressions_section(const Json& regressions);
 // regressions.md: every case, and how to read it.
-Report regressions_report(const Json& regressions);
+TextReport regressions_report(const Json& regressions);
 // One case in a line: "4.21 ms -> 5.02 ms, +19.2 % (+15.1 .. +23.0 %): slower: why".
 std::string regression_line(const Json& entry);
 
-Report channel_report(const Json& document);  // weir.channel/1
+TextReport channel_report(const Json& document);  // weir.channel/1
 
 // One member of `devices` of weir.conformance/1: a table by group, every failure with its explanation, every reason to
 // skip with its count.
@@ -88,16 +88,16 @@ std::string describe_conformance(const Json& device);
 std::string conformance_summary(const Json& document);
 
 // weir.history/1. `is_full`: all runs of a trend, not only the last ones.
-Report history_report(const Json& document, bool is_full = false);
+TextReport history_report(const Json& document, bool is_full = false);
 
 // weir.overlap/1: how much communication was hidden, what it cost, what blocked the rest.
-Report overlap_report(const Json& summary);
+TextReport overlap_report(const Json& summary);
 // One row per point of a sweep: [{assignments, summary}].
-Report overlap_sweep_report(const Json& points);
-Report tune_report(const Json& document);  // weir.overlap_tune/1
+TextReport overlap_sweep_report(const Json& points);
+TextReport tune_report(const Json& document);  // weir.overlap_tune/1
 
 // weir.preempt/1. `has_published`: also print published figures, which are many lines about other machines.
-Report preempt_report(const Json& document, bool has_published);
+TextReport preempt_report(const Json& document, bool has_published);
 
 // weir.queues/1, by the experiment.
 std::string describe_queue_map(const Json& document);
@@ -111,16 +111,17 @@ std::string describe_fairness(const Json& document);
 // weir.sched_status/1: clients with a seat, who is waiting for whom, what each used. `before` is an earlier status, of
 // the same daemon or another: where a client was already present, its columns show what happened since then instead of
 // since it connected. Null: there is none.
-Report sched_status_report(const Json& status, const Json& before = nullptr);
+TextReport sched_status_report(const Json& status, const Json& before = nullptr);
 
 // weir.amd_capture/1: what a capture contains and lacks. `bytes` has the size of each part by name; `folder` is the
 // name that suggested commands should use.
-Report capture_report(const Json& manifest, const std::map<std::string, std::uint64_t>& bytes,
-                      const std::string& folder);
-Report amd_compare_report(const Json& document);             // weir.amd_compare/1
-Report ftrace_report(const Json& document, bool is_full);    // weir.amd_ftrace/1; full: all processes and creates
-Report amd_hqd_report(const Json& document, bool is_full);   // weir.amd_hqd/1; full: every queue and every GPU
-Report amd_join_report(const Json& document, bool is_full);  // weir.amd_join/1; full: also other processes, and streams
-Report amd_log_report(const Json& document, bool is_full);   // weir.amd_log/1; full: long lists are not shortened
+TextReport capture_report(const Json& manifest, const std::map<std::string, std::uint64_t>& bytes,
+                          const std::string& folder);
+TextReport amd_compare_report(const Json& document);            // weir.amd_compare/1
+TextReport ftrace_report(const Json& document, bool is_full);   // weir.amd_ftrace/1; full: all processes and creates
+TextReport amd_hqd_report(const Json& document, bool is_full);  // weir.amd_hqd/1; full: every queue and every GPU
+TextReport amd_join_report(const Json& document,
+                           bool is_full);  // weir.amd_join/1; full: also other processes, and streams
+TextReport amd_log_report(const Json& document, bool is_full);  // weir.amd_log/1; full: long lists are not shortened
 
 }  // namespace weir

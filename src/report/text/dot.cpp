@@ -43,7 +43,7 @@ constexpr std::string_view words_of_merging(Merging merging) {
 
 class Drawing {
  public:
-  Drawing(const StepView& view, std::size_t most_nodes) : view_(view) {
+  Drawing(const StepView& view, std::size_t max_nodes) : view_(view) {
     const auto count = view.step.commands().size();
     waits_.resize(count, false);
     is_waited_for_.resize(count, false);
@@ -56,7 +56,7 @@ class Drawing {
          {Merging::none, Merging::role_between_waits, Merging::between_waits, Merging::role, Merging::stream}) {
       merging_ = merging;
       merge();
-      if (nodes_.size() <= most_nodes) break;
+      if (nodes_.size() <= max_nodes) break;
     }
   }
 
@@ -255,6 +255,6 @@ class Drawing {
 
 }  // namespace
 
-std::string draw_step(const StepView& view, std::size_t most_nodes) { return Drawing(view, most_nodes).text(); }
+std::string draw_step(const StepView& view, std::size_t max_nodes) { return Drawing(view, max_nodes).text(); }
 
 }  // namespace weir

@@ -11,14 +11,12 @@ namespace {
 
 using namespace analysis;
 
-constexpr std::size_t kMost = 5;
+constexpr std::size_t kMax = 5;
 // Of a device's span; smaller losses appear only in the sections.
-constexpr double kLeastShare = 0.02;
-constexpr double kLeastIdle = 0.20;
-constexpr double kLeastRatio = 1.05;
-constexpr double kLeastCause = 0.25;  // of exposed communication
-
-using Finding = Standout;
+constexpr double kMinShare = 0.02;
+constexpr double kMinIdle = 0.20;
+constexpr double kMinRatio = 1.05;
+constexpr double kMinCause = 0.25;  // of exposed communication
 
 double value(const Json& json, std::initializer_list<const char*> keys) { return number(json, keys).value_or(0); }
 
@@ -32,12 +30,12 @@ std::string where(const Json& document, const Json& device) {
 }
 
 // One kind of finding on one device; empty where it is too small.
-using Look = std::optional<Finding> (*)(const Json& device, double span_ns);
+using Look = std::optional<Standout> (*)(const Json& device, double span_ns);
 
-std::optional<Finding> launch_bound(const Json& device, double span_ns) {
+std::optional<Standout> launch_bound(const Json& device, double span_ns) {
   const Json& bound = at(device, {"launch_bound"});
   const double host_ns = value(bound, {"host_ns"}), share = host_ns / span_ns;
-  if (share < kLeastShare) return std::nullopt;
+  if (share < kMinShare) return std::nullopt;
   const bool is_waiting = value(bound, {"synchronizing_ns"}) > 0.5 * host_ns;
   const bool is_in_driver = value(bound, {"in_calls_ns"}) > 0.5 * host_ns;
   const char* const advice =
@@ -46,47 +44,47 @@ std::optional<Finding> launch_bound(const Json& device, double span_ns) {
       : is_in_driver
           ? "The host was in other calls of the driver: look for allocations and modules that are loaded late."
           : "The host was outside of the driver: use graphs, fewer and larger kernels, or a faster host thread.";
-  return Finding{
+  return Standout{
       share, fmt::format("idle {} because the host had not asked for the next command.", cost(host_ns, share)), advice};
 }
 
-std::optional<Finding> launch_limited(const Json& device, double span_ns) {
+std::optional<Standout> launch_limited(const Json& device, double span_ns) {
   const Json& bound = at(device, {"launch_bound"});
   const double ns = value(bound, {"calling_ns"}) + value(bound, {"calling_launch_ns"}), share = ns / span_ns;
-  if (share < kLeastShare) return std::nullopt;
+  if (share < kMinShare) return std::nullopt;
   const auto each = number(device, {"host_blocked", "launch_p50_ns"});
-  return Finding{share,
-                 fmt::format("idle {} because the host was still in the call that launches the next command{}: "
-                             "kernels end faster than it can launch them.",
-                             cost(ns, share), each ? fmt::format(" ({} each)", format_duration(*each)) : ""),
-                 "Use graphs, fewer and larger kernels, or several submitting threads."};
+  return Standout{share,
+                  fmt::format("idle {} because the host was still in the call that launches the next command{}: "
+                              "kernels end faster than it can launch them.",
+                              cost(ns, share), each ? fmt::format(" ({} each)", format_duration(*each)) : ""),
+                  "Use graphs, fewer and larger kernels, or several submitting threads."};
 }
 
-std::optional<Finding> exposed(const Json& device, double span_ns) {
+std::optional<Standout> exposed(const Json& device, double span_ns) {
   const double ns = value(device, {"times", "exposed_communication_ns"}), share = ns / span_ns;
-  if (share < kLeastShare) return std::nullopt;
+  if (share < kMinShare) return std::nullopt;
   std::string advice =
       "Start it earlier (smaller buckets, prefetch) or give it compute to run beside; in collectives that is also time "
       "spent waiting for other ranks.";
   // The largest known cause.
   for (const Json& cause : at(device, {"exposed_causes", "causes"})) {
     if (word(cause, "cause") == "unknown") continue;
-    if (value(cause, {"share"}) >= kLeastCause)
+    if (value(cause, {"share"}) >= kMinCause)
       advice = fmt::format("For {} of what ran alone {}: {}.", percent(number(cause, {"share"})),
                            word(cause, "meaning"), word(cause, "advice"));
     break;
   }
-  return Finding{share,
-                 fmt::format("communication ran {} while no compute did, {} of all communication.", cost(ns, share),
-                             share_of(at(device, {"times"}), "exposed_communication_ns", "communication_ns")),
-                 std::move(advice)};
+  return Standout{share,
+                  fmt::format("communication ran {} while no compute did, {} of all communication.", cost(ns, share),
+                              share_of(at(device, {"times"}), "exposed_communication_ns", "communication_ns")),
+                  std::move(advice)};
 }
 
-std::optional<Finding> serialised(const Json& device, double span_ns) {
+std::optional<Standout> serialised(const Json& device, double span_ns) {
   const Json& found = at(device, {"false_serialisation"});
   const double ns = value(found, {"wall_ns"}), share = ns / span_ns;
-  if (share < kLeastShare) return std::nullopt;
-  return Finding{
+  if (share < kMinShare) return std::nullopt;
+  return Standout{
       share,
       fmt::format("for up to {} commands that were ready waited behind other streams' on a shared hardware "
                   "queue{}.",
@@ -95,93 +93,95 @@ std::optional<Finding> serialised(const Json& device, double span_ns) {
       "`weir queues cost` predicts which."};
 }
 
-std::optional<Finding> slowed(const Json& device, double span_ns) {
+std::optional<Standout> slowed(const Json& device, double span_ns) {
   const Json& slow = at(device, {"overlap_slowdown"});
   const double ns = value(slow, {"cost_ns"}), share = ns / span_ns, ratio = value(slow, {"ratio"});
-  if (share < kLeastShare || ratio < kLeastRatio || value(slow, {"clear"}) < 1) return std::nullopt;
-  return Finding{
+  if (share < kMinShare || ratio < kMinRatio || value(slow, {"clear"}) < 1) return std::nullopt;
+  return Standout{
       share,
       fmt::format("kernels took {:.2f}x as long beside collectives as alone, {} in all.", ratio, cost(ns, share)),
       "Give collectives fewer channels (NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS)."};
 }
 
-std::optional<Finding> copies(const Json& device, double span_ns) {
+std::optional<Standout> copies(const Json& device, double span_ns) {
   const double ns = value(device, {"times", "copy_ns"}) - value(device, {"times", "hidden_copy_ns"});
   const double share = ns / span_ns;
-  if (share < kLeastShare) return std::nullopt;
-  return Finding{share, fmt::format("copies and memsets ran {} while no compute did.", cost(ns, share)),
-                 "Run them on a stream of their own, ahead of use; those of the host need pinned memory."};
+  if (share < kMinShare) return std::nullopt;
+  return Standout{share, fmt::format("copies and memsets ran {} while no compute did.", cost(ns, share)),
+                  "Run them on a stream of their own, ahead of use; those of the host need pinned memory."};
 }
 
-std::optional<Finding> queue_full(const Json& device, double span_ns) {
+std::optional<Standout> queue_full(const Json& device, double span_ns) {
   const double ns = value(device, {"host_blocked", "queue_full", "total_ns"}), share = ns / span_ns;
-  if (share < kLeastShare) return std::nullopt;
-  return Finding{share,
-                 fmt::format("the host was held {} in launches because a queue was full, which costs only where "
-                             "it had other work.",
-                             cost(ns, share)),
-                 "Submit less far ahead, or in graphs."};
+  if (share < kMinShare) return std::nullopt;
+  return Standout{share,
+                  fmt::format("the host was held {} in launches because a queue was full, which costs only where "
+                              "it had other work.",
+                              cost(ns, share)),
+                  "Submit less far ahead, or in graphs."};
 }
 
-std::optional<Finding> idle_unexplained(const Json& device, double span_ns) {
+std::optional<Standout> idle_unexplained(const Json& device, double span_ns) {
   const double ns = value(device, {"times", "idle_ns"}), share = ns / span_ns;
   const Json& bound = at(device, {"launch_bound"});
   if (bound.is_object()) {
-    double told = 0;
-    for (const char* part : {"host_ns", "launch_ns", "calling_ns", "calling_launch_ns"}) told += value(bound, {part});
-    if (ns - told < kLeastIdle * span_ns) return std::nullopt;
-    return Finding{(ns - told) / span_ns,
-                   fmt::format("idle {} though the driver had the next command: it waited for other streams, for the "
-                               "launch itself, or the gaps between short kernels add up (see idle gaps).",
-                               cost(ns - told, (ns - told) / span_ns)),
-                   ""};
+    double explained = 0;
+    for (const char* part : {"host_ns", "launch_ns", "calling_ns", "calling_launch_ns"})
+      explained += value(bound, {part});
+    if (ns - explained < kMinIdle * span_ns) return std::nullopt;
+    return Standout{(ns - explained) / span_ns,
+                    fmt::format("idle {} though the driver had the next command: it waited for other streams, for the "
+                                "launch itself, or the gaps between short kernels add up (see idle gaps).",
+                                cost(ns - explained, (ns - explained) / span_ns)),
+                    ""};
   }
-  if (share < kLeastIdle) return std::nullopt;
-  return Finding{share,
-                 fmt::format("idle {}, and the trace does not show why: it has no calls of the host.", cost(ns, share)),
-                 "Trace these too (rocprofv3 --sys-trace, PyTorch's ProfilerActivity.CPU)."};
+  if (share < kMinIdle) return std::nullopt;
+  return Standout{
+      share, fmt::format("idle {}, and the trace does not show why: it has no calls of the host.", cost(ns, share)),
+      "Trace these too (rocprofv3 --sys-trace, PyTorch's ProfilerActivity.CPU)."};
 }
 
 // Its cost is unknown, so it comes last.
-std::optional<Finding> shared_queues(const Json& device, double) {
+std::optional<Standout> shared_queues(const Json& device, double) {
   const Json& map = at(device, {"queue_map"});
   if (value(map, {"shared_queues"}) < 1 || at(device, {"false_serialisation"}).is_object()) return std::nullopt;
-  return Finding{0,
-                 fmt::format("{} share {}; what that costs is not known: {}.",
-                             counted(map, "sharing_streams", "stream"), counted(map, "shared_queues", "hardware queue"),
-                             fields::text(device, {"unavailable", "false_serialisation"})),
-                 ""};
+  return Standout{
+      0,
+      fmt::format("{} share {}; what that costs is not known: {}.", counted(map, "sharing_streams", "stream"),
+                  counted(map, "shared_queues", "hardware queue"),
+                  fields::text(device, {"unavailable", "false_serialisation"})),
+      ""};
 }
 
-std::optional<Finding> straggler(const Json& document) {
+std::optional<Standout> straggler(const Json& document) {
   const Json& ranks = at(document, {"ranks"});
   if (!at(ranks, {"stragglers"}).is_array() || at(ranks, {"stragglers"}).empty()) return std::nullopt;
   const Json* most = nullptr;
   for (const Json& rank : at(ranks, {"ranks"}))
     if (most == nullptr || value(rank, {"wait_share"}) > value(*most, {"wait_share"})) most = &rank;
-  if (most == nullptr || value(*most, {"wait_share"}) < kLeastShare) return std::nullopt;
+  if (most == nullptr || value(*most, {"wait_share"}) < kMinShare) return std::nullopt;
   const Json& late = at(ranks, {"stragglers"})[0];
-  return Finding{value(*most, {"wait_share"}),
-                 fmt::format("rank {} is a straggler: it {}; rank {} waited {} for others in collectives.",
-                             count(late, "rank"), word(late, "reason"), count(*most, "rank"),
-                             cost(value(*most, {"waiting_ns"}), value(*most, {"wait_share"}))),
-                 fmt::format("Look at what rank {} does before them.", count(late, "rank"))};
+  return Standout{value(*most, {"wait_share"}),
+                  fmt::format("rank {} is a straggler: it {}; rank {} waited {} for others in collectives.",
+                              count(late, "rank"), word(late, "reason"), count(*most, "rank"),
+                              cost(value(*most, {"waiting_ns"}), value(*most, {"wait_share"}))),
+                  fmt::format("Look at what rank {} does before them.", count(late, "rank"))};
 }
 
 }  // namespace
 
 std::vector<Standout> standouts(const Json& document) {
-  std::vector<Finding> found;
+  std::vector<Standout> found;
   if (auto late = straggler(document)) found.push_back(std::move(*late));
   const Json* busiest = nullptr;
   for (const Look look : {launch_bound, launch_limited, exposed, serialised, slowed, copies, queue_full,
                           idle_unexplained, shared_queues}) {
-    std::optional<Finding> worst;
+    std::optional<Standout> worst;
     for (const Json& device : at(document, {"devices"})) {
       const double span_ns = value(device, {"times", "span_ns"});
       if (span_ns <= 0) continue;
       if (busiest == nullptr) busiest = &device;
-      std::optional<Finding> here = look(device, span_ns);
+      std::optional<Standout> here = look(device, span_ns);
       if (!here || (worst && worst->share >= here->share)) continue;
       here->text = where(document, device) + here->text;
       worst = std::move(here);
@@ -194,9 +194,9 @@ std::vector<Standout> standouts(const Json& document) {
                                  share_of(at(*busiest, {"times"}), "busy_ns", "span_ns"),
                                  share_of(at(*busiest, {"times"}), "compute_ns", "span_ns")),
                      ""});
-  std::stable_sort(found.begin(), found.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
-  if (found.size() > kMost) found.resize(kMost);
-  for (Finding& each : found) each.text = sentence(std::move(each.text));
+  std::stable_sort(found.begin(), found.end(), [](const Standout& a, const Standout& b) { return a.share > b.share; });
+  if (found.size() > kMax) found.resize(kMax);
+  for (Standout& each : found) each.text = sentence(std::move(each.text));
   return found;
 }
 

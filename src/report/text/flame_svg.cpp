@@ -12,8 +12,8 @@ namespace {
 constexpr double kWidth = 1200, kFlameMargin = 10, kRow = 17, kFlameTop = 48;
 constexpr double kNarrowest = 0.4;  // pixels
 constexpr double kLetter = 7;       // approximate width of one letter, in pixels
-constexpr std::size_t kMostFrames = 20'000;
-constexpr std::size_t kMostFlameRows = 260;
+constexpr std::size_t kMaxFrames = 20'000;
+constexpr std::size_t kMaxFlameRows = 260;
 
 struct Frame {
   std::uint64_t count = 0;
@@ -35,7 +35,7 @@ std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string&
     std::size_t here = 0;
     frames[0].count += stack.count;
     std::string_view rest = stack.frames;
-    for (std::size_t row = 0; row < kMostFlameRows; ++row) {
+    for (std::size_t row = 0; row < kMaxFlameRows; ++row) {
       const std::size_t end = rest.find(';');
       const std::string_view name = rest.substr(0, end);
       const auto [place, is_new] = frames[here].inner.emplace(name, frames.size());
@@ -59,7 +59,7 @@ std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string&
   // Rows from the outermost inwards; a list instead of recursion.
   std::vector<Box> boxes{{0, 0, kFlameMargin, "all"}};
   std::size_t rows = 1;
-  for (std::size_t i = 0; i < boxes.size() && boxes.size() < kMostFrames; ++i) {
+  for (std::size_t i = 0; i < boxes.size() && boxes.size() < kMaxFrames; ++i) {
     double x = boxes[i].x;
     const std::size_t row = boxes[i].row + 1;
     for (const auto& [name, inner] : frames[boxes[i].frame].inner) {

@@ -18,7 +18,7 @@ using namespace fields;
 constexpr std::size_t kShownRuns = 20;
 constexpr std::size_t kSparkCells = 50;
 constexpr std::size_t kCommitDigits = 10;
-constexpr std::size_t kMostListed = 1'000;
+constexpr std::size_t kMaxListed = 1'000;
 
 std::string commit_of(const Json& json) { return word(json, "commit").substr(0, kCommitDigits); }
 
@@ -89,8 +89,8 @@ std::string words_of_add(const Json& document) {
   return words + ".";
 }
 
-Report add_report(const Json& document) {
-  Report report{fmt::format("weir history: {}", word(document, "file"))};
+TextReport add_report(const Json& document) {
+  TextReport report{fmt::format("weir history: {}", word(document, "file"))};
   report.open(words_of_add(document));
   const std::string commit = word(document, "commit");
   if (!at(document, {"entry"}).is_null())
@@ -103,15 +103,15 @@ Report add_report(const Json& document) {
   return report;
 }
 
-Report list_report(const Json& document) {
-  Report report;
+TextReport list_report(const Json& document) {
+  TextReport report;
   const Json& entries = at(document, {"entries"});
   report.title = fmt::format("weir history list: {}", word(document, "file"));
   report.open(entries.size() == 1 ? "1 entry" : fmt::format("{} entries", entries.size()));
   ReportSection& section = report.section("Entries");
   ReportTable& table = section.table(
       {{"id"}, {"added", true}, {"commit", true}, {"tag", true}, {"machine", true}, {"points"}, {"failed"}});
-  for (const Json& entry : first(entries, kMostListed)) {
+  for (const Json& entry : first(entries, kMaxListed)) {
     const Json& machines = at(entry, {"machines"});
     std::string machine = machines.empty() ? "-" : machines[0].is_string() ? machines[0].get<std::string>() : "-";
     if (machines.size() > 1) machine += fmt::format(" +{}", machines.size() - 1);
@@ -119,8 +119,8 @@ Report list_report(const Json& document) {
                           machine, word(entry, "points"),
                           count_of(entry, "failed") == 0 ? "-" : word(entry, "failed")});
   }
-  if (entries.size() > kMostListed)
-    table.after = fmt::format("and {} more, which --report json has", entries.size() - kMostListed);
+  if (entries.size() > kMaxListed)
+    table.after = fmt::format("and {} more, which --report json has", entries.size() - kMaxListed);
   ReportSection& machines = report.section("Machines");
   for (const Json& machine : at(document, {"machines"})) machines.fact(word(machine, "id"), word(machine, "label"));
   return report;
@@ -159,9 +159,9 @@ class Keys {
   std::set<std::string> shared_;
 };
 
-Report show_report(const Json& document) {
+TextReport show_report(const Json& document) {
   const Json& entry = at(document, {"entry"});
-  Report report{fmt::format("weir history show {}", word(entry, "id"))};
+  TextReport report{fmt::format("weir history show {}", word(entry, "id"))};
   report.open("added {}, commit {} ({}), tag {}", minute_of(word(entry, "added")), word(entry, "commit"),
               word(entry, "commit_basis"), word(entry, "tag"));
   for (const Json& machine : at(document, {"machines"})) {
@@ -217,7 +217,7 @@ ReportTable runs_table(const Json& series, bool is_full) {
   return table;
 }
 
-void add_history_series(const Json& document, const Json& series, bool is_full, Report& report) {
+void add_history_series(const Json& document, const Json& series, bool is_full, TextReport& report) {
   const Json& points = at(series, {"points"});
   const std::string unit = word(series, "unit");
   ReportSection& section = report.section(fmt::format("{} of {}", word(series, "metric"), word(series, "title")));
@@ -249,7 +249,7 @@ void add_history_series(const Json& document, const Json& series, bool is_full, 
   if (!points.empty()) section.tables.push_back(runs_table(series, is_full));
 }
 
-void add_gate(const Json& document, Report& report) {
+void add_gate(const Json& document, TextReport& report) {
   const Json& gate = at(document, {"gate"});
   if (!gate.is_object()) return;
   ReportSection& section = report.section("Gate");
@@ -263,8 +263,8 @@ void add_gate(const Json& document, Report& report) {
   if (count_of(gate, "unjudged") > 0) section.remark("{} series too short to judge.", count_of(gate, "unjudged"));
 }
 
-Report trend_report(const Json& document, bool is_full) {
-  Report report{fmt::format("weir history trend {}", text(document, {"selection", "workload"}))};
+TextReport trend_report(const Json& document, bool is_full) {
+  TextReport report{fmt::format("weir history trend {}", text(document, {"selection", "workload"}))};
   const Json& series = at(document, {"series"});
   const Json& machines = at(document, {"machines"});
   report.open("{}: {} series", word(document, "file"), series.size());
@@ -287,7 +287,7 @@ Report trend_report(const Json& document, bool is_full) {
 
 }  // namespace
 
-Report history_report(const Json& document, bool is_full) {
+TextReport history_report(const Json& document, bool is_full) {
   const std::string kind = word(document, "kind");
   if (kind == "add") return add_report(document);
   if (kind == "list") return list_report(document);

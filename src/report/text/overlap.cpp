@@ -48,9 +48,9 @@ std::vector<std::string> overlap_opening(const Json& summary) {
                                   format_duration(overlapped), format_duration(serial),
                                   format_ratio(serial / overlapped)));
   }
-  int told = 0;
+  int listed = 0;
   for (const Json& cause : at(summary, {"causes"})) {
-    if (number_or_zero(at(cause, {"share"})) < 0.1 || ++told > 3) break;
+    if (number_or_zero(at(cause, {"share"})) < 0.1 || ++listed > 3) break;
     lines.push_back(fmt::format("{} of what was exposed: {}. {}", percent(at(cause, {"share"})),
                                 at(cause, {"meaning"}).get<std::string>(),
                                 as_sentence(at(cause, {"advice"}).get<std::string>()) + "."));
@@ -197,8 +197,8 @@ ReportSection training_section(const Json& summary) {
 
 }  // namespace
 
-Report overlap_report(const Json& summary) {
-  Report report;
+TextReport overlap_report(const Json& summary) {
+  TextReport report;
   report.title = fmt::format("weir overlap {}: {} rank{} on {}", at(summary, {"name"}).get<std::string>(),
                              at(summary, {"ranks", "count"}).get<std::size_t>(),
                              at(summary, {"ranks", "count"}).get<std::size_t>() == 1 ? "" : "s",
@@ -210,8 +210,8 @@ Report overlap_report(const Json& summary) {
   return report;
 }
 
-Report overlap_sweep_report(const Json& points) {
-  Report report{"weir overlap: a sweep"};
+TextReport overlap_sweep_report(const Json& points) {
+  TextReport report{"weir overlap: a sweep"};
   ReportSection& section = report.section("Points");
   ReportTable& table = section.table(
       {{"settings", true}, {"step p50"}, {"exposed"}, {"efficiency"}, {"at best"}, {"inflation"}, {"memory"}});

@@ -12,7 +12,7 @@ namespace {
 
 using namespace fields;
 
-constexpr std::size_t kMostTrials = 12;
+constexpr std::size_t kMaxTrials = 12;
 
 // "prefetch 2, streams 6": the differences from the first trial, without section names.
 std::string settings_of(const Json& trial, const Json& first) {
@@ -39,8 +39,8 @@ ReportTable trial_table(const std::vector<const Json*>& trials, const Json& firs
 
 }  // namespace
 
-Report tune_report(const Json& document) {
-  Report report;
+TextReport tune_report(const Json& document) {
+  TextReport report;
   const Json& trials = at(document, {"trials"});
   report.title = fmt::format("weir overlap tune {}", at(document, {"config"}).get<std::string>());
   if (trials.empty()) {
@@ -76,9 +76,9 @@ Report tune_report(const Json& document) {
   std::stable_sort(front.begin(), front.end(), by("step_ns"));
   std::stable_sort(usable.begin(), usable.end(), by("exposed_ns"));
   ReportSection pareto{"Step time against memory: nothing is both faster and smaller"};
-  pareto.tables.push_back(trial_table(front, first, kMostTrials));
+  pareto.tables.push_back(trial_table(front, first, kMaxTrials));
   ReportSection all{"Trials, least exposed first"};
-  all.tables.push_back(trial_table(usable, first, kMostTrials));
+  all.tables.push_back(trial_table(usable, first, kMaxTrials));
   for (const Json* trial : failed)
     all.remark("failed: {}: {}", settings_of(*trial, first), (*trial)["failure"].get<std::string>());
   report.sections = {std::move(pareto), std::move(all)};

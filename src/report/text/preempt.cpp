@@ -157,7 +157,7 @@ ReportSection work(const Json& document) {
   return section;
 }
 
-void add_published(Report& report, const Json& published) {
+void add_published(TextReport& report, const Json& published) {
   ReportSection& section =
       report.section(fmt::format("Published: {} on {}", text(published, {"source"}), text(published, {"device"})));
   ReportTable& table = section.table({{"level", true}, {"kernel"}, {"mean"}, {"p50"}, {"p90"}, {"p99"}});
@@ -175,8 +175,8 @@ void add_published(Report& report, const Json& published) {
 
 }  // namespace
 
-Report preempt_report(const Json& document, bool has_published) {
-  Report report{"weir preempt on " + text(document, {"device", "name"}), preempt_opening(document)};
+TextReport preempt_report(const Json& document, bool has_published) {
+  TextReport report{"weir preempt on " + text(document, {"device", "name"}), preempt_opening(document)};
   report.sections = {method(document), mechanisms(document)};
   for (ReportSection& section : victims(document)) report.sections.push_back(std::move(section));
   if (ReportSection section = work(document); !section.facts.empty()) report.sections.push_back(std::move(section));

@@ -24,7 +24,7 @@ constexpr double kLeft = 62, kRight = 132, kTop = 30, kBottom = 42;  // around a
 constexpr double kPictureHead = 76;
 constexpr double kLabelStep = 13;
 constexpr std::size_t kCurveColours = 9;
-constexpr std::size_t kMostPanels = 8;
+constexpr std::size_t kMaxPanels = 8;
 constexpr std::size_t kLongestLabel = 22;
 
 struct CurvePoint {
@@ -107,7 +107,7 @@ std::vector<Panel> own_panels(const Json& document, const char* latency) {
     return std::pair(a.is_by_waves, -static_cast<double>(lengths[a].size())) <
            std::pair(b.is_by_waves, -static_cast<double>(lengths[b].size()));
   });
-  if (chosen.size() > kMostPanels) chosen.resize(kMostPanels);
+  if (chosen.size() > kMaxPanels) chosen.resize(kMaxPanels);
   std::vector<Panel> panels;
   for (const Key& key : chosen) {
     Panel panel;

@@ -53,7 +53,7 @@ std::string busy_words(const Json& device) {
 // kernel (1200): accepted -> started: 61 % of the way ...
 //   hop                        p50        p95        p99    share
 void add_waterfall(std::string& out, const Json& device) {
-  std::string told;  // reasons are mostly the same for all classes, so they are not repeated
+  std::string printed;  // reasons are mostly the same for all classes, so they are not repeated
   for (const Json& one : at(device, {"waterfall"})) {
     out += fmt::format("\n  {} ({})\n    {:<26}{:>11}{:>11}{:>11}{:>9}\n", text(one, {"kind"}), text(one, {"commands"}),
                        "hop", "p50", "p95", "p99", "share");
@@ -78,8 +78,8 @@ void add_waterfall(std::string& out, const Json& device) {
       const std::string words = text(stage, {"stage"}) + ": " + text(stage, {"reason"});
       missing += (missing.empty() ? "" : "; ") + words;
     }
-    if (!missing.empty() && missing != told) out += "    " + wrapped("not known: " + missing, 4) + '\n';
-    told = missing;
+    if (!missing.empty() && missing != printed) out += "    " + wrapped("not known: " + missing, 4) + '\n';
+    printed = missing;
   }
   if (at(device, {"waterfall"}).empty()) line(out, "waterfall", text(device, {"waterfall_reason"}));
 }

@@ -14,11 +14,11 @@ namespace {
 using namespace queues_text;
 
 // "8; the device says 8", or the reason why it is not known.
-std::string found_and_told(const Json& document, const Json& found, const Json& told, const std::string& name) {
+std::string found_and_reported(const Json& document, const Json& found, const Json& reported, const std::string& name) {
   std::string words = found.is_null() ? "not known" : found.dump();
   if (found.is_null())
     if (const std::string why = reason(document, name); !why.empty()) words += " (" + why + ")";
-  words += told.is_null() ? "; the device does not say" : "; the device says " + told.dump();
+  words += reported.is_null() ? "; the device does not say" : "; the device says " + reported.dump();
   return words;
 }
 
@@ -98,8 +98,8 @@ std::string describe_limits(const Json& document) {
   std::string out = heading(document);
   const Json& limits = at(document, {"limits"});
   line(out, "hardware queues",
-       found_and_told(document, at(limits, {"hardware_queues", "value"}), at(limits, {"hardware_queues", "told"}),
-                      "limits.hardware_queues"));
+       found_and_reported(document, at(limits, {"hardware_queues", "value"}), at(limits, {"hardware_queues", "told"}),
+                          "limits.hardware_queues"));
   line(out, "queue depth", depth_words(document, at(limits, {"queue_depth"})));
   line(out, "resident kernels", resident_words(document, at(limits, {"resident_kernels"})));
   add_copies(out, document, at(limits, {"copies"}));

@@ -13,7 +13,7 @@ namespace {
 using namespace fields;
 
 constexpr std::size_t kLabel = 12;  // columns before a value
-constexpr int kMostMapRows = 1024;  // a document may claim any number of queues
+constexpr int kMaxMapRows = 1024;   // a document may claim any number of queues
 
 std::string map_line(std::string_view label, const std::string& text) {
   return fmt::format("  {:<{}}{}\n", label, kLabel - 2, wrapped(text, kLabel));
@@ -29,7 +29,7 @@ std::string map_matrix(const Json& queue_of_stream, int streams) {
   streams = std::min(streams, queue_of_stream.is_array() ? static_cast<int>(queue_of_stream.size()) : 0);
   for (int i = 0; i < streams; ++i)
     queues =
-        std::max(queues, std::clamp(queue_of_stream[static_cast<std::size_t>(i)].get<int>(), 0, kMostMapRows - 1) + 1);
+        std::max(queues, std::clamp(queue_of_stream[static_cast<std::size_t>(i)].get<int>(), 0, kMaxMapRows - 1) + 1);
   std::string text;
   constexpr int kColumns = 64;
   for (int from = 0; from < streams; from += kColumns) {

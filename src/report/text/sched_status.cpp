@@ -106,9 +106,9 @@ ReportTable clients_table(const Json& status, const Json& before) {
 
 }  // namespace
 
-Report sched_status_report(const Json& status, const Json& before) {
-  Report report{fmt::format("Scheduler, process {}, up for {}", text(status, {"pid"}),
-                            duration(status, {"uptime_ns"}, "some time"))};
+TextReport sched_status_report(const Json& status, const Json& before) {
+  TextReport report{fmt::format("Scheduler, process {}, up for {}", text(status, {"pid"}),
+                                duration(status, {"uptime_ns"}, "some time"))};
   report.open("policy {}, slice {}, ageing {}, {} in flight", text(status, {"policy"}),
               duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
               text(status, {"in_flight"}));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kBetween = 2;  // blanks between columns
-constexpr std::size_t kLeastText = 12;
+constexpr std::size_t kMinText = 12;
 
 // Control characters in names from files would move the terminal's cursor.
 std::string plain(std::string_view text) { return without_controls(text, ' '); }
@@ -39,7 +39,7 @@ std::vector<std::size_t> widths_of(const ReportTable& table) {
   while (used > kReportColumns) {
     std::size_t widest = widths.size();
     for (std::size_t i = 0; i < widths.size(); ++i)
-      if (table.columns[i].is_text && widths[i] > kLeastText && (widest == widths.size() || widths[i] > widths[widest]))
+      if (table.columns[i].is_text && widths[i] > kMinText && (widest == widths.size() || widths[i] > widths[widest]))
         widest = i;
     if (widest == widths.size()) break;
     --widths[widest];
@@ -172,7 +172,7 @@ std::string wrapped(std::string_view text, std::size_t column, std::size_t colum
   return out;
 }
 
-std::string report_text(const Report& report) {
+std::string report_text(const TextReport& report) {
   std::string text = plain(report.title) + "\n";
   for (const std::string& line : report.opening)
     text += std::string(kIndent, ' ') + wrapped(plain(line), kIndent) + "\n";
@@ -192,7 +192,7 @@ std::string report_text(const Report& report) {
   return text;
 }
 
-std::string report_markdown(const Report& report) {
+std::string report_markdown(const TextReport& report) {
   std::string text = "# " + markdown_cell(report.title) + "\n";
   for (const std::string& line : report.opening) text += "\n" + markdown_cell(line) + "\n";
   for (const ReportSection& section : report.sections) {

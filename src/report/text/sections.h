@@ -43,7 +43,7 @@ struct ReportSection {
   }
 };
 
-struct Report {
+struct TextReport {
   std::string title;
   std::vector<std::string> opening = {};
   std::vector<ReportSection> sections = {};
@@ -63,8 +63,8 @@ struct Report {
 
 inline constexpr std::size_t kReportColumns = 80;
 
-std::string report_text(const Report& report);
-std::string report_markdown(const Report& report);
+std::string report_text(const TextReport& report);
+std::string report_markdown(const TextReport& report);
 
 // Breaks lines at blanks; every line begins at `column`, and the first is assumed to be there already.
 std::string wrapped(std::string_view text, std::size_t column, std::size_t columns = kReportColumns);

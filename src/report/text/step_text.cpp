@@ -49,7 +49,7 @@ std::string command_size(const Step& step, CommandId id) {
                        size);
   }
   const std::string_view type = name_of(command.shape.type);
-  constexpr std::int64_t kLeastPacked = 1 << 24;
+  constexpr std::int64_t kMinPacked = 1 << 24;
   const auto& dims = command.shape.dims;
   const std::string name = command_name(command);
   if (name == "chain") return fmt::format("{}: {}", dims[0], chain_text(dims[1]));
@@ -57,7 +57,7 @@ std::string command_size(const Step& step, CommandId id) {
   std::string text;
   for (std::size_t i = 0; i < shown; ++i)
     // Options that some kernels pack into a dim would only confuse.
-    if (dims[i] > 0 && dims[i] < kLeastPacked) text += fmt::format("{}{}", text.empty() ? "" : " x ", dims[i]);
+    if (dims[i] > 0 && dims[i] < kMinPacked) text += fmt::format("{}{}", text.empty() ? "" : " x ", dims[i]);
   return text.empty() ? std::string(type) : fmt::format("{}, {}", text, type);
 }
 

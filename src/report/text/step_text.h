@@ -16,7 +16,7 @@ std::string command_size(const Step& step, CommandId id);
 std::string describe_step(const StepView& view);
 
 // For Graphviz: a row per stream, commands in order, an arrow wherever a stream waits for another. Steps of more than
-// `most_nodes` commands are summarised: runs of commands become one node, and the title says so.
-std::string draw_step(const StepView& view, std::size_t most_nodes = 240);
+// `max_nodes` commands are summarised: runs of commands become one node, and the title says so.
+std::string draw_step(const StepView& view, std::size_t max_nodes = 240);
 
 }  // namespace weir

@@ -19,7 +19,7 @@ constexpr double kTimelineMargin = 16;
 constexpr double kLane = 14;  // height
 constexpr double kLaneGap = 4;
 constexpr double kNamedBar = 2.5;  // wider bars show their name
-constexpr std::size_t kMostNamedBars = 12'000;
+constexpr std::size_t kMaxNamedBars = 12'000;
 
 constexpr std::array kKinds = {SpanKind::kernel, SpanKind::collective, SpanKind::copy, SpanKind::memset,
                                SpanKind::host};
@@ -95,7 +95,7 @@ class Lane {
   void flush(SpanKind kind) {
     Run& run = runs_[static_cast<std::size_t>(kind)];
     if (run.count == 0) return;
-    if (run.to - run.from >= kNamedBar && *named_ < kMostNamedBars) {
+    if (run.to - run.from >= kNamedBar && *named_ < kMaxNamedBars) {
       ++*named_;
       std::string title = fmt::format("{} commands", run.count);
       if (run.count == 1) {

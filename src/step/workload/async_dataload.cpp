@@ -29,7 +29,7 @@ class Dataload : Model {
         chunk_(params.integer("chunk")),
         raw_{params.integer("side"), kColours} {
     require_multiple("images", images_, "chunk", chunk_);
-    for (const Lanes& lanes : lanes_) require_items("chunks of images", batches_ * chunks(), lanes);
+    for (const RoleLanes& lanes : lanes_) require_items("chunks of images", batches_ * chunks(), lanes);
   }
 
   Step build() {

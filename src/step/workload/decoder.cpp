@@ -9,10 +9,10 @@ namespace weir {
 
 Decoder::Decoder(Layers& layers, const Size& size) : layers_(layers), size_(size) {
   require_multiple(size.hidden_name, size.hidden, size.heads_name, size.heads);
-  if (const std::int64_t widest = size.heads * kMostHeadDim; size.hidden > widest)
+  if (const std::int64_t widest = size.heads * kMaxHeadDim; size.hidden > widest)
     reject_param(size.hidden_name, size.hidden,
                  fmt::format("with {}={} a head has {} elements; {} are possible", size.heads_name, size.heads,
-                             size.hidden / size.heads, kMostHeadDim),
+                             size.hidden / size.heads, kMaxHeadDim),
                  fmt::format("Use {}={} or less, or more {}.", size.hidden_name, widest, size.heads_name));
   const std::int64_t h = size.hidden;
   for (std::int64_t i = 0; i < size.layers; ++i)

@@ -75,7 +75,7 @@ class Serving : Model {
 
   Decoder decoder_;
   std::int64_t vocabulary_, prompt_, tokens_;
-  Lanes prefill_, decode_;
+  RoleLanes prefill_, decode_;
   std::int64_t requests_;
   std::vector<Request> requests_made_;
 };

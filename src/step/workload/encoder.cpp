@@ -19,7 +19,7 @@ Operand EncoderLayer::by_token(Lane lane, Operand heads) {
   return layers_.transpose(lane, heads, sizes_.batch * sizes_.heads, sizes_.tokens, sizes_.head_dim());
 }
 
-Operand EncoderLayer::attend(const Lanes& lanes, Operand parameters, Kept& kept) {
+Operand EncoderLayer::attend(const RoleLanes& lanes, Operand parameters, Kept& kept) {
   const std::int64_t s = sizes_.tokens, d = sizes_.head_dim(), n = sizes_.batch * sizes_.heads;
   const std::int64_t rows = sizes_.rows(), dim = sizes_.dim;
   const float scale = 1 / std::sqrt(static_cast<float>(d));
@@ -37,7 +37,7 @@ Operand EncoderLayer::attend(const Lanes& lanes, Operand parameters, Kept& kept)
   return layers_.gemm(lanes[0], kept.seen, matrix(parameters, kOut), {rows, dim, dim});
 }
 
-Operand EncoderLayer::forward(const Lanes& lanes, Operand x, Operand parameters, Kept& kept) {
+Operand EncoderLayer::forward(const RoleLanes& lanes, Operand x, Operand parameters, Kept& kept) {
   const std::int64_t rows = sizes_.rows(), dim = sizes_.dim, mlp = sizes_.mlp;
   const Lane lane = lanes[0];
   kept.x = x;
@@ -50,7 +50,7 @@ Operand EncoderLayer::forward(const Lanes& lanes, Operand x, Operand parameters,
 }
 
 // Down to the normalised input of the MLP.
-Operand EncoderLayer::expand_backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept,
+Operand EncoderLayer::expand_backward(const RoleLanes& lanes, Operand dy, Operand parameters, const Kept& kept,
                                       Operand gradients, float beta) {
   const std::int64_t rows = sizes_.rows(), dim = sizes_.dim, mlp = sizes_.mlp;
   const Operand d_active =
@@ -64,7 +64,7 @@ Operand EncoderLayer::expand_backward(const Lanes& lanes, Operand dy, Operand pa
 }
 
 // Down to the normalised input of attention.
-Operand EncoderLayer::attend_backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept,
+Operand EncoderLayer::attend_backward(const RoleLanes& lanes, Operand dy, Operand parameters, const Kept& kept,
                                       Operand gradients, float beta) {
   const std::int64_t s = sizes_.tokens, d = sizes_.head_dim(), n = sizes_.batch * sizes_.heads;
   const std::int64_t rows = sizes_.rows(), dim = sizes_.dim;
@@ -97,8 +97,8 @@ Operand EncoderLayer::attend_backward(const Lanes& lanes, Operand dy, Operand pa
   return layers_.sum(lanes[0], parts, 3, rows * dim, rows * dim);
 }
 
-Operand EncoderLayer::backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients,
-                               float beta) {
+Operand EncoderLayer::backward(const RoleLanes& lanes, Operand dy, Operand parameters, const Kept& kept,
+                               Operand gradients, float beta) {
   const std::int64_t rows = sizes_.rows(), dim = sizes_.dim;
   const Operand d_normal2 = expand_backward(lanes, dy, parameters, kept, gradients, beta);
   const Operand d_middle =

@@ -28,17 +28,18 @@ class EncoderLayer {
   }
 
   // Spreads independent products over the lanes. Returns the input of the next layer.
-  Operand forward(const Lanes& lanes, Operand x, Operand parameters, Kept& kept);
+  Operand forward(const RoleLanes& lanes, Operand x, Operand parameters, Kept& kept);
   // Gradients become beta times their old value plus this batch's. Returns the gradient of x.
-  Operand backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients, float beta);
+  Operand backward(const RoleLanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients,
+                   float beta);
 
  private:
   enum Matrix { kQuery, kKey, kValue, kOut, kUp, kDown };
   Operand matrix(Operand flat, Matrix which) const;
-  Operand attend(const Lanes& lanes, Operand parameters, Kept& kept);
-  Operand attend_backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients,
+  Operand attend(const RoleLanes& lanes, Operand parameters, Kept& kept);
+  Operand attend_backward(const RoleLanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients,
                           float beta);
-  Operand expand_backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients,
+  Operand expand_backward(const RoleLanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients,
                           float beta);
   // [tokens][batch][heads][head_dim] to [batch][heads][tokens][head_dim], and back.
   Operand by_head(Lane lane, Operand rows);

@@ -6,7 +6,7 @@ namespace weir::workload_list {
 namespace {
 
 // Fork and join have one stream each; the subgraphs share the others.
-std::vector<Lanes> lanes_of(int stream_count) {
+std::vector<RoleLanes> lanes_of(int stream_count) {
   return {{0, 1, 0}, {1, stream_count - 2, 1}, {stream_count - 1, 1, 2}};
 }
 
@@ -15,7 +15,7 @@ Step build_graph_subgraphs(const Params& params, int stream_count) {
   const std::int64_t inputs = params.integer("inputs"), outputs = params.integer("outputs");
   const std::int64_t widths[] = {inputs, params.integer("hidden"), params.integer("hidden"), outputs};
   const auto lanes = lanes_of(stream_count);
-  const Lanes &fork = lanes[0], &subgraph = lanes[1], &join = lanes[2];
+  const RoleLanes &fork = lanes[0], &subgraph = lanes[1], &join = lanes[2];
   // With more streams than subgraphs, several streams share the rows of one.
   const std::int64_t pieces = (subgraph.count + subgraphs - 1) / subgraphs;
   if (pieces > batch)

@@ -23,9 +23,9 @@ std::string nearest_multiples(std::int64_t value, std::int64_t by) {
 
 }  // namespace
 
-std::vector<Lanes> divide_streams(int stream_count, std::initializer_list<int> shares) {
+std::vector<RoleLanes> divide_streams(int stream_count, std::initializer_list<int> shares) {
   const int total = std::accumulate(shares.begin(), shares.end(), 0);
-  std::vector<Lanes> lanes;
+  std::vector<RoleLanes> lanes;
   int first = 0, seen = 0, left = static_cast<int>(shares.size());
   for (const int share : shares) {
     seen += share;

@@ -12,7 +12,7 @@
 namespace weir {
 
 // Streams [first, first + count) for one role; item i goes to stream i modulo count.
-struct Lanes {
+struct RoleLanes {
   int first = 0, count = 1;
   std::uint8_t role = 0;
   std::int8_t priority = 0;
@@ -22,7 +22,7 @@ struct Lanes {
 };
 
 // One role per share, in order, numbered from 0; streams in proportion to the shares, at least one per role.
-std::vector<Lanes> divide_streams(int stream_count, std::initializer_list<int> shares);
+std::vector<RoleLanes> divide_streams(int stream_count, std::initializer_list<int> shares);
 
 // Part `index` of `total` items cut into `parts` whose sizes differ by at most one.
 struct Part {

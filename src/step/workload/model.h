@@ -19,7 +19,7 @@ inline Operand slice(Operand whole, Part rows, std::int64_t width = 1) {
 }
 
 // Rejects fewer items than there are streams to process them.
-inline void require_items(const char* what, std::int64_t items, const Lanes& lanes) {
+inline void require_items(const char* what, std::int64_t items, const RoleLanes& lanes) {
   if (items < lanes.count)
     reject(fmt::format("{} {} for {} streams: some would have no work", items, what, lanes.count),
            "Ask for fewer streams, or for sizes that give more.");
@@ -30,7 +30,7 @@ struct Share {
   Lane lane;
   Part shards, rows;
 };
-inline std::vector<Share> shares_of(const Lanes& lanes, std::int64_t shards, std::int64_t shard_rows) {
+inline std::vector<Share> shares_of(const RoleLanes& lanes, std::int64_t shards, std::int64_t shard_rows) {
   std::vector<Share> shares;
   for (int i = 0; i < lanes.count; ++i) {
     const Part own = part_of(shards, lanes.count, i);
@@ -70,7 +70,7 @@ class Model {
   StepBuilder step_;
   Layers layers_;
   int stream_count_;
-  std::vector<Lanes> lanes_;  // by role
+  std::vector<RoleLanes> lanes_;  // by role
 };
 
 // Workload::build for a model.

@@ -28,7 +28,7 @@ Step build_moe(const Params& params, int stream_count) {
   if (picks > experts)
     reject_param("picks", picks, fmt::format("there are {} experts", experts), "A token picks each at most once.");
   const std::int64_t capacity = tokens;  // nothing is dropped: a token picks an expert at most once
-  const Lanes router{0, 1, kRouter, 0}, streams{1, stream_count - 1, kExpert, 0};
+  const RoleLanes router{0, 1, kRouter, 0}, streams{1, stream_count - 1, kExpert, 0};
   const auto count = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
 
   StepBuilder step(params.seed, params.ranks);

@@ -50,7 +50,7 @@ class Trainer : Model {
     // Like FSDP2: work that others wait for comes first when streams compete.
     lanes_[Role::kAllGather].priority = lanes_[Role::kReduceScatter].priority = 1;
     // DDP gathers nothing, so those streams carry the batch to the device.
-    if (Lanes& gather = lanes_[Role::kAllGather]; !options_.is_sharded)
+    if (RoleLanes& gather = lanes_[Role::kAllGather]; !options_.is_sharded)
       gather = {gather.first, gather.count, Role::kAux};
   }
 
@@ -75,7 +75,7 @@ class Trainer : Model {
   };
 
   std::size_t last_unit() const { return at(layer_count_ + 1); }
-  const Lanes& compute() const { return lanes_[Role::kCompute]; }
+  const RoleLanes& compute() const { return lanes_[Role::kCompute]; }
   float beta(std::int64_t m) const { return m == 0 ? 0.0f : 1.0f; }
 
   // Checks the sizes before anything is built from them.
@@ -109,7 +109,7 @@ class Trainer : Model {
   // This rank's samples of a micro-batch.
   void fetch(std::int64_t m) {
     const std::int64_t first = m * batch_ + step_.ranks().rank * sizes_.batch, count = sizes_.batch;
-    const Lanes& lanes = lanes_[options_.is_sharded ? Role::kAux : Role::kAllGather];
+    const RoleLanes& lanes = lanes_[options_.is_sharded ? Role::kAux : Role::kAllGather];
     const auto own = [&](BufferId host, ElementType type, std::int64_t width) {
       const Operand to{step_.output(type, elements(count * width))};
       step_.copy(lanes[fetched_++], {host, elements(first * width), elements(count * width)}, to);

@@ -8,13 +8,13 @@ namespace {
 constexpr auto kStateType = ElementType::f32;
 constexpr float kBeta1 = 0.9f, kBeta2 = 0.999f;
 // Elements that one block sums, and the maximum number of blocks: a few per multiprocessor of a large GPU.
-constexpr std::int64_t kSquaresPerPart = 16384, kMostParts = 512;
+constexpr std::int64_t kSquaresPerPart = 16384, kMaxParts = 512;
 
 std::int64_t divide_up(std::int64_t amount, std::int64_t by) { return (amount + by - 1) / by; }
 
 }  // namespace
 
-RankingUnits::RankingUnits(Layers& layers, const std::vector<Lanes>& lanes, const Options& options,
+RankingUnits::RankingUnits(Layers& layers, const std::vector<RoleLanes>& lanes, const Options& options,
                            const std::vector<Unit>& units)
     : layers_(layers), step_(layers.step()), lanes_(lanes), options_(options), ranks_(step_.ranks().count) {
   std::int64_t begin = 0;
@@ -26,7 +26,7 @@ RankingUnits::RankingUnits(Layers& layers, const std::vector<Lanes>& lanes, cons
     // The rank's part of each piece. Padding comes after everything else and moves no element.
     const Slice slice{elements(step_.ranks().rank * unit.own), elements(unit.own), elements(unit.piece)};
     unit.master = step_.slice(kStateType, elements(unit.shard), options_.is_sharded ? slice : Slice{}, unit.scale);
-    unit.parts = std::min(kMostParts, divide_up(unit.shard, kSquaresPerPart));
+    unit.parts = std::min(kMaxParts, divide_up(unit.shard, kSquaresPerPart));
     unit.first_part = parts_;
     parts_ += unit.parts;
     units_.push_back(unit);

@@ -28,7 +28,8 @@ class RankingUnits {
 
   // Adds the masters before any other buffer, so that a seed gives the same parameters on any number of ranks and in
   // both modes. `lanes` by role.
-  RankingUnits(Layers& layers, const std::vector<Lanes>& lanes, const Options& options, const std::vector<Unit>& units);
+  RankingUnits(Layers& layers, const std::vector<RoleLanes>& lanes, const Options& options,
+               const std::vector<Unit>& units);
   // All other buffers.
   void allocate();
 
@@ -70,7 +71,7 @@ class RankingUnits {
 
   Layers& layers_;
   StepBuilder& step_;
-  const std::vector<Lanes>& lanes_;
+  const std::vector<RoleLanes>& lanes_;
   Options options_;
   std::int64_t ranks_;
   std::vector<Sharded> units_;

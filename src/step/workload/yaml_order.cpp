@@ -114,10 +114,10 @@ class Order {
     std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
     cycle.push_back(cycle.front());
     std::string names, lines;
-    constexpr std::size_t kMostShown = 12;
+    constexpr std::size_t kMaxShown = 12;
     for (std::size_t i = 0; i < cycle.size(); ++i) {
-      if (cycle.size() > kMostShown && i == kMostShown - 1) names += " -> ...";
-      if (cycle.size() > kMostShown && i >= kMostShown - 1 && i + 1 != cycle.size()) continue;
+      if (cycle.size() > kMaxShown && i == kMaxShown - 1) names += " -> ...";
+      if (cycle.size() > kMaxShown && i >= kMaxShown - 1 && i + 1 != cycle.size()) continue;
       const YamlCommand& command = definition_.commands[cycle[i]];
       names += fmt::format("{}'{}'", i == 0 ? "" : " -> ", shown(command.name));
       if (i + 1 != cycle.size()) lines += fmt::format("{}{}", i == 0 ? "" : ", ", command.place.line);

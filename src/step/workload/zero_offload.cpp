@@ -11,7 +11,7 @@ namespace {
 // Gradients that are computed separately and then summed: the same work on any number of streams, and enough for the 10
 // or 11 compute streams of 32.
 constexpr std::int64_t kGradientShards = 16;
-constexpr std::int64_t kFewestLayers = 2, kFewestPieces = 8;  // together they feed every stream of a role
+constexpr std::int64_t kMinLayers = 2, kMinPieces = 8;  // together they feed every stream of a role
 
 class Offloaded : Model {
   enum Role : std::uint8_t { kCopyIn, kCompute, kCopyOut, kUpdate };
@@ -187,10 +187,10 @@ Workload zero_offload() {
           .streams = {4, 6, 32},
           .params =
               {
-                  integer_param("layers", "layers of one matrix each", {4, 4, 4}, kFewestLayers, 256),
+                  integer_param("layers", "layers of one matrix each", {4, 4, 4}, kMinLayers, 256),
                   integer_param("hidden", "rows and columns of a layer's parameters", {16, 192, 2048}, 8, 32768),
                   integer_param("rows", "samples; a multiple of 16", {32, 128, 1024}, kGradientShards, 1 << 20),
-                  integer_param("pieces", "copies and updates per layer", {8, 8, 8}, kFewestPieces, 64),
+                  integer_param("pieces", "copies and updates per layer", {8, 8, 8}, kMinPieces, 64),
               },
           .roles = {"copy_in", "compute", "copy_out", "update"},
           .build = build_model<Offloaded>};

@@ -56,10 +56,10 @@ constexpr std::uint32_t kOldestVersion = 19;      // CUDA 12.0
 constexpr std::uint32_t kVersionOfEventIds = 26;  // CUDA 12.8: waits name the record of their event
 
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
-constexpr std::size_t kMostBuffers = 256;  // since CUDA 12.3 each thread that calls the driver fills its own
-constexpr timespec kFlushPeriod{1, 0};     // a killed program loses no more than this
-constexpr std::uint32_t kMostFunctions = 4096;
-constexpr std::size_t kMostThreads = 4096;  // whose calls are held back
+constexpr std::size_t kMaxBuffers = 256;  // since CUDA 12.3 each thread that calls the driver fills its own
+constexpr timespec kFlushPeriod{1, 0};    // a killed program loses no more than this
+constexpr std::uint32_t kMaxFunctions = 4096;
+constexpr std::size_t kMaxThreads = 4096;  // whose calls are held back
 
 struct Entries {
   decltype(&cuptiGetVersion) version = nullptr;
@@ -196,7 +196,7 @@ void write_call(State& s, const CUpti_Activity& activity) {
   if (name == s.call_names.end()) return;
   const capture::CallRecord record{name->second, theirs.threadId, theirs.correlationId,
                                    static_cast<std::int64_t>(theirs.start), static_cast<std::int64_t>(theirs.end)};
-  if (!is_runtime && s.held.size() >= kMostThreads && !s.held.contains(record.thread)) write_held(s);
+  if (!is_runtime && s.held.size() >= kMaxThreads && !s.held.contains(record.thread)) write_held(s);
   std::vector<capture::CallRecord>& held = s.held[record.thread];
   if (!held.empty() && held.front().correlation != record.correlation) write_held(s, held);
   if (!is_runtime) return held.push_back(record);
@@ -278,16 +278,16 @@ void write_record(State& s, const CUpti_Activity& activity) {
   }
 }
 
-void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) {
   State& s = state();
   *buffer = nullptr;
   *size = 0;
-  *most_records = 0;  // as many as fit
+  *max_records = 0;  // as many as fit
   const std::lock_guard lock(s.mutex);
   if (!s.unused.empty()) {
     *buffer = s.unused.back();
     s.unused.pop_back();
-  } else if (s.buffers < kMostBuffers) {
+  } else if (s.buffers < kMaxBuffers) {
     *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, kBufferBytes));
     if (*buffer != nullptr) ++s.buffers;
   }
@@ -396,7 +396,7 @@ void enable_calls(State& s, bool is_runtime) {
   const auto kind = is_runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
   const auto domain = is_runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
   std::size_t enabled = 0;
-  for (std::uint32_t id = 1; id < kMostFunctions; ++id) {
+  for (std::uint32_t id = 1; id < kMaxFunctions; ++id) {
     const char* name = nullptr;
     if (s.cupti.callback_name(domain, id, &name) != CUPTI_SUCCESS) break;  // after the last one
     if (name == nullptr || !is_wanted(name)) continue;
@@ -498,7 +498,7 @@ void start_capture() {
     return;
   }
   s.process = ::getpid();
-  s.unused.reserve(kMostBuffers);
+  s.unused.reserve(kMaxBuffers);
   s.writer = std::make_unique<CaptureWriter>(descriptor, limit);
   const capture::ProcessFacts facts{static_cast<std::uint64_t>(s.process), static_cast<std::uint64_t>(::getppid()),
                                     clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME)};

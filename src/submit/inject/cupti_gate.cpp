@@ -85,14 +85,14 @@ constexpr ListedCall kCalls[] = {
 #undef WEIR_LAUNCHES
 #undef WEIR_TEARDOWN
 
-constexpr std::size_t kMostCalls = 1024;
+constexpr std::size_t kMaxCalls = 1024;
 
-constexpr std::array<Call, kMostCalls> calls_by_id() {
-  std::array<Call, kMostCalls> calls{};
+constexpr std::array<Call, kMaxCalls> calls_by_id() {
+  std::array<Call, kMaxCalls> calls{};
   for (const ListedCall& listed : kCalls) calls[listed.id] = listed.call;
   return calls;
 }
-constexpr std::array<Call, kMostCalls> kCallsById = calls_by_id();
+constexpr std::array<Call, kMaxCalls> kCallsById = calls_by_id();
 
 // The driver's own functions, found in the library that the program has loaded.
 struct Driver {
@@ -202,7 +202,7 @@ Stream stream_of(const Call& call, const void* arguments) noexcept {
 void CUPTIAPI on_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* raw) {
   const auto& data = *static_cast<const CUpti_CallbackData*>(raw);
   const bool is_entry = data.callbackSite == CUPTI_API_ENTER;
-  if (domain != CUPTI_CB_DOMAIN_DRIVER_API || id >= kMostCalls || kCallsById[id].kind == Call::Kind::teardown) {
+  if (domain != CUPTI_CB_DOMAIN_DRIVER_API || id >= kMaxCalls || kCallsById[id].kind == Call::Kind::teardown) {
     // Before the driver has taken any lock for it: forget() waits for threads that are calling the driver.
     if (is_entry) g_teardowns.fetch_add(1, std::memory_order_relaxed);
     if (is_entry) g_gate->forget();
@@ -299,9 +299,9 @@ std::string start() {
 void start_gate() noexcept {
   if (!is_scheduled() || g_gate != nullptr) return;
   try {
-    if (const std::string reason = start(); !reason.empty()) say_unscheduled(reason.c_str());
+    if (const std::string reason = start(); !reason.empty()) report_unscheduled(reason.c_str());
   } catch (const std::exception&) {
-    say_unscheduled("out of memory");
+    report_unscheduled("out of memory");
   }
 }
 

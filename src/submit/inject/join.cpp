@@ -24,7 +24,7 @@ bool is_scheduled() noexcept {
   return socket != nullptr && *socket != '\0';
 }
 
-void say_unscheduled(const char* reason) noexcept {
+void report_unscheduled(const char* reason) noexcept {
   std::fprintf(stderr, "weir: the program runs unscheduled: %s\n", reason);
 }
 
@@ -34,14 +34,14 @@ LaunchGate* join(const GateDriver& driver) noexcept {
     scheduler::Terms terms;
     if (const char* const text = std::getenv(scheduler::kTermsVariable);
         text != nullptr && !scheduler::read_terms(text, &terms)) {
-      say_unscheduled("WEIR_SCHED_TERMS cannot be read; `weir sched run` sets it");
+      report_unscheduled("WEIR_SCHED_TERMS cannot be read; `weir sched run` sets it");
       return nullptr;
     }
     std::string reason;
     auto connection = scheduler::Connection::open(std::getenv(scheduler::kSocketVariable), terms,
                                                   program_invocation_short_name, &reason);
     if (!connection) {
-      say_unscheduled(reason.c_str());
+      report_unscheduled(reason.c_str());
       return nullptr;
     }
     auto gate = std::make_unique<LaunchGate>(connection->gate(), driver);
@@ -52,7 +52,7 @@ LaunchGate* join(const GateDriver& driver) noexcept {
     ::pthread_atfork(nullptr, nullptr, [] { g_gate->abandon(); });
     return g_gate;
   } catch (const std::exception&) {
-    say_unscheduled("out of memory");
+    report_unscheduled("out of memory");
     return nullptr;
   }
 }

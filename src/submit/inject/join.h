@@ -13,6 +13,6 @@ bool is_scheduled() noexcept;
 LaunchGate* join(const GateDriver& driver) noexcept;
 
 // Prints one line on stderr: the program continues without the scheduler.
-void say_unscheduled(const char* reason) noexcept;
+void report_unscheduled(const char* reason) noexcept;
 
 }  // namespace weir::inject

@@ -25,7 +25,7 @@ Descriptor connect(const std::filesystem::path& path, pid_t* pid) {
 }
 
 Reply ask(int socket, pid_t pid, Ask what, std::int64_t deadline_ns) {
-  std::vector<std::byte> buffer(kMostReplyBytes);
+  std::vector<std::byte> buffer(kMaxReplyBytes);
   send_packet(socket, write_request({what, {}, "weir sched"}));  // on failure the daemon may have given a reason
   const std::ptrdiff_t size = receive_packet(socket, buffer, deadline_ns);
   if (size < 0)

@@ -9,11 +9,11 @@
 
 namespace weir::scheduler {
 
-void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t most_ns) noexcept {
-  if (most_ns <= 0) return;
+void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t max_ns) noexcept {
+  if (max_ns <= 0) return;
   timespec most{};
-  most.tv_sec = static_cast<std::time_t>(most_ns / 1'000'000'000);
-  most.tv_nsec = static_cast<long>(most_ns % 1'000'000'000);
+  most.tv_sec = static_cast<std::time_t>(max_ns / 1'000'000'000);
+  most.tv_nsec = static_cast<long>(max_ns % 1'000'000'000);
   // Not FUTEX_PRIVATE_FLAG: several processes share the word.
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, value, &most, nullptr, 0);
 }
@@ -22,7 +22,7 @@ void wake_all(std::atomic<std::uint32_t>& word) noexcept {
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-void wake_everybody(Board& board) noexcept {
+void wake_all_clients(Board& board) noexcept {
   board.waiting.store(0, std::memory_order_seq_cst);
   board.turn.fetch_add(1, std::memory_order_seq_cst);  // pairs with the load before sleep_on() in Gate::sleep()
   wake_all(board.turn);
@@ -31,7 +31,7 @@ void wake_everybody(Board& board) noexcept {
 void wake_waiting(Board& board) noexcept {
   // "Change, then check for sleepers" here; "announce the sleeper, then check again" in Gate::sleep(): both are
   // sequentially consistent, so one of the two sees the other.
-  if (board.waiting.load(std::memory_order_seq_cst) != 0) wake_everybody(board);
+  if (board.waiting.load(std::memory_order_seq_cst) != 0) wake_all_clients(board);
 }
 
 }  // namespace weir::scheduler

@@ -49,7 +49,7 @@ struct Board {
   std::atomic<std::uint32_t> follows_arrivals{0};  // clients notify the daemon when they become active
   std::atomic<std::uint32_t> is_closed{0};         // the daemon is ending: everybody continues unscheduled
 
-  Seat seats[kMostClients];
+  Seat seats[kMaxClients];
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
@@ -57,10 +57,10 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std
 // Call after a change of `active` or of a mask: wakes those who sleep on the board. Costs one load if nobody sleeps.
 void wake_waiting(Board& board) noexcept;
 // Wakes them even if nobody seems to sleep: a process may have died between clearing the flag and the wake-up.
-void wake_everybody(Board& board) noexcept;
+void wake_all_clients(Board& board) noexcept;
 
-// A futex between processes: sleeps while the word has that value, for at most `most_ns`; may return spuriously.
-void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t most_ns) noexcept;
+// A futex between processes: sleeps while the word has that value, for at most `max_ns`; may return spuriously.
+void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t max_ns) noexcept;
 void wake_all(std::atomic<std::uint32_t>& word) noexcept;
 
 }  // namespace weir::scheduler

@@ -63,7 +63,7 @@ int Conductor::join(const Terms& terms, std::int64_t now_ns) {
   client = {};
   client.terms.priority = std::clamp(terms.priority, kLowestPriority, kHighestPriority);
   // NaN is in no range; it is ignored.
-  if (terms.weight == terms.weight) client.terms.weight = std::clamp(terms.weight, kLeastWeight, kMostWeight);
+  if (terms.weight == terms.weight) client.terms.weight = std::clamp(terms.weight, kMinWeight, kMaxWeight);
   client.terms.deadline_ns = std::clamp<std::int64_t>(terms.deadline_ns, 0, kLongestDeadlineNs);
   seated_ |= bit(seat);
   rank(now_ns);
@@ -71,7 +71,7 @@ int Conductor::join(const Terms& terms, std::int64_t now_ns) {
 }
 
 void Conductor::leave(int seat, std::int64_t now_ns) {
-  if (seat < 0 || seat >= kMostClients || (seated_ & bit(seat)) == 0) return;
+  if (seat < 0 || seat >= kMaxClients || (seated_ & bit(seat)) == 0) return;
   now_ns = charge(now_ns);
   seated_ &= ~bit(seat);
   active_ &= ~bit(seat);
@@ -133,7 +133,7 @@ std::int64_t Conductor::charge(std::int64_t now_ns) {
   double least = std::numeric_limits<double>::infinity();
   for_each_seat(active_,
                 [&](int seat) { least = std::min(least, clients_[static_cast<std::size_t>(seat)].virtual_ns); });
-  least_virtual_ns_ = least;
+  min_virtual_ns_ = least;
   return now_ns;
 }
 
@@ -142,7 +142,7 @@ void Conductor::begin_request(int seat, std::int64_t arrived_ns) {
   client.is_active = true;
   client.arrived_ns = client.first_ns = arrived_ns;
   client.was_first_ns = 0;
-  client.virtual_ns = std::max(client.virtual_ns, least_virtual_ns_);
+  client.virtual_ns = std::max(client.virtual_ns, min_virtual_ns_);
 }
 
 void Conductor::rank(std::int64_t now_ns) {

@@ -51,11 +51,11 @@ class Conductor {
 
   const Policy* policy_;
   Settings settings_;
-  std::array<Client, kMostClients> clients_{};
-  std::array<std::uint64_t, kMostClients> yields_to_{};
+  std::array<Client, kMaxClients> clients_{};
+  std::array<std::uint64_t, kMaxClients> yields_to_{};
   std::uint64_t seated_ = 0, active_ = 0;
   std::int64_t charged_ns_ = 0;  // up to when the device's time was charged: the time of the last event
-  double least_virtual_ns_ = 0;  // the least of all clients that are, or last were, active: newcomers begin there
+  double min_virtual_ns_ = 0;    // the least of all clients that are, or last were, active: newcomers begin there
   Turn turn_;
   int aged_ = -1;
   std::int64_t next_change_ns_ = kNever;

@@ -94,8 +94,8 @@ namespace {
 
 // Connections of this process, for a forked child: found without a lock, which another thread might have held. Raw
 // words, because State is private to Connection.
-constexpr std::size_t kMostConnections = 16;
-std::array<std::atomic<void*>, kMostConnections> connections{};
+constexpr std::size_t kMaxConnections = 16;
+std::array<std::atomic<void*>, kMaxConnections> connections{};
 std::atomic<void (*)(void*)> release_in_child{nullptr};
 std::atomic<bool> is_fork_watched{false};
 
@@ -106,7 +106,7 @@ void after_fork_in_child() {
   }
 }
 
-bool enlist(void* state) noexcept {
+bool register_state(void* state) noexcept {
   for (std::atomic<void*>& place : connections) {
     void* empty = nullptr;
     if (place.compare_exchange_strong(empty, state)) return true;
@@ -114,7 +114,7 @@ bool enlist(void* state) noexcept {
   return false;
 }
 
-void strike(void* state) noexcept {
+void unregister_state(void* state) noexcept {
   for (std::atomic<void*>& place : connections) {
     void* found = state;
     if (place.compare_exchange_strong(found, nullptr)) return;
@@ -195,7 +195,7 @@ bool Connection::State::join(const std::string& path, const Request& request, Pe
     return false;
   }
   gate.emplace(*board, static_cast<int>(reply.seat), ring, this);
-  gate->set_attendant(wake, this);
+  gate->set_wake(wake, this);
   has_gate.store(true);
   if (!start()) {
     *reason = "no thread could be started";
@@ -272,7 +272,7 @@ std::unique_ptr<Connection> Connection::open(const std::string& socket, const Te
     release_in_child.store([](void* state) { static_cast<State*>(state)->in_child(); });
     if (!is_fork_watched.exchange(true)) ::pthread_atfork(nullptr, nullptr, after_fork_in_child);
     auto state = std::make_unique<State>();
-    if (!enlist(state.get())) {
+    if (!register_state(state.get())) {
       *reason = "this process has too many connections to daemons";
       return nullptr;
     }
@@ -297,7 +297,7 @@ Connection::~Connection() {
   }
   if (state.has_gate.load() && !state.is_child.load()) state.gate->open_for_good();
   close_file(state.socket);
-  strike(state_.get());
+  unregister_state(state_.get());
 }
 
 Gate& Connection::gate() noexcept { return *state_->gate; }

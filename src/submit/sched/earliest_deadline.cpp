@@ -9,7 +9,7 @@ namespace {
 // does arrive, its deadline is that much later: until the next decision it may pass an active client whose deadline
 // falls into that difference, or keep it waiting.
 Ranking rank_earliest_deadline(const Situation& situation) {
-  std::array<std::int64_t, kMostClients> deadlines{};
+  std::array<std::int64_t, kMaxClients> deadlines{};
   const std::size_t count = situation.clients.size();
   for (std::size_t seat = 0; seat < count; ++seat) {
     const Client& client = situation.clients[seat];

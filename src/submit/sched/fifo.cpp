@@ -9,7 +9,7 @@ namespace {
 // arrives. Several that arrive before the next decision share the device until then. A client that ended its request
 // and began the next one keeps its old place until then.
 Ranking rank_fifo(const Situation& situation) {
-  std::array<std::int64_t, kMostClients> arrivals{};
+  std::array<std::int64_t, kMaxClients> arrivals{};
   const std::size_t count = situation.clients.size();
   for (std::size_t seat = 0; seat < count; ++seat) {
     const Client& client = situation.clients[seat];

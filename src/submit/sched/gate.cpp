@@ -21,7 +21,7 @@ Gate::Gate(Board& board, int seat, void (*ring)(void*), void* ring_context, cons
       ring_(ring),
       ring_context_(ring_context) {}
 
-void Gate::set_attendant(void (*wake)(void*), void* context) noexcept {
+void Gate::set_wake(void (*wake)(void*), void* context) noexcept {
   wake_ = wake;
   wake_context_ = context;
 }
@@ -33,7 +33,7 @@ void Gate::enter() noexcept {
   if ((board_->active.load(kOrdered) & bit_) == 0) become_active();
   const Hold hold = admit();
   if (hold != Hold::none) [[unlikely]]
-    wait_behind(hold);
+    wait_for_turn(hold);
   seat_->launches.fetch_add(1, kCount);
 }
 
@@ -53,7 +53,7 @@ bool Gate::try_enter() noexcept {
   seat_->alive_ns.store(now, std::memory_order_relaxed);
   idle_since_ns_.store(now, std::memory_order_relaxed);  // ordered by the next line: settle() reads the count first
   pending_.fetch_sub(1, kOrdered);
-  wake_attendant();
+  wake_settler();
   return false;
 }
 
@@ -93,15 +93,15 @@ Gate::Hold Gate::admit() noexcept {
     // If two threads both saw room for one, the second finds the count changed and checks again.
     if (on_device_.compare_exchange_weak(count, count + 1, kOrdered)) break;
   }
-  if (count == 0) wake_attendant();
+  if (count == 0) wake_settler();
   return Hold::none;
 }
 
 void Gate::admit_anyway() noexcept {
-  if (on_device_.fetch_add(1, kOrdered) == 0) wake_attendant();
+  if (on_device_.fetch_add(1, kOrdered) == 0) wake_settler();
 }
 
-void Gate::wait_behind(Hold hold) noexcept {
+void Gate::wait_for_turn(Hold hold) noexcept {
   const std::int64_t begun = now_ns();
   std::int64_t now = begun;
   bool is_held = false;
@@ -133,7 +133,7 @@ void Gate::wait_behind(Hold hold) noexcept {
 }
 
 // A command may be held by both; it waits for the others first, and then checks again.
-void Gate::sleep(Hold hold, std::int64_t most_ns) noexcept {
+void Gate::sleep(Hold hold, std::int64_t max_ns) noexcept {
   std::atomic<std::uint32_t>& turn = hold == Hold::own ? own_turn_ : board_->turn;
   std::atomic<std::uint32_t>& waiting = hold == Hold::own ? own_waiting_ : board_->waiting;
   // Pairs with wake_waiting() and leave(). The key is read before the flag is set: a waker clears the flag and then
@@ -141,7 +141,7 @@ void Gate::sleep(Hold hold, std::int64_t most_ns) noexcept {
   // a waker could clear the flag and increment `turn` in between, and this thread would sleep unnoticed.
   const std::uint32_t key = turn.load(kOrdered);
   waiting.store(1, kOrdered);
-  if (holds(on_device_.load(kOrdered)) == hold) sleep_on(turn, key, most_ns);
+  if (holds(on_device_.load(kOrdered)) == hold) sleep_on(turn, key, max_ns);
 }
 
 void Gate::wake_own() noexcept {
@@ -166,7 +166,7 @@ std::int64_t Gate::settle(std::int64_t now_ns) noexcept {
 void Gate::open_for_good() noexcept {
   is_in_force_.store(false, kOrdered);  // pairs with become_active(), and with holds() after sleep() sets its flag
   board_->active.fetch_and(~bit_, kOrdered);
-  wake_everybody(*board_);
+  wake_all_clients(*board_);
   wake_own();
 }
 

@@ -30,7 +30,7 @@ class Gate {
 
   // `wake` is called by any thread when there is something to attend to again: the first command went to the device, or
   // settle() must be called although none did. Set before the first enter().
-  void set_attendant(void (*wake)(void*), void* context) noexcept;
+  void set_wake(void (*wake)(void*), void* context) noexcept;
 
   // Whether commands must be counted from now on because somebody else shares the device. Two relaxed loads.
   bool is_shared() const noexcept {
@@ -72,10 +72,10 @@ class Gate {
   Hold admit() noexcept;
   void admit_anyway() noexcept;
   void become_active() noexcept;
-  [[gnu::noinline]] void wait_behind(Hold hold) noexcept;
-  void sleep(Hold hold, std::int64_t most_ns) noexcept;
+  [[gnu::noinline]] void wait_for_turn(Hold hold) noexcept;
+  void sleep(Hold hold, std::int64_t max_ns) noexcept;
   void wake_own() noexcept;
-  void wake_attendant() const noexcept {
+  void wake_settler() const noexcept {
     if (wake_ != nullptr) wake_(wake_context_);
   }
 

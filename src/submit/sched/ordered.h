@@ -14,8 +14,8 @@ namespace weir::scheduler {
 // Clients with smaller keys have smaller ranks, those with equal keys the same one. `keys` are by seat; allocates
 // nothing.
 template <class Key>
-std::array<std::uint8_t, kMostClients> ranks_by(std::span<const Key> keys) {
-  std::array<std::uint8_t, kMostClients> seats{}, ranks{};
+std::array<std::uint8_t, kMaxClients> ranks_by(std::span<const Key> keys) {
+  std::array<std::uint8_t, kMaxClients> seats{}, ranks{};
   const auto end = seats.begin() + static_cast<std::ptrdiff_t>(keys.size());
   std::iota(seats.begin(), end, std::uint8_t{0});
   std::sort(seats.begin(), end, [&](std::uint8_t a, std::uint8_t b) { return keys[a] < keys[b]; });

@@ -14,9 +14,9 @@ void check(const Terms& terms) {
                    "A higher one is more urgent; 0 is normal.");
   }
   // Written so that NaN is rejected too.
-  if (!(terms.weight >= kLeastWeight && terms.weight <= kMostWeight)) {
+  if (!(terms.weight >= kMinWeight && terms.weight <= kMaxWeight)) {
     reject_setting("weight", fmt::to_string(terms.weight),
-                   fmt::format("weights go from {} to {}", kLeastWeight, kMostWeight),
+                   fmt::format("weights go from {} to {}", kMinWeight, kMaxWeight),
                    "Shares are relative to the other clients': 2 beside 1 gets two thirds.");
   }
   if (terms.deadline_ns < 0 || terms.deadline_ns > kLongestDeadlineNs) {

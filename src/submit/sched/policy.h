@@ -10,9 +10,9 @@
 
 namespace weir::scheduler {
 
-inline constexpr int kMostClients = 64;
+inline constexpr int kMaxClients = 64;
 inline constexpr int kLowestPriority = -10, kHighestPriority = 10;  // higher is more urgent; 0 is normal
-inline constexpr double kLeastWeight = 0.01, kMostWeight = 100;
+inline constexpr double kMinWeight = 0.01, kMaxWeight = 100;
 inline constexpr std::int64_t kLongestDeadlineNs = 3'600'000'000'000;
 inline constexpr std::int64_t kShortestSliceNs = 10'000, kLongestSliceNs = 10'000'000'000;
 inline constexpr std::int64_t kLongestAgeingNs = 3'600'000'000'000;
@@ -62,7 +62,7 @@ struct Situation {
 // An active client waits while another one with a smaller rank is active; equal ranks share the device. A client may
 // become active before the next decision, so the ranks of idle clients must be right, or at least harmless.
 struct Ranking {
-  std::array<std::uint8_t, kMostClients> ranks{};
+  std::array<std::uint8_t, kMaxClients> ranks{};
   Turn turn;                            // from now on; policies without turns leave it unchanged
   int aged = -1;                        // the seat that comes first because of its age; -1: none
   std::int64_t asks_again_ns = kNever;  // when to ask again if nothing happens before; always in the future

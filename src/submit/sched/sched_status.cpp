@@ -12,7 +12,7 @@ namespace {
 // Limits counters, because they come from memory that clients write.
 Json counted(std::uint64_t value) { return std::min<std::uint64_t>(value, std::uint64_t{1} << 62); }
 
-Json client_document(const Standing& standing, int seat) {
+Json client_document(const SchedulerSnapshot& standing, int seat) {
   const Conductor& conductor = *standing.conductor;
   const Client& client = conductor.client(seat);
   const auto index = static_cast<std::size_t>(seat);
@@ -51,7 +51,7 @@ Json client_document(const Standing& standing, int seat) {
 
 }  // namespace
 
-Json status_document(const Standing& standing) {
+Json status_document(const SchedulerSnapshot& standing) {
   const Conductor& conductor = *standing.conductor;
   Json clients = Json::array();
   for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1)
@@ -65,7 +65,7 @@ Json status_document(const Standing& standing) {
       {"ageing_ns", positive_or_null(conductor.settings().ageing_ns)},
       {"in_flight", standing.in_flight},
       {"is_shared", conductor.clients() > 1},  // if false, nothing is counted, and is_active is null
-      {"most_clients", kMostClients},
+      {"most_clients", kMaxClients},
       {"clients", std::move(clients)},
   };
 }

@@ -18,15 +18,15 @@ struct Occupant {
   std::int64_t joined_ns = 0;
 };
 
-struct Standing {
+struct SchedulerSnapshot {
   const Conductor* conductor = nullptr;
   const Board* board = nullptr;
-  const std::array<Occupant, kMostClients>* occupants = nullptr;
+  const std::array<Occupant, kMaxClients>* occupants = nullptr;
   int pid = 0;
   std::int64_t begun_ns = 0, now_ns = 0;
   std::uint32_t in_flight = 0;
 };
 
-Json status_document(const Standing& standing);  // "schema": "weir.sched_status/1"
+Json status_document(const SchedulerSnapshot& standing);  // "schema": "weir.sched_status/1"
 
 }  // namespace weir::scheduler

@@ -32,9 +32,9 @@
 namespace weir::scheduler {
 namespace {
 
-constexpr std::int64_t kSilentGuest_ns = 1'000'000'000;  // for connections that send nothing, or do not close
-constexpr std::int64_t kTick_ns = 2'000'000;             // while somebody is active: checks for ends, charges time
-constexpr std::size_t kMostGuests = 16;                  // connections without a seat
+constexpr std::int64_t kSilentConnection_ns = 1'000'000'000;  // for connections that send nothing, or do not close
+constexpr std::int64_t kTick_ns = 2'000'000;                  // while somebody is active: checks for ends, charges time
+constexpr std::size_t kMaxWaitingConnections = 16;            // connections without a seat
 constexpr std::uint32_t kNoBound = 1024;  // for clients that never yield; counted, so that their activity is known
 
 [[noreturn]] void fail_with_errno(const char* what) { fail(fmt::format("{}: {}", what, std::strerror(errno))); }
@@ -66,7 +66,7 @@ struct Server::State {
   };
 
   // A connection: at first of unknown purpose, then a client's, or one that was answered and is about to close.
-  struct Guest {
+  struct ServerConnection {
     Descriptor socket;
     Descriptor process;  // pidfd: a child that was created without fork()'s handlers may hold the socket open
     Peer peer;
@@ -90,10 +90,10 @@ struct Server::State {
   std::int64_t next_wake_ns(std::int64_t now) const;
   void wait(std::int64_t now);
   void accept(std::int64_t now);
-  void refuse(Guest& guest, std::string why);
-  void listen_to(Guest& guest, std::int64_t now);
-  void seat(Guest& guest, const Request& request, std::int64_t now);
-  void unseat(const Guest& guest, std::int64_t now);
+  void refuse(ServerConnection& connection, std::string why);
+  void read_requests(ServerConnection& connection, std::int64_t now);
+  void seat(ServerConnection& connection, const Request& request, std::int64_t now);
+  void unseat(const ServerConnection& connection, std::int64_t now);
   void observe(std::int64_t now);
   void publish();
   std::string status(std::int64_t now) const;
@@ -103,11 +103,11 @@ struct Server::State {
   std::optional<Listener> listener;
   Descriptor stop_bell, doorbell, board_file;
   std::unique_ptr<Board, Unmap> board;
-  std::vector<Guest> guests;
-  std::array<Occupant, kMostClients> occupants;
-  std::array<std::uint64_t, kMostClients> may_yield_to{};  // by seat: clients that it may have to yield to at some time
-  std::uint64_t silent = 0;                                // active clients that are stopped or stuck: nobody waits for
-                                                           // them
+  std::vector<ServerConnection> connections;
+  std::array<Occupant, kMaxClients> occupants;
+  std::array<std::uint64_t, kMaxClients> may_yield_to{};  // by seat: clients that it may have to yield to at some time
+  std::uint64_t silent = 0;                               // active clients that are stopped or stuck: nobody waits for
+                                                          // them
   std::int64_t begun_ns = now_ns();
   std::int64_t accepts_again_ns = 0;  // set when no descriptors were left
   std::vector<pollfd> files;
@@ -135,70 +135,72 @@ void Server::State::accept(std::int64_t now) {
       if (errno == ECONNABORTED || errno == EINTR) continue;
       return;
     }
-    Guest guest{.socket = std::move(socket), .since_ns = now};
-    if (!options.peer(guest.socket.get(), &guest.peer) || guest.peer.user != ::geteuid()) {
-      refuse(guest, "this scheduler is another user's");
+    ServerConnection connection{.socket = std::move(socket), .since_ns = now};
+    if (!options.peer(connection.socket.get(), &connection.peer) || connection.peer.user != ::geteuid()) {
+      refuse(connection, "this scheduler is another user's");
       continue;
     }
-    const auto waiting = std::count_if(guests.begin(), guests.end(), [](const Guest& other) { return other.seat < 0; });
-    if (static_cast<std::size_t>(waiting) >= kMostGuests) {
-      refuse(guest, "too many connections at once; try again");
+    const auto waiting = std::count_if(connections.begin(), connections.end(),
+                                       [](const ServerConnection& other) { return other.seat < 0; });
+    if (static_cast<std::size_t>(waiting) >= kMaxWaitingConnections) {
+      refuse(connection, "too many connections at once; try again");
       continue;
     }
-    guests.push_back(std::move(guest));
+    connections.push_back(std::move(connection));
   }
 }
 
-void Server::State::refuse(Guest& guest, std::string why) {
-  send_packet(guest.socket.get(), write_reply({Answer::refused, 0, 0, std::move(why)}));
-  guest.is_gone = true;
+void Server::State::refuse(ServerConnection& connection, std::string why) {
+  send_packet(connection.socket.get(), write_reply({Answer::refused, 0, 0, std::move(why)}));
+  connection.is_gone = true;
 }
 
-void Server::State::listen_to(Guest& guest, std::int64_t now) {
+void Server::State::read_requests(ServerConnection& connection, std::int64_t now) {
   std::array<std::byte, kRequestBytes> packet;
-  const std::ptrdiff_t size = receive_packet(guest.socket.get(), packet, 0);
+  const std::ptrdiff_t size = receive_packet(connection.socket.get(), packet, 0);
   if (size == 0) {
-    guest.is_gone = true;
+    connection.is_gone = true;
     return;
   }
   // A seated client sends nothing more, and a request has been answered.
-  if (guest.seat >= 0 || guest.is_answered) {
-    guest.is_gone = true;
+  if (connection.seat >= 0 || connection.is_answered) {
+    connection.is_gone = true;
     return;
   }
   Request request;
   const char* wrong =
       size < 0 ? "it is too long" : read_request(std::span(packet).first(static_cast<std::size_t>(size)), &request);
   if (wrong != nullptr) {
-    refuse(guest, fmt::format("the message cannot be read: {}", wrong));
+    refuse(connection, fmt::format("the message cannot be read: {}", wrong));
     return;
   }
   switch (request.ask) {
     case Ask::join:
-      seat(guest, request, now);
+      seat(connection, request, now);
       return;
     case Ask::status:
       observe(now);
-      guest.is_gone = !send_packet(guest.socket.get(), write_reply({Answer::status, 0, 0, status(now)}));
+      connection.is_gone = !send_packet(connection.socket.get(), write_reply({Answer::status, 0, 0, status(now)}));
       break;
     case Ask::stop:
-      send_packet(guest.socket.get(), write_reply({Answer::stopping, 0, 0, {}}));
+      send_packet(connection.socket.get(), write_reply({Answer::stopping, 0, 0, {}}));
       is_stopping = true;
       break;
   }
-  guest.is_answered = true;
-  guest.since_ns = now;
+  connection.is_answered = true;
+  connection.since_ns = now;
 }
 
-void Server::State::seat(Guest& guest, const Request& request, std::int64_t now) {
-  Descriptor process(guest.peer.pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, guest.peer.pid, 0)) : -1);
-  if (guest.peer.pid > 0 && !process && errno == ESRCH) {
-    guest.is_gone = true;
+void Server::State::seat(ServerConnection& connection, const Request& request, std::int64_t now) {
+  Descriptor process(connection.peer.pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, connection.peer.pid, 0))
+                                             : -1);
+  if (connection.peer.pid > 0 && !process && errno == ESRCH) {
+    connection.is_gone = true;
     return;
   }
   const int number = conductor.join(request.terms, now);
   if (number < 0) {
-    refuse(guest, fmt::format("all {} seats are taken", kMostClients));
+    refuse(connection, fmt::format("all {} seats are taken", kMaxClients));
     return;
   }
   const auto index = static_cast<std::size_t>(number);
@@ -213,9 +215,9 @@ void Server::State::seat(Guest& guest, const Request& request, std::int64_t now)
   place.in_flight.store(0);
   board->active.fetch_and(~(std::uint64_t{1} << number));  // set by a former client that did not know it was gone
   place.is_taken.store(1);
-  guest.seat = number;
-  guest.process = std::move(process);
-  occupants[index] = {static_cast<int>(guest.peer.pid), request.program, now};
+  connection.seat = number;
+  connection.process = std::move(process);
+  occupants[index] = {static_cast<int>(connection.peer.pid), request.program, now};
   for (std::uint64_t left = conductor.seated() & ~(std::uint64_t{1} << number); left != 0; left &= left - 1) {
     const auto other = static_cast<std::size_t>(std::countr_zero(left));
     const Terms& theirs = conductor.client(static_cast<int>(other)).terms;
@@ -228,13 +230,13 @@ void Server::State::seat(Guest& guest, const Request& request, std::int64_t now)
   publish();
   const std::array files_to_send = {board_file.get(), doorbell.get()};
   const Reply reply{Answer::seat, static_cast<std::uint32_t>(number), sizeof(Board), {}};
-  if (!send_packet(guest.socket.get(), write_reply(reply), files_to_send)) guest.is_gone = true;
+  if (!send_packet(connection.socket.get(), write_reply(reply), files_to_send)) connection.is_gone = true;
 }
 
-void Server::State::unseat(const Guest& guest, std::int64_t now) {
-  const auto index = static_cast<std::size_t>(guest.seat);
-  const std::uint64_t bit = std::uint64_t{1} << guest.seat;
-  conductor.leave(guest.seat, now);
+void Server::State::unseat(const ServerConnection& connection, std::int64_t now) {
+  const auto index = static_cast<std::size_t>(connection.seat);
+  const std::uint64_t bit = std::uint64_t{1} << connection.seat;
+  conductor.leave(connection.seat, now);
   may_yield_to[index] = 0;
   for (std::uint64_t& others : may_yield_to) others &= ~bit;
   occupants[index] = {};
@@ -247,7 +249,7 @@ void Server::State::unseat(const Guest& guest, std::int64_t now) {
 
 void Server::State::observe(std::int64_t now) {
   const std::uint64_t marked = board->active.load(std::memory_order_seq_cst) & conductor.seated();
-  std::array<std::int64_t, kMostClients> arrived{};
+  std::array<std::int64_t, kMaxClients> arrived{};
   silent = 0;
   for (std::uint64_t left = marked; left != 0; left &= left - 1) {
     const int seat = std::countr_zero(left);
@@ -294,8 +296,8 @@ std::string Server::State::status(std::int64_t now) const {
 std::int64_t Server::State::next_wake_ns(std::int64_t now) const {
   std::int64_t next = kNever;
   if (accepts_again_ns > now) next = accepts_again_ns;
-  for (const Guest& guest : guests) {
-    if (guest.seat < 0) next = std::min(next, guest.since_ns + kSilentGuest_ns);
+  for (const ServerConnection& connection : connections) {
+    if (connection.seat < 0) next = std::min(next, connection.since_ns + kSilentConnection_ns);
   }
   // A single client waits for nobody: no heartbeat, and no power drawn.
   if (conductor.clients() < 2) return next;
@@ -308,9 +310,9 @@ void Server::State::wait(std::int64_t now) {
   files.push_back({stop_bell.get(), POLLIN, 0});
   files.push_back({doorbell.get(), POLLIN, 0});
   files.push_back({accepts_again_ns > now ? -1 : listener->get(), POLLIN, 0});
-  for (const Guest& guest : guests) {
-    files.push_back({guest.socket.get(), POLLIN, 0});
-    files.push_back({guest.process.get(), POLLIN, 0});  // -1: ignored
+  for (const ServerConnection& connection : connections) {
+    files.push_back({connection.socket.get(), POLLIN, 0});
+    files.push_back({connection.process.get(), POLLIN, 0});  // -1: ignored
   }
   const std::int64_t next = next_wake_ns(now);
   timespec most{};
@@ -330,25 +332,25 @@ void Server::State::serve() {
     board->beat_ns.store(now, std::memory_order_relaxed);  // read by threads that wait at a gate
     if (files[0].revents != 0) is_stopping = true;
     if (files[1].revents != 0) drain(doorbell.get());
-    for (std::size_t i = 0; i < guests.size(); ++i) {
-      Guest& guest = guests[i];
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      ServerConnection& connection = connections[i];
       if (files[4 + 2 * i].revents != 0)
-        guest.is_gone = true;
+        connection.is_gone = true;
       else if (files[3 + 2 * i].revents != 0)
-        listen_to(guest, now);
-      else if (guest.seat < 0 && now - guest.since_ns >= kSilentGuest_ns)
-        guest.is_gone = true;
+        read_requests(connection, now);
+      else if (connection.seat < 0 && now - connection.since_ns >= kSilentConnection_ns)
+        connection.is_gone = true;
     }
     const std::uint64_t before = conductor.seated();
-    std::erase_if(guests, [&](const Guest& guest) {
-      if (guest.is_gone && guest.seat >= 0) unseat(guest, now);
-      return guest.is_gone;
+    std::erase_if(connections, [&](const ServerConnection& connection) {
+      if (connection.is_gone && connection.seat >= 0) unseat(connection, now);
+      return connection.is_gone;
     });
     if (files[2].revents != 0) accept(now);
     observe(now);
     publish();
     // A process that died may have cleared the sleepers' flag without waking them.
-    if (conductor.seated() != before) wake_everybody(*board);
+    if (conductor.seated() != before) wake_all_clients(*board);
   }
 }
 
@@ -363,10 +365,10 @@ void Server::serve() {
   state.serve();
   if (slack > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
   state.board->is_closed.store(1, std::memory_order_seq_cst);  // pairs with Gate::holds()
-  wake_everybody(*state.board);
+  wake_all_clients(*state.board);
   // The client that asked for the end sees its connection closed last, and may then start the next daemon.
   state.listener.reset();
-  state.guests.clear();
+  state.connections.clear();
 }
 
 void Server::stop() noexcept {

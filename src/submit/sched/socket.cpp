@@ -16,8 +16,8 @@
 namespace weir::scheduler {
 namespace {
 
-constexpr std::size_t kMostDescriptors = 4;
-constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(int) * kMostDescriptors);
+constexpr std::size_t kMaxDescriptors = 4;
+constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(int) * kMaxDescriptors);
 
 std::string quoted_path(const std::string& path) { return "'" + without_controls(path, '?') + "'"; }
 
@@ -113,7 +113,7 @@ bool send_packet(int socket, std::string_view packet, std::span<const int> descr
   message.msg_iovlen = 1;
   alignas(cmsghdr) std::array<char, kControlBytes> control{};
   if (!descriptors.empty()) {
-    if (descriptors.size() > kMostDescriptors) return false;
+    if (descriptors.size() > kMaxDescriptors) return false;
     message.msg_control = control.data();
     message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
     cmsghdr* header = CMSG_FIRSTHDR(&message);

@@ -8,8 +8,8 @@ namespace {
 
 // The next active seat after `seat`, around the table; `seat` itself comes last. -1: no client is active.
 int next_active(std::span<const Client> clients, int seat) {
-  for (int step = 1; step <= kMostClients; ++step) {
-    const auto candidate = static_cast<std::size_t>((seat + step + kMostClients) % kMostClients);
+  for (int step = 1; step <= kMaxClients; ++step) {
+    const auto candidate = static_cast<std::size_t>((seat + step + kMaxClients) % kMaxClients);
     if (candidate < clients.size() && clients[candidate].is_active) return static_cast<int>(candidate);
   }
   return -1;
@@ -26,22 +26,22 @@ Ranking rank_time_slice(const Situation& situation) {
     return seat >= 0 && static_cast<std::size_t>(seat) < situation.clients.size() &&
            situation.clients[static_cast<std::size_t>(seat)].is_active;
   };
-  bool is_somebodys = is_active(turn.seat) && !turn.is_over(situation.now_ns);
-  if (!is_somebodys) {
+  bool has_holder = is_active(turn.seat) && !turn.is_over(situation.now_ns);
+  if (!has_holder) {
     const int next = next_active(situation.clients, turn.seat);
     if (next >= 0 && next != turn.seat) {
       const double weight = situation.clients[static_cast<std::size_t>(next)].terms.weight;
       const auto slice_ns = static_cast<std::int64_t>(static_cast<double>(situation.settings.slice_ns) * weight);
       turn = {next, situation.now_ns + std::max<std::int64_t>(slice_ns, 1)};
-      is_somebodys = true;
+      has_holder = true;
     }
   }
-  const int begin = is_somebodys ? turn.seat : turn.seat + 1;
-  for (int seat = 0; seat < kMostClients; ++seat) {
+  const int begin = has_holder ? turn.seat : turn.seat + 1;
+  for (int seat = 0; seat < kMaxClients; ++seat) {
     ranking.ranks[static_cast<std::size_t>(seat)] =
-        static_cast<std::uint8_t>((seat - begin + 2 * kMostClients) % kMostClients);
+        static_cast<std::uint8_t>((seat - begin + 2 * kMaxClients) % kMaxClients);
   }
-  if (is_somebodys) ranking.asks_again_ns = turn.until_ns;
+  if (has_holder) ranking.asks_again_ns = turn.until_ns;
   return ranking;
 }
 

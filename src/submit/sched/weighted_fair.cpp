@@ -27,7 +27,7 @@ Ranking rank_weighted_fair(const Situation& situation) {
     least = std::min(least, client.virtual_ns);
     ++active;
   }
-  std::array<Key, kMostClients> keys{};
+  std::array<Key, kMaxClients> keys{};
   for (std::size_t seat = 0; seat < clients.size(); ++seat) {
     const Client& client = clients[seat];
     const bool had_turn = static_cast<int>(seat) == turn.seat;
@@ -38,17 +38,17 @@ Ranking rank_weighted_fair(const Situation& situation) {
 
   const auto holder = static_cast<std::size_t>(turn.seat);  // meaningless if that is -1
   const bool holds = turn.seat >= 0 && holder < clients.size() && clients[holder].is_active;
-  bool is_somebodys = holds && !turn.is_over(situation.now_ns);
+  bool has_holder = holds && !turn.is_over(situation.now_ns);
   // A single client needs no turn: nobody has to ask when it is over, and a newcomer need not wait for its end.
-  if (!is_somebodys && active > (holds ? 1 : 0)) {
+  if (!has_holder && active > (holds ? 1 : 0)) {
     std::size_t chosen = clients.size();
     for (std::size_t seat = 0; seat < clients.size(); ++seat) {
       if (clients[seat].is_active && (chosen == clients.size() || keys[seat] < keys[chosen])) chosen = seat;
     }
     turn = {static_cast<int>(chosen), situation.now_ns + situation.settings.slice_ns};
-    is_somebodys = true;
+    has_holder = true;
   }
-  if (is_somebodys) {
+  if (has_holder) {
     std::get<0>(keys[static_cast<std::size_t>(turn.seat)]) = -1;  // before all others: virtual times begin at 0
     ranking.asks_again_ns = turn.until_ns;
   }

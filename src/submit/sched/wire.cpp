@@ -19,7 +19,7 @@ struct Place {
   std::size_t seat = 8, board_bytes = 12, text_length = 16;
 };
 constexpr Place kAt;
-static_assert(kAt.name + kMostProgramBytes <= kRequestBytes);
+static_assert(kAt.name + kMaxProgramBytes <= kRequestBytes);
 
 template <class T>
 void put(std::string& packet, std::size_t at, T value) {
@@ -62,8 +62,8 @@ bool read_number(std::string_view text, T* value) noexcept {
 }  // namespace
 
 bool are_valid(const Terms& terms) noexcept {
-  return terms.priority >= kLowestPriority && terms.priority <= kHighestPriority && terms.weight >= kLeastWeight &&
-         terms.weight <= kMostWeight && terms.deadline_ns >= 0 &&
+  return terms.priority >= kLowestPriority && terms.priority <= kHighestPriority && terms.weight >= kMinWeight &&
+         terms.weight <= kMaxWeight && terms.deadline_ns >= 0 &&
          terms.deadline_ns <= kLongestDeadlineNs;  // NaN compares false
 }
 
@@ -108,12 +108,12 @@ bool read_terms(std::string_view text, Terms* terms) noexcept {
 
 std::string write_request(const Request& request) {
   std::string packet = head(kRequestBytes, static_cast<std::uint16_t>(request.ask));
-  const std::string name = plain(request.program, kMostProgramBytes);
+  const std::string name = plain(request.program, kMaxProgramBytes);
   put(packet, kAt.priority, static_cast<std::int32_t>(request.terms.priority));
   put(packet, kAt.name_length, static_cast<std::uint32_t>(name.size()));
   put(packet, kAt.weight, request.terms.weight);
   put(packet, kAt.deadline, request.terms.deadline_ns);
-  name.copy(packet.data() + kAt.name, kMostProgramBytes);
+  name.copy(packet.data() + kAt.name, kMaxProgramBytes);
   return packet;
 }
 
@@ -127,15 +127,15 @@ const char* read_request(std::span<const std::byte> packet, Request* request) {
   terms.deadline_ns = get<std::int64_t>(packet, kAt.deadline);
   if (!are_valid(terms)) return "its priority, weight or deadline is out of range";
   const auto length = get<std::uint32_t>(packet, kAt.name_length);
-  if (length > kMostProgramBytes) return "its program's name is too long";
+  if (length > kMaxProgramBytes) return "its program's name is too long";
   request->ask = static_cast<Ask>(kind);
   request->terms = terms;
-  request->program = plain({reinterpret_cast<const char*>(packet.data()) + kAt.name, length}, kMostProgramBytes);
+  request->program = plain({reinterpret_cast<const char*>(packet.data()) + kAt.name, length}, kMaxProgramBytes);
   return nullptr;
 }
 
 std::string write_reply(const Reply& reply) {
-  const std::string_view text = whole_characters(reply.text, kMostReplyBytes - kReplyHeadBytes);
+  const std::string_view text = whole_characters(reply.text, kMaxReplyBytes - kReplyHeadBytes);
   std::string packet = head(kReplyHeadBytes, static_cast<std::uint16_t>(reply.answer));
   put(packet, kAt.seat, reply.seat);
   put(packet, kAt.board_bytes, reply.board_bytes);
@@ -146,10 +146,10 @@ std::string write_reply(const Reply& reply) {
 const char* read_reply(std::span<const std::byte> packet, Reply* reply) {
   std::uint16_t kind = 0;
   if (const char* wrong = read_head(packet, kReplyHeadBytes, 4, &kind)) return wrong;
-  if (packet.size() > kMostReplyBytes) return "it is too long";
+  if (packet.size() > kMaxReplyBytes) return "it is too long";
   if (get<std::uint32_t>(packet, kAt.text_length) != packet.size() - kReplyHeadBytes) return "its text is cut short";
   const auto seat = get<std::uint32_t>(packet, kAt.seat);
-  if (seat >= kMostClients) return "there is no such seat";
+  if (seat >= kMaxClients) return "there is no such seat";
   const auto answer = static_cast<Answer>(kind);
   const std::string_view text(reinterpret_cast<const char*>(packet.data()) + kReplyHeadBytes,
                               packet.size() - kReplyHeadBytes);

@@ -26,15 +26,15 @@ enum class Ask : std::uint16_t { join = 1, status = 2, stop = 3 };
 enum class Answer : std::uint16_t { seat = 1, refused = 2, status = 3, stopping = 4 };
 
 inline constexpr std::size_t kRequestBytes = 128;
-inline constexpr std::size_t kMostProgramBytes = 64;
+inline constexpr std::size_t kMaxProgramBytes = 64;
 inline constexpr std::size_t kReplyHeadBytes = 24;
-inline constexpr std::size_t kMostReplyBytes = 128 * 1024;
+inline constexpr std::size_t kMaxReplyBytes = 128 * 1024;
 
 // From a client: one packet of kRequestBytes.
 struct Request {
   Ask ask = Ask::join;
   Terms terms;
-  std::string program;  // without control characters, at most kMostProgramBytes
+  std::string program;  // without control characters, at most kMaxProgramBytes
 };
 
 // From the daemon: one packet. `seat` comes with two descriptors: the board, and an eventfd to ring with.

@@ -19,7 +19,7 @@ void add_iterations(const Timeline& timeline, std::span<const std::uint32_t> ord
   to.iteration_count = placed.numbers.size();
   if (to.iteration_count == 0) return;
   to.outside_iterations = static_cast<std::size_t>(std::count(placed.of.begin(), placed.of.end(), kNoIteration));
-  const std::vector<std::vector<std::uint32_t>> own = placed.apart(order, kMostIterations);
+  const std::vector<std::vector<std::uint32_t>> own = placed.apart(order, kMaxIterations);
   for (std::size_t i = 0; i < own.size(); ++i) {
     IterationTimes& iteration = to.iterations.emplace_back();
     iteration.number = placed.numbers[i];

@@ -56,12 +56,12 @@ struct Breakdown {
   std::size_t streams = 0;                  // that ran any of these commands
   std::size_t queues = 0;                   // named by any of these commands; 0: the source names none
   std::size_t copy_queues = 0;              // of copy engines, counted separately
-  std::vector<IterationTimes> iterations;   // the first kMostIterations
+  std::vector<IterationTimes> iterations;   // the first kMaxIterations
   std::size_t iteration_count = 0;
   std::size_t outside_iterations = 0;  // commands outside every iteration
 };
 
-inline constexpr std::size_t kMostIterations = 200;
+inline constexpr std::size_t kMaxIterations = 200;
 
 // For the device's work in `order`, which is sorted by start (trace/device_spans.h) and not empty.
 BusyTimes busy_times(const Timeline& timeline, std::span<const std::uint32_t> order);

@@ -24,9 +24,9 @@ std::optional<ConcurrencyLevels> levels_of(const Timeline& timeline, IsWanted is
   double area = 0;
   visit_levels(std::move(starts), std::move(ends), [&](std::int64_t from_ns, std::int64_t to_ns, std::size_t running) {
     const auto length = length_between(from_ns, to_ns);
-    const std::size_t level = std::min(running, kMostLevels);
+    const std::size_t level = std::min(running, kMaxLevels);
     if (levels.exactly_ns.size() < level) levels.exactly_ns.resize(level);
-    (running > kMostLevels ? levels.beyond_ns : levels.exactly_ns[level - 1]) += length;
+    (running > kMaxLevels ? levels.beyond_ns : levels.exactly_ns[level - 1]) += length;
     levels.busy_ns += length;
     levels.max = std::max(levels.max, running);
     area += length * static_cast<double>(running);

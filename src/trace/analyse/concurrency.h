@@ -9,11 +9,11 @@
 
 namespace weir {
 
-inline constexpr std::size_t kMostLevels = 64;
+inline constexpr std::size_t kMaxLevels = 64;
 
 struct ConcurrencyLevels {
-  std::vector<double> exactly_ns;  // [k - 1]: exactly k ran, up to the largest or kMostLevels
-  double beyond_ns = 0;            // more than kMostLevels ran
+  std::vector<double> exactly_ns;  // [k - 1]: exactly k ran, up to the largest or kMaxLevels
+  double beyond_ns = 0;            // more than kMaxLevels ran
   double busy_ns = 0;              // sum of these
   double mean = 0;                 // over busy_ns
   std::size_t max = 0;

@@ -19,7 +19,7 @@ constexpr std::uint64_t kHandover = 20'000;
 constexpr std::uint64_t kThreadHandover = 50'000;
 // Commands of one stream should not overlap. They may where a source reports a hardware queue as a stream; the one that
 // held the next is then a few places back.
-constexpr int kMostBack = 8;
+constexpr int kMaxBack = 8;
 
 PathResource resource_of(SpanKind kind) {
   switch (kind) {
@@ -127,7 +127,7 @@ class Walk {
     } else if (span != kNone && resource == resource_of(timeline_.spans[span].kind)) {
       add_name(names_, timeline_.spans[span].name, resource, took);
     }
-    keep_worst(path_.longest, {resource, from, cursor_, span, call}, kMostPathSteps,
+    keep_worst(path_.longest, {resource, from, cursor_, span, call}, kMaxPathSteps,
                [](const PathStep& a, const PathStep& b) {
                  return distance_ns(a.from_ns, a.to_ns) > distance_ns(b.from_ns, b.to_ns);
                });
@@ -152,7 +152,7 @@ class Walk {
   std::uint32_t stream_predecessor(std::uint32_t span) const {
     const std::uint32_t nearest = before_on_stream_[span];
     std::uint32_t at = nearest;
-    for (int back = 0; at != kNone && back < kMostBack; ++back, at = before_on_stream_[at])
+    for (int back = 0; at != kNone && back < kMaxBack; ++back, at = before_on_stream_[at])
       if (timeline_.spans[at].ended_ns <= cursor_) return at;
     return nearest;
   }
@@ -220,7 +220,7 @@ class Walk {
   std::uint32_t unrecorded_wait(const Span& span, std::int64_t ready_ns) const {
     if (timeline_.has_dependencies || distance_ns(ready_ns, cursor_) <= kHandover) return kNone;
     const Moment* ended = last_until(ends_, cursor_);
-    for (int back = 0; ended != nullptr && back < kMostBack; ++back) {
+    for (int back = 0; ended != nullptr && back < kMaxBack; ++back) {
       if (ended->ns <= ready_ns || distance_ns(ended->ns, cursor_) > kHandover) return kNone;
       if (timeline_.spans[ended->index].stream != span.stream && can_visit(ended->index)) return ended->index;
       ended = ended == ends_.data() ? nullptr : ended - 1;
@@ -276,7 +276,7 @@ class Walk {
     const std::int64_t idle_from = before == kNoCall ? INT64_MIN : timeline_.calls[before].ended_ns;
     if (idle_from < cursor_ && distance_ns(idle_from, cursor_) > kThreadHandover) {
       const Moment* other = last_until(call_ends_, cursor_);
-      for (int back = 0; other != nullptr && other->ns > idle_from && back < kMostBack; ++back) {
+      for (int back = 0; other != nullptr && other->ns > idle_from && back < kMaxBack; ++back) {
         const HostCall& waker = timeline_.calls[other->index];
         if (waker.process == call.process && waker.thread != call.thread && !is_call_visited_[other->index]) {
           before = other->index;
@@ -317,7 +317,7 @@ class Walk {
     std::sort(list.begin(), list.end(), [](const PathName& a, const PathName& b) {
       return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
     });
-    if (list.size() > kMostPathNames) list.resize(kMostPathNames);
+    if (list.size() > kMaxPathNames) list.resize(kMaxPathNames);
     return list;
   }
 

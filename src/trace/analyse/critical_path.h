@@ -40,8 +40,8 @@ struct PathStep {
   std::uint32_t call = kNoCall;
 };
 
-inline constexpr std::size_t kMostPathNames = 20;
-inline constexpr std::size_t kMostPathSteps = 20;
+inline constexpr std::size_t kMaxPathNames = 20;
+inline constexpr std::size_t kMaxPathSteps = 20;
 
 struct CriticalPath {
   double span_ns = 0;                          // first start to last end

@@ -15,7 +15,7 @@ namespace weir {
 namespace {
 
 // Waits that are followed from one command to the one before it; a longer chain is a dependency in any case.
-constexpr int kMostHops = 256;
+constexpr int kMaxHops = 256;
 
 struct CauseWords {
   const char *name, *meaning, *advice;
@@ -257,7 +257,7 @@ class Attribution {
 
   // `index` had not started by `to`: finds what it waited for, from the end backwards.
   void not_ready(std::uint32_t index, std::int64_t from, std::int64_t to) {
-    for (int hop = 0; hop < kMostHops; ++hop) {
+    for (int hop = 0; hop < kMaxHops; ++hop) {
       if (!floors_.is_known[index]) {
         lacks_ends_ = true;
         return add(ExposedCause::unknown, from, to, index, kNoSpan);
@@ -372,7 +372,7 @@ class Attribution {
       const std::uint64_t first = distance_ns(a.from_ns, a.to_ns), second = distance_ns(b.from_ns, b.to_ns);
       return std::tie(second, a.from_ns) < std::tie(first, b.from_ns);
     };
-    keep_worst(total.worst, made, kMostExposedStretches, longer);
+    keep_worst(total.worst, made, kMaxExposedStretches, longer);
   }
 
   std::string reason() const {

@@ -32,7 +32,7 @@ const char* to_string(ExposedCause cause) noexcept;
 const char* meaning_of(ExposedCause cause) noexcept;
 const char* advice_of(ExposedCause cause) noexcept;
 
-inline constexpr std::size_t kMostExposedStretches = 5;
+inline constexpr std::size_t kMaxExposedStretches = 5;
 
 struct ExposedStretch {
   std::int64_t from_ns = 0, to_ns = 0;
@@ -48,7 +48,7 @@ struct ExposedStretch {
 struct CauseTotal {
   double total_ns = 0;
   std::size_t stretches = 0;
-  std::vector<ExposedStretch> worst;  // longest first, at most kMostExposedStretches
+  std::vector<ExposedStretch> worst;  // longest first, at most kMaxExposedStretches
 };
 
 struct ExposedCauses {

@@ -39,7 +39,7 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
   std::unordered_map<std::uint64_t, SerialisedStreams> by_streams;
   std::vector<TimeInterval> lost_stretches;
   const auto keep = [&](const SerialisedPair& pair, std::int64_t from_ns, std::int64_t to_ns) {
-    keep_worst(found.worst, pair, kMostSerialisedPairs,
+    keep_worst(found.worst, pair, kMaxSerialisedPairs,
                [](const SerialisedPair& a, const SerialisedPair& b) { return a.lost_ns > b.lost_ns; });
     lost_stretches.push_back({from_ns, to_ns});
     const auto [a, b] = std::minmax(pair.first_stream, pair.second_stream);
@@ -90,7 +90,7 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
             [](const SerialisedStreams& a, const SerialisedStreams& b) {
               return std::tie(b.lost_ns, a.a, a.b, a.queue) < std::tie(a.lost_ns, b.a, b.b, b.queue);
             });
-  if (found.by_streams.size() > kMostSerialisedStreams) found.by_streams.resize(kMostSerialisedStreams);
+  if (found.by_streams.size() > kMaxSerialisedStreams) found.by_streams.resize(kMaxSerialisedStreams);
   const bool is_any_known = std::any_of(order.begin(), order.end(), [&](std::uint32_t i) {
     return is_on_queue(timeline.spans[i]) && handed_over_ns(timeline.spans[i]) != kNoTime;
   });

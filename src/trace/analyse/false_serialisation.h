@@ -12,8 +12,8 @@
 
 namespace weir {
 
-inline constexpr std::size_t kMostSerialisedPairs = 10;
-inline constexpr std::size_t kMostSerialisedStreams = 20;
+inline constexpr std::size_t kMaxSerialisedPairs = 10;
+inline constexpr std::size_t kMaxSerialisedStreams = 20;
 
 // `second` was ready and waited for `first`. Indices into spans.
 struct SerialisedPair {
@@ -39,8 +39,8 @@ struct FalseSerialisation {
   std::size_t behind = 0;  // commands queued behind another stream's that was not ready: head-of-line blocking
   double behind_ns = 0;    // of these, summed over commands
   double wall_ns = 0;      // time during which at least one command waited like this, of either kind: at most the span
-  std::vector<SerialisedPair> worst;          // most lost first, at most kMostSerialisedPairs
-  std::vector<SerialisedStreams> by_streams;  // most lost first, at most kMostSerialisedStreams
+  std::vector<SerialisedPair> worst;          // most lost first, at most kMaxSerialisedPairs
+  std::vector<SerialisedStreams> by_streams;  // most lost first, at most kMaxSerialisedStreams
   std::size_t stream_pairs = 0;               // the number of all such pairs of streams
   std::size_t back_to_back = 0;  // pairs of two streams on one queue, including tied, not ready and unknown ones
   std::size_t not_ready = 0;     // part of these: the second was tied, or became ready only when the first had ended

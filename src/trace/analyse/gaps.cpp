@@ -64,7 +64,7 @@ std::optional<IdleGaps> describe(std::vector<LongGap>& found) {
     bins[i].from_ns = static_cast<double>(std::uint64_t{1} << i);
     gaps.histogram.push_back(bins[i]);
   }
-  const std::size_t most = std::min(kMostLongGaps, found.size());
+  const std::size_t most = std::min(kMaxLongGaps, found.size());
   std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(most), found.end(),
                     [](const LongGap& a, const LongGap& b) {
                       const std::uint64_t first_length = length_of(a), second_length = length_of(b);

@@ -12,7 +12,7 @@
 
 namespace weir {
 
-inline constexpr std::size_t kMostLongGaps = 10;
+inline constexpr std::size_t kMaxLongGaps = 10;
 
 // Gaps of at least `from_ns` and less than twice that.
 struct GapBin {
@@ -31,7 +31,7 @@ struct IdleGaps {
   double total_ns = 0;
   double mean_ns = 0, p50_ns = 0, p95_ns = 0, p99_ns = 0, max_ns = 0;
   std::vector<GapBin> histogram;  // by length, from the first to the last non-empty bin; at most 64
-  std::vector<LongGap> longest;   // longest first, at most kMostLongGaps
+  std::vector<LongGap> longest;   // longest first, at most kMaxLongGaps
 };
 
 // Commands that took no time neither end a gap nor begin one.

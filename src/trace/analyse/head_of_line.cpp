@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostBlockers = 5;
+constexpr std::size_t kMaxBlockers = 5;
 
 }  // namespace
 
@@ -74,7 +74,7 @@ HeadOfLine head_of_line(const Timeline& timeline,
   }
   std::stable_sort(result.blockers.begin(), result.blockers.end(),
                    [](const auto& a, const auto& b) { return a.caused_ns > b.caused_ns; });
-  if (result.blockers.size() > kMostBlockers) result.blockers.resize(kMostBlockers);
+  if (result.blockers.size() > kMaxBlockers) result.blockers.resize(kMaxBlockers);
   return result;
 }
 

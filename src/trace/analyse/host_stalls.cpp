@@ -18,10 +18,10 @@ constexpr double kSlowFactor = 10, kSlowAtLeast = 20'000;
 // A launch that waits for a full queue sees a backlog near its maximum.
 constexpr std::size_t kDeepBacklog = 16;
 // Functions with fewer launches have no usual duration.
-constexpr std::size_t kFewestLaunches = 5;
+constexpr std::size_t kMinLaunches = 5;
 // After this many calls in a row that ended before an interval, no earlier call is expected to reach into it. Calls
 // nest (runtime around driver), so one is not enough.
-constexpr int kMostNested = 4;
+constexpr int kMaxNested = 4;
 
 // By call: whether it returned only when the device had finished something.
 std::vector<bool> waiting_calls(const Timeline& timeline) {
@@ -50,7 +50,7 @@ HostPart host_part(const Timeline& timeline, const std::vector<bool>& waits, std
   const HostCall& own = timeline.calls[next];
   std::vector<std::uint32_t> inside;
   int ended_before = 0;
-  for (std::uint32_t i = next; i-- > 0 && ended_before < kMostNested;) {
+  for (std::uint32_t i = next; i-- > 0 && ended_before < kMaxNested;) {
     const HostCall& call = timeline.calls[i];
     if (call.process != own.process || call.thread != own.thread) break;
     if (!is_timed(call)) continue;
@@ -141,7 +141,7 @@ std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std
       stall.call = part.call;
       stall.call_ns = part.call == kNoCall ? 0 : part.call_ns;
     }
-    keep_worst(found.longest, stall, kMostStalls, [](const LaunchStall& a, const LaunchStall& b) {
+    keep_worst(found.longest, stall, kMaxStalls, [](const LaunchStall& a, const LaunchStall& b) {
       return distance_ns(a.from_ns, a.submitted_ns) > distance_ns(b.from_ns, b.submitted_ns);
     });
   }
@@ -180,7 +180,7 @@ class UnstartedCommands {
 void add(BlockedCalls& calls, const BlockedCall& call) {
   ++calls.count;
   calls.total_ns += call.took_ns;
-  keep_worst(calls.longest, call, kMostStalls,
+  keep_worst(calls.longest, call, kMaxStalls,
              [](const BlockedCall& a, const BlockedCall& b) { return a.took_ns > b.took_ns; });
 }
 
@@ -208,7 +208,7 @@ HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& wait
   if (!all.empty()) found.launch_p50_ns = median(all);
   std::unordered_map<std::uint32_t, double> limits;
   for (const auto& [name, took] : by_name)
-    if (took.size() >= kFewestLaunches) limits[name] = std::max(kSlowAtLeast, kSlowFactor * median(took));
+    if (took.size() >= kMinLaunches) limits[name] = std::max(kSlowAtLeast, kSlowFactor * median(took));
   const std::size_t deep = std::max(kDeepBacklog, (found.most_backlog + 1) / 2);
   for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
     const HostCall& call = timeline.calls[i];

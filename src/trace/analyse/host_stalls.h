@@ -37,7 +37,7 @@ struct LaunchBound {
   // host_ns by what the submitting thread did: it waited for the device, was in another driver call, or neither. Empty
   // where the source has no calls.
   std::optional<double> synchronizing_ns, in_calls_ns, outside_ns;
-  std::vector<LaunchStall> longest;  // by the host's part, at most kMostStalls
+  std::vector<LaunchStall> longest;  // by the host's part, at most kMaxStalls
 };
 
 struct BlockedCall {
@@ -49,7 +49,7 @@ struct BlockedCall {
 struct BlockedCalls {
   std::size_t count = 0;
   double total_ns = 0;
-  std::vector<BlockedCall> longest;  // at most kMostStalls
+  std::vector<BlockedCall> longest;  // at most kMaxStalls
 };
 
 struct HostBlocked {
@@ -62,7 +62,7 @@ struct HostBlocked {
   BlockedCalls copies;           // copies that returned only when the data had arrived
 };
 
-inline constexpr std::size_t kMostStalls = 10;
+inline constexpr std::size_t kMaxStalls = 10;
 
 struct HostStalls {
   std::optional<LaunchBound> launch_bound;

@@ -87,7 +87,7 @@ std::vector<LaneUse> uses_of(const Timeline& timeline, const SpanLanes& lanes, c
   std::stable_sort(by_commands.begin(), by_commands.end(),
                    [&](std::size_t a, std::size_t b) { return lanes.count(a) > lanes.count(b); });
   std::vector<bool> has_series(count);
-  for (std::size_t i = 0; i < std::min(count, kMostBacklogSeries); ++i) has_series[by_commands[i]] = true;
+  for (std::size_t i = 0; i < std::min(count, kMaxBacklogSeries); ++i) has_series[by_commands[i]] = true;
 
   const auto span_ns = length_between(axis.first_ns, axis.last_ns);
   std::vector<LaneUse> uses(count);

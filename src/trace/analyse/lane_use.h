@@ -13,7 +13,7 @@
 namespace weir {
 
 inline constexpr std::size_t kBacklogBuckets = 200;
-inline constexpr std::size_t kMostBacklogSeries = 64;
+inline constexpr std::size_t kMaxBacklogSeries = 64;
 
 // Commands that the host had handed over (accepted by the driver, or submitted where that is not known) and that had
 // not ended. A running command counts even where the clocks disagree.
@@ -23,7 +23,7 @@ struct Backlog {
   std::int64_t peak_ns = 0;  // when it was first reached
   double mean = 0;           // over the device's span
   // Equal buckets of LaneUses::bucket_ns from LaneUses::first_ns on (the last may be shorter); empty for lanes beyond
-  // kMostBacklogSeries.
+  // kMaxBacklogSeries.
   std::vector<std::uint32_t> max_in_bucket;
   std::vector<float> mean_in_bucket;
 };

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-constexpr double kMostShared = 0.5;  // of an instance's time; from this share on it counts as beside a collective
+constexpr double kMaxShared = 0.5;  // of an instance's time; from this share on it counts as beside a collective
 constexpr double kSignificance = 0.01;
 constexpr double kSmallestChange = 0.02;
 
@@ -66,7 +66,7 @@ OverlapSlowdown overlap_slowdown(const Timeline& timeline) {
     const auto shared = static_cast<double>(cover.within(span.started_ns, span.ended_ns));
     if (shared == 0)
       by_name[span.name].alone.push_back(took);
-    else if (shared >= kMostShared * took)
+    else if (shared >= kMaxShared * took)
       by_name[span.name].beside.push_back(took);
     else
       ++found.partly;
@@ -75,7 +75,7 @@ OverlapSlowdown overlap_slowdown(const Timeline& timeline) {
   std::size_t beside = 0;
   for (const auto& [name, instances] : by_name) {
     beside += instances.beside.size();
-    if (std::min(instances.alone.size(), instances.beside.size()) < kFewestInstances) {
+    if (std::min(instances.alone.size(), instances.beside.size()) < kMinInstances) {
       ++found.too_few;
       continue;
     }
@@ -114,7 +114,7 @@ OverlapSlowdown overlap_slowdown(const Timeline& timeline) {
     ++found.clear;
     found.cost_ns += kernel.cost_ns;
   }
-  if (found.kernels.size() > kMostSlowdowns) found.kernels.resize(kMostSlowdowns);
+  if (found.kernels.size() > kMaxSlowdowns) found.kernels.resize(kMaxSlowdowns);
   return found;
 }
 

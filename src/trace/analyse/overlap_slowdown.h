@@ -22,13 +22,13 @@ struct KernelSlowdown {
   double cost_ns = 0;     // (beside_p50 - alone_p50) * beside; negative where it is faster
 };
 
-inline constexpr std::size_t kFewestInstances = 5;
-inline constexpr std::size_t kMostSlowdowns = 50;
+inline constexpr std::size_t kMinInstances = 5;
+inline constexpr std::size_t kMaxSlowdowns = 50;
 
 struct OverlapSlowdown {
   std::size_t names = 0;                // kernels with enough instances of both
   std::size_t clear = 0;                // of them
-  std::vector<KernelSlowdown> kernels;  // by cost, at most kMostSlowdowns
+  std::vector<KernelSlowdown> kernels;  // by cost, at most kMaxSlowdowns
   std::optional<double> ratio;          // all judged kernels: time beside over what the same instances take alone
   double beside_ns = 0;                 // time of the judged instances beside collectives
   double cost_ns = 0;                   // for the clear ones

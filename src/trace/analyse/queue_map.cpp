@@ -52,35 +52,35 @@ StreamIntervals stream_intervals(const Timeline& timeline) {
 
 QueueMap queue_map(const Timeline& timeline) {
   QueueMap found;
-  StreamIntervals sat = stream_intervals(timeline);
-  found.is_fixed = sat.is_fixed;
-  found.reason = std::move(sat.reason);
-  found.on_copy_engines = sat.on_copy_engines;
-  found.without_queue = sat.without_queue;
+  StreamIntervals used = stream_intervals(timeline);
+  found.is_fixed = used.is_fixed;
+  found.reason = std::move(used.reason);
+  found.on_copy_engines = used.on_copy_engines;
+  found.without_queue = used.without_queue;
 
   std::map<std::int32_t, QueueStreams> queues;
-  std::vector<bool> is_sharing(sat.queues_of.size());
-  for (std::size_t stream = 0; stream < sat.queues_of.size(); ++stream) {
-    if (sat.queues_of[stream].empty()) continue;
+  std::vector<bool> is_sharing(used.queues_of.size());
+  for (std::size_t stream = 0; stream < used.queues_of.size(); ++stream) {
+    if (used.queues_of[stream].empty()) continue;
     StreamQueues& own = found.streams.emplace_back();
     own.stream = static_cast<std::uint16_t>(stream);
-    for (const std::int32_t queue : sat.queues_of[stream]) {
+    for (const std::int32_t queue : used.queues_of[stream]) {
       own.queues.push_back({queue, 0});
       queues[queue].streams.push_back(own.stream);
     }
   }
   // Intervals are sorted by stream, like found.streams.
   auto own = found.streams.begin();
-  for (std::size_t i = 0; i < sat.intervals.size(); ++i) {
-    const StreamInterval& interval = sat.intervals[i];
+  for (std::size_t i = 0; i < used.intervals.size(); ++i) {
+    const StreamInterval& interval = used.intervals[i];
     while (own->stream != interval.stream) ++own;
     const auto use = std::lower_bound(own->queues.begin(), own->queues.end(), interval.queue,
                                       [](const QueueOfStream& a, std::int32_t queue) { return a.queue < queue; });
     use->commands += interval.commands;
     queues[interval.queue].commands += interval.commands;
-    if (i == 0 || sat.intervals[i - 1].stream != interval.stream) continue;
+    if (i == 0 || used.intervals[i - 1].stream != interval.stream) continue;
     ++own->changes;
-    found.changes.push_back({interval.from_ns, interval.stream, sat.intervals[i - 1].queue, interval.queue});
+    found.changes.push_back({interval.from_ns, interval.stream, used.intervals[i - 1].queue, interval.queue});
   }
   for (auto& [id, queue] : queues) {
     queue.queue = id;
@@ -95,7 +95,7 @@ QueueMap queue_map(const Timeline& timeline) {
   std::stable_sort(found.changes.begin(), found.changes.end(), [](const QueueChange& a, const QueueChange& b) {
     return std::tie(a.at_ns, a.stream) < std::tie(b.at_ns, b.stream);
   });
-  if (found.changes.size() > kMostQueueChanges) found.changes.resize(kMostQueueChanges);
+  if (found.changes.size() > kMaxQueueChanges) found.changes.resize(kMaxQueueChanges);
   return found;
 }
 

@@ -33,7 +33,7 @@ struct StreamIntervals {
 
 StreamIntervals stream_intervals(const Timeline& timeline);
 
-inline constexpr std::size_t kMostQueueChanges = 100;
+inline constexpr std::size_t kMaxQueueChanges = 100;
 
 struct QueueOfStream {
   std::int32_t queue = kNoQueue;
@@ -61,7 +61,7 @@ struct QueueChange {
 struct QueueMap {
   std::vector<StreamQueues> streams;  // those that used any queue, by stream
   std::vector<QueueStreams> queues;   // by id
-  std::vector<QueueChange> changes;   // the first kMostQueueChanges, by time
+  std::vector<QueueChange> changes;   // the first kMaxQueueChanges, by time
   std::size_t change_count = 0;
   std::size_t shared_queues = 0;                       // used by more than one stream
   std::size_t sharing_streams = 0;                     // streams on any of those

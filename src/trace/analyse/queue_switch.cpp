@@ -18,7 +18,7 @@ bool is_on_copy_engine(const Span& span) noexcept {
 }
 
 std::optional<SwitchGap> gap_of(const std::vector<double>& gaps) {
-  if (gaps.size() < kFewestGaps) return std::nullopt;
+  if (gaps.size() < kMinGaps) return std::nullopt;
   return SwitchGap{gaps.size(), median(gaps)};
 }
 
@@ -74,8 +74,7 @@ QueueSwitch queue_switch(const Timeline& timeline) {
     found.reason = fmt::format(
         "fewer than {} pairs of consecutive commands within and between streams with nothing else running ({} within, "
         "{} between, {} left out because the host was late{})",
-        kFewestGaps, same_stream.size(), same_queue.size() + other_queue.size() + unknown_queue.size(),
-        found.host_bound,
+        kMinGaps, same_stream.size(), same_queue.size() + other_queue.size() + unknown_queue.size(), found.host_bound,
         found.unknown_submit == 0
             ? ""
             : fmt::format(", {} because nothing says when the second was submitted", found.unknown_submit));

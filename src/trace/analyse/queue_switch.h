@@ -31,7 +31,7 @@ struct QueueSwitch {
   std::string reason;              // why there is nothing
 };
 
-inline constexpr std::size_t kFewestGaps = 10;
+inline constexpr std::size_t kMinGaps = 10;
 
 QueueSwitch queue_switch(const Timeline& timeline);
 

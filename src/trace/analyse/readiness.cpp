@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kFewestDistances = 10;
+constexpr std::size_t kMinDistances = 10;
 constexpr double kSmallestLimit = 1'000, kLargestLimit = 50'000, kUsualLimit = 10'000;  // ns
 
 }  // namespace
@@ -21,7 +21,7 @@ GapLimit gap_limit(const Timeline& timeline, std::span<const std::uint32_t> orde
     if (handed_over_ns(after) == kNoTime || handed_over_ns(after) > before.ended_ns) return;
     distances.push_back(length_between(before.ended_ns, after.started_ns));
   });
-  if (distances.size() < kFewestDistances)
+  if (distances.size() < kMinDistances)
     return {kUsualLimit, fmt::format("assumed: {} gaps between commands of one stream on one queue, with the second "
                                      "submitted in time, are too few to derive it",
                                      distances.size())};

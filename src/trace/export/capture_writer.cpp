@@ -126,7 +126,7 @@ void CaptureWriter::append(Pending& to, const void* record) noexcept {
     append_bytes(to.bytes, record, to.record_bytes);
   } catch (const std::bad_alloc&) {
     ++lost_;
-    ++untold_;
+    ++unreported_;
     return;
   }
   if (to.bytes.size() + to.record_bytes > kPendingBytes) write_pending(to);
@@ -139,7 +139,7 @@ void CaptureWriter::write_pending(Pending& pending) noexcept {
   const std::size_t count = (pending.bytes.size() - kHeaders) / pending.record_bytes;
   if (written_ + texts_.size() + pending.bytes.size() > limit_) {
     lost_ += count;
-    untold_ += count;
+    unreported_ += count;
     pending.bytes.clear();
     return;
   }
@@ -156,17 +156,17 @@ void CaptureWriter::write_pending(Pending& pending) noexcept {
   pending.bytes.clear();
 }
 
-void CaptureWriter::tell_lost() noexcept {
-  if (untold_ == 0) return;
-  const capture::LostFacts facts{untold_};
-  untold_ = 0;
+void CaptureWriter::write_lost() noexcept {
+  if (unreported_ == 0) return;
+  const capture::LostFacts facts{unreported_};
+  unreported_ = 0;
   block(capture::Block::lost, &facts, sizeof(facts), "the capture had reached its size limit");
 }
 
 void CaptureWriter::flush() noexcept {
   for (Pending* pending : {&contexts_, &kernels_, &copies_, &calls_, &syncs_, &events_, &markers_})
     write_pending(*pending);
-  tell_lost();
+  write_lost();
   if (!texts_.empty()) write_all(texts_.data(), texts_.size());
   texts_.clear();
 }
@@ -179,7 +179,7 @@ void CaptureWriter::finish(std::int64_t ended_ns) noexcept {
     error_ = 0;
     failed_ = error;
     texts_.clear();
-    tell_lost();
+    write_lost();
     const capture::LostFacts lost{unwritten_};
     block(capture::Block::lost, &lost, sizeof(lost), std::strerror(error));
   }

@@ -65,18 +65,18 @@ class CaptureWriter {
   void block(capture::Block type, const void* facts, std::size_t size, std::string_view text) noexcept;
   void write_pending(Pending& pending) noexcept;
   bool write_all(const void* bytes, std::size_t size) noexcept;
-  void tell_lost() noexcept;
+  void write_lost() noexcept;
 
   int descriptor_;
   std::uint64_t limit_;
   std::uint64_t written_ = 0;
-  std::uint64_t whole_ = 0;      // part of these, up to the end of the last successful write
-  std::uint64_t lost_ = 0;       // for any reason
-  std::uint64_t untold_ = 0;     // part of these: beyond the limit and not yet reported in the file
-  std::uint64_t unwritten_ = 0;  // part of lost_: because a write had failed
-  int error_ = 0;                // of the failed write; nothing more is written after it
-  int failed_ = 0;               // the same, after the end block was attempted in spite of it
-  std::vector<char> texts_;      // whole blocks, written before any record that may need them
+  std::uint64_t whole_ = 0;       // part of these, up to the end of the last successful write
+  std::uint64_t lost_ = 0;        // for any reason
+  std::uint64_t unreported_ = 0;  // part of these: beyond the limit and not yet reported in the file
+  std::uint64_t unwritten_ = 0;   // part of lost_: because a write had failed
+  int error_ = 0;                 // of the failed write; nothing more is written after it
+  int failed_ = 0;                // the same, after the end block was attempted in spite of it
+  std::vector<char> texts_;       // whole blocks, written before any record that may need them
   std::unordered_map<std::string, std::uint32_t> names_;
   Pending kernels_{capture::Block::kernels, sizeof(capture::KernelRecord)};
   Pending copies_{capture::Block::copies, sizeof(capture::CopyRecord)};

@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-constexpr int kMostNames = 100;  // tried for the incomplete file
+constexpr int kMaxNames = 100;  // tried for the incomplete file
 
 }  // namespace
 
@@ -84,7 +84,7 @@ TextFile::TextFile(const std::filesystem::path& path, bool overwrite, std::funct
   // Never opens an existing file or follows a link, because others can write to /tmp as well.
   int descriptor = -1;
   std::string name;
-  for (int i = 0; i < kMostNames && descriptor < 0; ++i) {
+  for (int i = 0; i < kMaxNames && descriptor < 0; ++i) {
     name = fmt::format("{}.{}{}.tmp", path.string(), ::getpid(), i == 0 ? "" : fmt::format(".{}", i));
     descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (descriptor < 0 && errno != EEXIST) break;

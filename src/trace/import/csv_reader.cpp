@@ -6,7 +6,7 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kLongestRow = std::size_t{1} << 20;
-constexpr int kMostResumed = 16;
+constexpr int kMaxResumed = 16;
 constexpr std::size_t kChunk = std::size_t{64} << 10;
 
 }  // namespace
@@ -95,7 +95,7 @@ CsvReader::Row CsvReader::take_fields() {
 void CsvReader::resume_after_first_line() {
   const std::size_t end = raw_.find('\n');
   // Reading again costs up to 1 MiB per line, so a file may cause that only a limited number of times.
-  if (end != std::string::npos && ++resumed_ <= kMostResumed) {
+  if (end != std::string::npos && ++resumed_ <= kMaxResumed) {
     // The text after the first line is read again, because it probably consists of rows.
     ahead_ = raw_.substr(end + 1) + ahead_.substr(at_);
     at_ = 0;

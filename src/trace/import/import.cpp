@@ -104,7 +104,7 @@ class Capture {
   void read_archive(const std::string& name, ByteSource& bytes) {
     TarReader archive(bytes);
     std::string member;
-    std::size_t read = 0, strangers = 0;
+    std::size_t read = 0, other_files = 0;
     while (ByteSource* const packed = archive.next(&member)) {
       if (options_.progress) options_.progress();
       const std::string full = name + "/" + member;
@@ -113,7 +113,7 @@ class Capture {
       const std::string_view start = found.peek(kSniffBytes);
       // Archives also hold notes and scripts; if the user named a format, every member is read as that.
       if (start.empty() || (options_.format.empty() && importer_for(start) == nullptr)) {
-        if (++strangers == 1) builder_.begin_file(full);
+        if (++other_files == 1) builder_.begin_file(full);
         builder_.drop("member of the archive that is not a trace", 0);
         continue;
       }
@@ -121,7 +121,7 @@ class Capture {
       ++read;
     }
     if (read == 0)
-      reject(fmt::format("{}: the archive has no trace in it ({} other files{}{})", name, strangers,
+      reject(fmt::format("{}: the archive has no trace in it ({} other files{}{})", name, other_files,
                          archive.problem().empty() ? "" : "; ", archive.problem()),
              "Unpack it and name the trace files.");
     builder_.begin_file(name);

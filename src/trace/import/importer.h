@@ -33,6 +33,6 @@ struct Importer {
 };
 
 inline constexpr std::size_t kSniffBytes = 65536;
-inline constexpr std::size_t kMostRanges = 10'000;  // markers of a program that are kept, per file
+inline constexpr std::size_t kMaxRanges = 10'000;  // markers of a program that are kept, per file
 
 }  // namespace weir

@@ -255,9 +255,9 @@ class EventReader {
   // [[2873320]] or [[[53120, 2]], [], ...]: the number of elements of the first tensor
   void first_dimensions() {
     if (reader_.peek() != '[') return reader_.skip(In::object);
-    constexpr int kMostLevels = 4;
+    constexpr int kMaxLevels = 4;
     int levels = 0;
-    while (levels < kMostLevels && reader_.take('[')) ++levels;
+    while (levels < kMaxLevels && reader_.take('[')) ++levels;
     std::uint64_t elements = 1;
     bool has_any = false;
     while (reader_.next_element()) {
@@ -287,9 +287,9 @@ class EventReader {
 };
 
 // Reads keys and values at the beginning of an event without consuming them.
-class Glance {
+class KeyScanner {
  public:
-  explicit Glance(std::string_view text) : left_(text) {}
+  explicit KeyScanner(std::string_view text) : left_(text) {}
 
   bool take(char c) noexcept {
     while (!left_.empty() && static_cast<unsigned char>(left_[0]) <= ' ') left_.remove_prefix(1);
@@ -333,26 +333,26 @@ bool read_kineto_event(JsonReader& reader, KinetoEvent& event) { return EventRea
 bool is_kineto_event(std::string_view ahead) noexcept {
   static constexpr std::array<std::string_view, 7> kFirst = {"name", "pid", "tid", "ts", "dur", "id", "args"};
   static constexpr std::array<std::string_view, 5> kSecond = {"ph", "cat", "ts", "pid", "tid"};
-  Glance glance(ahead);
-  if (!glance.take('{')) return false;
+  KeyScanner scanner(ahead);
+  if (!scanner.take('{')) return false;
   // One letter is enough to distinguish most objects from events.
   static constexpr std::uint32_t kLetters = 1U << ('p' - 'a') | 1U << ('c' - 'a') | 1U << ('n' - 'a') |
                                             1U << ('t' - 'a') | 1U << ('d' - 'a') | 1U << ('i' - 'a') | 1U;
-  const char letter = glance.first_letter();
+  const char letter = scanner.first_letter();
   if (letter < 'a' || letter > 'z' || (kLetters >> (letter - 'a') & 1U) == 0) return false;
-  const std::string_view first = glance.key();
+  const std::string_view first = scanner.key();
   if (first == "ph" || first == "cat") return true;
   // Other kinds of objects have names and ids as well, so the second key decides.
   if (!is_any(first, kFirst)) return false;
-  glance.value();
-  return glance.take(',') && is_any(glance.key(), kSecond);
+  scanner.value();
+  return scanner.take(',') && is_any(scanner.key(), kSecond);
 }
 
 bool is_kineto_mark(std::string_view ahead) noexcept {
   static constexpr std::array<std::string_view, 8> kTop = {
       "traceEvents",         "deviceProperties", "distributedInfo", "schemaVersion",
       "baseTimeNanoseconds", "traceName",        "displayTimeUnit", "weir"};
-  return is_kineto_event(ahead) || is_any(Glance(ahead).key(), kTop);
+  return is_kineto_event(ahead) || is_any(KeyScanner(ahead).key(), kTop);
 }
 
 }  // namespace weir

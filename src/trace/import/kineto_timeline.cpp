@@ -10,9 +10,9 @@ namespace weir {
 namespace {
 
 // Limit of begun events that are open at a time.
-constexpr std::size_t kMostBegun = 20'000;
+constexpr std::size_t kMaxOpenRanges = 20'000;
 // Limit of operations that share an external id; a collective has two or three.
-constexpr int kMostOperations = 16;
+constexpr int kMaxOperations = 16;
 
 bool is_command(KinetoCategory category) noexcept {
   return category == KinetoCategory::kernel || category == KinetoCategory::copy || category == KinetoCategory::memset ||
@@ -56,7 +56,7 @@ bool KinetoTimeline::pair(KinetoEvent& event) {
   const std::uint64_t key =
       static_cast<std::uint64_t>(event.process_id) * 0x9E3779B97F4A7C15U ^ static_cast<std::uint64_t>(event.thread_id);
   if (event.phase == 'B') {
-    if (begun_count_ == kMostBegun) {
+    if (begun_count_ == kMaxOpenRanges) {
       to_.drop("event that begins while too many others are open", event.at);
       return false;
     }
@@ -204,10 +204,10 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
     // Kineto on ROCm until mid-2026, "kind": "Dispatch Kernel", "stream": 4, no "queue": its stream is roctracer's
     // queue. Can be removed when such files are no longer in use.
     command.queue = to_.queue(where.device, static_cast<std::uint64_t>(*arguments.stream));
-    if (!has_told_queues_)
+    if (!has_noted_queues_)
       to_.note(
           "what this trace calls streams are hardware queues: Kineto on ROCm wrote the queue there until mid-2026");
-    has_told_queues_ = true;
+    has_noted_queues_ = true;
   }
   has_rocm_ = has_rocm_ || arguments.has_kind;
   has_fine_times_ = has_fine_times_ || event.started_ns % 1000 != 0;
@@ -306,8 +306,8 @@ bool KinetoTimeline::add_range(const KinetoEvent& event) {
 }
 
 void KinetoTimeline::set_device_name(std::optional<std::int64_t> rank, std::int64_t device, std::string name) {
-  constexpr std::size_t kMostDevices = 65'535;
-  if (device_names_.size() < kMostDevices) device_names_.insert_or_assign(DeviceKey{rank, device}, std::move(name));
+  constexpr std::size_t kMaxDevices = 65'535;
+  if (device_names_.size() < kMaxDevices) device_names_.insert_or_assign(DeviceKey{rank, device}, std::move(name));
 }
 
 // A kernel belongs to the collective in which its call was made; files of 2024 and later give both the same external
@@ -337,7 +337,7 @@ void KinetoTimeline::join_collectives() {
         return std::tie(operation->process, operation->external) < std::tie(pending.process, id);
       };
       auto at = std::lower_bound(by_external.begin(), by_external.end(), external, before);
-      for (int i = 0; i < kMostOperations && at != by_external.end(); ++i, ++at) {
+      for (int i = 0; i < kMaxOperations && at != by_external.end(); ++i, ++at) {
         if ((*at)->process != pending.process || (*at)->external != external) break;
         complete(facts, (*at)->facts);
       }

@@ -93,7 +93,7 @@ class KinetoTimeline {
   std::unordered_map<std::uint64_t, std::vector<KinetoEvent>> begun_;  // by process and thread
   std::size_t begun_count_ = 0, begun_bytes_ = 0, begun_charged_ = 0;
   bool has_cuda_calls_ = false, has_rocm_ = false, has_fine_times_ = false;
-  bool has_told_queues_ = false;
+  bool has_noted_queues_ = false;
   bool is_one_clock_ = false;
   std::optional<bool> are_gaps_exact_;  // from Weir's own export
 };

@@ -195,7 +195,7 @@ class NsysReader {
       if (process == processes_.end()) continue;
       std::string_view text = rows.text(3);
       if (text.empty() && rows.integer(4)) text = names_.text_of(*rows.integer(4));
-      if (text.empty() || is_routine(text) || kept == kMostRanges) {
+      if (text.empty() || is_routine(text) || kept == kMaxRanges) {
         ++left_out;
         continue;
       }
@@ -204,7 +204,7 @@ class NsysReader {
     }
     if (left_out > 0)
       to_.note(fmt::format("{} NVTX ranges of operators and NCCL calls{} were left out, {} kept", left_out,
-                           kept == kMostRanges ? " and beyond the first 10,000" : "", kept));
+                           kept == kMaxRanges ? " and beyond the first 10,000" : "", kept));
   }
 
   void name_devices() {

@@ -126,8 +126,8 @@ class RocprofCsvReader {
       else
         use_row();
     }
-    if (ranges_ > kMostRanges)
-      to_.note(fmt::format("{} markers beyond the first {} were left out", ranges_ - kMostRanges, kMostRanges));
+    if (ranges_ > kMaxRanges)
+      to_.note(fmt::format("{} markers beyond the first {} were left out", ranges_ - kMaxRanges, kMaxRanges));
   }
 
  private:
@@ -182,7 +182,7 @@ class RocprofCsvReader {
   void use_call(std::int64_t start, std::int64_t end) {
     // MARKER_CORE_API, MARKER_CORE_RANGE_API: the function is the text of a range, or a point
     if (field(kDomain).starts_with("MARKER")) {
-      if (end > start && ++ranges_ <= kMostRanges)
+      if (end > start && ++ranges_ <= kMaxRanges)
         to_.add(TraceRange{to_.name(field(kFunction)), file_.process, start, end});
       return;
     }

@@ -151,7 +151,7 @@ class RocprofFile {
                               if (made.name.empty()) made.name = std::move(name);
                             }});
     to_.charge(made.name.size() + sizeof(Agent));
-    if (agents_.size() >= kMostNames) return reader_.break_here("too many agents");
+    if (agents_.size() >= kMaxNames) return reader_.break_here("too many agents");
     if (handle) agents_.insert_or_assign(*handle, std::move(made));
   }
 
@@ -179,11 +179,11 @@ class RocprofFile {
             if (next == '{' || next == '[') reader_.skip(In::array);
             names.push_back(next == '{' || next == '[' ? "" : decoded(reader_.scalar(In::array)));
             to_.charge(names.back().size() + sizeof(std::string));
-            if (++name_count_ > kMostNames) return reader_.break_here("too many names of operations");
+            if (++name_count_ > kMaxNames) return reader_.break_here("too many names of operations");
           }
         }
         operations_.push_back(std::move(names));
-        if (++name_count_ > kMostNames) return reader_.break_here("too many names of operations");
+        if (++name_count_ > kMaxNames) return reader_.break_here("too many names of operations");
       }
     }
   }
@@ -200,7 +200,7 @@ class RocprofFile {
                             }},
                     JsonKey{"kernel_name", [&] { plain = decoded(reader_.value()); }});
     if (best.empty()) best = plain;
-    if (symbols_.size() >= kMostSymbols) return reader_.break_here("too many kernels");
+    if (symbols_.size() >= kMaxSymbols) return reader_.break_here("too many kernels");
     if (id && !best.empty()) symbols_.insert_or_assign(*id, to_.name(best));
   }
 
@@ -261,8 +261,8 @@ class RocprofFile {
   }
 
   void use() {
-    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (!record_.started || !record_.ended || *record_.started > kMost || *record_.ended > kMost)
+    constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (!record_.started || !record_.ended || *record_.started > kMax || *record_.ended > kMax)
       return to_.drop("record without a start or an end", record_.at);
     if (family_ == Family::call)
       call();
@@ -381,7 +381,7 @@ class RocprofFile {
   }
 
   // Limits for memory that the builder does not count.
-  static constexpr std::size_t kMostNames = 1'000'000, kMostSymbols = 4'000'000;
+  static constexpr std::size_t kMaxNames = 1'000'000, kMaxSymbols = 4'000'000;
 
   const TraceFile& file_;
   TimelineBuilder& to_;

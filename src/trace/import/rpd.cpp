@@ -291,15 +291,15 @@ class RocpdReader {
       }
       const std::string_view text = to_.name_of(name);
       if (!text.starts_with("hip") && !text.starts_with("hsa") && !text.starts_with("__hip")) {
-        if (++ranges <= kMostRanges) to_.add(TraceRange{name, process_, start, end});
+        if (++ranges <= kMaxRanges) to_.add(TraceRange{name, process_, start, end});
         continue;
       }
       to_.add({name, static_cast<std::uint32_t>(place_of(rows).thread), correlation_of(rows.integer(10)), process_,
                CallKind::other, start, end},
               rows.row());
     }
-    if (ranges > kMostRanges)
-      to_.note(fmt::format("{} ranges beyond the first {} were left out", ranges - kMostRanges, kMostRanges));
+    if (ranges > kMaxRanges)
+      to_.note(fmt::format("{} ranges beyond the first {} were left out", ranges - kMaxRanges, kMaxRanges));
   }
 
   TimelineBuilder& to_;

@@ -27,7 +27,7 @@ bool is_sqlite(std::string_view start) noexcept { return start.substr(0, kMagic.
 namespace {
 
 // Limit for databases that are decompressed into memory.
-constexpr std::uint64_t kMostInMemory = std::uint64_t{2} << 30;
+constexpr std::uint64_t kMaxInMemory = std::uint64_t{2} << 30;
 constexpr int kLongestValue = 64 << 20;  // Nsight Systems keeps whole files in some rows
 constexpr std::size_t kLongestText = 65'536;
 constexpr std::int64_t kHeapBytes = std::int64_t{512} << 20;
@@ -36,7 +36,7 @@ constexpr std::int64_t kHeapBytes = std::int64_t{512} << 20;
 constexpr std::uint64_t kStepsPerByte = 32;
 constexpr std::uint64_t kStepsAtLeast = 1'000'000;
 constexpr int kStepsPerCheck = 10'000;
-constexpr int kMostFailed = 1000;  // look-ups in one table
+constexpr int kMaxFailed = 1000;  // look-ups in one table
 
 std::string uri_of(const std::filesystem::path& path) {
   std::string uri = "file:";
@@ -115,16 +115,16 @@ struct SqliteFile::Database {
       }
       const std::size_t more = file.bytes->read(reinterpret_cast<char*>(bytes.data()) + got, bytes.size() - got);
       got += more;
-      if (got > kMostInMemory)
+      if (got > kMaxInMemory)
         reject(fmt::format("{}: the database has more than {}, which is too much to unpack into memory", file.name,
-                           format_bytes(kMostInMemory)),
+                           format_bytes(kMaxInMemory)),
                "Unpack it into a file and read that.");
       if (more == 0) {
         bytes.resize(got);
         break;
       }
     }
-    use_what_is_there(to);
+    use_remaining_pages(to);
     // A database in WAL mode cannot be read from memory; without its log it is an ordinary database.
     if (bytes.size() > 19) bytes[18] = bytes[19] = 1;
     allow_steps(bytes.size());
@@ -134,7 +134,7 @@ struct SqliteFile::Database {
   }
 
   // In a truncated file, tables whose pages remain can be read once the header no longer claims the missing pages.
-  void use_what_is_there(TimelineBuilder& to) {
+  void use_remaining_pages(TimelineBuilder& to) {
     if (bytes.size() < kHeaderBytes) return;
     const Pages pages = pages_of(bytes.data());
     if (!pages.are_missing(bytes.size())) return;
@@ -294,7 +294,7 @@ const SqliteRows* SqliteLookup::find(std::int64_t key) {
   // One bad row or page does not make the others unusable, but a file that is bad throughout must not cause a message
   // for each.
   row_->file_->problem(row_->table_, 0);
-  if (status == SQLITE_INTERRUPT || ++failed_ >= kMostFailed) row_.reset();
+  if (status == SQLITE_INTERRUPT || ++failed_ >= kMaxFailed) row_.reset();
   return nullptr;
 }
 

@@ -96,7 +96,7 @@ class CaptureReader {
       return false;
     }
     const auto block = as<capture::BlockHeader>(header);
-    if (block.bytes > capture::kMostBytes) {
+    if (block.bytes > capture::kMaxBytes) {
       to_.drop("block larger than blocks are: the rest of the file is not read", at_);
       return false;
     }
@@ -154,13 +154,13 @@ class CaptureReader {
         break;
       case capture::Block::lost:
         if (has(sizeof(capture::LostFacts)))
-          to_.drop(++lost_blocks_ <= kMostMessages
+          to_.drop(++lost_blocks_ <= kMaxMessages
                        ? "lost while capturing: " + printable(payload.substr(sizeof(capture::LostFacts)))
                        : std::string("lost while capturing"),
                    at_, as<capture::LostFacts>(payload_.data()).records);
         break;
       case capture::Block::message:
-        if (++messages_ <= kMostMessages) to_.note("while capturing: " + printable(payload));
+        if (++messages_ <= kMaxMessages) to_.note("while capturing: " + printable(payload));
         break;
       case capture::Block::end:
         has_end_ = true;
@@ -260,7 +260,7 @@ class CaptureReader {
     to_.add(TraceRange{name_of(record.name), file_.process, time_of(record.started_ns), time_of(record.ended_ns)});
   }
 
-  static constexpr int kMostMessages = 20;
+  static constexpr int kMaxMessages = 20;
 
   const TraceFile& file_;
   TimelineBuilder& to_;

@@ -27,7 +27,7 @@ class FakeTracefs final : public TraceFiles {
   std::map<std::string, std::string> files;
   std::map<std::string, int> refused;  // by the end of a path: errno of writing
   std::set<std::string> folders;
-  int most_buffer_kib = 1 << 20;
+  int max_buffer_kib = 1 << 20;
   bool has_module = true, is_folder_stuck = false;
   std::vector<std::string> writes;  // "path=text", in order
 
@@ -57,7 +57,7 @@ class FakeTracefs final : public TraceFiles {
     if (path.ends_with("/kprobe_events")) return write_probe(std::string(text), is_appended);
     if (!files.contains(path)) return ENOENT;
     std::string& file = files[path];
-    if (path.ends_with("/buffer_size_kb") && std::stoi(std::string(text)) > most_buffer_kib) return ENOMEM;
+    if (path.ends_with("/buffer_size_kb") && std::stoi(std::string(text)) > max_buffer_kib) return ENOMEM;
     if (path.ends_with("/set_ftrace_filter")) {
       if (!is_appended) file.clear();
       if (text == ":mod:amdgpu") {
@@ -253,7 +253,7 @@ TEST(TraceSession, takes_a_smaller_buffer_where_memory_is_short) {
   for (const auto& [most, expected, tries] : {std::tuple(20000, "16384", 1), std::tuple(9000, "8192", 2),
                                               std::tuple(2048, "2048", 4), std::tuple(1500, "1024", 5)}) {
     FakeTracefs kernel("/t");
-    kernel.most_buffer_kib = most;
+    kernel.max_buffer_kib = most;
     TraceSession session(*plan.trace, kernel);
     ASSERT_TRUE(session.arm());
     EXPECT_EQ(kernel.files["/t/instances/weir-4711/buffer_size_kb"], expected);
@@ -261,7 +261,7 @@ TEST(TraceSession, takes_a_smaller_buffer_where_memory_is_short) {
     EXPECT_EQ(says(session.notes(), "KiB per CPU"), tries > 1);
   }
   FakeTracefs kernel("/t");
-  kernel.most_buffer_kib = 0;
+  kernel.max_buffer_kib = 0;
   TraceSession session(*plan.trace, kernel);
   EXPECT_TRUE(session.arm()) << "the default buffer is better than none";
   EXPECT_EQ(kernel.count("/buffer_size_kb"), 5);

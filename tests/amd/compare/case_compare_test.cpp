@@ -286,19 +286,19 @@ TEST(CaseVerdict, long_kernels_beside_a_case_that_pauses_want_suspending) {
   // Ten kernels of 0.2 ms, then 20 ms of nothing.
   const PreemptionVerdict found = verdict(timeline(3000, 200'000, 20'000'000), timeline(300, 5'000'000));
   EXPECT_EQ(found.strategy, "suspend_resume");
-  EXPECT_EQ(found.strategies[0].fit, Fit::does_not_fit);
+  EXPECT_EQ(found.strategies[0].fit, RuleFit::does_not_fit);
 }
 
 TEST(CaseVerdict, long_kernels_beside_a_case_without_pauses_want_slices) {
   const PreemptionVerdict found = verdict(timeline(3000, 200'000), timeline(300, 5'000'000));
   EXPECT_EQ(found.strategy, "time_slice");
-  EXPECT_EQ(found.strategies[1].fit, Fit::does_not_fit);
+  EXPECT_EQ(found.strategies[1].fit, RuleFit::does_not_fit);
 }
 
 TEST(CaseVerdict, no_pause_in_a_moment_is_not_no_pause) {
   const PreemptionVerdict found = verdict(timeline(300, 200'000), timeline(300, 5'000'000));
-  EXPECT_EQ(found.strategies[1].fit, Fit::cannot_say);
-  EXPECT_EQ(found.strategies[2].fit, Fit::cannot_say);
+  EXPECT_EQ(found.strategies[1].fit, RuleFit::cannot_say);
+  EXPECT_EQ(found.strategies[2].fit, RuleFit::cannot_say);
   EXPECT_EQ(found.strategy, "");
   EXPECT_NE(found.because.find("observed for 63"), std::string::npos) << found.because;
 }
@@ -314,18 +314,18 @@ TEST(CaseVerdict, a_few_long_kernels_count_by_their_time) {
     mixed.spans[i].ended_ns += shift;
   }
   const PreemptionVerdict found = verdict(timeline(2000, 20'000), side_of_timeline(mixed, "b.json"));
-  EXPECT_EQ(found.strategies[0].fit, Fit::does_not_fit);
+  EXPECT_EQ(found.strategies[0].fit, RuleFit::does_not_fit);
 }
 
 TEST(CaseVerdict, few_kernels_say_nothing) {
   const PreemptionVerdict found = verdict(timeline(2000, 20'000), timeline(50, 50'000));
   EXPECT_EQ(found.strategy, "");
-  EXPECT_EQ(found.strategies[0].fit, Fit::cannot_say);
+  EXPECT_EQ(found.strategies[0].fit, RuleFit::cannot_say);
 }
 
 TEST(CaseVerdict, no_long_kernel_in_a_moment_is_not_none) {
   const PreemptionVerdict found = verdict(timeline(2000, 20'000), timeline(200, 50'000));
-  EXPECT_EQ(found.strategies[0].fit, Fit::cannot_say);
+  EXPECT_EQ(found.strategies[0].fit, RuleFit::cannot_say);
   const RuleNumber& share = found.strategies[0].numbers[0];
   EXPECT_EQ(share.value, 0.0);
   ASSERT_TRUE(share.interval.has_value());
@@ -340,7 +340,7 @@ TEST(CaseVerdict, a_long_kernel_that_no_sample_has_is_not_forgotten) {
     const std::vector<double>& samples = b.of(CaseQuantity::kernel_duration).values;
     if (*std::max_element(samples.begin(), samples.end()) > 1e6) continue;
     const PreemptionVerdict found = verdict(timeline(2000, 20'000), b);
-    EXPECT_EQ(found.strategies[0].fit, Fit::cannot_say);
+    EXPECT_EQ(found.strategies[0].fit, RuleFit::cannot_say);
     EXPECT_NE(found.strategies[0].because.find("50.0 ms"), std::string::npos) << found.strategies[0].because;
     return;
   }
@@ -361,12 +361,12 @@ TEST(CaseVerdict, a_bound_denies_and_never_grants) {
   EXPECT_EQ(pausing.strategy, "");
   EXPECT_EQ(pausing.strategies[1].numbers[1].bound, "at most");
   EXPECT_GT(*pausing.strategies[1].numbers[1].value, 0.9);
-  EXPECT_EQ(pausing.strategies[1].fit, Fit::cannot_say) << "the device may have worked in A's pauses";
-  EXPECT_EQ(pausing.strategies[2].fit, Fit::cannot_say);
+  EXPECT_EQ(pausing.strategies[1].fit, RuleFit::cannot_say) << "the device may have worked in A's pauses";
+  EXPECT_EQ(pausing.strategies[2].fit, RuleFit::cannot_say);
   EXPECT_FALSE(pausing.is_premise_assumed) << "two processes";
   const PreemptionVerdict busy = verdict(b, a);
-  EXPECT_EQ(busy.strategies[1].fit, Fit::does_not_fit) << "even at most so many pauses are too few";
-  EXPECT_EQ(busy.strategies[0].fit, Fit::cannot_say) << "a log does not say how long kernels are";
+  EXPECT_EQ(busy.strategies[1].fit, RuleFit::does_not_fit) << "even at most so many pauses are too few";
+  EXPECT_EQ(busy.strategies[0].fit, RuleFit::cannot_say) << "a log does not say how long kernels are";
   EXPECT_EQ(busy.strategy, "");
 }
 
@@ -374,7 +374,7 @@ TEST(CaseVerdict, many_queues_are_too_many_to_suspend) {
   CaseSide b = timeline(300, 5'000'000);
   for (int i = 0; i < 9; ++i) b.queues.push_back(b.queues[0]);
   const PreemptionVerdict found = verdict(timeline(3000, 200'000, 20'000'000), b);
-  EXPECT_EQ(found.strategies[1].fit, Fit::does_not_fit);
+  EXPECT_EQ(found.strategies[1].fit, RuleFit::does_not_fit);
   EXPECT_EQ(found.strategy, "");
 }
 

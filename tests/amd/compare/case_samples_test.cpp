@@ -14,8 +14,8 @@ double total(const std::vector<Stretch>& stretches, double Stretch::* count) {
 TEST(ThinnedSamples, keep_one_of_every_n_in_order) {
   ThinnedSamples samples;
   for (int i = 0; i < 100'000; ++i) samples.add(i);
-  ASSERT_LE(samples.values().size(), ThinnedSamples::kMost);
-  ASSERT_GE(samples.values().size(), ThinnedSamples::kMost / 2);
+  ASSERT_LE(samples.values().size(), ThinnedSamples::kMax);
+  ASSERT_GE(samples.values().size(), ThinnedSamples::kMax / 2);
   EXPECT_EQ(samples.count(), 100'000u);
   for (std::size_t i = 0; i < samples.values().size(); ++i)
     ASSERT_EQ(static_cast<std::size_t>(samples.values()[i]) / 32, i) << "one of each 32";
@@ -33,8 +33,8 @@ TEST(Stretches, double_as_time_grows_and_lose_nothing) {
   CaseSampler sampler;
   for (int i = 0; i <= 1'000'000; ++i) sampler.launch(std::int64_t{i} * 1000);
   const std::vector<Stretch> stretches = sampler.stretches();
-  EXPECT_LE(stretches.size(), Stretches::kMost);
-  EXPECT_GE(stretches.size(), Stretches::kMost / 2 - 1);
+  EXPECT_LE(stretches.size(), Stretches::kMax);
+  EXPECT_GE(stretches.size(), Stretches::kMax / 2 - 1);
   // The last one is not over.
   EXPECT_NEAR(total(stretches, &Stretch::launches), 1e6, static_cast<double>(sampler.width_ns()) / 1000 + 1);
   for (const Stretch& stretch : stretches)
@@ -62,7 +62,7 @@ TEST(Stretches, have_pauses_where_they_were) {
 
 TEST(Stretches, told_idle_times_take_the_place_of_gaps) {
   CaseSampler sampler;
-  sampler.tell_idle();
+  sampler.set_idle_known();
   sampler.launch(0);
   sampler.launch(100'000'000);
   EXPECT_EQ(total(sampler.stretches(), &Stretch::pause_ns), 0);
@@ -92,12 +92,12 @@ TEST(CaseSampler, bounds_its_memory_whatever_the_times_are) {
     sampler.copy(time, 1e18);
     sampler.idle(time, INT64_MAX);
   }
-  EXPECT_LE(sampler.stretches().size(), Stretches::kMost);
+  EXPECT_LE(sampler.stretches().size(), Stretches::kMax);
   for (int i = 0; i < 1000; ++i) {
     sampler.begin_run();
     sampler.launch(i);
   }
-  EXPECT_EQ(sampler.runs_left_out(), 1001 - CaseSampler::kMostRuns);
+  EXPECT_EQ(sampler.runs_left_out(), 1001 - CaseSampler::kMaxRuns);
 }
 
 }  // namespace

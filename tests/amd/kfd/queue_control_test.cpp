@@ -351,7 +351,7 @@ class TellingTrap final : public DebugTrap {
 };
 
 struct Ended {
-  std::string told;
+  std::string reported;
   int status = 0;
 };
 
@@ -373,7 +373,7 @@ Ended ended_by(const std::function<void()>& body, const std::function<void()>& b
   close(ends[1]);
   Ended ended;
   char byte = 0;
-  while (read(ends[0], &byte, 1) == 1) ended.told += byte;
+  while (read(ends[0], &byte, 1) == 1) ended.reported += byte;
   close(ends[0]);
   EXPECT_EQ(waitpid(child, &ended.status, 0), child);
   return ended;
@@ -382,14 +382,14 @@ Ended ended_by(const std::function<void()>& body, const std::function<void()>& b
 TEST(ResumeGuard, signals_that_end_the_process_resume_first) {
   for (const int signal : {SIGTERM, SIGINT, SIGSEGV, SIGABRT}) {
     const Ended ended = ended_by([&] { raise(signal); });
-    EXPECT_EQ(ended.told, "srD") << signal;
+    EXPECT_EQ(ended.reported, "srD") << signal;
     EXPECT_TRUE(WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == signal) << signal << " " << ended.status;
   }
 }
 
 TEST(ResumeGuard, so_does_leaving_without_destructors) {
   const Ended ended = ended_by([] { std::exit(3); });
-  EXPECT_EQ(ended.told, "srD");
+  EXPECT_EQ(ended.reported, "srD");
   EXPECT_TRUE(WIFEXITED(ended.status) && WEXITSTATUS(ended.status) == 3);
 }
 
@@ -403,7 +403,7 @@ TEST(ResumeGuard, a_forked_child_resumes_nothing) {
     waitpid(child, nullptr, 0);
     _exit(0);
   });
-  EXPECT_EQ(ended.told, "s");
+  EXPECT_EQ(ended.reported, "s");
 }
 
 TEST(ResumeGuard, a_program_that_handles_a_signal_itself_keeps_it) {
@@ -414,7 +414,7 @@ TEST(ResumeGuard, a_program_that_handles_a_signal_itself_keeps_it) {
     _exit(handled);
   };
   for (const Ended& ended : {ended_by(raise_it, handle), ended_by([&] { handle(), raise_it(); })}) {
-    EXPECT_EQ(ended.told, "s");
+    EXPECT_EQ(ended.reported, "s");
     EXPECT_TRUE(WIFEXITED(ended.status) && WEXITSTATUS(ended.status) == 1);
   }
 }

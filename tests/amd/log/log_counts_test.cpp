@@ -62,7 +62,7 @@ TEST(TimeCounts, widen_as_time_grows_and_lose_nothing) {
   const std::int64_t begin = now;
   for (int i = 0; i < 5000; ++i) counts.add(now += static_cast<std::int64_t>(random() % 50'000'000));
   counts.add(begin - 5);
-  EXPECT_LE(counts.counts().size(), TimeCounts::kMost);
+  EXPECT_LE(counts.counts().size(), TimeCounts::kMax);
   EXPECT_EQ(std::accumulate(counts.counts().begin(), counts.counts().end(), 0u), 5001u);
   EXPECT_GE(counts.begin_ns() + counts.width_ns() * static_cast<std::int64_t>(counts.counts().size()), now);
   EXPECT_GT(counts.width_ns(), 1'000'000);

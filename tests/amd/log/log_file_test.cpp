@@ -50,7 +50,7 @@ class Scratch {
   fs::path path_;
 };
 
-Json told(SummarisedLog log) {
+Json document_of(SummarisedLog log) {
   log.file = "file";
   std::vector<SummarisedLog> logs;
   logs.push_back(std::move(log));
@@ -62,13 +62,13 @@ Json read_file(const fs::path& path, unsigned threads) {
   LogOptions options;
   options.threads = threads;
   log.reading = read_log(path, log.summary, options);
-  return told(std::move(log));
+  return document_of(std::move(log));
 }
 
 Json read_text(const std::string& text) {
   SummarisedLog log;
   log.reading = read_log_text(text, "text", log.summary);
-  return told(std::move(log));
+  return document_of(std::move(log));
 }
 
 // Records of several processes, with what else a file may hold in between: lines that are too long, holes, nothing.

@@ -63,7 +63,7 @@ TEST_F(Hip, timeline_follows_edges) {
   for (const std::uint64_t seed : {1u, 3u, 5u}) expect_sane_timeline(*device, seed);
 }
 
-TEST_F(Hip, tells_how_far_streams_are) { expect_progress(*open()); }
+TEST_F(Hip, reports_stream_progress) { expect_progress(*open()); }
 
 TEST_F(Hip, spans_outlive_the_ring_of_events) {
   const auto device = open();

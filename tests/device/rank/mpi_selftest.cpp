@@ -161,7 +161,7 @@ void check_runner_calls(Communicator& ranks) {
   ranks.broadcast(bytes, count - 1);
   expect(bytes.front() == static_cast<std::byte>(count - 1) && bytes.back() == bytes.front(),
          "broadcast from the last");
-  const ClockOffset clock = ranks.clock_offset();
+  const RankClockOffset clock = ranks.clock_offset();
   expect(rank != 0 || (clock.offset_ns == 0 && clock.error_ns == 0), "rank 0 is its own clock");
   // One host here, so one clock: the measured offset is within its own error of 0.
   if (ranks.local_ranks().count == count)

@@ -22,10 +22,10 @@ pid_t start_sleeper() {
 TEST(RankWatch, NamesTheRankThatDied) {
   const pid_t first = start_sleeper(), second = start_sleeper();
   const RankProcess processes[] = {{0, first}, {1, ::getpid()}, {2, second}};
-  std::promise<std::pair<RankProcess, int>> told;
-  const RankWatch watch(processes, [&](const RankProcess& dead, int lowest) { told.set_value({dead, lowest}); });
+  std::promise<std::pair<RankProcess, int>> reported;
+  const RankWatch watch(processes, [&](const RankProcess& dead, int lowest) { reported.set_value({dead, lowest}); });
   ::kill(second, SIGKILL);  // stays a zombie until it is waited for
-  const auto [dead, lowest] = told.get_future().get();
+  const auto [dead, lowest] = reported.get_future().get();
   EXPECT_EQ(dead.rank, 2);
   EXPECT_EQ(dead.pid, second);
   EXPECT_EQ(lowest, 0);

@@ -41,87 +41,87 @@ std::vector<std::string> benchmark_script(const std::string& body) {
 
 const std::atomic<bool> is_interrupted{false};
 
-struct Told {
+struct SeenEvents {
   std::map<std::string, std::vector<Measurement>> found;
   std::vector<ChannelProcess> processes;
   std::vector<std::string> order;
   bool is_complete = false;
 };
 
-Told run(const std::string& body, std::vector<std::string> ids, int processes = 2, double limit_s = 20) {
+SeenEvents run(const std::string& body, std::vector<std::string> ids, int processes = 2, double limit_s = 20) {
   ChannelPlan plan;
   plan.command = benchmark_script(body);
   plan.ids = std::move(ids);
   plan.processes = processes;
   plan.limit_ns = static_cast<std::int64_t>(limit_s * 1e9);
-  Told told;
+  SeenEvents seen_events;
   ChannelEvents events;
   events.measured = [&](int, const std::string& id, Measurement found) {
-    told.order.push_back(id);
-    told.found[id].push_back(std::move(found));
+    seen_events.order.push_back(id);
+    seen_events.found[id].push_back(std::move(found));
   };
-  events.ended = [&](const ChannelProcess& process) { told.processes.push_back(process); };
-  told.is_complete = run_processes(plan, events, is_interrupted);
-  return told;
+  events.ended = [&](const ChannelProcess& process) { seen_events.processes.push_back(process); };
+  seen_events.is_complete = run_processes(plan, events, is_interrupted);
+  return seen_events;
 }
 
 TEST(ChannelProcesses, TellEverythingInAnOrderOfTheirOwn) {
   std::vector<std::string> ids;
   for (const char* id : {"a/a/a", "a/b/a", "b/a/a", "b/b/b", "c/a/b", "c/c/c", "d/a/a", "d/b/a"}) ids.emplace_back(id);
-  const Told told = run("true", ids, 3);
-  EXPECT_TRUE(told.is_complete);
-  ASSERT_EQ(told.found.size(), ids.size());
-  for (const auto& [id, found] : told.found) {
+  const SeenEvents seen_events = run("true", ids, 3);
+  EXPECT_TRUE(seen_events.is_complete);
+  ASSERT_EQ(seen_events.found.size(), ids.size());
+  for (const auto& [id, found] : seen_events.found) {
     ASSERT_EQ(found.size(), 3u) << id;
     EXPECT_EQ(found[0].samples, (std::vector<double>{1, 2, 3}));
     EXPECT_EQ(found[0].p99_ns, 9);
   }
-  ASSERT_EQ(told.processes.size(), 3u);
+  ASSERT_EQ(seen_events.processes.size(), 3u);
   const auto order = [&](std::size_t process) {
-    const auto begin = told.order.begin() + static_cast<std::ptrdiff_t>(process * ids.size());
+    const auto begin = seen_events.order.begin() + static_cast<std::ptrdiff_t>(process * ids.size());
     return std::vector<std::string>(begin, begin + static_cast<std::ptrdiff_t>(ids.size()));
   };
   EXPECT_NE(order(0), order(1));
   EXPECT_NE(order(1), order(2));
-  EXPECT_EQ(told.processes[0].ended, "done");
-  EXPECT_EQ(told.processes[0].benchmarks, ids.size());
-  EXPECT_EQ(told.processes[1].seed, seed_of_process(1, 1));
+  EXPECT_EQ(seen_events.processes[0].ended, "done");
+  EXPECT_EQ(seen_events.processes[0].benchmarks, ids.size());
+  EXPECT_EQ(seen_events.processes[1].seed, seed_of_process(1, 1));
 }
 
 TEST(ChannelProcesses, OneThatHangsCostsItselfOnly) {
-  const Told told = run("[ $id != a/hangs/x ] || sleep 600", {"a/a/a", "a/hangs/x", "b/b/b"}, 2, 2);
-  EXPECT_TRUE(told.is_complete);
-  EXPECT_EQ(told.found.at("a/a/a").size(), 2u);
-  EXPECT_EQ(told.found.at("b/b/b").size(), 2u);
-  ASSERT_EQ(told.found.at("a/hangs/x").size(), 1u) << "once is enough";
-  EXPECT_EQ(told.found.at("a/hangs/x")[0].failure, "did not end within 2.00 s");
-  EXPECT_TRUE(std::any_of(told.processes.begin(), told.processes.end(),
+  const SeenEvents seen_events = run("[ $id != a/hangs/x ] || sleep 600", {"a/a/a", "a/hangs/x", "b/b/b"}, 2, 2);
+  EXPECT_TRUE(seen_events.is_complete);
+  EXPECT_EQ(seen_events.found.at("a/a/a").size(), 2u);
+  EXPECT_EQ(seen_events.found.at("b/b/b").size(), 2u);
+  ASSERT_EQ(seen_events.found.at("a/hangs/x").size(), 1u) << "once is enough";
+  EXPECT_EQ(seen_events.found.at("a/hangs/x")[0].failure, "did not end within 2.00 s");
+  EXPECT_TRUE(std::any_of(seen_events.processes.begin(), seen_events.processes.end(),
                           [](const ChannelProcess& process) { return process.ended == "timed_out"; }));
-  for (const auto& found : told.found.at("a/a/a")) EXPECT_TRUE(found.failure.empty()) << found.failure;
+  for (const auto& found : seen_events.found.at("a/a/a")) EXPECT_TRUE(found.failure.empty()) << found.failure;
 }
 
 TEST(ChannelProcesses, OneThatCrashesIsNamedWithItsSignal) {
-  const Told told = run("[ $id != a/crashes/x ] || kill -SEGV $$", {"a/a/a", "a/crashes/x", "b/b/b"}, 2);
-  EXPECT_TRUE(told.is_complete);
-  EXPECT_EQ(told.found.at("a/a/a").size(), 2u);
-  ASSERT_EQ(told.found.at("a/crashes/x").size(), 1u);
-  EXPECT_EQ(told.found.at("a/crashes/x")[0].failure, "crashed: signal 11 (Segmentation fault)");
+  const SeenEvents seen_events = run("[ $id != a/crashes/x ] || kill -SEGV $$", {"a/a/a", "a/crashes/x", "b/b/b"}, 2);
+  EXPECT_TRUE(seen_events.is_complete);
+  EXPECT_EQ(seen_events.found.at("a/a/a").size(), 2u);
+  ASSERT_EQ(seen_events.found.at("a/crashes/x").size(), 1u);
+  EXPECT_EQ(seen_events.found.at("a/crashes/x")[0].failure, "crashed: signal 11 (Segmentation fault)");
 }
 
 TEST(ChannelProcesses, OneThatExitsIsQuoted) {
-  const Told told =
+  const SeenEvents seen_events =
       run("[ $id != a/exits/x ] || { echo 'weir: no such thing' >&2; exit 1; }", {"a/a/a", "a/exits/x"}, 1);
-  EXPECT_EQ(told.found.at("a/exits/x")[0].failure, "its process ended with status 1: no such thing");
-  EXPECT_EQ(told.found.at("a/a/a").size(), 1u);
+  EXPECT_EQ(seen_events.found.at("a/exits/x")[0].failure, "its process ended with status 1: no such thing");
+  EXPECT_EQ(seen_events.found.at("a/a/a").size(), 1u);
 }
 
 TEST(ChannelProcesses, NonsenseIsNotHeard) {
-  const Told told =
+  const SeenEvents seen_events =
       run("echo hello; echo '[1]'; echo '{\"ends\":7}'; echo '{\"ends\":\"z/z/z\"}'; echo '{'", {"a/a/a"}, 1);
-  EXPECT_TRUE(told.is_complete);
-  EXPECT_EQ(told.found.at("a/a/a")[0].samples.size(), 3u);
-  EXPECT_EQ(told.found.size(), 1u);
-  const Told broken = run("good='{\"samples\":[0]}'", {"a/a/a"}, 1);
+  EXPECT_TRUE(seen_events.is_complete);
+  EXPECT_EQ(seen_events.found.at("a/a/a")[0].samples.size(), 3u);
+  EXPECT_EQ(seen_events.found.size(), 1u);
+  const SeenEvents broken = run("good='{\"samples\":[0]}'", {"a/a/a"}, 1);
   EXPECT_NE(broken.found.at("a/a/a")[0].failure.find("not a positive number"), std::string::npos);
   EXPECT_TRUE(broken.found.at("a/a/a")[0].samples.empty());
 }

@@ -81,7 +81,7 @@ TEST(ConformanceOnGpuOfLargeShapes, passes) {
           KernelCase{"augment", shape({4, 224, 224, 3}, {0.45f, 4.4f}), "", {{}, {integers, 4}}},
           KernelCase{"attention", shape({16, 1, 2048, heads_of(16, 64)}), "", {{}, {}, {}, {integers, 2050}}},
           KernelCase{"attention", shape({1, 512, 512, heads_of(2, 64)}), "", {{}, {}, {}, {constant, 512}}}}) {
-      const Outcome outcome = same_as_reference(subject, step_of(each));
+      const CaseOutcome outcome = same_as_reference(subject, step_of(each));
       EXPECT_TRUE(outcome.is_passed()) << name_of(each) << ": " << outcome.text;
     }
   }

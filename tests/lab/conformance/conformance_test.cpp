@@ -73,8 +73,8 @@ TEST(ConformanceOfFakeGpu, without_graphs_and_host_functions) {
   fake_gpu::reset({.has_graphs = false, .has_host_functions = false});
   {
     FakeGpu device({});
-    const Report report = examined(device, {"graphs/*", "host_functions/*", "streams/hazards/inline/*"});
-    EXPECT_EQ(report.count(Outcome::Status::failed), 0u);
+    const ConformanceResults report = examined(device, {"graphs/*", "host_functions/*", "streams/hazards/inline/*"});
+    EXPECT_EQ(report.count(CaseOutcome::Status::failed), 0u);
     for (const auto& [which, outcome, seconds] : report.results) {
       const bool is_rejection = which->name == "not offered, then rejected";
       EXPECT_EQ(outcome.is_passed(), which->group == "streams" || is_rejection)

@@ -4,8 +4,8 @@
 
 namespace weir::conformance {
 
-Report examined(Device& device, const std::vector<std::string>& filters,
-                std::function<std::unique_ptr<Device>(const DeviceOptions&)> open_again) {
+ConformanceResults examined(Device& device, const std::vector<std::string>& filters,
+                            std::function<std::unique_ptr<Device>(const DeviceOptions&)> open_again) {
   const auto cpu = open_device("cpu", {});
   Subject subject{device, device.info(), nullptr, std::move(open_again)};
   if (subject.info.backend != "cpu") subject.cpu = cpu.get();
@@ -14,13 +14,13 @@ Report examined(Device& device, const std::vector<std::string>& filters,
 
 void expect_conforming(Device& device, const std::vector<std::string>& filters,
                        std::function<std::unique_ptr<Device>(const DeviceOptions&)> open_again) {
-  const Report report = examined(device, filters, std::move(open_again));
+  const ConformanceResults report = examined(device, filters, std::move(open_again));
   EXPECT_FALSE(report.results.empty()) << "no case is called like that";
   EXPECT_EQ(report.lost, "");
   for (const auto& [which, outcome, seconds] : report.results) {
-    EXPECT_TRUE(outcome.is_passed() || outcome.status == Outcome::Status::skipped)
+    EXPECT_TRUE(outcome.is_passed() || outcome.status == CaseOutcome::Status::skipped)
         << which->full_name() << ": " << outcome.text;
-    EXPECT_TRUE(outcome.status != Outcome::Status::skipped || !outcome.text.empty())
+    EXPECT_TRUE(outcome.status != CaseOutcome::Status::skipped || !outcome.text.empty())
         << which->full_name() << " was skipped without a reason";
   }
 }

@@ -13,8 +13,8 @@
 namespace weir::conformance {
 
 // Runs the cases that match on the device; every failure is one of the test's.
-Report examined(Device& device, const std::vector<std::string>& filters,
-                std::function<std::unique_ptr<Device>(const DeviceOptions&)> open_again = {});
+ConformanceResults examined(Device& device, const std::vector<std::string>& filters,
+                            std::function<std::unique_ptr<Device>(const DeviceOptions&)> open_again = {});
 void expect_conforming(Device& device, const std::vector<std::string>& filters,
                        std::function<std::unique_ptr<Device>(const DeviceOptions&)> open_again = {});
 

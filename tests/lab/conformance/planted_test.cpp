@@ -10,7 +10,7 @@
 namespace weir::conformance {
 namespace {
 
-using Status = Outcome::Status;
+using Status = CaseOutcome::Status;
 
 // A device whose sessions `Spoilt` makes.
 template <class Spoilt>
@@ -56,7 +56,7 @@ class WrongGelu final : public SpoiltSession {
 
 TEST(ConformancePlanted, a_wrong_kernel) {
   SpoiltDevice<WrongGelu> device("cpu");
-  const Report report = examined(device, {"kernels/gelu*", "kernels/add/*"});
+  const ConformanceResults report = examined(device, {"kernels/gelu*", "kernels/add/*"});
   for (const auto& [which, outcome, seconds] : report.results) {
     EXPECT_EQ(outcome.status, which->kernel == "gelu" ? Status::failed : Status::passed)
         << which->full_name() << ": " << outcome.text;
@@ -81,7 +81,7 @@ class WritesOutside final : public SpoiltSession {
 
 TEST(ConformancePlanted, a_kernel_that_writes_outside) {
   SpoiltDevice<WritesOutside> device("cpu");
-  const Report report = examined(device, {"kernels/add/*+1"});
+  const ConformanceResults report = examined(device, {"kernels/add/*+1"});
   EXPECT_GT(report.results.size(), 3u);
   for (const auto& [which, outcome, seconds] : report.results) {
     EXPECT_EQ(outcome.status, Status::failed) << which->full_name();
@@ -120,7 +120,7 @@ TEST(ConformancePlanted, a_wrong_copy) {
     spoilt.copy_on_device = [](GpuPointer to, GpuPointer from, std::size_t bytes, GpuStream stream) {
       return bytes == 1 ? 0 : right.copy_on_device(to, from, bytes - 1, stream);
     };
-    const Report report = examined(*device, {"copies/device to device/*", "copies/host to device/*"});
+    const ConformanceResults report = examined(*device, {"copies/device to device/*", "copies/host to device/*"});
     for (const auto& [which, outcome, seconds] : report.results)
       EXPECT_EQ(outcome.status, which->name.starts_with("device to device") ? Status::failed : Status::passed)
           << which->full_name() << ": " << outcome.text;
@@ -157,7 +157,7 @@ TEST(ConformancePlanted, iterations_that_overtake_each_other) {
   {
     NeverPipelined device(open_gpu(fake_gpu::api(), {}));
     for (const std::string pattern : {"streams/hazards/* pipelined", "events/*, pipelined"}) {
-      const Report report = examined(device, {pattern});
+      const ConformanceResults report = examined(device, {pattern});
       EXPECT_EQ(report.lost, "");
       EXPECT_GT(report.count(Status::failed), 0u) << pattern;  // how many is a matter of luck
     }
@@ -180,7 +180,7 @@ class EarlyTimes final : public SpoiltSession {
 TEST(ConformancePlanted, a_timeline_against_the_edges) {
   for (const char* name : {"cpu", "sim:h200"}) {
     SpoiltDevice<EarlyTimes> device(name);
-    const Report report = examined(device, {"timelines/edges/*"});
+    const ConformanceResults report = examined(device, {"timelines/edges/*"});
     EXPECT_EQ(report.count(Status::failed), report.results.size()) << name;
   }
 }
@@ -202,7 +202,8 @@ class MissingSpans final : public SpoiltSession {
 
 TEST(ConformancePlanted, times_that_are_missing) {
   SpoiltDevice<MissingSpans> device("cpu");
-  const Report report = examined(device, {"timelines/edges/*", "events/700*", "timelines/iterations without commands"});
+  const ConformanceResults report =
+      examined(device, {"timelines/edges/*", "events/700*", "timelines/iterations without commands"});
   EXPECT_EQ(report.count(Status::failed), report.results.size());
 }
 
@@ -215,7 +216,7 @@ class NeverReset final : public SpoiltSession {
 
 TEST(ConformancePlanted, a_reset_that_does_nothing) {
   SpoiltDevice<NeverReset> device("cpu");
-  const Report report = examined(device, {"buffers/initial*", "sessions/reset*"});
+  const ConformanceResults report = examined(device, {"buffers/initial*", "sessions/reset*"});
   EXPECT_EQ(report.results.size(), 2u);
   EXPECT_EQ(report.count(Status::failed), 2u);
 }
@@ -236,7 +237,7 @@ class Vanishing final : public ForwardingDevice {
 
 TEST(ConformancePlanted, a_lost_device_ends_the_run) {
   Vanishing device;
-  const Report report = examined(device, {"copies/*"});
+  const ConformanceResults report = examined(device, {"copies/*"});
   ASSERT_GT(report.results.size(), 10u);
   EXPECT_EQ(report.count(Status::passed), 5u);
   EXPECT_EQ(report.count(Status::failed), 1u);
@@ -259,7 +260,8 @@ class Modest final : public ForwardingDevice {
 
 TEST(ConformancePlanted, declarations_that_are_not_true) {
   Modest device;
-  const Report report = examined(device, {"*not offered, then rejected", "errors/what is lacking*", "graphs/whole/*"});
+  const ConformanceResults report =
+      examined(device, {"*not offered, then rejected", "errors/what is lacking*", "graphs/whole/*"});
   for (const auto& [which, outcome, seconds] : report.results) {
     const bool is_graph_of_it = which->group == "graphs" && which->name == "not offered, then rejected";
     const bool is_wrong = is_graph_of_it || which->group == "errors";
@@ -284,7 +286,7 @@ class Boundless final : public ForwardingDevice {
 
 TEST(ConformancePlanted, a_step_too_large_that_is_accepted) {
   Boundless device;
-  const Report report = examined(device, {"errors/a step too large"});
+  const ConformanceResults report = examined(device, {"errors/a step too large"});
   ASSERT_EQ(report.count(Status::failed), 1u);
   EXPECT_EQ(report.results[0].outcome.text, "it is accepted");
 }

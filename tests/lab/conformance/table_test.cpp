@@ -13,7 +13,7 @@
 namespace weir::conformance {
 namespace {
 
-using Status = Outcome::Status;
+using Status = CaseOutcome::Status;
 
 TEST(ConformanceTable, has_every_kernel_in_every_type) {
   std::map<std::string_view, std::set<ElementType>> types;
@@ -54,7 +54,7 @@ TEST(ConformanceTable, filters_by_part_and_by_pattern) {
   EXPECT_EQ(count({"copies"}), count({"copies", "copies/*"}));
 }
 
-ConformanceCase case_of(std::string name, std::function<Outcome(Subject&)> examine) {
+ConformanceCase case_of(std::string name, std::function<CaseOutcome(Subject&)> examine) {
   return {"planted", std::move(name), {}, std::move(examine)};
 }
 
@@ -68,10 +68,10 @@ TEST(ConformanceTable, a_case_that_throws_has_failed_and_the_rest_is_run) {
   const auto device = open_device("cpu", {});
   Subject subject{*device, device->info(), nullptr, {}};
   const std::vector<ConformanceCase> all = {
-      case_of("error", [](Subject&) -> Outcome { fail("it broke", "Mend it."); }),
-      case_of("other", [](Subject&) -> Outcome { throw std::runtime_error("it also broke"); }),
+      case_of("error", [](Subject&) -> CaseOutcome { fail("it broke", "Mend it."); }),
+      case_of("other", [](Subject&) -> CaseOutcome { throw std::runtime_error("it also broke"); }),
       case_of("fine", [](Subject&) { return passed(); })};
-  const Report report = examine(subject, pointers(all));
+  const ConformanceResults report = examine(subject, pointers(all));
   ASSERT_EQ(report.results.size(), 3u);
   EXPECT_EQ(report.results[0].outcome.status, Status::failed);
   EXPECT_EQ(report.results[0].outcome.text, "it throws: it broke (Mend it.)");
@@ -88,7 +88,7 @@ TEST(ConformanceTable, what_a_device_lacks_is_skipped_with_its_reason) {
   ConformanceCase each = case_of("graph", [](Subject&) { return failed("it was run"); });
   each.needs.graphs = true;
   const std::vector<ConformanceCase> all = {each};
-  const Report report = examine(subject, pointers(all));
+  const ConformanceResults report = examine(subject, pointers(all));
   EXPECT_EQ(report.results[0].outcome.status, Status::skipped);
   EXPECT_EQ(report.results[0].outcome.text, "no graphs: it is old");
   EXPECT_TRUE(report.has_passed());
@@ -104,7 +104,7 @@ TEST(ConformanceTable, an_interruption_leaves_the_rest_unrun) {
                                                       return passed();
                                                     }),
                                             case_of("second", [](Subject&) { return failed("it was run"); })};
-  const Report report = examine(subject, pointers(all), {.stop = &stop, .progress = {}});
+  const ConformanceResults report = examine(subject, pointers(all), {.stop = &stop, .progress = {}});
   EXPECT_TRUE(report.is_interrupted);
   EXPECT_EQ(report.results[0].outcome.status, Status::passed);
   EXPECT_EQ(report.results[1].outcome.status, Status::not_run);

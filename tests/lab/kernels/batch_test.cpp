@@ -18,13 +18,13 @@ TEST(BenchBatch, is_the_smallest_that_the_clock_resolves) {
       const BatchGoal goal = batch_goal(resolution, true, 1e9, 30);
       const std::uint64_t batch = batch_for(run, goal);
       EXPECT_LE(resolution, 0.001 * run * static_cast<double>(batch) * (1 + 1e-9)) << run << " " << resolution;
-      EXPECT_TRUE(batch == 1 || run * static_cast<double>(batch - 1) < goal.least_ns) << run << " " << resolution;
+      EXPECT_TRUE(batch == 1 || run * static_cast<double>(batch - 1) < goal.min_ns) << run << " " << resolution;
     }
 }
 
 TEST(BenchBatch, costs_of_the_clock_do_not_matter_either) {
-  EXPECT_GE(batch_goal(1, true, 30, 30).least_ns, 1000 * bench::kHostClockCostNs);
-  EXPECT_GE(batch_goal(1, false, 30, 30).least_ns, 1000 * bench::kDeviceClockCostNs);
+  EXPECT_GE(batch_goal(1, true, 30, 30).min_ns, 1000 * bench::kHostClockCostNs);
+  EXPECT_GE(batch_goal(1, false, 30, 30).min_ns, 1000 * bench::kDeviceClockCostNs);
 }
 
 TEST(BenchBatch, a_sample_fits_its_share_of_the_budget) {
@@ -39,7 +39,7 @@ TEST(BenchBatch, odd_durations_give_a_batch_within_bounds) {
   for (const double run :
        {0.0, -5.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(), 1e-300, 1e300}) {
     EXPECT_GE(batch_for(run, goal), 1u);
-    EXPECT_LE(batch_for(run, goal), bench::kMostRuns);
+    EXPECT_LE(batch_for(run, goal), bench::kMaxRuns);
   }
   EXPECT_EQ(batch_for(1e300, goal), 1u);
 }
@@ -51,8 +51,8 @@ TEST(BenchBatch, grows_where_runs_are_faster_than_they_looked) {
     ++calls;
     return 10.0 * static_cast<double>(count);
   });
-  EXPECT_GE(10.0 * static_cast<double>(batch), goal.least_ns);
-  EXPECT_LE(10.0 * static_cast<double>(batch), 1.2 * goal.least_ns);
+  EXPECT_GE(10.0 * static_cast<double>(batch), goal.min_ns);
+  EXPECT_LE(10.0 * static_cast<double>(batch), 1.2 * goal.min_ns);
   EXPECT_LE(calls, 12);
 }
 
@@ -62,7 +62,7 @@ TEST(BenchBatch, ends_where_no_time_passes_at_all) {
     ++calls;
     return 0.0;
   });
-  EXPECT_LE(batch, bench::kMostRuns);
+  EXPECT_LE(batch, bench::kMaxRuns);
   EXPECT_LE(calls, 12);
 }
 

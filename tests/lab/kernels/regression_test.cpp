@@ -23,9 +23,9 @@ Json entry(const std::string& key, double level, std::uint64_t seed = 1) {
   SplitMix random(seed + std::hash<std::string>()(key));
   Json samples = Json::array(), yardstick = Json::array();
   for (int round = 0; round < 3; ++round) {
-    const double luck = std::exp(0.005 * gauss(random));
+    const double process_spread = std::exp(0.005 * gauss(random));
     for (int i = 0; i < 10; ++i) {
-      samples.push_back(level * luck * (1 + 0.005 * random.fraction()));
+      samples.push_back(level * process_spread * (1 + 0.005 * random.fraction()));
       yardstick.push_back(19000 * (1 + 0.002 * random.fraction()));
     }
   }
@@ -236,9 +236,9 @@ TEST(Regressions, other_conditions_are_not_comparable_and_said_so) {
   // Another kernel version may be the very reason: compared, with a note.
   Json updated = summary({entry("a", 2)});
   updated["environment"]["kernel"] = "Linux 6.2";
-  const Json told = compare_summaries(summary({entry("a", 1)}), updated, "b");
-  EXPECT_EQ(only_case(told)["verdict"], "slower");
-  EXPECT_NE(told["notes"][0].get<std::string>().find("kernel (Linux 6.1 then, Linux 6.2 now)"), std::string::npos);
+  const Json verdicts = compare_summaries(summary({entry("a", 1)}), updated, "b");
+  EXPECT_EQ(only_case(verdicts)["verdict"], "slower");
+  EXPECT_NE(verdicts["notes"][0].get<std::string>().find("kernel (Linux 6.1 then, Linux 6.2 now)"), std::string::npos);
 }
 
 TEST(Regressions, a_file_that_is_no_summary_is_rejected_by_name) {
@@ -294,11 +294,12 @@ TEST(Regressions, many_cases_share_the_doubt) {
   EXPECT_GE(found["cases"][0]["adjusted_p"].get<double>(), 39 * found["cases"][0]["p"].get<double>());
 }
 
-// A run of 3 or 5 processes whose level differs by `luck` (standard deviation), 6 samples each, some of them held up.
-bench::RunTimes noisy(SplitMix& random, double level, int rounds, double luck) {
+// A run of 3 or 5 processes whose level differs by `process_spread` (standard deviation), 6 samples each, some of them
+// held up.
+bench::RunTimes noisy(SplitMix& random, double level, int rounds, double process_spread) {
   bench::RunTimes times;
   for (int round = 0; round < rounds; ++round) {
-    const double mine = level * std::exp(luck * gauss(random));
+    const double mine = level * std::exp(process_spread * gauss(random));
     std::vector<double>& samples = times.rounds.emplace_back();
     for (int i = 0; i < 6; ++i) {
       const double usual = 1 + 0.003 * random.fraction();
@@ -308,33 +309,34 @@ bench::RunTimes noisy(SplitMix& random, double level, int rounds, double luck) {
   return times;
 }
 
-struct Told {
+struct Verdicts {
   int slower = 0, faster = 0;
 };
 // Of 1,000 comparisons with 12 cases each.
-Told told_apart(double factor, int rounds, double luck) {
+Verdicts verdicts_of(double factor, int rounds, double process_spread) {
   SplitMix random(7);
-  Told told;
+  Verdicts verdicts;
   for (int i = 0; i < 1000; ++i) {
-    const bench::RunTimes before = noisy(random, 100, rounds, luck), after = noisy(random, 100 * factor, rounds, luck);
+    const bench::RunTimes before = noisy(random, 100, rounds, process_spread),
+                          after = noisy(random, 100 * factor, rounds, process_spread);
     const auto verdict = bench::judge_latency(*bench::latency_change(before, after), 0.1, 0.99, 12).verdict;
-    told.slower += verdict == Verdict::slower ? 1 : 0;
-    told.faster += verdict == Verdict::faster ? 1 : 0;
+    verdicts.slower += verdict == Verdict::slower ? 1 : 0;
+    verdicts.faster += verdict == Verdict::faster ? 1 : 0;
   }
-  return told;
+  return verdicts;
 }
 
 TEST(LatencyChange, equal_runs_are_not_told_apart_however_much_processes_differ) {
   for (const int rounds : {3, 5})
-    for (const double luck : {0.0, 0.01, 0.03, 0.05, 0.10, 0.20}) {
-      const Told told = told_apart(1, rounds, luck);
-      EXPECT_LE(told.slower + told.faster, 10) << rounds << " rounds, " << luck;
+    for (const double process_spread : {0.0, 0.01, 0.03, 0.05, 0.10, 0.20}) {
+      const Verdicts verdicts = verdicts_of(1, rounds, process_spread);
+      EXPECT_LE(verdicts.slower + verdicts.faster, 10) << rounds << " rounds, " << process_spread;
     }
 }
 
 TEST(LatencyChange, twelve_percent_are_found_where_processes_differ_by_one) {
-  EXPECT_GE(told_apart(1.12, 3, 0.005).slower, 950);
-  EXPECT_GE(told_apart(1.12, 5, 0.01).slower, 950);
+  EXPECT_GE(verdicts_of(1.12, 3, 0.005).slower, 950);
+  EXPECT_GE(verdicts_of(1.12, 5, 0.01).slower, 950);
 }
 
 TEST(LatencyChange, one_process_with_bad_luck_moves_no_ratio) {

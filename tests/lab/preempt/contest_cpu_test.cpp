@@ -46,14 +46,14 @@ void expect_in_order(const std::vector<Request>& requests, int count) {
   }
 }
 
-Observation observe(const Mechanism& mechanism, const Victim* victim, const Plan& plan) {
+Observation observe(const Mechanism& mechanism, const Victim* victim, const ExperimentPlan& plan) {
   const auto device = open(mechanism);
   const Experiment experiment{device.get(), &plan, {}};
   return mechanism.observe(experiment, victim);
 }
 
-Plan short_plan() {
-  Plan plan;
+ExperimentPlan short_plan() {
+  ExperimentPlan plan;
   plan.requests = 25;
   plan.interval_ns = 2'000'000;
   plan.undisturbed_ns = 50'000'000;
@@ -61,7 +61,7 @@ Plan short_plan() {
 }
 
 TEST(ContestCpu, every_mechanism_loses_and_repeats_nothing) {
-  const Plan plan = short_plan();
+  const ExperimentPlan plan = short_plan();
   const Victim victims[] = {
       {VictimKind::waves, 4, 200'000}, {VictimKind::persistent, 1, 300'000}, {VictimKind::memory, 3, 200'000}};
   for (const Mechanism& mechanism : mechanisms()) {
@@ -103,7 +103,7 @@ TEST(ContestCpu, every_mechanism_loses_and_repeats_nothing) {
 }
 
 TEST(ContestCpu, the_intruder_alone_goes_the_same_way) {
-  const Plan plan = short_plan();
+  const ExperimentPlan plan = short_plan();
   const Observation seen = observe(mechanism_named("queues"), nullptr, plan);
   expect_in_order(seen.requests, plan.requests);
   EXPECT_EQ(seen.victim_wall_ns, 0);
@@ -112,7 +112,7 @@ TEST(ContestCpu, the_intruder_alone_goes_the_same_way) {
 }
 
 TEST(ContestCpu, the_victim_alone_has_its_full_throughput) {
-  Plan plan = short_plan();
+  ExperimentPlan plan = short_plan();
   plan.requests = 0;
   const Victim victim{VictimKind::waves, 4, 500'000};
   for (const char* name : {"queues", "launch_gate", "cooperative_flag"}) {
@@ -127,7 +127,7 @@ TEST(ContestCpu, the_victim_alone_has_its_full_throughput) {
 }
 
 TEST(ContestCpu, the_victim_runs_until_it_is_told_to_end) {
-  const Plan plan = short_plan();
+  const ExperimentPlan plan = short_plan();
   const Victim victim{VictimKind::waves, 2, 200'000};
   const auto device = open(mechanism_named("time_slice"));
   int asked = 0;
@@ -139,7 +139,7 @@ TEST(ContestCpu, the_victim_runs_until_it_is_told_to_end) {
 }
 
 TEST(ContestCpu, who_watches_can_end_it_and_what_was_seen_counts) {
-  Plan plan = short_plan();
+  ExperimentPlan plan = short_plan();
   plan.requests = 100'000;
   const Victim victim{VictimKind::waves, 4, 200'000};
   for (const char* name : {"queues", "cooperative_flag"}) {
@@ -168,7 +168,7 @@ TEST(ContestCpu, a_job_that_is_interrupted_again_and_again_is_done_exactly_once)
   std::uint64_t preemptions = 0;
   for (std::uint64_t seed = 1; preemptions < static_cast<std::uint64_t>(wanted); ++seed) {
     ASSERT_LT(seed, 50u) << "requests meet no victim";
-    Plan plan;
+    ExperimentPlan plan;
     plan.requests = is_long ? 4'000 : 150;
     plan.interval_ns = 1'000'000;
     plan.seed = seed;

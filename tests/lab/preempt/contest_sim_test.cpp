@@ -20,15 +20,15 @@ sim::SimProfile profile(std::int64_t queues) {
   return profile;
 }
 
-Plan plan(int requests = 400) {
-  Plan plan;
+ExperimentPlan plan(int requests = 400) {
+  ExperimentPlan plan;
   plan.requests = requests;
   plan.interval_ns = 1'300'000;
   plan.queued_ahead = 4;
   return plan;
 }
 
-Observation observe(std::string_view name, const Victim* victim, const Plan& plan, std::int64_t queues = 8) {
+Observation observe(std::string_view name, const Victim* victim, const ExperimentPlan& plan, std::int64_t queues = 8) {
   const auto device = open_sim(profile(name == "none" ? 1 : queues));
   const Mechanism& mechanism = mechanism_named(name);
   EXPECT_TRUE(mechanism.offered(*device)) << mechanism.offered(*device).reason;
@@ -88,7 +88,7 @@ TEST(ContestSim, one_queue_makes_it_wait_for_all_that_is_queued) {
 
 TEST(ContestSim, a_gate_bounds_it_by_what_is_in_flight) {
   const Victim victim{VictimKind::waves, kWaves, kBlockNs};
-  Plan one = plan(), two = plan();
+  ExperimentPlan one = plan(), two = plan();
   one.in_flight = 1;
   two.in_flight = 2;
   const std::int64_t kernel_ns = kWaves * kBlockNs;
@@ -101,13 +101,13 @@ TEST(ContestSim, a_gate_bounds_it_by_what_is_in_flight) {
 // Blocks that go on and on leave nothing to be reordered.
 TEST(ContestSim, a_persistent_kernel_gives_way_to_a_flag_alone) {
   const Victim victim{VictimKind::persistent, 1, kBlockNs};
-  const Plan few = plan(100);
+  const ExperimentPlan few = plan(100);
   EXPECT_GT(waits(observe("priority", &victim, few)).back(), 100 * kBlockNs);
-  const Observation told = observe("cooperative_flag", &victim, few);
-  EXPECT_LE(waits(told).back(), kBlockNs + kSlackNs);
-  EXPECT_GT(told.preemptions, 60u);
-  EXPECT_EQ(told.lost_blocks, 0u);
-  EXPECT_EQ(told.repeated_blocks, 0u);
+  const Observation reported = observe("cooperative_flag", &victim, few);
+  EXPECT_LE(waits(reported).back(), kBlockNs + kSlackNs);
+  EXPECT_GT(reported.preemptions, 60u);
+  EXPECT_EQ(reported.lost_blocks, 0u);
+  EXPECT_EQ(reported.repeated_blocks, 0u);
   // What a simulated block of many units has done is not known.
   EXPECT_FALSE(observe("queues", &victim, few).lost_blocks);
 }
@@ -121,7 +121,7 @@ TEST(ContestSim, memory_is_read_for_as_long_as_a_block_should_last) {
 }
 
 TEST(ContestSim, the_victim_alone_runs_without_a_gap) {
-  Plan none = plan(0);
+  ExperimentPlan none = plan(0);
   none.undisturbed_ns = 20'000'000;
   const Victim victim{VictimKind::waves, kWaves, kBlockNs};
   for (const char* name : {"queues", "priority", "cooperative_flag"}) {
@@ -135,7 +135,7 @@ TEST(ContestSim, the_victim_alone_runs_without_a_gap) {
 
 // Requests that come faster than the victim makes room wait in line; none is left out or merged with another.
 TEST(ContestSim, late_requests_queue) {
-  Plan dense = plan(500);
+  ExperimentPlan dense = plan(500);
   dense.interval_ns = 50'000;
   dense.intruder_ns = 10'000;
   const Victim victim{VictimKind::waves, kWaves, kBlockNs};

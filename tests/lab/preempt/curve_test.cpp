@@ -64,7 +64,7 @@ TEST(PreemptQuantiles, intervals_hold_the_value_and_are_wider_where_waits_follow
 TEST(PreemptPoint, is_timed_from_when_the_request_was_due) {
   Observation seen;
   seen.requests = {{1000, 1500, 4000, 9000}, {2000, 2600, kNoTime, 3000}, {3000, 3100, 3200, kNoTime}};
-  const Point point = point_of({}, seen, Plan{});
+  const Point point = point_of({}, seen, ExperimentPlan{});
   EXPECT_EQ(point.to_start.count, 2U);
   EXPECT_DOUBLE_EQ(*point.to_start.max_ns, 3000);
   EXPECT_EQ(point.to_end.count, 2U);
@@ -74,7 +74,7 @@ TEST(PreemptPoint, is_timed_from_when_the_request_was_due) {
 
 TEST(PreemptPoint, knows_a_queue_that_only_gets_longer) {
   const auto overloaded = [](int requests, const std::function<double(int, SplitMix&)>& latency) {
-    return point_of({}, observed(requests, latency), Plan{}).is_overloaded;
+    return point_of({}, observed(requests, latency), ExperimentPlan{}).is_overloaded;
   };
   // One every 3 ms.
   EXPECT_TRUE(overloaded(200, [](int i, SplitMix&) { return 1e6 * i; }));
@@ -191,7 +191,7 @@ TEST(PreemptConclude, warns_of_clocks_and_blocks_that_are_off) {
   curves[0].points[0].observation.clock_error_ns = 1'000'000;
   curves[0].points[1].observation.block_ns = 250'000;
   curves[0].points[2].observation.requests[7].ended_ns = kNoTime;
-  curves[0].points[2] = point_of(curves[0].points[2].victim, curves[0].points[2].observation, Plan{});
+  curves[0].points[2] = point_of(curves[0].points[2].victim, curves[0].points[2].observation, ExperimentPlan{});
   const Findings findings = conclude(plan_of(lengths()), quiet_alone(), undisturbed(lengths()), curves);
   ASSERT_EQ(findings.warnings.size(), 3U);
   EXPECT_NE(findings.warnings[0].find("took 250 us instead of 100 us"), std::string::npos) << findings.warnings[0];

@@ -61,7 +61,7 @@ TEST(PreemptDocument, what_travels_between_processes_comes_back_as_it_was) {
   EXPECT_EQ(to_json(back), to_json(seen));
   EXPECT_EQ(back.requests[3].started_ns, kNoTime);
   EXPECT_FALSE(back.lost_blocks);
-  Plan plan = plan_of(lengths());
+  ExperimentPlan plan = plan_of(lengths());
   plan.victims.push_back({VictimKind::persistent, 4, 20'000});
   plan.seed = 0xffff'ffff'ffff'fff0U;
   EXPECT_EQ(to_json(plan_from(parse_json(to_text(to_json(plan)), "test"), "test")), to_json(plan));

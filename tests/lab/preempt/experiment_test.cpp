@@ -13,7 +13,7 @@ namespace weir::preempt {
 namespace {
 
 TEST(DueTimes, are_the_same_for_a_seed_and_others_for_another) {
-  Plan plan;
+  ExperimentPlan plan;
   const auto due = due_times(plan);
   EXPECT_EQ(due, due_times(plan));
   EXPECT_EQ(due.size(), 1000u);
@@ -30,7 +30,7 @@ TEST(DueTimes, are_the_same_for_a_seed_and_others_for_another) {
 }
 
 TEST(DueTimes, are_exponential) {
-  Plan plan;
+  ExperimentPlan plan;
   plan.requests = 100'000;
   plan.interval_ns = 1'000'000;
   for (const std::uint64_t seed : {1u, 2u, 77u}) {

@@ -17,7 +17,7 @@ std::int64_t kernel_clock(std::int64_t host_ns) {
 }
 
 // The kernel sees the flag some time after it was set, and the host the answer some time later, neither known.
-ClockFix fix(std::int64_t host_ns, std::mt19937& random) {
+KernelClockFix fix(std::int64_t host_ns, std::mt19937& random) {
   std::vector<Exchange> exchanges;
   for (int i = 0; i < 30; ++i, host_ns += 20'000) {
     const std::int64_t there = 600 + static_cast<std::int64_t>(random() % 20'000);
@@ -31,7 +31,7 @@ TEST(KernelClock, is_brought_to_the_hosts_within_what_it_says) {
   std::mt19937 random(7);
   std::int64_t largest_ns = 0;
   for (int trial = 0; trial < 200; ++trial) {
-    const ClockFix before = fix(5'000'000'000, random), after = fix(9'000'000'000, random);
+    const KernelClockFix before = fix(5'000'000'000, random), after = fix(9'000'000'000, random);
     const ClockLine line(before, after);
     EXPECT_EQ(line.error_ns(), std::max(before.error_ns, after.error_ns));
     for (std::int64_t host_ns = 5'000'000'000; host_ns <= 9'000'000'000; host_ns += 250'000'000) {
@@ -45,7 +45,7 @@ TEST(KernelClock, is_brought_to_the_hosts_within_what_it_says) {
 
 TEST(KernelClock, the_closest_exchange_counts) {
   const Exchange exchanges[] = {{100, 5'000, 900}, {1'000, 6'000, 1'200}, {2'000, 7'000, 3'000}};
-  const ClockFix found = closest(exchanges);
+  const KernelClockFix found = closest(exchanges);
   EXPECT_EQ(found.kernel_ns, 6'000);
   EXPECT_EQ(found.host_ns, 1'100);
   EXPECT_EQ(found.error_ns, 100);

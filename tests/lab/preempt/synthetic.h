@@ -27,21 +27,19 @@ inline Observation observed(int requests, const std::function<double(int, SplitM
   return seen;
 }
 
-// Waits between nothing and `blocks` block times on top of `least_ns`: a request comes at any moment of them.
-inline Point waiting(const Victim& victim, double blocks, double least_ns, int requests = 400,
+// Waits between nothing and `blocks` block times on top of `min_ns`: a request comes at any moment of them.
+inline Point waiting(const Victim& victim, double blocks, double min_ns, int requests = 400,
                      std::uint64_t victim_blocks = 900) {
   Observation seen = observed(
       requests,
-      [&](int, SplitMix& random) {
-        return least_ns + random.fraction() * blocks * static_cast<double>(victim.block_ns);
-      },
+      [&](int, SplitMix& random) { return min_ns + random.fraction() * blocks * static_cast<double>(victim.block_ns); },
       static_cast<std::uint64_t>(victim.block_ns));
   seen.victim_wall_ns = 1'000'000'000;
   seen.victim_blocks = victim_blocks;
   seen.lost_blocks = 0;
   seen.repeated_blocks = 0;
   seen.block_ns = victim.block_ns;
-  Plan plan;
+  ExperimentPlan plan;
   plan.requests = requests;
   return point_of(victim, std::move(seen), plan);
 }
@@ -53,12 +51,12 @@ inline std::vector<Victim> lengths(int waves = 4) {
   return victims;
 }
 
-inline Curve curve_of(const Mechanism& mechanism, double blocks, double least_ns, std::uint64_t victim_blocks = 900,
+inline Curve curve_of(const Mechanism& mechanism, double blocks, double min_ns, std::uint64_t victim_blocks = 900,
                       int waves = 4) {
   Curve curve;
   curve.mechanism = &mechanism;
   for (const Victim& victim : lengths(waves))
-    curve.points.push_back(waiting(victim, blocks, least_ns, 400, victim_blocks));
+    curve.points.push_back(waiting(victim, blocks, min_ns, 400, victim_blocks));
   return curve;
 }
 
@@ -80,8 +78,8 @@ inline std::vector<Undisturbed> undisturbed(const std::vector<Victim>& victims) 
   return all;
 }
 
-inline Plan plan_of(std::vector<Victim> victims) {
-  Plan plan;
+inline ExperimentPlan plan_of(std::vector<Victim> victims) {
+  ExperimentPlan plan;
   plan.victims = std::move(victims);
   plan.requests = 400;
   return plan;

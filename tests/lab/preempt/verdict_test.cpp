@@ -10,10 +10,10 @@ namespace {
 
 using namespace testing;
 
-std::string verdict_on(const Mechanism& mechanism, double blocks, double least_ns, int waves = 4,
+std::string verdict_on(const Mechanism& mechanism, double blocks, double min_ns, int waves = 4,
                        std::uint64_t victim_blocks = 1000) {
   std::vector<Curve> curves = {curve_of(kNone, 8, 10'000, 900, waves),
-                               curve_of(mechanism, blocks, least_ns, victim_blocks, waves)};
+                               curve_of(mechanism, blocks, min_ns, victim_blocks, waves)};
   return conclude(plan_of(lengths(waves)), quiet_alone(), undisturbed(lengths(waves)), curves).curves[1].verdict;
 }
 
@@ -52,7 +52,8 @@ TEST(PreemptVerdict, an_overloaded_point_is_worse_and_no_part_of_the_line) {
   std::vector<Curve> curves = {curve_of(kNone, 8, 10'000), curve_of(kPriority, 1, 10'000)};
   Victim longer{VictimKind::waves, 4, 5'000'000};
   curves[0].points.push_back(waiting(longer, 8, 10'000));
-  curves[1].points.push_back(point_of(longer, observed(400, [](int i, SplitMix&) { return 1e6 * (i + 1); }), Plan{}));
+  curves[1].points.push_back(
+      point_of(longer, observed(400, [](int i, SplitMix&) { return 1e6 * (i + 1); }), ExperimentPlan{}));
   const Findings findings = conclude(plan_of(lengths()), quiet_alone(), {}, curves);
   EXPECT_EQ(findings.curves[1].follows, Follows::block) << findings.curves[1].verdict;
   EXPECT_EQ(findings.curves[1].fit->lengths, 4U);
@@ -65,7 +66,7 @@ TEST(PreemptVerdict, an_overloaded_point_is_worse_and_no_part_of_the_line) {
 TEST(PreemptVerdict, what_passes_where_none_is_overloaded_is_of_use) {
   const Victim victim{VictimKind::persistent, 4, 100'000};
   const auto growing = [&] {
-    return point_of(victim, observed(400, [](int i, SplitMix&) { return 1e6 * (i + 1); }), Plan{});
+    return point_of(victim, observed(400, [](int i, SplitMix&) { return 1e6 * (i + 1); }), ExperimentPlan{});
   };
   std::vector<Curve> curves(3);
   curves[0].mechanism = &kNone;
@@ -89,7 +90,7 @@ TEST(PreemptVerdict, a_tail_that_is_noise_leaves_the_word_to_the_median) {
     Observation seen = point.observation;
     for (std::size_t i = 0; i < seen.requests.size(); i += 25)  // 4 % of them, up to 300 ms late
       seen.requests[i].started_ns = seen.requests[i].due_ns + static_cast<std::int64_t>(3e8 * random.fraction());
-    point = point_of(point.victim, seen, Plan{});
+    point = point_of(point.victim, seen, ExperimentPlan{});
   }
   const Findings findings = conclude(plan_of(lengths()), quiet_alone(), {}, curves);
   EXPECT_EQ(findings.curves[0].follows, Follows::kernels) << findings.curves[0].verdict;

@@ -37,7 +37,7 @@ TEST(FairnessProbe, CpuGivesAShareToEachStream) {
   FairnessRequest request;
   request.streams = 6;
   request.repetitions = 2;
-  request.most_commands = 48;
+  request.max_commands = 48;
   const FairnessProbe probe = measure_fairness(*device, request);
   ASSERT_TRUE(probe.jain.value.has_value()) << probe.jain.reason;
   EXPECT_GT(*probe.jain.value, 1.0 / 6);
@@ -55,7 +55,7 @@ TEST(FairnessProbe, MixedPrioritiesAreSpreadOverStreams) {
   FairnessRequest request;
   request.streams = 8;
   request.repetitions = 1;
-  request.most_commands = 64;
+  request.max_commands = 64;
   request.has_mixed_priorities = true;
   const Json document = measure_fairness_document(*device, request, {});
   EXPECT_EQ(document["fairness"]["by_priority"].size(),

@@ -18,7 +18,7 @@ TEST(Columns, what_is_not_known_is_a_dash_and_never_0) {
 
 TEST(Columns, numbers_are_short_and_bounds_are_marked) {
   Row row = testing::row_named("k", "l");
-  const auto rate = [&](Figure figure) {
+  const auto rate = [&](SampleValue figure) {
     row.packets_per_s = std::move(figure);
     return cell(Column::rate, row);
   };

@@ -15,8 +15,9 @@ inline Row row_named(std::string key, std::string label) {
   row.label = std::move(label);
   row.device = "gpu f7bc";
   row.kind = "compute";
-  for (Figure* figure : {&row.backlog, &row.most_backlog, &row.priority, &row.streams, &row.kernels_per_s,
-                         &row.commands_per_s, &row.packets_per_s, &row.busy, &row.kernels, &row.commands, &row.packets})
+  for (SampleValue* figure :
+       {&row.backlog, &row.most_backlog, &row.priority, &row.streams, &row.kernels_per_s, &row.commands_per_s,
+        &row.packets_per_s, &row.busy, &row.kernels, &row.commands, &row.packets})
     *figure = unknown("not in this test");
   row.active_reason = "not in this test";
   return row;

@@ -17,7 +17,7 @@ RingPosition at(std::uint64_t read, std::uint64_t write, std::optional<std::uint
 }
 
 TEST(DwordsRead, the_read_pointer_alone_gives_a_bound) {
-  const Figure forward = dwords_read(at(100, 200, 100), at(180, 200, 20));
+  const SampleValue forward = dwords_read(at(100, 200, 100), at(180, 200, 20));
   EXPECT_EQ(forward.value, 80);
   EXPECT_TRUE(forward.is_at_least);
 }
@@ -30,7 +30,7 @@ TEST(DwordsRead, the_bound_goes_over_the_ring_s_end) {
 
 TEST(DwordsRead, a_write_pointer_beyond_the_ring_counts_on_and_is_exact) {
   // Five times round: the read pointer alone would say 8.
-  const Figure figure = dwords_read(at(16, 2064, 0), at(24, 2064 + 5 * kRing + 8, 0));
+  const SampleValue figure = dwords_read(at(16, 2064, 0), at(24, 2064 + 5 * kRing + 8, 0));
   EXPECT_EQ(figure.value, 5 * kRing + 8);
   EXPECT_FALSE(figure.is_at_least);
   // What is left in the ring was not read.
@@ -40,7 +40,7 @@ TEST(DwordsRead, a_write_pointer_beyond_the_ring_counts_on_and_is_exact) {
 }
 
 TEST(DwordsRead, without_a_backlog_it_is_a_bound_again) {
-  const Figure figure = dwords_read(at(16, 2064, std::nullopt), at(24, 2072, 0));
+  const SampleValue figure = dwords_read(at(16, 2064, std::nullopt), at(24, 2072, 0));
   EXPECT_EQ(figure.value, 8);
   EXPECT_TRUE(figure.is_at_least);
 }

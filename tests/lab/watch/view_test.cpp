@@ -116,7 +116,7 @@ TEST(View, the_interval_has_steps_and_two_ends) {
   for (int i = 0; i < 20; ++i) press(view, Key::slower, 0, 0);
   EXPECT_EQ(interval_text(view.interval_ns), "10 min");
   for (int i = 0; i < 20; ++i) press(view, Key::faster, 0, 0);
-  EXPECT_EQ(view.interval_ns, kLeastIntervalNs);
+  EXPECT_EQ(view.interval_ns, kMinIntervalNs);
   EXPECT_EQ(interval_text(view.interval_ns), "50 ms");
 }
 

@@ -82,7 +82,7 @@ class HistoryTest : public ::testing::Test {
       paths.push_back(write(fmt::format("made_{}.json", number++), result_json(made).dump()));
     const history::Intake intake = history::read_intake(paths);
     EXPECT_TRUE(intake.refused.empty()) << intake.refused[0];
-    history::Store store(file(), history::Access::write);
+    history::Store store(file(), history::DatabaseAccess::write);
     return store.add(intake, {tag, commit, commit.empty() ? "" : "given"});
   }
   // One entry for each value, a day apart.

@@ -24,7 +24,7 @@ HistorySelection of(const std::string& workload) {
 
 TEST_F(SeriesOfHistory, a_change_has_its_commits) {
   add_series(kSlower);
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   TrendOptions options;
   options.selection = of("hetero_kernels");
   const Json trend = trend_document(store, options);
@@ -41,7 +41,7 @@ TEST_F(SeriesOfHistory, a_change_has_its_commits) {
 
 TEST_F(SeriesOfHistory, throughput_is_better_when_it_is_more) {
   add_series(kSlower);
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   HistorySelection selection = of("hetero_kernels");
   selection.metric = "throughput";
   const auto series = make_series(store, selection);
@@ -63,7 +63,7 @@ TEST_F(SeriesOfHistory, machines_are_never_mixed) {
     slow.created = fmt::format("2026-03-0{}T00:00:00Z", i + 1);
     add({slow});
   }
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   TrendOptions options;
   options.selection = of("hetero_kernels");
   const Json trend = trend_document(store, options);
@@ -84,7 +84,7 @@ TEST_F(SeriesOfHistory, configurations_are_series_of_their_own_and_titles_tell_t
   MadeResult four;
   four.streams = 4;
   add({{}, four});
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   const auto series = make_series(store, of("hetero_kernels"));
   ASSERT_EQ(series.size(), 2U);
   EXPECT_EQ(series[0].title, "hetero_kernels, 4 streams");
@@ -102,7 +102,7 @@ TEST_F(SeriesOfHistory, kernel_versions_annotate_a_change) {
     made.created = fmt::format("2026-01-{:02}T12:00:00Z", i + 1);
     add({made});
   }
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   TrendOptions options;
   options.selection = of("hetero_kernels");
   const Json trend = trend_document(store, options);
@@ -119,7 +119,7 @@ TEST_F(SeriesOfHistory, the_gate_looks_at_the_last_change_only_and_only_while_it
   options.selection = of("hetero_kernels");
   options.is_gate = true;
   {
-    Store store(file(), Access::read);
+    Store store(file(), DatabaseAccess::read);
     EXPECT_EQ(gate_code(trend_document(store, options)), 3);
     options.within = 3;  // it was four runs ago
     EXPECT_EQ(gate_code(trend_document(store, options)), 0);
@@ -131,7 +131,7 @@ TEST_F(SeriesOfHistory, the_gate_looks_at_the_last_change_only_and_only_while_it
     made.created = fmt::format("2026-05-0{}T00:00:00Z", i + 1);
     add({made});
   }
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   const Json trend = trend_document(store, options);
   EXPECT_EQ(trend["series"][0]["changes"].size(), 2U);
   EXPECT_EQ(gate_code(trend), 0);
@@ -147,7 +147,7 @@ TEST_F(SeriesOfHistory, failed_runs_are_kept_apart_and_the_newest_fails_the_gate
   options.selection = of("hetero_kernels");
   options.is_gate = true;
   {
-    Store store(file(), Access::read);
+    Store store(file(), DatabaseAccess::read);
     const Json trend = trend_document(store, options);
     EXPECT_EQ(trend["series"][0]["points"].size(), 7U);
     ASSERT_EQ(trend["series"][0]["failed"].size(), 1U);
@@ -157,13 +157,13 @@ TEST_F(SeriesOfHistory, failed_runs_are_kept_apart_and_the_newest_fails_the_gate
   MadeResult fine;
   fine.created = "2026-06-02T00:00:00Z";
   add({fine});
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   EXPECT_EQ(gate_code(trend_document(store, options)), 0);
 }
 
 TEST_F(SeriesOfHistory, a_selection_that_nothing_fits_says_what_there_is) {
   add({{}});
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   TrendOptions options;
   options.selection = of("nothing");
   try {
@@ -203,7 +203,7 @@ TEST_F(SeriesOfHistory, csv_has_a_row_for_each_point_and_no_formulas) {
   MadeResult made;
   made.workload = "=cmd|'/C calc'!A0";
   add({{}, made}, "abc", "a,\"b\"");
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   const std::string csv = points_csv(store, {});
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
   EXPECT_NE(csv.find(",'=cmd|'/C calc'!A0,"), std::string::npos) << csv;

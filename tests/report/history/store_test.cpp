@@ -18,7 +18,7 @@ using testing::HistoryTest;
 using testing::MadeResult;
 using Stores = HistoryTest;
 
-std::string refusal(const std::filesystem::path& path, Access access) {
+std::string refusal(const std::filesystem::path& path, DatabaseAccess access) {
   try {
     Store store(path, access);
     store.entries();
@@ -38,7 +38,7 @@ TEST_F(Stores, keeps_entries_points_and_every_sample) {
   const Added added = add({{}, failed}, "abc1234", "nightly");
   EXPECT_EQ(added.points, 2U);
   EXPECT_EQ(added.failed, 1U);
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   const std::vector<Entry> entries = store.entries();
   ASSERT_EQ(entries.size(), 1U);
   EXPECT_EQ(entries[0].commit, "abc1234");
@@ -73,7 +73,7 @@ TEST_F(Stores, the_same_result_is_added_once) {
   const Added both = add({{}, later, later});
   EXPECT_EQ(both.points, 1U);
   EXPECT_EQ(both.known, 2U);
-  EXPECT_EQ(Store(file(), Access::read).entries().size(), 2U);
+  EXPECT_EQ(Store(file(), DatabaseAccess::read).entries().size(), 2U);
 }
 
 TEST_F(Stores, points_come_in_the_order_of_measuring) {
@@ -82,7 +82,7 @@ TEST_F(Stores, points_come_in_the_order_of_measuring) {
   add({made}, "new");
   made.created = "2026-11-03T00:00:00Z";
   add({made}, "old");
-  const auto points = Store(file(), Access::read).points();
+  const auto points = Store(file(), DatabaseAccess::read).points();
   ASSERT_EQ(points.size(), 2U);
   EXPECT_EQ(points[0].commit, "old");
 }
@@ -93,7 +93,7 @@ TEST_F(Stores, filters_and_machines) {
   other.model = "MI300X";
   other.workload = "moe";
   add({other});
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   EntryFilter by_tag;
   by_tag.tag = "nightly";
   EXPECT_EQ(store.entries(by_tag).size(), 1U);
@@ -112,7 +112,7 @@ TEST_F(Stores, filters_and_machines) {
 TEST_F(Stores, a_removed_entry_is_gone_and_can_be_added_again) {
   add({{}});
   {
-    Store store(file(), Access::write);
+    Store store(file(), DatabaseAccess::write);
     EXPECT_TRUE(store.remove(1));
     EXPECT_FALSE(store.remove(1));
     EXPECT_TRUE(store.points().empty());
@@ -128,23 +128,23 @@ TEST_F(Stores, hostile_texts_stay_texts) {
   made.workload = "x'); DROP TABLE point; --\x1b[2J<script>\"";
   made.model = std::string("a\0b", 3);
   EXPECT_EQ(add({made}, "'; DELETE FROM entry; --", "\"").points, 1U);
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   ASSERT_EQ(store.points().size(), 1U);
   EXPECT_EQ(store.points()[0].workload(), made.workload);
   EXPECT_EQ(store.entries()[0].commit, "'; DELETE FROM entry; --");
 }
 
 TEST_F(Stores, what_is_no_history_is_refused_in_words) {
-  EXPECT_NE(refusal(file("none.db"), Access::read).find("no such history"), std::string::npos);
+  EXPECT_NE(refusal(file("none.db"), DatabaseAccess::read).find("no such history"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(file("none.db")));
-  EXPECT_NE(refusal(folder_, Access::write).find("folder"), std::string::npos);
+  EXPECT_NE(refusal(folder_, DatabaseAccess::write).find("folder"), std::string::npos);
   const auto text = write("text.db",
                           "this is no database, but a text that is longer than a header of one hundred bytes"
                           " so that nobody takes it for a short one");
-  for (const Access access : {Access::read, Access::write})
+  for (const DatabaseAccess access : {DatabaseAccess::read, DatabaseAccess::write})
     EXPECT_NE(refusal(text, access).find("not an SQLite database"), std::string::npos);
-  EXPECT_NE(refusal(write("empty.db", ""), Access::read).find("empty"), std::string::npos);
-  EXPECT_EQ(refusal(file("empty.db"), Access::write), "");  // an empty file is made one
+  EXPECT_NE(refusal(write("empty.db", ""), DatabaseAccess::read).find("empty"), std::string::npos);
+  EXPECT_EQ(refusal(file("empty.db"), DatabaseAccess::write), "");  // an empty file is made one
 }
 
 #if WEIR_HAVE_SQLITE
@@ -157,14 +157,14 @@ void run_sql(const std::filesystem::path& path, const std::string& sql) {
 
 TEST_F(Stores, databases_of_others_and_of_newer_versions_are_left_alone) {
   run_sql(file("other.db"), "CREATE TABLE bookmarks(url TEXT)");
-  for (const Access access : {Access::read, Access::write})
+  for (const DatabaseAccess access : {DatabaseAccess::read, DatabaseAccess::write})
     EXPECT_NE(refusal(file("other.db"), access).find("another program"), std::string::npos);
   add({{}});
   run_sql(file(), "PRAGMA user_version = 2");
-  for (const Access access : {Access::read, Access::write})
+  for (const DatabaseAccess access : {DatabaseAccess::read, DatabaseAccess::write})
     EXPECT_NE(refusal(file(), access).find("version 2"), std::string::npos);
   run_sql(file(), "PRAGMA user_version = 1; ALTER TABLE point RENAME TO dot");
-  EXPECT_NE(refusal(file(), Access::read).find("not a history that this Weir can read"), std::string::npos);
+  EXPECT_NE(refusal(file(), DatabaseAccess::read).find("not a history that this Weir can read"), std::string::npos);
 }
 
 TEST_F(Stores, rows_that_make_no_sense_are_read_without_harm) {
@@ -172,7 +172,7 @@ TEST_F(Stores, rows_that_make_no_sense_are_read_without_harm) {
   run_sql(file(),
           "UPDATE point SET key = '[[[[', latency_samples = x'6980', latency_median = 'much', latency_count = -5, "
           "measured = x'00ff'; UPDATE conditions SET device = '[1]', environment = printf('%.*c', 100000, '[')");
-  Store store(file(), Access::read);
+  Store store(file(), DatabaseAccess::read);
   const auto points = store.points();
   ASSERT_EQ(points.size(), 1U);
   EXPECT_TRUE(points[0].key.empty());
@@ -200,7 +200,7 @@ TEST_F(Stores, damaged_files_are_refused_or_read_but_never_crash) {
       damaged[random.below(static_cast<std::uint32_t>(damaged.size()))] = static_cast<char>(random.next());
     const auto path = write("damaged.db", damaged);
     try {
-      Store store(path, round % 2 == 0 ? Access::read : Access::write);
+      Store store(path, round % 2 == 0 ? DatabaseAccess::read : DatabaseAccess::write);
       store.entries();
       for (const Point& point : store.points()) store.samples(point.id, "latency");
     } catch (const Error&) {
@@ -222,7 +222,7 @@ TEST_F(Stores, many_who_add_at_once_all_succeed) {
         const std::vector<std::filesystem::path> paths = {
             write(fmt::format("of_{}_{}.json", i, k), testing::result_json(made).dump())};
         try {
-          Store store(file(), Access::write);
+          Store store(file(), DatabaseAccess::write);
           if (store.add(read_intake(paths), {}).points != 1) ++failures;
         } catch (...) {
           ++failures;
@@ -237,7 +237,7 @@ TEST_F(Stores, many_who_add_at_once_all_succeed) {
     ::waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  EXPECT_EQ(Store(file(), Access::read).entries().size(), 5U * kProcesses);
+  EXPECT_EQ(Store(file(), DatabaseAccess::read).entries().size(), 5U * kProcesses);
 }
 
 TEST_F(Stores, what_was_killed_in_the_middle_leaves_nothing) {
@@ -245,7 +245,7 @@ TEST_F(Stores, what_was_killed_in_the_middle_leaves_nothing) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    Database database(file(), Access::write);
+    Database database(file(), DatabaseAccess::write);
     Transaction transaction(database);
     Statement(database, "DELETE FROM point").run();
     Statement(database, "DELETE FROM entry").run();
@@ -254,7 +254,7 @@ TEST_F(Stores, what_was_killed_in_the_middle_leaves_nothing) {
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_TRUE(WIFSIGNALED(status));
-  EXPECT_EQ(Store(file(), Access::read).points().size(), 1U);
+  EXPECT_EQ(Store(file(), DatabaseAccess::read).points().size(), 1U);
   MadeResult next;
   next.created = "2026-12-01T00:00:00Z";
   EXPECT_EQ(add({next}).points, 1U);

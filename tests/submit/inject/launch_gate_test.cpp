@@ -35,7 +35,7 @@ struct FakeDevice {
   std::map<Event, Recorded> events;
   std::set<const void*> ignored_streams;
   std::uintptr_t names = 0x1000;
-  std::size_t most_events = 0;
+  std::size_t max_events = 0;
   std::atomic<int> records = 0, queries = 0, wrong = 0;
   bool makes_events = true, records_events = true, answers = true, lets_in = true;
   std::function<void()> when_recording;
@@ -81,7 +81,7 @@ Event make() {
   if (!g_device->makes_events) return nullptr;
   const auto event = reinterpret_cast<Event>(++g_device->names);
   g_device->events[event] = {nullptr, 0, t_context};
-  g_device->most_events = std::max(g_device->most_events, g_device->events.size());
+  g_device->max_events = std::max(g_device->max_events, g_device->events.size());
   return event;
 }
 bool record(Event event, void* stream) {
@@ -210,7 +210,7 @@ TEST_F(LaunchGateTest, many_commands_of_a_stream_share_its_last_mark) {
   share(1000);
   for (int i = 0; i < 500; ++i) EXPECT_TRUE(launch(1));
   EXPECT_EQ(gate_->on_device(), 500u);
-  EXPECT_LE(device_.most_events, 16u);
+  EXPECT_LE(device_.max_events, 16u);
   device_.end(stream_named(1), 499);
   launches_->look();
   EXPECT_GT(gate_->on_device(), 0u) << "the last mark is behind the last command";
@@ -218,7 +218,7 @@ TEST_F(LaunchGateTest, many_commands_of_a_stream_share_its_last_mark) {
   launches_->look();
   EXPECT_EQ(gate_->on_device(), 0u);
   for (int i = 0; i < 500; ++i) launch(1), device_.end(stream_named(1)), launches_->look();
-  EXPECT_LE(device_.most_events, 16u) << "events are used again";
+  EXPECT_LE(device_.max_events, 16u) << "events are used again";
 }
 
 TEST_F(LaunchGateTest, more_streams_than_are_followed_run_uncounted) {

@@ -17,14 +17,14 @@ static_assert(std::is_trivially_copyable_v<Conductor>);
 
 TEST(Conductor, seats_are_given_and_given_back) {
   Conductor conductor(policy_named("priority"), kSettings);
-  for (int seat = 0; seat < kMostClients; ++seat) EXPECT_EQ(conductor.join({}, seat), seat);
+  for (int seat = 0; seat < kMaxClients; ++seat) EXPECT_EQ(conductor.join({}, seat), seat);
   EXPECT_EQ(conductor.join({}, 100), -1);
-  EXPECT_EQ(conductor.clients(), kMostClients);
+  EXPECT_EQ(conductor.clients(), kMaxClients);
   conductor.leave(17, 101);
   conductor.leave(17, 102);
   conductor.leave(-1, 102);
-  conductor.leave(kMostClients, 102);
-  EXPECT_EQ(conductor.clients(), kMostClients - 1);
+  conductor.leave(kMaxClients, 102);
+  EXPECT_EQ(conductor.clients(), kMaxClients - 1);
   EXPECT_EQ(conductor.join({.priority = 4}, 103), 17);
   EXPECT_EQ(conductor.client(17).terms.priority, 4);
   EXPECT_EQ(conductor.client(17).used_ns, 0);
@@ -33,7 +33,7 @@ TEST(Conductor, seats_are_given_and_given_back) {
 TEST(Conductor, every_policy_serves_a_full_table) {
   for (const Policy& policy : policies()) {
     Conductor conductor(policy, kSettings);
-    for (int seat = 0; seat < kMostClients; ++seat) conductor.join({.priority = seat % 20 - 10}, 0);
+    for (int seat = 0; seat < kMaxClients; ++seat) conductor.join({.priority = seat % 20 - 10}, 0);
     conductor.set_active(~std::uint64_t{0}, 10);
     EXPECT_NE(conductor.running(), 0U) << policy.name;
     std::uint64_t ran = conductor.running();
@@ -63,10 +63,10 @@ TEST(Conductor, terms_out_of_range_are_taken_as_the_nearest_in_it) {
   conductor.join({.priority = -1000, .weight = -1, .deadline_ns = -5}, 0);
   conductor.join({.weight = std::nan("")}, 0);
   EXPECT_EQ(conductor.client(0).terms.priority, kHighestPriority);
-  EXPECT_EQ(conductor.client(0).terms.weight, kMostWeight);
+  EXPECT_EQ(conductor.client(0).terms.weight, kMaxWeight);
   EXPECT_EQ(conductor.client(0).terms.deadline_ns, kLongestDeadlineNs);
   EXPECT_EQ(conductor.client(1).terms.priority, kLowestPriority);
-  EXPECT_EQ(conductor.client(1).terms.weight, kLeastWeight);
+  EXPECT_EQ(conductor.client(1).terms.weight, kMinWeight);
   EXPECT_EQ(conductor.client(1).terms.deadline_ns, 0);
   EXPECT_EQ(conductor.client(2).terms.weight, 1);
 }

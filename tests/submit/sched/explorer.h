@@ -48,9 +48,9 @@ struct Exploration {
   std::vector<std::string> path;
 
   std::string text() const {
-    std::string told = violation + " after:";
-    for (const std::string& event : path) told += "\n  " + event;
-    return told;
+    std::string message = violation + " after:";
+    for (const std::string& event : path) message += "\n  " + event;
+    return message;
   }
 };
 
@@ -62,7 +62,7 @@ class Explorer {
   Explorer(const Machine& machine, std::array<scheduler::Terms, kExplored> terms, const Memory& memory, Check check)
       : first_{.machine = machine}, terms_(terms), memory_(memory), check_(std::move(check)) {}
 
-  Exploration explore(std::size_t most_states) {
+  Exploration explore(std::size_t max_states) {
     Exploration found;
     std::vector<Node> level = {{first_, 0}};
     steps_ = {{0, "start"}};
@@ -81,7 +81,7 @@ class Explorer {
             found.states = seen_.size();
             return found;
           }
-          if (seen_.size() >= most_states) {
+          if (seen_.size() >= max_states) {
             found.states = seen_.size();
             return found;
           }

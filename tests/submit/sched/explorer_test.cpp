@@ -20,7 +20,7 @@ constexpr Settings kSettings{.slice_ns = 2, .ageing_ns = 4};
 constexpr std::array<Terms, kExplored> kTerms = {{{.priority = 0, .weight = 1, .deadline_ns = 0},
                                                   {.priority = 5, .weight = 2, .deadline_ns = 3},
                                                   {.priority = 5, .weight = 0.5, .deadline_ns = 6}}};
-constexpr std::size_t kMostStates = 150'000;
+constexpr std::size_t kMaxStates = 150'000;
 
 // Whether everybody who waits waits, in the end, for somebody who does not: takes away who waits for nobody that is
 // left, again and again.
@@ -109,7 +109,7 @@ Exploration explored(const Policy& policy, const Settings& settings, std::int64_
                                const std::string found = violation_in(world, longest_wait_ns);
                                return found.empty() ? broken_promise(world) : found;
                              })
-      .explore(kMostStates);
+      .explore(kMaxStates);
 }
 
 class EveryState : public ::testing::TestWithParam<Policy> {};
@@ -148,7 +148,7 @@ TEST(Explorer, finds_a_planted_cycle_by_a_shortest_way) {
   const Policy& policy = scheduler::policy_named("fifo");
   Explorer<CyclicConductor> explorer(CyclicConductor(policy, kSettings), kTerms, memory_of(policy, kSettings),
                                      [](const World<CyclicConductor>& world) { return violation_in(world, kNever); });
-  const Exploration exploration = explorer.explore(kMostStates);
+  const Exploration exploration = explorer.explore(kMaxStates);
   EXPECT_EQ(exploration.violation, "clients wait for each other");
   ASSERT_EQ(exploration.path.size(), 6U) << exploration.text();
   EXPECT_EQ(std::count_if(exploration.path.begin(), exploration.path.end(),
@@ -174,7 +174,7 @@ TEST(Explorer, finds_who_is_never_served_unless_clients_age) {
     memory.horizon_ns = kLongest + 1;
     return Explorer<Conductor>(Conductor(kForgetful, settings), kTerms, memory,
                                [&](const World<Conductor>& world) { return violation_in(world, kLongest); })
-        .explore(kMostStates);
+        .explore(kMaxStates);
   };
   const Exploration starving = explore();
   EXPECT_TRUE(starving.violation.starts_with("client 2 has waited for ")) << starving.text();

@@ -137,7 +137,7 @@ TEST(Gate, try_enter_counts_nothing_but_tells_that_it_wants_to) {
   const auto board = make_board(1);
   int wakes = 0;
   Gate urgent(*board, 0), other(*board, 1);
-  other.set_attendant([](void* count) { ++*static_cast<int*>(count); }, &wakes);
+  other.set_wake([](void* count) { ++*static_cast<int*>(count); }, &wakes);
   yield(*board, 1, 1);
   EXPECT_TRUE(urgent.try_enter());
   EXPECT_FALSE(urgent.try_enter()) << "the bound is 1";
@@ -206,7 +206,7 @@ TEST(Gate, does_not_wait_for_a_daemon_that_ended) {
   std::thread thread([&] { patient.enter(); });
   until([&] { return board->waiting.load() != 0; });
   board->is_closed = 1;
-  wake_everybody(*board);
+  wake_all_clients(*board);
   thread.join();
 }
 

@@ -45,8 +45,8 @@ TEST(Policies, are_found_by_their_names) {
 
 TEST(Policies, terms_out_of_range_are_rejected_with_their_flag) {
   check(Terms{});
-  check(Terms{.priority = kHighestPriority, .weight = kMostWeight, .deadline_ns = kLongestDeadlineNs});
-  check(Terms{.priority = kLowestPriority, .weight = kLeastWeight, .deadline_ns = 0});
+  check(Terms{.priority = kHighestPriority, .weight = kMaxWeight, .deadline_ns = kLongestDeadlineNs});
+  check(Terms{.priority = kLowestPriority, .weight = kMinWeight, .deadline_ns = 0});
   EXPECT_NE(message_of([] { check(Terms{.priority = 11}); }).find("priority 11: priorities go from -10 to 10"),
             std::string::npos);
   EXPECT_NE(message_of([] { check(Terms{.priority = -11}); }).find("priority -11"), std::string::npos);

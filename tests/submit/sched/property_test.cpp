@@ -30,13 +30,12 @@ std::vector<Demand> random_demands(std::mt19937_64& random) {
     demand.terms = {.priority = static_cast<int>(random_between(random, -10, 10)),
                     .weight = static_cast<double>(random_between(random, 1, 16)) / 4,
                     .deadline_ns = random_between(random, 0, 2) * random_between(random, 1, 20) * kMs};
-    demand.least_idle_ns = random_between(random, 0, 1) * 10 * kUs;
-    demand.most_idle_ns = random_between(random, 1, 4) * random_between(random, 1, 2000) * kUs;
-    demand.most_kernels =
-        random_between(random, 0, 3) == 0 ? kEndless : static_cast<int>(random_between(random, 1, 40));
-    demand.least_kernels = demand.most_kernels == kEndless ? kEndless : 1;
-    demand.least_kernel_ns = random_between(random, 1, 20) * kUs;
-    demand.most_kernel_ns = demand.least_kernel_ns * random_between(random, 1, 10);
+    demand.min_idle_ns = random_between(random, 0, 1) * 10 * kUs;
+    demand.max_idle_ns = random_between(random, 1, 4) * random_between(random, 1, 2000) * kUs;
+    demand.max_kernels = random_between(random, 0, 3) == 0 ? kEndless : static_cast<int>(random_between(random, 1, 40));
+    demand.min_kernels = demand.max_kernels == kEndless ? kEndless : 1;
+    demand.min_kernel_ns = random_between(random, 1, 20) * kUs;
+    demand.max_kernel_ns = demand.min_kernel_ns * random_between(random, 1, 10);
   }
   return demands;
 }
@@ -99,7 +98,7 @@ TEST_P(EveryPolicy, nobody_is_kept_waiting_longer_than_ageing_and_a_slice_per_cl
   std::int64_t longest_ns = 0;
   for (int seed = 1; seed <= kSeeds; ++seed) {
     SharedDevice device = random_device(GetParam(), settings, seed);
-    const std::int64_t most_ns = settings.ageing_ns + device.clients() * settings.slice_ns;
+    const std::int64_t max_ns = settings.ageing_ns + device.clients() * settings.slice_ns;
     std::array<std::int64_t, 64> counts_from_ns{}, first_for_ns{}, request_ns{}, waits_from_ns{};
     std::uint64_t was_first = 0, was_active = 0;
     std::int64_t last_ns = 0;
@@ -119,8 +118,8 @@ TEST_P(EveryPolicy, nobody_is_kept_waiting_longer_than_ageing_and_a_slice_per_cl
         }
         if ((device.active() & bit) == 0) continue;
         longest_ns = std::max(longest_ns, now_ns - waits_from_ns[client]);
-        ASSERT_LE(now_ns - waits_from_ns[client], most_ns - settings.slice_ns) << "seed " << seed << " at " << now_ns;
-        ASSERT_LE(now_ns - counts_from_ns[client], most_ns) << "seed " << seed << " at " << now_ns;
+        ASSERT_LE(now_ns - waits_from_ns[client], max_ns - settings.slice_ns) << "seed " << seed << " at " << now_ns;
+        ASSERT_LE(now_ns - counts_from_ns[client], max_ns) << "seed " << seed << " at " << now_ns;
       }
       was_first = device.conductor().running();
       was_active = device.active();
@@ -235,10 +234,10 @@ TEST(WeightedFairProperties, the_device_gives_what_the_accounts_say_but_for_kern
   std::vector<Demand> demands;
   for (const double weight : {1.0, 2.0, 5.0}) {
     demands.push_back({.terms = {.weight = weight},
-                       .least_kernels = kEndless,
-                       .most_kernels = kEndless,
-                       .least_kernel_ns = kernel_ns,
-                       .most_kernel_ns = kernel_ns});
+                       .min_kernels = kEndless,
+                       .max_kernels = kEndless,
+                       .min_kernel_ns = kernel_ns,
+                       .max_kernel_ns = kernel_ns});
   }
   SharedDevice device({.policy = &scheduler::policy_named("weighted_fair"), .settings = settings, .in_flight = 2},
                       demands);
@@ -285,16 +284,16 @@ std::int64_t latest_ns(int seed, int clients, int in_flight, std::int64_t backgr
     *longest_kernel_ns = std::max(*longest_kernel_ns, kernel_ns);
     demands.push_back({.terms = {.deadline_ns = period_ns},
                        .period_ns = period_ns,
-                       .least_kernels = kernels,
-                       .most_kernels = kernels,
-                       .least_kernel_ns = kernel_ns,
-                       .most_kernel_ns = kernel_ns});
+                       .min_kernels = kernels,
+                       .max_kernels = kernels,
+                       .min_kernel_ns = kernel_ns,
+                       .max_kernel_ns = kernel_ns});
   }
   if (background_kernel_ns > 0) {
-    demands.push_back({.least_kernels = kEndless,
-                       .most_kernels = kEndless,
-                       .least_kernel_ns = background_kernel_ns,
-                       .most_kernel_ns = background_kernel_ns});
+    demands.push_back({.min_kernels = kEndless,
+                       .max_kernels = kEndless,
+                       .min_kernel_ns = background_kernel_ns,
+                       .max_kernel_ns = background_kernel_ns});
   }
   SharedDevice device({.policy = &scheduler::policy_named("earliest_deadline"),
                        .settings = kNoAgeing,
@@ -366,14 +365,13 @@ TEST(TimeSliceProperties, a_turn_is_not_cut_short) {
   std::vector<Demand> demands;
   for (const double weight : {0.5, 1.0, 3.0, 1.0}) {
     demands.push_back({.terms = {.weight = weight},
-                       .least_kernels = kEndless,
-                       .most_kernels = kEndless,
-                       .least_kernel_ns = 30 * kUs,
-                       .most_kernel_ns = 70 * kUs});
+                       .min_kernels = kEndless,
+                       .max_kernels = kEndless,
+                       .min_kernel_ns = 30 * kUs,
+                       .max_kernel_ns = 70 * kUs});
   }
   // One that comes and goes, and whose arrivals must not move the others' turns.
-  demands.push_back(
-      {.most_idle_ns = 3 * kMs, .most_kernels = 5, .least_kernel_ns = 10 * kUs, .most_kernel_ns = 90 * kUs});
+  demands.push_back({.max_idle_ns = 3 * kMs, .max_kernels = 5, .min_kernel_ns = 10 * kUs, .max_kernel_ns = 90 * kUs});
   SharedDevice device({.policy = &scheduler::policy_named("time_slice"), .settings = kNoAgeing}, demands);
   int last = -1, turns = 0;
   std::int64_t since_ns = 0;

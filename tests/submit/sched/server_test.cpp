@@ -139,7 +139,7 @@ TEST(Server, says_who_is_there_with_names_fit_for_a_terminal) {
   ASSERT_EQ(status.at("clients").size(), 1U);
   const Json& seen = status.at("clients")[0];
   EXPECT_EQ(seen.at("program").get<std::string>().substr(0, 10), "evil?[31m?");
-  EXPECT_LE(seen.at("program").get<std::string>().size(), kMostProgramBytes);
+  EXPECT_LE(seen.at("program").get<std::string>().size(), kMaxProgramBytes);
   EXPECT_EQ(seen.at("priority"), 3);
   EXPECT_EQ(seen.at("weight"), 2.5);
   EXPECT_EQ(seen.at("deadline_ns"), 10'000'000);
@@ -150,7 +150,7 @@ TEST(Server, status_with_all_seats_taken_fits) {
   const SocketFolder folder;
   ServerThread server(folder.options());
   std::vector<Descriptor> sockets;
-  for (int i = 0; i < kMostClients; ++i) {
+  for (int i = 0; i < kMaxClients; ++i) {
     sockets.push_back(connected(folder.socket()));
     ASSERT_TRUE(sockets.back());
     // Each of these characters takes six bytes in a document.
@@ -158,7 +158,7 @@ TEST(Server, status_with_all_seats_taken_fits) {
     std::array<std::byte, 1024> answer;
     ASSERT_GT(receive_packet(sockets.back().get(), answer, now_ns() + 200'000'000'000), 0);
   }
-  EXPECT_EQ(ask_status(folder.socket()).at("clients").size(), static_cast<std::size_t>(kMostClients));
+  EXPECT_EQ(ask_status(folder.socket()).at("clients").size(), static_cast<std::size_t>(kMaxClients));
   std::string reason;
   EXPECT_EQ(Connection::open(folder.socket(), {}, "one too many", &reason), nullptr);
   EXPECT_NE(reason.find("64 seats"), std::string::npos) << reason;

@@ -11,10 +11,9 @@ SharedDevice::SharedDevice(const Options& options, std::vector<Demand> demands)
     : options_(options), random_(options.seed), conductor_(*options.policy, options.settings) {
   for (const Demand& demand : demands) {
     conductor_.join(demand.terms, 0);
-    clients_.push_back(
-        {.demand = demand, .next_arrival_ns = below(0, std::max(demand.most_idle_ns, demand.period_ns))});
+    clients_.push_back({.demand = demand, .next_arrival_ns = below(0, std::max(demand.max_idle_ns, demand.period_ns))});
   }
-  arrived_ns_.resize(scheduler::kMostClients);
+  arrived_ns_.resize(scheduler::kMaxClients);
 }
 
 std::int64_t SharedDevice::below(std::int64_t least, std::int64_t most) {
@@ -37,7 +36,7 @@ void SharedDevice::run_until(std::int64_t end_ns) {
     if (hears_ns_ == kNever && (active_ != before || requests_.size() != requests)) {
       hears_ns_ = now_ns_ + below(0, options_.hears_within_ns);
     }
-    if (hears_ns_ <= now_ns_) tell_conductor();
+    if (hears_ns_ <= now_ns_) update_conductor();
     if (conductor_.next_change_ns() <= now_ns_) conductor_.advance(now_ns_);
     launch_what_may_go();
     start_next();
@@ -61,13 +60,13 @@ void SharedDevice::end_kernel() {
   active_ &= ~(std::uint64_t{1} << kernel.client);
   const Demand& demand = client.demand;
   client.next_arrival_ns = demand.period_ns > 0 ? std::max(now_ns_, request.arrived_ns + demand.period_ns)
-                                                : now_ns_ + below(demand.least_idle_ns, demand.most_idle_ns);
+                                                : now_ns_ + below(demand.min_idle_ns, demand.max_idle_ns);
 }
 
 void SharedDevice::arrive(int client) {
   ClientState& state = clients_[static_cast<std::size_t>(client)];
   state.next_arrival_ns = kNever;
-  state.to_launch = static_cast<int>(below(state.demand.least_kernels, state.demand.most_kernels));
+  state.to_launch = static_cast<int>(below(state.demand.min_kernels, state.demand.max_kernels));
   state.request = requests_.size();
   std::int64_t found_ns = 0;
   for (std::size_t i = 0; i < queue_.size(); ++i) {
@@ -78,7 +77,7 @@ void SharedDevice::arrive(int client) {
   arrived_ns_[static_cast<std::size_t>(client)] = now_ns_;
 }
 
-void SharedDevice::tell_conductor() {
+void SharedDevice::update_conductor() {
   hears_ns_ = kNever;
   conductor_.set_active(active_, now_ns_, arrived_ns_.data());
 }
@@ -96,7 +95,7 @@ void SharedDevice::launch_what_may_go() {
       if (on_launch) on_launch(client);
       --state.to_launch;
       ++state.in_flight;
-      queue_.push_back({client, below(state.demand.least_kernel_ns, state.demand.most_kernel_ns)});
+      queue_.push_back({client, below(state.demand.min_kernel_ns, state.demand.max_kernel_ns)});
       goes_on = true;
     }
   }

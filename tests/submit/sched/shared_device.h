@@ -16,10 +16,10 @@ namespace weir::testing {
 // What a client brings: requests of so many kernels each.
 struct Demand {
   scheduler::Terms terms;
-  std::int64_t least_idle_ns = 0, most_idle_ns = 0;  // between the end of a request and the next arrival
-  std::int64_t period_ns = 0;                        // not 0: arrivals are that far apart instead
-  int least_kernels = 1, most_kernels = 1;           // of a request
-  std::int64_t least_kernel_ns = 1, most_kernel_ns = 1;
+  std::int64_t min_idle_ns = 0, max_idle_ns = 0;  // between the end of a request and the next arrival
+  std::int64_t period_ns = 0;                     // not 0: arrivals are that far apart instead
+  int min_kernels = 1, max_kernels = 1;           // of a request
+  std::int64_t min_kernel_ns = 1, max_kernel_ns = 1;
 };
 
 inline constexpr int kEndless = 1'000'000'000;  // kernels of a request that does not end within a test
@@ -77,7 +77,7 @@ class SharedDevice {
   std::int64_t below(std::int64_t least, std::int64_t most);
   void end_kernel();
   void arrive(int client);
-  void tell_conductor();
+  void update_conductor();
   void launch_what_may_go();
   void start_next();
 

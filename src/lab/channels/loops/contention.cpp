@@ -17,14 +17,14 @@ constexpr std::uint64_t kEach = 250;
 // A round starts all threads once; a sample is the median of as many rounds as fit.
 template <class Contestant>
 Measurement measure(const Conditions& conditions) {
-  constexpr std::size_t kFewestRounds = 3;
+  constexpr std::size_t kMinRounds = 3;
   const Small carried;
   Measurement measurement;
   std::vector<double> rounds;
   for (int sample = 0; sample < conditions.samples && measurement.failure.empty(); ++sample) {
     rounds.clear();
     const std::int64_t until_ns = now_ns() + static_cast<std::int64_t>(conditions.sample_ms * 1e6);
-    while (measurement.failure.empty() && (rounds.size() < kFewestRounds || now_ns() < until_ns)) {
+    while (measurement.failure.empty() && (rounds.size() < kMinRounds || now_ns() < until_ns)) {
       const auto channel = std::make_unique<Contestant>(conditions.capacity);
       Tally sent, received;
       for (int producer = 0; producer < kProducers; ++producer)

@@ -40,12 +40,12 @@ struct Name {
   char text[kSize]{};
 };
 
-template <class Channel, Name kText, int kMostProducers, int kMostConsumers, bool kOurs = true>
+template <class Channel, Name kText, int kMaxProducers, int kMaxConsumers, bool kOurs = true>
 struct ChannelContestant {
   using Item = typename Channel::Item;
   static constexpr std::string_view kName = kText.text;
   static constexpr bool kIsOurs = kOurs;
-  static constexpr int kProducers = kMostProducers, kConsumers = kMostConsumers;
+  static constexpr int kProducers = kMaxProducers, kConsumers = kMaxConsumers;
 
   explicit ChannelContestant(std::size_t capacity) : channel(capacity) {}
   struct End {
@@ -99,11 +99,11 @@ struct LanesContestant {
 };
 
 // Third-party queues. `Calls` adapts their push and pop.
-template <class T, class Queue, class Calls, Name kText, int kMostProducers, int kMostConsumers>
+template <class T, class Queue, class Calls, Name kText, int kMaxProducers, int kMaxConsumers>
 struct QueueContestant {
   static constexpr std::string_view kName = kText.text;
   static constexpr bool kIsOurs = false;
-  static constexpr int kProducers = kMostProducers, kConsumers = kMostConsumers;
+  static constexpr int kProducers = kMaxProducers, kConsumers = kMaxConsumers;
 
   explicit QueueContestant(std::size_t capacity) : queue(capacity) {}
   struct End {

@@ -45,7 +45,7 @@ class OneEach {
 class OneForAll {
  public:
   OneForAll(std::size_t capacity, int devices) : channel_(capacity, static_cast<std::size_t>(devices)) {
-    for (int i = 0; i < devices; ++i) ends_.push_back(channel_.subscribe(Behind::blocks));
+    for (int i = 0; i < devices; ++i) ends_.push_back(channel_.subscribe(LagPolicy::blocks));
   }
   bool send(const CommandRecord& item, int, const Patience& patience) noexcept {
     return patience.until([&] { return channel_.try_push(item) == Outcome::done; });
@@ -155,15 +155,15 @@ Measurement measure(const Conditions& conditions, const std::vector<std::string>
     steps.push_back(std::make_unique<DeviceStep>(device, kKernels));
     steps.back()->run();
   }
-  constexpr std::size_t kMostTurns = std::size_t{1} << 20;  // of a sample
+  constexpr std::size_t kMaxTurns = std::size_t{1} << 20;  // of a sample
   std::vector<double> one;
   Measurement measurement = measure_each_trip(
       conditions,
       [&](Trips& all, Tally& sent, Tally& received) {
-        one.reserve(one.size() + kMostTurns);
+        one.reserve(one.size() + kMaxTurns);
         Run<Way>(conditions, steps).sample(all, one, sent, received);
       },
-      Trips(kMostTurns));
+      Trips(kMaxTurns));
   if (measurement.p50_ns)
     measurement.facts = {{"one_device_ns", median(one)}, {"overhead_ns", *measurement.p50_ns - median(one)}};
   return measurement;

@@ -74,14 +74,14 @@ Measurement measure_late_reply(const Conditions& conditions) {
       for (Ticket& ticket : late) replies.open(ticket);
       for (const Ticket ticket : late) replies.give_up(ticket);
       for (Ticket& ticket : waiting) replies.open(ticket);
-      std::uint32_t fell = 0;
+      std::uint32_t refused = 0;
       const std::int64_t began_ns = now_ns();
-      for (const Ticket ticket : late) fell += replies.set(ticket, 666) ? 0U : 1U;
+      for (const Ticket ticket : late) refused += replies.set(ticket, 666) ? 0U : 1U;
       timed_ns += now_ns() - began_ns;
       std::uint64_t reply = 0;
       for (std::size_t i = 0; i < kSlots; ++i) {
         sent.add(i);
-        if (i < fell && replies.wait(waiting[i], reply, Limit::none()) == Outcome::empty) received.add(i);
+        if (i < refused && replies.wait(waiting[i], reply, Limit::none()) == Outcome::empty) received.add(i);
         replies.give_up(waiting[i]);
       }
     }

@@ -44,12 +44,12 @@ class Flow {
     total_sent_.fetch_add(count, std::memory_order_relaxed);
     producing_.fetch_sub(1, std::memory_order_acq_rel);  // pairs with the acquire in has_ended()
   }
-  // For a consumer that found nothing to pop: whether nothing more will come. `told` is the count that it last
+  // For a consumer that found nothing to pop: whether nothing more will come. `counted` is the count that it last
   // reported.
-  bool has_ended(const Tally& tally, std::uint64_t& told) noexcept {
+  bool has_ended(const Tally& tally, std::uint64_t& counted) noexcept {
     if (producing_.load(std::memory_order_acquire) != 0) return false;  // pairs with end_producer()
-    total_received_.fetch_add(tally.count - told, std::memory_order_relaxed);
-    told = tally.count;
+    total_received_.fetch_add(tally.count - counted, std::memory_order_relaxed);
+    counted = tally.count;
     return total_received_.load(std::memory_order_relaxed) >= total_sent_.load(std::memory_order_relaxed);
   }
   void end_consumer(int consumer, const Tally& tally) noexcept {
@@ -111,13 +111,13 @@ Measurement measure_flow(const Conditions& conditions, int producers, int consum
 template <class Take>
 [[gnu::always_inline]] inline Tally take_all(Flow& flow, Take&& take) {
   Tally tally;
-  std::uint64_t told = 0;
+  std::uint64_t counted = 0;
   for (int spins = 0;;) {
     if (take(tally)) {
       spins = 0;
       continue;
     }
-    if (flow.has_ended(tally, told) || flow.patience().is_over(spins)) return tally;
+    if (flow.has_ended(tally, counted) || flow.patience().is_over(spins)) return tally;
     System::relax(spins++);
   }
 }

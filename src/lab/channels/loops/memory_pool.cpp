@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kKilo = std::size_t{1} << 10, kMega = std::size_t{1} << 20;
 
-enum class What { allocate, deallocate, write, read, cycle };
+enum class Timed { allocate, deallocate, write, read, cycle };
 
 void mark(std::byte* memory, std::uint64_t value) { std::memcpy(memory, &value, sizeof value); }
 std::uint64_t marked(const std::byte* memory) {
@@ -26,7 +26,7 @@ std::uint64_t marked(const std::byte* memory) {
 }
 
 // Batches are allocated, marked, read back and freed; only one of the four is timed.
-template <class Allocator, What kWhat>
+template <class Allocator, Timed kTimed>
 Measurement measure_handful(const Conditions& conditions, std::size_t size) {
   const BoundToCore bound(conditions.cores);
   Allocator allocator(size);
@@ -41,13 +41,13 @@ Measurement measure_handful(const Conditions& conditions, std::size_t size) {
     for (int round = 0; round < rounds; ++round) {
       std::int64_t began = now_ns();
       for (auto& one : held) one = allocator.take();
-      if (kWhat == What::allocate) total_ns += now_ns() - began;
+      if (kTimed == Timed::allocate) total_ns += now_ns() - began;
       for (const auto& one : held) {
         mark(allocator.data(one), next);
         sent.add(next++);
       }
       began = now_ns();
-      if constexpr (kWhat == What::write) {
+      if constexpr (kTimed == Timed::write) {
         for (const auto& one : held) {
           std::byte* const to = allocator.data(one);
           std::memcpy(buffer.data(), to, sizeof(std::uint64_t));
@@ -56,7 +56,7 @@ Measurement measure_handful(const Conditions& conditions, std::size_t size) {
         }
         total_ns += now_ns() - began;
       }
-      if constexpr (kWhat == What::read) {
+      if constexpr (kTimed == Timed::read) {
         for (const auto& one : held) {
           std::memcpy(buffer.data(), allocator.data(one), kKilo);
           keep(buffer.data());
@@ -66,7 +66,7 @@ Measurement measure_handful(const Conditions& conditions, std::size_t size) {
       for (const auto& one : held) received.add(marked(allocator.data(one)));
       began = now_ns();
       for (auto& one : held) allocator.give(one);
-      if (kWhat == What::deallocate) total_ns += now_ns() - began;
+      if (kTimed == Timed::deallocate) total_ns += now_ns() - began;
     }
     return static_cast<double>(total_ns) / (static_cast<double>(rounds) * static_cast<double>(held.size()));
   });
@@ -152,14 +152,14 @@ struct Offer {
     };
     const std::string handful = size >= kMega ? "16" : "64";
     add("allocate/" + size_name, "allocate " + handful + " of " + size_name + " in a row; one thread",
-        Target{1000, "allocation < 1 us"}, with(measure_handful<Allocator, What::allocate>));
+        Target{1000, "allocation < 1 us"}, with(measure_handful<Allocator, Timed::allocate>));
     add("deallocate/" + size_name, "free " + handful + " of " + size_name + " in a row; one thread",
-        Target{500, "deallocation < 500 ns"}, with(measure_handful<Allocator, What::deallocate>));
+        Target{500, "deallocation < 500 ns"}, with(measure_handful<Allocator, Timed::deallocate>));
     if (size == kKilo) {
       add("write/" + size_name, "write 1 KB into each of 64; one thread", Target{100, "write of 1 KB < 100 ns"},
-          with(measure_handful<Allocator, What::write>));
+          with(measure_handful<Allocator, Timed::write>));
       add("read/" + size_name, "read 1 KB from each of 64; one thread", Target{100, "read of 1 KB < 100 ns"},
-          with(measure_handful<Allocator, What::read>));
+          with(measure_handful<Allocator, Timed::read>));
     }
     add("cycle/" + size_name, "allocate and free, one at a time; one thread", Target{1500, "allocation + deallocation"},
         with(measure_cycle<Allocator>));

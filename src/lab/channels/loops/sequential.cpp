@@ -28,12 +28,12 @@ struct alignas(kApart) Done {
 // kIsOneByOne: the next command is pushed when the previous one is done; otherwise when there is room.
 template <class Contestant, bool kIsOneByOne>
 Measurement measure_two_threads(const Conditions& conditions) {
-  constexpr std::size_t kFewestRounds = 3, kMostRounds = 1 << 16;
+  constexpr std::size_t kMinRounds = 3, kMaxRounds = 1 << 16;
   constexpr std::uint32_t kLast = UINT32_MAX;
   const Small carried;
   Measurement measurement;
   std::vector<double> rounds;
-  rounds.reserve(kMostRounds);
+  rounds.reserve(kMaxRounds);
   for (int sample = 0; sample < conditions.samples && measurement.failure.empty(); ++sample) {
     const auto channel = std::make_unique<Contestant>(conditions.capacity);
     const auto done = std::make_unique<Done>();
@@ -55,7 +55,7 @@ Measurement measure_two_threads(const Conditions& conditions) {
         std::uint32_t number = 0;
         const std::int64_t until_ns = now_ns() + static_cast<std::int64_t>(conditions.sample_ms * 1e6);
         bool is_well = true;
-        while (is_well && rounds.size() < kMostRounds && (rounds.size() < kFewestRounds || now_ns() < until_ns)) {
+        while (is_well && rounds.size() < kMaxRounds && (rounds.size() < kMinRounds || now_ns() < until_ns)) {
           const std::int64_t began = now_ns();
           for (std::uint32_t i = 0; i < kCommands && is_well; ++i) {
             is_well = push(++number);

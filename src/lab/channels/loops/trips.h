@@ -15,10 +15,10 @@ namespace weir::channel_bench {
 class Trips {
  public:
   // Keeps this many trips of a sample without an allocation: nothing is allocated while trips are timed.
-  explicit Trips(std::size_t reserved = kMost) { ns_.reserve(reserved); }
+  explicit Trips(std::size_t reserved = kMax) { ns_.reserve(reserved); }
 
   void add(std::int64_t ns) noexcept { ns_.push_back(static_cast<double>(ns)); }
-  bool is_full() const noexcept { return ns_.size() + 1 >= kMost; }
+  bool is_full() const noexcept { return ns_.size() + 1 >= kMax; }
   std::size_t count() const noexcept { return ns_.size(); }
 
   void end_sample(Measurement& measurement) {
@@ -34,7 +34,7 @@ class Trips {
   }
 
  private:
-  static constexpr std::size_t kMost = 1 << 16;
+  static constexpr std::size_t kMax = 1 << 16;
   std::vector<double> ns_, all_;
 };
 
@@ -59,12 +59,12 @@ inline constexpr std::uint32_t kLastTrip = std::uint32_t{1} << 31;
 template <class Carried, class Send, class Receive>
 void ask(const Conditions& conditions, const Carried& carried, Trips& trips, Tally& sent, Tally& received, Send&& send,
          Receive&& receive) {
-  constexpr std::size_t kFewestTrips = 50;
+  constexpr std::size_t kMinTrips = 50;
   typename Carried::Item item = carried.make();
   Tally there, back;
   const std::int64_t until_ns = now_ns() + static_cast<std::int64_t>(conditions.sample_ms * 1e6);
   for (std::uint32_t turn = 1;; ++turn) {
-    const bool is_last = trips.is_full() || (trips.count() >= kFewestTrips && now_ns() >= until_ns);
+    const bool is_last = trips.is_full() || (trips.count() >= kMinTrips && now_ns() >= until_ns);
     const std::uint32_t mark = is_last ? turn | kLastTrip : turn;
     carried.mark(item, mark);
     there.add(mark);

@@ -64,7 +64,7 @@ template <Timed kTimed, class Carried, class Producer, class Consumer>
 // atomics for references (push of mutex_deque: 14 ns, then 38; Neoverse-V1, 2026-11), and benchmarks are shuffled.
 template <Timed kTimed, class Contestant, class Carried>
 Measurement measure_uncontended(const Conditions& conditions, std::size_t capacity) {
-  constexpr int kFewestRounds = 4;
+  constexpr int kMinRounds = 4;
   const Carried carried;
   Measurement measurement;
   Tally sent, received;
@@ -75,7 +75,7 @@ Measurement measure_uncontended(const Conditions& conditions, std::size_t capaci
     auto consumer = channel->consumer();
     std::vector<double> rounds;
     const std::int64_t until_ns = now_ns() + static_cast<std::int64_t>(conditions.sample_ms * 1e6);
-    for (int round = 0; round < kFewestRounds || now_ns() < until_ns; ++round) {
+    for (int round = 0; round < kMinRounds || now_ns() < until_ns; ++round) {
       const auto first = static_cast<std::uint32_t>(sent.count);
       const double ns = uncontended::time_round<kTimed>(producer, consumer, carried, capacity, first, received);
       for (std::size_t i = 0; i < capacity; ++i) sent.add(first + static_cast<std::uint32_t>(i));

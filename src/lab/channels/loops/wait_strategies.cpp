@@ -141,18 +141,18 @@ Measurement measure_waking(const Conditions& conditions) {
   return measurement;
 }
 
-struct Who {
+struct Contender {
   std::string contestant;
   bool is_ours = true;
 };
 
 template <class Channel>
-void enter(std::vector<Benchmark>& list, const Conditions& conditions, std::string name, const Who& who,
+void enter(std::vector<Benchmark>& list, const Conditions& conditions, std::string name, const Contender& contender,
            bool can_sleep) {
   const auto add = [&](std::string full_name, std::string what, Run run) {
     list.push_back({.name = std::move(full_name),
-                    .contestant = who.contestant,
-                    .is_ours = who.is_ours,
+                    .contestant = contender.contestant,
+                    .is_ours = contender.is_ours,
                     .what = std::move(what) + sharing(conditions, 2),
                     .run = std::move(run)});
   };

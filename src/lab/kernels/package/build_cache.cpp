@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFiles = 4096;
-constexpr std::uintmax_t kMostHashedBytes = std::uintmax_t{64} << 20;
+constexpr std::size_t kMaxFiles = 4096;
+constexpr std::uintmax_t kMaxHashedBytes = std::uintmax_t{64} << 20;
 
 std::optional<std::string> content_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -126,9 +126,9 @@ void add_sources(ContentHash& hash, const fs::path& folder) {
     if (!is_source(entry->path()) || !entry->is_regular_file(status)) continue;
     bytes += entry->file_size(status);
     files.push_back(entry->path());
-    if (files.size() > kMostFiles || bytes > kMostHashedBytes)
-      reject(fmt::format("{}: has more than {} sources, or more than {} MiB of them", folder.string(), kMostFiles,
-                         kMostHashedBytes >> 20),
+    if (files.size() > kMaxFiles || bytes > kMaxHashedBytes)
+      reject(fmt::format("{}: has more than {} sources, or more than {} MiB of them", folder.string(), kMaxFiles,
+                         kMaxHashedBytes >> 20),
              "A package is one kernel; put it into a folder of its own.");
   }
   std::sort(files.begin(), files.end());

@@ -17,7 +17,7 @@ namespace weir::package {
 namespace {
 
 constexpr std::size_t kLongestCondition = 400;
-constexpr int kMostNesting = 32;
+constexpr int kMaxNesting = 32;
 constexpr const char* kUnderstood =
     "Understood are words, numbers, 'texts', true, false, and, or, not, == != < <= > >= and ( ).";
 
@@ -141,7 +141,7 @@ class ConditionParser {
     return true;
   }
   void enter() {
-    if (++nesting_ > kMostNesting) refuse(fmt::format("nested more than {} levels deep", kMostNesting));
+    if (++nesting_ > kMaxNesting) refuse(fmt::format("nested more than {} levels deep", kMaxNesting));
   }
 
   Node truth(Node node) const {

@@ -17,8 +17,8 @@ namespace {
 
 // Such a file has some 20 lines. The node limit also bounds the search for duplicate keys.
 constexpr YamlBounds kBounds{.file_bytes = 256 << 10, .nodes = 10'000, .depth = 10};
-constexpr std::size_t kMostItems = 64;    // in a list of words
-constexpr std::size_t kMostNumbers = 16;  // in one value: grid: [[64, 64, 64]]
+constexpr std::size_t kMaxItems = 64;    // in a list of words
+constexpr std::size_t kMaxNumbers = 16;  // in one value: grid: [[64, 64, 64]]
 constexpr std::size_t kLongestConfigText = 1000;
 constexpr const char* kSweepHint =
     "A list sweeps over its items. One value of several numbers is a list in a list: [[64, 64, 64]].";
@@ -79,9 +79,9 @@ Sweep read_sweep(const YamlNode& node) {
     } else {
       value.push_back(number(item));
     }
-    if (value.empty() || value.size() > kMostNumbers)
+    if (value.empty() || value.size() > kMaxNumbers)
       item.place.refuse(fmt::format("a value of {} numbers", value.size()),
-                        fmt::format("1 to {} can be used. {}", kMostNumbers, kSweepHint));
+                        fmt::format("1 to {} can be used. {}", kMaxNumbers, kSweepHint));
     if (!sweep.values.empty() && value.size() != sweep.values[0].size())
       item.place.refuse(fmt::format("{} numbers, where the first value has {}", value.size(), sweep.values[0].size()),
                         kSweepHint);
@@ -100,7 +100,7 @@ void read_items(const YamlNode& node, std::string_view wanted, const Read& read)
   if (node.kind == YamlNode::Kind::scalar) return read(node);
   const auto items = node.list(wanted);
   if (items.empty()) node.place.refuse("an empty list", "Leave the key out, or write an item.");
-  if (items.size() > kMostItems) node.place.refuse(fmt::format("more than {} items", kMostItems));
+  if (items.size() > kMaxItems) node.place.refuse(fmt::format("more than {} items", kMaxItems));
   for (const YamlNode& item : items) read(item);
 }
 
@@ -236,7 +236,7 @@ void read_key(const YamlNode& node, Config& config) {
   if (node.key == "problem_size") {
     for (const YamlNode& item : node.map("parameters with values: {rows: [256, 1024]}"))
       config.problem_size.push_back(read_sweep(item));
-    if (config.problem_size.size() > kMostItems) node.place.refuse(fmt::format("more than {} parameters", kMostItems));
+    if (config.problem_size.size() > kMaxItems) node.place.refuse(fmt::format("more than {} parameters", kMaxItems));
     node.place.guard([&] { problems_of(config.problem_size); });
   } else if (node.key == "precisions") {
     read_items(node, "a list of precisions",
@@ -248,7 +248,7 @@ void read_key(const YamlNode& node, Config& config) {
     read_tolerances(node, config);
   } else if (node.key == "skip_conditions") {
     const auto items = node.list("a list of conditions");
-    if (items.size() > kMostItems) node.place.refuse(fmt::format("more than {} conditions", kMostItems));
+    if (items.size() > kMaxItems) node.place.refuse(fmt::format("more than {} conditions", kMaxItems));
     for (const YamlNode& item : items) config.skip_conditions.push_back(read_skip(item));
   } else if (node.key == "iterations") {
     config.iterations = static_cast<int>(whole(node, 1, 1'000'000));

@@ -10,7 +10,7 @@ namespace weir::package {
 namespace {
 
 constexpr std::size_t kShownBytes = 200;  // of a line that is shown to the user
-constexpr double kFarewell_s = 2;
+constexpr double kExitLimit_s = 2;
 
 }  // namespace
 
@@ -34,14 +34,14 @@ Conversation::~Conversation() {
   if (is_broken_) return;
   try {
     std::string line;
-    process_->ask("{\"weir\":1,\"op\":\"exit\"}\n", kFarewell_s, kShownBytes, line);
-    process_->finish(kFarewell_s);
+    process_->ask("{\"weir\":1,\"op\":\"exit\"}\n", kExitLimit_s, kShownBytes, line);
+    process_->finish(kExitLimit_s);
   } catch (...) {
     // Its process group is killed in any case.
   }
 }
 
-std::string Conversation::said() const {
+std::string Conversation::error_output() const {
   const std::string words = errors();
   return words.empty() ? "It wrote nothing to stderr." : "On stderr it wrote:\n" + words;
 }
@@ -54,25 +54,25 @@ void Conversation::broken(const char* operation, Process::Answer answer, const s
   is_broken_ = true;  // the next line could be the answer to this question, so nothing more is asked
   const std::string shown = printable(line, kShownBytes);
   switch (answer) {
-    case Process::Answer::unasked:
+    case Process::Answer::unexpected:
       fail(fmt::format("{}: wrote to stdout before it was asked '{}': {}", name_, operation, shown),
            "stdout is for answers, one line each; print anything else to stderr.");
     case Process::Answer::too_long:
       fail(fmt::format("{}: answer to '{}' has more than {} MiB: {}", name_, operation, kLongestLine >> 20, shown),
            "Choose a smaller problem for checked runs, or end the line.");
     case Process::Answer::timed_out: {
-      fail(fmt::format("{}: no answer to '{}' within {:g} s", name_, operation, reply_limit_s_), said());
+      fail(fmt::format("{}: no answer to '{}' within {:g} s", name_, operation, reply_limit_s_), error_output());
     }
     case Process::Answer::stopped:
       fail(fmt::format("{}: stopped while it worked on '{}'", name_, operation));
     default:
       break;
   }
-  const ProcessEnd end = process_->finish(kFarewell_s);
+  const ProcessEnd end = process_->finish(kExitLimit_s);
   const std::string rest = line.empty() ? "" : fmt::format(" after half a line: {}", shown);
   fail(fmt::format("{}: the executable {} instead of answering '{}'{}", name_,
                    end.how == ProcessEnd::How::timed_out ? "closed its stdout" : end.words(), operation, rest),
-       said());
+       error_output());
 }
 
 std::optional<Conversation::Reply> Conversation::try_ask(const char* operation, Json question, std::string& refusal) {
@@ -111,7 +111,7 @@ std::optional<Conversation::Reply> Conversation::try_ask(const char* operation, 
 Conversation::Reply Conversation::ask(const char* operation, Json question) {
   std::string refusal;
   if (auto reply = try_ask(operation, std::move(question), refusal)) return std::move(*reply);
-  fail(fmt::format("{}: '{}' failed: {}", name_, operation, refusal), errors().empty() ? "" : said());
+  fail(fmt::format("{}: '{}' failed: {}", name_, operation, refusal), errors().empty() ? "" : error_output());
 }
 
 }  // namespace weir::package

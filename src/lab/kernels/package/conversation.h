@@ -38,7 +38,7 @@ class Conversation {
 
  private:
   [[noreturn]] void broken(const char* operation, Process::Answer answer, const std::string& line);
-  std::string said() const;
+  std::string error_output() const;
 
   std::string name_;
   double reply_limit_s_;

@@ -21,10 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostDepth = 16;
-constexpr std::size_t kMostFolders = 100'000;
-constexpr std::size_t kMostNotes = 100;
-constexpr std::size_t kMostNameBytes = 100;  // NAME.json must fit into a directory entry
+constexpr int kMaxDepth = 16;
+constexpr std::size_t kMaxFolders = 100'000;
+constexpr std::size_t kMaxNotes = 100;
+constexpr std::size_t kMaxNameBytes = 100;  // NAME.json must fit into a directory entry
 constexpr std::size_t kConfigBytes = 512 << 10;
 
 constexpr std::string_view kSkippedFolders[] = {"node_modules", "build", "__pycache__"};
@@ -142,13 +142,13 @@ class Finder {
       if (listing.libraries.size() > 1 && !is_package && !next.is_inside)
         note(fmt::format("{}: {} libraries and none is kernel.so, so it is not taken for a package",
                          shown_path(next.folder), listing.libraries.size()));
-      if (next.depth == kMostDepth) {
+      if (next.depth == kMaxDepth) {
         if (!listing.folders.empty())
           note(fmt::format("{}: folders below it are too deep to be searched", shown_path(next.folder)));
         continue;
       }
-      if (seen_.size() + pending.size() + listing.folders.size() > kMostFolders)
-        reject(fmt::format("{}: more than {} folders", shown_path(root), kMostFolders),
+      if (seen_.size() + pending.size() + listing.folders.size() > kMaxFolders)
+        reject(fmt::format("{}: more than {} folders", shown_path(root), kMaxFolders),
                "Name the folders that hold kernels, not one far above them.");
       for (const std::string& name : listing.folders)
         pending.push_back({next.folder / name, next.depth + 1, is_package || next.is_inside});
@@ -180,7 +180,7 @@ class Finder {
     return seen_.insert({facts.st_dev, facts.st_ino}).second;
   }
   void note(std::string text) {
-    if (notes_.size() < kMostNotes)
+    if (notes_.size() < kMaxNotes)
       notes_.push_back(std::move(text));
     else
       ++dropped_notes_;
@@ -229,7 +229,7 @@ class Finder {
 
 // Letters, digits, _ . and -; the name does not begin with - or a dot.
 std::string safe_name(const std::string& text) {
-  std::string name = text.substr(0, kMostNameBytes);
+  std::string name = text.substr(0, kMaxNameBytes);
   for (char& c : name)
     if (!is_letter(c) && !is_digit(c) && c != '.' && c != '-') c = '_';
   if (name.empty() || name[0] == '.' || name[0] == '-') name.insert(0, "_");
@@ -245,7 +245,7 @@ std::string tail_name(const fs::path& folder, std::size_t count) {
 }
 
 void give_names(std::vector<Package>& packages) {
-  constexpr std::size_t kMostParts = 4;
+  constexpr std::size_t kMaxParts = 4;
   std::vector<std::size_t> parts(packages.size(), 1);
   std::map<std::string, std::vector<std::size_t>> by_name;
   for (std::size_t level = 1;; ++level) {
@@ -255,7 +255,7 @@ void give_names(std::vector<Package>& packages) {
       by_name[packages[i].name].push_back(i);
     }
     if (by_name.size() == packages.size()) return;
-    if (level == kMostParts) break;
+    if (level == kMaxParts) break;
     for (const auto& [name, same] : by_name)
       if (same.size() > 1)
         for (const std::size_t i : same) ++parts[i];

@@ -21,7 +21,7 @@ constexpr double kAssumedResolution_ns = 1000;
 constexpr double kCoarsest_ns = 1e9;
 // Far below a cycle of any processor: a program that reports less did not run, or does not count in nanoseconds.
 constexpr double kShortestRun_ns = 0.01;
-constexpr std::size_t kMostPrintedParameters = 256, kMostPrintedValues = 1024, kMostOutputs = 1024;
+constexpr std::size_t kMaxPrintedParameters = 256, kMaxPrintedValues = 1024, kMaxOutputs = 1024;
 
 struct Description {
   std::string summary;
@@ -63,7 +63,7 @@ std::uint32_t bits_in(const Conversation& talk, const Json& fields, const char* 
 std::vector<double> values_in(const Conversation& talk, const std::string& name, const Json& json) {
   std::vector<double> values;
   const auto take = [&](const Json& value) {
-    if (!value.is_number() || values.size() == kMostPrintedValues)
+    if (!value.is_number() || values.size() == kMaxPrintedValues)
       talk.refuse("describe", fmt::format("parameter \"{}\" is {}", printable(name, 100), printable(json.dump(), 100)),
                   "It must be a number or a list of numbers.");
     values.push_back(value.get<double>());
@@ -88,7 +88,7 @@ Description describe(Conversation& talk) {
     talk.refuse("describe", fmt::format("\"resolution_ns\" is {:g}", *result.resolution_ns),
                 "It is the smallest step of the clock in nanoseconds; leave it out where it is not known.");
   if (const auto parameters = fields.find("parameters"); parameters != fields.end() && !parameters->is_null()) {
-    if (!parameters->is_object() || parameters->size() > kMostPrintedParameters)
+    if (!parameters->is_object() || parameters->size() > kMaxPrintedParameters)
       talk.refuse("describe", "\"parameters\" is not an object of defaults");
     for (const auto& [name, value] : parameters->items()) {
       if (!is_name(name.c_str())) talk.refuse("describe", "a parameter has no name of printable characters");
@@ -132,9 +132,9 @@ class ExecutableKernel final : public ReadyKernel {
       require_same(fields, "backend", backend, "runs on");
       require_same(fields, "precision", precision, "computes in");
       device_ = text_in(fields, "device");
-      work_.flop = told(fields, "flop");
-      work_.bytes = told(fields, "bytes");
-      work_.items = told(fields, "items");
+      work_.flop = reported(fields, "flop");
+      work_.bytes = reported(fields, "bytes");
+      work_.items = reported(fields, "items");
       work_.item_name = text_in(fields, "item_name");
     } catch (...) {
       teardown();
@@ -203,7 +203,7 @@ class ExecutableKernel final : public ReadyKernel {
                     "Answer with the one that is really used.");
     if (answered != asked) talk_->refuse("setup", fmt::format("asked for {}, {} {}", asked, verb, answered));
   }
-  std::optional<double> told(const Json& fields, const char* key) const {
+  std::optional<double> reported(const Json& fields, const char* key) const {
     const auto value = number_in(*talk_, "setup", fields, key);
     return value && *value > 0 ? value : std::nullopt;
   }
@@ -226,7 +226,7 @@ class ExecutableKernel final : public ReadyKernel {
 Checked ExecutableKernel::check() {
   const Json fields = talk_->ask("check").fields;
   const auto outputs = fields.find("outputs");
-  if (outputs == fields.end() || !outputs->is_array() || outputs->size() > kMostOutputs)
+  if (outputs == fields.end() || !outputs->is_array() || outputs->size() > kMaxOutputs)
     talk_->refuse("check", "has no list \"outputs\"");
   Checked checked;
   for (const Json& json : *outputs) {

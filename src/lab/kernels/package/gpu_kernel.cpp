@@ -39,7 +39,7 @@ class GpuLaunches final : public LaunchSite {
         api_(api),
         module_(module),
         stream_(stream) {
-    for (std::uint32_t i = 0; i < kMostArguments; ++i) parameters_[i] = &words_[i];
+    for (std::uint32_t i = 0; i < kMaxArguments; ++i) parameters_[i] = &words_[i];
   }
 
  private:
@@ -67,7 +67,7 @@ class GpuLaunches final : public LaunchSite {
     }
     int result = 0;
     if (launch.shared_bytes > function.shared_bytes && api_.function_attribute != nullptr) {
-      result = api_.function_attribute(function.handle, kGpuMostSharedBytes, static_cast<int>(launch.shared_bytes));
+      result = api_.function_attribute(function.handle, kGpuMaxSharedBytes, static_cast<int>(launch.shared_bytes));
       function.shared_bytes = launch.shared_bytes;
     }
     const auto grid = [&](int i) { return at_least_one(launch.grid[i]); };
@@ -96,7 +96,7 @@ class GpuLaunches final : public LaunchSite {
           result);
     if (api_.function_parameter != nullptr) {
       std::size_t offset = 0, bytes = 0;
-      while (found.parameter_bytes.size() <= kMostArguments &&
+      while (found.parameter_bytes.size() <= kMaxArguments &&
              api_.function_parameter(found.handle, found.parameter_bytes.size(), &offset, &bytes) == 0)
         found.parameter_bytes.push_back(bytes);
       found.knows_parameters = true;
@@ -110,9 +110,9 @@ class GpuLaunches final : public LaunchSite {
   GpuModule module_;
   GpuStream stream_;
   std::vector<Function> functions_;
-  std::uint64_t words_[kMostArguments] = {};
-  void* parameters_[kMostArguments];  // each points to its word: a driver that reads more than were given reads nothing
-                                      // wild
+  std::uint64_t words_[kMaxArguments] = {};
+  void* parameters_[kMaxArguments];  // each points to its word: a driver that reads more than were given reads nothing
+                                     // wild
 };
 
 // A device with its context, compiled code and properties. Shared by all kernels that are opened on it.
@@ -207,8 +207,8 @@ class GpuKernel final : public DeviceKernel {
   KernelMemory memory() override {
     KernelMemory memory;
     memory.allocated_bytes = host_case().total_bytes();
-    if (least_free_ <= free_before_) {
-      memory.peak_bytes = free_before_ - least_free_;
+    if (min_free_ <= free_before_) {
+      memory.peak_bytes = free_before_ - min_free_;
     } else {
       memory.reason = fmt::format("others gave memory of {} back meanwhile", device_name());
     }
@@ -254,7 +254,7 @@ class GpuKernel final : public DeviceKernel {
   }
 
   // Scratch belongs to the harness, so it counts as free.
-  void note_free() { least_free_ = std::min(least_free_, gpu_->free_bytes() + scratch_bytes_); }
+  void note_free() { min_free_ = std::min(min_free_, gpu_->free_bytes() + scratch_bytes_); }
 
   BatchTime time_runs(std::uint64_t count) {
     int result = api_.event_record(began_.get(), stream_.get());
@@ -275,7 +275,7 @@ class GpuKernel final : public DeviceKernel {
   std::shared_ptr<OpenGpu> gpu_;
   const GpuApi& api_;
   std::uint64_t free_before_;
-  std::uint64_t least_free_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t min_free_ = std::numeric_limits<std::uint64_t>::max();
   std::vector<GpuMemoryOwner> buffers_;
   mutable GpuMemoryOwner scratch_;
   mutable std::uint64_t scratch_bytes_ = 0;

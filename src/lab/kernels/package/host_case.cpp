@@ -18,8 +18,8 @@
 namespace weir::package {
 namespace {
 
-constexpr std::uint32_t kMostBuffers = 1024;
-constexpr std::uint64_t kMostCaseBytes = std::uint64_t{1} << 56;  // larger than any address, and far from overflow
+constexpr std::uint32_t kMaxBuffers = 1024;
+constexpr std::uint64_t kMaxCaseBytes = std::uint64_t{1} << 56;  // larger than any address, and far from overflow
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::string precisions_in(std::uint32_t bits) {
@@ -30,7 +30,7 @@ std::string precisions_in(std::uint32_t bits) {
 }
 
 // 0 means: not given.
-std::optional<double> told(const HostPart& part, const char* what, double value) {
+std::optional<double> reported(const HostPart& part, const char* what, double value) {
   if (!std::isfinite(value) || value < 0)
     reject(fmt::format("{}: setup() says {} = {:g}", part.name(), what, value), "Give 0 where it is not known.");
   if (value == 0) return std::nullopt;
@@ -117,10 +117,10 @@ std::string HostCase::place(std::size_t index) const {
 
 void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
   const std::string& name = part_.name();
-  if (setup.buffer_count > kMostBuffers || (setup.buffer_count > 0 && setup.buffers == nullptr))
+  if (setup.buffer_count > kMaxBuffers || (setup.buffer_count > 0 && setup.buffers == nullptr))
     reject(fmt::format("{}: setup() declares {} buffers{}", name, setup.buffer_count,
                        setup.buffers == nullptr ? " by a null pointer" : ""),
-           fmt::format("At most {} are taken.", kMostBuffers));
+           fmt::format("At most {} are taken.", kMaxBuffers));
   buffers_.assign(setup.buffers, setup.buffers + setup.buffer_count);
   names_.reserve(buffers_.size());
   std::set<std::string> seen;
@@ -139,7 +139,7 @@ void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
     const Number number = number_of(buffer.type, precision_);
     std::uint64_t bytes = 0;
     if (__builtin_mul_overflow(buffer.count, size_of(number), &bytes) || __builtin_add_overflow(total, bytes, &total) ||
-        total > kMostCaseBytes)
+        total > kMaxCaseBytes)
       reject(fmt::format("{} has {} elements: more than any memory", place(i), buffer.count));
     largest = std::max(largest, bytes);
     if (buffer.role != WEIR_INPUT) continue;
@@ -155,9 +155,9 @@ void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
     reject(fmt::format("{}: the buffers of this problem take {}, and {} of memory are available", name,
                        format_bytes(needed), format_bytes(*available)),
            "Choose a smaller problem_size.");
-  work_.flop = told(part_, "flop", setup.flop);
-  work_.bytes = told(part_, "bytes", setup.bytes);
-  work_.items = told(part_, "items", setup.items);
+  work_.flop = reported(part_, "flop", setup.flop);
+  work_.bytes = reported(part_, "bytes", setup.bytes);
+  work_.items = reported(part_, "items", setup.items);
   work_.item_name = printable(setup.item_name, 100);
 }
 
@@ -287,14 +287,14 @@ Checked HostCase::compare(const std::vector<std::vector<std::byte>>& after) cons
       }
       if (!output.expected.empty() && std::isnan(output.expected[k])) ++unknown;
     }
-    const auto blame = [&](std::uint64_t count, const char* what) {
+    const auto add_fault = [&](std::uint64_t count, const char* what) {
       if (count > 0)
         checked.faults.push_back(
             fmt::format("output {}: {} of {} elements {}", buffer.name, count, buffer.count, what));
     };
-    blame(unwritten, "were never written");
-    blame(not_numbers, "are NaN");
-    blame(unknown, "are NaN in the reference, or it never wrote them");
+    add_fault(unwritten, "were never written");
+    add_fault(not_numbers, "are NaN");
+    add_fault(unknown, "are NaN in the reference, or it never wrote them");
     checked.outputs.push_back(std::move(output));
   }
   if (checked.outputs.empty() && checked.reason.empty()) checked.reason = "the kernel declares no output";

@@ -71,7 +71,7 @@ PeakMemory::PeakMemory(std::string proc) : proc_(std::move(proc)) {
   }
   const auto now = status_bytes("VmRSS:");
   if (!now) reason_ = fmt::format("{}/self/status has no VmRSS", proc_);
-  before_ = most_ = now.value_or(0);
+  before_ = max_ = now.value_or(0);
 }
 
 // VmHWM:	   12345 kB
@@ -98,7 +98,7 @@ bool PeakMemory::reset() {
 }
 
 void PeakMemory::note() {
-  if (const auto mark = status_bytes("VmHWM:")) most_ = std::max(most_, *mark);
+  if (const auto mark = status_bytes("VmHWM:")) max_ = std::max(max_, *mark);
 }
 
 void PeakMemory::pause() {
@@ -109,14 +109,14 @@ void PeakMemory::resume(std::uint64_t kept_bytes) {
   if (!reason_.empty()) return;
   ::malloc_trim(0);  // freed memory would still be held and would count
   before_ += kept_bytes;
-  most_ += kept_bytes;
+  max_ += kept_bytes;
   if (!reset()) reason_ = fmt::format("{}/self/clear_refs can no longer be written", proc_);
 }
 
 std::optional<std::uint64_t> PeakMemory::bytes() {
   if (!reason_.empty()) return std::nullopt;
   note();
-  return most_ - std::min(most_, before_);
+  return max_ - std::min(max_, before_);
 }
 
 std::optional<std::uint64_t> last_cache_bytes(const std::string& sys) {
@@ -139,9 +139,9 @@ std::optional<std::uint64_t> last_cache_bytes(const std::string& sys) {
 CacheEmptier::CacheEmptier(std::optional<std::uint64_t> last_cache) {
   if (!last_cache) {
     reason_ = "the size of the last cache is not known here";
-  } else if (*last_cache > kMostBytes / 2) {
+  } else if (*last_cache > kMaxBytes / 2) {
     reason_ = fmt::format("the last cache has {}, which takes more than {} to empty", format_bytes(*last_cache),
-                          format_bytes(kMostBytes));
+                          format_bytes(kMaxBytes));
   } else {
     bytes_ = 2 * *last_cache;  // replacement is not strictly by age, so the size of the cache is not enough
   }

@@ -38,7 +38,7 @@ class PeakMemory {
   void note();
 
   std::string proc_, reason_;
-  std::uint64_t before_ = 0, most_ = 0;
+  std::uint64_t before_ = 0, max_ = 0;
 };
 
 // The size of the machine's largest cache; nothing if neither sysfs nor the C library knows it.
@@ -54,7 +54,7 @@ class CacheEmptier {
   std::uint64_t bytes() const { return bytes_; }
   void empty(std::span<const std::pair<std::byte*, std::uint64_t>> buffers);
 
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+  static constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
 
  private:
   std::string reason_;

@@ -14,8 +14,8 @@
 namespace weir::package {
 namespace {
 
-constexpr std::uint32_t kMostTableParameters = 256;
-constexpr std::uint32_t kMostTableValues = 1024;
+constexpr std::uint32_t kMaxTableParameters = 256;
+constexpr std::uint32_t kMaxTableValues = 1024;
 constexpr std::size_t kLongestWords = 2000;
 
 void require(bool is_there, const std::string& name, const char* function) {
@@ -88,14 +88,14 @@ HostPart::HostPart(const std::filesystem::path& library, std::string name) : nam
   require(table_->teardown != nullptr, name_, "teardown");
   if ((table_->backends & 0xfU) == 0) reject(fmt::format("{}: the table names no backend", name_));
   if ((table_->precisions & 0xfU) == 0) reject(fmt::format("{}: the table names no precision", name_));
-  if (table_->parameter_count > kMostTableParameters || (table_->parameter_count > 0 && table_->parameters == nullptr))
+  if (table_->parameter_count > kMaxTableParameters || (table_->parameter_count > 0 && table_->parameters == nullptr))
     reject(fmt::format("{}: the table has {} parameters{}", name_, table_->parameter_count,
                        table_->parameters == nullptr ? ", but a null pointer to them" : ""),
-           fmt::format("At most {} are taken.", kMostTableParameters));
+           fmt::format("At most {} are taken.", kMaxTableParameters));
   for (std::uint32_t i = 0; i < table_->parameter_count; ++i) {
     const WeirParameter& parameter = table_->parameters[i];
     if (!is_name(parameter.name)) reject(fmt::format("{}: parameter {} has no name of printable characters", name_, i));
-    if (parameter.count == 0 || parameter.count > kMostTableValues || parameter.values == nullptr)
+    if (parameter.count == 0 || parameter.count > kMaxTableValues || parameter.values == nullptr)
       reject(fmt::format("{}: parameter '{}' has {} default values{}", name_, parameter.name, parameter.count,
                          parameter.values == nullptr ? " and a null pointer to them" : ""),
              "Each parameter has a default, which bench.yaml may override.");

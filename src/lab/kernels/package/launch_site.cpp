@@ -37,7 +37,7 @@ PackedArgument pack(const WeirArgument& argument, std::span<void* const> buffers
 
 const char* launch_fault(const WeirLaunch& launch, std::size_t buffer_count) noexcept {
   if (launch.function == nullptr || *launch.function == '\0') return "has no name";
-  if (launch.argument_count > kMostArguments) return "has more than 64 arguments";
+  if (launch.argument_count > kMaxArguments) return "has more than 64 arguments";
   if (launch.argument_count > 0 && launch.arguments == nullptr) return "has arguments, but the pointer to them is null";
   for (std::uint32_t i = 0; i < launch.argument_count; ++i) {
     const WeirArgument& argument = launch.arguments[i];

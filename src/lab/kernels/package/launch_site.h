@@ -13,7 +13,7 @@
 
 namespace weir::package {
 
-inline constexpr std::uint32_t kMostArguments = 64;
+inline constexpr std::uint32_t kMaxArguments = 64;
 
 // One argument as device code sees it: the first bytes of a word.
 struct PackedArgument {

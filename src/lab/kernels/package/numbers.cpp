@@ -187,9 +187,9 @@ std::string trouble_with_fill(const WeirBuffer& buffer, Number number) {
   }
   if (buffer.low > buffer.high || (buffer.fill == WEIR_WHOLE && buffer.low == buffer.high))
     return fmt::format("is filled from {:g} up to {:g}: there is nothing between", buffer.low, buffer.high);
-  constexpr double kMost = 0x1p53;
+  constexpr double kMax = 0x1p53;
   if (buffer.fill == WEIR_WHOLE && (std::floor(buffer.low) != buffer.low || std::floor(buffer.high) != buffer.high ||
-                                    std::abs(buffer.low) > kMost || std::abs(buffer.high) > kMost))
+                                    std::abs(buffer.low) > kMax || std::abs(buffer.high) > kMax))
     return fmt::format("is filled as WEIR_WHOLE from {:g} up to {:g}: limits must be whole, and at most 2^53",
                        buffer.low, buffer.high);
   const bool does_fit = with_type(number, [&](auto zero) {

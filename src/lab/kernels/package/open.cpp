@@ -12,15 +12,15 @@
 namespace weir::package {
 namespace {
 
-constexpr std::uintmax_t kMostSourceBytes = std::uintmax_t{16} << 20;
+constexpr std::uintmax_t kMaxSourceBytes = std::uintmax_t{16} << 20;
 
 std::string read_source(const Package& package, const Part& part) {
   std::error_code status;
   const auto bytes = std::filesystem::file_size(part.file, status);
   std::ifstream file(part.file, std::ios::binary);
   if (status || !file) reject(fmt::format("{}: {} cannot be read", package.name, part.file.string()));
-  if (bytes > kMostSourceBytes)
-    reject(fmt::format("{}: {} has more than {} MiB", package.name, part.file.string(), kMostSourceBytes >> 20));
+  if (bytes > kMaxSourceBytes)
+    reject(fmt::format("{}: {} has more than {} MiB", package.name, part.file.string(), kMaxSourceBytes >> 20));
   std::ostringstream text;
   text << file.rdbuf();
   return std::move(text).str();

@@ -26,7 +26,7 @@
 namespace weir::package {
 namespace {
 
-constexpr std::uint64_t kLeastOpenclCacheBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMinOpenclCacheBytes = std::uint64_t{64} << 20;
 
 template <class T>
 std::optional<T> device_fact(const OpenclContext& context, cl_device_info which) {
@@ -174,10 +174,10 @@ class OpenclKernel final : public DeviceKernel {
 
   std::string cold_reason() const override {
     if (scratch_) return {};
-    const auto told = device_fact<cl_ulong>(context_, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE).value_or(0);
+    const auto reported = device_fact<cl_ulong>(context_, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE).value_or(0);
     // PoCL reports the last level as shared by all cores, some drivers report a part of it: never less than the
     // default.
-    const std::uint64_t bytes = 2 * std::max<std::uint64_t>(told, kLeastOpenclCacheBytes);
+    const std::uint64_t bytes = 2 * std::max<std::uint64_t>(reported, kMinOpenclCacheBytes);
     try {
       scratch_ = context_.make_buffer(CL_MEM_READ_WRITE, bytes);
     } catch (const Error& error) {
@@ -259,10 +259,10 @@ class OpenclKernel final : public DeviceKernel {
     if (!from || !to) return "markers have no times on this device";
     const auto least = static_cast<double>(inner_ended_ns - inner_began_ns);
     const auto most = static_cast<double>(outer_ended_ns - outer_began_ns);
-    const double told = static_cast<double>(*to) - static_cast<double>(*from);
+    const double reported = static_cast<double>(*to) - static_cast<double>(*from);
     // 1 %: device clocks differ from the host's.
-    if (told < 0.99 * least || told > 1.01 * most)
-      return fmt::format("by its markers {:.3f} ms passed between two, and {:.3f} by the host's clock", told * 1e-6,
+    if (reported < 0.99 * least || reported > 1.01 * most)
+      return fmt::format("by its markers {:.3f} ms passed between two, and {:.3f} by the host's clock", reported * 1e-6,
                          most * 1e-6);
     return {};
   }
@@ -340,7 +340,7 @@ class OpenclPackage final : public HostPackage {
     if (!program)
       reject(fmt::format("{}: {} ({}) cannot compile {}: {}{}", part()->name(), opened_->context->name(),
                          opened_->context->facts().platform, file.filename().string(), describe_opencl(result),
-                         first_complaints(log)),
+                         first_log_lines(log)),
              "It was given: " + options);
     return program.get();
   }

@@ -10,7 +10,7 @@
 namespace weir::package {
 namespace {
 
-constexpr std::size_t kMostProblems = 10'000;
+constexpr std::size_t kMaxProblems = 10'000;
 
 template <class Word, std::size_t kCount>
 std::optional<Word> find_word(const Word (&words)[kCount], std::string_view name) {
@@ -84,9 +84,9 @@ std::vector<Problem> problems_of(const std::vector<Sweep>& sweeps) {
   std::size_t count = 1;
   for (const Sweep& sweep : sweeps) {
     // Both factors are below 2^32 here: a larger product is refused before it is multiplied again.
-    count *= std::min(sweep.values.size(), kMostProblems + 1);
-    if (count > kMostProblems)
-      reject(fmt::format("problem_size: more than {} combinations", kMostProblems),
+    count *= std::min(sweep.values.size(), kMaxProblems + 1);
+    if (count > kMaxProblems)
+      reject(fmt::format("problem_size: more than {} combinations", kMaxProblems),
              "Sweep fewer parameters, or fewer values of each.");
   }
   std::vector<Problem> problems;

@@ -78,7 +78,7 @@ GpuApi make_table() {
     return index < std::size(kParameterBytes) ? (*size = kParameterBytes[index], 0) : 1;
   };
   api.function_attribute = [](GpuFunction, int attribute, int value) {
-    if (attribute == kGpuMostSharedBytes) g_seen.attributes.push_back(value);
+    if (attribute == kGpuMaxSharedBytes) g_seen.attributes.push_back(value);
     return 0;
   };
   api.launch = [](GpuFunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
