@@ -13,7 +13,7 @@ namespace {
 using testing::comparison_of;
 using testing::pair_with;
 
-struct Command {
+struct WorkflowCommand {
   std::string name, title, message;
 };
 
@@ -31,8 +31,8 @@ std::string unescaped(std::string text) {
 }
 
 // As the runner reads a log: lines end at CR too, blanks before "::" do not count, and "##[name]" is one anywhere.
-std::vector<Command> commands_in(const std::string& log) {
-  std::vector<Command> found;
+std::vector<WorkflowCommand> commands_in(const std::string& log) {
+  std::vector<WorkflowCommand> found;
   std::string lines = log;
   for (char& c : lines)
     if (c == '\r') c = '\n';
@@ -44,7 +44,7 @@ std::vector<Command> commands_in(const std::string& log) {
       if (end == std::string::npos) continue;
       const std::string head = line.substr(begin + 2, end - begin - 2);
       const std::size_t blank = head.find(' ');
-      Command& command = found.emplace_back();
+      WorkflowCommand& command = found.emplace_back();
       command.name = head.substr(0, blank);
       if (blank != std::string::npos && head.find("title=") == blank + 1)
         command.title = unescaped(head.substr(blank + 7, head.find(',') - blank - 7));
@@ -109,7 +109,7 @@ TEST(GitHub, a_name_never_becomes_a_command) {
   const Judged judged = judge(comparison, "weir compare", false);
   const auto commands = commands_in(github_annotations(judged));
   ASSERT_EQ(commands.size(), 3U);
-  for (const Command& command : commands) EXPECT_TRUE(command.name == "error" || command.name == "warning");
+  for (const WorkflowCommand& command : commands) EXPECT_TRUE(command.name == "error" || command.name == "warning");
   EXPECT_EQ(commands[0].title, "weir compare: x ::set-env name=A::b ::add-mask::c, 100%0A: # #[add-path]/evil failed");
   const std::string outputs = github_outputs(judged);
   EXPECT_EQ(outputs.find("set-env"), std::string::npos);
