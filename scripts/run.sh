@@ -29,7 +29,7 @@ steps=$((steps - $(find build/release/CMakeFiles -path '*/weir*.dir/*' -name '*.
 began=$SECONDS
 if [ "$steps" -gt 10 ]; then
   # A step takes 1.5 s of one core (Neoverse-V1, gcc 12, November 2026); faster ones need 1.2 s, slower ones double that.
-  least=$((steps * 12 / 10 / jobs / 60))
+  least=$((steps * 3 / jobs / 60))
   stage 3 Build "$steps steps on $jobs core$([ "$jobs" -eq 1 ] || echo s): $((least + 1)) to $((least * 2 + 2)) min"
 fi
 # Reads ninja's own status, "@ 12%@34.5@ Building ...": a percentage and the seconds so far.
