@@ -28,7 +28,7 @@ steps=$(ninja -C build/release -t commands weir | grep -c ' -c ')
 steps=$((steps - $(find build/release/CMakeFiles -path '*/weir*.dir/*' -name '*.o' | wc -l)))
 began=$SECONDS
 if [ "$steps" -gt 10 ]; then
-  # A step takes 1.5 s of one core (Neoverse-V1, gcc 12, November 2026); faster ones need 1.2 s, slower ones double that.
+  # A step (ten sources) takes 3.7 s of one core (Neoverse-V1, gcc 12, November 2026); faster ones need 3 s, slower ones double that.
   least=$((steps * 3 / jobs / 60))
   stage 3 Build "$steps steps on $jobs core$([ "$jobs" -eq 1 ] || echo s): $((least + 1)) to $((least * 2 + 2)) min"
 fi
