@@ -44,14 +44,14 @@ test-long: ## Everything under ASan+UBSan, all threads under TSan; 10^9 commands
 
 bench: setup ## Run the benchmarks that need no GPU, then all kernel packages, 30 samples each; writes reports/
 	@$(BUILD) weir
-	@$(BUILD) run_bench
+	@$(BUILD) run_bench -- -k 0
 	build/release/weir bench --iters 30 $(BENCH_ARGS)
 
 bench-quick: build ## All kernel packages, 10 samples each; writes reports/
 	build/release/weir bench --iters 10 $(BENCH_ARGS)
 
 bench-gpu: setup ## Compare Weir with a hand-written CUDA loop (needs a GPU)
-	@$(BUILD) run_bench_gpu
+	@$(BUILD) run_bench_gpu -- -k 0
 
 fuzz: ## Fuzz the parsers with libFuzzer (SECONDS=60 each, TARGETS="nsys rpd"; inputs that crash stay in build/fuzz)
 	@scripts/setup.sh fuzz

@@ -54,14 +54,17 @@ add_custom_target(benchmarks DEPENDS ${benchmarks})
 
 # Runs the given executables one after another, or says why there are none.
 function(weir_add_run_target name reason)
-  set(commands "")
-  foreach(benchmark IN LISTS ARGN)
-    list(APPEND commands COMMAND ${benchmark})
-  endforeach()
-  if(NOT commands)
-    set(commands COMMAND ${CMAKE_COMMAND} -E echo "Nothing to run: ${reason}")
+  if(NOT ARGN)
+    add_custom_target(${name} COMMAND ${CMAKE_COMMAND} -E echo "Nothing to run: ${reason}" VERBATIM)
+    return()
   endif()
-  add_custom_target(${name} ${commands} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
+  # A target each, one after the other because they share the terminal: with `ninja -k 0`, one that misses its bar keeps
+  # none of the others from running.
+  add_custom_target(${name})
+  foreach(benchmark IN LISTS ARGN)
+    add_custom_target(run_${benchmark} COMMAND ${benchmark} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
+    add_dependencies(${name} run_${benchmark})
+  endforeach()
 endfunction()
 
 add_custom_target(bench_gpu DEPENDS ${gpu_benchmarks})
