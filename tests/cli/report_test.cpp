@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
+#include "lab/channels/channel_baseline.h"
+#include "lab/kernels/regression_entries.h"
 #include "support/text.h"
 #include "weir_build.h"
 
@@ -92,6 +94,31 @@ TEST(ReportCommand, reports_on_the_rest_and_names_what_it_refused) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "broken.json") && has(outcome.err, "newer.json")) << outcome.err;
   EXPECT_EQ(read_json(folder / "report.json")["refused"].size(), 2u);
+}
+
+// tests/data/v0.1 holds what version 0.1 wrote; only paths and names of machines were taken out.
+TEST(Version01, its_documents_are_shown_exported_and_compared) {
+  const std::filesystem::path old = std::filesystem::path(WEIR_SOURCE_DIR) / "tests/data/v0.1";
+  const auto file = [&](const char* name) { return (old / name).string(); };
+  Folder folder;
+  const Outcome shown = weir({"report", old.string(), "--json", folder / "report.json", "--quiet"});
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  const Json document = read_json(folder / "report.json");
+  EXPECT_EQ(document["refused"].size(), 0u) << document["refused"].dump();
+  EXPECT_EQ(document["sources"].size(), 15u);
+  EXPECT_EQ(document["scaling"].size(), 3u);
+  EXPECT_EQ(document["queue_maps"].size(), 3u);
+  EXPECT_EQ(document["texts"].size(), 11u);
+  EXPECT_EQ(document["overlaps"].size(), 1u);
+  EXPECT_EQ(document["benches"].size(), 1u);
+
+  const Outcome exported = weir({"export", file("result.json"), file("sweep.json"), file("bench.json"),
+                                 file("overlap.json"), file("channel.json"), "--format", "csv"});
+  EXPECT_EQ(exported.code, 0) << exported.err;
+  const Outcome compared = weir({"compare", "--baseline", file("sweep.json"), "--test", file("sweep.json")});
+  EXPECT_EQ(compared.code, 0) << compared.err;
+  EXPECT_FALSE(parse_channel_run(read_json(file("channel.json")), "channel.json").results.empty());
+  EXPECT_FALSE(bench::compared_summary(read_json(file("bench.json")), "bench.json").entries.empty());
 }
 
 TEST(ReportCommand, fails_where_nothing_remains) {

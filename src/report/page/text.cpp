@@ -75,7 +75,8 @@ void find_in(Page& page, const Json& document, const std::string& title, const s
   for (const Json& warning : first(list(document, {"warnings"}), kMaxWarnings)) {
     const std::string words = warning.is_string() ? warning.get<std::string>() : one_of(warning, {"message", "text"});
     if (!words.empty())
-      page.find({Tone::warning, 0.05, fmt::format("{}: {}.", title, words), one_of(warning, {"advice"}), anchor});
+      page.find({Tone::warning, 0.05, fmt::format("{}: {}{}", title, words, words.ends_with('.') ? "" : "."),
+                 one_of(warning, {"advice"}), anchor});
   }
 }
 
