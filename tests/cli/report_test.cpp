@@ -121,6 +121,35 @@ TEST(Version01, its_documents_are_shown_exported_and_compared) {
   EXPECT_FALSE(bench::compared_summary(read_json(file("bench.json")), "bench.json").entries.empty());
 }
 
+// The names of members in their order, at every level; of lists the first element.
+std::string names_in(const Json& json) {
+  std::string names;
+  if (json.is_array() && !json.empty()) return "[" + names_in(json[0]) + "]";
+  if (!json.is_object()) return names;
+  for (const auto& [name, value] : json.items())
+    if (name != "variables") names += name + "{" + names_in(value) + "}";
+  return names;
+}
+
+TEST(Version01, its_documents_are_written_with_the_same_members_in_the_same_order) {
+  Folder folder;
+  const auto expect_the_same = [&](const std::string& name, std::vector<std::string> arguments) {
+    for (const std::string& word : {std::string("-o"), folder / name, std::string("--quiet")})
+      arguments.push_back(word);
+    const Outcome outcome = weir(arguments);
+    ASSERT_EQ(outcome.code, 0) << name << ": " << outcome.err;
+    const Json old = read_json(std::filesystem::path(WEIR_SOURCE_DIR) / "tests/data/v0.1" / name);
+    EXPECT_EQ(names_in(read_json(folder / name)), names_in(old)) << name;
+  };
+  const std::string h200 = "sim:h200", toy = "sim:toy", workload = "hetero_kernels";
+  expect_the_same("result.json", {"run", workload, "--device", h200, "--scale", "tiny", "--iterations", "4"});
+  expect_the_same("sweep.json",
+                  {"sweep", workload, "--device", h200, "--scale", "tiny", "--iterations", "3", "--streams", "2,4"});
+  expect_the_same("queues_map.json", {"queues", "map", "--device", toy});
+  expect_the_same("queues_cost.json", {"queues", "cost", workload, "--device", toy, "--iterations", "3"});
+  expect_the_same("queues_convoy.json", {"queues", "convoy", "--device", toy, "--iterations", "3"});
+}
+
 TEST(ReportCommand, fails_where_nothing_remains) {
   Folder folder;
   const Outcome empty = weir({"report", folder.path().string(), "--json", folder / "r.json"});
