@@ -59,10 +59,11 @@ function(weir_add_run_target name reason)
     return()
   endif()
   # A target each, one after the other because they share the terminal: with `ninja -k 0`, one that misses its bar keeps
-  # none of the others from running.
+  # none of the others from running. None runs while another is still being compiled.
   add_custom_target(${name})
   foreach(benchmark IN LISTS ARGN)
     add_custom_target(run_${benchmark} COMMAND ${benchmark} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
+    add_dependencies(run_${benchmark} ${ARGN})
     add_dependencies(${name} run_${benchmark})
   endforeach()
 endfunction()

@@ -126,7 +126,7 @@ class StartError : public Error {
   bool is_missing;
 };
 
-// What the kernel says of a process; empty where there is none.
+// What the kernel says of a process.
 struct ProcessFacts {
   char state = '?';
   pid_t parent = 0;
@@ -134,7 +134,7 @@ struct ProcessFacts {
 
   bool is_ended() const { return state == 'Z' || state == 'X'; }  // nobody has asked for its exit code yet
 };
-std::optional<ProcessFacts> facts_of(pid_t process);
+std::optional<ProcessFacts> facts_of(pid_t process);  // empty where there is none
 
 // The output of a program; nothing if it is not installed, fails, or takes longer than 10 s.
 std::optional<std::string> printed_by(std::vector<std::string> command);

@@ -81,9 +81,9 @@ std::int64_t interval_ns(const std::string& text) {
 
 // The words after "--"; without it, the words after the flags.
 std::vector<std::string> program_words(const AmdCaptureFlags& flags) {
-  const auto behind = words_after_mark();
-  if (!behind) return flags.program;
-  const std::vector<std::string>& program = *behind;
+  const auto words = words_after_mark();
+  if (!words) return flags.program;
+  const std::vector<std::string>& program = *words;
   if (flags.program.size() > program.size())
     reject(fmt::format("{}: unexpected word before the program", flags.program[0]),
            "weir amd capture [flags] -- ./program arguments");

@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/private_folder.h"
-#include "base/units.h"
 #include "cli/ci_flags.h"
 #include "cli/command.h"
 #include "cli/document_output.h"

@@ -1,6 +1,10 @@
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace weir::cli {
 

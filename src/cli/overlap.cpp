@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/options.h"
 #include "cli/default_output.h"
 #include "cli/export_flags.h"
 #include "cli/hang.h"

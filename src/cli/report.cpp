@@ -83,7 +83,7 @@ std::string verdict_text(const Json& document) {
   return text;
 }
 
-void write_and_say(const ReportFlags& flags, const std::string& path, const std::string& text) {
+void write_output(const ReportFlags& flags, const std::string& path, const std::string& text) {
   write_file(path, text, flags.is_forced);
   if (!flags.is_quiet) fmt::print("Written to {} ({})\n", without_controls(path, '?'), format_bytes(text.size()));
 }
@@ -99,8 +99,8 @@ int execute_report(const ReportFlags& flags) {
   if (!made) return kExitInterrupted;
   const Json& document = *made;
   if (!flags.is_quiet) fmt::print("{}\n", verdict_text(document));
-  if (!flags.json.empty()) write_and_say(flags, flags.json, to_text(document));
-  if (!html.empty()) write_and_say(flags, html, report_html(document));
+  if (!flags.json.empty()) write_output(flags, flags.json, to_text(document));
+  if (!html.empty()) write_output(flags, html, report_html(document));
   return 0;
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/options.h"
 #include "cli/export_flags.h"
 #include "cli/hang.h"
 #include "cli/list.h"

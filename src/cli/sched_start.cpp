@@ -13,8 +13,6 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/options.h"
-#include "base/units.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/sched_flags.h"

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/options.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"

@@ -93,13 +93,13 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
 std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {
   auto device = open_device(name, options);
   if (!options.sim.empty() && device->info().backend != "sim")
-    reject(fmt::format("--sim {}=...: device '{}' is not simulated", options.sim[0].first, device->info().name),
-           "Leave it out, or use a simulated device: --device sim:h200.");
+    reject_setting("sim", options.sim[0].first + "=...",
+                   fmt::format("device '{}' is not simulated", device->info().name),
+                   "Leave it out, or use a simulated device: --device sim:h200.");
   if (options.compute_units == 0) return device;
   if (const DeviceInfo info = device->info(); !info.compute_units)
-    reject(
-        fmt::format("--compute-units {}: device '{}': {}", options.compute_units, info.name, info.compute_units.reason),
-        "Leave it out.");
+    reject_setting("compute_units", std::to_string(options.compute_units),
+                   fmt::format("device '{}': {}", info.name, info.compute_units.reason), "Leave it out.");
   return device;
 }
 

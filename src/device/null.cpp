@@ -1,7 +1,6 @@
 // The device that runs nothing. A step here costs only the submit path itself: the floor of every number.
 #include <vector>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "device/list.h"
 #include "device/plan.h"

@@ -12,8 +12,8 @@ namespace {
 // The share of the significance for a single step; the rest is for two steps at once (up and back), which no single
 // step explains.
 constexpr double kShareOfOne = 0.8;
-constexpr double kMinErrors = 2.75;  // minimum size of a step, in standard errors
-constexpr int kSettlings = 3;        // repeated, because moving one step moves the next
+constexpr double kMinStandardErrors = 2.75;  // minimum size of a step, in standard errors
+constexpr int kSettlings = 3;                // repeated, because moving one step moves the next
 constexpr std::size_t kMinForDrift = 16;
 constexpr std::size_t kWindow = 2;  // neighbours on either side that a value is compared with
 constexpr double kOutlier = 5;      // limit, in median distances from the neighbours
@@ -236,7 +236,7 @@ ChangeReport ChangeDetector::judge(std::span<const double> values, std::span<con
       const double each = std::max(known_variance, rest / static_cast<double>(kept.size() - 2));
       const double error = std::sqrt(each / static_cast<double>(step - begin) + each / static_cast<double>(end - step));
       // Small steps that are found at all tend to look too large, so they must clearly exceed the threshold.
-      const bool is_small = size < std::max(std::log1p(options_.threshold) + error, kMinErrors * error);
+      const bool is_small = size < std::max(std::log1p(options_.threshold) + error, kMinStandardErrors * error);
       const bool is_drift = is_rather_drift(kept, sums, rest);
       if ((is_small || is_drift) && size < least) {
         least = size;

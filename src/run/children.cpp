@@ -144,8 +144,7 @@ std::string child_device(const DeviceInfo& info, const std::string& asked) {
 
 QueueSetting queue_setting(const DeviceInfo& info) {
   if (info.max_hardware_queues > 0) return {info.queue_variable, info.max_hardware_queues};
-  reject(fmt::format("--device {}: its number of hardware queues cannot be chosen", info.name),
-         "Use a GPU, cpu or sim.");
+  reject_setting("device", info.name, "its number of hardware queues cannot be chosen", "Use a GPU, cpu or sim.");
 }
 
 }  // namespace weir

@@ -173,7 +173,7 @@ bool PerfRecorder::read_script(FoldedStacks& into) {
     bytes += script.unread().size();
     script.unread().clear();
     if (now_ns() - begun > kScriptNs) reason_ = "perf script took longer than 120 s";
-    if (bytes > kMaxScript) reason_ = "perf script says more than 1 GiB";
+    if (bytes > kMaxScript) reason_ = "perf script printed more than 1 GiB";
   }
   into.end();
   if (!script.end().is_success() && reason_.empty()) {

@@ -74,7 +74,7 @@ LineProcess::End LineProcess::follow(const std::atomic<bool>& stop, const std::f
       if (line && line->is_object()) on_line(*line);
     }
     text.erase(0, begin);
-    if (text.size() > kLongestLine) fail("a child process says too much");
+    if (text.size() > kLongestLine) fail("a child process printed too long a line");
     if (is_over) break;
     if (now_ns() - last_ns > limit) {
       process_->end();

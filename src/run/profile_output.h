@@ -1,4 +1,4 @@
-// Where profiles are written: names of trace files, and the exporter for them. Knows formats by the name of --format.
+// Where profiles are written: names of trace files, and the exporter for them. Knows formats by their names.
 #pragma once
 
 #include <cstddef>

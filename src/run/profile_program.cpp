@@ -43,11 +43,11 @@ enum class Profiler : std::uint8_t { cupti, rocprof };
 Profiler choose(const std::string& name, bool has_rocprof) {
   if (name == "cupti") return Profiler::cupti;
   constexpr const char* kHint = "It comes with ROCm 6.2 and later (rocprofiler-sdk): put its bin folder into PATH.";
-  if (name == kRocprof && !has_rocprof) reject("--profiler rocprofv3: not found in PATH", kHint);
+  if (name == kRocprof && !has_rocprof) reject_setting("profiler", name, "not found in PATH", kHint);
   if (name == kRocprof) return Profiler::rocprof;
   if (name != "auto") {
     const std::vector<std::string> names = {"auto", "cupti", kRocprof};
-    reject(fmt::format("--profiler {}: unknown profiler", name), suggestion(name, names));
+    reject_setting("profiler", name, "unknown profiler", suggestion(name, names));
   }
   if (has_cuda_driver()) return Profiler::cupti;
   if (has_rocprof) return Profiler::rocprof;

@@ -10,7 +10,7 @@ namespace weir {
 
 struct ChannelWay {
   std::string_view name;  // file and CLI name: mpsc
-  int max_producers;      // the most that may push into one such channel
+  int max_producers;      // that may push into one such channel
   std::unique_ptr<Submitter> (*make)(const SubmitChoice& choice, const Step& step, const Placement& placement,
                                      Session& session, int traced_iterations);
 };

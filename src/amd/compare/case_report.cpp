@@ -1,7 +1,6 @@
 // One side of a comparison from the report of a runtime log. Knows that document, but no log.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 

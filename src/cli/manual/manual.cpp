@@ -189,7 +189,7 @@ weir watch --source device --device sim:h200 --scale tiny --once --json)"},
     {"bench",
      R"(Finds kernel packages (folders with `kernel.cpp`, `kernel.cu`, `kernel.cl`, ..., a library or an executable), measures each in processes of its own, checks results against a reference, writes reports and compares with a baseline. What a package is, and what the reports hold: [bench](bench.md); how it measures: [bench_method](bench_method.md); when a slowdown is certain: [bench_regressions](bench_regressions.md).
 
-What `--backends` asks for and is not here is told as skipped. `--path` finds the packages that come with the program by their names: `softmax`, `spmv`.)",
+Backends that `--backends` names and that are not here are reported as skipped. `--path` finds the packages that come with the program by their names: `softmax`, `spmv`.)",
      R"(weir bench --path reduction --backends cpu --list
 weir bench --path reduction --backends cpu --precision fp32 --iters 5)"},
     {"preempt",

@@ -159,15 +159,15 @@ class CpuSession final : public Session {
 
   void submit_graph(std::uint32_t iteration) noexcept {
     for (std::size_t i = 0; i < step_.submitted.size(); ++i) step_.submitted[i].add(step_.stream_commands[i]);
-    Engine::PacketSender door(*engine_);
+    Engine::PacketSender sender(*engine_);
     for (std::uint32_t segment = 0; segment < step_.graphs.size(); ++segment) {
       step_.times.graph_submitted(segment, iteration);
-      door.push(engine_->graph_queue(),
-                {.step = &step_, .subject = segment, .number = iteration, .kind = PacketKind::graph}, step_.woken);
+      sender.push(engine_->graph_queue(),
+                  {.step = &step_, .subject = segment, .number = iteration, .kind = PacketKind::graph}, step_.woken);
       step_.times.graph_accepted(segment, iteration);
     }
-    door.ring();
-    step_.outstanding.fetch_add(door.pushed(), std::memory_order_relaxed);  // as in PacketWriter
+    sender.ring();
+    step_.outstanding.fetch_add(sender.pushed(), std::memory_order_relaxed);  // as in PacketWriter
   }
 
   std::shared_ptr<Engine> engine_;  // may outlive the device

@@ -37,7 +37,7 @@ struct Work {
   std::int64_t* record = nullptr;  // the launch record of toil.h
   std::int32_t* done = nullptr;    // jobs completed, per unit; null if a block has several units
   std::int64_t units = 0;
-  std::uint32_t taken = 0;  // if it obeys: units of the job that earlier launches have started
+  std::uint32_t taken = 0;  // if it is stoppable: units of the job that earlier launches have started
 };
 
 struct Stream {

@@ -15,8 +15,8 @@ constexpr std::int64_t kTile = 128;       // of a library's matrix product
 constexpr std::int64_t kTileDepth = 512;  // thin products are split along k as well
 
 std::int64_t rounded(double ns) {
-  constexpr double kMax = 3.6e12;
-  return static_cast<std::int64_t>(std::llround(std::clamp(ns, 0.0, kMax)));
+  constexpr double kMaxNs = 3.6e12;  // an hour
+  return static_cast<std::int64_t>(std::llround(std::clamp(ns, 0.0, kMaxNs)));
 }
 
 Place place_of(const Step& step, const Access& access) { return step.buffers()[access.buffer].place; }

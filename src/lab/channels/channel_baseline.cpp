@@ -28,7 +28,8 @@ std::string baseline_text(const Json& json, const char* name, const std::string&
 
 std::string short_text_of(const Json& json, const char* name, const std::string& where) {
   std::string text = baseline_text(json, name, where);
-  if (text.empty() || text.size() > kLongestName)
+  if (text.empty()) reject(fmt::format("{}: '{}' is empty", where, name));
+  if (text.size() > kLongestName)
     reject(fmt::format("{}: '{}' has {} letters, which is too long for a name", where, name, text.size()));
   return text;
 }

@@ -44,7 +44,7 @@ void check_contestants(const std::vector<Benchmark>& benchmarks, const std::vect
 }
 
 // Third-party queues, floors and the mutex: what a channel is compared with.
-bool is_comparison(const Benchmark& benchmark) {
+bool is_reference(const Benchmark& benchmark) {
   return !benchmark.is_ours || benchmark.contestant.starts_with("mutex") || benchmark.contestant == "floor";
 }
 
@@ -97,7 +97,7 @@ std::vector<Benchmark> choose_benchmarks(std::span<const Group> groups, const Ch
       if (holds(words.contestants, benchmark.contestant)) places.insert(benchmark.group + "/" + benchmark.name);
     std::erase_if(found, [&](const Benchmark& benchmark) {
       if (holds(words.contestants, benchmark.contestant)) return false;
-      return words.is_only || !is_comparison(benchmark) || !places.contains(benchmark.group + "/" + benchmark.name);
+      return words.is_only || !is_reference(benchmark) || !places.contains(benchmark.group + "/" + benchmark.name);
     });
   }
   if (words.is_only) return found;

@@ -1,6 +1,5 @@
 #include "lab/conformance/conformance_document.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"

@@ -2,8 +2,6 @@
 // a limited child process without a shell. Compares nothing.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"

@@ -303,9 +303,10 @@ std::vector<std::string> recommendations(std::span<const Json> entries) {
   add_sentence(advice, "Keep fp32 unless memory is short, or use packed arithmetic (half2, vector types)",
                not_faster(entries).halves);
   Entries uncertain = noisy(entries);
-  Entries unsteady_entries = differing(entries), throttled;
-  for (const Json* entry : disturbed(entries)) (is_throttled(*entry) ? throttled : unsteady_entries).push_back(entry);
-  for (const Json* entry : unsteady_entries)
+  Entries disturbed_or_differing = differing(entries), throttled;
+  for (const Json* entry : disturbed(entries))
+    (is_throttled(*entry) ? throttled : disturbed_or_differing).push_back(entry);
+  for (const Json* entry : disturbed_or_differing)
     if (std::find(uncertain.begin(), uncertain.end(), entry) == uncertain.end()) uncertain.push_back(entry);
   add_sentence(advice, "Measure again on a quieter machine, or with more --rounds and --iters", uncertain);
   add_sentence(advice, "Use a larger --warmup, or a larger --budget, of which a fifth is for it", unsteady(entries));

@@ -52,14 +52,14 @@ class Planner {
  private:
   void add(const Package& package, Backend backend) {
     const std::string name(name_of(backend));
-    const bool is_asked = has(options_.backends, backend), is_available = has(package.backends(), backend);
+    const bool is_asked = has(options_.backends, backend), is_provided = has(package.backends(), backend);
     const bool is_listed = has(package.config.backends, backend);
     if (!options_.backends.empty() && !is_asked) {
-      if (is_listed || (is_available && package.config.backends.empty()))
+      if (is_listed || (is_provided && package.config.backends.empty()))
         leave_out(package, name, "left out by --backends", "");
       return;
     }
-    if (!is_available) {
+    if (!is_provided) {
       if (is_asked || is_listed)
         skip(package, backend, fmt::format("the package has nothing for {}", name),
              is_listed ? "Its bench.yaml lists the backend: add its source, or take it off the list." : "");

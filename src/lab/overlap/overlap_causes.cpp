@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMaxListedCauses = 3;
+constexpr std::size_t kMaxListedStretches = 3;
 
 using Key = std::pair<std::uint32_t, std::uint32_t>;  // command and iteration
 
@@ -83,7 +83,7 @@ Json causes_json(const std::vector<const Timeline*>& timelines) {
     if (total.ns <= 0) continue;
     std::sort(total.worst.begin(), total.worst.end(),
               [](const Json& a, const Json& b) { return a["ns"].get<std::int64_t>() > b["ns"].get<std::int64_t>(); });
-    if (total.worst.size() > kMaxListedCauses) total.worst.resize(kMaxListedCauses);
+    if (total.worst.size() > kMaxListedStretches) total.worst.resize(kMaxListedStretches);
     const auto cause = static_cast<ExposedCause>(i);
     causes.push_back(WEIR_NAMED(to_string(cause), named("ns_per_step", total.ns / std::max(1.0, steps)),
                                 named("share", total.ns / exposed_ns), total.stretches, total.queues,

@@ -78,10 +78,11 @@ constexpr OverlapKey kKeys[] = {
 
 // Settings of a run, other than the workload's parameters, under which errors name these keys.
 constexpr std::pair<std::string_view, std::string_view> kKeysOfSettings[] = {
-    {"streams", "run.streams"},         {"submit", "run.submit"},
-    {"placement", "run.placement"},     {"scale", "run.scale"},
-    {"iterations", "run.iterations"},   {"warmup", "run.warmup"},
-    {"precision", "training.precision"}};
+    {"streams", "run.streams"},          {"submit", "run.submit"},
+    {"placement", "run.placement"},      {"scale", "run.scale"},
+    {"iterations", "run.iterations"},    {"warmup", "run.warmup"},
+    {"precision", "training.precision"}, {"schedule", "run.submit"},
+    {"in_flight", "run.submit"}};
 
 const OverlapKey* find_key(std::string_view name) {
   const auto found =

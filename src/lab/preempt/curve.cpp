@@ -99,7 +99,7 @@ std::string wrong_work(const Curve& curve, const Point& point) {
                      lost, repeated, point.observation.preemptions);
 }
 
-// Collects doubts, each kind once: the worst observation, and how many more there are.
+// Collects warnings, each kind once: the worst observation, and how many more there are.
 class CurveWarnings {
  public:
   void add(const char* kind, double how_much, const std::string& words) {

@@ -21,8 +21,8 @@ void wait_until(std::int64_t due_ns, bool is_gpu) noexcept {
 
 }  // namespace
 
-Intruder::Intruder(Arena& arena, std::vector<std::int64_t> due_ns, bool has_flag)
-    : arena_(arena), due_ns_(std::move(due_ns)), submitted_ns_(due_ns_.size(), kNoTime), has_flag_(has_flag) {
+Intruder::Intruder(Arena& arena, std::vector<std::int64_t> due_ns, bool raises_flag)
+    : arena_(arena), due_ns_(std::move(due_ns)), submitted_ns_(due_ns_.size(), kNoTime), raises_flag_(raises_flag) {
   has_sent_all_ = due_ns_.empty();
 }
 
@@ -31,7 +31,7 @@ void Intruder::send_one(std::int64_t now_ns) noexcept {
   // Counts the arrival first, then raises the flag: a thread that sees the flag and still launches knows of the
   // arrival.
   arrived_.store(index + 1, std::memory_order_release);  // pairs with arrived()
-  if (has_flag_) arena_.raise_flag(index + 1);
+  if (raises_flag_) arena_.raise_flag(index + 1);
   submitted_ns_[static_cast<std::size_t>(index)] = now_ns;
   arena_.request(index);
   if (index + 1 == static_cast<int>(due_ns_.size())) has_sent_all_.store(true, std::memory_order_release);  // is_over()

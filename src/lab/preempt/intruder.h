@@ -12,8 +12,8 @@ namespace weir::preempt {
 
 class Intruder {
  public:
-  // `has_flag`: raises the victim's flag with every request.
-  Intruder(Arena& arena, std::vector<std::int64_t> due_ns, bool has_flag);
+  // `raises_flag`: raises the victim's flag with every request.
+  Intruder(Arena& arena, std::vector<std::int64_t> due_ns, bool raises_flag);
 
   // The time from which requests are due. Call before the first one.
   void begin(std::int64_t now_ns) { begin_ns_ = now_ns; }
@@ -39,7 +39,7 @@ class Intruder {
   Arena& arena_;
   std::vector<std::int64_t> due_ns_;  // relative to begin_ns_
   std::vector<std::int64_t> submitted_ns_;
-  bool has_flag_;
+  bool raises_flag_;
   std::int64_t begin_ns_ = 0;
   std::atomic<int> arrived_{0};
   std::atomic<bool> is_stopped_{false}, has_sent_all_{false};

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -15,13 +15,13 @@
 namespace weir::preempt {
 namespace {
 
-constexpr std::int64_t kReportNs =
-    1'000'000'000;  // rarely, so that the parent does not take a core from the measurement
+// Rarely, so that the parent does not take a core from the measurement.
+constexpr std::int64_t kReportNs = 1'000'000'000;
 constexpr std::int64_t kSilenceNs = 120'000'000'000;  // for a child to open its device and warm up
 
 std::optional<Observation> observation_in(const Json& line) {
   if (text_of(line, "event") != "observed" || !line.contains("observation")) return std::nullopt;
-  return observation_from(line["observation"], "what a child said");
+  return observation_from(line["observation"], "the report of a child process");
 }
 
 const Mechanism& plain() { return mechanism_named("none"); }

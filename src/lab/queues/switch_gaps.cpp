@@ -177,7 +177,7 @@ StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchReques
   StreamSwitch found;
   found.streams = streams;
   const Chain plain = run_chain(device, streams, Route::in_turns, request, {});
-  const bool was_clock_stuck = plain.granularity_ns == 0 && !plain.gaps.empty();  // the clock did, for a whole chain
+  const bool was_clock_stuck = plain.granularity_ns == 0 && !plain.gaps.empty();  // for a whole chain
   if (was_clock_stuck || plain.granularity_ns > request.stamp_ns / 4) {
     const std::string coarse =
         was_clock_stuck

@@ -1,7 +1,6 @@
 // Figures of benches, overlap runs, preemption labs and channel benchmarks.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "report/figures/figures_row.h"

@@ -1,8 +1,6 @@
 // weir.amd_ftrace/1: what KFD did in a kernel trace.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/units.h"
 #include "report/text/documents.h"
 #include "report/text/fields.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "base/units.h"
 #include "report/text/documents.h"
@@ -98,7 +99,7 @@ std::vector<std::string> gone(const Json& cases) {
   std::vector<std::string> lines;
   for (const auto& [reason, keys] : by_reason) {
     const std::size_t named = std::min(keys.size(), kMaxNamedCases);
-    lines.push_back(fmt::format("gone: {}: {}", reason, fmt::join(keys.begin(), keys.begin() + named, ", ")));
+    lines.push_back(fmt::format("gone: {}: {}", reason, fmt::join(std::span(keys).first(named), ", ")));
     if (keys.size() > named) lines.back() += fmt::format(" and {} more", keys.size() - named);
   }
   return lines;

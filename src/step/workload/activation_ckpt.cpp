@@ -6,8 +6,8 @@
 namespace weir::workload_list {
 namespace {
 
-constexpr std::int64_t kCheckpointChunks =
-    16;  // parts that rows are cut into, for any stream count: 16 feed 32 streams
+// Parts that rows are cut into, for any stream count: 16 feed 32 streams.
+constexpr std::int64_t kCheckpointChunks = 16;
 
 // One block: y = x + W2 gelu(W1 norm(x)).
 class Checkpointed : Model {

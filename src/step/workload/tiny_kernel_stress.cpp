@@ -5,7 +5,7 @@
 namespace weir::workload_list {
 namespace {
 
-constexpr int kKernelsPerOperation = 4;  // per operation: x*1.5, +0.5, abs, clamp to 0..10
+constexpr int kKernelsPerOperation = 4;  // x*1.5, +0.5, abs, clamp to 0..10
 
 KernelShape operation_shape(int kernel, std::int64_t n, Precision precision) {
   KernelShape shape{.type = storage_of(precision), .precision = precision, .dims = {n}, .scalars = {}};

@@ -7,8 +7,8 @@
 namespace weir::workload_list {
 namespace {
 
-constexpr std::int64_t kRegionChunks =
-    8;  // parts that rows are cut into, for any stream count: a role has 8 of 32 streams
+// Parts that rows are cut into, for any stream count: a role has 8 of 32 streams.
+constexpr std::int64_t kRegionChunks = 8;
 
 class Compiled : Model {
   enum Role : std::uint8_t { kRegionA, kRegionB, kRegionC, kMerge };

@@ -86,9 +86,9 @@ class StepMaker {
 
   void add_buffer(const YamlBuffer& buffer) {
     const ElementType type = buffer.type.value_or(storage_of(params_.precision));
-    constexpr std::int64_t kMax = std::int64_t{1} << 44;
+    constexpr std::int64_t kMaxCount = std::int64_t{1} << 44;
     const auto count =
-        static_cast<std::uint64_t>(whole(buffer.count.place, buffer.count.expression, 1, kMax, "the count"));
+        static_cast<std::uint64_t>(whole(buffer.count.place, buffer.count.expression, 1, kMaxCount, "the count"));
     total_bytes_ += count * size_of(type);
     if (total_bytes_ > definition_.limits.bytes)
       refuse(buffer.count.place, fmt::format("with it the buffers take {} bytes or more", total_bytes_),

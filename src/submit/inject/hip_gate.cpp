@@ -164,7 +164,7 @@ LaunchGate* gate() noexcept {
       if (can_mark)
         known = join(kGateDriver);
       else if (is_scheduled())
-        report_unscheduled("HIP lacks events, or captures cannot be told");
+        report_unscheduled("HIP lacks events, or does not show which streams are being captured");
       is_known.store(true, std::memory_order_release);
     });
   } catch (const std::exception&) {

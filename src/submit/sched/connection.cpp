@@ -23,8 +23,8 @@
 namespace weir::scheduler {
 namespace {
 
-constexpr std::int64_t kConnectionPatience_ns =
-    1'000'000'000;                            // longest delay of a starting program if the daemon hangs or has no core
+// The longest delay of a starting program if the daemon hangs or has no core.
+constexpr std::int64_t kConnectionPatience_ns = 1'000'000'000;
 constexpr std::int64_t kLook_ns = 25'000;     // shorter than most kernels, longer than a query of events
 constexpr std::int64_t kNap_ns = 20'000'000;  // often enough to show the daemon that this client is alive
 

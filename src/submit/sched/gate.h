@@ -28,8 +28,8 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // `wake` is called by any thread when there is something to attend to again: the first command went to the device, or
-  // settle() must be called although none did. Set before the first enter().
+  // `wake` is called by any thread, for the one that calls settle(): the first command went to the device, or settle()
+  // must be called although none did. Set before the first enter().
   void set_wake(void (*wake)(void*), void* context) noexcept;
 
   // Whether commands must be counted from now on because somebody else shares the device. Two relaxed loads.
@@ -52,7 +52,7 @@ class Gate {
 
   // A client stays active for this long after its last command ended: requests consist of several launches with the
   // host's work between them. settle() ends such a request when its time is over, and returns when it must be called
-  // again, or kNever if nothing is due. Only for the thread that attends to the gate.
+  // again, or kNever if nothing is due. Only for one thread, which `wake` wakes.
   void set_linger(std::int64_t ns) noexcept { linger_ns_.store(ns, std::memory_order_relaxed); }
   std::int64_t settle(std::int64_t now_ns) noexcept;
 

@@ -80,7 +80,7 @@ struct Policy {
 std::span<const Policy> policies();
 // Rejects unknown names with a suggestion.
 const Policy& policy_named(std::string_view name);
-// Rejects values out of range; the message names the flag.
+// Rejects values out of range.
 void check(const Terms& terms);
 void check(const Settings& settings);
 

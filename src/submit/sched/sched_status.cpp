@@ -12,12 +12,12 @@ namespace {
 // Limits counters, because they come from memory that clients write.
 Json counted(std::uint64_t value) { return std::min<std::uint64_t>(value, std::uint64_t{1} << 62); }
 
-Json client_document(const SchedulerSnapshot& standing, int seat) {
-  const Conductor& conductor = *standing.conductor;
+Json client_document(const SchedulerSnapshot& snapshot, int seat) {
+  const Conductor& conductor = *snapshot.conductor;
   const Client& client = conductor.client(seat);
   const auto index = static_cast<std::size_t>(seat);
-  const Occupant& occupant = (*standing.occupants)[index];
-  const Seat& place = standing.board->seats[index];
+  const Occupant& occupant = (*snapshot.occupants)[index];
+  const Seat& place = snapshot.board->seats[index];
   constexpr auto kCount = std::memory_order_relaxed;
 
   // The clients that it waits for at this moment; an idle client waits for nobody.
@@ -26,7 +26,7 @@ Json client_document(const SchedulerSnapshot& standing, int seat) {
   for (; ahead != 0; ahead &= ahead - 1) {
     const int other = std::countr_zero(ahead);
     waits_for.push_back(
-        {{"seat", other}, {"pid", positive_or_null((*standing.occupants)[static_cast<std::size_t>(other)].pid)}});
+        {{"seat", other}, {"pid", positive_or_null((*snapshot.occupants)[static_cast<std::size_t>(other)].pid)}});
   }
   const std::uint32_t bound = place.in_flight.load(kCount);
   // A client that is alone passes its gate uncounted.
@@ -34,10 +34,10 @@ Json client_document(const SchedulerSnapshot& standing, int seat) {
   Json json =
       WEIR_NAMED(seat, positive_or_null(occupant.pid), occupant.program, client.terms.priority, client.terms.weight);
   json["deadline_ns"] = positive_or_null(client.terms.deadline_ns);
-  json["joined_ns_ago"] = std::max<std::int64_t>(0, standing.now_ns - occupant.joined_ns);
+  json["joined_ns_ago"] = std::max<std::int64_t>(0, snapshot.now_ns - occupant.joined_ns);
   json["is_active"] = is_shared ? Json(client.is_active) : Json(nullptr);
   json["active_ns"] = is_shared && client.is_active
-                          ? Json(std::max<std::int64_t>(0, standing.now_ns - client.arrived_ns))
+                          ? Json(std::max<std::int64_t>(0, snapshot.now_ns - client.arrived_ns))
                           : Json(nullptr);
   json["waits_for"] = std::move(waits_for);
   json["in_flight"] = bound != 0 ? Json(bound) : Json(nullptr);
@@ -51,19 +51,19 @@ Json client_document(const SchedulerSnapshot& standing, int seat) {
 
 }  // namespace
 
-Json status_document(const SchedulerSnapshot& standing) {
-  const Conductor& conductor = *standing.conductor;
+Json status_document(const SchedulerSnapshot& snapshot) {
+  const Conductor& conductor = *snapshot.conductor;
   Json clients = Json::array();
   for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1)
-    clients.push_back(client_document(standing, std::countr_zero(left)));
+    clients.push_back(client_document(snapshot, std::countr_zero(left)));
   return {
       {"schema", schemas::sched_status},
-      {"pid", standing.pid},
+      {"pid", snapshot.pid},
       {"policy", conductor.policy().name},
-      {"uptime_ns", standing.now_ns - standing.begun_ns},
+      {"uptime_ns", snapshot.now_ns - snapshot.begun_ns},
       {"slice_ns", conductor.settings().slice_ns},
       {"ageing_ns", positive_or_null(conductor.settings().ageing_ns)},
-      {"in_flight", standing.in_flight},
+      {"in_flight", snapshot.in_flight},
       {"is_shared", conductor.clients() > 1},  // if false, nothing is counted, and is_active is null
       {"most_clients", kMaxClients},
       {"clients", std::move(clients)},

@@ -27,6 +27,6 @@ struct SchedulerSnapshot {
   std::uint32_t in_flight = 0;
 };
 
-Json status_document(const SchedulerSnapshot& standing);  // "schema": "weir.sched_status/1"
+Json status_document(const SchedulerSnapshot& snapshot);  // "schema": "weir.sched_status/1"
 
 }  // namespace weir::scheduler

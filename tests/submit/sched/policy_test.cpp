@@ -43,7 +43,7 @@ TEST(Policies, are_found_by_their_names) {
             "there is no scheduling policy 'priorty' | Did you mean 'priority'?");
 }
 
-TEST(Policies, terms_out_of_range_are_rejected_with_their_flag) {
+TEST(Policies, terms_out_of_range_are_rejected_with_their_name) {
   check(Terms{});
   check(Terms{.priority = kHighestPriority, .weight = kMaxWeight, .deadline_ns = kLongestDeadlineNs});
   check(Terms{.priority = kLowestPriority, .weight = kMinWeight, .deadline_ns = 0});
@@ -59,7 +59,7 @@ TEST(Policies, terms_out_of_range_are_rejected_with_their_flag) {
   EXPECT_NE(message_of([] { check(Terms{.deadline_ns = kNever}); }).find("deadline"), std::string::npos);
 }
 
-TEST(Policies, settings_out_of_range_are_rejected_with_their_flag) {
+TEST(Policies, settings_out_of_range_are_rejected_with_their_name) {
   check(Settings{});
   check(Settings{.slice_ns = kShortestSliceNs, .ageing_ns = 0});
   EXPECT_NE(message_of([] { check(Settings{.slice_ns = 0}); }).find("slice 0 ns: slices go from 10.0 us to 10.0 s"),
