@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "device/gpu_cases.h"
 #include "device/hip/hip_testing.h"
