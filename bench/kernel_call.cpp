@@ -75,7 +75,7 @@ int main() {
   fmt::print("an empty kernel, {} rounds each, medians; clock step {:.0f} ns\n\n", kRounds, ready->resolution_ns());
   fmt::print("{:>10}{:>16}{:>16}{:>16}\n", "batch", "harness ns/run", "loop ns/run", "added ns/run");
   double worst = 0;
-  for (const std::uint64_t batch : {1, 10, 100, 10'000}) {
+  for (const std::uint64_t batch : {1u, 10u, 100u, 10'000u}) {
     std::vector<double> harness, loop;
     for (int round = 0; round < kRounds; ++round) {
       harness.push_back(ready->run(batch).device_ns / static_cast<double>(batch));

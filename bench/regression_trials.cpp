@@ -148,14 +148,15 @@ void run_trials(int trials, int rounds, int samples) {
   if (const char* const name = std::getenv("RAW")) raw.open(name);
   std::array<bench::TrialCounts, kKernelCount> equal, slower;
   const std::int64_t begun = now_ns();
+  const auto at = [](int index) { return static_cast<std::size_t>(index); };
   for (int trial = 0; trial < trials; ++trial) {
     std::array<std::array<RunTimes, kKernelCount>, 3> runs;  // equal, equal, 12 % more
     for (int run = 0; run < 3; ++run)
       for (int round = 0; round < rounds; ++round)
         for (int kind = 0; kind < kKernelCount; ++kind) {
           const Round found = run_round(kind, run == 2 ? kMoreParts : kParts, samples / rounds);
-          runs[run][kind].rounds.push_back(found.samples);
-          runs[run][kind].yardstick.push_back(found.yardstick);
+          runs[at(run)][at(kind)].rounds.push_back(found.samples);
+          runs[at(run)][at(kind)].yardstick.push_back(found.yardstick);
           if (raw.is_open()) {
             raw << fmt::format("{} {} {} {}", trial, run, round, kind);
             for (const double value : found.samples) raw << fmt::format(" {:.1f}", value);
@@ -165,16 +166,16 @@ void run_trials(int trials, int rounds, int samples) {
           }
         }
     for (int kind = 0; kind < kKernelCount; ++kind) {
-      equal[kind].add(runs[0][kind], runs[1][kind], kKernelCount);
-      slower[kind].add(runs[0][kind], runs[2][kind], kKernelCount);
+      equal[at(kind)].add(runs[0][at(kind)], runs[1][at(kind)], kKernelCount);
+      slower[at(kind)].add(runs[0][at(kind)], runs[2][at(kind)], kKernelCount);
     }
   }
   bench::TrialCounts all_equal, all_slower;
   fmt::print("{}", bench::trial_heading());
   for (int kind = 0; kind < kKernelCount; ++kind) {
-    fmt::print("{}", bench::trial_line(kKernels[kind], equal[kind], slower[kind]));
-    all_equal.add(equal[kind]);
-    all_slower.add(slower[kind]);
+    fmt::print("{}", bench::trial_line(kKernels[at(kind)], equal[at(kind)], slower[at(kind)]));
+    all_equal.add(equal[at(kind)]);
+    all_slower.add(slower[at(kind)]);
   }
   fmt::print("{}\n{:.0f} s; load {} at the end\n", bench::trial_line("all", all_equal, all_slower),
              static_cast<double>(now_ns() - begun) * 1e-9, load_average());

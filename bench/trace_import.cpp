@@ -38,7 +38,8 @@ void generate(const fs::path& path, std::size_t min_bytes, int operations) {
   const auto put = [&](const std::string& text) { bytes += std::fwrite(text.data(), 1, text.size(), file); };
   put("{\n  \"schemaVersion\": 1,\n  \"traceEvents\": [\n");
   const std::string kernel(200, 'k');
-  for (std::int64_t i = 0; bytes < min_bytes; ++i) {
+  const auto is_large = [&] { return bytes >= min_bytes; };
+  for (std::int64_t i = 0; !is_large(); ++i) {
     const double at = 1106964728033.0 + static_cast<double>(i) * 10;
     for (int op = 0; op < operations; ++op)
       put(fmt::format(
