@@ -39,6 +39,7 @@ struct AnalyzeFlags : DocumentOutput {
   std::string memory;
   std::string threshold = "5%";
   std::string top = "15";
+  std::vector<std::string> collectives;
   bool are_ranks = false, are_compared = false;
   bool is_full = false, is_strict = false;
 
@@ -51,6 +52,8 @@ struct AnalyzeFlags : DocumentOutput {
     syntax.add("--format", format, format_help());
     syntax.add("--ranks", are_ranks, "the files are ranks of one job, whatever they say of themselves");
     syntax.add("--compare", are_compared, "compare two traces, the first is the baseline").excludes("--ranks");
+    syntax.add("--collective PATTERN", collectives,
+               "kernels whose name has this in it communicate; * stands for any text, repeatable");
     syntax.add("--full", is_full, "all devices and long lists");
     syntax.add("--top", top, "names per list of the document");
     DocumentOutput::add_to(syntax);
@@ -145,6 +148,7 @@ int execute_analyze(const AnalyzeFlags& flags) {
   ProgressLine line(flags.is_quiet);
   ImportOptions import;
   import.format = flags.format;
+  import.collectives = flags.collectives;
   import.limits.memory_bytes = memory_of(flags);
   struct Interrupted {};
   import.progress = [&] {

@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 namespace weir {
 namespace {
@@ -13,23 +15,113 @@ bool contains(std::string_view text, std::string_view part) noexcept {
   return text.size() >= part.size() && memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
-std::string lower(std::string_view text) {
-  std::string lowered(text);
-  for (char& c : lowered)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lowered;
+// The letters of a name, lower case: "vllm::cross_device_reduce_1stage<float>(x)" and
+// "_ZN4vllm26cross_device_reduce_1stageIfEEvx" both contain "crossdevicereducestage". What stands in angle brackets or
+// parentheses is left out: arguments do not say what a function does.
+std::string letters_of(std::string_view name) {
+  std::string letters;
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    if (c == '<' || c == '(') ++depth;
+    if ((c == '>' || c == ')') && depth > 0) --depth;
+    if (depth > 0) continue;
+    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
+    if (c >= 'a' && c <= 'z') letters += c;
+  }
+  return letters;
+}
+
+const CollectiveName* known_collective(std::string_view letters) {
+  static const std::vector<std::string> parts = [] {
+    std::vector<std::string> made;
+    for (const CollectiveName& name : collective_names()) made.push_back(letters_of(name.part));
+    return made;
+  }();
+  // TorchInductor names its element-wise kernels after the operators around them: triton_poi_fused_add_all_reduce_0.
+  for (const std::string_view fused : {"tritonpoi", "tritonred", "tritonper", "tritontem", "tritonfor"})
+    if (letters.starts_with(fused)) return nullptr;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (contains(letters, parts[i])) return &collective_names()[i];
+  return nullptr;
+}
+
+CollectiveKind kind_in(std::string_view text) {
+  using enum CollectiveKind;
+  // allreduce before reduce, reducescatter before reduce
+  if (contains(text, "allreduce")) return all_reduce;
+  if (contains(text, "allgather")) return all_gather;
+  if (contains(text, "reducescatter")) return reduce_scatter;
+  if (contains(text, "alltoall")) return all_to_all;
+  if (contains(text, "broadcast")) return broadcast;
+  if (contains(text, "sendrecv") || text == "send" || text == "recv") return send_receive;
+  if (contains(text, "barrier")) return barrier;
+  if (contains(text, "kernelreduce") || text == "reduce") return reduce;
+  return unknown;
 }
 
 }  // namespace
 
-bool is_collective_name(std::string_view name) noexcept {
-  // ncclDevKernel_AllReduce_Sum_f32_RING_LL(...), ncclKernel_SendRecv_RING...; RCCL uses NCCL's names
-  for (const std::string_view part : {"nccl", "rccl", "NCCL", "RCCL", "oneccl", "msccl", "all_reduce_kernel_nvls"})
-    if (contains(name, part)) return true;
+std::span<const CollectiveName> collective_names() {
+  using enum CollectiveKind;
+  // Names from the sources of these projects, and from profiles that people published. docs/traces.md has the same
+  // list.
+  static constexpr std::array kNames{
+      CollectiveName{"nccl", unknown, "NCCL, RCCL"},  // ncclDevKernel_AllReduce_Sum_f32_RING_LL, ncclSymkDevKernel_...
+      CollectiveName{"rccl", unknown, "RCCL"},
+      CollectiveName{"msccl", unknown, "RCCL (mscclKernel_Sum_half_Simple_false), MSCCL++"},
+      CollectiveName{"oneccl", unknown, "oneCCL"}, CollectiveName{"all_reduce_kernel_nvls", all_reduce, "NVLink SHARP"},
+      CollectiveName{"cross_device_reduce", all_reduce, "vLLM, SGLang, aiter: custom all-reduce"},
+      CollectiveName{"cross_device_store", reduce_scatter, "aiter"},  // reduce_scatter_cross_device_store
+      CollectiveName{"allreduce_prototype", all_reduce, "QuickReduce (vLLM, SGLang, aiter)"},
+      // one_shot_all_reduce_kernel, two_shot_all_reduce_kernel_inplace; oneShotAllReduceKernel, twoshotAllreduceKernel
+      CollectiveName{"one_shot_all_reduce", all_reduce, "PyTorch's symmetric memory, TensorRT-LLM, FlashInfer"},
+      CollectiveName{"two_shot_all_reduce", all_reduce, "PyTorch's symmetric memory, TensorRT-LLM, FlashInfer"},
+      CollectiveName{"multimem_all_reduce", all_reduce, "PyTorch's symmetric memory"},
+      CollectiveName{"multimem_one_shot", all_reduce, "PyTorch's symmetric memory"},
+      CollectiveName{"multimem_all_gather", all_gather, "PyTorch's symmetric memory"},
+      CollectiveName{"allreduce_fusion_kernel", all_reduce, "TensorRT-LLM, FlashInfer, aiter"},
+      CollectiveName{"moeA2ADispatch", all_to_all, "TensorRT-LLM"},
+      CollectiveName{"moeA2ACombine", all_to_all, "TensorRT-LLM"},
+      CollectiveName{"moeAllToAll", all_to_all, "TensorRT-LLM"},
+      // deep_ep::intranode::dispatch, ::combine, deep_ep::internode_ll::dispatch; deep_ep::layout only counts tokens
+      CollectiveName{"deep_ep::intranode", all_to_all, "DeepEP"},
+      CollectiveName{"deep_ep::internode", all_to_all, "DeepEP"},
+      CollectiveName{"EpDispatchIntraNode", all_to_all, "MORI"},
+      CollectiveName{"EpCombineIntraNode", all_to_all, "MORI"},
+      CollectiveName{"EpDispatchInterNode", all_to_all, "MORI"},
+      CollectiveName{"EpCombineInterNode", all_to_all, "MORI"},
+      CollectiveName{"pplx", all_to_all, "pplx-kernels"},  // pplx::dispatchKernel, pplx::combineKernel
+      CollectiveName{"nvshmem", unknown, "NVSHMEM"},       // nvshmemi_transfer, nvshmemi_barrier
+      CollectiveName{"rocshmem", unknown, "rocSHMEM"},
+      CollectiveName{"userbuffers", unknown, "Transformer Engine"},  // kuserbuffers_pushsend, userbuffers_fp16_sum_...
+  };
+  return kNames;
+}
+
+bool is_collective_name(std::string_view name) { return known_collective(letters_of(name)) != nullptr; }
+
+bool looks_like_collective(std::string_view name) {
+  const std::string letters = letters_of(name);
+  for (const std::string_view part :
+       {"allreduce", "allgather", "reducescatter", "alltoall", "sendrecv", "crossdevice", "shmem"})
+    if (contains(letters, part)) return true;
   return false;
 }
 
-SpanKind kernel_kind_of(std::string_view name) noexcept {
+bool matches_pattern(std::string_view pattern, std::string_view name) {
+  while (!pattern.empty()) {
+    const std::size_t star = pattern.find('*');
+    const std::string_view part = pattern.substr(0, star);
+    const std::size_t at = name.find(part);
+    if (at == std::string_view::npos) return false;
+    name.remove_prefix(at + part.size());
+    pattern.remove_prefix(std::min(pattern.size(), part.size() + 1));
+  }
+  return true;
+}
+
+SpanKind kernel_kind_of(std::string_view name) {
   if (is_collective_name(name)) return SpanKind::collective;
   // __amd_rocclr_copyBufferAligned.kd, __amd_rocclr_copyImageToBuffer, __amd_rocclr_fillBufferAligned,
   // __amd_rocclr_fillImage: ROCm's copies and memsets where no copy engine does them, up to ROCm 7 at least.
@@ -43,19 +135,10 @@ SpanKind kernel_kind_of(std::string_view name) noexcept {
 }
 
 CollectiveKind collective_kind_of(std::string_view name) {
-  std::string text;
-  for (const char c : lower(name))
-    if (c != '_' && c != '-' && c != ' ') text += c;
-  // allreduce before reduce, reducescatter before reduce
-  if (contains(text, "allreduce")) return CollectiveKind::all_reduce;
-  if (contains(text, "allgather")) return CollectiveKind::all_gather;
-  if (contains(text, "reducescatter")) return CollectiveKind::reduce_scatter;
-  if (contains(text, "alltoall")) return CollectiveKind::all_to_all;
-  if (contains(text, "broadcast")) return CollectiveKind::broadcast;
-  if (contains(text, "sendrecv") || text == "send" || text == "recv") return CollectiveKind::send_receive;
-  if (contains(text, "barrier")) return CollectiveKind::barrier;
-  if (contains(text, "kernelreduce") || text == "reduce") return CollectiveKind::reduce;
-  return CollectiveKind::unknown;
+  const std::string letters = letters_of(name);
+  const CollectiveKind kind = kind_in(letters);
+  const CollectiveName* const known = known_collective(letters);
+  return kind == CollectiveKind::unknown && known != nullptr ? known->kind : kind;
 }
 
 const char* to_string(CollectiveKind kind) noexcept {

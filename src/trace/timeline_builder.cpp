@@ -47,7 +47,8 @@ std::size_t TimelineBuilder::LaneHash::operator()(const LaneKey& key) const noex
   return mixed(key.id + mixed(key.owner + 1));
 }
 
-TimelineBuilder::TimelineBuilder(const TraceLimits& limits) : limits_(limits), used_bytes_(limits.used_bytes) {}
+TimelineBuilder::TimelineBuilder(const TraceLimits& limits, std::vector<std::string> collectives)
+    : limits_(limits), collectives_(std::move(collectives)), used_bytes_(limits.used_bytes) {}
 
 void TimelineBuilder::charge(std::size_t bytes) {
   used_bytes_ += bytes;
@@ -72,7 +73,9 @@ std::uint32_t TimelineBuilder::name(std::string_view text) {
   if (const auto found = names_.find(text); found != names_.end()) return recent = found->second;
   charge(text.size() + 128);
   texts_.push_back(std::make_unique<const std::string>(text));
-  kernel_kinds_.push_back(kernel_kind_of(text));
+  const bool is_chosen = std::any_of(collectives_.begin(), collectives_.end(),
+                                     [&](const std::string& pattern) { return matches_pattern(pattern, text); });
+  kernel_kinds_.push_back(is_chosen ? SpanKind::collective : kernel_kind_of(text));
   call_kinds_.push_back(weir::call_kind_of(text));
   recent = static_cast<std::uint32_t>(texts_.size() - 1);
   names_.emplace(*texts_.back(), recent);
@@ -446,7 +449,7 @@ Timeline TimelineBuilder::finish() {
   std::sort(timeline_.queues.begin(), timeline_.queues.end(),
             [](const TraceQueue& a, const TraceQueue& b) { return a.id < b.id; });
   Timeline made = std::move(timeline_);
-  *this = TimelineBuilder(limits_);
+  *this = TimelineBuilder(limits_, std::move(collectives_));
   return made;
 }
 

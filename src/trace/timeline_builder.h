@@ -56,7 +56,8 @@ struct TraceCollective {
 
 class TimelineBuilder {
  public:
-  explicit TimelineBuilder(const TraceLimits& limits = {});
+  // `collectives`: patterns of the user (trace/kinds.h) for kernels that communicate, besides the known names.
+  explicit TimelineBuilder(const TraceLimits& limits = {}, std::vector<std::string> collectives = {});
 
   // Everything added from now on is from this file; positions in it are counted in `unit` ("byte", "line", "row").
   void begin_file(std::string name, std::string_view unit = "byte");
@@ -153,6 +154,7 @@ class TimelineBuilder {
   void check_files();
 
   TraceLimits limits_;
+  std::vector<std::string> collectives_;
   // The time range of a file, and the process it belongs to.
   struct FileRange {
     std::string name;

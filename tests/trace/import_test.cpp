@@ -32,6 +32,76 @@ std::string rejection(const ScratchFolder& folder, const char* name, const std::
   return "not rejected";
 }
 
+TEST(Import, kernels_that_communicate_are_known_by_name) {
+  const std::pair<const char*, CollectiveKind> names[] = {
+      {"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(RankData*)", CollectiveKind::all_reduce},
+      {"_ZN5aiter26cross_device_reduce_2stageIDF16bLi8ELb0EEEv", CollectiveKind::all_reduce},
+      {"void one_shot_all_reduce_kernel<c10::BFloat16, 16, 8>", CollectiveKind::all_reduce},
+      {"void (anonymous namespace)::two_shot_all_reduce_kernel_inplace<c10::BFloat16, 16, 2>(c10::BFloat16**)",
+       CollectiveKind::all_reduce},
+      {"multimem_all_reduce_kernel", CollectiveKind::all_reduce},
+      {"void tensorrt_llm::kernels::oneShotAllReduceKernel<half>", CollectiveKind::all_reduce},
+      {"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<(P)1, half>(Params)",
+       CollectiveKind::all_reduce},
+      {"deep_ep::intranode::dispatch<8, 768, 8192>", CollectiveKind::all_to_all},
+      {"_ZN7deep_ep12internode_ll7combineILb0EEEvPv", CollectiveKind::all_to_all},
+      {"nvshmemi_transfer", CollectiveKind::unknown},
+      {"void pplx::combineKernel", CollectiveKind::all_to_all},
+      {"mscclKernel_Sum_half_Simple_false(ncclDevComm*, mscclAlgo*, mscclWork*)", CollectiveKind::unknown},
+      {"ncclSymkDevKernel_AllReduce_AGxLLMC_R_sum_f32", CollectiveKind::all_reduce},
+      {"ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", CollectiveKind::reduce_scatter},
+  };
+  for (const auto& [name, kind] : names) {
+    const Timeline timeline = import_as("kineto", kineto(name));
+    ASSERT_EQ(timeline.spans.size(), 1U) << name;
+    EXPECT_EQ(timeline.spans[0].kind, SpanKind::collective) << name;
+    ASSERT_EQ(timeline.collectives.size(), 1U) << name;
+    EXPECT_EQ(timeline.collectives[0].kind, kind) << name;
+    EXPECT_TRUE(timeline.notes.empty()) << name;
+  }
+}
+
+TEST(Import, arguments_of_a_kernel_do_not_make_it_communicate) {
+  for (const char* name :
+       {"void at::native::elementwise_kernel<4, ncclOp>(ncclComm*)", "deep_ep::layout::get_dispatch_layout<8>",
+        "void moe::combine<float>(nvshmem_team)", "moeA2ASanitizeExpertIds", "gemm"}) {
+    const Timeline timeline = import_as("kineto", kineto(name));
+    EXPECT_EQ(timeline.spans.at(0).kind, SpanKind::kernel) << name;
+    EXPECT_TRUE(timeline.notes.empty()) << name;
+  }
+}
+
+TEST(Import, a_name_that_merely_looks_like_communication_is_noted) {
+  const Timeline timeline = import_as("kineto", kineto("triton_poi_fused_add_all_reduce_0"));
+  EXPECT_EQ(timeline.spans.at(0).kind, SpanKind::kernel);
+  ASSERT_EQ(timeline.notes.size(), 1U);
+  EXPECT_NE(timeline.notes[0].find("triton_poi_fused_add_all_reduce_0"), std::string::npos);
+  EXPECT_NE(timeline.notes[0].find("--collective"), std::string::npos);
+}
+
+TEST(Import, users_say_which_kernels_communicate) {
+  ImportOptions options;
+  options.format = "kineto";
+  options.collectives = {"comm::*push"};
+  const auto kind_of = [&](const char* name) {
+    return import_memory(kineto(name), "test", options).timeline.spans.at(0).kind;
+  };
+  EXPECT_EQ(kind_of("void my::comm::ring::push<8>(int*)"), SpanKind::collective);
+  EXPECT_EQ(kind_of("void my::comm::ring::pull<8>(int*)"), SpanKind::kernel);
+  const Timeline missed = import_memory(kineto("gemm"), "test", options).timeline;
+  ASSERT_EQ(missed.notes.size(), 1U);
+  EXPECT_EQ(missed.notes[0], "--collective comm::*push: no command has such a name.");
+}
+
+TEST(Import, patterns_have_parts_in_order) {
+  EXPECT_TRUE(matches_pattern("b", "abc"));
+  EXPECT_TRUE(matches_pattern("a*c", "abc"));
+  EXPECT_TRUE(matches_pattern("*c", "abc"));
+  EXPECT_TRUE(matches_pattern("a*", "abc"));
+  EXPECT_FALSE(matches_pattern("c*a", "abc"));
+  EXPECT_FALSE(matches_pattern("abcd", "abc"));
+}
+
 TEST(Import, packed_members_of_an_archive_are_unpacked) {
   ScratchFolder folder;
   const ImportedTrace trace =

@@ -49,10 +49,37 @@ const Importer* importer_for(std::string_view start) {
          "Trace a shorter stretch, or lower --memory to find out earlier.");
 }
 
+constexpr std::size_t kMaxNameInNote = 80;
+
+// Says which kernels count as compute although their names speak of communication, and which patterns found nothing.
+void note_names(const ImportOptions& options, Timeline& timeline) {
+  std::vector<bool> is_kernel(timeline.names.size(), false), is_command(timeline.names.size(), false);
+  for (const Span& span : timeline.spans) {
+    if (span.name >= is_command.size()) continue;
+    is_command[span.name] = true;
+    if (span.kind == SpanKind::kernel) is_kernel[span.name] = true;
+  }
+  std::size_t count = 0;
+  std::string first;
+  for (std::size_t i = 0; i < timeline.names.size(); ++i)
+    if (is_kernel[i] && looks_like_collective(timeline.names[i]) && ++count == 1) first = timeline.names[i];
+  if (count > 0)
+    timeline.notes.push_back(
+        fmt::format("{} of the kernels' names look like communication but count as compute, for example '{}'. If they "
+                    "communicate, add --collective with a part of the name.",
+                    count, first.size() > kMaxNameInNote ? first.substr(0, kMaxNameInNote) + "..." : first));
+  for (const std::string& pattern : options.collectives) {
+    bool is_found = false;
+    for (std::size_t i = 0; i < timeline.names.size() && !is_found; ++i)
+      is_found = is_command[i] && matches_pattern(pattern, timeline.names[i]);
+    if (!is_found) timeline.notes.push_back(fmt::format("--collective {}: no command has such a name.", pattern));
+  }
+}
+
 // Everything that goes into one builder.
 class Capture {
  public:
-  explicit Capture(const ImportOptions& options) : options_(options), builder_(options.limits) {}
+  explicit Capture(const ImportOptions& options) : options_(options), builder_(options.limits, options.collectives) {}
 
   void read(const std::filesystem::path& path, ByteSource& bytes) {
     const std::string name = path.string();
@@ -69,7 +96,11 @@ class Capture {
     return std::any_of(files_.begin(), files_.end(),
                        [&](const ImportedFile& file) { return file.name == path.string(); });
   }
-  ImportedTrace finish() { return {std::move(files_), builder_.finish()}; }
+  ImportedTrace finish() {
+    ImportedTrace made{std::move(files_), builder_.finish()};
+    note_names(options_, made.timeline);
+    return made;
+  }
 
   void read_one(const std::string& name, const std::filesystem::path& path, ByteSource& bytes) {
     const std::string_view start = bytes.peek(kSniffBytes);

@@ -16,6 +16,8 @@ namespace weir {
 struct ImportOptions {
   std::string format;  // an importer's name; empty: detected
   TraceLimits limits;
+  std::vector<std::string>
+      collectives;                 // patterns for kernels that communicate, besides the known names (trace/kinds.h)
   std::function<void()> progress;  // may be empty; may throw to stop
 };
 
