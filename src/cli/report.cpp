@@ -27,6 +27,7 @@ struct ReportFlags {
   std::vector<std::string> paths;
   std::string output, json, title, history, baseline;
   std::string max_spans = "2000000";
+  std::vector<std::string> collectives;
   bool is_forced = false, is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
@@ -40,6 +41,8 @@ struct ReportFlags {
                "result, sweep or folder to compare the results with: what changed comes first");
     syntax.add("--history FILE", history, "show the series of this history as well");
     syntax.add("--max-spans", max_spans, "most spans that are drawn of all traces together");
+    syntax.add("--collective PATTERN", collectives,
+               "kernels of traces whose name has this in it communicate; * stands for any text, repeatable");
     syntax.add("--force,-f", is_forced, "replace files that exist");
     syntax.add("--quiet,-q", is_quiet, "no verdict, no names of files written");
     syntax.footer("Exit code: 0 written, 2 nothing could be used. `weir compare` turns a verdict into an exit code.");
@@ -93,9 +96,10 @@ int execute_report(const ReportFlags& flags) {
     reject("nothing to report on", "Name results, sweeps, traces or folders of them; or --history FILE.");
   const std::string html = html_file(flags);
   check_outputs(flags, html);
-  const std::optional<Json> made = report_document(
-      {flags.paths, title_of(flags), flags.baseline, flags.history,
-       static_cast<std::size_t>(number_within("--max-spans", flags.max_spans, 1, 100'000'000)), &catch_interrupts()});
+  const std::optional<Json> made =
+      report_document({flags.paths, title_of(flags), flags.baseline, flags.history,
+                       static_cast<std::size_t>(number_within("--max-spans", flags.max_spans, 1, 100'000'000)),
+                       flags.collectives, &catch_interrupts()});
   if (!made) return kExitInterrupted;
   const Json& document = *made;
   if (!flags.is_quiet) fmt::print("{}\n", verdict_text(document));

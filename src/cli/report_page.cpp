@@ -44,6 +44,7 @@ std::string why_no_page() {
 std::optional<Json> report_document(const ReportRequest& request) {
   page::GatherOptions options;
   options.max_spans = request.max_spans;
+  options.collectives = request.collectives;
   options.passed_over = request.history;
   struct Interrupted {};
   options.progress = [&](const std::string&) {

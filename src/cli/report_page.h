@@ -16,7 +16,8 @@ struct ReportRequest {
   std::string title;
   std::string baseline = {}, history = {};
   std::size_t max_spans = 2'000'000;
-  const std::atomic<bool>* stop = nullptr;  // ends it early
+  std::vector<std::string> collectives = {};  // patterns for kernels that communicate
+  const std::atomic<bool>* stop = nullptr;    // ends it early
 };
 
 // Why this program cannot write HTML; empty where it can.

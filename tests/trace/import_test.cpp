@@ -61,6 +61,14 @@ TEST(Import, kernels_that_communicate_are_known_by_name) {
   }
 }
 
+TEST(Import, the_documentation_lists_all_names) {
+  std::ifstream file(std::filesystem::path(WEIR_SOURCE_DIR) / "docs" / "traces.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const CollectiveName& name : collective_names())
+    EXPECT_NE(text.find("| `" + std::string(name.part) + "` | " + std::string(name.source)), std::string::npos)
+        << name.part;
+}
+
 TEST(Import, arguments_of_a_kernel_do_not_make_it_communicate) {
   for (const char* name :
        {"void at::native::elementwise_kernel<4, ncclOp>(ncclComm*)", "deep_ep::layout::get_dispatch_layout<8>",

@@ -234,6 +234,7 @@ class Gatherer {
              "Raise --max-spans, or make a report of this trace alone.");
     TraceOptions options;
     options.max_spans = spans_left_;
+    options.collectives = options_.collectives;
     if (options_.progress) options.progress = [&] { options_.progress(path.string()); };
     spans_left_ -= std::min(spans_left_, add_trace(page_, path, options));
   }

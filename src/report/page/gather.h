@@ -14,8 +14,9 @@
 namespace weir::page {
 
 struct GatherOptions {
-  std::filesystem::path passed_over;  // a file that is shown in another way, wherever it is; may be empty
-  std::size_t max_spans = 2'000'000;  // all traces together
+  std::filesystem::path passed_over;     // a file that is shown in another way, wherever it is; may be empty
+  std::size_t max_spans = 2'000'000;     // all traces together
+  std::vector<std::string> collectives;  // patterns for kernels that communicate (trace/kinds.h)
   std::function<void(const std::string& file)> progress;  // may be empty; may throw to stop
 };
 

@@ -60,6 +60,7 @@ bool is_trace(const std::filesystem::path& file) {
 std::size_t add_trace(Page& page, const std::filesystem::path& file, const TraceOptions& options) {
   ImportOptions import;
   import.format = options.format;
+  import.collectives = options.collectives;
   import.limits.memory_bytes = options.memory_bytes;
   import.progress = options.progress;
   std::vector<ImportedTrace> traces = import_traces({file}, import);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "report/page/page.h"
 
@@ -16,6 +17,7 @@ struct TraceOptions {
   std::size_t max_spans = 2'000'000;                    // commands and host calls drawn from it
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // for its timeline; larger ones are rejected
   std::string format;                                   // an importer's name; empty: detected
+  std::vector<std::string> collectives;                 // patterns for kernels that communicate
   std::function<void()> progress;                       // may be empty; may throw to stop
 };
 
