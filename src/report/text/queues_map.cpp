@@ -128,6 +128,8 @@ std::string describe_queue_map(const Json& document) {
     text += map_line("events", at(probe, {"record_blocks"}).get<bool>()
                                    ? "recording one stops its queue until its stream is done"
                                    : "recording one does not stop its queue");
+  if (at(probe, {"barrier"}).is_boolean() && at(probe, {"barrier"}).get<bool>())
+    text += map_line("barrier", "a queue goes on only when its command has ended");
   text += others(document);
   if (!at(probe, {"queue_of_stream"}).is_null())
     text += map_matrix(at(probe, {"queue_of_stream"}), at(map, {"streams"}).get<int>());
