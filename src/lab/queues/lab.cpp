@@ -50,19 +50,21 @@ Lab::Lab(Device& device, int streams, const Options& wanted) : streams_(streams)
   is_gpu_ = info.is_gpu;
   LabStep lab = lab_step(streams, wanted);
   step_ = std::move(lab.step);
-  flag_ = lab.flag;
-  moments_ = lab.moments;
   placement_ = place(step_, "natural");
   SessionOptions options;
   options.is_traced = wanted.is_traced;
   options.marks_iterations = false;
   options.trace_iterations = 64;
   session_ = device.prepare(step_, placement_, options);
+  const auto memory = [&](BufferId buffer) {
+    return reinterpret_cast<std::int32_t*>(session_->host_memory(buffer).data());
+  };
+  flags_ = memory(lab.flag);
+  moments_ = memory(lab.moments);
 }
 
 std::int32_t* Lab::record_of(CommandId command) {
-  return reinterpret_cast<std::int32_t*>(session_->host_memory(moments_).data()) +
-         static_cast<std::ptrdiff_t>(command) * kMomentElements;
+  return moments_ + static_cast<std::ptrdiff_t>(command) * kMomentElements;
 }
 
 Moment Lab::moment_of_mark(StreamId stream) { return read_moment(record_of(mark_of(stream))); }
@@ -75,9 +77,7 @@ void Lab::submit(CommandId command) {
   if (session_->now_ns() - called_ns > hold_limit_ns_ / 2) has_waited_for_room_ = true;
 }
 
-std::int32_t& Lab::flag_of(StreamId stream) {
-  return reinterpret_cast<std::int32_t*>(session_->host_memory(flag_).data())[stream * kFlagStride];
-}
+std::int32_t& Lab::flag_of(StreamId stream) { return flags_[stream * kFlagStride]; }
 
 void Lab::let_go(StreamId stream) {
   std::atomic_ref(flag_of(stream)).store(1, std::memory_order_release);  // pairs with the loads in hold's bodies

@@ -77,10 +77,10 @@ class Lab {
   bool is_virtual_ = false, is_gpu_ = false;
   Step step_;
   Placement placement_;
-  BufferId flag_ = 0, moments_ = 0;
   std::vector<StreamId> held_;
   bool is_open_ = false;
   std::unique_ptr<Session> session_;
+  std::int32_t *flags_ = nullptr, *moments_ = nullptr;  // the session's host memory
 };
 
 }  // namespace weir

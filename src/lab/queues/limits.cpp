@@ -145,7 +145,6 @@ ResidentLimit measure_resident_limit(Device& device, int max_streams, std::optio
   }
   limit.most_at_once = 0;
   measure(max_streams);
-  const bool is_host_late = 2 * submitted_in_ns > limit.duration_ns;
   if (barrier_queues && limit.most_at_once <= *barrier_queues && device.info().graphs) {
     // Streams cannot show more than one kernel of each queue; a graph may not pass through these queues.
     session.reset();
@@ -154,7 +153,7 @@ ResidentLimit measure_resident_limit(Device& device, int max_streams, std::optio
     const std::int64_t makespan_ns = run(max_streams);
     limit.is_in_graph = limit.most_at_once > *barrier_queues;
     if (limit.is_in_graph) limit.points = {{max_streams, makespan_ns}};
-  } else if (!barrier_queues) {
+  } else {
     // With one more than were ever seen at once, there are still no more.
     for (int most = 0; most != limit.most_at_once && limit.most_at_once > 0;) {
       most = limit.most_at_once;
@@ -173,10 +172,10 @@ ResidentLimit measure_resident_limit(Device& device, int max_streams, std::optio
     limit.kernels.reason =
         fmt::format("at least {}: each of the {} queues runs one kernel at a time, so that streams cannot show more",
                     limit.most_at_once, *barrier_queues);
-  } else if (is_host_late) {
+  } else if (2 * submitted_in_ns > limit.duration_ns) {  // one more than fit, where no queue makes the host wait
     limit.kernels.reason =
         fmt::format("at least {}: the host needs {} to submit {} kernels, and none lasts longer than {}",
-                    limit.most_at_once, format_duration(static_cast<double>(submitted_in_ns)), max_streams,
+                    limit.most_at_once, format_duration(static_cast<double>(submitted_in_ns)), limit.most_at_once + 1,
                     format_duration(static_cast<double>(limit.duration_ns)));
   } else {
     limit.kernels = {limit.most_at_once, "by experiment"};

@@ -12,15 +12,10 @@
 #include "base/error.h"
 #include "lab/queues/lab.h"
 #include "lab/queues/probe_control.h"
-#include "measure/statistics.h"
 
 namespace weir {
 namespace {
 
-constexpr std::int64_t kShortestWindowNs = 200'000, kLongestWindowNs = 15'000'000;
-constexpr int kBaselineMarks = 200, kBaselineRounds = 12;
-constexpr std::int64_t kBaselinePauseNs = 2'000'000;
-constexpr int kMinRepetitions = 3, kMaxRepetitions = 12;
 constexpr double kBusy = 0.1;       // share of late marks with nothing held; beyond it, no verdict is reliable
 constexpr std::size_t kSample = 8;  // marks that show roughly whether all streams are stuck
 constexpr int kConfirmations = 3;   // how often a stream must appear stuck by chance before that counts as a policy
@@ -102,63 +97,15 @@ class Prober {
     return rest;
   }
 
-  // Measures marks while nothing is held. Returns false if no verdict can be based on them.
+  // Returns false if no verdict can be based on the marks.
   bool take_baseline() {
-    ProbeBaseline& base = probe_.baseline;
-    std::vector<double> times, first;
-    std::int64_t granularity = 0;
-    const Streams all_streams = all_but({});
-    const auto round = [&](std::int64_t window_ns, bool counts) {
-      lab_->begin();
-      std::vector<std::uint8_t> is_late;
-      for (const StreamId stream : all_streams) {
-        const std::int64_t took = lab_->mark(stream, window_ns);
-        is_late.push_back(took == kNoTime);
-        (counts ? times : first).push_back(static_cast<double>(took == kNoTime ? window_ns : took));
-      }
-      const auto late = static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
-      lab_->look_again(all_streams, is_late, kGrace * window_ns);
-      std::int64_t last_ns = 0;
-      for (const StreamId stream : all_streams) {
-        if (!counts || is_late[stream] != 0) continue;
-        const Moment moment = lab_->moment_of_mark(stream);
-        base.stretched += moment.ended_ns - moment.started_ns > 2 * Lab::kMarkNs;
-        base.shrunk += moment.ended_ns - moment.started_ns < Lab::kMarkNs / 2;
-        // Times between marks are arbitrary; a coarse clock shows them as multiples of its step.
-        if (last_ns != 0) granularity = std::gcd(granularity, moment.started_ns - last_ns);
-        last_ns = moment.started_ns;
-      }
-      lab_->release();
-      if (!counts) return;
-      base.marks += probe_.streams;
-      base.late += late;
-      base.missing += static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
-    };
-    round(kLongestWindowNs, false);  // loads code
-    first.clear();
-    for (int i = 0; i < 2; ++i) round(kLongestWindowNs, false);
-    const double slowest = *std::max_element(first.begin(), first.end());
-    base.window_ns = std::clamp(static_cast<std::int64_t>(4 * slowest), kShortestWindowNs, kLongestWindowNs);
-    // Spread over some time, because other users of the device may be active only now and then.
-    for (int i = 0; i < kBaselineRounds || base.marks < kBaselineMarks; ++i) {
-      report("baseline", i, kBaselineRounds);
-      round(base.window_ns, true);
-      lab_->pause(kBaselinePauseNs);
-    }
-    base.median_ns = median(times);
-    base.granularity_ns = granularity;
-    base.late_probability = std::min(1.0, (base.missing + 3.0) / base.marks);
-    if (base.missing > kBusy * base.marks) {
-      probe_.reason =
-          fmt::format("{} of {} marks did not come back with nothing held: somebody else keeps the device busy",
-                      base.missing, base.marks);
-      return false;
-    }
-    base.repetitions = kMinRepetitions;
-    while (base.repetitions < kMaxRepetitions &&
-           options_.streams * std::pow(base.late_probability, base.repetitions) > 1 - options_.confidence)
-      ++base.repetitions;
-    return true;
+    const auto progress = [&](int done, int total) { report("baseline", done, total); };
+    ProbeBaseline& base = probe_.baseline = measure_baseline(*lab_, options_.confidence, progress);
+    if (base.missing <= kBusy * base.marks) return true;
+    probe_.reason =
+        fmt::format("{} of {} marks did not come back with nothing held: somebody else keeps the device busy",
+                    base.missing, base.marks);
+    return false;
   }
 
   // Which of `marked`, by position, do not get through while `held` are held.

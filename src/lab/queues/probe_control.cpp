@@ -6,10 +6,15 @@
 #include <optional>
 
 #include "lab/queues/stamps.h"
+#include "measure/statistics.h"
 
 namespace weir {
 namespace {
 
+constexpr std::int64_t kShortestWindowNs = 200'000, kLongestWindowNs = 15'000'000;
+constexpr int kBaselineMarks = 200, kBaselineRounds = 12;
+constexpr std::int64_t kBaselinePauseNs = 2'000'000;
+constexpr int kMinRepetitions = 3, kMaxRepetitions = 12;
 constexpr std::size_t kControlMarks = 8;
 constexpr int kMaxReleases = 60;
 
@@ -43,6 +48,59 @@ std::optional<bool> is_still_stuck(Lab& lab, int held, const ProbeBaseline& base
 }
 
 }  // namespace
+
+ProbeBaseline measure_baseline(Lab& lab, double confidence, const std::function<void(int done, int total)>& progress) {
+  ProbeBaseline base;
+  std::vector<double> times, first;
+  std::int64_t granularity = 0;
+  std::vector<StreamId> all_streams(static_cast<std::size_t>(lab.streams()));
+  std::iota(all_streams.begin(), all_streams.end(), StreamId{0});
+  const auto round = [&](std::int64_t window_ns, bool counts) {
+    lab.begin();
+    std::vector<std::uint8_t> is_late;
+    for (const StreamId stream : all_streams) {
+      const std::int64_t took = lab.mark(stream, window_ns);
+      is_late.push_back(took == kNoTime);
+      (counts ? times : first).push_back(static_cast<double>(took == kNoTime ? window_ns : took));
+    }
+    const auto late = static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
+    lab.look_again(all_streams, is_late, kProbeGrace * window_ns);
+    std::int64_t last_ns = 0;
+    for (const StreamId stream : all_streams) {
+      if (!counts || is_late[stream] != 0) continue;
+      const Moment moment = lab.moment_of_mark(stream);
+      base.stretched += moment.ended_ns - moment.started_ns > 2 * Lab::kMarkNs;
+      base.shrunk += moment.ended_ns - moment.started_ns < Lab::kMarkNs / 2;
+      // Times between marks are arbitrary; a coarse clock shows them as multiples of its step.
+      if (last_ns != 0) granularity = std::gcd(granularity, moment.started_ns - last_ns);
+      last_ns = moment.started_ns;
+    }
+    lab.release();
+    if (!counts) return;
+    base.marks += lab.streams();
+    base.late += late;
+    base.missing += static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
+  };
+  round(kLongestWindowNs, false);  // loads code
+  first.clear();
+  for (int i = 0; i < 2; ++i) round(kLongestWindowNs, false);
+  const double slowest = *std::max_element(first.begin(), first.end());
+  base.window_ns = std::clamp(static_cast<std::int64_t>(4 * slowest), kShortestWindowNs, kLongestWindowNs);
+  // Spread over some time, because other users of the device may be active only now and then.
+  for (int i = 0; i < kBaselineRounds || base.marks < kBaselineMarks; ++i) {
+    progress(i, kBaselineRounds);
+    round(base.window_ns, true);
+    lab.pause(kBaselinePauseNs);
+  }
+  base.median_ns = median(times);
+  base.granularity_ns = granularity;
+  base.late_probability = std::min(1.0, (base.missing + 3.0) / base.marks);
+  base.repetitions = kMinRepetitions;
+  while (base.repetitions < kMaxRepetitions &&
+         lab.streams() * std::pow(base.late_probability, base.repetitions) > 1 - confidence)
+    ++base.repetitions;
+  return base;
+}
 
 ProbeControl find_what_stops(Lab& lab, int held, const ProbeBaseline& baseline, double confidence,
                              std::mt19937_64& random) {

@@ -1,8 +1,9 @@
-// What stops a stream when others are held: the queues, or the device's room for kernels. The controls of the queue
-// probe, which would otherwise take one for the other. Draws these conclusions only; counts nothing.
+// What the queue probe rests on: how late a mark is with nothing held, and what stops a stream when others are held:
+// the queues, or the device's room for kernels, which look alike. Draws these conclusions only; counts no queues.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 
 #include "lab/queues/lab.h"
@@ -25,6 +26,9 @@ struct ProbeControl {
 
 inline constexpr int kProbeGrace = 2;     // additional windows for streams that are late but not stuck
 inline constexpr int kProbeAttempts = 5;  // at a trial in which a hold ended too early
+
+// Measures marks while nothing is held.
+ProbeBaseline measure_baseline(Lab& lab, double confidence, const std::function<void(int done, int total)>& progress);
 
 // For a device on which `held` held streams stop all others, wherever streams take free queues.
 ProbeControl find_what_stops(Lab& lab, int held, const ProbeBaseline& baseline, double confidence,

@@ -115,10 +115,11 @@ std::string describe_queue_map(const Json& document) {
   text += map_line("mapping", at(probe, {"mapping"}).get<std::string>());
   if (!at(probe, {"reason"}).get<std::string>().empty())
     text += map_line("note", at(probe, {"reason"}).get<std::string>());
-  text += map_line("certain",
-                   fmt::format("{}: {} repetitions of each verdict, {} of {} marks late with nothing held",
-                               level(at(probe, {"confidence"}).get<double>()), at(probe, {"repetitions"}).get<int>(),
-                               at(base, {"late"}).get<int>(), at(base, {"marks"}).get<int>()));
+  if (!at(probe, {"queues"}).is_null())
+    text += map_line("certain",
+                     fmt::format("{}: {} repetitions of each verdict, {} of {} marks late with nothing held",
+                                 level(at(probe, {"confidence"}).get<double>()), at(probe, {"repetitions"}).get<int>(),
+                                 at(base, {"late"}).get<int>(), at(base, {"marks"}).get<int>()));
   text += map_line("probe", fmt::format("{} trials on {} streams in {}; a mark takes {} and is stuck after {}",
                                         at(probe, {"trials"}).get<int>(), at(probe, {"streams"}).get<int>(),
                                         format_duration(at(probe, {"elapsed_ns"}).get<double>()),

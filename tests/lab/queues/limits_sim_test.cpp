@@ -46,7 +46,7 @@ TEST(ResidentLimit, IsNotTheNumberOfQueuesThatRunOneKernelEach) {
   for (const char* name : {"sim:mi300x", "sim:mi308x"}) {
     const Json hidden = limits_of(name, {});
     EXPECT_TRUE(hidden["limits"]["resident_kernels"]["value"].is_null());
-    const std::string reason = hidden["unavailable"]["limits.resident_kernels"];
+    const std::string reason = hidden["unavailable"]["limits.resident_kernels"].string();
     EXPECT_NE(reason.find("at least 4: each of the 4 queues runs one kernel at a time"), std::string::npos) << reason;
   }
   // Streams that share queues without waiting for each other fill the device.
@@ -56,7 +56,7 @@ TEST(ResidentLimit, IsNotTheNumberOfQueuesThatRunOneKernelEach) {
 TEST(Limits, OneKernelAtATimeIsNoCountOfQueues) {
   const Json one = limits_of("sim:h200", {{"resident_kernels", "1"}});
   EXPECT_TRUE(one["limits"]["hardware_queues"]["value"].is_null());
-  const std::string reason = one["unavailable"]["limits.hardware_queues"];
+  const std::string reason = one["unavailable"]["limits.hardware_queues"].string();
   EXPECT_NE(reason.find("at least 1"), std::string::npos) << reason;
   EXPECT_NE(reason.find("runs only 1 kernel at once"), std::string::npos) << reason;
   EXPECT_EQ(one["limits"]["resident_kernels"]["value"], 1);
@@ -116,7 +116,7 @@ TEST(Limits, OfShallowQueuesAreMeasuredAllTheSame) {
     const Json document = limits_of("sim:h200", {{"queue_depth", depth}});
     EXPECT_EQ(std::to_string(document["limits"]["queue_depth"]["value"].get<int>()), depth);
     EXPECT_EQ(document["limits"]["resident_kernels"]["value"], 128);
-    const std::string reason = document["unavailable"]["limits.hardware_queues"];
+    const std::string reason = document["unavailable"]["limits.hardware_queues"].string();
     EXPECT_NE(reason.find("--sim queue_depth=80"), std::string::npos) << reason;
   }
 }
