@@ -17,6 +17,7 @@ constexpr double kLongEnoughNs = 1'200'000;
 constexpr int kMaxRepeats = 128;
 constexpr double kMostOverhead = 0.2;  // share of a copy's time that is not its bytes; beyond it, copies are enlarged
 constexpr std::uint64_t kMostGrowth = 16;  // by at most this factor
+constexpr double kShortNs = 200'000;       // what a longer copy has besides its bytes is noise, not latency
 
 using PerDirection = std::array<std::uint64_t, kCopyDirections>;
 
@@ -142,7 +143,9 @@ CopyOverlap measure_lanes(Device& device, std::uint64_t size_bytes, int max_repe
       CopyOverlap::Alone copy{static_cast<CopyDirection>(i), sizes[i] * repeats[i], full[i], std::nullopt};
       const double bytes = static_cast<double>((sizes[i] - halves[i]) * repeats[i]);
       if (full[i] > half[i]) copy.bytes_per_s = bytes / (full[i] - half[i]) * 1e9;
-      if (copy.time_ns - copy.transfer_ns() > kMostOverhead * copy.time_ns && sizes[i] < kMostGrowth * size_bytes) {
+      const bool is_short = copy.time_ns < kShortNs * static_cast<double>(repeats[i]);
+      if (is_short && copy.time_ns - copy.transfer_ns() > kMostOverhead * copy.time_ns &&
+          sizes[i] < kMostGrowth * size_bytes) {
         sizes[i] *= 4;
         is_large_enough = false;
       }
