@@ -104,6 +104,7 @@ void Lab::begin() {
     std::atomic_ref(flag_of(static_cast<StreamId>(i))).store(0, std::memory_order_release);
   session_->begin_iteration();
   held_.clear();
+  has_waited_for_room_ = false;
   is_open_ = true;
 }
 

@@ -39,7 +39,7 @@ class Lab {
   void look_again(std::span<const StreamId> marked, std::vector<std::uint8_t>& is_stuck, std::int64_t window_ns);
   // Whether every hold of this trial is still in place; if not, its marks mean nothing.
   bool is_holding();
-  // Whether the host had to wait for room in a queue since the lab was opened: its queues are too shallow for a trial.
+  // Whether the host had to wait for room in a queue since the last begin(): the queues are too shallow for the trial.
   bool has_waited_for_room() const { return has_waited_for_room_; }
   // Releases one hold; the others stay.
   void let_go(StreamId stream);
