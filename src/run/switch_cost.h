@@ -10,7 +10,7 @@
 namespace weir {
 
 struct SwitchCost {
-  std::optional<double> ns_per_hop;  // slope: (alternating - one stream) / hops
+  std::optional<double> ns_per_hop;  // (alternating - one stream) / hops, while all streams have commands
   std::size_t hops = 0;              // per repetition
   std::size_t repetitions = 0;
   int streams = 0;

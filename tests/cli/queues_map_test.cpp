@@ -42,6 +42,9 @@ TEST(QueuesMap, NamesThePolicyOfSimulatedDevices) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> devices = {
       {{"sim:h200"}, "load_based"},
       {{"sim:mi300x"}, "least_referenced"},
+      {{"sim:mi300x", "--sim", "mapping=load_based"}, "load_based"},
+      {{"sim:mi300x", "--sim", "mapping=rotating", "--hw-queues", "6"}, "rotating"},
+      {{"sim:mi300x_2026"}, "load_based"},
       {{"sim:toy"}, "round_robin"},
       {{"sim:h200", "--sim", "mapping=rotating"}, "rotating"},
       {{"sim:h200", "--sim", "mapping=fixed", "--sim", "map=0,0,1,3"}, "fixed"},
@@ -64,6 +67,20 @@ TEST(QueuesMap, NamesThePolicyOfSimulatedDevices) {
     }
     EXPECT_EQ(probe["policy"], policy);
     EXPECT_TRUE(has(outcome.out, probe["mapping"].get<std::string>().substr(0, 20))) << outcome.out;
+  }
+}
+
+TEST(QueuesMap, SaysThatQueuesAreTooShallow) {
+  for (const char* depth : {"queue_depth=1", "queue_depth=2", "queue_depth=5"}) {
+    const Folder folder;
+    const Outcome outcome = weir({"queues", "map", "--device", "sim:h200", "--sim", depth, "-o", folder / "map.json"});
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    expect_narrow(outcome.out);
+    expect_valid(folder / "map.json");
+    EXPECT_TRUE(has(outcome.out, "too shallow")) << outcome.out;
+    EXPECT_FALSE(has(outcome.out + outcome.err, "too busy")) << outcome.out << outcome.err;
+    const std::string reason = read_json(folder / "map.json")["map"]["probe"]["reason"].get<std::string>();
+    EXPECT_TRUE(has(reason, "--sim queue_depth=80")) << reason;
   }
 }
 

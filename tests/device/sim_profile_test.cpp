@@ -33,13 +33,31 @@ std::string refusal(const std::string& key, const std::string& value) {
 }
 
 TEST(SimProfile, the_program_carries_all_of_them) {
-  EXPECT_EQ(profile_names(), (std::vector<std::string>{"a100", "h200", "mi300x", "mi308x", "toy"}));
+  EXPECT_EQ(profile_names(), (std::vector<std::string>{"a100", "h200", "mi300x", "mi300x_2026", "mi308x", "toy"}));
   for (const std::string& name : profile_names()) {
     const SimProfile profile = profile_named(name);
     EXPECT_EQ(profile.name, name);
     EXPECT_NE(open_device("sim:" + name, {}), nullptr);
   }
   EXPECT_EQ(open_device("sim", {})->info().name, "sim:h200");
+}
+
+TEST(SimProfile, two_of_them_are_ROCm_before_and_after) {
+  const SimProfile before = profile_named("mi300x"), after = profile_named("mi300x_2026");
+  EXPECT_EQ(before.mapping, Mapping::least_referenced);
+  EXPECT_EQ(before.barrier, 1);
+  EXPECT_EQ(before.graph_queues, GraphQueues::shared);
+  EXPECT_EQ(after.mapping, Mapping::load_based);
+  EXPECT_EQ(after.barrier, 2);
+  EXPECT_EQ(after.graph_queues, GraphQueues::own);
+  // Nothing else differs.
+  SimProfile same = before;
+  same.name = after.name;
+  same.model = after.model;
+  same.mapping = after.mapping;
+  same.barrier = after.barrier;
+  same.graph_queues = after.graph_queues;
+  EXPECT_EQ(to_yaml(same), to_yaml(after));
 }
 
 TEST(SimProfile, reads_back_what_it_wrote) {

@@ -68,6 +68,52 @@ TEST(SimQueue, with_barriers_a_queue_runs_one_command_at_a_time) {
   EXPECT_EQ(run.started(other), 1'000'000);
 }
 
+// Streams 0 and 1 share the queue: A1 (1 us), B1 (5 us), A2 and B2 (1 us each), in this order.
+TEST(SimQueue, a_barrier_may_be_left_out_where_the_stream_does_not_need_it) {
+  struct Case {
+    std::int64_t barrier, b1, a2, b2;
+  };
+  for (const Case& expected : {
+           Case{0, 0, 1000, 5000},     // only the order of streams counts; B2 waits for B1
+           Case{1, 1000, 6000, 7000},  // one after the other
+           Case{2, 0, 5000, 5000},     // the first of each stream has none, A2 has one, and B2 is covered by that
+       }) {
+    TimedStep step;
+    step.spin(0, 1000);
+    const CommandId b1 = step.spin(1, 5000), a2 = step.spin(0, 1000), b2 = step.spin(1, 1000);
+    auto profile = plain_profile(1);
+    profile.barrier = expected.barrier;
+    const auto device = open_sim(profile);
+    SimRun run(*device, step);
+    run.iterate();
+    EXPECT_EQ(run.started(b1), expected.b1) << expected.barrier;
+    EXPECT_EQ(run.started(a2), expected.a2) << expected.barrier;
+    EXPECT_EQ(run.started(b2), expected.b2) << expected.barrier;
+  }
+}
+
+// A stream that moves to another queue has nothing there that it would have to wait for.
+TEST(SimQueue, a_stream_that_took_a_new_queue_needs_no_barrier_there) {
+  auto profile = plain_profile(1);
+  profile.barrier = 2;
+  for (const sim::Mapping mapping : {sim::Mapping::round_robin, sim::Mapping::load_based}) {
+    profile.mapping = mapping;
+    TimedStep step;
+    const CommandId first = step.spin(0, 1000);
+    const CommandId long_one = step.spin(1, 9000);
+    const auto device = open_sim(profile);
+    SimRun run(*device, step);
+    run.iterate();
+    EXPECT_EQ(run.started(first), run.started(long_one));
+    // In the next iteration the stream's last command is in the queue still, unless the stream takes a queue anew.
+    run.session->begin_iteration();
+    run.session->submit(std::vector<CommandId>{long_one, first});
+    run.session->finish();
+    const std::int64_t later = run.span(first, 1).started_ns - run.span(long_one, 1).started_ns;
+    EXPECT_EQ(later, 0) << sim::name_of(mapping);
+  }
+}
+
 TEST(SimQueue, gaps_are_as_the_profile_says) {
   auto profile = plain_profile(1);
   profile.device.stream_gap_ns = 1500;
@@ -259,6 +305,59 @@ TEST(SimGraph, nodes_follow_their_dependencies_and_not_the_queues) {
   EXPECT_EQ(run.started(second), 1105 + 30);
   EXPECT_EQ(run.queue(first), kNoQueue);
   EXPECT_EQ(run.now(), 2135);
+}
+
+// Two kernels of one stream, and one of another, captured as a graph on a device with one or two queues.
+TEST(SimGraph, nodes_may_pass_through_queues) {
+  const auto other_start = [](sim::GraphQueues queues, std::int64_t count) {
+    auto profile = plain_profile(count);
+    profile.graph_queues = queues;
+    TimedStep step;
+    const BufferId data = step.data();
+    const CommandId first = step.spin_on(data, 0, 1000);
+    const CommandId second = step.spin_on(data, 0, 1000);
+    const CommandId other = step.spin(1, 400);
+    const CommandId joined = step.spin_on(data, 1, 10);  // waits for the other branch
+    const auto device = open_sim(profile);
+    SimRun run(*device, step, {.mode = SubmitMode::graph});
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      run.iterate();
+      EXPECT_EQ(run.span(second, i).started_ns - run.span(first, i).ended_ns, 0);
+      EXPECT_EQ(run.span(joined, i).started_ns - run.span(second, i).ended_ns, 0);
+      EXPECT_EQ(run.span(other, i).started_ns - run.span(first, i).started_ns, run.started(other) - run.started(first));
+    }
+    EXPECT_EQ(run.queue(first) == kNoQueue, queues == sim::GraphQueues::none);
+    if (queues == sim::GraphQueues::own) {
+      EXPECT_GE(run.queue(first), count);
+    }
+    return run.started(other);
+  };
+  EXPECT_EQ(other_start(sim::GraphQueues::none, 1), 0);
+  EXPECT_EQ(other_start(sim::GraphQueues::shared, 1), 1000);
+  EXPECT_EQ(other_start(sim::GraphQueues::own, 1), 1000);
+  EXPECT_EQ(other_start(sim::GraphQueues::shared, 2), 0);
+  EXPECT_EQ(other_start(sim::GraphQueues::own, 2), 0);
+}
+
+TEST(SimGraph, queues_of_its_own_are_not_blocked_by_streams) {
+  const auto waited = [](sim::GraphQueues queues) {
+    auto profile = plain_profile(1);
+    profile.graph_queues = queues;
+    const auto device = open_sim(profile);
+    TimedStep eager, captured;
+    eager.spin(0, 5000);
+    eager.spin(0, 5000);  // blocks the queue for 5 us
+    const CommandId node = captured.spin(0, 100);
+    SimRun busy(*device, eager), graph(*device, captured, {.mode = SubmitMode::graph});
+    busy.session->begin_iteration();
+    busy.session->submit(busy.ids);
+    graph.iterate();
+    busy.session->finish();
+    return graph.started(node);
+  };
+  EXPECT_EQ(waited(sim::GraphQueues::shared), 5000);
+  EXPECT_EQ(waited(sim::GraphQueues::own), 0);
+  EXPECT_EQ(waited(sim::GraphQueues::none), 0);
 }
 
 TEST(SimSession, hold_ends_when_the_host_says_so) {

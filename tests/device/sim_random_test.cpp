@@ -22,7 +22,8 @@ sim::SimProfile random_profile(std::mt19937& random) {
   profile.slots_per_multiprocessor = 1 + below(4);
   profile.mapping = static_cast<sim::Mapping>(below(5));
   for (int i = 0; i < 5; ++i) profile.map.push_back(below(profile.queues));
-  profile.barrier = below(4) == 0 ? 1 : 0;
+  profile.barrier = std::max<std::int64_t>(0, below(6) - 3);
+  profile.graph_queues = static_cast<sim::GraphQueues>(below(3));
   profile.queue_depth = 1 + below(6);
   profile.resident_kernels = 1 + below(5);
   profile.priorities = static_cast<sim::Priorities>(below(4));
@@ -127,12 +128,13 @@ void check(const sim::SimProfile& profile, const Step& step, const Outcome& outc
       copies.push_back({span.started_ns, 1});
       copies.push_back({span.ended_ns, -1});
     }
-    if (is_graph) {
+    if (is_graph && profile.graph_queues == sim::GraphQueues::none) {
       ASSERT_EQ(span.queue, kNoQueue);
       continue;
     }
-    ASSERT_GE(span.queue, 0);
-    ASSERT_LT(span.queue, profile.queues);
+    const bool is_own = is_graph && profile.graph_queues == sim::GraphQueues::own;
+    ASSERT_GE(span.queue, is_own ? profile.queues : 0);
+    ASSERT_LT(span.queue, is_own ? 2 * profile.queues : profile.queues);
     // Launches leave a queue in the order in which they came; with enough room they start then.
     const bool has_room =
         profile.multiprocessors * profile.slots_per_multiprocessor >= 16 * 5 && profile.foreign_load == 0;

@@ -125,6 +125,19 @@ TEST(QueueCost, PredictsDepthFirstIssueClosely) {
     for (const Scale scale : {Scale::small, Scale::full}) expect_close(known, depth_first(32, scale), 0.01, 0.01);
 }
 
+TEST(QueueCost, WarnsWhereQueuesWaitForTheEndOfEachCommand) {
+  const auto warns = [](const QueueCost& cost) {
+    return std::any_of(cost.document["warnings"].begin(), cost.document["warnings"].end(),
+                       [](const Json& warning) { return warning["kind"] == "barrier"; });
+  };
+  for (const char* mapping : {"least_referenced", "load_based"}) {
+    const QueueCost cost = price({"sim:mi300x", {{"mapping", mapping}}}, depth_first(8, Scale::small), {1, 4});
+    EXPECT_EQ(warns(cost), cost.profile.barrier == 0) << mapping;
+  }
+  EXPECT_FALSE(warns(price({"sim:mi300x_2026", {}}, depth_first(8, Scale::small), {1, 4})));
+  EXPECT_FALSE(warns(price({"sim:h200", {}}, depth_first(8, Scale::small), {1, 4})));
+}
+
 TEST(QueueCost, FindsTheParametersThatItMeasures) {
   const KnownDevice known{"sim:h200", {{"host.launch_ns", "5200"}, {"device.stream_gap_ns", "2100"}}};
   const QueueCost cost = price(known, request_for("moe", Scale::small), {8});

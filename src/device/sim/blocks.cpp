@@ -15,7 +15,7 @@ Blocks::Blocks(const SimProfile& profile, Calendar& calendar)
       restore_ns_(profile.device.preempt_restore_ns),
       timer_ns_(profile.timer_ns),
       contention_(profile.contention),
-      stream_queues_(static_cast<std::int32_t>(profile.queues)),
+      packet_queues_(static_cast<std::int32_t>(packet_queues(profile))),
       slots_(profile.multiprocessors * profile.slots_per_multiprocessor),
       free_(slots_) {}
 
@@ -56,7 +56,7 @@ void Blocks::note_started(Flight& flight, std::int64_t now_ns) noexcept {
   if (iteration.started_ns == kNoTime || now_ns < iteration.started_ns) iteration.started_ns = now_ns;
   if (Span* const span = client.span(flight.command, flight.iteration)) {
     span->started_ns = now_ns;
-    span->queue = flight.queue < stream_queues_ ? flight.queue : kCopyQueues + flight.queue - stream_queues_;
+    span->queue = flight.queue < packet_queues_ ? flight.queue : kCopyQueues + flight.queue - packet_queues_;
   }
 }
 

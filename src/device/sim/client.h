@@ -47,6 +47,8 @@ struct Stream {
   std::uint32_t ended = 0;        // of these launches
   std::int32_t queue = 0;
   std::int32_t home = 0;                  // the queue assigned at creation
+  std::int32_t last_queue = kNoQueue;     // barrier 2: the queue of its last launch since it got a queue, and the
+  std::uint64_t last_slot = 0;            // position of that launch there
   std::uint32_t record = kNone;           // events to complete when the running command ends, linked by Event::next
   std::int64_t ended_ns = INT64_MIN / 2;  // of its last command
   std::int64_t ready_ns = INT64_MIN / 2;  // earliest start that the awaited events allow
@@ -70,6 +72,14 @@ struct GraphLaunch {
   std::int64_t visible_ns = 0;
 };
 
+// A part of a graph that passes through queues.
+struct GraphPacket {
+  enum class Kind : std::uint8_t { wait, launch, record } kind = Kind::launch;
+  std::uint32_t subject = 0;  // command or event
+  StreamId stream = 0;
+  Unit unit = Unit::kernel;
+};
+
 struct ReadyNode {
   CommandId command = 0;
   std::int64_t ready_ns = 0;
@@ -81,7 +91,8 @@ struct Client {
   std::vector<Stream> streams;
   std::vector<Event> events;
 
-  std::vector<GraphEdges> graphs;  // by segment
+  std::vector<GraphEdges> graphs;                       // by segment
+  std::vector<std::vector<GraphPacket>> graph_packets;  // by segment; empty if nodes do not pass through queues
   std::vector<GraphLaunch> launches;
   std::size_t next_launch = 0;
   std::vector<std::uint32_t> missing;  // by command: predecessors that have not ended

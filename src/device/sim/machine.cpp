@@ -34,7 +34,7 @@ Machine::Machine(const SimProfile& profile)
     : profile_(profile),
       blocks_(profile_, calendar_),
       map_(profile_),
-      queues_(static_cast<std::size_t>(profile.queues) + kUnits - 1),
+      queues_(static_cast<std::size_t>(packet_queues(profile)) + kUnits - 1),
       random_(static_cast<std::uint64_t>(profile.seed)) {
   for (std::size_t unit = 0; unit < kUnits; ++unit)
     engines_[unit].assign(server_count(profile_, static_cast<Unit>(unit)), kStartNs);
@@ -47,7 +47,7 @@ Machine::Machine(const SimProfile& profile)
 
 std::int32_t Machine::queue_of(const Stream& stream, Unit unit) const noexcept {
   if (unit == Unit::kernel || profile_.engine_queues == 0) return stream.queue;
-  return static_cast<std::int32_t>(profile_.queues) + static_cast<std::int32_t>(unit) - 1;
+  return static_cast<std::int32_t>(packet_queues(profile_)) + static_cast<std::int32_t>(unit) - 1;
 }
 
 void Machine::Queue::push(const Packet& packet) {
@@ -65,6 +65,10 @@ void Machine::open(Client& client) {
   if (free == clients_.end()) clients_.push_back(&client);
   clients_[client.id] = &client;
   for (Stream& stream : client.streams) stream.home = stream.queue = map_.create();
+  if (profile_.graph_queues == GraphQueues::own && !client.graph_packets.empty())
+    for (std::size_t i = 0; i < client.streams.size(); ++i)
+      client.streams[i].queue =
+          static_cast<std::int32_t>(profile_.queues + static_cast<std::int64_t>(i) % profile_.queues);
   open_streams_ += client.streams.size();
   if (!client.holds.empty()) ++clients_with_holds_;
 }
@@ -76,11 +80,17 @@ void Machine::close(Client& client) noexcept {
   clients_[client.id] = nullptr;
 }
 
+void Machine::take_queue(Stream& stream) noexcept {
+  if (!map_.is_dynamic() || stream.outstanding != 0) return;
+  stream.queue = map_.assign(stream.home);
+  stream.last_queue = kNoQueue;
+}
+
 bool Machine::admit(Client& client, StreamId index, Unit unit, std::int64_t host_ns) {
   Stream& stream = client.streams[index];
   if (map_.is_dynamic()) {
     advance(host_ns);
-    if (stream.outstanding == 0) stream.queue = map_.assign(stream.home);
+    take_queue(stream);
   }
   const Queue& queue = queues_[static_cast<std::size_t>(queue_of(stream, unit))];
   const auto depth = static_cast<std::size_t>(profile_.queue_depth);
@@ -103,9 +113,21 @@ void Machine::launch(Client& client, CommandId command, std::uint32_t iteration,
   Stream& stream = client.streams[index];
   const std::int32_t queue = queue_of(stream, client.works[command].unit);
   if (!is_engine_queue(queue)) map_.add_command(queue);
+  Queue& target = queues_[static_cast<std::size_t>(queue)];
+  const bool has_barrier = needs_barrier(stream, queue);
+  stream.last_queue = queue;
+  stream.last_slot = target.tail;
+  if (has_barrier) target.barrier_end = target.tail + 1;
   push(client, queue,
        {&client, host_ns + profile_.device.doorbell_ns, command, iteration, index, PacketKind::launch,
-        stream.launches++});
+        stream.launches++, has_barrier});
+}
+
+// With barrier 2, as ROCm since August 2026 (rocm-systems pull request 9895): a stream's first command in a queue needs
+// no barrier, a later one only if there has been none since the stream's last command there.
+bool Machine::needs_barrier(const Stream& stream, std::int32_t queue) const noexcept {
+  if (profile_.barrier != 2) return profile_.barrier != 0;
+  return stream.last_queue == queue && queues_[static_cast<std::size_t>(queue)].barrier_end <= stream.last_slot + 1;
 }
 
 void Machine::record(Client& client, EventId event, StreamId stream, Unit unit, std::int64_t host_ns) {
@@ -121,24 +143,11 @@ void Machine::wait(Client& client, EventId event, StreamId stream, Unit unit, st
        {&client, host_ns + profile_.device.doorbell_ns, event, instance, stream, PacketKind::wait});
 }
 
-void Machine::launch_graph(Client& client, std::uint32_t segment, std::uint32_t iteration, std::int64_t host_ns) {
-  ++client.outstanding;
-  client.launches.push_back({segment, iteration, host_ns + profile_.device.doorbell_ns});
-  if (client.launches.size() == client.next_launch + 1 && client.unended == 0)
-    schedule_graph(client, client.launches.back().visible_ns);
-}
-
 void Machine::schedule(std::uint32_t index, std::int64_t ns) {
   Queue& queue = queues_[index];
   if (queue.wake_ns == ns) return;
   queue.wake_ns = ns;
   calendar_.enter(ns, DueKind::queue, index);
-}
-
-void Machine::schedule_graph(Client& client, std::int64_t ns) {
-  if (client.graph_wake_ns == ns) return;
-  client.graph_wake_ns = ns;
-  calendar_.enter(ns, DueKind::graph, client.id);
 }
 
 void Machine::advance(std::int64_t to_ns) {
@@ -230,7 +239,7 @@ bool Machine::try_launch(std::uint32_t index, const Packet& packet, std::int64_t
   if (stream.is_running || packet.sequence != stream.ended) return false;
   const std::int64_t gap_ns = profile_.device.stream_gap_ns;
   std::int64_t start_ns = std::max({fetched_ns, stream.ended_ns + gap_ns, stream.ready_ns});
-  if (profile_.barrier != 0) {
+  if (packet.has_barrier) {
     if (queue.running != 0) return false;
     start_ns = std::max(start_ns, queue.ended_ns + gap_ns);
   }
@@ -382,63 +391,15 @@ void Machine::end(std::uint32_t id) {
     complete(client, client.events[event]);
   stream.record = kNone;
   todo_.push_back(static_cast<std::uint32_t>(flight.queue));
+  if (!client.graph_packets.empty() && --client.unended == 0) {
+    end_graph(client);
+    todo_.push_back(client.id | kGraphBit);
+  }
   if (profile_.engine_queues == 0) return;
   // The stream's next command may be at the head of any of these queues.
   if (stream.queue != flight.queue) todo_.push_back(static_cast<std::uint32_t>(stream.queue));
-  for (auto engine = static_cast<std::uint32_t>(profile_.queues); engine < queues_.size(); ++engine)
+  for (auto engine = static_cast<std::uint32_t>(packet_queues(profile_)); engine < queues_.size(); ++engine)
     if (queues_[engine].size() != 0) todo_.push_back(engine);
-}
-
-bool Machine::begin_graph(Client& client) {
-  if (client.next_launch == client.launches.size()) {
-    client.launches.clear();
-    client.next_launch = 0;
-    return false;
-  }
-  const GraphLaunch& launch = client.launches[client.next_launch];
-  const std::int64_t start_ns = std::max(launch.visible_ns, client.graph_ended_ns + profile_.device.stream_gap_ns);
-  if (start_ns > now_ns_) {
-    schedule_graph(client, start_ns);
-    return false;
-  }
-  const GraphEdges& edges = client.graphs[launch.segment];
-  client.unended = edges.count;
-  client.ready.clear();
-  client.next_ready = 0;
-  client.graph_free_ns = now_ns_;
-  std::copy(edges.predecessor_count.begin(), edges.predecessor_count.end(), client.missing.begin() + edges.begin);
-  for (const CommandId root : edges.roots) client.ready.push_back({root, now_ns_});
-  return true;
-}
-
-void Machine::try_graph(Client& client) {
-  if (client.awaits_residency) return;
-  if (client.unended == 0 && !begin_graph(client)) return;
-  const std::uint32_t iteration = client.launches[client.next_launch].iteration;
-  while (client.next_ready < client.ready.size()) {
-    const ReadyNode node = client.ready[client.next_ready];
-    const std::int64_t start_ns = std::max(node.ready_ns, client.graph_free_ns + profile_.device.graph_node_ns);
-    if (start_ns > now_ns_) return schedule_graph(client, start_ns);
-    if (!can_launch(client.works[node.command], client.id | kGraphBit, client.awaits_residency)) return;
-    client.graph_free_ns = now_ns_;
-    ++client.next_ready;
-    start(client, node.command, iteration, 0, kNoQueue);
-  }
-}
-
-void Machine::end_node(Client& client, CommandId command) {
-  const GraphEdges& edges = client.graphs[client.launches[client.next_launch].segment];
-  const std::uint32_t own = command - edges.begin;
-  for (std::uint32_t i = edges.successor_begin[own]; i < edges.successor_begin[own + 1]; ++i) {
-    const CommandId next = edges.successors[i];
-    if (--client.missing[next] == 0) client.ready.push_back({next, now_ns_ + profile_.device.graph_gap_ns});
-  }
-  if (--client.unended == 0) {
-    client.graph_ended_ns = now_ns_;
-    ++client.next_launch;
-    retire(client);
-  }
-  todo_.push_back(client.id | kGraphBit);
 }
 
 void Machine::look_at_flags(std::int64_t host_ns) {

@@ -58,6 +58,7 @@ class Machine {
     StreamId stream = 0;
     PacketKind kind = PacketKind::launch;
     std::uint32_t sequence = 0;  // launch: number of earlier launches on its stream
+    bool has_barrier = false;    // launch: waits for the end of all before it in its queue
   };
   struct Queue {
     std::vector<Packet> ring;
@@ -66,6 +67,7 @@ class Machine {
     std::int64_t wake_ns = INT64_MAX;       // entered in the calendar
     std::int64_t ended_ns = INT64_MIN / 2;  // the last command launched from here
     std::uint32_t running = 0;              // launched from here and not ended
+    std::uint64_t barrier_end = 0;          // one past the last packet that has a barrier
     std::uint32_t next_waiter = kNone;
     bool awaits_event = false;
     bool awaits_residency = false;
@@ -83,7 +85,10 @@ class Machine {
 
   // The queue where a stream's command of that kind waits: the stream's own, or one of its engine's.
   std::int32_t queue_of(const Stream& stream, Unit unit) const noexcept;
-  bool is_engine_queue(std::int32_t queue) const noexcept { return queue >= profile_.queues; }
+  bool is_engine_queue(std::int32_t queue) const noexcept { return queue >= packet_queues(profile_); }
+  // Gives a stream that becomes busy its queue, if mapping is dynamic.
+  void take_queue(Stream& stream) noexcept;
+  bool needs_barrier(const Stream& stream, std::int32_t queue) const noexcept;
   void push(Client& client, std::int32_t queue, const Packet& packet);
   void schedule(std::uint32_t queue, std::int64_t ns);
   void schedule_graph(Client& client, std::int64_t ns);
@@ -100,6 +105,7 @@ class Machine {
   void end(std::uint32_t flight);
   void report(Work& work, std::uint32_t stopped_at);
   void end_node(Client& client, CommandId command);
+  void end_graph(Client& client);
   void complete(Client& client, Event& event);
   void retire(Client& client) noexcept {
     --client.outstanding;
@@ -116,7 +122,7 @@ class Machine {
   std::int64_t now_ns_ = kStartNs;
   std::int64_t resident_ = 0;
   std::size_t open_streams_ = 0;
-  std::vector<Queue> queues_;                              // those of streams, then those of engines
+  std::vector<Queue> queues_;                              // those of streams, of graphs, of engines
   std::array<std::int64_t, kMaxStreams + 1> switch_ns_{};  // by queues in use
   std::vector<Client*> clients_;                           // by id
   std::array<std::vector<std::int64_t>, kUnits> engines_;  // by unit: when each engine is free

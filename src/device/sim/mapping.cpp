@@ -8,7 +8,7 @@ StreamMap::StreamMap(const SimProfile& profile)
     : mapping_(profile.mapping),
       table_(profile.map),
       references_(static_cast<std::size_t>(profile.queues), 0),
-      commands_(static_cast<std::size_t>(profile.queues), 0) {}
+      commands_(static_cast<std::size_t>(packet_queues(profile)), 0) {}
 
 std::int32_t StreamMap::create() {
   const std::uint64_t index = created_++;
@@ -21,7 +21,7 @@ std::int32_t StreamMap::create() {
 }
 
 std::int32_t StreamMap::assign(std::int32_t home) noexcept {
-  const std::size_t count = commands_.size();
+  const std::size_t count = references_.size();  // graphs' own queues take no streams
   if (mapping_ == Mapping::rotating) return static_cast<std::int32_t>(rotated_++ % count);
   if (mapping_ != Mapping::load_based) return home;
   // The search starts at home, so that home wins a tie, then the first queue after it.

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kMappings[] = {"round_robin", "least_referenced", "load_based", "rotating", "fixed"};
 constexpr std::string_view kPriorities[] = {"ignored", "order", "blocks", "full"};
+constexpr std::string_view kGraphQueues[] = {"none", "shared", "own"};
 constexpr std::string_view kCopies[] = {"to_device", "to_host", "on_device"};
 constexpr double kSecond = 1e9;
 constexpr double kMaxRate = 1e18;
@@ -103,6 +104,8 @@ bool set_word(SimProfile& profile, std::string_view key, std::string_view value)
     profile.mapping = static_cast<Mapping>(choose(kMappings, "mapping", value));
   } else if (key == "priorities") {
     profile.priorities = static_cast<Priorities>(choose(kPriorities, "kind of priorities", value));
+  } else if (key == "graph_queues") {
+    profile.graph_queues = static_cast<GraphQueues>(choose(kGraphQueues, "kind of graph queues", value));
   } else {
     return false;
   }
@@ -120,7 +123,8 @@ const Setting* find_setting(std::string_view name) {
 }
 
 std::vector<std::string> all_names() {
-  std::vector<std::string> names = {"name", "model", "mapping", "map", "priorities", "precisions", "durations"};
+  std::vector<std::string> names = {"name",       "model",        "mapping",    "map",
+                                    "priorities", "graph_queues", "precisions", "durations"};
   for (const Setting& setting : settings()) names.push_back(setting.name);
   return names;
 }
@@ -241,13 +245,16 @@ std::string shown_real(double value) { return fmt::format("{}", value); }
 
 std::string_view name_of(Mapping mapping) { return kMappings[static_cast<std::size_t>(mapping)]; }
 std::string_view name_of(Priorities priorities) { return kPriorities[static_cast<std::size_t>(priorities)]; }
+std::string_view name_of(GraphQueues queues) { return kGraphQueues[static_cast<std::size_t>(queues)]; }
 
 std::span<const Setting> settings() {
   constexpr double kCount = 65536;
   constexpr double kRate = 1e3;
   static const std::vector<Setting> kAll = {
       WEIR_WHOLE(queues, 1, kMaxStreams, "hardware queues"),
-      WEIR_WHOLE(barrier, 0, 1, "1: a queue's head also waits until the command before it in the queue has ended"),
+      WEIR_WHOLE(barrier, 0, 2,
+                 "1: a queue's head also waits until all commands before it in the queue have ended; 2: only where its "
+                 "own stream needs that"),
       WEIR_WHOLE(record_blocks, 0, 1, "1: recording an event holds its queue up until what its stream runs has ended"),
       WEIR_WHOLE(engine_queues, 0, 1, "1: copies, host functions and collectives wait in queues of their own"),
       WEIR_WHOLE(queue_depth, 1, kCount, "packets pending in a queue before the host blocks"),
@@ -377,7 +384,7 @@ std::string to_yaml(const SimProfile& from) {
   std::string text =
       fmt::format("name: \"{}\"\nmodel: \"{}\"\nmapping: {}\n", profile.name, profile.model, name_of(profile.mapping));
   if (!profile.map.empty()) text += fmt::format("map: [{}]\n", fmt::join(profile.map, ", "));
-  text += fmt::format("priorities: {}\n", name_of(profile.priorities));
+  text += fmt::format("priorities: {}\ngraph_queues: {}\n", name_of(profile.priorities), name_of(profile.graph_queues));
   std::vector<std::string_view> precisions;
   for (const Precision precision : profile.precisions) precisions.push_back(weir::name_of(precision));
   text += fmt::format("precisions: [{}]\n", fmt::join(precisions, ", "));

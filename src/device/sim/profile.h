@@ -23,8 +23,15 @@ enum class Priorities : std::uint8_t {
   blocks,  // free multiprocessors go to the most urgent kernel
   full,    // running blocks of less urgent kernels are set aside
 };
+// What the nodes of a graph pass through.
+enum class GraphQueues : std::uint8_t {
+  none,    // nothing: a node starts as soon as its predecessors have ended
+  shared,  // the queues of the streams that they were captured on, as other commands do
+  own,     // as many queues that take nothing but graphs
+};
 std::string_view name_of(Mapping mapping);
 std::string_view name_of(Priorities priorities);
+std::string_view name_of(GraphQueues queues);
 
 // Commands with equal signatures take equally long: the key of a profile's table of durations.
 struct Signature {
@@ -52,8 +59,10 @@ struct SimProfile {
   std::int64_t queues = 8;
   Mapping mapping = Mapping::round_robin;
   std::vector<std::int64_t> map;  // for the mapping `fixed`: queue by creation index
-  // 1: the head of a queue waits until the queue's previous command has ended, not just its own stream's.
+  // 1: the head of a queue waits until all commands before it in the queue have ended, not just its own stream's.
+  // 2: only where the order of its own stream needs that (see Machine::needs_barrier).
   std::int64_t barrier = 0;
+  GraphQueues graph_queues = GraphQueues::none;
   std::int64_t record_blocks = 0;  // 1: a record blocks its queue until its stream's running command has ended
   std::int64_t engine_queues = 0;  // 1: copies, host functions and collectives wait in queues of their own
   std::int64_t queue_depth = 1022;
@@ -106,6 +115,11 @@ struct SimProfile {
 
   std::vector<std::pair<std::string, std::string>> overrides;  // as applied, for display; not in the profile's text
 };
+
+// Queues of streams and of graphs; those of engines are numbered from here.
+constexpr std::int64_t packet_queues(const SimProfile& profile) {
+  return profile.graph_queues == GraphQueues::own ? 2 * profile.queues : profile.queues;
+}
 
 // Reads YAML; missing keys keep the defaults above. `name` stands for the file in messages.
 SimProfile load_profile(std::string_view text, const std::string& name);

@@ -35,6 +35,7 @@ SimSession::SimSession(std::shared_ptr<Shared> shared, const Step& step, const P
     for (std::size_t i = 0; i + 1 < segments.size(); ++i)
       client_.graphs.push_back(record_graph(plan_, segments[i], segments[i + 1]));
     client_.missing.resize(count);
+    if (shared_->profile.graph_queues != GraphQueues::none) divide_graphs();
   }
   if (options.is_traced && options.trace_iterations > 0) {
     client_.traced_iterations = static_cast<std::uint32_t>(options.trace_iterations);
@@ -77,6 +78,22 @@ void SimSession::allocate() {
     if (!work.is_hold) continue;
     work.flag = at(accesses.front());
     client_.holds.push_back(id);
+  }
+}
+
+void SimSession::divide_graphs() {
+  const auto segments = step_.segments();
+  for (std::size_t i = 0; i + 1 < segments.size(); ++i) {
+    auto& packets = client_.graph_packets.emplace_back();
+    for (CommandId id = segments[i]; id < segments[i + 1]; ++id) {
+      const StepPlan::Hop& hop = plan_.hops[id];
+      const Unit unit = client_.works[id].unit;
+      for (std::uint32_t k = 0; k < hop.wait_count; ++k)
+        packets.push_back({GraphPacket::Kind::wait, plan_.waits[hop.first_wait + k], hop.stream, unit});
+      packets.push_back({GraphPacket::Kind::launch, id, hop.stream, unit});
+      if ((hop.flags & StepPlan::kRecords) != 0)
+        packets.push_back({GraphPacket::Kind::record, hop.event, hop.stream, unit});
+    }
   }
 }
 

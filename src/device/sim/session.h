@@ -60,6 +60,8 @@ class SimSession final : public Session {
   };
 
   void allocate();
+  // The packets of each graph, for a device whose graphs pass through queues.
+  void divide_graphs();
   void divide(const Placement& placement);
   // Waits, launch and record of one command; false if the queue is full: the next call continues there.
   bool submit_command(CommandId id, HostThread& thread);

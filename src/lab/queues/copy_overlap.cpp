@@ -15,33 +15,41 @@ constexpr int kLanes = 2 * kCopyDirections;  // two of each direction: lane i co
 constexpr int kCopyRepetitions = 5;
 constexpr double kLongEnoughNs = 1'200'000;
 constexpr int kMaxRepeats = 128;
+constexpr double kMostOverhead = 0.2;  // share of a copy's time that is not its bytes; beyond it, copies are enlarged
+constexpr std::uint64_t kMostGrowth = 16;  // by at most this factor
+constexpr double kShortNs = 200'000;       // what a longer copy has besides its bytes is noise, not latency
+
+using PerDirection = std::array<std::uint64_t, kCopyDirections>;
 
 CopyDirection direction_of(int lane) { return static_cast<CopyDirection>(lane % kCopyDirections); }
 
 // Lanes of stamp, copies, stamp, all queued behind one held kernel so that all start together.
 class CopyLanes {
  public:
-  CopyLanes(Device& device, std::uint64_t size_bytes, std::array<int, kCopyDirections> repeats) {
+  CopyLanes(Device& device, const PerDirection& sizes, const PerDirection& repeats) {
     constexpr std::uint32_t kMoments = 1 + 2 * kLanes;
     StampStep step(1, kMoments);
-    const auto host = [&] { return step.builder().host(ElementType::f32, size_bytes / 4, Init::constant); };
-    const auto device_memory = [&] { return step.builder().constant(ElementType::f32, size_bytes / 4, 0); };
     hold_ = step.hold({.stream = kLanes}, 0, 0, kMoments);
     for (int lane = 0; lane < kLanes; ++lane) {
       const CopyDirection direction = direction_of(lane);
+      const std::uint64_t elements = sizes[static_cast<std::size_t>(direction)] / 4;
+      const auto host = [&] { return step.builder().host(ElementType::f32, elements, Init::constant); };
+      const auto device_memory = [&] { return step.builder().constant(ElementType::f32, elements, 0); };
       const BufferId from = direction == CopyDirection::to_device ? host() : device_memory();
       const BufferId to = direction == CopyDirection::to_host ? host() : device_memory();
       const Lane where{.stream = static_cast<StreamId>(lane)};
       auto& commands = commands_[static_cast<std::size_t>(lane)];
       commands.push_back(step.stamp(where, 0, before(lane)));
-      for (int i = 0; i < repeats[static_cast<std::size_t>(direction)]; ++i)
+      for (std::uint64_t i = 0; i < repeats[static_cast<std::size_t>(direction)]; ++i)
         commands.push_back(step.builder().copy(where, {from}, {to}));
       commands.push_back(step.stamp(where, 0, before(lane) + 1));
     }
     session_.emplace(device, std::move(step), kLanes + 1);
   }
 
-  // The median time from the first lane's start to the last lane's end, over some repetitions.
+  struct NotQueuedAhead {};
+  // The median time from the first lane's start to the last lane's end, over some repetitions. Throws if the host could
+  // not queue all of them ahead: then it is the host that would be measured.
   double time_ns(std::span<const int> lanes) {
     std::vector<double> times;
     for (int i = 0; i <= kCopyRepetitions; ++i) {
@@ -59,8 +67,10 @@ class CopyLanes {
         }
       }
       session_->submit(order);
+      const bool is_queued_ahead = session_->moment(0).ended_ns == 0;
       session_->release(0);
       session_->finish();
+      if (!is_queued_ahead) throw NotQueuedAhead{};
       std::int64_t first = INT64_MAX, last = INT64_MIN;
       for (const int lane : lanes) {
         first = std::min(first, session_->moment(before(lane)).ended_ns);
@@ -85,47 +95,76 @@ std::string_view name_of(CopyDirection direction) {
   return kNames[static_cast<int>(direction)];
 }
 
-double overlap_of(std::span<const double> alone_ns, double together_ns) {
-  const double sum = std::accumulate(alone_ns.begin(), alone_ns.end(), 0.0);
-  const double longest = *std::max_element(alone_ns.begin(), alone_ns.end());
-  return sum > longest ? std::clamp((sum - together_ns) / (sum - longest), 0.0, 1.0) : 0;
+std::optional<double> overlap_of(std::span<const CopyTime> alone, double together_ns) {
+  double transfers_ns = 0, longest_ns = 0;
+  for (const CopyTime& copy : alone) {
+    transfers_ns += copy.transfer_ns;
+    longest_ns = std::max(longest_ns, copy.time_ns);
+  }
+  if (transfers_ns <= longest_ns) return std::nullopt;
+  return std::clamp((transfers_ns - together_ns) / (transfers_ns - longest_ns), 0.0, 1.0);
 }
 
 int engines_at_least(std::span<const CopyOverlap::Together> together) {
   std::size_t most = 1;
   for (const CopyOverlap::Together& set : together)
-    if (set.overlap > 0.5) most = std::max(most, set.directions.size());
+    if (set.overlap.value_or(0) > 0.5) most = std::max(most, set.directions.size());
   return static_cast<int>(most);
 }
 
-CopyOverlap measure_copy_overlap(Device& device, std::uint64_t size_bytes) {
-  std::array<int, kCopyDirections> repeats;
-  repeats.fill(1);
-  std::optional<CopyLanes> lanes(std::in_place, device, size_bytes, repeats);
-  for (int i = 0; i < kCopyDirections; ++i) {
-    const double once_ns = std::max(1.0, lanes->time_ns({{i}}));
-    repeats[static_cast<std::size_t>(i)] =
-        static_cast<int>(std::clamp(kLongEnoughNs / once_ns + 1, 1.0, static_cast<double>(kMaxRepeats)));
-  }
-  if (std::any_of(repeats.begin(), repeats.end(), [](int count) { return count > 1; })) {
-    lanes.reset();  // before the next one allocates as much memory
-    lanes.emplace(device, size_bytes, repeats);
+namespace {
+
+CopyOverlap measure_lanes(Device& device, std::uint64_t size_bytes, int max_repeats) {
+  PerDirection sizes, repeats;
+  sizes.fill(size_bytes);
+  std::vector<CopyOverlap::Alone> alone;
+  std::optional<CopyLanes> lanes;
+  // One set of lanes at a time: each allocates the memory of all its copies.
+  const auto times = [&](const PerDirection& of_sizes) {
+    lanes.reset();
+    lanes.emplace(device, of_sizes, repeats);
+    std::array<double, kCopyDirections> found;
+    for (int i = 0; i < kCopyDirections; ++i) found[static_cast<std::size_t>(i)] = lanes->time_ns({{i}});
+    return found;
+  };
+  for (bool is_large_enough = false; !is_large_enough;) {
+    repeats.fill(1);
+    const auto once = times(sizes);
+    for (std::size_t i = 0; i < kCopyDirections; ++i)
+      repeats[i] = static_cast<std::uint64_t>(
+          std::clamp(kLongEnoughNs / std::max(1.0, once[i]) + 1, 1.0, static_cast<double>(max_repeats)));
+    PerDirection halves = sizes;
+    for (std::uint64_t& size : halves) size /= 2;
+    const auto half = times(halves);
+    const auto full = times(sizes);
+    is_large_enough = true;
+    alone.clear();
+    for (std::size_t i = 0; i < kCopyDirections; ++i) {
+      CopyOverlap::Alone copy{static_cast<CopyDirection>(i), sizes[i] * repeats[i], full[i], std::nullopt};
+      const double bytes = static_cast<double>((sizes[i] - halves[i]) * repeats[i]);
+      if (full[i] > half[i]) copy.bytes_per_s = bytes / (full[i] - half[i]) * 1e9;
+      const bool is_short = copy.time_ns < kShortNs * static_cast<double>(repeats[i]);
+      if (is_short && copy.time_ns - copy.transfer_ns() > kMostOverhead * copy.time_ns &&
+          sizes[i] < kMostGrowth * size_bytes) {
+        sizes[i] *= 4;
+        is_large_enough = false;
+      }
+      alone.push_back(copy);
+    }
   }
 
   CopyOverlap found;
-  for (int i = 0; i < kCopyDirections; ++i)
-    found.alone.push_back({static_cast<CopyDirection>(i),
-                           size_bytes * static_cast<std::uint64_t>(repeats[static_cast<std::size_t>(i)]),
-                           lanes->time_ns({{i}})});
+  found.alone = std::move(alone);
   const auto together = [&](std::vector<int> chosen) {
     CopyOverlap::Together set;
-    std::vector<double> alone;
+    std::vector<CopyTime> parts;
     for (const int lane : chosen) {
-      set.directions.push_back(direction_of(lane));
-      alone.push_back(found.alone[static_cast<std::size_t>(direction_of(lane))].time_ns);
+      const CopyOverlap::Alone& copy = found.alone[static_cast<std::size_t>(direction_of(lane))];
+      set.directions.push_back(copy.direction);
+      parts.push_back({copy.time_ns, copy.transfer_ns()});
     }
     set.time_ns = lanes->time_ns(chosen);
-    set.overlap = overlap_of(alone, set.time_ns);
+    set.overlap = overlap_of(parts, set.time_ns);
     found.together.push_back(std::move(set));
   };
   for (int first = 0; first < kCopyDirections; ++first)
@@ -134,6 +173,24 @@ CopyOverlap measure_copy_overlap(Device& device, std::uint64_t size_bytes) {
   together({0, 1, 2});
   found.engines_at_least = engines_at_least(found.together);
   return found;
+}
+
+}  // namespace
+
+CopyOverlap measure_copy_overlap(Device& device, std::uint64_t size_bytes) {
+  for (int max_repeats = kMaxRepeats; max_repeats > 0; max_repeats /= 4) {
+    try {
+      return measure_lanes(device, size_bytes, max_repeats);
+    } catch (const CopyLanes::NotQueuedAhead&) {
+      // Fewer copies may fit.
+    }
+  }
+  CopyOverlap none;
+  none.reason =
+      "the host could not queue copies ahead, so its own time would be measured: the queues are too shallow, or the "
+      "host "
+      "is too slow";
+  return none;
 }
 
 }  // namespace weir

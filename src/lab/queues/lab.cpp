@@ -8,6 +8,8 @@
 namespace weir {
 namespace {
 
+constexpr std::uint64_t kFlagStride = 16;  // elements: a cache line for each flag, as many kernels poll them
+
 struct LabStep {
   Step step;
   BufferId flag = 0, moments = 0;
@@ -16,7 +18,7 @@ struct LabStep {
 LabStep lab_step(int streams, const Lab::Options& options) {
   StepBuilder builder(1);
   LabStep lab;
-  lab.flag = builder.host(ElementType::i32, 16, Init::constant, 1, 0);
+  lab.flag = builder.host(ElementType::i32, static_cast<std::uint64_t>(streams) * kFlagStride, Init::constant, 1, 0);
   const std::uint64_t commands = static_cast<std::uint64_t>(streams) * Lab::kPerStream;
   lab.moments = builder.host(ElementType::i32, commands * kMomentElements, Init::constant, 1, 0);
   const KernelShape hold{.type = ElementType::i32, .dims = {options.hold_limit_ns}, .scalars = {}};
@@ -25,7 +27,7 @@ LabStep lab_step(int streams, const Lab::Options& options) {
   for (int i = 0; i < streams; ++i) {
     const auto stream = static_cast<StreamId>(i);
     const CommandId first = Lab::hold_of(stream);
-    builder.launch("hold", {.stream = stream}, hold, {{lab.flag, 0, 1}, moment(first)});
+    builder.launch("hold", {.stream = stream}, hold, {{lab.flag, stream * kFlagStride, 1}, moment(first)});
     // This kernel blocks the queue: it cannot start before the hold ends.
     builder.launch("stamp", {.stream = stream}, mark, {moment(first + 1)});
     builder.launch("stamp", {.stream = stream}, mark, {moment(Lab::mark_of(stream))});
@@ -42,31 +44,45 @@ LabStep lab_step(int streams, const Lab::Options& options) {
 
 }  // namespace
 
-Lab::Lab(Device& device, int streams, const Options& wanted) : streams_(streams) {
+Lab::Lab(Device& device, int streams, const Options& wanted) : streams_(streams), hold_limit_ns_(wanted.hold_limit_ns) {
   const DeviceInfo info = device.info();
   is_virtual_ = info.is_virtual;
   is_gpu_ = info.is_gpu;
   LabStep lab = lab_step(streams, wanted);
   step_ = std::move(lab.step);
-  flag_ = lab.flag;
-  moments_ = lab.moments;
   placement_ = place(step_, "natural");
   SessionOptions options;
   options.is_traced = wanted.is_traced;
   options.marks_iterations = false;
   options.trace_iterations = 64;
   session_ = device.prepare(step_, placement_, options);
+  const auto memory = [&](BufferId buffer) {
+    return reinterpret_cast<std::int32_t*>(session_->host_memory(buffer).data());
+  };
+  flags_ = memory(lab.flag);
+  moments_ = memory(lab.moments);
 }
 
 std::int32_t* Lab::record_of(CommandId command) {
-  return reinterpret_cast<std::int32_t*>(session_->host_memory(moments_).data()) +
-         static_cast<std::ptrdiff_t>(command) * kMomentElements;
+  return moments_ + static_cast<std::ptrdiff_t>(command) * kMomentElements;
 }
 
 Moment Lab::moment_of_mark(StreamId stream) { return read_moment(record_of(mark_of(stream))); }
 Moment Lab::moment_of_hold(StreamId stream) { return read_moment(record_of(hold_of(stream))); }
 
-void Lab::submit(CommandId command) { session_->submit(std::span(&command, 1)); }
+void Lab::submit(CommandId command) {
+  const std::int64_t called_ns = session_->now_ns();
+  session_->submit(std::span(&command, 1));
+  // Only a full queue makes the host wait for as long as a stream is held.
+  if (session_->now_ns() - called_ns > hold_limit_ns_ / 2) has_waited_for_room_ = true;
+}
+
+std::int32_t& Lab::flag_of(StreamId stream) { return flags_[stream * kFlagStride]; }
+
+void Lab::let_go(StreamId stream) {
+  std::atomic_ref(flag_of(stream)).store(1, std::memory_order_release);  // pairs with the loads in hold's bodies
+  std::erase(held_, stream);
+}
 
 void Lab::wait_briefly() {
   // Sleeping takes at least 60 us, longer than a GPU needs to answer; on the cpu device, spinning would take a core
@@ -84,10 +100,11 @@ void Lab::begin() {
     write_started(record_of(id), 0);
     write_ended(record_of(id), 0);
   }
-  auto* const flag = reinterpret_cast<std::int32_t*>(session_->host_memory(flag_).data());
-  std::atomic_ref(*flag).store(0, std::memory_order_release);  // pairs with the loads in hold's bodies
+  for (int i = 0; i < streams_; ++i)  // pairs with the loads in hold's bodies
+    std::atomic_ref(flag_of(static_cast<StreamId>(i))).store(0, std::memory_order_release);
   session_->begin_iteration();
   held_.clear();
+  has_waited_for_room_ = false;
   is_open_ = true;
 }
 
@@ -97,7 +114,7 @@ void Lab::hold(StreamId stream, bool is_blocking) {
   held_.push_back(stream);
 }
 
-void Lab::settle(std::int64_t window_ns) {
+bool Lab::settle(std::int64_t window_ns) {
   std::size_t started = 0;
   std::int64_t since = session_->now_ns();
   while (started < held_.size() && session_->now_ns() - since < window_ns) {
@@ -107,6 +124,7 @@ void Lab::settle(std::int64_t window_ns) {
     if (now > started) since = session_->now_ns();
     started = now;
   }
+  return started == held_.size();
 }
 
 std::int64_t Lab::mark(StreamId stream, std::int64_t window_ns) {
@@ -145,8 +163,7 @@ bool Lab::is_holding() {
 }
 
 void Lab::release() {
-  auto* const flag = reinterpret_cast<std::int32_t*>(session_->host_memory(flag_).data());
-  std::atomic_ref(*flag).store(1, std::memory_order_release);  // pairs with the loads in hold's bodies
+  for (int i = 0; i < streams_; ++i) let_go(static_cast<StreamId>(i));
   session_->finish();
   is_open_ = false;
 }
@@ -156,7 +173,11 @@ std::optional<std::vector<std::uint8_t>> Lab::stuck(std::span<const StreamId> he
   std::vector<std::uint8_t> verdict;
   begin();
   for (const StreamId stream : held) hold(stream, is_blocking);
-  settle(window_ns);
+  // Without a kernel behind it, a hold stops others only once it runs.
+  if (!settle(window_ns) && !is_blocking && !settle(grace_ns)) {
+    release();
+    return std::nullopt;
+  }
   for (const StreamId stream : marked) verdict.push_back(mark(stream, window_ns) == kNoTime);
   look_again(marked, verdict, grace_ns);
   const bool is_valid = is_holding();

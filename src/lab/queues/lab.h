@@ -31,18 +31,22 @@ class Lab {
   // Keeps the stream busy until release(). `is_blocking` queues one more kernel behind the held one, which is what
   // blocks a queue.
   void hold(StreamId stream, bool is_blocking = true);
-  // Waits until no more held kernels start: none has started for `window_ns`.
-  void settle(std::int64_t window_ns);
+  // Waits until no more held kernels start: none has started for `window_ns`. Returns whether all have.
+  bool settle(std::int64_t window_ns);
   // Launches one short kernel. Returns how long it took to come back, or kNoTime if it has not after `window_ns`.
   std::int64_t mark(StreamId stream, std::int64_t window_ns);
   // Gives stuck streams (by position in `marked`) another `window_ns`, and clears those that were only late.
   void look_again(std::span<const StreamId> marked, std::vector<std::uint8_t>& is_stuck, std::int64_t window_ns);
   // Whether every hold of this trial is still in place; if not, its marks mean nothing.
   bool is_holding();
+  // Whether the host had to wait for room in a queue since the last begin(): the queues are too shallow for the trial.
+  bool has_waited_for_room() const { return has_waited_for_room_; }
+  // Releases one hold; the others stay.
+  void let_go(StreamId stream);
   // Ends the trial: releases all holds and waits for everything.
   void release();
   // Runs a whole trial: which of `marked`, by position, do not get through while `held` are held. Late ones get
-  // `grace_ns` more. Returns nothing if a hold ended too early.
+  // `grace_ns` more. Returns nothing if a hold ended too early, or if one that blocks no queue never started.
   std::optional<std::vector<std::uint8_t>> stuck(std::span<const StreamId> held, std::span<const StreamId> marked,
                                                  std::int64_t window_ns, std::int64_t grace_ns,
                                                  bool is_blocking = true);
@@ -63,17 +67,20 @@ class Lab {
  private:
   std::int32_t* record_of(CommandId command);
   void submit(CommandId command);
+  std::int32_t& flag_of(StreamId stream);
   // A short pause between two observations.
   void wait_briefly();
 
   int streams_;
+  std::int64_t hold_limit_ns_;
+  bool has_waited_for_room_ = false;
   bool is_virtual_ = false, is_gpu_ = false;
   Step step_;
   Placement placement_;
-  BufferId flag_ = 0, moments_ = 0;
   std::vector<StreamId> held_;
   bool is_open_ = false;
   std::unique_ptr<Session> session_;
+  std::int32_t *flags_ = nullptr, *moments_ = nullptr;  // the session's host memory
 };
 
 }  // namespace weir

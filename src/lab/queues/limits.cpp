@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -48,11 +47,14 @@ DepthTrial try_depth(StampSession& session, int max_launches, std::int64_t limit
 }
 
 // A session that needs many streams only for their number; the device may have fewer.
-std::unique_ptr<StampSession> one_kernel_per_stream(Device& device, int streams, std::int64_t duration_ns) {
+std::unique_ptr<StampSession> one_kernel_per_stream(Device& device, int streams, std::int64_t duration_ns,
+                                                    SubmitMode mode = SubmitMode::eager) {
   StampStep step(0, static_cast<std::uint32_t>(streams));
   for (int i = 0; i < streams; ++i)
     step.stamp({.stream = static_cast<StreamId>(i)}, duration_ns, static_cast<std::uint32_t>(i));
-  return std::make_unique<StampSession>(device, std::move(step), streams);
+  SessionOptions options;
+  options.mode = mode;
+  return std::make_unique<StampSession>(device, std::move(step), streams, options);
 }
 
 }  // namespace
@@ -99,38 +101,42 @@ QueueDepth measure_queue_depth(Device& device, int max_launches) {
   return depth;
 }
 
-ResidentLimit measure_resident_limit(Device& device, int max_streams) {
+ResidentLimit measure_resident_limit(Device& device, int max_streams, std::optional<int> barrier_queues) {
   constexpr std::int64_t kShortestNs = 2'000'000, kLongestNs = 50'000'000;
   ResidentLimit limit;
   limit.tried = max_streams;
   limit.duration_ns = kShortestNs;
   std::unique_ptr<StampSession> session;
-  std::map<int, std::int64_t> makespans;
   // No kernel has another of its own stream in front of it, so nothing blocks at the head of a queue: kernels can only
   // wait for room on the device.
   std::vector<CommandId> commands(static_cast<std::size_t>(max_streams));
   for (std::size_t i = 0; i < commands.size(); ++i) commands[i] = static_cast<CommandId>(i);
+  std::int64_t submitted_in_ns = 0;  // the last time
   const auto run = [&](int kernels) {
     session->begin();
     const std::int64_t from_ns = session->now_ns();
     session->submit(std::span(commands).first(static_cast<std::size_t>(kernels)));
-    const std::int64_t submitted_in_ns = session->now_ns() - from_ns;
+    submitted_in_ns = session->now_ns() - from_ns;
     session->finish();
     const std::vector<Moment> moments = session->moments(0, static_cast<std::uint32_t>(kernels));
     limit.most_at_once = std::max(limit.most_at_once, most_at_once(moments));
-    return std::pair(makespan_ns(moments), submitted_in_ns);
+    return makespan_ns(moments);
   };
-  const auto fits = [&](int kernels) {
+  // Counts the kernels that were seen at once: somebody else's kernels make ours longer, but they take nothing from
+  // those that are resident.
+  const auto measure = [&](int kernels) {
+    if (std::any_of(limit.points.begin(), limit.points.end(), [&](const auto& p) { return p.kernels == kernels; }))
+      return;
     std::int64_t best_ns = INT64_MAX;
-    for (int i = 0; i < kLimitRepetitions; ++i) best_ns = std::min(best_ns, run(kernels).first);
-    makespans[kernels] = best_ns;
-    return 2 * best_ns <= 3 * limit.duration_ns;
+    for (int i = 0; i < kLimitRepetitions; ++i) best_ns = std::min(best_ns, run(kernels));
+    limit.points.push_back({kernels, best_ns});
   };
 
   session = one_kernel_per_stream(device, max_streams, limit.duration_ns);
   run(max_streams);  // warm-up
+  run(max_streams);
   // A host that is slow to submit them all would look like a device that cannot run them at once.
-  const std::int64_t needed_ns = std::min(8 * run(max_streams).second, kLongestNs);
+  const std::int64_t needed_ns = std::min(8 * submitted_in_ns, kLongestNs);
   if (needed_ns > limit.duration_ns) {
     limit.duration_ns = needed_ns;
     session.reset();
@@ -138,20 +144,41 @@ ResidentLimit measure_resident_limit(Device& device, int max_streams) {
     run(max_streams);
   }
   limit.most_at_once = 0;
-
-  int most_that_fit = 0, fewest_that_do_not = max_streams + 1;
-  if (fits(max_streams)) most_that_fit = max_streams;
-  while (most_that_fit < max_streams && fewest_that_do_not - most_that_fit > 1) {
-    const int middle = most_that_fit + (fewest_that_do_not - most_that_fit) / 2;
-    (fits(middle) ? most_that_fit : fewest_that_do_not) = middle;
-  }
-  for (const auto& [kernels, makespan] : makespans) limit.points.push_back({kernels, makespan});
-  if (most_that_fit == 0) {
-    limit.kernels.reason = "even one kernel took more than 1.5 times as long as it should: the device is not idle";
-  } else if (most_that_fit == max_streams) {
-    limit.kernels.reason = fmt::format("more than {}: as many as were tried ran at once", max_streams);
+  measure(max_streams);
+  if (barrier_queues && limit.most_at_once <= *barrier_queues && device.info().graphs) {
+    // Streams cannot show more than one kernel of each queue; a graph may not pass through these queues.
+    session.reset();
+    session = one_kernel_per_stream(device, max_streams, limit.duration_ns, SubmitMode::graph);
+    run(max_streams);  // warm-up
+    const std::int64_t makespan_ns = run(max_streams);
+    limit.is_in_graph = limit.most_at_once > *barrier_queues;
+    if (limit.is_in_graph) limit.points = {{max_streams, makespan_ns}};
   } else {
-    limit.kernels = {most_that_fit, "by experiment"};
+    // With one more than were ever seen at once, there are still no more.
+    for (int most = 0; most != limit.most_at_once && limit.most_at_once > 0;) {
+      most = limit.most_at_once;
+      measure(most);
+      if (most < max_streams) measure(most + 1);
+    }
+  }
+  std::sort(limit.points.begin(), limit.points.end(),
+            [](const auto& a, const auto& b) { return a.kernels < b.kernels; });
+
+  if (limit.most_at_once == 0) {
+    limit.kernels.reason = "the kernels left no moments";
+  } else if (limit.most_at_once == max_streams) {
+    limit.kernels.reason = fmt::format("more than {}: as many as were tried ran at once", max_streams);
+  } else if (barrier_queues && limit.most_at_once <= *barrier_queues) {
+    limit.kernels.reason =
+        fmt::format("at least {}: each of the {} queues runs one kernel at a time, so that streams cannot show more",
+                    limit.most_at_once, *barrier_queues);
+  } else if (2 * submitted_in_ns > limit.duration_ns) {  // one more than fit, where no queue makes the host wait
+    limit.kernels.reason =
+        fmt::format("at least {}: the host needs {} to submit {} kernels, and none lasts longer than {}",
+                    limit.most_at_once, format_duration(static_cast<double>(submitted_in_ns)), limit.most_at_once + 1,
+                    format_duration(static_cast<double>(limit.duration_ns)));
+  } else {
+    limit.kernels = {limit.most_at_once, "by experiment"};
   }
   return limit;
 }

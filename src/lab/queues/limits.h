@@ -40,11 +40,13 @@ struct ResidentLimit {
   };
   Known<int> kernels;
   int tried = 0;
-  int most_at_once = 0;  // the most seen at once, by the kernels' own moments
+  int most_at_once = 0;      // the most seen at once, by the kernels' own moments
+  bool is_in_graph = false;  // seen in a graph, because the queues of streams let through too few
   std::int64_t duration_ns = 0;
-  std::vector<Point> points;  // ascending; include the last one within 1.5 durations and the first one beyond
+  std::vector<Point> points;  // ascending; include as many as fit and one more
 };
-ResidentLimit measure_resident_limit(Device& device, int max_streams);
+// `barrier_queues`: the number of queues, where each runs one kernel at a time.
+ResidentLimit measure_resident_limit(Device& device, int max_streams, std::optional<int> barrier_queues = std::nullopt);
 
 enum class CopyDirection : std::uint8_t { to_device, to_host, on_device };
 inline constexpr int kCopyDirections = 3;
@@ -55,22 +57,33 @@ struct CopyOverlap {
     CopyDirection direction{};
     std::uint64_t size_bytes = 0;  // of all repetitions timed together
     double time_ns = 0;
+    // From the difference to copies of half the size, so that latency and gaps do not count; nothing: it did not show.
+    std::optional<double> bytes_per_s;
+    // The time that the bytes alone take.
+    double transfer_ns() const { return bytes_per_s ? static_cast<double>(size_bytes) / *bytes_per_s * 1e9 : time_ns; }
   };
   struct Together {
     std::vector<CopyDirection> directions;
     double time_ns = 0;
-    double overlap = 0;  // 1: the shorter ones were hidden; 0: they ran one after the other
+    std::optional<double> overlap;  // 1: the shorter ones were hidden; 0: one after the other; nothing: cannot be told
   };
   std::vector<Alone> alone;        // by direction
   std::vector<Together> together;  // pairs, then all three
   int engines_at_least = 1;
+  std::string reason;  // why there is nothing
 };
 
-// `size_bytes` is the size of one copy, which is repeated until it takes a millisecond.
+// `size_bytes` is the size of one copy, which is repeated until it takes a millisecond, and enlarged where latency and
+// gaps take much of that.
 CopyOverlap measure_copy_overlap(Device& device, std::uint64_t size_bytes);
 
-// The share of the time that could be hidden and was: (sum - together) / (sum - longest), between 0 and 1.
-double overlap_of(std::span<const double> alone_ns, double together_ns);
+// One kind of copy on its own: all of its time, and the part that its bytes take.
+struct CopyTime {
+  double time_ns = 0, transfer_ns = 0;
+};
+// The share of the time that could be hidden and was, between 0 and 1. One engine needs at least the time of all bytes,
+// even if one copy's gaps are another's time to run; nothing where gaps take so much that this shows nothing.
+std::optional<double> overlap_of(std::span<const CopyTime> alone, double together_ns);
 // The size of the largest set of copies of which more than half was hidden.
 int engines_at_least(std::span<const CopyOverlap::Together> together);
 

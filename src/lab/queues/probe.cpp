@@ -11,20 +11,15 @@
 
 #include "base/error.h"
 #include "lab/queues/lab.h"
-#include "measure/statistics.h"
+#include "lab/queues/probe_control.h"
 
 namespace weir {
 namespace {
 
-constexpr std::int64_t kShortestWindowNs = 200'000, kLongestWindowNs = 15'000'000;
-constexpr int kBaselineMarks = 200, kBaselineRounds = 12;
-constexpr std::int64_t kBaselinePauseNs = 2'000'000;
-constexpr int kMinRepetitions = 3, kMaxRepetitions = 12;
 constexpr double kBusy = 0.1;       // share of late marks with nothing held; beyond it, no verdict is reliable
 constexpr std::size_t kSample = 8;  // marks that show roughly whether all streams are stuck
-constexpr int kMaxAttempts = 5;     // at a trial in which a hold ended too early
 constexpr int kConfirmations = 3;   // how often a stream must appear stuck by chance before that counts as a policy
-constexpr int kGrace = 2;           // additional windows for streams that are late but not stuck
+constexpr int kGrace = kProbeGrace, kMaxAttempts = kProbeAttempts;
 
 class Prober {
  public:
@@ -41,6 +36,16 @@ class Prober {
       probe_.policy = MappingPolicy::unknown;
       probe_.queues.reset();
       probe_.reason = "interrupted";
+    } catch (const Shallow&) {
+      probe_.policy = MappingPolicy::unknown;
+      probe_.queues.reset();
+      probe_.queue_of_stream.clear();
+      probe_.reason = fmt::format(
+          "the device's queues are too shallow for the probe: the host had to wait for room in one, and a trial needs "
+          "room for up to {} launches behind a held kernel. {}",
+          options_.streams + 1,
+          device_.info().is_virtual ? fmt::format("Use --sim queue_depth={} or more.", 2 * options_.streams)
+                                    : std::string("`weir queues limits` says how many a queue takes."));
     }
     if (lab_) ended_ns_ = lab_->now_ns();
     probe_.elapsed_ns = ended_ns_ - begun;
@@ -49,6 +54,7 @@ class Prober {
 
  private:
   struct Stopped {};
+  struct Shallow {};  // a queue was full in the middle of a trial
   using Streams = std::vector<StreamId>;
 
   void infer() {
@@ -60,13 +66,11 @@ class Prober {
       probe_.queues = 1 + *std::max_element(probe_.queue_of_stream.begin(), probe_.queue_of_stream.end());
       if (*probe_.queues == 1) {
         probe_.policy = MappingPolicy::one_queue;
-        const auto verdict = stuck({0}, all_but({0}), false);
-        if (std::find(verdict.begin(), verdict.end(), 0) == verdict.end())
-          probe_.reason =
-              "one kernel that runs stops all others: the queue waits for each command's end, or the device "
-              "runs one kernel at a time";
+        probe_.barrier = is_stopped_by_one(0, all_but({0}));
+        if (probe_.barrier != false) ask_for_room();
       } else {
         probe_.policy = MappingPolicy::fixed;
+        infer_barrier();
         ended_ns_ = lab_->now_ns();
         lab_.reset();  // its streams hold references
         if (is_cyclic()) infer_creation_policy();
@@ -77,7 +81,7 @@ class Prober {
     // The next entry in the queue table is unknown, so nothing is known about new streams.
     if (probe_.queues && !probe_.is_lower_bound && probe_.policy != MappingPolicy::fixed) infer_record_placement();
     const double error_probability =
-        options_.streams * std::pow(probe_.baseline.late_probability, probe_.baseline.repetitions);
+        control_error_ + options_.streams * std::pow(probe_.baseline.late_probability, probe_.baseline.repetitions);
     probe_.confidence = 1 - std::min(1.0, error_probability);
   }
 
@@ -93,63 +97,15 @@ class Prober {
     return rest;
   }
 
-  // Measures marks while nothing is held. Returns false if no verdict can be based on them.
+  // Returns false if no verdict can be based on the marks.
   bool take_baseline() {
-    ProbeBaseline& base = probe_.baseline;
-    std::vector<double> times, first;
-    std::int64_t granularity = 0;
-    const Streams all_streams = all_but({});
-    const auto round = [&](std::int64_t window_ns, bool counts) {
-      lab_->begin();
-      std::vector<std::uint8_t> is_late;
-      for (const StreamId stream : all_streams) {
-        const std::int64_t took = lab_->mark(stream, window_ns);
-        is_late.push_back(took == kNoTime);
-        (counts ? times : first).push_back(static_cast<double>(took == kNoTime ? window_ns : took));
-      }
-      const auto late = static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
-      lab_->look_again(all_streams, is_late, kGrace * window_ns);
-      std::int64_t last_ns = 0;
-      for (const StreamId stream : all_streams) {
-        if (!counts || is_late[stream] != 0) continue;
-        const Moment moment = lab_->moment_of_mark(stream);
-        base.stretched += moment.ended_ns - moment.started_ns > 2 * Lab::kMarkNs;
-        base.shrunk += moment.ended_ns - moment.started_ns < Lab::kMarkNs / 2;
-        // Times between marks are arbitrary; a coarse clock shows them as multiples of its step.
-        if (last_ns != 0) granularity = std::gcd(granularity, moment.started_ns - last_ns);
-        last_ns = moment.started_ns;
-      }
-      lab_->release();
-      if (!counts) return;
-      base.marks += probe_.streams;
-      base.late += late;
-      base.missing += static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
-    };
-    round(kLongestWindowNs, false);  // loads code
-    first.clear();
-    for (int i = 0; i < 2; ++i) round(kLongestWindowNs, false);
-    const double slowest = *std::max_element(first.begin(), first.end());
-    base.window_ns = std::clamp(static_cast<std::int64_t>(4 * slowest), kShortestWindowNs, kLongestWindowNs);
-    // Spread over some time, because other users of the device may be active only now and then.
-    for (int i = 0; i < kBaselineRounds || base.marks < kBaselineMarks; ++i) {
-      report("baseline", i, kBaselineRounds);
-      round(base.window_ns, true);
-      lab_->pause(kBaselinePauseNs);
-    }
-    base.median_ns = median(times);
-    base.granularity_ns = granularity;
-    base.late_probability = std::min(1.0, (base.missing + 3.0) / base.marks);
-    if (base.missing > kBusy * base.marks) {
-      probe_.reason =
-          fmt::format("{} of {} marks did not come back with nothing held: somebody else keeps the device busy",
-                      base.missing, base.marks);
-      return false;
-    }
-    base.repetitions = kMinRepetitions;
-    while (base.repetitions < kMaxRepetitions &&
-           options_.streams * std::pow(base.late_probability, base.repetitions) > 1 - options_.confidence)
-      ++base.repetitions;
-    return true;
+    const auto progress = [&](int done, int total) { report("baseline", done, total); };
+    ProbeBaseline& base = probe_.baseline = measure_baseline(*lab_, options_.confidence, progress);
+    if (base.missing <= kBusy * base.marks) return true;
+    probe_.reason =
+        fmt::format("{} of {} marks did not come back with nothing held: somebody else keeps the device busy",
+                    base.missing, base.marks);
+    return false;
   }
 
   // Which of `marked`, by position, do not get through while `held` are held.
@@ -159,6 +115,7 @@ class Prober {
       const std::int64_t window_ns = probe_.baseline.window_ns;
       if (auto verdict = lab_->stuck(held, marked, window_ns, kGrace * window_ns, is_blocking)) return *verdict;
       ++probe_.spoilt;
+      if (lab_->has_waited_for_room()) throw Shallow{};
     }
     fail("the queue probe could not hold a stream for as long as a trial takes",
          "The machine is too busy: close other programs, or use fewer --streams.");
@@ -304,10 +261,7 @@ class Prober {
       for (int r = 0; r < probe_.baseline.repetitions && !is_free_below; ++r)
         is_free_below = !are_all_stuck(high - 1, all_streams);
       if (is_stuck && is_free_below) {
-        if (is_out_of_room(high)) return;
-        probe_.queues = high;
-        if (probe_.policy == MappingPolicy::unknown) probe_.policy = MappingPolicy::load_based;
-        return;
+        return conclude(high);
       }
       high = is_stuck ? high - 1 : high + 1;
       if (high > most) return not_saturated();
@@ -315,19 +269,82 @@ class Prober {
     not_certain();
   }
 
-  // Held kernels with nothing behind them block no queue. If they still stop all streams, the device cannot run more
-  // kernels at once, and that limit is what was counted.
-  bool is_out_of_room(int held_count) {
-    Streams held(static_cast<std::size_t>(held_count));
-    std::iota(held.begin(), held.end(), StreamId{0});
-    const auto verdict = stuck(held, all_but(held), false);
-    if (std::find(verdict.begin(), verdict.end(), 0) != verdict.end()) return false;
-    probe_.policy = MappingPolicy::unknown;
+  // Holding this many streams stops all others, and holding one less does not: says why.
+  void conclude(int held_count) {
+    report("control", 0, 1);
     probe_.queues = held_count;
+    const ProbeControl control = find_what_stops(*lab_, held_count, probe_.baseline, options_.confidence, random_);
+    add(control);
+    if (control.stopped_by == StoppedBy::queues || control.stopped_by == StoppedBy::barrier) {
+      probe_.barrier = control.stopped_by == StoppedBy::barrier;
+      if (probe_.policy == MappingPolicy::unknown) probe_.policy = MappingPolicy::load_based;
+    } else if (control.stopped_by == StoppedBy::room) {
+      out_of_room(held_count);
+    } else {
+      probe_.policy = MappingPolicy::unknown;
+      probe_.is_lower_bound = true;
+      probe_.reason = "whether its queues or its room for kernels stops streams did not show";
+    }
+  }
+
+  void out_of_room(int kernels) {
+    probe_.policy = MappingPolicy::unknown;
+    probe_.queues = kernels;
+    probe_.is_lower_bound = true;
+    probe_.queue_of_stream.clear();
+    probe_.barrier.reset();
+    probe_.reason = fmt::format("the device runs only {} kernel{} at once, which comes before any limit of its queues",
+                                kernels, kernels == 1 ? "" : "s");
+  }
+
+  void add(const ProbeControl& control) {
+    probe_.trials += control.trials;
+    probe_.spoilt += control.spoilt;
+    control_error_ += control.error_probability;
+  }
+
+  // Whether a held kernel with nothing behind it stops all of these streams; nothing if that differs from trial to
+  // trial.
+  std::optional<bool> is_stopped_by_one(StreamId holder, const Streams& marked) {
+    int stopped = 0;
+    const int rounds = probe_.baseline.repetitions;
+    for (int round = 0; round < rounds; ++round) {
+      const auto verdict = stuck({holder}, marked, false);
+      stopped += std::find(verdict.begin(), verdict.end(), 0) == verdict.end() ? 1 : 0;
+    }
+    if (stopped != 0 && stopped != rounds) return std::nullopt;
+    return stopped != 0;
+  }
+
+  // One running kernel stops all others. A single queue that waits for the end of each command does that, and so does a
+  // device that runs one kernel at a time, whatever queues it has.
+  void ask_for_room() {
+    const ProbeControl control = find_what_stops_all(device_, options_.streams, probe_.baseline);
+    add(control);
+    if (control.stopped_by == StoppedBy::room) return out_of_room(1);
+    if (control.stopped_by == StoppedBy::barrier) {
+      probe_.reason = "the queue waits for the end of each command: one kernel that runs stops all others";
+      return;
+    }
     probe_.is_lower_bound = true;
     probe_.reason =
-        fmt::format("the device runs only {} kernels at once, which comes before any limit of its queues", held_count);
-    return true;
+        "one kernel that runs stops all others: the queue waits for the end of each command, or the device runs one "
+        "kernel at a time";
+  }
+
+  // Where streams keep their queues: a held kernel against the others of its queue, with a stream of another queue
+  // beside them to show that there is room.
+  void infer_barrier() {
+    Streams inside, outside;
+    for (int i = 1; i < options_.streams; ++i) {
+      const bool is_inside =
+          probe_.queue_of_stream[static_cast<std::size_t>(i)] == probe_.queue_of_stream[0] && inside.size() < kSample;
+      if (is_inside) inside.push_back(static_cast<StreamId>(i));
+      if (probe_.queue_of_stream[static_cast<std::size_t>(i)] != probe_.queue_of_stream[0] && outside.empty())
+        outside.push_back(static_cast<StreamId>(i));
+    }
+    if (inside.empty() || is_stopped_by_one(0, outside) != false) return;
+    probe_.barrier = is_stopped_by_one(0, inside);
   }
 
   void not_certain() {
@@ -426,6 +443,7 @@ class Prober {
   std::unique_ptr<Lab> lab_;
   QueueProbe probe_;
   std::int64_t ended_ns_ = 0;
+  double control_error_ = 0;  // probability that a control gave the wrong answer
 };
 
 }  // namespace

@@ -110,6 +110,11 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
 
   const Calibration calibration = calibrate(device, run, used, control);
   cost.profile = calibration.profile;
+  if (probe.barrier == true && calibration.profile.barrier == 0)
+    warn(cost.document, "barrier",
+         "each queue waits for the end of its command before the next one starts (barrier bits), and the simulated "
+         "device does not: with fewer queues than now the step takes longer than predicted",
+         "Take predictions for fewer queues as lower bounds, and --verify-all them.");
   const auto predict = [&](int queues, bool is_traced) {
     sim::SimProfile profile = calibration.profile;
     profile.queues = queues;

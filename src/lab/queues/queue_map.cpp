@@ -240,7 +240,7 @@ Json to_json(const QueueProbe& probe) {
   const ProbeBaseline& base = probe.baseline;
   Json json =
       WEIR_NAMED(probe.policy, named("mapping", in_words(probe.policy)), named("is_static", is_static(probe.policy)),
-                 probe.queues, probe.is_lower_bound, probe.reason, probe.record_blocks, probe.streams,
+                 probe.queues, probe.is_lower_bound, probe.reason, probe.record_blocks, probe.barrier, probe.streams,
                  named("queue_of_stream", probe.queue_of_stream.empty() ? Json(nullptr) : Json(probe.queue_of_stream)));
   json["saturation"] = Json::array();
   std::vector<QueueProbe::Saturation> curve = probe.saturation;
@@ -279,6 +279,8 @@ Json map_queues(Device& device, const MapRequest& request, const RunContext& con
   if (!probe.record_blocks)
     document["unavailable"]["map.probe.record_blocks"] =
         "the number of queues is not known, or new streams would be mapped in another way";
+  if (!probe.barrier)
+    document["unavailable"]["map.probe.barrier"] = "the number of queues is not known, or no two streams share one";
   warn_about_others(document, device, probe);
 
   Verdicts verdicts;

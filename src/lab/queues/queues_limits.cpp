@@ -26,7 +26,8 @@ Json to_json(const QueueDepth& depth) {
 Json to_json(const ResidentLimit& limit) {
   Json points = json_list(
       limit.points, [](const ResidentLimit::Point& point) { return WEIR_NAMED(point.kernels, point.makespan_ns); });
-  return WEIR_NAMED(limit.kernels.value, limit.most_at_once, limit.tried, limit.duration_ns, std::move(points));
+  return WEIR_NAMED(limit.kernels.value, limit.most_at_once, limit.is_in_graph, limit.tried, limit.duration_ns,
+                    std::move(points));
 }
 
 Json to_json(const CopyOverlap& overlap) {
@@ -35,8 +36,7 @@ Json to_json(const CopyOverlap& overlap) {
   json["alone"] = Json::array();
   for (const CopyOverlap::Alone& copy : overlap.alone)
     json["alone"].push_back(
-        WEIR_NAMED(copy.direction, copy.size_bytes, copy.time_ns,
-                   named("bytes_per_s", static_cast<double>(copy.size_bytes) / copy.time_ns * 1e9)));
+        WEIR_NAMED(copy.direction, copy.size_bytes, copy.time_ns, copy.transfer_ns(), copy.bytes_per_s));
   json["together"] = Json::array();
   for (const CopyOverlap::Together& set : overlap.together) {
     Json directions = json_list(set.directions, [](CopyDirection direction) { return name_of(direction); });
@@ -85,12 +85,23 @@ Json measure_limits(Device& device, const LimitsRequest& request, const RunConte
   explain(document, "queue_depth", depth.launches);
 
   progress("resident kernels", 2);
-  const ResidentLimit resident = measure_resident_limit(device, request.streams);
+  const ResidentLimit resident = measure_resident_limit(
+      device, request.streams, probe.barrier == true && !probe.is_lower_bound ? probe.queues : std::nullopt);
   limits["resident_kernels"] = to_json(resident);
   explain(document, "resident_kernels", resident.kernels);
 
   progress("copies", 3);
-  limits["copies"] = to_json(measure_copy_overlap(device, request.copy_bytes));
+  const CopyOverlap copies = measure_copy_overlap(device, request.copy_bytes);
+  limits["copies"] = to_json(copies);
+  if (!copies.reason.empty()) document["unavailable"]["limits.copies"] = copies.reason;
+  for (const CopyOverlap::Alone& copy : copies.alone)
+    if (!copy.bytes_per_s)
+      document["unavailable"][fmt::format("limits.copies.{}", name_of(copy.direction))] =
+          "copies of twice the size took no longer";
+  for (std::size_t i = 0; i < copies.together.size(); ++i)
+    if (!copies.together[i].overlap)
+      document["unavailable"][fmt::format("limits.copies.together.{}.overlap", i)] =
+          "latency and gaps take more of these copies than their bytes do";
   limits["copies"]["engines_told"] = or_null(info.copy_engines.value);
   if (!info.copy_engines.value) document["unavailable"]["limits.copies.engines_told"] = info.copy_engines.reason;
 

@@ -107,7 +107,7 @@ Json measure_switch(Device& device, const SwitchSettings& settings, const RunCon
     if (!setting["rows"].back()["was_queued_ahead"].get<bool>())
       warn(document, "host_late",
            fmt::format("{} streams: the chain could not be queued ahead; gaps may be the host's", streams),
-           "Use fewer --hops.");
+           info.is_virtual ? "Use fewer --hops, or deeper queues (--sim queue_depth=4096)." : "Use fewer --hops.");
   }
   document["switch"]["settings"] = Json::array({setting});
   add_crossings(document, settings.kernel_ns);

@@ -41,8 +41,13 @@ std::vector<StreamId> streams_of(Route route, int streams, int hops) {
 
 // A held kernel followed by a chain of stamps. Hop i claims the moment of hop i + 1, which orders them.
 StampStep chain_step(Route route, int streams, const SwitchRequest& request) {
-  const auto hops = static_cast<std::uint32_t>(request.hops);
-  const std::vector<StreamId> stream_of = streams_of(route, streams, request.hops);
+  std::vector<StreamId> stream_of = streams_of(route, streams, request.hops);
+  // Another hop on each stream follows those that are measured, so that until then all of them have commands: hops get
+  // cheaper as queues run empty.
+  const StreamId last = stream_of.back();
+  for (int i = 1; i <= streams && streams > 1; ++i)
+    stream_of.push_back(static_cast<StreamId>((last + i) % streams));
+  const auto hops = static_cast<std::uint32_t>(stream_of.size());
   StampStep step(1, hops + 2);
   step.hold({.stream = stream_of[0]}, 0, 0, 2);
   for (std::uint32_t hop = 0; hop < hops; ++hop)
@@ -87,8 +92,9 @@ Chain run_chain(Device& device, int streams, Route route, const SwitchRequest& r
   }
   if (!options.is_traced) return chain;
   chain.timeline = session.timeline();
-  // The held kernel and the warm-up iteration are not hops.
-  std::erase_if(chain.timeline.spans, [](const Span& span) { return span.command == 0 || span.iteration == 0; });
+  // The held kernel, the warm-up iteration and what follows the measured hops do not count.
+  std::erase_if(chain.timeline.spans,
+                [&](const Span& span) { return span.command == 0 || span.command > hops || span.iteration == 0; });
   for (std::size_t i = 1; i < runs.size(); ++i) sort_by_queue(chain, session, runs[i], static_cast<std::uint32_t>(i));
   return chain;
 }

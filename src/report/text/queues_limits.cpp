@@ -39,6 +39,9 @@ std::string resident_words(const Json& document, const Json& resident) {
       evidence += fmt::format("{}{} take {}", evidence.empty() ? "" : ", ", kernels, duration(point, {"makespan_ns"}));
   }
   const std::string words = value.is_null() ? reason(document, "limits.resident_kernels") : value.dump() + " at once";
+  if (at(resident, {"is_in_graph"}) == Json(true))
+    return fmt::format("{} in a graph (one block of {} each); on streams each queue runs one kernel at a time", words,
+                       length);
   return fmt::format("{} (one block of {} on a stream each: {})", words, length, evidence);
 }
 
@@ -48,24 +51,32 @@ std::string short_name(const std::string& direction) {
   return direction == "device_to_device" ? "D>D" : direction;
 }
 
+std::string rate_words(const Json& copy) {
+  const auto rate = number(copy, {"bytes_per_s"});
+  return rate ? fmt::format("{:>9.1f} GB/s", *rate / 1e9) : std::string("   cannot tell");
+}
+
 void add_copies(std::string& out, const Json& document, const Json& copies) {
   line(out, "copy engines",
        fmt::format("at least {}, by what overlaps; {}", text(copies, {"engines_at_least"}),
                    at(copies, {"engines_told"}).is_null()
                        ? "the device does not say: " + reason(document, "limits.copies.engines_told")
                        : "the device says " + text(copies, {"engines_told"})));
+  if (at(copies, {"alone"}).empty()) return line(out, "copies", reason(document, "limits.copies"));
   out += "\n  copies              size        time          rate\n";
   for (const Json& copy : at(copies, {"alone"}))
-    out += fmt::format("    {:<13}{:>11}  {:>10}  {:>9.1f} GB/s\n", short_name(text(copy, {"direction"})) + " alone",
+    out += fmt::format("    {:<13}{:>11}  {:>10}  {}\n", short_name(text(copy, {"direction"})) + " alone",
                        format_bytes(static_cast<std::uint64_t>(number(copy, {"size_bytes"}).value_or(0))),
-                       duration(copy, {"time_ns"}), number(copy, {"bytes_per_s"}).value_or(NAN) / 1e9);
+                       duration(copy, {"time_ns"}), rate_words(copy));
   out += "\n  together               time   hidden (1: all but the longest; 0: nothing)\n";
   for (const Json& set : at(copies, {"together"})) {
     std::string names;
     for (const Json& direction : at(set, {"directions"}))
       names += (names.empty() ? "" : "+") + short_name(direction.is_string() ? direction.get<std::string>() : "?");
-    const double overlap = std::clamp(number(set, {"overlap"}).value_or(0), 0.0, 1.0);
-    out += fmt::format("    {:<13}{:>10}     {:.2f} {}\n", names, duration(set, {"time_ns"}), overlap,
+    const auto known = number(set, {"overlap"});
+    const double overlap = std::clamp(known.value_or(0), 0.0, 1.0);
+    out += fmt::format("    {:<13}{:>10}     {} {}\n", names, duration(set, {"time_ns"}),
+                       known ? fmt::format("{:.2f}", overlap) : "cannot tell",
                        std::string(static_cast<std::size_t>(std::lround(overlap * 20)), '#'));
   }
 }

@@ -115,10 +115,11 @@ std::string describe_queue_map(const Json& document) {
   text += map_line("mapping", at(probe, {"mapping"}).get<std::string>());
   if (!at(probe, {"reason"}).get<std::string>().empty())
     text += map_line("note", at(probe, {"reason"}).get<std::string>());
-  text += map_line("certain",
-                   fmt::format("{}: {} repetitions of each verdict, {} of {} marks late with nothing held",
-                               level(at(probe, {"confidence"}).get<double>()), at(probe, {"repetitions"}).get<int>(),
-                               at(base, {"late"}).get<int>(), at(base, {"marks"}).get<int>()));
+  if (!at(probe, {"queues"}).is_null())
+    text += map_line("certain",
+                     fmt::format("{}: {} repetitions of each verdict, {} of {} marks late with nothing held",
+                                 level(at(probe, {"confidence"}).get<double>()), at(probe, {"repetitions"}).get<int>(),
+                                 at(base, {"late"}).get<int>(), at(base, {"marks"}).get<int>()));
   text += map_line("probe", fmt::format("{} trials on {} streams in {}; a mark takes {} and is stuck after {}",
                                         at(probe, {"trials"}).get<int>(), at(probe, {"streams"}).get<int>(),
                                         format_duration(at(probe, {"elapsed_ns"}).get<double>()),
@@ -128,6 +129,8 @@ std::string describe_queue_map(const Json& document) {
     text += map_line("events", at(probe, {"record_blocks"}).get<bool>()
                                    ? "recording one stops its queue until its stream is done"
                                    : "recording one does not stop its queue");
+  if (at(probe, {"barrier"}).is_boolean() && at(probe, {"barrier"}).get<bool>())
+    text += map_line("barrier", "a queue goes on only when its command has ended");
   text += others(document);
   if (!at(probe, {"queue_of_stream"}).is_null())
     text += map_matrix(at(probe, {"queue_of_stream"}), at(map, {"streams"}).get<int>());

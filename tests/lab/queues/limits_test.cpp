@@ -43,12 +43,17 @@ TEST(ResidentLimit, NeverExceedsTheWorkers) {
 }
 
 TEST(CopyOverlap, IsWhatWasHiddenOfWhatCouldBe) {
-  const std::vector<double> pair = {100, 60};
-  EXPECT_DOUBLE_EQ(overlap_of(pair, 100), 1);
-  EXPECT_DOUBLE_EQ(overlap_of(pair, 160), 0);
-  EXPECT_DOUBLE_EQ(overlap_of(pair, 130), 0.5);
-  EXPECT_DOUBLE_EQ(overlap_of(pair, 90), 1);   // noise
-  EXPECT_DOUBLE_EQ(overlap_of(pair, 200), 0);  // they disturb each other
+  const std::vector<CopyTime> pair = {{100, 100}, {60, 60}};
+  EXPECT_EQ(overlap_of(pair, 100), 1);
+  EXPECT_EQ(overlap_of(pair, 160), 0);
+  EXPECT_EQ(overlap_of(pair, 130), 0.5);
+  EXPECT_EQ(overlap_of(pair, 90), 1);   // noise
+  EXPECT_EQ(overlap_of(pair, 200), 0);  // they disturb each other
+  // Gaps of one copy that the other fills are not hidden copies: 200 of bytes took 200.
+  const std::vector<CopyTime> gaps = {{130, 100}, {130, 100}};
+  EXPECT_EQ(overlap_of(gaps, 200), 0);
+  EXPECT_EQ(overlap_of(gaps, 130), 1);
+  EXPECT_FALSE(overlap_of(std::vector<CopyTime>{{100, 40}, {100, 40}}, 100));
   const std::vector<CopyOverlap::Together> sets = {
       {{CopyDirection::to_device, CopyDirection::to_host}, 1, 0.9},
       {{CopyDirection::to_device, CopyDirection::to_host, CopyDirection::on_device}, 1, 0.3}};

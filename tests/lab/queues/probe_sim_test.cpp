@@ -156,10 +156,7 @@ Configuration random_configuration(std::uint64_t seed) {
   if (profile.mapping == sim::Mapping::fixed) choose_table(profile, configuration.options.streams, chance);
   profile.seed = chance.between(1, 1'000'000);
   profile.jitter = chance.happens(0.5) ? chance.upto(0.5) : 0;
-  // With a barrier a queue runs one kernel at a time, so where streams move to free queues nothing but the room for
-  // kernels seems to stop anybody: see ABarrierHidesADynamicMapping.
-  const bool is_dynamic = profile.mapping == sim::Mapping::load_based || profile.mapping == sim::Mapping::rotating;
-  profile.barrier = !is_dynamic && chance.happens(0.3) ? 1 : 0;
+  profile.barrier = chance.happens(0.3) ? 1 : 0;
   profile.queue_depth = chance.between(130, 2000);  // a hold, one behind it and a mark for each of 64 streams at most
   profile.multiprocessors = chance.between(8, 300);
   profile.slots_per_multiprocessor = chance.between(16, 64);
@@ -243,21 +240,82 @@ TEST(ProbeSim, ATableWithARepetitionIsFixed) {
   EXPECT_EQ(probe.queue_of_stream, (std::vector<int>{0, 0, 1, 2, 0, 0, 1, 2, 0, 0}));
 }
 
-// A queue with a barrier and the device's room for kernels look alike when all queues are held; the count stays a lower
-// bound then, and no policy is claimed.
-TEST(ProbeSim, ABarrierHidesADynamicMapping) {
+// A queue with a barrier and the device's room for kernels look alike when all queues are held. They do not when one of
+// the holds ends: then one queue goes on, or everybody.
+TEST(ProbeSim, ABarrierIsNotTakenForRoom) {
+  for (const sim::Mapping mapping : {sim::Mapping::load_based, sim::Mapping::rotating, sim::Mapping::round_robin}) {
+    for (const std::int64_t barrier : {0, 1, 2}) {
+      for (const std::int64_t queues : {2, 4, 11}) {
+        Configuration configuration = with_queues(queues, mapping, 14);
+        configuration.profile.barrier = barrier;
+        const QueueProbe probe = probe_of(configuration);
+        const std::string context = text_of(configuration) + probe.reason;
+        ASSERT_TRUE(probe.queues) << context;
+        EXPECT_EQ(*probe.queues, queues) << context;
+        EXPECT_FALSE(probe.is_lower_bound) << context;
+        EXPECT_EQ(name_of(probe.policy), sim::name_of(mapping)) << context;
+        if (barrier != 2) {
+          EXPECT_EQ(probe.barrier, barrier == 1) << context;
+        }
+        EXPECT_GE(probe.confidence, configuration.options.confidence) << context;
+      }
+    }
+  }
+}
+
+// Fewer kernels than queues, with and without barriers: the count is a lower bound then, and nothing more is claimed.
+TEST(ProbeSim, RoomForFewKernelsIsALowerBoundWhateverTheQueuesDo) {
   for (const sim::Mapping mapping : {sim::Mapping::load_based, sim::Mapping::rotating}) {
-    Configuration configuration = with_queues(4, mapping, 12);
-    configuration.profile.barrier = 1;
-    const QueueProbe probe = probe_of(configuration);
-    ASSERT_TRUE(probe.queues) << probe.reason;
-    EXPECT_EQ(*probe.queues, 4);
-    if (probe.policy == MappingPolicy::unknown) {
-      EXPECT_TRUE(probe.is_lower_bound);
-      EXPECT_FALSE(probe.reason.empty());
-    } else {
-      EXPECT_EQ(name_of(probe.policy),
-                name_of(mapping == sim::Mapping::rotating ? MappingPolicy::rotating : MappingPolicy::load_based));
+    for (const std::int64_t barrier : {0, 1, 2}) {
+      for (const std::int64_t room : {1, 2, 5}) {
+        Configuration configuration = with_queues(9, mapping, 30);
+        configuration.profile.barrier = barrier;
+        configuration.profile.resident_kernels = room;
+        const QueueProbe probe = probe_of(configuration);
+        const std::string context = text_of(configuration) + probe.reason;
+        EXPECT_EQ(probe.queues, room) << context;
+        EXPECT_TRUE(probe.is_lower_bound) << context;
+        EXPECT_EQ(probe.policy, MappingPolicy::unknown) << context;
+        EXPECT_NE(probe.reason.find("runs only " + std::to_string(room) + " kernel"), std::string::npos) << context;
+      }
+    }
+  }
+}
+
+// One kernel at a time: streams on one queue, or on any number of them. A copy tells them apart.
+TEST(ProbeSim, OneKernelAtATimeIsNotOneQueue) {
+  for (const std::int64_t queues : {1, 2, 8}) {
+    for (const std::int64_t engine_queues : {0, 1}) {
+      for (const sim::Mapping mapping : {sim::Mapping::round_robin, sim::Mapping::load_based}) {
+        Configuration configuration = with_queues(queues, mapping, 20);
+        configuration.profile.resident_kernels = 1;
+        configuration.profile.engine_queues = engine_queues;
+        const QueueProbe probe = probe_of(configuration);
+        const std::string context = text_of(configuration) + probe.reason;
+        EXPECT_EQ(probe.queues, 1) << context;
+        EXPECT_EQ(probe.is_lower_bound, queues > 1) << context;
+        EXPECT_EQ(name_of(probe.policy), queues > 1 ? "unknown" : "one_queue") << context;
+      }
+    }
+  }
+}
+
+TEST(ProbeSim, ShallowQueuesAreNamedAsTheReason) {
+  for (const std::int64_t depth : {1, 2, 5, 20}) {
+    for (const sim::Mapping mapping : {sim::Mapping::round_robin, sim::Mapping::load_based}) {
+      Configuration configuration = with_queues(2, mapping, 40);
+      configuration.profile.queue_depth = depth;
+      const QueueProbe probe = probe_of(configuration);
+      const std::string context = text_of(configuration) + probe.reason;
+      if (probe.queues) {
+        EXPECT_EQ(*probe.queues, 2) << context;
+        continue;
+      }
+      EXPECT_NE(probe.reason.find("too shallow"), std::string::npos) << context;
+      EXPECT_NE(probe.reason.find("--sim queue_depth=80"), std::string::npos) << context;
+      // What it says to type helps.
+      configuration.profile.queue_depth = 80;
+      EXPECT_EQ(probe_of(configuration).queues, 2) << context;
     }
   }
 }

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "device/sim/sim.h"
 #include "lab/queues/queues_switch.h"
 
 namespace weir {
@@ -89,6 +92,30 @@ TEST(SwitchGaps, ACoarseClockIsNoBaseForGaps) {
   const StreamSwitch fine = measure_switch_gaps(*open_device("sim:toy", {}), 2, {.hops = 20, .repetitions = 2});
   ASSERT_TRUE(fine.hops.value) << fine.hops.reason;
   EXPECT_EQ(fine.hops.value->p50_ns, 0);
+}
+
+// Hops get dearer with the queues in use, and towards the end of a chain streams run out of commands: only hops while
+// all of them have some may count.
+TEST(SwitchGaps, ManyStreamsCostWhatTheProfileSays) {
+  for (const int streams : {2, 8, 32, 64, 128}) {
+    sim::SimProfile profile = sim::profile_named("h200");
+    profile.mapping = sim::Mapping::round_robin;
+    profile.max_streams = 512;
+    profile.queues = streams;
+    profile.device.switch_ns = 1500;
+    profile.device.switch_per_doubling_ns = 500;
+    const auto device = open_sim(profile);
+    const double truth = 1500 + 500 * std::log2(streams);
+    const SwitchCost controlled = measure_switch_cost(*device, streams);
+    ASSERT_TRUE(controlled.ns_per_hop) << controlled.reason;
+    EXPECT_NEAR(*controlled.ns_per_hop, truth, 0.02 * truth) << streams;
+    EXPECT_EQ(controlled.streams, streams);
+    SwitchRequest request;
+    request.repetitions = 1;
+    const auto hops = measure_hop_gaps(*device, streams, request);
+    ASSERT_TRUE(hops);
+    EXPECT_NEAR(hops->p50_ns, static_cast<double>(profile.device.stream_gap_ns) + truth, 0.02 * truth) << streams;
+  }
 }
 
 TEST(SwitchGaps, OneStreamSaysWhatItHasNot) {
