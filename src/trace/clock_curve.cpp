@@ -22,8 +22,7 @@ constexpr double kSteepest = 1e-3;
 template <class Knot>
 double noise_of(const std::vector<Knot>& pairs) {
   std::vector<double> steps;
-  for (std::size_t i = 1; i < pairs.size(); ++i)
-    steps.push_back(pairs[i].distance_ns - pairs[i - 1].distance_ns);
+  for (std::size_t i = 1; i < pairs.size(); ++i) steps.push_back(pairs[i].distance_ns - pairs[i - 1].distance_ns);
   if (steps.empty()) return 0;
   const double trend = median(steps);
   for (double& step : steps) step = std::fabs(step - trend);
@@ -79,7 +78,12 @@ ClockCurve::ClockCurve(std::vector<ClockPair> pairs) {
   if (pairs.size() >= kMinForLines) fit_lines(found);
   for (std::size_t i = 0; i < found.size(); ++i)
     distances[i] = std::fabs(found[i].distance_ns - beyond_base(found[i].at_ns));
-  error_ns_ = quantile(distances, 0.9);
+  // Whole microseconds hide up to 1.
+  const auto is_coarse = [&](std::int64_t ClockPair::* side) {
+    return std::all_of(pairs.begin(), pairs.end(), [&](const ClockPair& pair) { return pair.*side % 1000 == 0; });
+  };
+  const bool are_coarse = is_coarse(&ClockPair::ours_ns) || is_coarse(&ClockPair::theirs_ns);
+  error_ns_ = std::max(quantile(distances, 0.9), are_coarse ? 1000.0 : 0);
 }
 
 // Medians of blocks of neighbours are not moved by single outliers. Begins with one line, and bends it at the block

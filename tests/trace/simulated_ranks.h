@@ -19,6 +19,7 @@ struct SimulatedRanks {
   std::int64_t period_ns = 5'000'000;
   std::uint32_t arrival_jitter_ns = 20'000;
   std::uint32_t noise_ns = 3'000;  // of leaving, on each rank
+  std::int64_t resolution_ns = 1;  // of the times that are written
   std::int64_t start_ns = 1'000'000'000;
   MarkedBy mark = MarkedBy::nothing;
   int late_rank = -1;
@@ -34,7 +35,8 @@ struct SimulatedRanks {
   std::int64_t shown(int rank, std::int64_t ns) const {
     const auto since = static_cast<double>(ns - start_ns), half = static_cast<double>(period_ns * collectives) / 2;
     const double drift = early_ppm * std::min(since, half) + late_ppm * std::max(0.0, since - half);
-    return ns + of(offsets, rank) + static_cast<std::int64_t>(drift * 1e-6 * rank);
+    const std::int64_t exact = ns + of(offsets, rank) + static_cast<std::int64_t>(drift * 1e-6 * rank);
+    return exact - exact % resolution_ns;
   }
 
   Timeline timeline(SplitMix& random) const {
