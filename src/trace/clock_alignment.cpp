@@ -17,7 +17,8 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kMinMatched = 3;
-constexpr double kClearOffset = 2;         // in errors; a smaller offset may only be the way ranks leave collectives
+constexpr double kClearOffset = 2;  // in errors; a smaller offset may only be the way ranks leave collectives
+constexpr int kMaxTried = 8;
 constexpr std::size_t kMaxIndirect = 256;  // ranks among which chains of common groups are searched
 
 // `via` is the rank that the pairs were compared with; its own curve brings them to the reference's clock. An offset
@@ -78,6 +79,7 @@ bool is_one_clock(const ClockAlignment& alignment, const Timeline& timeline) {
 // So are ranks whose collectives do not decide the offset, where those shared with another rank do.
 void align_by_others(ClockAlignment& alignment, const ClockPairing& pairing, const Timeline& timeline) {
   if (alignment.ranks.size() > kMaxIndirect) return;
+  std::vector<int> tried(timeline.processes.size(), 0);
   // Ranks whose offset is known come first; what follows from one that is not known is not known either.
   for (const bool needs_known : {true, false}) {
     const auto is_done = [&](const RankClock& clock) {
@@ -89,6 +91,8 @@ void align_by_others(ClockAlignment& alignment, const ClockPairing& pairing, con
         for (std::size_t i = 0; i < alignment.ranks.size() && !is_done(clock); ++i) {
           const RankClock& via = alignment.ranks[i];
           if (!is_done(via) || via.process == alignment.reference) continue;
+          // Weighing shifts takes long, and ranks that step together rarely know better than the reference.
+          if (clock.offset_ns && ++tried[clock.process] > kMaxTried) break;
           align(clock, pairing.common_ends(via.process, clock.process), via);
           has_changed |= is_done(clock);
         }

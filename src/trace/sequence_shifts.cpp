@@ -16,6 +16,7 @@ constexpr std::size_t kMinPairs = 3;
 constexpr std::size_t kMinForTrend = 10;
 constexpr std::int64_t kMaxShift = 2000;  // collectives that a trace may lack at its start
 constexpr std::size_t kRun = 64;          // neighbours that are examined together
+constexpr std::size_t kQuick = 32;        // pairs for a first glance at a shift
 constexpr std::size_t kMaxSampled = 512;  // pairs of the longest sequence that are examined to judge a shift
 constexpr double kMayDiffer = 0.1;        // share of the pairs; above it a mark excludes a shift
 // Differences from one pair to the next are measured in the best shift's median difference. Evidence is a logarithm of
@@ -121,6 +122,7 @@ void SequenceShifts::sample(std::size_t first, std::size_t last, Visit visit) co
 
 std::vector<SequenceShift> SequenceShifts::candidates() {
   std::vector<SequenceShift> found;
+  double steadiest = INFINITY;
   const auto n = static_cast<std::int64_t>(ours_.size()), m = static_cast<std::int64_t>(theirs_.size());
   const std::size_t shorter = std::min(ours_.size(), theirs_.size());
   const std::int64_t most = std::min(std::max(n, m), kMaxShift);
@@ -137,10 +139,28 @@ std::vector<SequenceShift> SequenceShifts::candidates() {
     if (!is_whole && pairs < kMinPairs - 1) continue;
     const bool is_half = is_whole || pairs * 2 >= shorter;
     if (!is_half && !has_numbers) continue;
-    examine(shift);
-    if (is_half || (shift.known[kSequenceNumber] > 0 && shift.differ[kSequenceNumber] == 0)) found.push_back(shift);
+    shift.step_ns = quick_step(shift);
+    steadiest = std::min(steadiest, shift.step_ns);
+    found.push_back(shift);
   }
+  // Long traces have thousands of shifts; most are hopeless at a glance.
+  const double hopeless = kHopeless * std::max(steadiest, resolution());
+  std::erase_if(found, [&](const SequenceShift& shift) { return shift.step_ns > hopeless; });
+  for (SequenceShift& shift : found) examine(shift);
+  std::erase_if(found, [&](const SequenceShift& shift) {
+    const bool is_half = (shift.last - shift.first) * 2 >= shorter;
+    return !is_half && (shift.known[kSequenceNumber] == 0 || shift.differ[kSequenceNumber] != 0);
+  });
   return found;
+}
+
+// The median step of a few pairs in the middle; 0 where there are few at all.
+double SequenceShifts::quick_step(const SequenceShift& shift) {
+  if (shift.last - shift.first < 4 * kQuick) return 0;
+  steps_.clear();
+  const std::size_t first = (shift.first + shift.last - kQuick) / 2;
+  for (std::size_t i = first; i < first + kQuick; ++i) steps_.push_back(std::fabs(step(shift, i)));
+  return median(steps_);
 }
 
 void SequenceShifts::examine(SequenceShift& shift) {

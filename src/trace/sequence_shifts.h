@@ -66,6 +66,7 @@ class SequenceShifts {
   template <class Visit>
   void sample(std::size_t first, std::size_t last, Visit visit) const;
   std::vector<SequenceShift> candidates();
+  double quick_step(const SequenceShift& shift);
   void examine(SequenceShift& shift);
   static void exclude_by(std::size_t mark, std::vector<SequenceShift>& shifts);
   void keep_by(std::size_t mark, std::vector<SequenceShift>& shifts) const;
