@@ -143,7 +143,9 @@ std::string summary_of(const ClockAlignment& alignment) {
     if (!clock.error_ns && (reason == nullptr || (!clock.offset_ns && without == 1))) reason = &clock.reason;
   }
   const std::size_t ranks = alignment.ranks.size();
-  if (without > 0) return fmt::format("the clocks of {} of {} ranks could not be aligned: {}", without, ranks, *reason);
+  if (without > 0)
+    return fmt::format("the clocks of {} of {} ranks could not be aligned, so their times stay as recorded: {}",
+                       without, ranks, *reason);
   if (unknown > 0)
     return fmt::format("the offsets of {} of {} ranks are not known, so do not compare times across ranks: {}; {}",
                        unknown, ranks, *reason,

@@ -23,8 +23,7 @@ bool ends_together(CollectiveKind kind) {
 // shift expects it.
 struct Others {
   double misfit = 0, differ = 0;
-  double unpaired = 0;  // less 1 for each collective that each of the two has once, and that finds the other
-  std::size_t count = 0;
+  std::size_t count = 0, unique = 0;  // unique: the only one of its sequence on both sides, and paired
 
   void compare(const Timeline& timeline, const SequenceShifts& shifts, const SequenceShift& shift,
                const EndSequence& from, const EndSequence& among, bool is_ours) {
@@ -39,7 +38,7 @@ struct Others {
       ++count;
       const double off = std::fabs(static_cast<double>(minus(*after, expected)));
       misfit += shifts.misfit(off);
-      if (from.size() == 1 && among.size() == 1 && off <= shifts.tolerated_ns()) --unpaired;
+      if (from.size() == 1 && among.size() == 1 && off <= shifts.tolerated_ns()) ++unique;
       const CollectiveFacts& partner = among.facts[static_cast<std::size_t>(after - among.ends.begin())];
       for (std::size_t mark = 0; mark < kMarks; ++mark) {
         const auto a = mark_of(timeline, from.facts[i], mark), b = mark_of(timeline, partner, mark);
@@ -48,6 +47,39 @@ struct Others {
     }
   }
 };
+
+void exclude_by_others(std::vector<Others>& others, std::vector<SequenceShift>& possible) {
+  std::size_t most = 0;
+  for (const Others& one : others) most = std::max(most, one.count);
+  // Shifts that cover more collectives have more misfits where none of them fits: rates are compared, of those shifts
+  // that cover enough.
+  const auto least_rate = [&](double Others::* what) {
+    double least = INFINITY;
+    for (const Others& one : others)
+      if (one.count > 0 && one.count * 2 >= most) least = std::min(least, one.*what / static_cast<double>(one.count));
+    return std::isfinite(least) ? least : 0;
+  };
+  const auto exclude = [&](auto is_excluded) {
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k < others.size(); ++k) {
+      if (is_excluded(others[k])) continue;
+      others[kept] = others[k];
+      possible[kept++] = possible[k];
+    }
+    others.resize(kept);
+    possible.resize(kept);
+  };
+  const double misfit = least_rate(&Others::misfit);
+  exclude([&](const Others& one) {
+    return one.misfit - misfit * static_cast<double>(one.count) > SequenceShifts::explained_misfit(one.count);
+  });
+  const double differ = least_rate(&Others::differ);
+  if (differ <= kMayDiffer)
+    exclude([&](const Others& one) { return one.differ - differ * static_cast<double>(one.count) >= 1; });
+  std::size_t unique = 0;
+  for (const Others& one : others) unique = std::max(unique, one.unique);
+  exclude([&](const Others& one) { return one.unique < unique; });
+}
 
 }  // namespace
 
@@ -90,21 +122,7 @@ ClockPairs ClockPairing::common_ends(std::uint16_t our_process, std::uint16_t th
         others[k].compare(timeline_, shifts, possible[k], common[i].first, common[i].second, true);
       }
     }
-    const auto exclude = [&](double Others::* what, auto limit) {
-      double least = INFINITY;
-      for (const Others& one : others) least = std::min(least, one.*what);
-      std::size_t kept = 0;
-      for (std::size_t k = 0; k < others.size(); ++k) {
-        if (others[k].*what - least > limit(others[k])) continue;
-        others[kept] = others[k];
-        possible[kept++] = possible[k];
-      }
-      others.resize(kept);
-      possible.resize(kept);
-    };
-    exclude(&Others::misfit, [](const Others& one) { return SequenceShifts::explained_misfit(one.count); });
-    exclude(&Others::differ, [](const Others&) { return 0.0; });
-    exclude(&Others::unpaired, [](const Others&) { return 0.0; });
+    exclude_by_others(others, possible);
   }
   shifts.exclude_worse(possible);
   const SequenceShift best = shifts.most_plausible(possible);

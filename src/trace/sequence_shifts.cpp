@@ -18,7 +18,6 @@ constexpr std::int64_t kMaxShift = 2000;  // collectives that a trace may lack a
 constexpr std::size_t kRun = 64;          // neighbours that are examined together
 constexpr std::size_t kQuick = 32;        // pairs for a first glance at a shift
 constexpr std::size_t kMaxSampled = 512;  // pairs of the longest sequence that are examined to judge a shift
-constexpr double kMayDiffer = 0.1;        // share of the pairs; above it a mark excludes a shift
 // Differences from one pair to the next are measured in the best shift's median difference. Evidence is a logarithm of
 // likelihoods: 6 alone is convincing.
 constexpr double kOutlier = 4;

@@ -14,6 +14,7 @@ namespace weir {
 
 // What must be equal on all ranks of a collective.
 enum Mark : std::size_t { kSequenceNumber, kSize, kName, kMarks };
+inline constexpr double kMayDiffer = 0.1;  // share of the pairs; above it a mark excludes a shift
 
 // 0 where it is not known.
 std::uint64_t mark_of(const Timeline& timeline, const CollectiveFacts& facts, std::size_t mark);
