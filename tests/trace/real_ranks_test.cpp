@@ -29,6 +29,7 @@ class RealRanks : public testing::Test {
   Timeline read(const char* name) const {
     return std::move(import_traces({folder_ / "kineto" / name}, {}).at(0).timeline);
   }
+  bool has_ranks() const { return std::filesystem::exists(folder_ / "truth"); }
   // truth/NAME_rank0.json and truth/NAME_rank1.json
   Timeline read_ranks(const std::string& name) const {
     std::vector<Timeline> parts;
@@ -63,6 +64,7 @@ TEST_F(RealRanks, OneOfFourKeepsTheOthersWaiting) {
 
 // Collectives every millisecond; the second clock is five of them ahead.
 TEST_F(RealRanks, OffsetNearAMultipleOfThePeriodIsFound) {
+  if (!has_ranks()) GTEST_SKIP() << "the folder of real captures has no truth/";
   const Timeline timeline = read_ranks("offset");
   const auto alignment = align_clocks(timeline);
   ASSERT_TRUE(alignment && alignment->is_aligned);
@@ -71,6 +73,7 @@ TEST_F(RealRanks, OffsetNearAMultipleOfThePeriodIsFound) {
 }
 
 TEST_F(RealRanks, DriftIsTakenOut) {
+  if (!has_ranks()) GTEST_SKIP() << "the folder of real captures has no truth/";
   Timeline timeline = read_ranks("drift");
   const auto alignment = align_clocks(timeline);
   ASSERT_TRUE(alignment && alignment->is_aligned);
