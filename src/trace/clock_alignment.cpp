@@ -155,7 +155,7 @@ std::string summary_of(const ClockAlignment& alignment) {
                        format_duration(alignment.error_ns));
   return fmt::format("{} of {} ranks were shifted onto one clock by the ends of common collectives, to within {}{}",
                      shifted, ranks, format_duration(alignment.error_ns),
-                     drifting > 0 ? fmt::format("; the drift of {} was taken out", drifting) : "");
+                     drifting > 0 ? fmt::format("; the drift of {} of them was taken out", drifting) : "");
 }
 
 std::int64_t shifted(std::int64_t ns, std::int64_t by) noexcept {
