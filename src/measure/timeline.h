@@ -101,6 +101,8 @@ struct CollectiveFacts {
   std::uint32_t ranks = 0;  // 0 if unknown
   std::uint32_t group = kNoName;
   std::uint64_t bytes = 0;  // the larger of input and output of one rank; 0 if unknown
+  // Counts the collectives of a group, from 1, equally on all ranks; 0 if unknown.
+  std::uint64_t sequence = 0;
 };
 
 // A range that the program named on the host: "ProfilerStep#3".

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/named_values.h"
 #include "base/schemas.h"
+#include "trace/analyse/iterations.h"
 #include "trace/clock_alignment.h"
 #include "trace/rank_collectives.h"
 #include "trace/timeline_builder.h"
@@ -117,6 +118,19 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   if (devices.empty()) unavailable["devices"] = "the trace has no GPU commands";
   if (devices.size() > kMaxDevices)
     timeline.notes.push_back(fmt::format("{} devices; the first {} were analysed", devices.size(), kMaxDevices));
+  std::set<std::uint16_t> marked;
+  for (const TraceRange& range : timeline.ranges) marked.insert(range.process);
+  std::size_t overlapping = 0;
+  for (const std::uint16_t process : marked) {
+    std::size_t own = 0;
+    iteration_ranges(timeline, process, &own);
+    overlapping += own;
+  }
+  if (overlapping > 0)
+    timeline.notes.push_back(
+        fmt::format("{} iteration range{} overlapped the next one by more than rounding explains, and ends here where "
+                    "the next one begins",
+                    overlapping, overlapping == 1 ? "" : "s"));
   document["dropped"] = json_list(timeline.dropped, [](const Dropped& dropped) {
     return WEIR_NAMED(dropped.reason, dropped.count, dropped.first);
   });

@@ -23,21 +23,13 @@ struct CollectiveSequence {
 // than two devices, and group names used by more devices than the group has ranks: those are several groups.
 std::vector<CollectiveSequence> collective_sequences(const Timeline& timeline);
 
-// The other's i-th collective is the reference's (i + shift)-th.
-struct SequenceFit {
-  std::int64_t shift = 0;
-  std::size_t pairs = 0;
-  double distance_ns = 0;          // median of the other's end minus the reference's
-  double spread_ns = 0;            // median deviation from it
-  std::optional<double> rival_ns;  // distance at another shift that fits as steadily, where nothing favours this one
-};
+// Sizes of the parts of an uneven exchange differ from rank to rank.
+bool sizes_agree(const CollectiveFacts& a, const CollectiveFacts& b) noexcept;
 
-// Aligns one sequence with another: finds the shift at which sizes agree and ends keep the steadiest distance, because
-// a trace that began later lacks the first ones. `expected_ns` is the distance where it is already known. Empty where
-// no shift fits: fewer than three pairs or half of the shorter sequence, or sizes that differ.
-std::optional<SequenceFit> fit_sequences(const Timeline& timeline, const std::vector<CollectiveFacts>& reference,
-                                         const std::vector<CollectiveFacts>& other,
-                                         std::optional<double> expected_ns = std::nullopt);
+// The shift at which ends are nearest to `expected_ns` apart (other minus reference): the other's i-th collective is
+// the reference's (i + shift)-th. Empty where no shift near it has pairs whose sizes agree.
+std::optional<std::int64_t> shift_near(const Timeline& timeline, const std::vector<CollectiveFacts>& reference,
+                                       const std::vector<CollectiveFacts>& other, std::int64_t expected_ns);
 
 struct Participant {
   std::uint16_t device = 0;

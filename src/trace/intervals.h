@@ -24,6 +24,11 @@ inline std::uint64_t distance_ns(std::int64_t from_ns, std::int64_t to_ns) noexc
   return to_ns > from_ns ? static_cast<std::uint64_t>(to_ns) - static_cast<std::uint64_t>(from_ns) : 0;
 }
 
+// a - b, as integers: nanoseconds since 1970 as doubles are 256 ns apart. Wraps where the result does not fit.
+inline std::int64_t minus(std::int64_t a, std::int64_t b) noexcept {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+
 inline double length_between(std::int64_t from_ns, std::int64_t to_ns) noexcept {
   return static_cast<double>(distance_ns(from_ns, to_ns));
 }

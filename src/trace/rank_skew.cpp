@@ -32,15 +32,18 @@ std::optional<RankSkew> rank_skew(std::span<const std::vector<Arrival>> arrivals
   const std::size_t ranks = arrivals.size();
   if (ranks < 2) return std::nullopt;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<double>> instances;
+  std::int64_t origin = kNoTime;  // subtracted as an integer: nanoseconds since 1970 as doubles are 256 ns apart
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (const Arrival& arrival : arrivals[rank]) {
       std::vector<double>& times = instances[{arrival.iteration, arrival.command}];
       // A rank without this arrival leaves the list too short, so the next rank's index does not match.
-      if (arrival.started_ns != kNoTime && times.size() == rank)
-        times.push_back(static_cast<double>(arrival.started_ns));
+      if (arrival.started_ns == kNoTime || times.size() != rank) continue;
+      if (origin == kNoTime) origin = arrival.started_ns;
+      times.push_back(static_cast<double>(minus(arrival.started_ns, origin)));
     }
   }
   RankSkew skew;
+  skew.clock_error_ns = clock_error_ns;
   skew.last_share.assign(ranks, 0);
   std::vector<std::vector<double>> behind(ranks);
   std::vector<double> spreads;
@@ -79,7 +82,7 @@ std::vector<Straggler> find_stragglers(const std::optional<RankSkew>& skew, std:
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     Straggler straggler;
     straggler.rank = static_cast<int>(rank);
-    if (skew && skew->last_share[rank] > limit) {
+    if (skew && skew->last_share[rank] > limit && skew->behind_ns[rank] > skew->clock_error_ns) {
       const double share = skew->last_share[rank];
       const double hits = std::floor(share * static_cast<double>(skew->instances) + 1e-9);
       if (binomial_tail(hits, skew->instances, fair) < kChance * fair) {

@@ -28,6 +28,7 @@ struct RankSkew {
   std::vector<double> last_share;
   // By rank: median of its arrival minus the median of the others'.
   std::vector<double> behind_ns;
+  double clock_error_ns = 0;
 };
 
 // `arrivals` is by rank. Empty for fewer than two ranks, or where no collective has an arrival from every rank.
@@ -43,9 +44,9 @@ struct Straggler {
 
 inline constexpr double kStragglerLatency = 1.10;
 
-// Ranks that come last in more than twice their fair share of collectives (75 % with two ranks) and more often than by
-// chance, or whose median latency is more than 10 % above the median of the ranks. `latency_p50_ns` is by rank, empty
-// where there is no latency.
+// Ranks that come last in more than twice their fair share of collectives (75 % with two ranks), more often than by
+// chance and by more than the clocks' error, or whose median latency is more than 10 % above the median of the ranks.
+// `latency_p50_ns` is by rank, empty where there is no latency.
 std::vector<Straggler> find_stragglers(const std::optional<RankSkew>& skew, std::span<const double> latency_p50_ns);
 
 // The share of traced iterations (first start to last end of each) during which at least one collective ran.

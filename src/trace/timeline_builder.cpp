@@ -64,6 +64,45 @@ void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
   if (!files_.empty() && files_.back().name == file_) return;
   charge(sizeof(FileRange) + 2 * file_.size());
   files_.push_back({file_});
+  FileRange& file = files_.back();
+  file.commands = commands_.size();
+  file.calls = timeline_.calls.size();
+  file.syncs = syncs_.size();
+  file.ranges = timeline_.ranges.size();
+}
+
+std::int64_t TimelineBuilder::file_start() const noexcept {
+  return files_.empty() || files_.back().first_ns > files_.back().last_ns ? kNoTime : files_.back().first_ns;
+}
+
+bool TimelineBuilder::shift_file(std::int64_t by_ns) {
+  if (files_.empty()) return false;
+  FileRange& file = files_.back();
+  const auto moved = [by_ns](std::int64_t ns) {
+    std::int64_t sum = 0;
+    return ns == kNoTime || __builtin_add_overflow(ns, by_ns, &sum) || is_beyond(sum) ? kNoTime : sum;
+  };
+  if (file_start() != kNoTime) {
+    if (moved(file.first_ns) == kNoTime || moved(file.last_ns) == kNoTime) return false;
+    file.first_ns = moved(file.first_ns);
+    file.last_ns = moved(file.last_ns);
+  }
+  for (std::size_t i = file.commands; i < commands_.size(); ++i) {
+    Span& span = commands_[i].span;
+    for (std::int64_t Span::* time : {&Span::enqueued_ns, &Span::submitted_ns, &Span::accepted_ns, &Span::launched_ns,
+                                      &Span::started_ns, &Span::ended_ns, &Span::seen_ns})
+      span.*time = moved(span.*time);
+  }
+  const auto move = [&](auto& all, std::size_t first) {
+    for (std::size_t i = first; i < all.size(); ++i) {
+      all[i].started_ns = moved(all[i].started_ns);
+      all[i].ended_ns = moved(all[i].ended_ns);
+    }
+  };
+  move(timeline_.calls, file.calls);
+  move(syncs_, file.syncs);
+  move(timeline_.ranges, file.ranges);
+  return true;
 }
 
 std::uint32_t TimelineBuilder::name(std::string_view text) {
@@ -366,7 +405,7 @@ void TimelineBuilder::mark_collectives() {
     span.kind = SpanKind::collective;
     if (span.bytes == 0) span.bytes = fact.collective.bytes;
     all.push_back({place_of_[fact.command], fact.collective.kind, fact.collective.ranks, fact.collective.group,
-                   fact.collective.bytes});
+                   fact.collective.bytes, fact.collective.sequence});
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const CollectiveFacts& a, const CollectiveFacts& b) { return a.span < b.span; });

@@ -52,6 +52,7 @@ struct TraceCollective {
   std::uint32_t ranks = 0;
   std::uint32_t group = kNoName;
   std::uint64_t bytes = 0;
+  std::uint64_t sequence = 0;  // from 1
 };
 
 class TimelineBuilder {
@@ -61,6 +62,11 @@ class TimelineBuilder {
 
   // Everything added from now on is from this file; positions in it are counted in `unit` ("byte", "line", "row").
   void begin_file(std::string name, std::string_view unit = "byte");
+  // When the first command or call of this file began; kNoTime where it has none.
+  std::int64_t file_start() const noexcept;
+  // Moves everything that was added from this file later by `by_ns`. Returns false, and moves nothing, where commands
+  // would leave the range of times.
+  bool shift_file(std::int64_t by_ns);
 
   // Gives equal texts the same number.
   std::uint32_t name(std::string_view text);
@@ -160,6 +166,7 @@ class TimelineBuilder {
     std::string name;
     std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
     std::uint16_t process = 0;
+    std::size_t commands = 0, calls = 0, syncs = 0, ranges = 0;  // of the files before it
   };
   void extend(std::uint16_t process, std::int64_t from_ns, std::int64_t to_ns) noexcept;
 

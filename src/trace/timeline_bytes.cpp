@@ -14,7 +14,7 @@ namespace weir {
 namespace {
 
 // The last digit is the version of the layout.
-constexpr std::string_view kMagic = "weir timeline 1\n";
+constexpr std::string_view kMagic = "weir timeline 2\n";
 
 // One list of fields serves both directions: an archive is a Writer or a Reader.
 class Writer {
@@ -129,7 +129,7 @@ void fields_of(Archive& archive, TimelineOf<Archive>& timeline) {
   archive.list(timeline.dependencies, [&](auto& dependency) { archive.fields(dependency.before, dependency.after); });
   archive.fields(timeline.has_dependencies);
   archive.list(timeline.collectives,
-               [&](auto& facts) { archive.fields(facts.span, facts.kind, facts.ranks, facts.group, facts.bytes); });
+               [&](auto& facts) { archive.fields(facts.span, facts.kind, facts.ranks, facts.group, facts.bytes, facts.sequence); });
   archive.list(timeline.ranges,
                [&](auto& range) { archive.fields(range.name, range.process, range.started_ns, range.ended_ns); });
   archive.list(timeline.dropped, [&](auto& dropped) { archive.fields(dropped.reason, dropped.count, dropped.first); });

@@ -99,6 +99,30 @@ TEST(Breakdown, CutsByRangesOfTheHost) {
   EXPECT_FALSE(found.iterations[2].times);
 }
 
+// Kineto's ranges of consecutive steps overlap by a rounded microsecond.
+TEST(Breakdown, RangesThatOverlapAreCutAtTheNext) {
+  Timeline timeline;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    timeline.names.push_back("ProfilerStep#" + std::to_string(i));
+    timeline.ranges.push_back({i, 0, 100'000 * i, 100'000 * (i + 1) + 1'000});
+    timeline.spans.push_back(command(SpanKind::kernel, 0, 100'000 * i + 500, 100'000 * i + 50'000));
+  }
+  std::size_t overlapping = 7;
+  std::vector<TraceRange> ranges = iteration_ranges(timeline, 0, &overlapping);
+  ASSERT_EQ(ranges.size(), 6u);
+  EXPECT_EQ(overlapping, 0u);
+  for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(ranges[i].ended_ns, ranges[i + 1].started_ns);
+  const Breakdown found = breakdown(timeline, ranges);
+  EXPECT_EQ(found.iteration_count, 6u);
+  for (const IterationTimes& iteration : found.iterations) EXPECT_EQ(iteration.commands, 1u);
+  // Another thread marks the third a little later, and the fifth runs far into the sixth.
+  timeline.ranges.push_back({2, 0, 200'500, 301'500});
+  timeline.ranges[4].ended_ns = 550'000;
+  ranges = iteration_ranges(timeline, 0, &overlapping);
+  EXPECT_EQ(ranges.size(), 6u);
+  EXPECT_EQ(overlapping, 1u);
+}
+
 TEST(Breakdown, CutsByNumbersAndBoundsTheList) {
   Timeline timeline;
   for (std::uint32_t i = 0; i < 300; ++i) {

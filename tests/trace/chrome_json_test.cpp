@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "trace/clock_alignment.h"
 #include "trace/import/import.h"
 #include "weir_build.h"
 
@@ -83,6 +84,26 @@ std::vector<Json> of_category(const Json& trace, const std::string& category) {
   for (const Json& event : trace["traceEvents"])
     if (event["cat"] == category) found.push_back(event);
   return found;
+}
+
+// Viewers read microseconds as doubles, which hold no nanoseconds since 1970.
+TEST_F(ChromeJson, TimesSince1970CountFromABase) {
+  Timeline timeline = sample();
+  const std::int64_t now = 1'700'000'000'000'000'001;
+  shift_clock(timeline, now);
+  timeline.collectives[0].sequence = 12;
+  const Json json = written(timeline);
+  EXPECT_EQ(json["baseTimeNanoseconds"].get<std::int64_t>() % 1'000'000'000, 0);
+  for (const Json& event : json["traceEvents"]) EXPECT_LT(event["ts"].get<double>(), 3e6);
+  EXPECT_FALSE(written(sample()).contains("baseTimeNanoseconds"));
+  written(timeline);
+  const Timeline read = import_traces({file()}, {}).at(0).timeline;
+  ASSERT_EQ(read.spans.size(), 5u);
+  EXPECT_EQ(read.spans[0].started_ns, now + 1'234'567);
+  EXPECT_EQ(read.spans[0].seen_ns, now + 1'300'000);
+  EXPECT_EQ(read.calls.at(0).started_ns, now + 1'230'000);
+  EXPECT_EQ(read.ranges.at(0).ended_ns, now + 1'300'000);
+  EXPECT_EQ(read.collectives.at(0).sequence, 12u);
 }
 
 TEST_F(ChromeJson, has_what_kineto_has) {

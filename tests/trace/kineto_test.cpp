@@ -4,6 +4,7 @@
 #include "trace/import/import.h"
 #include "trace/import/importer.h"
 #include "trace/import/list.h"
+#include "trace/merge.h"
 
 namespace weir {
 namespace {
@@ -366,6 +367,10 @@ TEST(Kineto, RepeatedDamageTakesLinearTime) {
   std::string bases;
   for (int i = 0; i < 100'000; ++i) bases += ", \"baseTimeNanoseconds\": " + std::to_string(i);
   EXPECT_EQ(import_kineto("{\"traceEvents\": []" + bases + "}").notes.size(), 1U);
+  const std::string most = std::to_string(INT64_MAX);
+  EXPECT_EQ(all_dropped(
+                import_kineto("{\"baseTimeNanoseconds\": " + most + ", \"traceEvents\": [" + kineto_kernel(5) + "]}")),
+            1U);
 
   std::string shared;
   for (int i = 0; i < 30'000; ++i) {
@@ -374,6 +379,49 @@ TEST(Kineto, RepeatedDamageTakesLinearTime) {
     shared += kineto_kernel(i + 1, "ncclKernel", ", \"External id\": 5") + ",";
   }
   EXPECT_EQ(import_events(shared).collectives.size(), 30'000U);
+}
+
+// Exactly, in either order: nanoseconds since 1970 as doubles would be 256 ns apart.
+TEST(Kineto, AddsTheBaseToAllTimes) {
+  const std::string events = R"("traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1212075528731.107, "dur": 0.003,
+     "args": {"device": 0, "stream": 7, "correlation": 5, "enqueued": 1212075528730.001}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 4, "ts": 1212075528730.999, "dur": 0.1,
+     "args": {"correlation": 5}},
+    {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 9, "tid": 4, "ts": -1.5, "dur": 2}])";
+  const std::string base = R"("baseTimeNanoseconds": 1719853884000000001)";
+  for (const std::string& text : {"{" + base + ", " + events + "}", "{" + events + ", " + base + "}"}) {
+    const Timeline timeline = import_kineto(text);
+    ASSERT_EQ(timeline.spans.size(), 1U);
+    EXPECT_EQ(timeline.spans[0].started_ns, 1721065959528731108);
+    EXPECT_EQ(timeline.spans[0].ended_ns, 1721065959528731111);
+    EXPECT_EQ(timeline.spans[0].enqueued_ns, 1721065959528730002);
+    EXPECT_EQ(timeline.spans[0].submitted_ns, 1721065959528731000);
+    EXPECT_EQ(timeline.calls.at(0).started_ns, 1721065959528731000);
+    EXPECT_EQ(timeline.ranges.at(0).started_ns, 1719853883999998501);
+    EXPECT_NE(timeline.notes.at(0).find("baseTimeNanoseconds was added"), std::string::npos);
+  }
+}
+
+TEST(Kineto, BasesPlaceFilesOfOneMachine) {
+  std::vector<Timeline> parts;
+  for (const char* base : {"1719853884000000000", "1719853889000000000"})
+    parts.push_back(import_kineto(R"({"baseTimeNanoseconds": )" + std::string(base) + R"(, "traceEvents": [)" +
+                                  kineto_kernel(5) + "]}"));
+  const Timeline merged = merge(std::move(parts));
+  ASSERT_EQ(merged.spans.size(), 2U);
+  EXPECT_EQ(merged.spans[1].started_ns - merged.spans[0].started_ns, 5'000'000'000);
+}
+
+TEST(Kineto, ReadsSequenceNumbersOfCollectives) {
+  const Timeline timeline =
+      import_events(kineto_kernel(5, "ncclDevKernel_AllReduce", R"(, "Collective name": "allreduce", "Seq": 0)") + "," +
+                    kineto_kernel(9, "ncclDevKernel_AllReduce", R"(, "Collective name": "allreduce", "Seq": 41)") +
+                    "," + kineto_kernel(12, "ncclDevKernel_AllReduce", R"(, "Collective name": "allreduce")"));
+  ASSERT_EQ(timeline.collectives.size(), 3U);
+  EXPECT_EQ(timeline.collectives[0].sequence, 1U);
+  EXPECT_EQ(timeline.collectives[1].sequence, 42U);
+  EXPECT_EQ(timeline.collectives[2].sequence, 0U);
 }
 
 TEST(Kineto, SaysThatArgumentsWereCutOff) {

@@ -44,6 +44,18 @@ TEST(RankSkew, CountsOnlyCollectivesThatEveryRankCameTo) {
   EXPECT_FALSE(rank_skew({}, 0));
 }
 
+// Nanoseconds since 1970 as doubles are 256 ns apart.
+TEST(RankSkew, IsExactSince1970) {
+  const std::int64_t now = 1'700'000'000'000'000'001;
+  const std::vector<std::vector<Arrival>> arrivals = {{{0, 1, now}}, {{0, 1, now + 30}}};
+  EXPECT_EQ(rank_skew(arrivals, 0)->max_ns, 30);
+}
+
+TEST(Stragglers, AreBehindByMoreThanTheClocksError) {
+  EXPECT_EQ(find_stragglers(rank_skew(arrivals_of(2, 20, 5, 1, 5'000), 4'000), {}).size(), 1u);
+  EXPECT_TRUE(find_stragglers(rank_skew(arrivals_of(2, 20, 5, 1, 5'000), 6'000), {}).empty());
+}
+
 TEST(Stragglers, FindsThePlantedOne) {
   for (const int ranks : {2, 3, 4, 8}) {
     for (int late = 0; late < ranks; ++late) {

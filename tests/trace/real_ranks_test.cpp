@@ -4,10 +4,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "trace/clock_alignment.h"
 #include "trace/import/import.h"
 #include "trace/import/list.h"
+#include "trace/merge.h"
 #include "trace/rank_collectives.h"
 
 namespace weir {
@@ -26,6 +28,14 @@ class RealRanks : public testing::Test {
 
   Timeline read(const char* name) const {
     return std::move(import_traces({folder_ / "kineto" / name}, {}).at(0).timeline);
+  }
+  bool has_ranks() const { return std::filesystem::exists(folder_ / "truth"); }
+  // truth/NAME_rank0.json and truth/NAME_rank1.json
+  Timeline read_ranks(const std::string& name) const {
+    std::vector<Timeline> parts;
+    for (const char* rank : {"_rank0.json", "_rank1.json"})
+      parts.push_back(std::move(import_traces({folder_ / "truth" / (name + rank)}, {}).at(0).timeline));
+    return merge(std::move(parts));
   }
 
  private:
@@ -50,6 +60,27 @@ TEST_F(RealRanks, OneOfFourKeepsTheOthersWaiting) {
     else
       EXPECT_GT(*rank.wait_share, 0.3);
   }
+}
+
+// Collectives every millisecond; the second clock is five of them ahead.
+TEST_F(RealRanks, OffsetNearAMultipleOfThePeriodIsFound) {
+  if (!has_ranks()) GTEST_SKIP() << "the folder of real captures has no truth/";
+  const Timeline timeline = read_ranks("offset");
+  const auto alignment = align_clocks(timeline);
+  ASSERT_TRUE(alignment && alignment->is_aligned);
+  EXPECT_NEAR(*alignment->ranks[1].offset_ns, 5'000'000, 500);
+  EXPECT_LT(alignment->error_ns, 5'000);
+}
+
+TEST_F(RealRanks, DriftIsTakenOut) {
+  if (!has_ranks()) GTEST_SKIP() << "the folder of real captures has no truth/";
+  Timeline timeline = read_ranks("drift");
+  const auto alignment = align_clocks(timeline);
+  ASSERT_TRUE(alignment && alignment->is_aligned);
+  EXPECT_NEAR(alignment->ranks[1].drift_ppm.value_or(0), 50, 1);
+  EXPECT_LT(alignment->error_ns, 5'000);
+  apply_alignment(timeline, *alignment);
+  EXPECT_TRUE(rank_collectives(timeline, alignment).stragglers.empty());
 }
 
 TEST_F(RealRanks, EightFilesOfOneHostAgree) {

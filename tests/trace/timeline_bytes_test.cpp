@@ -86,7 +86,7 @@ TEST(TimelineBytes, EveryTruncationIsTold) {
     ASSERT_THROW(timeline_of_bytes(std::string_view(bytes).substr(0, size), "rank 1"), Error) << size;
   EXPECT_THROW(timeline_of_bytes(bytes + '\0', "rank 1"), Error);
   std::string other = bytes;
-  other[14] = '2';  // of the version
+  other[14] = '1';  // of the version
   try {
     timeline_of_bytes(other, "rank 1");
     FAIL();

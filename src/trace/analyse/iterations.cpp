@@ -6,9 +6,12 @@
 #include <tuple>
 
 #include "trace/device_spans.h"
+#include "trace/intervals.h"
 
 namespace weir {
 namespace {
+
+constexpr std::uint64_t kRounding = 2'000;  // start and duration were each rounded to whole microseconds
 
 // ProfilerStep#12, iteration 12, Iteration_12, step 12
 bool is_iteration_name(std::string_view name) {
@@ -68,7 +71,7 @@ std::vector<std::vector<std::uint32_t>> Iterations::apart(std::span<const std::u
   return own;
 }
 
-std::vector<TraceRange> iteration_ranges(const Timeline& whole, std::uint16_t process) {
+std::vector<TraceRange> iteration_ranges(const Timeline& whole, std::uint16_t process, std::size_t* overlapping) {
   std::vector<TraceRange> ranges;
   for (const TraceRange& range : whole.ranges) {
     if (range.process != process || !is_timed(range) || range.name >= whole.names.size()) continue;
@@ -79,8 +82,18 @@ std::vector<TraceRange> iteration_ranges(const Timeline& whole, std::uint16_t pr
     return std::tie(a.started_ns, b.ended_ns, a.name) < std::tie(b.started_ns, a.ended_ns, b.name);
   });
   std::vector<TraceRange> apart;
-  for (const TraceRange& range : ranges)
-    if (apart.empty() || range.started_ns >= apart.back().ended_ns) apart.push_back(range);
+  std::size_t overlaps = 0;
+  for (const TraceRange& range : ranges) {
+    if (!apart.empty() && range.started_ns < apart.back().ended_ns) {
+      TraceRange& before = apart.back();
+      // Another thread's mark of the same iteration, or a step within an iteration.
+      if (range.name == before.name || range.ended_ns <= before.ended_ns) continue;
+      overlaps += distance_ns(range.started_ns, before.ended_ns) > kRounding ? 1 : 0;
+      before.ended_ns = range.started_ns;
+    }
+    apart.push_back(range);
+  }
+  if (overlapping != nullptr) *overlapping = overlaps;
   return apart;
 }
 

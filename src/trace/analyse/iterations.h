@@ -26,8 +26,10 @@ struct Iterations {
 Iterations place_in_iterations(const Timeline& timeline, std::span<const std::uint32_t> order,
                                std::span<const TraceRange> ranges);
 
-// Ranges of one process whose names mark iterations ("ProfilerStep#3", "iteration 3", "step 3"), by start; of
-// overlapping ranges the first is kept. Needs a timeline with names, so not a slice.
-std::vector<TraceRange> iteration_ranges(const Timeline& whole, std::uint16_t process);
+// Ranges of one process whose names mark iterations ("ProfilerStep#3", "iteration 3", "step 3"), by start. A range ends
+// where the next one begins; ranges within another one, and a name that is marked twice, are left out. `overlapping`
+// receives how many were cut by more than rounding explains. Needs a timeline with names, so not a slice.
+std::vector<TraceRange> iteration_ranges(const Timeline& whole, std::uint16_t process,
+                                         std::size_t* overlapping = nullptr);
 
 }  // namespace weir

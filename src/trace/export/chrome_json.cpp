@@ -13,6 +13,7 @@
 #include "base/options.h"
 #include "trace/export/chrome_lanes.h"
 #include "trace/export/text_file.h"
+#include "trace/intervals.h"
 #include "trace/timeline_builder.h"
 
 namespace weir {
@@ -39,13 +40,20 @@ class Writer {
         continue;
       }
       if (span.call < first_span_of_.size()) first_span_of_[span.call] = std::min(first_span_of_[span.call], i);
+      // Viewers read microseconds as doubles. Larger ones have no nanoseconds, so whole seconds go into the base.
+      constexpr std::int64_t kExact = 9'000'000'000'000'000, kSecond = 1'000'000'000;
+      if (base_ns_ == 0 && span.started_ns > kExact) base_ns_ = (span.started_ns - kSecond) / kSecond * kSecond;
     }
   }
 
   void write() {
     to_ << "{\"schemaVersion\":1,\n\"deviceProperties\":" << text_of(device_properties())
-        << ",\n\"distributedInfo\":" << text_of(distributed_info())
-        << ",\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[";
+        << ",\n\"distributedInfo\":" << text_of(distributed_info()) << ",\n\"displayTimeUnit\":\"ns\"";
+    if (base_ns_ != 0) {
+      to_ << ",\n\"baseTimeNanoseconds\":";
+      to_.number(base_ns_);
+    }
+    to_ << ",\n\"traceEvents\":[";
     name_lanes();
     // Enclosing slices come first, and an arrow comes after both slices that it joins: Perfetto takes events with equal
     // times in file order, and ties an arrow to the innermost slice that is open then.
@@ -118,6 +126,7 @@ class Writer {
     return span.queue < kCopyQueues ? span.queue : span.queue - kCopyQueues;
   }
 
+  void moment(std::int64_t ns) { time(minus(ns, base_ns_)); }
   // 1234567 -> 1234.567
   void time(std::int64_t ns) {
     std::uint64_t amount = static_cast<std::uint64_t>(ns);
@@ -142,7 +151,7 @@ class Writer {
   }
   void slice(std::int64_t started_ns, std::int64_t ended_ns) {
     to_ << ",\"ts\":";
-    time(started_ns);
+    moment(started_ns);
     to_ << ",\"dur\":";
     time(ended_ns - started_ns);
   }
@@ -158,7 +167,7 @@ class Writer {
   void time_argument(std::string_view key, std::int64_t ns) {
     if (ns == kNoTime) return;
     to_ << ",\"" << key << "\":";
-    time(ns);
+    moment(ns);
   }
 
   static std::string_view category_of(SpanKind kind) {
@@ -221,13 +230,14 @@ class Writer {
     }
     if (at->ranks != 0) argument("Group size", std::uint64_t{at->ranks});
     if (at->group != kNoName) to_ << ",\"Process Group Name\":" << name_of(at->group);
+    if (at->sequence != 0) argument("Seq", at->sequence - 1);
   }
 
   void arrow(std::string_view phase, std::string_view category, std::uint64_t id, std::int64_t pid, std::int64_t tid,
              std::int64_t ns) {
     begin(phase, category, category == "ac2g" ? "\"ac2g\"" : "\"event wait\"", pid, tid);
     to_ << ",\"ts\":";
-    time(ns);
+    moment(ns);
     to_ << ",\"id\":";
     to_.number(id);
     to_ << (phase == "f" ? ",\"bp\":\"e\"}" : "}");
@@ -417,6 +427,7 @@ class Writer {
   }
 
   const Timeline& timeline_;
+  std::int64_t base_ns_ = 0;  // times count from here
   const ChromeExport& options_;
   TextFile& to_;
   const ChromeLanes lanes_;

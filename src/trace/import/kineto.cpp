@@ -47,6 +47,7 @@ class KinetoFile {
       reader_.recover([](std::string_view) { return false; });
     }
     timeline_.finish();
+    add_base();
     to_.set_source(source_.empty() ? "Kineto" : source_);
   }
 
@@ -67,11 +68,8 @@ class KinetoFile {
         const std::uint64_t at = reader_.position();
         // Only the first is used: a file can repeat it any number of times.
         const auto base = signed_of(reader_.value());
-        if (base && !has_base_)
-          to_.note(fmt::format("times count from {} ns after 1970 (baseTimeNanoseconds)", *base));
-        else if (!base && !reader_.is_broken())
-          to_.drop("baseTimeNanoseconds that is not a number", at);
-        has_base_ = has_base_ || base;
+        if (!base && !reader_.is_broken()) to_.drop("baseTimeNanoseconds that is not a number", at);
+        if (!base_ns_) base_ns_ = base;
       } else {
         reader_.skip(In::object);
       }
@@ -146,6 +144,18 @@ class KinetoFile {
     if (is_one_clock) timeline_.set_one_clock();
   }
 
+  // Kineto has written microseconds since "baseTimeNanoseconds" since mid-2024, and since 1970 before that.
+  void add_base() {
+    constexpr std::int64_t kSince1970 = 100'000'000'000'000'000;  // 1973; no machine runs that long
+    if (!base_ns_) return;
+    if (to_.file_start() != kNoTime && to_.file_start() >= kSince1970)
+      to_.note("baseTimeNanoseconds was not added: times count from 1970 without it");
+    else if (to_.shift_file(*base_ns_))
+      to_.note("times are nanoseconds since 1970: baseTimeNanoseconds was added");
+    else
+      to_.drop("baseTimeNanoseconds beyond all clocks", 0);
+  }
+
   // The reader is broken: counts that, and finds where to resume.
   void go_on() {
     if (is_in_event_) {
@@ -174,7 +184,7 @@ class KinetoFile {
   KinetoTimeline timeline_;
   KinetoEvent event_;
   std::string source_;  // how the times were taken, in Weir's own exports
-  bool has_base_ = false;
+  std::optional<std::int64_t> base_ns_;
   bool is_bare_ = false;     // only the array of events
   bool has_events_ = false;  // there was an array of events, empty or not
   bool is_in_event_ = false;

@@ -185,6 +185,9 @@ class EventReader {
   void argument(std::string_view key) {
     KinetoArguments& found = event_.arguments;
     switch (key.size()) {
+      case 3:
+        if (key == "Seq") return void(found.sequence = whole());
+        break;
       case 4:
         if (key == "rank") return void(found.rank = number());
         if (key == "seen") return void(found.seen_ns = hop());

@@ -45,6 +45,7 @@ struct KinetoArguments {
   std::uint64_t in_elements = 0, out_elements = 0, input_elements = 0;
   std::uint32_t element_bytes = 0;
   std::uint32_t ranks = 0;
+  std::optional<std::uint64_t> sequence;  // of the collective in its group
   std::string group;
 
   std::uint32_t out_of_range = 0;  // numbers that were left out

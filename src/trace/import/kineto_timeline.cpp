@@ -40,6 +40,7 @@ void complete(TraceCollective& facts, const TraceCollective& from) noexcept {
   if (facts.ranks == 0) facts.ranks = from.ranks;
   if (facts.group == kNoName) facts.group = from.group;
   if (facts.bytes == 0) facts.bytes = from.bytes;
+  if (facts.sequence == 0) facts.sequence = from.sequence;
 }
 
 }  // namespace
@@ -169,6 +170,7 @@ TraceCollective KinetoTimeline::facts_of(const KinetoEvent& event) {
   TraceCollective facts;
   facts.kind = arguments.collective;
   facts.ranks = arguments.ranks;
+  if (arguments.sequence && *arguments.sequence < UINT64_MAX) facts.sequence = *arguments.sequence + 1;
   if (!arguments.group.empty()) facts.group = to_.name(arguments.group);
   std::uint64_t elements = std::max(arguments.in_elements, arguments.out_elements);
   if (elements == 0) elements = arguments.input_elements;
