@@ -119,6 +119,7 @@ Of drivers; they are read once, at the start of a process
 Of the system
   CXX                    compiler of kernel packages (weir bench; default c++)
   XDG_CACHE_HOME, HOME   compiled kernel packages: ~/.cache/weir/kernels
+  XDG_STATE_HOME, HOME   what `weir calibrate` found: ~/.local/state/weir
   XDG_RUNTIME_DIR        the scheduler's socket
   PATH                   mpirun, rocprofv3 and programs after --
   HWLOC_COMPONENTS       for mpirun; without OpenCL where it is not set
