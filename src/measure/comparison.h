@@ -66,14 +66,18 @@ struct Change {
 // Samples of one process, in order of time.
 using ProcessSamples = std::span<const double>;
 
+// The samples of each process that has any: `sizes` says how many each has, one after the other; what they leave over
+// is one process more.
+std::vector<ProcessSamples> by_process(std::span<const double> samples, std::span<const std::size_t> sizes);
+
 // For samples of one process per side: the ratio of medians, its bootstrap interval and Mann-Whitney's p, both widened
 // if neighbours are correlated. Says nothing about other processes. Fills in everything except adjusted p and verdict.
 void measure_samples(ProcessSamples baseline, ProcessSamples test, const CompareOptions& options, Change& change);
 // For one positive value per process: the median of all ratios (Hodges and Lehmann), with Student's interval and p from
 // the scatter between processes, and an exact p of ranks. A known spread is pooled with the scatter where the processes
 // alone cannot show anything. Fills in everything except adjusted p and verdict.
-void measure_processes(std::span<const double> baseline, std::span<const double> test,
-                       const std::optional<Spread>& known, const CompareOptions& options, Change& change);
+void measure_processes(std::span<const double> baseline, std::span<const double> test, const CompareOptions& options,
+                       Change& change, const std::optional<Spread>& known = {});
 // For processes with their samples: by processes if both sides have several, or if their spread is known. Otherwise
 // there is a ratio and a reason, but no interval and no p: one process on a side says nothing about the next.
 void measure_sides(std::span<const ProcessSamples> baseline, std::span<const ProcessSamples> test,

@@ -80,7 +80,8 @@ void measure(const Metric& metric, const SampleSeries& baseline, const SampleSer
   const bool is_comparable =
       baseline.unit.empty() || test.unit.empty() || plain_unit(baseline.unit) == plain_unit(test.unit);
   if (is_comparable && !baseline.samples.empty() && !test.samples.empty())
-    return measure_sides(processes_of(baseline), processes_of(test), spread, options, result);
+    return measure_sides(by_process(baseline.samples, baseline.processes), by_process(test.samples, test.processes),
+                         spread, options, result);
   result.verdict = Verdict::not_comparable;
   result.baseline_count = baseline.samples.size();
   result.test_count = test.samples.size();
@@ -98,7 +99,7 @@ void measure(const Metric& metric, const SampleSeries& baseline, const SampleSer
 // Samples of a process that gather around two values have no typical one.
 void note_modes(const char* side, const SampleSeries& series, const CompareOptions& options,
                 std::vector<std::string>& notes) {
-  const std::vector<ProcessSamples> processes = processes_of(series);
+  const std::vector<ProcessSamples> processes = by_process(series.samples, series.processes);
   std::optional<Modes> first;
   std::size_t count = 0;
   for (const ProcessSamples& process : processes) {
@@ -147,7 +148,7 @@ Verdict worst_of(const std::vector<MetricComparison>& metrics) {
 // Virtual time is the same in every process.
 bool is_virtual(const ResultPoint& point) {
   const auto backend = point.settings.find("device.backend");
-  return backend != point.settings.end() && backend->second == "sim";
+  return point.device.starts_with("sim:") || (backend != point.settings.end() && backend->second == "sim");
 }
 
 bool has_one_process(const ResultPoint& point) {

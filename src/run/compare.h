@@ -67,7 +67,7 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
 // worst metric's: slower, then ambiguous, not comparable, faster, same. Metrics that state one measurement in two units
 // are one hypothesis: each is corrected for the number of pairs only.
 enum class MetricsAre : std::uint8_t { one_measurement, several };
-void decide_all(Comparison& comparison, MetricsAre metrics);
+void decide_all(Comparison& comparison, MetricsAre metrics = MetricsAre::several);
 
 VerdictCounts count_verdicts(const Comparison& comparison);  // of pairs
 // Adds what all comparison documents share: threshold, significance, confidence, hypotheses, verdicts, exit_code.

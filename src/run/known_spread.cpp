@@ -64,7 +64,8 @@ std::map<std::string, std::string> calibrated_texts(const Json& item, const char
 std::optional<CalibratedStep> calibrated_step(const ResultPoint& point, const std::string& measured) {
   std::vector<double> logs;
   std::vector<double> medians;
-  for (const auto& samples : processes_of(point.latency)) medians.push_back(median(samples));
+  for (const auto& samples : by_process(point.latency.samples, point.latency.processes))
+    medians.push_back(median(samples));
   for (const double value : medians)
     if (value > 0) logs.push_back(std::log(value));
   if (logs.size() < kFewestForSpread || logs.size() < medians.size()) return std::nullopt;

@@ -394,17 +394,6 @@ void append_points(const Json& json, Format format, const std::string& name, Res
 
 }  // namespace
 
-std::vector<std::span<const double>> processes_of(const SampleSeries& series) {
-  std::vector<std::span<const double>> processes;
-  std::span<const double> left = series.samples;
-  for (const std::size_t count : series.processes) {
-    if (count > 0) processes.push_back(left.first(count));
-    left = left.subspan(count);
-  }
-  if (!left.empty()) processes.push_back(left);
-  return processes;
-}
-
 ResultFile parse_results(const Json& json, const std::string& name) {
   ResultFile file{name, {}, {}};
   const Sniffed sniffed = sniff(json);

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -39,9 +38,6 @@ struct ResultPoint {
   std::vector<std::string> notes;
   std::string origin;  // "results.json: results[3]"
 };
-
-// The samples of each process that has any.
-std::vector<std::span<const double>> processes_of(const SampleSeries& series);
 
 struct ResultFile {
   std::string name;

@@ -25,7 +25,7 @@ using Measure = void (*)(std::span<const double>, std::span<const double>, const
 
 void measure_values(std::span<const double> baseline, std::span<const double> test, const CompareOptions& options,
                     Change& change) {
-  measure_processes(baseline, test, std::nullopt, options, change);
+  measure_processes(baseline, test, options, change);
 }
 
 Change judged(Measure measure, const std::vector<double>& baseline, const std::vector<double>& test,
@@ -153,6 +153,20 @@ TEST(Processes, a_slowdown_is_found_where_processes_agree) {
     EXPECT_GE(found, runs * 95 / 100) << between;
   }
   EXPECT_GE(count_of({10, 50, 0.02, 0.02}, runs, 1.08, 7), runs * 9 / 10);
+}
+
+// Whatever the values: of all deals of ten processes to two sides of five, only the two most extreme ones are accused.
+TEST(Processes, ranks_are_exact_also_with_ties) {
+  const auto rank_p = [](const std::vector<double>& baseline, const std::vector<double>& test) {
+    return judged(&measure_values, baseline, test).adjusted_p.value();
+  };
+  EXPECT_NEAR(*judged(&measure_values, {1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}).rank_p, 2.0 / 252, 1e-12);
+  EXPECT_NEAR(*judged(&measure_values, {1, 1, 1, 1, 1}, {2, 2, 2, 2, 2}).rank_p, 2.0 / 252, 1e-12);
+  EXPECT_NEAR(*judged(&measure_values, {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}).rank_p, 1, 1e-12);
+  EXPECT_NEAR(*judged(&measure_values, {1, 1, 1, 1, 2}, {2, 2, 2, 2, 2}).rank_p, 12.0 / 252, 1e-12)
+      << "two of 252 have the five low ones apart, ten more only four of them";
+  EXPECT_GE(rank_p({1, 1, 1, 1, 2}, {2, 2, 2, 2, 2}), 0.01);
+  EXPECT_EQ(judged(&measure_values, {1, 1, 1, 1, 1}, {2, 2, 2, 2, 2}).verdict, Verdict::slower);
 }
 
 TEST(Processes, three_on_a_side_say_how_many_are_needed) {

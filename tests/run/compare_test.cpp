@@ -318,7 +318,7 @@ TEST(Compare, OneProcessOnEachSideSaysSo) {
   // Several processes on one side do not speak for the other.
   EXPECT_EQ(verdict_of(point(times(random, 60, 1e6, 0.01)), after), Verdict::ambiguous);
   // Virtual time is the same in every process.
-  before.settings["device.backend"] = after.settings["device.backend"] = "sim";
+  before.device = after.device = "sim:h200";
   EXPECT_EQ(verdict_of(before, after), Verdict::slower);
 }
 

@@ -41,7 +41,7 @@ void add_notes(const ChannelRun& baseline, const ChannelRun& test, ChannelCompar
 }  // namespace
 
 void measure_channel(const CompareOptions& options, ChannelChange& change) {
-  measure_processes(change.baseline, change.test, std::nullopt, options, change);
+  measure_processes(change.baseline, change.test, options, change);
   if (change.ratio && !change.p) change.reason += "; use --processes";
 }
 

@@ -142,7 +142,7 @@ Comparison compare_overlap(const OverlapFile& baseline, const OverlapFile& test,
   if (result.pairs.empty())
     reject(fmt::format("{}: no point has a partner in {}", test.name, baseline.name),
            "Compare sweeps over the same values, or single runs.");
-  decide_all(comparison, MetricsAre::several);
+  decide_all(comparison);
   return comparison;
 }
 
