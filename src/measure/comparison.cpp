@@ -259,8 +259,10 @@ void measure_processes(std::span<const double> baseline, std::span<const double>
   };
   change.noise = std::exp(student_limit((1 - options.bootstrap.confidence) / 2, degrees) * error);
   change.interval = Interval{*change.ratio / *change.noise, *change.ratio * *change.noise};
-  change.p = p_of(difference);
-  const double remaining = std::fabs(difference) - std::log1p(options.threshold);
+  // Student's distribution is that of means. The typical difference is what is reported: one process moves it less.
+  const double apart = mean(after) - mean(before);
+  change.p = p_of(apart);
+  const double remaining = std::fabs(apart) - std::log1p(options.threshold);
   change.beyond_p = one_sided(p_of(remaining), remaining);
   if (!is_known) change.rank_p = exact_rank_p(baseline, test);
 }
