@@ -29,8 +29,6 @@ struct CalibrationKind {
 constexpr std::array kCalibrationKinds{CalibrationKind{"hetero_kernels", "small"},
                                        CalibrationKind{"hetero_kernels", "full"}, CalibrationKind{"moe", "small"},
                                        CalibrationKind{"moe", "full"}};
-constexpr std::int64_t kShortestCalibrationNs = 1'000'000'000,
-                       kLongestCalibrationNs = 24 * 3600 * kShortestCalibrationNs;
 
 struct CalibrateFlags {
   std::string device = "auto", workload, scale;
@@ -40,7 +38,7 @@ struct CalibrateFlags {
 
   void add_to(CommandSyntax syntax) {
     syntax.add("workload", workload, "a step to calibrate (default: two short and two long ones)");
-    syntax.add("--device,-d", device, "Device whose spread is measured");
+    syntax.add("--device", device, "Device whose spread is measured");
     syntax.add("--scale", scale, "Size of the workload");
     syntax.add("--processes N", processes, "Processes of each step");
     syntax.add("--iterations N", iterations, "Iterations of each process");
@@ -87,7 +85,7 @@ int execute_calibrate(const CalibrateFlags& flags) {
       number_within("--processes", flags.processes, static_cast<std::int64_t>(kFewestForSpread), 1000));
   plan.seed = static_cast<std::uint64_t>(number_within("--seed", flags.seed, 0, INT64_MAX));
   number_within("--iterations", flags.iterations, 5, 1'000'000);
-  const std::int64_t budget_ns = duration_of("--budget", flags.budget, kShortestCalibrationNs, kLongestCalibrationNs);
+  const auto budget_ns = static_cast<std::int64_t>(seconds_of("--budget", flags.budget) * 1e9);
 
   const std::atomic<bool>& stop = catch_interrupts();
   const std::int64_t begun_ns = now_ns();
