@@ -72,10 +72,10 @@ TEST(ChannelChange, NorIsAnyOfTwentyBenchmarks) {
 }
 
 TEST(ChannelChange, ASlowdownOfThirtyPercentIsFoundWithTenProcesses) {
-  EXPECT_GE(count_alarms(Noise::spread, 10, 300, 1, 1.3, Verdict::slower, 11), 285);
+  EXPECT_GE(count_alarms(Noise::spread, 10, 300, 1, 1.3, Verdict::slower, 11), 270);
   EXPECT_GE(count_alarms(Noise::bell, 10, 300, 1, 1.3, Verdict::slower, 12), 120);
   EXPECT_GE(count_alarms(Noise::bell, 20, 300, 1, 1.3, Verdict::slower, 13), 250);
-  EXPECT_GE(count_alarms(Noise::spread, 10, 300, 1, 1 / 1.3, Verdict::faster, 14), 285);
+  EXPECT_GE(count_alarms(Noise::spread, 10, 300, 1, 1 / 1.3, Verdict::faster, 14), 270);
 }
 
 TEST(ChannelChange, QuietEqualSidesAreTheSame) {
