@@ -213,8 +213,7 @@ void measure_samples(std::span<const double> baseline, std::span<const double> t
         std::floor(independent));
     return;
   }
-  change.reason = switching(baseline, test, options);
-  if (!change.reason.empty()) return;
+  change.reason = switching(baseline, test, options);  // decide() heeds it
   const double inflation = joint_inflation(after, test.size(), before, baseline.size());
   change.p = mann_whitney(test, baseline, inflation).p;
   const double limit = *change.ratio > 1 ? 1 + options.threshold : 1 / (1 + options.threshold);
@@ -277,7 +276,7 @@ void measure_sides(std::span<const ProcessSamples> baseline, std::span<const Pro
     if (!change.p || (known && known->deviation == 0)) return;
     Change apart;  // what one process cannot know is taken back
     apart.is_less_better = change.is_less_better;
-    apart.tail_ratio = change.tail_ratio;
+    if (known) apart.reason = change.reason;
     change = apart;
   }
   std::optional<Spread> spread = known;
@@ -329,7 +328,10 @@ std::size_t decide(std::span<Change* const> changes, const CompareOptions& optio
   const std::vector<Change*> tested = adjust(changes);
   for (Change* const change : tested) {
     change->verdict = verdict_of(*change, options);
-    if (change->verdict == Verdict::ambiguous) change->reason = doubt(*change, options);
+    // A reason that is there already speaks against any difference.
+    if (!change->reason.empty() && change->verdict != Verdict::same) change->verdict = Verdict::ambiguous;
+    if (change->verdict == Verdict::same) change->reason.clear();
+    if (change->verdict == Verdict::ambiguous && change->reason.empty()) change->reason = doubt(*change, options);
   }
   return tested.size();
 }

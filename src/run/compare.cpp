@@ -160,13 +160,18 @@ void explain_single(const ResultPoint& baseline, const ResultPoint& test, const 
                     const CompareOptions& options, PairComparison& pair) {
   if (spread && spread->deviation == 0) return;
   const bool is_baseline = has_one_process(baseline), is_test = has_one_process(test);
-  if (!is_baseline && !is_test) return;
   const char* const where = is_baseline && is_test ? "on each side" : (is_baseline ? "in the baseline" : "in the test");
-  if (spread) {
-    pair.notes.push_back(fmt::format("one process {}: judged with a spread of {:.2g} % between processes ({})", where,
+  const auto by_spread = std::find_if(pair.metrics.begin(), pair.metrics.end(),
+                                      [](const MetricComparison& metric) { return metric.p && !metric.rank_p; });
+  if (spread && by_spread != pair.metrics.end()) {
+    const std::string processes =
+        is_baseline || is_test
+            ? fmt::format("one process {}", where)
+            : fmt::format("{} against {} processes", by_spread->test_processes, by_spread->baseline_processes);
+    pair.notes.push_back(fmt::format("{}: judged with a spread of {:.2g} % between processes ({})", processes,
                                      100 * std::expm1(spread->deviation), spread->source));
-    return;
   }
+  if (spread || (!is_baseline && !is_test)) return;
   bool is_open = false;
   for (MetricComparison& metric : pair.metrics) {
     if (metric.p || metric.verdict == Verdict::not_comparable) continue;
@@ -175,7 +180,10 @@ void explain_single(const ResultPoint& baseline, const ResultPoint& test, const 
       metric.reason = fmt::format("one process {}, and how much identical processes differ here is not known", where);
     }
   }
-  if (is_open)
+  if (is_open && !(baseline.is_key_complete && test.is_key_complete))
+    pair.notes.push_back(
+        fmt::format("to settle it, compare folders of {} runs each", fewest_processes(options.significance)));
+  else if (is_open)
     pair.notes.push_back(fmt::format("to settle it, run {} as: {}",
                                      is_baseline && is_test ? "both sides"
                                      : is_baseline          ? "the baseline"
@@ -293,13 +301,13 @@ void decide_all(Comparison& comparison, MetricsAre metrics) {
 
 std::string settling_command(const ResultPoint& point, double significance) {
   std::vector<std::string> words;
-  if (point.command.size() > 2 && point.command[1] == "run") {
+  if (point.command.size() > 2 && (point.command[1] == "run" || point.command[1] == "sweep")) {
     for (std::size_t i = 0; i < point.command.size(); ++i) {
       const std::string& word = point.command[i];
       const bool takes_value = word == "-o" || word == "--output" || word == "--processes";
       if (takes_value) ++i;
-      if (takes_value || word == "--force" || word == "--quiet" || word.starts_with("--output=") ||
-          word.starts_with("--processes="))
+      if (takes_value || word == "--force" || word == "--quiet" || word == "-q" || word == "--resume" ||
+          word.starts_with("--output=") || word.starts_with("--processes="))
         continue;
       words.push_back(word);
     }

@@ -322,8 +322,9 @@ TEST(Compare, OneProcessOnEachSideSaysSo) {
   EXPECT_EQ(loud.tests[0].pairs[0].verdict, Verdict::ambiguous);
   EXPECT_TRUE(has(loud.tests[0].pairs[0].metrics[0].reason, "identical processes differ by up to"));
 
-  // A point of a sweep has another command, so the configuration is spelled out.
-  after.command = {"weir", "sweep", "moe"};
+  after.command = {"weir", "sweep", "moe", "--streams", "4,8", "--resume"};
+  EXPECT_EQ(settling_command(after, 0.01), "weir sweep moe --streams 4,8 --processes 5");
+  after.command = {};  // not recorded
   EXPECT_EQ(settling_command(after, 0.01), "weir run moe --streams 8 --device cpu --submit inline --processes 5");
   // Several processes on one side do not speak for the other.
   EXPECT_EQ(verdict_of(point(times(random, 60, 1e6, 0.01)), after), Verdict::ambiguous);
