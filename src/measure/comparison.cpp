@@ -143,8 +143,8 @@ std::string doubt(const Change& change, const CompareOptions& options) {
                      std::ceil(std::max(now * width * width, static_cast<double>(needed))));
 }
 
-// One-sided p of a difference of logarithms `distance` that is not larger than the threshold, from its two-sided p
-// once the threshold has been taken off.
+// One-sided p of a change that is not larger than the threshold, from the two-sided p of what remains of it once the
+// threshold has been taken off.
 double one_sided(double two_sided_p, double remaining) { return remaining > 0 ? two_sided_p / 2 : 1 - two_sided_p / 2; }
 
 // What a side does by itself: with two modes further apart than the threshold its median moves from one to the other
@@ -273,7 +273,8 @@ void measure_sides(std::span<const ProcessSamples> baseline, std::span<const Pro
   const bool are_single = before_levels.size() == 1 && after_levels.size() == 1;
   if (are_single || before_levels.empty() || after_levels.empty()) {
     measure_samples(before, after, options, change);
-    if (!change.p || (known && known->deviation == 0)) return;
+    if (known && known->deviation == 0) return;
+    if (!change.p) return change.interval.reset();
     Change apart;  // what one process cannot know is taken back
     apart.is_less_better = change.is_less_better;
     if (known) apart.reason = change.reason;
