@@ -62,7 +62,7 @@ TEST_F(History, its_runs_show_how_much_processes_differ) {
   const std::string slower = made(20, 13e6), similar = made(21, 10.1e6);
   const auto compared = [&](const std::string& test, std::vector<std::string> more) {
     more.insert(more.begin(), {"compare", "--baseline", folder_ / "day_1.json", "--test", test, "--calibration",
-                               folder_ / "nothing.json"});
+                               folder_ / "nothing.json", "--format", "json"});
     return weir(more, folder_.path());
   };
   std::ofstream(folder_ / "nothing.json") << R"({"schema": "weir.calibration/1", "steps": []})";
