@@ -14,7 +14,7 @@
 #define WEIR_OTHER_DOCUMENTS(document)                                                                          \
   document(result) document(sweep) document(comparison) document(bench) document(bench_kernel)                  \
       document(bench_environment) document(kernel_manifest) document(preempt) document(watch) document(history) \
-          document(report)
+          document(report) document(calibration)
 
 // schemas::result is "weir.result/1".
 namespace weir::schemas {

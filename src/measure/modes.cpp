@@ -42,7 +42,7 @@ double robust_deviation(std::span<const double> values, double centre) {
 
 }  // namespace
 
-std::optional<Modes> two_modes(std::span<const double> samples) {
+std::optional<Modes> two_modes(std::span<const double> samples, double min_ratio) {
   if (samples.size() < kMinForModes) return std::nullopt;
   // Logarithms, because modes differ by a factor.
   std::vector<double> values;
@@ -64,7 +64,7 @@ std::optional<Modes> two_modes(std::span<const double> samples) {
   high = median(all.subspan(border));
 
   const double distance = high - low;
-  if (distance < std::log(kMinModeRatio)) return std::nullopt;
+  if (distance < std::log(min_ratio)) return std::nullopt;
   const double within =
       std::hypot(robust_deviation(all.first(border), low), robust_deviation(all.subspan(border), high));
   if (distance * std::sqrt(2.0) < kMinModeDistance * within) return std::nullopt;

@@ -19,11 +19,12 @@ struct Modes {
 
 inline constexpr std::size_t kMinForModes = 20;   // samples; with fewer, anything shows two groups
 inline constexpr double kMinModeShare = 0.15;     // smaller groups are outliers
-inline constexpr double kMinModeRatio = 1.6;      // between the modes; processes scatter by less
+inline constexpr double kMinModeRatio = 1.6;      // between the modes of channels; processes scatter by less
 inline constexpr double kMinModeDistance = 6;     // between the modes, in robust standard deviations within them
 inline constexpr double kMaxBetweenModes = 0.05;  // share of all samples in the middle third between the modes
 
-// The two modes, or nothing if one value describes the samples as well. Samples must be positive.
-std::optional<Modes> two_modes(std::span<const double> samples);
+// The two modes, or nothing if one value describes the samples as well, or if they are less than a factor `min_ratio`
+// apart. Samples must be positive.
+std::optional<Modes> two_modes(std::span<const double> samples, double min_ratio = kMinModeRatio);
 
 }  // namespace weir

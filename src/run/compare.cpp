@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/named_values.h"
+#include "base/units.h"
+#include "measure/modes.h"
 #include "measure/statistics.h"
 #include "run/pairing.h"
 
@@ -71,14 +73,15 @@ void note_settings(const ResultPoint& baseline, const ResultPoint& test, std::ma
 }
 
 void measure(const Metric& metric, const SampleSeries& baseline, const SampleSeries& test,
-             const CompareOptions& options, MetricComparison& result) {
+             const std::optional<Spread>& spread, const CompareOptions& options, MetricComparison& result) {
   result.metric = metric.name;
   result.unit = test.unit.empty() ? baseline.unit : test.unit;
   result.is_less_better = metric.is_less_better;
   const bool is_comparable =
       baseline.unit.empty() || test.unit.empty() || plain_unit(baseline.unit) == plain_unit(test.unit);
   if (is_comparable && !baseline.samples.empty() && !test.samples.empty())
-    return measure_samples(baseline.samples, test.samples, options, result);
+    return measure_sides(by_process(baseline.samples, baseline.processes), by_process(test.samples, test.processes),
+                         spread, options, result);
   result.verdict = Verdict::not_comparable;
   result.baseline_count = baseline.samples.size();
   result.test_count = test.samples.size();
@@ -93,10 +96,34 @@ void measure(const Metric& metric, const SampleSeries& baseline, const SampleSer
   }
 }
 
+// Samples of a process that gather around two values have no typical one.
+void note_modes(const char* side, const SampleSeries& series, const CompareOptions& options,
+                std::vector<std::string>& notes) {
+  const std::vector<ProcessSamples> processes = by_process(series.samples, series.processes);
+  std::optional<Modes> first;
+  std::size_t count = 0;
+  for (const ProcessSamples& process : processes) {
+    const auto modes = two_modes(process, 1 + options.threshold);
+    if (!modes) continue;
+    ++count;
+    if (!first) first = modes;
+  }
+  if (!first) return;
+  notes.push_back(fmt::format(
+      "{}: samples{} gather around two values, {} and {} ({:.0f} and {:.0f} %): a median may move between them without "
+      "a cause",
+      side, processes.size() == 1 ? "" : fmt::format(" of {} of {} processes", count, processes.size()),
+      series.unit == "ns" ? format_duration(first->low.value) : format_quantity(first->low.value),
+      series.unit == "ns" ? format_duration(first->high.value) : format_quantity(first->high.value),
+      100 * first->low.share, 100 * first->high.share));
+}
+
 // Notes about effects that a median does not show.
 void add_warnings(const Metric& metric, const SampleSeries& baseline, const SampleSeries& test,
                   const MetricComparison& result, const CompareOptions& options, std::vector<std::string>& notes) {
   for (const auto& [side, series] : {std::pair{"baseline", &baseline}, std::pair{"test", &test}}) {
+    note_modes(side, *series, options, notes);
+    if (series->processes.size() > 1) continue;  // levels of processes are no drift
     const auto drift = trend(series->samples);
     if (drift && drift->is_clear && std::fabs(drift->change) > options.threshold / 2)
       notes.push_back(fmt::format("{}: {} (warm-up too short, or clocks?)", side,
@@ -118,7 +145,54 @@ Verdict worst_of(const std::vector<MetricComparison>& metrics) {
   return Verdict::same;
 }
 
-PairComparison compare_pair(const ResultPoint& baseline, const ResultPoint& test, const CompareOptions& options) {
+// Virtual time is the same in every process.
+bool is_virtual(const ResultPoint& point) {
+  const auto backend = point.settings.find("device.backend");
+  return point.device.starts_with("sim:") || (backend != point.settings.end() && backend->second == "sim");
+}
+
+bool has_one_process(const ResultPoint& point) {
+  return std::max(point.latency.processes.size(), point.throughput.processes.size()) < 2;
+}
+
+// Says what one process per side cannot know, and what was taken instead.
+void explain_single(const ResultPoint& baseline, const ResultPoint& test, const std::optional<Spread>& spread,
+                    const CompareOptions& options, PairComparison& pair) {
+  if (spread && spread->deviation == 0) return;
+  const bool is_baseline = has_one_process(baseline), is_test = has_one_process(test);
+  const char* const where = is_baseline && is_test ? "on each side" : (is_baseline ? "in the baseline" : "in the test");
+  const auto by_spread = std::find_if(pair.metrics.begin(), pair.metrics.end(),
+                                      [](const MetricComparison& metric) { return metric.p && !metric.rank_p; });
+  if (spread && by_spread != pair.metrics.end()) {
+    const std::string processes =
+        is_baseline || is_test
+            ? fmt::format("one process {}", where)
+            : fmt::format("{} against {} processes", by_spread->test_processes, by_spread->baseline_processes);
+    pair.notes.push_back(fmt::format("{}: judged with a spread of {:.2g} % between processes ({})", processes,
+                                     100 * std::expm1(spread->deviation), spread->source));
+  }
+  if (spread || (!is_baseline && !is_test)) return;
+  bool is_open = false;
+  for (MetricComparison& metric : pair.metrics) {
+    if (metric.p || metric.verdict == Verdict::not_comparable) continue;
+    if (metric.ratio && metric.reason.starts_with("one process")) {
+      is_open = true;
+      metric.reason = fmt::format("one process {}, and how much identical processes differ here is not known", where);
+    }
+  }
+  if (is_open && !(baseline.is_key_complete && test.is_key_complete))
+    pair.notes.push_back(
+        fmt::format("to settle it, compare folders of {} runs each", fewest_processes(options.significance)));
+  else if (is_open)
+    pair.notes.push_back(fmt::format("to settle it, run {} as: {}",
+                                     is_baseline && is_test ? "both sides"
+                                     : is_baseline          ? "the baseline"
+                                                            : "the test",
+                                     settling_command(is_test ? test : baseline, options.significance)));
+}
+
+PairComparison compare_pair(const ResultPoint& baseline, const ResultPoint& test, const CompareOptions& options,
+                            const FindSpread& find_spread) {
   PairComparison pair;
   pair.key = baseline.key;
   for (const auto& [name, value] : test.key) pair.key.emplace(name, value);
@@ -126,6 +200,11 @@ PairComparison compare_pair(const ResultPoint& baseline, const ResultPoint& test
   for (const std::string& note : test.notes)
     if (std::find(pair.notes.begin(), pair.notes.end(), note) == pair.notes.end()) pair.notes.push_back(note);
   if (settle_failure(baseline.failure, test.failure, pair)) return pair;
+  std::optional<Spread> spread;
+  if (is_virtual(baseline) && is_virtual(test))
+    spread = Spread{0, 0, "virtual time"};
+  else if (find_spread)
+    spread = find_spread(baseline, test);
   for (const Metric& metric : kMetrics) {
     const SampleSeries& before = baseline.*metric.series;
     const SampleSeries& after = test.*metric.series;
@@ -133,8 +212,9 @@ PairComparison compare_pair(const ResultPoint& baseline, const ResultPoint& test
       pair.notes.push_back(fmt::format("{} is not judged: {}", metric.name, after.reason));
       continue;
     }
-    measure(metric, before, after, options, pair.metrics.emplace_back());
+    measure(metric, before, after, spread, options, pair.metrics.emplace_back());
   }
+  explain_single(baseline, test, spread, options, pair);
   if (pair.metrics.empty()) {
     pair.verdict = Verdict::not_comparable;
     pair.failure = "neither side has samples of any metric";
@@ -148,8 +228,8 @@ LonePoint lone(const ResultPoint& point, const std::set<std::string>& fields, co
 
 }  // namespace
 
-Comparison compare_results(const ResultFile& baseline, std::span<const ResultFile> tests,
-                           const CompareOptions& options) {
+Comparison compare_results(const ResultFile& baseline, std::span<const ResultFile> tests, const CompareOptions& options,
+                           const FindSpread& find_spread) {
   Comparison comparison{baseline.name, options, {}, 0};
   const std::vector<ResultPoint> before = pool_repeats(baseline.points);
   std::vector<std::vector<ResultPoint>> after;
@@ -170,7 +250,7 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
              fmt::format("{}: {}.", label_of(after[t].front(), fields), pairing.test_only.front().nearest));
     std::map<std::string, std::size_t> differing;
     for (const auto& [i, j] : pairing.pairs) {
-      result.pairs.push_back(compare_pair(before[i], after[t][j], options));
+      result.pairs.push_back(compare_pair(before[i], after[t][j], options, find_spread));
       result.pairs.back().label = label_of(before[i], fields);
       note_settings(before[i], after[t][j], differing);
     }
@@ -189,14 +269,14 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
     }
   }
 
-  decide_all(comparison);
+  decide_all(comparison, MetricsAre::one_measurement);
   for (std::size_t t = 0; t < comparison.tests.size(); ++t) {
     for (std::size_t k = 0; k < comparison.tests[t].pairs.size(); ++k) {
       PairComparison& pair = comparison.tests[t].pairs[k];
       const auto& [i, j] = pairings[t].pairs[k];
       // Latency and throughput drift together: one warning is enough.
       const auto judged = std::find_if(pair.metrics.begin(), pair.metrics.end(),
-                                       [](const MetricComparison& metric) { return metric.interval.has_value(); });
+                                       [](const MetricComparison& metric) { return metric.ratio.has_value(); });
       if (judged == pair.metrics.end()) continue;
       const Metric& metric = kMetrics[judged->metric == kMetrics[0].name ? 0 : 1];
       add_warnings(metric, before[i].*metric.series, after[t][j].*metric.series, *judged, options, pair.notes);
@@ -205,15 +285,45 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
   return comparison;
 }
 
-void decide_all(Comparison& comparison) {
-  std::vector<Change*> changes;
+void decide_all(Comparison& comparison, MetricsAre metrics) {
+  std::map<std::string, std::vector<Change*>> families;
   for (TestComparison& test : comparison.tests)
     for (PairComparison& pair : test.pairs)
-      for (MetricComparison& metric : pair.metrics) changes.push_back(&metric);
-  comparison.hypotheses = decide(changes, comparison.options);
+      for (MetricComparison& metric : pair.metrics)
+        families[metrics == MetricsAre::several ? "" : metric.metric].push_back(&metric);
+  comparison.hypotheses = 0;
+  for (const auto& [name, changes] : families)
+    comparison.hypotheses = std::max(comparison.hypotheses, decide(changes, comparison.options));
   for (TestComparison& test : comparison.tests)
     for (PairComparison& pair : test.pairs)
       if (pair.failure.empty()) pair.verdict = worst_of(pair.metrics);
+}
+
+std::string settling_command(const ResultPoint& point, double significance) {
+  std::vector<std::string> words;
+  if (point.command.size() > 2 && (point.command[1] == "run" || point.command[1] == "sweep")) {
+    for (std::size_t i = 0; i < point.command.size(); ++i) {
+      const std::string& word = point.command[i];
+      const bool takes_value = word == "-o" || word == "--output" || word == "--processes";
+      if (takes_value) ++i;
+      if (takes_value || word == "--force" || word == "--quiet" || word == "-q" || word == "--resume" ||
+          word.starts_with("--output=") || word.starts_with("--processes="))
+        continue;
+      words.push_back(word);
+    }
+  } else {
+    words = {"weir", "run", point.key.at("workload"), "--streams", point.key.at("streams")};
+    if (!point.device.empty()) words.insert(words.end(), {"--device", point.device});
+    if (const auto submit = point.key.find("submit"); submit != point.key.end())
+      words.insert(words.end(), {"--submit", submit->second});
+  }
+  words.insert(words.end(), {"--processes", fmt::to_string(fewest_processes(significance))});
+  std::string command;
+  for (const std::string& word : words) {
+    const bool is_plain = word.find_first_of(" \t\"'$`\\&|;<>()*?") == std::string::npos && !word.empty();
+    command += fmt::format("{}{}", command.empty() ? "" : " ", is_plain ? word : fmt::format("'{}'", word));
+  }
+  return command;
 }
 
 bool settle_failure(const std::string& baseline_failure, const std::string& test_failure, PairComparison& pair) {

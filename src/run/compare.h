@@ -1,7 +1,10 @@
 // Pairs the points of a test run with those of its baseline, and judges each pair. Knows points; prints nothing.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,20 +46,28 @@ struct Comparison {
   std::string baseline;
   CompareOptions options;
   std::vector<TestComparison> tests;
-  std::size_t hypotheses = 0;  // p-values in Holm's correction, which share the 5 %
+  std::size_t hypotheses = 0;  // in Holm's correction, which share the significance
 };
 
 // Decides a pair in which a side failed, and returns true then. A failed test counts as slower; with only a failed
 // baseline the pair is not comparable.
 bool settle_failure(const std::string& baseline_failure, const std::string& test_failure, PairComparison& pair);
 
+// How processes of identical code differ for such a pair, as far as it is known.
+using FindSpread = std::function<std::optional<Spread>(const ResultPoint& baseline, const ResultPoint& test)>;
+
+// The command that runs a point again in enough processes for a verdict.
+std::string settling_command(const ResultPoint& point, double significance);
+
 // Rejects a test file without any matching point: "nothing compared" must not look like "nothing changed".
 Comparison compare_results(const ResultFile& baseline, std::span<const ResultFile> tests,
-                           const CompareOptions& options = {});
+                           const CompareOptions& options = {}, const FindSpread& find_spread = {});
 
 // Applies Holm's correction to all p-values of a comparison and sets the verdicts of metrics and pairs. A pair gets its
-// worst metric's: slower, then ambiguous, not comparable, faster, same.
-void decide_all(Comparison& comparison);
+// worst metric's: slower, then ambiguous, not comparable, faster, same. Metrics that state one measurement in two units
+// are one hypothesis: each is corrected for the number of pairs only.
+enum class MetricsAre : std::uint8_t { one_measurement, several };
+void decide_all(Comparison& comparison, MetricsAre metrics = MetricsAre::several);
 
 VerdictCounts count_verdicts(const Comparison& comparison);  // of pairs
 // Adds what all comparison documents share: threshold, significance, confidence, hypotheses, verdicts, exit_code.

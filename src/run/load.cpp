@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "base/error.h"
 #include "base/options.h"
 #include "base/schemas.h"
+#include "measure/statistics.h"
 
 namespace weir {
 namespace {
@@ -21,6 +23,9 @@ constexpr const char* kExpected =
 // Deeper than any result; flattening stops there, so that hostile nesting cannot exhaust the stack.
 constexpr int kDeepest = 6;
 constexpr std::size_t kMaxSettings = 2'000;
+constexpr double kMostSamples = 1e9;
+// If submitting takes a larger part of an iteration, the host decides how long it takes.
+constexpr double kHostBoundShare = 0.5;
 constexpr double kLongestDurationNs = 1e18;  // 31 years: longer ones are broken numbers, and could overflow later
 
 // A value and its path, so that every error message can name the place.
@@ -169,6 +174,47 @@ SampleSeries weir_throughput(const Place& result, const std::vector<double>& int
   return series;
 }
 
+// "processes": [{"samples": 60, "seed": 1, "wall_ns": 812000000}, ...]: samples are listed process by process.
+std::vector<std::size_t> process_sizes(const Place& result) {
+  const Place processes = result["processes"];
+  std::vector<std::size_t> sizes;
+  if (!processes) return sizes;
+  if (!processes.json->is_array()) reject_value(processes, "a list of processes");
+  for (const Json& item : *processes.json) {
+    const Place place{&item, fmt::format("{}[{}].samples", processes.path, sizes.size())};
+    const double count = number_at({&at_path(item, {"samples"}), place.path});
+    if (!(count >= 0 && count <= kMostSamples) || count != std::floor(count))
+      reject_value(place, "a number of samples");
+    sizes.push_back(static_cast<std::size_t>(count));
+  }
+  return sizes;
+}
+
+// Some metrics have fewer values than iterations, but as many of each process.
+void divide(SampleSeries& series, const std::vector<std::size_t>& sizes, const Place& result) {
+  const std::size_t count = series.samples.size();
+  if (sizes.size() < 2 || count == 0) return;
+  if (std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}) == count)
+    series.processes = sizes;
+  else if (count % sizes.size() == 0)
+    series.processes.assign(sizes.size(), count / sizes.size());
+  else
+    reject(
+        fmt::format("{}processes: {} samples cannot be told apart by {} processes", result.path, count, sizes.size()),
+        kExpected);
+}
+
+std::vector<std::string> command_of(const Place& result) {
+  std::vector<std::string> command;
+  const Place line = result["command_line"];
+  if (!line || !line.json->is_array()) return command;
+  for (const Json& word : *line.json) {
+    if (!word.is_string()) return {};
+    command.push_back(command.empty() ? "weir" : word.get<std::string>());
+  }
+  return command;
+}
+
 std::string weir_failure(const Place& result, const std::string& status) {
   const Place check = result["check"];
   const std::string detail = text_or(result["failure"], text_or(check["reason"], ""));
@@ -221,6 +267,13 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
   const auto sync_mode = point.key.find("sync_mode");
   point.latency.is_expected_missing = sync_mode != point.key.end() && sync_mode->second == "none";
   point.throughput = weir_throughput(result, durations_at(samples["interval_ns"], 1));
+  const std::vector<std::size_t> sizes = process_sizes(result);
+  divide(point.latency, sizes, result);
+  divide(point.throughput, sizes, result);
+  if (const std::vector<double> submit = durations_at(samples["submit_ns"], 1);
+      !submit.empty() && !point.latency.samples.empty())
+    point.is_host_bound = median(submit) > kHostBoundShare * median(point.latency.samples);
+  point.command = command_of(result);
   if (status == "interrupted")
     point.notes.push_back(fmt::format("{} was interrupted: judged on {} iterations", origin,
                                       std::max(point.latency.samples.size(), point.throughput.samples.size())));

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,11 @@ namespace weir {
 
 // Samples of one metric. If `samples` is empty, `reason` explains why.
 struct SampleSeries {
-  std::vector<double> samples;
+  std::vector<double> samples;  // process by process
   std::string unit;
   std::string reason;
-  bool is_expected_missing = false;  // the run's settings exclude this metric, so its absence is not a finding
+  bool is_expected_missing = false;      // the run's settings exclude this metric, so its absence is not a finding
+  std::vector<std::size_t> processes{};  // how many samples each process has; empty: all are of one
 };
 
 // One measured configuration. Two points are comparable when their keys agree.
@@ -31,6 +33,8 @@ struct ResultPoint {
   SampleSeries throughput;  // the workload's unit, per iteration
   // Possible explanations of a difference: "device.model", "weir.version", "environment.driver", ...
   std::map<std::string, std::string> settings;
+  std::optional<bool> is_host_bound{};  // submitting takes most of an iteration; empty if the file does not record it
+  std::vector<std::string> command{};   // how it was run, "weir" first; empty if the file does not record it
   std::vector<std::string> notes;
   std::string origin;  // "results.json: results[3]"
 };

@@ -25,7 +25,13 @@ void append_missing(std::vector<std::string>& into, const std::vector<std::strin
     if (std::find(into.begin(), into.end(), note) == into.end()) into.push_back(note);
 }
 
+// Each run has processes of its own: as one series they would look alike, and hide what differs between runs.
 void append_samples(SampleSeries& into, const SampleSeries& from) {
+  if (into.processes.empty()) into.processes = {into.samples.size()};
+  if (from.processes.empty())
+    into.processes.push_back(from.samples.size());
+  else
+    into.processes.insert(into.processes.end(), from.processes.begin(), from.processes.end());
   into.samples.insert(into.samples.end(), from.samples.begin(), from.samples.end());
   if (into.unit.empty()) into.unit = from.unit;
   if (!into.samples.empty()) into.reason.clear();

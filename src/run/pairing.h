@@ -20,7 +20,7 @@ struct KeyDifference {
 // The differences in configuration between two points. Names that one side's format does not record are skipped.
 std::vector<KeyDifference> key_differences(const ResultPoint& left, const ResultPoint& right);
 
-// Repeated runs of one configuration become one point with all their samples: they alone show the variation between
+// Repeated runs of one configuration become one point with all their processes: they alone show the variation between
 // runs, so rejecting or dropping them would hide it. A duplicate run (a sweep next to its own points) counts once, and
 // one failed run fails the point. Points on different devices stay separate.
 std::vector<ResultPoint> pool_repeats(std::span<const ResultPoint> points);

@@ -55,6 +55,28 @@ class History : public ::testing::Test {
   Json result_;
 };
 
+TEST_F(History, its_runs_show_how_much_processes_differ) {
+  result_["device"]["name"] = "cuda:0";  // simulated devices need no history: their processes agree
+  result_["device"]["backend"] = "cuda";
+  add_days();
+  const std::string slower = made(20, 13e6), similar = made(21, 10.1e6);
+  const auto compared = [&](const std::string& test, std::vector<std::string> more) {
+    more.insert(more.begin(), {"compare", "--baseline", folder_ / "day_1.json", "--test", test, "--calibration",
+                               folder_ / "nothing.json", "--format", "json"});
+    return weir(more, folder_.path());
+  };
+  std::ofstream(folder_ / "nothing.json") << R"({"schema": "weir.calibration/1", "steps": []})";
+  const Outcome alone = compared(slower, {});
+  EXPECT_EQ(alone.code, 0) << alone.out << alone.err;
+  EXPECT_TRUE(has(alone.out, "to settle it, run both sides as: weir run hetero_kernels --device sim:h200"))
+      << alone.out;
+  const Outcome known = compared(slower, {"--history", folder_ / "weir_history.db"});
+  EXPECT_EQ(known.code, 3) << known.out << known.err;
+  EXPECT_TRUE(has(known.out, "12 runs in")) << known.out;
+  EXPECT_EQ(compared(similar, {"--history", folder_ / "weir_history.db"}).code, 0);
+  EXPECT_EQ(compared(similar, {"--history", folder_ / "run.json"}).code, 2) << "no history";
+}
+
 TEST_F(History, adds_results_once_and_lists_them) {
   const Outcome first = history({"add", "run.json", "--tag", "first", "--commit", "abc1234"});
   ASSERT_EQ(first.code, 0) << first.err;

@@ -52,7 +52,7 @@ TEST(TextReport, TextFitsEightyColumns) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
   for (const char* part : {"b.json against baseline a.json", "1.091x [1.071, 1.110]   p <0.001 slower",
-                           "Only in the baseline (1):", "Only in the test (1):", "2 slower", "Holm over 1 test;"})
+                           "Only in the baseline (1):", "Only in the test (1):", "2 slower", "Holm over 1 test."})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 

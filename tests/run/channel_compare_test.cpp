@@ -61,21 +61,21 @@ int count_alarms(Noise noise, std::size_t processes, int runs, std::size_t bench
 TEST(ChannelChange, EqualSidesAreRarelyCalledDifferent) {
   for (const Noise noise : {Noise::spread, Noise::bell, Noise::bistable})
     for (const std::size_t processes : {4U, 5U, 10U}) {
-      EXPECT_LE(count_alarms(noise, processes, 400, 1, 1, Verdict::slower, processes), 20)
+      EXPECT_LE(count_alarms(noise, processes, 400, 1, 1, Verdict::slower, processes), 6)
           << static_cast<int>(noise) << " " << processes;
     }
 }
 
 TEST(ChannelChange, NorIsAnyOfTwentyBenchmarks) {
   for (const Noise noise : {Noise::spread, Noise::bistable})
-    EXPECT_LE(count_alarms(noise, 10, 100, 20, 1, Verdict::slower, 7), 5) << static_cast<int>(noise);
+    EXPECT_LE(count_alarms(noise, 10, 100, 20, 1, Verdict::slower, 7), 2) << static_cast<int>(noise);
 }
 
 TEST(ChannelChange, ASlowdownOfThirtyPercentIsFoundWithTenProcesses) {
-  EXPECT_GE(count_alarms(Noise::spread, 10, 300, 1, 1.3, Verdict::slower, 11), 285);
-  EXPECT_GE(count_alarms(Noise::bell, 10, 300, 1, 1.3, Verdict::slower, 12), 195);
-  EXPECT_GE(count_alarms(Noise::bell, 20, 300, 1, 1.3, Verdict::slower, 13), 275);
-  EXPECT_GE(count_alarms(Noise::spread, 10, 300, 1, 1 / 1.3, Verdict::faster, 14), 285);
+  EXPECT_GE(count_alarms(Noise::spread, 10, 300, 1, 1.3, Verdict::slower, 11), 270);
+  EXPECT_GE(count_alarms(Noise::bell, 10, 300, 1, 1.3, Verdict::slower, 12), 120);
+  EXPECT_GE(count_alarms(Noise::bell, 20, 300, 1, 1.3, Verdict::slower, 13), 250);
+  EXPECT_GE(count_alarms(Noise::spread, 10, 300, 1, 1 / 1.3, Verdict::faster, 14), 270);
 }
 
 TEST(ChannelChange, QuietEqualSidesAreTheSame) {
@@ -115,7 +115,7 @@ TEST(ChannelChange, TooFewProcessesSayWhy) {
   Change* const pointer = &change;
   decide({&pointer, 1}, {});
   EXPECT_EQ(change.verdict, Verdict::ambiguous);
-  EXPECT_NE(change.reason.find("cannot prove anything"), std::string::npos) << change.reason;
+  EXPECT_EQ(change.reason, "3 against 3 processes cannot show a change at 1 %; 5 on each side can");
 
   ChannelChange single;
   single.baseline = {10};
@@ -128,12 +128,18 @@ TEST(ChannelChange, TooFewProcessesSayWhy) {
 TEST(ChannelNoise, GrowsWithScatterAndShrinksWithProcesses) {
   SplitMix random(9);
   const auto few = side(random, Noise::bell, 6, 1), many = side(random, Noise::bell, 40, 1);
-  const auto small = aa_noise(many, many, 1), large = aa_noise(few, few, 1);
+  const auto noise = [](const std::vector<double>& values) {
+    ChannelChange change;
+    change.baseline = change.test = values;
+    measure_channel({}, change);
+    return change.noise;
+  };
+  const auto small = noise(many), large = noise(few);
   ASSERT_TRUE(small && large);
   EXPECT_GT(*large, *small);
   EXPECT_GT(*small, 1.02);
   EXPECT_LT(*small, 1.2);
-  EXPECT_FALSE(aa_noise(std::vector<double>{1}, std::vector<double>{2}, 1));
+  EXPECT_FALSE(noise({1}));
 }
 
 std::vector<std::vector<double>> processes(SplitMix& random, double level, int count = 10) {

@@ -24,7 +24,8 @@ std::vector<double> times(SplitMix& random, int count, double median_ns, double 
   return values;
 }
 
-ResultPoint point(const std::vector<double>& latency, int streams = 8, const std::string& submit = "inline") {
+// A point of one process.
+ResultPoint single(const std::vector<double>& latency, int streams = 8, const std::string& submit = "inline") {
   ResultPoint made;
   made.key = {{"workload", "moe"}, {"streams", std::to_string(streams)}, {"submit", submit}, {"param.hidden", "64"}};
   made.device = "cpu";
@@ -33,6 +34,24 @@ ResultPoint point(const std::vector<double>& latency, int streams = 8, const std
   for (const double time : latency) made.throughput.samples.push_back(1e9 / time);
   made.origin = "file";
   return made;
+}
+
+// The same samples from five processes, if there are five for each.
+ResultPoint point(const std::vector<double>& latency, int streams = 8, const std::string& submit = "inline") {
+  ResultPoint made = single(latency, streams, submit);
+  if (latency.size() >= 25 && latency.size() % 5 == 0)
+    made.latency.processes = made.throughput.processes = std::vector<std::size_t>(5, latency.size() / 5);
+  return made;
+}
+
+// Five processes that know nothing of each other.
+ResultPoint apart(SplitMix& random, int count, double median_ns, double sigma, double rho = 0, int streams = 8) {
+  std::vector<double> all;
+  for (int i = 0; i < 5; ++i) {
+    const std::vector<double> one = times(random, count / 5, median_ns, sigma, rho);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return point(all, streams);
 }
 
 ResultFile file(std::vector<ResultPoint> points, const std::string& name = "file") {
@@ -76,7 +95,7 @@ TEST(Compare, TellsSlowerFasterSameAmbiguous) {
   EXPECT_EQ(metrics[1].verdict, Verdict::slower);
   EXPECT_LT(metrics[0].interval->low, *metrics[0].ratio);
   EXPECT_GT(metrics[0].interval->high, *metrics[0].ratio);
-  EXPECT_EQ(comparison.hypotheses, 2U);
+  EXPECT_EQ(comparison.hypotheses, 1U) << "latency and throughput are one measurement";
   EXPECT_EQ(exit_code(comparison, false), 3);
   EXPECT_EQ(exit_code(compare_points(baseline, noisy), false), 0);
   EXPECT_EQ(exit_code(compare_points(baseline, noisy), true), 4);
@@ -252,7 +271,7 @@ TEST(Compare, WarnsOfDriftAndTails) {
   const std::vector<double> steady = times(random, 100, 1e6, 0.01);
   std::vector<double> drifting = steady;
   for (std::size_t i = 0; i < drifting.size(); ++i) drifting[i] *= 1 + 0.2 * static_cast<double>(i) / 100;
-  EXPECT_TRUE(any_has(compare_points(point(steady), point(drifting)).tests[0].pairs[0].notes,
+  EXPECT_TRUE(any_has(compare_points(single(steady), single(drifting)).tests[0].pairs[0].notes,
                       "test: the last iterations took 1.1"));
   std::vector<double> stalling = steady;
   for (std::size_t i = 7; i < stalling.size(); i += 25) stalling[i] *= 5;
@@ -271,7 +290,88 @@ TEST(Compare, StronglyCorrelatedShortRunsAreNotJudged) {
   EXPECT_TRUE(has(comparison.tests[0].pairs[0].metrics[0].reason, "independent"));
 }
 
-// Equal distributions, so every "slower" or "faster" is false. 5 % per comparison is what Holm promises.
+TEST(Compare, OneProcessOnEachSideSaysSo) {
+  SplitMix random(13);
+  ResultPoint before = single(times(random, 60, 1e6, 0.01)), after = single(times(random, 60, 1.3e6, 0.01));
+  after.command = {"weir", "run", "moe", "--device", "cpu", "--sim", "a b=1", "-o", "x.json", "--force"};
+  const Comparison open = compare_points(before, after);
+  const PairComparison& pair = open.tests[0].pairs[0];
+  EXPECT_EQ(pair.verdict, Verdict::ambiguous);
+  EXPECT_EQ(exit_code(open, false), 0);
+  EXPECT_EQ(exit_code(open, true), 4);
+  for (const MetricComparison& metric : pair.metrics) {
+    EXPECT_FALSE(metric.interval);
+    EXPECT_EQ(metric.reason, "one process on each side, and how much identical processes differ here is not known");
+  }
+  EXPECT_NEAR(*pair.metrics[0].ratio, 1.3, 0.01);
+  EXPECT_TRUE(
+      any_has(pair.notes, "to settle it, run both sides as: weir run moe --device cpu --sim 'a b=1' --processes 5"));
+
+  const auto known = [](double deviation) {
+    return [deviation](const ResultPoint&, const ResultPoint&) -> std::optional<Spread> {
+      return Spread{deviation, 9, "weir calibrate of yesterday"};
+    };
+  };
+  const std::vector<ResultFile> tests{file({after}, "test")};
+  const Comparison quiet = compare_results(file({before}), tests, {}, known(0.002));
+  EXPECT_EQ(quiet.tests[0].pairs[0].verdict, Verdict::slower);
+  EXPECT_TRUE(any_has(quiet.tests[0].pairs[0].notes,
+                      "one process on each side: judged with a spread of 0.2 % between "
+                      "processes (weir calibrate of yesterday)"));
+  const Comparison loud = compare_results(file({before}), tests, {}, known(0.12));
+  EXPECT_EQ(loud.tests[0].pairs[0].verdict, Verdict::ambiguous);
+  EXPECT_TRUE(has(loud.tests[0].pairs[0].metrics[0].reason, "identical processes differ by up to"));
+
+  after.command = {"weir", "sweep", "moe", "--streams", "4,8", "--resume"};
+  EXPECT_EQ(settling_command(after, 0.01), "weir sweep moe --streams 4,8 --processes 5");
+  after.command = {};  // not recorded
+  EXPECT_EQ(settling_command(after, 0.01), "weir run moe --streams 8 --device cpu --submit inline --processes 5");
+  // Several processes on one side do not speak for the other.
+  EXPECT_EQ(verdict_of(point(times(random, 60, 1e6, 0.01)), after), Verdict::ambiguous);
+  // Virtual time is the same in every process.
+  before.device = after.device = "sim:h200";
+  EXPECT_EQ(verdict_of(before, after), Verdict::slower);
+}
+
+// Runs of one configuration in a folder are processes, not one series.
+TEST(Compare, PooledRunsAreProcesses) {
+  struct Pool {
+    int runs, samples;
+  };
+  for (const Pool pool : {Pool{3, 100}, Pool{5, 100}, Pool{10, 50}}) {
+    SplitMix random(static_cast<std::uint64_t>(pool.runs));
+    CompareOptions options;
+    options.bootstrap.resamples = 400;
+    int accused = 0;
+    for (int round = 0; round < 500; ++round) {
+      const auto folder = [&] {
+        std::vector<ResultPoint> runs;
+        for (int i = 0; i < pool.runs; ++i)
+          runs.push_back(single(times(random, pool.samples, 1e6 * std::exp(0.06 * gauss(random)), 0.02)));
+        return file(runs);
+      };
+      const ResultFile baseline = folder();
+      const std::vector<ResultFile> tests{folder()};
+      const Comparison comparison = compare_results(baseline, tests, options);
+      const PairComparison& pair = comparison.tests[0].pairs.at(0);
+      EXPECT_EQ(pair.metrics[0].test_processes, static_cast<std::size_t>(pool.runs));
+      accused += pair.verdict == Verdict::slower || pair.verdict == Verdict::faster;
+    }
+    EXPECT_LE(accused, 10) << pool.runs << " x " << pool.samples;
+  }
+}
+
+TEST(Compare, SamplesOfTwoModesAreMentioned) {
+  SplitMix random(14);
+  std::vector<double> bistable;
+  for (int i = 0; i < 30; ++i) bistable.push_back((i / 5 % 2 == 0 ? 1e6 : 1.1e6) * std::exp(0.003 * gauss(random)));
+  const auto notes = compare_points(single(bistable), single(times(random, 30, 1e6, 0.003))).tests[0].pairs[0].notes;
+  EXPECT_TRUE(any_has(notes, "baseline: samples gather around two values, 1.00 ms and 1.10 ms (50 and 50 %)"))
+      << notes.back();
+}
+
+// Equal distributions, so every "slower" or "faster" is false: 1 % of the comparisons, by the default. Of 200, four may
+// be.
 TEST(CompareProperty, CriesWolfRarely) {
   struct Noise {
     int count;
@@ -286,15 +386,15 @@ TEST(CompareProperty, CriesWolfRarely) {
     constexpr int kRounds = 200;
     int false_alarms = 0;
     for (int round = 0; round < kRounds; ++round) {
-      const Verdict verdict = verdict_of(point(times(random, noise.count, 1e6, noise.sigma, noise.rho)),
-                                         point(times(random, noise.count, 1e6, noise.sigma, noise.rho)), options);
+      const Verdict verdict = verdict_of(apart(random, noise.count, 1e6, noise.sigma, noise.rho),
+                                         apart(random, noise.count, 1e6, noise.sigma, noise.rho), options);
       false_alarms += verdict == Verdict::slower || verdict == Verdict::faster;
     }
-    EXPECT_LE(false_alarms, kRounds * 5 / 100) << noise.count << ' ' << noise.sigma << ' ' << noise.rho;
+    EXPECT_LE(false_alarms, kRounds * 2 / 100) << noise.count << ' ' << noise.sigma << ' ' << noise.rho;
   }
 }
 
-// Twenty equal configurations in one comparison: Holm keeps the family at 5 %, not each pair.
+// Twenty equal configurations in one comparison: Holm keeps the family near 1 % (13 of 1,000), not each pair.
 TEST(CompareProperty, ManyPairsShareTheirDoubt) {
   SplitMix random(99);
   CompareOptions options;
@@ -305,14 +405,14 @@ TEST(CompareProperty, ManyPairsShareTheirDoubt) {
     std::vector<ResultPoint> before;
     std::vector<ResultPoint> after;
     for (int streams = 1; streams <= 20; ++streams) {
-      before.push_back(point(times(random, 50, 1e6, 0.1), streams));
-      after.push_back(point(times(random, 50, 1e6, 0.1), streams));
+      before.push_back(apart(random, 50, 1e6, 0.1, 0, streams));
+      after.push_back(apart(random, 50, 1e6, 0.1, 0, streams));
     }
     const std::vector<ResultFile> tests{file(after)};
     const auto counts = count_verdicts(compare_results(file(before), tests, options));
     alarmed += counts.contains(Verdict::slower) || counts.contains(Verdict::faster);
   }
-  EXPECT_LE(alarmed, 7);
+  EXPECT_LE(alarmed, 4);
 }
 
 // And it must still see what is there: 10 % slower under 5 % noise, 100 samples.

@@ -62,6 +62,35 @@ std::string complaint(const Json& json) {
   return complaint([&] { parse_results(json, "a.json"); });
 }
 
+TEST(Load, SamplesBelongToProcesses) {
+  Json result = weir_result();
+  EXPECT_TRUE(parse_results(result, "a.json").points[0].latency.processes.empty()) << "one process";
+  result["processes"] = Json::parse(R"([{"samples": 1, "seed": 1, "wall_ns": 5}, {"samples": 3, "seed": 2}])");
+  const ResultPoint point = parse_results(result, "a.json").points[0];
+  EXPECT_EQ(point.latency.processes, (std::vector<std::size_t>{1, 3}));
+  EXPECT_EQ(point.throughput.processes, (std::vector<std::size_t>{1, 3}));
+  EXPECT_EQ(point.is_host_bound, false);
+  EXPECT_EQ(point.command, (std::vector<std::string>{"weir", "run"}));
+  // Of a metric that each process has once.
+  result["processes"] = Json::parse(R"([{"samples": 60}, {"samples": 60}])");
+  EXPECT_EQ(parse_results(result, "a.json").points[0].latency.processes, (std::vector<std::size_t>{2, 2}));
+  result["samples"]["submit_ns"] = {900, 900, 900, 900};
+  EXPECT_EQ(parse_results(result, "a.json").points[0].is_host_bound, true);
+  result["processes"].push_back({{"samples", 60}});
+  EXPECT_TRUE(has(complaint(result), "4 samples cannot be told apart by 3 processes"));
+  for (const char* bad : {"3", R"(["x"])", R"([{"samples": -1}])", R"([{"samples": 1.5}])", R"([{}])"}) {
+    result["processes"] = Json::parse(bad);
+    EXPECT_FALSE(complaint(result).empty()) << bad;
+  }
+  // A pooled run keeps its processes.
+  result["processes"] = Json::parse(R"([{"samples": 1}, {"samples": 3}])");
+  Json other = weir_result();
+  other["samples"]["latency_ns"] = {5, 6, 7, 8};
+  std::vector<ResultPoint> both = parse_results(result, "a.json").points;
+  both.push_back(parse_results(other, "b.json").points[0]);
+  EXPECT_EQ(pool_repeats(both).at(0).latency.processes, (std::vector<std::size_t>{1, 3, 4}));
+}
+
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("weir_load_test_" + std::to_string(::getpid()))) {

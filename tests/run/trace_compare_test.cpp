@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
+#include "support/gauss.h"
 
 namespace weir {
 namespace {
@@ -133,6 +135,45 @@ TEST(TraceCompare, RefusesWhatCannotBeCompared) {
   other.names = {"x", "y", "z"};
   EXPECT_THROW(compare_traces(trace(1, 1), "before", Timeline{}, "after"), Error);
   EXPECT_THROW(compare_traces(trace(1, 1), "before", other, "after"), Error);
+}
+
+// Fifteen kernels, 60 instances each, with noise of 5 % as a GPU's clocks make it.
+Timeline many_kernels(double factor, std::uint64_t seed) {
+  Timeline made;
+  made.processes = {{0, "rank"}};
+  made.devices = {{0, 0, "GPU 0"}};
+  made.streams = {{0, 7, "stream 7"}};
+  SplitMix random(seed);
+  std::int64_t at = 0;
+  for (std::uint32_t name = 0; name < 15; ++name) made.names.push_back("kernel_" + std::to_string(name));
+  for (int i = 0; i < 60; ++i)
+    for (std::uint32_t name = 0; name < 15; ++name) {
+      Span span;
+      span.name = name;
+      span.kind = SpanKind::kernel;
+      span.started_ns = span.submitted_ns = at;
+      span.ended_ns = at + static_cast<std::int64_t>(100'000 * factor * std::exp(0.05 * gauss(random)));
+      at = span.ended_ns + 1000;
+      made.spans.push_back(span);
+    }
+  return made;
+}
+
+// 26 of 40 such comparisons exited 3 when the largest of fifteen estimates decided.
+TEST(TraceCompare, ManyKernelsMustBeShownToExceedTheThreshold) {
+  CompareOptions options;
+  options.bootstrap.resamples = 400;
+  const auto exits = [&](double factor) {
+    int count = 0;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed)
+      count +=
+          exit_code(compare_traces(many_kernels(1, seed), "before", many_kernels(factor, 100 + seed), "after", options),
+                    false) == 3;
+    return count;
+  };
+  EXPECT_LE(exits(1), 1);
+  EXPECT_LE(exits(1.03), 1);
+  EXPECT_GE(exits(1.1), 38);
 }
 
 TEST(TraceCompare, WritesItsDocument) {

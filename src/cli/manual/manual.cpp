@@ -51,10 +51,15 @@ weir sweep tiny_kernel_stress --device cpu --scale tiny --iterations 5 \
      "matter most, and commands to try next.",
      "weir run-priority P0 --device cpu --scale tiny --iterations 3 --output-dir p0"},
     {"compare",
-     R"(Pairs results by workload, parameters, stream count, number of ranks, submit mode, placement and sync mode, and judges latency and throughput of each pair: same, faster, slower or ambiguous, with ratio and interval. Reads `weir.result/1`, `weir.sweep/1`, folders of them, and AORTA's single and sweep results. How verdicts are made: [statistics](statistics.md).)",
+     R"(Pairs results by workload, parameters, stream count, number of ranks, submit mode, placement and sync mode, and judges latency and throughput of each pair: same, faster, slower or ambiguous, with ratio and interval. Reads `weir.result/1`, `weir.sweep/1`, folders of them, and AORTA's single and sweep results. How verdicts are made: [statistics](statistics.md).
+
+What one process measures says little about the next: both sides need several (`--processes 5`, or a folder of results), or the spread between processes must be known, from `weir calibrate` or from a history. Otherwise the verdict is ambiguous, and a note has the command that settles it. Simulated devices have virtual time, which is the same in every process.)",
      R"(weir run hetero_kernels --device sim:h200 -o before.json --quiet
 weir run hetero_kernels --device sim:h200 -o after.json --quiet
 weir compare --baseline before.json --test after.json)"},
+    {"calibrate",
+     R"(Runs the same steps again and again, each time in a new process, and keeps how much their medians differ in `~/.local/state/weir/calibration.json` (`$XDG_STATE_HOME`), by machine, device and step. `weir compare` judges files of one process with it: a step that was calibrated by its own spread, any other by the widest of its kind (bound by the host or by the device). [statistics](statistics.md#one-process-on-a-side) has the rule.)",
+     R"(weir calibrate moe --device cpu --scale tiny --processes 5 -o spreads.json)"},
     {"profile",
      R"(A timed pass without any tracing, then a traced one; says what tracing cost, where commands spend their time hop by hop, and writes the timeline. What each number means on which device: [profile](profile.md). The trace has `.gz` from 200,000 commands on; with `--ranks` each rank writes its own: `trace.rank0.json` ... Iterations of a trace are fewer where they would be more than 400,000 commands. Ctrl-C finishes the current iteration and writes what was traced so far (130). `--device null` has no timeline and is refused; CUDA with `--submit graph` has none either, and says why (1).
 

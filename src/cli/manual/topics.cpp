@@ -73,9 +73,10 @@ reason stands beside it.
   tracing       timing comes from a pass without it; the timeline from another
                 one, and what tracing cost is said
 
-A comparison is `slower` or `faster` only where the interval of the ratio lies
-beyond --threshold on one side; `same` where it lies within; else `ambiguous`.
-Runs of one process hide what differs from process to process: repeat them.
+A comparison is `slower` or `faster` where processes differ by more than chance
+(p below 1 %) and the ratio is beyond --threshold; `same` where its interval lies
+within; else `ambiguous`. Five processes on each side can show a change; for one
+`weir calibrate` must know what differs from process to process.
 More: docs/method.md, docs/statistics.md.
 )"},
     {"files", "what is written where, and how to read it",
@@ -119,6 +120,7 @@ Of drivers; they are read once, at the start of a process
 Of the system
   CXX                    compiler of kernel packages (weir bench; default c++)
   XDG_CACHE_HOME, HOME   compiled kernel packages: ~/.cache/weir/kernels
+  XDG_STATE_HOME, HOME   what `weir calibrate` found: ~/.local/state/weir
   XDG_RUNTIME_DIR        the scheduler's socket
   PATH                   mpirun, rocprofv3 and programs after --
   HWLOC_COMPONENTS       for mpirun; without OpenCL where it is not set

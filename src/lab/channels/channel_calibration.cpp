@@ -87,8 +87,7 @@ std::optional<ChannelCalibration> calibrate_channels(const ChannelRun& run, int 
   ChannelCalibration calibration;
   calibration.processes = processes.size();
   calibration.deals = deals;
-  calibration.can_alarm =
-      smallest_p(half, processes.size() - half) * static_cast<double>(all.size()) < options.significance;
+  calibration.can_alarm = smallest_p(half, processes.size() - half) < options.significance;
   const std::vector<ChannelChange> by_time =
       judge_deal(all, {processes.begin(), processes.begin() + static_cast<std::ptrdiff_t>(half)}, options);
   for (const ChannelChange& change : by_time) {

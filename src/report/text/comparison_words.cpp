@@ -43,10 +43,11 @@ std::string metric_line(const MetricComparison& metric) {
 
 std::string method_line(const Comparison& comparison) {
   return fmt::format(
-      "Ratios are test / baseline of medians with {} intervals; p is Mann-Whitney after Holm over {} test{}; "
-      "changes below {} do not count.",
-      fraction_percent(comparison.options.bootstrap.confidence), comparison.hypotheses,
-      comparison.hypotheses == 1 ? "" : "s", fraction_percent(comparison.options.threshold));
+      "Ratios are test / baseline of medians with {} intervals; changes count beyond {} and with p below {} after Holm "
+      "over {} test{}.",
+      fraction_percent(comparison.options.bootstrap.confidence), fraction_percent(comparison.options.threshold),
+      fraction_percent(comparison.options.significance), comparison.hypotheses,
+      comparison.hypotheses == 1 ? "" : "s");
 }
 
 double slowness_of(const PairComparison& pair) {

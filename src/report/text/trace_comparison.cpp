@@ -73,7 +73,9 @@ std::string method_line(const Json& document) {
   const double hypotheses = number(document, {"hypotheses"}).value_or(0);
   return fmt::format(
       "Ratios are test / baseline of medians with {:g} % intervals; p is Mann-Whitney after Holm over {:.0f} test{}; "
-      "changes below {:g} % do not count.",
+      "changes count where they are shown to exceed {:g} %. A trace is one process: what differs between processes is "
+      "not "
+      "in the intervals.",
       100 * number(document, {"confidence"}).value_or(0), hypotheses, hypotheses == 1 ? "" : "s",
       100 * number(document, {"threshold"}).value_or(0));
 }

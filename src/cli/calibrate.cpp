@@ -1,0 +1,137 @@
+// weir calibrate: how much processes of identical code differ on this machine and device, kept for `weir compare`.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "cli/flag_values.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/state_folder.h"
+#include "run/children.h"
+#include "run/known_spread.h"
+#include "run/pairing.h"
+#include "run/rounds.h"
+
+namespace weir::cli {
+namespace {
+
+// Small steps are bound by the host on a GPU, full ones by the device.
+struct CalibrationKind {
+  const char* workload;
+  const char* scale;
+};
+constexpr std::array kCalibrationKinds{CalibrationKind{"hetero_kernels", "small"},
+                                       CalibrationKind{"hetero_kernels", "full"}, CalibrationKind{"moe", "small"},
+                                       CalibrationKind{"moe", "full"}};
+
+struct CalibrateFlags {
+  std::string device = "auto", workload, scale;
+  std::string processes = "10", iterations = "60", budget = "5m", seed = "1";
+  std::string output;
+  bool is_quiet = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("workload", workload, "a step to calibrate (default: two short and two long ones)");
+    syntax.add("--device", device, "Device whose spread is measured");
+    syntax.add("--scale", scale, "Size of the workload");
+    syntax.add("--processes N", processes, "Processes of each step");
+    syntax.add("--iterations N", iterations, "Iterations of each process");
+    syntax.add("--budget TIME", budget, "Stop after this time, once each step has five processes");
+    syntax.add("--seed N", seed, "Order of the steps within a round");
+    syntax.add("--output,-o FILE", output, "Document to add to (default: the one that `weir compare` reads)");
+    syntax.add("--quiet,-q", is_quiet, "Print only errors");
+  }
+
+  std::vector<std::vector<std::string>> runs() const {
+    std::vector<std::vector<std::string>> runs;
+    const auto add = [&](const std::string& name, const std::string& size) {
+      runs.push_back({"run", name, "--device", device, "--iterations", iterations, "--no-trace", "--no-check"});
+      if (!size.empty()) runs.back().insert(runs.back().end(), {"--scale", size});
+    };
+    if (!workload.empty()) {
+      add(workload, scale);
+      return runs;
+    }
+    for (const CalibrationKind& kind : kCalibrationKinds)
+      if (scale.empty() || scale == kind.scale) add(kind.workload, kind.scale);
+    if (runs.empty())
+      reject(fmt::format("--scale {}: small and full are calibrated", scale), "Name a workload as well.");
+    return runs;
+  }
+};
+
+std::string spread_row(const CalibratedStep& step) {
+  const auto workload = step.key.find("workload");
+  return fmt::format("  {:<22} {:<12} {:>10} {:>9} {:>9.2f} %\n", workload == step.key.end() ? "-" : workload->second,
+                     !step.is_host_bound   ? "-"
+                     : *step.is_host_bound ? "host-bound"
+                                           : "device-bound",
+                     format_duration(step.latency_ns), step.processes, 100 * std::expm1(step.deviation));
+}
+
+int execute_calibrate(const CalibrateFlags& flags) {
+  const std::filesystem::path file = flags.output.empty() ? calibration_file() : std::filesystem::path(flags.output);
+  std::vector<CalibratedStep> steps = load_calibration(file);  // rejects before minutes of work
+  const std::vector<std::vector<std::string>> runs = flags.runs();
+  RoundsPlan plan;
+  plan.sides = runs.size();
+  plan.max_rounds = static_cast<std::size_t>(
+      number_within("--processes", flags.processes, static_cast<std::int64_t>(kFewestForSpread), 1000));
+  plan.seed = static_cast<std::uint64_t>(number_within("--seed", flags.seed, 0, INT64_MAX));
+  number_within("--iterations", flags.iterations, 5, 1'000'000);
+  const auto budget_ns = static_cast<std::int64_t>(seconds_of("--budget", flags.budget) * 1e9);
+
+  const std::atomic<bool>& stop = catch_interrupts();
+  const std::int64_t begun_ns = now_ns();
+  std::vector<std::vector<ResultPoint>> found(runs.size());
+  {
+    ProgressLine line(flags.is_quiet);
+    RoundsControl control;
+    control.run = [&](std::size_t side, std::size_t round) {
+      line.show(fmt::format("{}, process", runs[side][1]), static_cast<int>(round) + 1,
+                static_cast<int>(plan.max_rounds));
+      ChildRequest request;
+      request.arguments = runs[side];
+      const auto document = child_document(request, stop);
+      if (!document) return false;
+      const ResultFile result = parse_results(*document, runs[side][1]);
+      found[side].insert(found[side].end(), result.points.begin(), result.points.end());
+      return true;
+    };
+    plan.min_rounds = kFewestForSpread;
+    control.is_enough = [&](std::size_t) { return now_ns() - begun_ns > budget_ns; };
+    if (run_rounds(plan, control, stop).end == RoundsEnd::interrupted) return kExitInterrupted;
+  }
+  std::string table =
+      fmt::format("  {:<22} {:<12} {:>10} {:>9} {:>11}\n", "step", "kind", "median", "processes", "spread");
+  std::size_t known = 0;
+  for (const std::vector<ResultPoint>& points : found) {
+    const auto step = calibrated_step(pool_repeats(points).at(0), wall_time());
+    if (!step) continue;
+    ++known;
+    remember(*step, steps);
+    table += spread_row(*step);
+  }
+  if (known == 0) fail("no step has latencies that could be compared", "Name another workload.");
+  std::filesystem::create_directories(file.has_parent_path() ? file.parent_path() : ".");
+  write_file(file, calibration_json(steps).dump(2) + "\n", true);
+  if (!flags.is_quiet)
+    fmt::print("Medians of processes of identical code differ by this much (standard deviation):\n{}Kept in {}\n",
+               table, file.string());
+  return 0;
+}
+
+}  // namespace
+
+CliCommand calibrate() {
+  return command("calibrate", "Measure how much processes of identical code differ, for `weir compare`",
+                 execute_calibrate);
+}
+
+}  // namespace weir::cli
