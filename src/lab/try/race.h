@@ -11,8 +11,8 @@
 namespace weir::trials {
 
 struct RaceOptions {
-  // A stricter significance than elsewhere, because settings are looked at after each round.
-  CompareOptions compare{.significance = 0.01};
+  // A stricter significance than elsewhere: at most 1 % of races between equal settings call one different.
+  CompareOptions compare{.significance = 0.005};
   bool is_less_better = true;
   std::size_t trials = 10;  // of each setting, at most
 };
