@@ -137,7 +137,7 @@ TEST(Race, long_simulation) {
   if (std::getenv("WEIR_LONG_TESTS") == nullptr) GTEST_SKIP() << "set WEIR_LONG_TESTS=1 to run it";
   for (const std::size_t settings : {2U, 6U, 16U})
     for (const std::size_t trials : {10U, 20U}) {
-      const int runs = settings == 16 ? 300 : 1000;
+      const int runs = settings == 16 ? 200 : 1000;
       const Alarms alarms = alarms_among(settings, trials, runs, 31);
       int found = 0;
       double share = 0;
