@@ -48,19 +48,6 @@ bool is_clearly_slower(const Pace& slow, const Pace& fast, const Spread& spread,
   return error == 0 || student_above(difference / error, spread.degrees) < level;
 }
 
-// The p that mann_whitney() will give where one side is slower in every trial: exact for few values without ties.
-double p_when_apart(std::size_t before, std::size_t after, bool has_ties) {
-  if (!has_ties && before + after <= 20) return smallest_p(before, after);
-  const double pairs = static_cast<double>(before * after), all = static_cast<double>(before + after);
-  return std::erfc((pairs / 2 - 0.5) / std::sqrt(pairs * (all + 1) / 12) / std::sqrt(2.0));
-}
-
-bool has_ties(std::vector<double> values, const std::vector<double>& others) {
-  values.insert(values.end(), others.begin(), others.end());
-  std::sort(values.begin(), values.end());
-  return std::adjacent_find(values.begin(), values.end()) != values.end();
-}
-
 }  // namespace
 
 std::vector<bool> wanted_by_race(const Values& values, const RaceOptions& options) {
@@ -80,27 +67,29 @@ std::vector<bool> wanted_by_race(const Values& values, const RaceOptions& option
     if (paces[i].count >= kMinToLeave && (best == settings || paces[i].mean < paces[best].mean)) best = i;
   if (best == settings) return is_wanted;
 
-  // A setting leaves only with as many trials as the verdict on it will need.
+  // A setting that looks slower than the baseline leaves only with as many trials as prove that.
   const double others = static_cast<double>(settings - 1);
-  const auto can_be_judged = [&](std::size_t baseline, std::size_t test) {
-    return p_when_apart(baseline, values[test].size(), has_ties(values[0], values[test])) * others <
-           options.compare.significance / 2;
+  const auto is_proven = [&](std::size_t i) {
+    return mann_whitney(values[i], values[0]).p * others < options.compare.significance;
+  };
+  const auto looks_slower = [&](std::size_t i) {
+    return paces[0].count > 0 && paces[i].mean > paces[0].mean + std::log1p(options.compare.threshold);
   };
   // Stricter than the verdict, because it is asked after every round.
   const double level = 0.02 * options.compare.significance / others;
   bool is_decided = true;  // nothing but the best and the baseline is left
   for (std::size_t i = 1; i < settings; ++i) {
-    if (is_wanted[i] && can_be_judged(options.trials, i) &&
-        is_clearly_slower(paces[i], paces[best], spread, options.compare.threshold, level))
+    if (is_wanted[i] && is_clearly_slower(paces[i], paces[best], spread, options.compare.threshold, level) &&
+        (!looks_slower(i) || is_proven(i)))
       is_wanted[i] = false;
     if (i != best && is_wanted[i]) is_decided = false;
   }
   if (!is_decided) return is_wanted;
   // Two are left at most. If they are clearly apart, more trials would not change the answer.
-  if (best != 0 && can_be_judged(values[0].size(), best) &&
+  if (best != 0 && is_proven(best) &&
       is_clearly_slower(paces[0], paces[best], spread, options.compare.threshold, level))
     is_wanted.assign(settings, false);
-  if (settings == 2 && best == 0 && !is_wanted[1] && can_be_judged(values[0].size(), 1))
+  if (settings == 2 && best == 0 && !is_wanted[1] && values[1].size() < options.trials)
     is_wanted.assign(settings, false);
   return is_wanted;
 }
