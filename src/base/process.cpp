@@ -57,14 +57,13 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-std::vector<std::string> environment_with(const Variables& variables) {
+std::vector<std::string> environment_with(const Variables& variables, const std::vector<std::string>& absent) {
   std::vector<std::string> lines;
   for (char** line = environ; *line != nullptr; ++line) {
-    const std::string_view text(*line);
-    const bool is_replaced = std::any_of(variables.begin(), variables.end(), [&](const auto& variable) {
-      return text.starts_with(variable.first) && text.substr(variable.first.size()).starts_with('=');
-    });
-    if (!is_replaced) lines.emplace_back(text);
+    const std::string_view text(*line), name = text.substr(0, text.find('='));
+    const bool is_replaced =
+        std::any_of(variables.begin(), variables.end(), [&](const auto& variable) { return variable.first == name; });
+    if (!is_replaced && std::find(absent.begin(), absent.end(), name) == absent.end()) lines.emplace_back(text);
   }
   for (const auto& [name, value] : variables) lines.push_back(name + "=" + value);
   return lines;
@@ -158,7 +157,7 @@ void Process::start() {
   using Output = ProcessOptions::Output;
   // Everything that allocates comes before the fork, because another thread may hold the allocator's lock.
   const std::string& program = options_.command.at(0);
-  std::vector<std::string> lines = environment_with(options_.variables);
+  std::vector<std::string> lines = environment_with(options_.variables, options_.absent);
   const std::vector<char*> arguments = pointers_to(options_.command), environment = pointers_to(lines);
   const std::string folder = options_.folder.string();
   const bool is_ours = options_.out == Output::ours, shares = options_.shares_terminal != nullptr;

@@ -42,6 +42,7 @@ struct ProcessOptions {
   std::vector<std::string> command;  // the program first; searched in PATH if it has no slash
   std::filesystem::path folder;      // working folder; empty: the current one
   Variables variables;               // added to this process's environment
+  std::vector<std::string> absent;   // variables of this process's environment that it does not get
   // Stdout is kept like stderr, read by the caller (unread(), ask()), inherited, or dropped.
   enum class Output : std::uint8_t { kept, read, ours, dropped } out = Output::kept;
   bool has_input = false;       // stdin is for ask(); otherwise it is empty

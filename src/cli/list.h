@@ -3,10 +3,10 @@
 
 #include "cli/command.h"
 
-#define WEIR_COMMANDS                                                                                               \
-  list_workloads(), info(), run(), sweep(), run_priority(), compare(), calibrate(), profile(), analyze(), report(), \
-      queues(), overlap(), channel(), conformance(), amd(), watch(), bench(), sched(), preempt(), history(),        \
-      export_results(), help(), completion()
+#define WEIR_COMMANDS                                                                                                  \
+  list_workloads(), info(), run(), sweep(), run_priority(), compare(), calibrate(), try_settings(), profile(),         \
+      analyze(), report(), queues(), overlap(), channel(), conformance(), amd(), watch(), bench(), sched(), preempt(), \
+      history(), export_results(), help(), completion()
 #define WEIR_QUEUES_COMMANDS \
   queues_map(), queues_limits(), queues_switch(), queues_cost(), queues_sweep(), queues_convoy(), queues_fairness()
 #define WEIR_AMD_COMMANDS amd_capture(), amd_log(), amd_hqd(), amd_ftrace(), amd_join(), amd_compare()

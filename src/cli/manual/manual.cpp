@@ -60,6 +60,15 @@ weir compare --baseline before.json --test after.json)"},
     {"calibrate",
      R"(Runs the same steps again and again, each time in a new process, and keeps how much their medians differ in `~/.local/state/weir/calibration.json` (`$XDG_STATE_HOME`), by machine, device and step. `weir compare` judges files of one process with it: a step that was calibrated by its own spread, any other by the widest of its kind (bound by the host or by the device). [statistics](statistics.md#one-process-on-a-side) has the rule.)",
      R"(weir calibrate moe --device cpu --scale tiny --processes 5 -o spreads.json)"},
+    {"try",
+     "Runs any program again and again with different environment variables, or different commands, each trial in a "
+     "process of its own and in random order. Names the setting that makes it fail, compares speed, and leaves out what "
+     "is already clear, instead of running the full matrix. Every trial is kept; `--resume` continues after a kill. How "
+     "it decides, and how often that is wrong: [try](try.md).",
+     R"(weir try --env NCCL_ALGO=,Ring,Tree --trials 3 -- sh -c 'echo done'
+weir try --metric 'rate ([0-9.]+)' --higher-is-better \
+  'echo rate 10' 'echo rate 11')",
+     "<!-- test: exit 0 or 3 -->"},
     {"profile",
      R"(A timed pass without any tracing, then a traced one; says what tracing cost, where commands spend their time hop by hop, and writes the timeline. What each number means on which device: [profile](profile.md). The trace has `.gz` from 200,000 commands on; with `--ranks` each rank writes its own: `trace.rank0.json` ... Iterations of a trace are fewer where they would be more than 400,000 commands. Ctrl-C finishes the current iteration and writes what was traced so far (130). `--device null` has no timeline and is refused; CUDA with `--submit graph` has none either, and says why (1).
 

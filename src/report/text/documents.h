@@ -94,7 +94,8 @@ TextReport history_report(const Json& document, bool is_full = false);
 TextReport overlap_report(const Json& summary);
 // One row per point of a sweep: [{assignments, summary}].
 TextReport overlap_sweep_report(const Json& points);
-TextReport tune_report(const Json& document);  // weir.overlap_tune/1
+TextReport tune_report(const Json& document);    // weir.overlap_tune/1
+TextReport trials_report(const Json& document);  // weir.trials/1
 
 // weir.preempt/1. `has_published`: also print published figures, which are many lines about other machines.
 TextReport preempt_report(const Json& document, bool has_published);
