@@ -50,7 +50,7 @@ std::vector<double> numbers(const Json& list) { return list.get<std::vector<doub
 
 TEST(Processes, SamplesOfAllOneAfterTheOther) {
   SplitMix random(11);
-  for (int trial = 0; trial < 20; ++trial) {
+  for (int trial = 0; trial < 8; ++trial) {
     Json all;
     std::vector<double> samples, submits;
     double iterations = 0, seconds = 0;

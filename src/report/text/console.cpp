@@ -124,8 +124,9 @@ std::string processes_text(const Json& result) {
   const std::string count = fmt::format("{} process{}", processes.size(), processes.size() == 1 ? "" : "es");
   if (medians.empty()) return count;
   const auto [least, most] = std::minmax_element(medians.begin(), medians.end());
-  return fmt::format("{}, medians {} to {} ({:.1f} % apart)", count, format_duration(*least), format_duration(*most),
-                     100 * (*most / *least - 1));
+  const double ratio = *most / *least;
+  return fmt::format("{}, medians {} to {} ({})", count, format_duration(*least), format_duration(*most),
+                     ratio < 2 ? fmt::format("{:.1f} % apart", 100 * (ratio - 1)) : fmt::format("{:.1f} times", ratio));
 }
 
 std::string describe_result(const Json& result) {
