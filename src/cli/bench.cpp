@@ -242,7 +242,7 @@ class BenchRun {
       progress.clear();
       fmt::print(stderr, "round {}: {}\n", round + 1, bench_line(entry));
     };
-    return bench::run_rounds(plan, settings_, events, *results_, catch_interrupts());
+    return bench::run_units(plan, settings_, events, *results_, catch_interrupts());
   }
 
   void save(const BenchPlan& plan, std::size_t package, BenchFolder& folder) const {

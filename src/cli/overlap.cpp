@@ -17,6 +17,7 @@
 #include "cli/list.h"
 #include "cli/overlap_flags.h"
 #include "cli/process.h"
+#include "cli/process_flags.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "device/rank/alone.h"
@@ -106,6 +107,7 @@ std::vector<std::string> write_overlap(const fs::path& folder, const OverlapRun&
 
 struct OverlapCommandFlags {
   OverlapFlags config;
+  ProcessFlags processes;
   std::string output, summary;
   ExportFlags exports;
   bool is_json = false, is_quiet = false, is_forced = false, lists_keys = false;
@@ -113,6 +115,7 @@ struct OverlapCommandFlags {
 
   void add_to(CommandSyntax syntax) {
     config.add_to(syntax);
+    processes.add_to(syntax);
     syntax.add("--output,-o", output, "folder for all files (default: results/overlap-NAME)");
     syntax.add("--summary", summary, "write the summary (weir.overlap/1) to this file, and no other");
     exports.add_to(syntax);
@@ -204,6 +207,83 @@ MeasuredPoint run_point(const OverlapCommandFlags& flags, const OverlapPoint& po
   return result;
 }
 
+// Exports and reports what all points gave; the exit code that follows.
+int finish_overlap(const OverlapCommandFlags& flags, const OverlapConfig& config, const Json& sweep,
+                   const fs::path& folder, bool is_interrupted) {
+  if (flags.exports.is_asked()) {
+    std::vector<Json> summaries;
+    for (const Json& each : sweep) summaries.push_back(each["summary"]);
+    flags.exports.write(summaries, flags.is_forced);
+  }
+  if (flags.is_json && !config.sweeps.empty()) fmt::print("{}", to_text(sweep));
+  if (overlap_points(config).size() > 1) {
+    const TextReport report = overlap_sweep_report(sweep);
+    write_file(folder / "report.md", report_markdown(report), flags.is_forced);
+    if (!flags.is_quiet && !flags.is_json) fmt::print("\n{}", report_text(report));
+  }
+  for (const Json& each : sweep)
+    if (each["failure"].is_string()) fail(each["failure"].string(), "The summary has the details.");
+  return is_interrupted ? kExitInterrupted : 0;
+}
+
+fs::path folder_of(const OverlapPoint& point, const fs::path& folder) {
+  std::string name;
+  for (const std::string& assignment : point.assignments) name += (name.empty() ? "" : ",") + assignment;
+  return name.empty() ? folder : folder / name;
+}
+
+// Every point in several processes, in random order within each round. The first process of each writes all files, the
+// others add their samples to its summary.
+int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& config,
+                      const std::vector<OverlapPoint>& points, int ranks, const fs::path& folder) {
+  const ProcessCount count = flags.processes.count();
+  const RunContext context = run_context();
+  ProgressLine line(flags.is_quiet || flags.is_json);
+  ProcessesControl control;
+  control.add = add_overlap_process;
+  control.run = [&](std::size_t side, std::size_t round) {
+    line.show(fmt::format("{}: {}", points[side].config.name, process_words(count, round)),
+              static_cast<int>(round * points.size() + side), static_cast<int>(count.most * points.size()));
+    ChildRequest child;
+    child.limit_ns = kNoChildLimit;
+    child.arguments = flags.config.words(points[side].assignments, ranks);
+    child.output_flag = "--summary";
+    if (round == 0 && flags.summary.empty()) {
+      child.output_flag = "-o";
+      child.folder = folder_of(points[side], folder);
+      child.document = "summary.json";
+      child.arguments.emplace_back("--force");  // whether files may be replaced was checked before
+    }
+    ChildOutcome outcome = run_child(child, catch_interrupts());
+    if (outcome.document.is_object()) outcome.document["command_line"] = context.command_line;
+    return outcome;
+  };
+  std::vector<Json> summaries(points.size());
+  const RoundsOutcome outcome = run_in_processes(count, static_cast<std::uint64_t>(config.integer("training.seed")),
+                                                 summaries, control, catch_interrupts());
+  line.clear();
+  Json sweep = Json::array();
+  for (std::size_t side = 0; side < summaries.size(); ++side) {
+    const Json& summary = summaries[side];
+    if (summary.is_null()) continue;
+    if (!summary.contains("schema")) fail(summary["failure"].string(), summary.value("hint", ""));
+    sweep.push_back({{"assignments", points[side].assignments}, {"summary", summary}, {"failure", summary["failure"]}});
+    const TextReport report = overlap_report(summary);
+    const fs::path place = folder_of(points[side], folder);
+    if (flags.summary.empty()) {
+      write_file(place / "summary.json", to_text(summary), true);
+      write_file(place / "report.md", report_markdown(report), true);
+    } else {
+      write_file(flags.summary, to_text(summary), flags.is_forced);
+    }
+    if (flags.is_json && config.sweeps.empty()) fmt::print("{}", to_text(summary));
+    if (!flags.is_quiet && !flags.is_json)
+      fmt::print("{}\nWritten to {}\n", report_text(report), flags.summary.empty() ? place.string() : flags.summary);
+  }
+  if (sweep.empty()) return kExitInterrupted;
+  return finish_overlap(flags, config, sweep, folder, outcome.end == RoundsEnd::interrupted);
+}
+
 int execute_overlap(const OverlapCommandFlags& flags) {
   if (*flags.below) return (*flags.below)();
   if (flags.lists_keys) {
@@ -221,6 +301,10 @@ int execute_overlap(const OverlapCommandFlags& flags) {
       is_first_rank() && flags.summary.empty() ? overlap_folder(flags.output, config.name, flags.is_forced) : "";
   if (is_first_rank() && !flags.summary.empty()) check_writable(flags.summary, flags.is_forced);
   if (is_first_rank()) flags.exports.check(flags.is_forced);
+  if (!flags.processes.count().is_one()) {
+    check_points(config, points, count);
+    return overlap_processes(flags, config, points, count, folder);
+  }
   if (count > 1 && job_ranks().count == 1) {
     check_points(config, points, count);
     return start_ranks(count);
@@ -230,33 +314,14 @@ int execute_overlap(const OverlapCommandFlags& flags) {
   watch_ranks();
   Json sweep = Json::array();
   bool is_interrupted = false;
-  std::string failure;
   for (const OverlapPoint& point : points) {
-    std::string name;
-    for (const std::string& assignment : point.assignments) name += (name.empty() ? "" : ",") + assignment;
-    MeasuredPoint result = run_point(flags, point, name.empty() ? folder : folder / name, job);
+    MeasuredPoint result = run_point(flags, point, folder_of(point, folder), job);
     is_interrupted = result.is_interrupted;
-    if (is_first_rank()) {
-      if (failure.empty() && result.document["failure"].is_string()) failure = result.document["failure"].string();
-      sweep.push_back(std::move(result.document));
-    }
+    if (is_first_rank()) sweep.push_back(std::move(result.document));
     if (is_interrupted) break;
   }
   leave_ranks();
-  if (!is_first_rank()) return 0;
-  if (flags.exports.is_asked()) {
-    std::vector<Json> summaries;
-    for (const Json& each : sweep) summaries.push_back(each["summary"]);
-    flags.exports.write(summaries, flags.is_forced);
-  }
-  if (flags.is_json && !config.sweeps.empty()) fmt::print("{}", to_text(sweep));
-  if (points.size() > 1) {
-    const TextReport report = overlap_sweep_report(sweep);
-    write_file(folder / "report.md", report_markdown(report), flags.is_forced);
-    if (!flags.is_quiet && !flags.is_json) fmt::print("\n{}", report_text(report));
-  }
-  if (!failure.empty()) fail(failure, "The summary has the details.");
-  return is_interrupted ? kExitInterrupted : 0;
+  return is_first_rank() ? finish_overlap(flags, config, sweep, folder, is_interrupted) : 0;
 }
 
 }  // namespace

@@ -57,6 +57,16 @@ OverlapConfig OverlapFlags::load() const {
   return config;
 }
 
+std::vector<std::string> OverlapFlags::words(const std::vector<std::string>& more, int count) const {
+  std::vector<std::string> words = {"overlap", file};
+  for (const std::vector<std::string>& each : {assignments, more})
+    for (const std::string& assignment : each) words.insert(words.end(), {"--set", assignment});
+  if (!device.empty()) words.insert(words.end(), {"--device", device});
+  if (!hang_timeout.empty()) words.insert(words.end(), {"--hang-timeout", hang_timeout});
+  if (count > 1) words.insert(words.end(), {"--ranks", std::to_string(count)});
+  return words;
+}
+
 int OverlapFlags::ranks_of(const OverlapConfig& config) const {
   const auto wanted = static_cast<int>(config.integer("run.ranks"));
   if (wanted == 0) return rank_count(ranks);

@@ -17,6 +17,8 @@ struct OverlapFlags {
   void add_to(CommandSyntax syntax);
   // The file, with the changes from the flags. Rejects bad values, naming file and line, or the flag.
   OverlapConfig load() const;
+  // `weir overlap` as arguments for a child process, with these assignments in addition, on this many ranks.
+  std::vector<std::string> words(const std::vector<std::string>& more, int count) const;
   // The number of ranks to use. Rejects a config that needs another number than this job has.
   int ranks_of(const OverlapConfig& config) const;
 };

@@ -93,16 +93,9 @@ int execute_overlap_tune(const OverlapTuneFlags& flags) {
   control.run = [&](TuneTrial& trial) {
     ChildRequest child;
     child.output_flag = "--summary";
-    child.arguments = {"overlap", flags.config.file};
-    for (const std::string& assignment : flags.config.assignments)
-      child.arguments.insert(child.arguments.end(), {"--set", assignment});
-    child.arguments.insert(child.arguments.end(),
-                           {"--set", "run.device=" + child_device(info, config.value("run.device"))});
-    for (std::size_t i = 0; i < axes.size(); ++i)
-      child.arguments.insert(child.arguments.end(), {"--set", axes[i].key + "=" + trial.values[i]});
-    if (!flags.config.hang_timeout.empty())
-      child.arguments.insert(child.arguments.end(), {"--hang-timeout", flags.config.hang_timeout});
-    if (ranks > 1) child.arguments.insert(child.arguments.end(), {"--ranks", std::to_string(ranks)});
+    std::vector<std::string> settings;
+    for (std::size_t i = 0; i < axes.size(); ++i) settings.push_back(axes[i].key + "=" + trial.values[i]);
+    child.arguments = flags.config.words(settings, ranks);
     line.show(fmt::format("trial {}", ++done), static_cast<int>(control.elapsed_seconds()), static_cast<int>(budget));
     const ChildOutcome outcome = run_child(child, catch_interrupts());
     if (outcome.end == ChildEnd::interrupted) return false;

@@ -6,6 +6,7 @@
 #include "cli/hang.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/process_flags.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "cli/scheduled.h"
@@ -25,6 +26,7 @@ struct RunCommandFlags {
   WorkloadFlags workload;
   std::string streams;
   SubmitFlags submit;
+  ProcessFlags processes;
   std::string output;
   ExportFlags exports;
   std::string dot;
@@ -36,6 +38,7 @@ struct RunCommandFlags {
     syntax.add("--streams", streams, "number of streams (default: the workload's recommended)");
     submit.add_to(syntax, false);
     run.add_to(syntax);
+    processes.add_to(syntax);
     syntax.add("--output,-o", output, "write the result (weir.result/1) to this file");
     exports.add_to(syntax);
     syntax.add("--dot", dot, "draw the step for Graphviz to this file (-: standard output)");
@@ -78,6 +81,59 @@ void add_host_profile(const RunCommandFlags& flags, Device& device, const RunReq
   result.metrics["host_profile"] = std::move(profile.facts);
 }
 
+// Writes and prints a result; the exit code that follows from its status.
+int finish_run(const RunCommandFlags& flags, const Json& json, bool is_quiet) {
+  if (!flags.output.empty()) write_file(flags.output, to_text(json), flags.run.is_forced);
+  flags.exports.write({&json, 1}, flags.run.is_forced);
+  if (!is_quiet) {
+    fmt::print("{}", describe_result(json));
+    if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
+    if (!flags.dot.empty()) fmt::print("\nDrawn to {}\n", flags.dot);
+    if (const Json& profile = at_path(json, {"metrics", "host_profile"}); profile.is_object())
+      fmt::print("\nHost profile of {} samples written to {}\n", profile["samples"].dump(), flags.host_profile);
+  }
+  return json["status"] == "interrupted" ? kExitInterrupted : 0;
+}
+
+// This run again and again, each time in a new process; only the first traces, because timelines differ less than
+// times.
+int run_several(const RunCommandFlags& flags, const RunRequest& request, const ProcessCount& count) {
+  const DeviceInfo info = flags.run.info(one_unit_count(flags.run.compute_units));
+  const Ranks ranks{0, rank_count(flags.run.ranks)};
+  const BuiltRun built = build_run(info, request, ranks);
+  if (!flags.dot.empty()) show_step(flags, request, info, ranks);
+  const RunContext context = run_context();
+  const bool is_quiet = flags.run.is_quiet || flags.dot == "-";
+  ProgressLine line(is_quiet);
+  ProcessesControl control;
+  ChildOutcome last;
+  control.run = [&](std::size_t, std::size_t round) {
+    line.show(process_words(count, round), static_cast<int>(round), static_cast<int>(count.most));
+    last = run_child(child_run(flags.run, flags.workload, info, flags.streams, request.submit.name,
+                               one_unit_count(flags.run.compute_units), round > 0),
+                     catch_interrupts());
+    if (last.end == ChildEnd::failed && last.code == static_cast<int>(Fault::input)) reject(last.message, last.hint);
+    if (last.document.is_object()) last.document["command_line"] = context.command_line;
+    return last;
+  };
+  std::vector<Json> result(1);
+  run_in_processes(count, request.seed, result, control, catch_interrupts());
+  line.clear();
+  Json& json = result[0];
+  if (json.is_null()) return kExitInterrupted;  // not one process ended
+  if (process_count(json) == 1 && !json.contains("schema")) {
+    // It left no document: it was killed, or crashed.
+    Result failed = describe_run(info, request, built, context);
+    failed.status = "failed";
+    failed.failure = last.message;
+    failed.hint = last.hint;
+    json = to_json(failed);
+  }
+  const int code = finish_run(flags, json, is_quiet);
+  if (json["status"] == "failed") fail(json["failure"].get<std::string>(), last.hint);
+  return code;
+}
+
 int execute_run(const RunCommandFlags& flags) {
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
@@ -98,6 +154,12 @@ int execute_run(const RunCommandFlags& flags) {
            "Leave it out, or --dry-run.");
   if (flags.is_dry && !flags.host_profile.empty())
     reject("--host-profile: a dry run runs nothing", "Leave out --host-profile, or --dry-run.");
+  const ProcessCount processes = flags.processes.count();
+  if (!processes.is_one() && !flags.is_dry) {
+    if (!flags.host_profile.empty()) reject(kOneProcess, "Leave out --processes.");
+    check_output();
+    return run_several(flags, request, processes);
+  }
   if (must_start_ranks(flags.run.ranks)) {
     if (!flags.host_profile.empty()) reject(kOneProcess, "Leave out --ranks.");
     check_output();
@@ -137,19 +199,9 @@ int execute_run(const RunCommandFlags& flags) {
   if (!is_first_rank()) return 0;
   // Errors that the user can fix with other flags (sizes that do not fit) become a message, not a result.
   if (result.status == "failed" && result.fault == Fault::input) throw result.error();
-  const Json json = to_json(result);
-  if (!flags.output.empty()) write_file(flags.output, to_text(json), flags.run.is_forced);
-  flags.exports.write({&json, 1}, flags.run.is_forced);
-  if (!is_quiet) {
-    fmt::print("{}", describe_result(json));
-    if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
-    if (!flags.dot.empty()) fmt::print("\nDrawn to {}\n", flags.dot);
-    if (result.metrics.contains("host_profile") && result.metrics["host_profile"].is_object())
-      fmt::print("\nHost profile of {} samples written to {}\n", result.metrics["host_profile"]["samples"].dump(),
-                 flags.host_profile);
-  }
+  const int code = finish_run(flags, to_json(result), is_quiet);
   if (result.status == "failed") throw result.error();
-  return result.status == "interrupted" || control.is_stopped() ? kExitInterrupted : 0;
+  return control.is_stopped() ? kExitInterrupted : code;
 }
 
 }  // namespace

@@ -89,6 +89,12 @@ std::unique_ptr<Device> RunFlags::open(Communicator* communicator) const {
   return open_confined(one_unit_count(compute_units), communicator);
 }
 
+DeviceInfo RunFlags::info(int units) const {
+  DeviceOptions options = device_options(hardware_queues, sim);
+  options.compute_units = units;
+  return open_able(device, options)->info();
+}
+
 std::unique_ptr<Device> RunFlags::open_confined(int units, Communicator* communicator) const {
   DeviceOptions options = device_options(hardware_queues, sim, communicator);
   options.compute_units = units;
@@ -97,15 +103,41 @@ std::unique_ptr<Device> RunFlags::open_confined(int units, Communicator* communi
   return must_start_ranks(ranks) ? open() : open_scheduled(open, communicator, is_quiet);
 }
 
-std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValues& flags, bool skips_check) {
+std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValues& flags, bool skips_check,
+                                   bool skips_trace) {
   std::vector<std::string> words = {"run"};
   if (!workload.name.empty()) words.push_back(workload.name);
   if (!workload.file.empty()) words.push_back("--file=" + workload.file);
   for (const auto& [flag, value] : flags)
     if (!value.empty()) words.push_back(fmt::format("{}={}", flag, value));
   if (skips_check) words.emplace_back("--no-check");
-  words.emplace_back("--no-trace");
+  if (skips_trace) words.emplace_back("--no-trace");
   return words;
+}
+
+ChildRequest child_run(const RunFlags& flags, const WorkloadFlags& workload, const DeviceInfo& info,
+                       const std::string& streams, const std::string& submit, int compute_units, bool skips_trace) {
+  // Each rank finds its own device by the name as it was given.
+  FlagValues values = {{"--device", flags.ranks.empty() ? child_device(info, flags.device) : flags.device},
+                       {"--streams", streams},
+                       {"--submit", submit},
+                       {"--iterations", flags.iterations},
+                       {"--warmup", flags.warmup},
+                       {"--sync-mode", flags.sync_mode},
+                       {"--placement", flags.placement},
+                       {"--scale", flags.scale},
+                       {"--precision", flags.precision},
+                       {"--seed", flags.seed},
+                       {"--hw-queues", flags.hardware_queues},
+                       {"--compute-units", compute_units == 0 ? "" : std::to_string(compute_units)},
+                       {"--ranks", flags.ranks},
+                       {"--hang-timeout", flags.hang_timeout}};
+  for (const std::string& param : flags.params) values.emplace_back("--param", param);
+  for (const std::string& setting : flags.sim) values.emplace_back("--sim", setting);
+  ChildRequest child;
+  child.arguments = run_words(workload, values, flags.skips_check, skips_trace || flags.skips_trace);
+  child.limit_ns = kNoChildLimit;
+  return child;
 }
 
 int one_unit_count(const std::string& text) {

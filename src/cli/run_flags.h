@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "run/children.h"
 #include "run/runner.h"
 
 namespace weir::cli {
@@ -37,6 +38,8 @@ struct RunFlags {
   RunRequest request() const;
   // `communicator` is set where there are other ranks: those on one host share its cores.
   std::unique_ptr<Device> open(Communicator* communicator = nullptr) const;
+  // What the device is, for a process that leaves running to others: its children then have the device to themselves.
+  DeviceInfo info(int compute_units) const;
   // The same with this many compute units for each stream, whatever the flag says; 0: all of them.
   std::unique_ptr<Device> open_confined(int compute_units, Communicator* communicator = nullptr) const;
 };
@@ -50,10 +53,14 @@ struct WorkloadFlags {
   void choose(RunRequest& request) const;
 };
 
-// `weir run` as arguments for a child process, always without the traced pass. Flags with an empty value are left out,
+// `weir run` as arguments for a child process. Flags with an empty value are left out,
 // so that the child uses its default.
 using FlagValues = std::vector<std::pair<const char*, std::string>>;
-std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValues& flags, bool skips_check);
+std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValues& flags, bool skips_check,
+                                   bool skips_trace = true);
+// The same run in a child process, on this many streams (empty: the default) with this way of submitting.
+ChildRequest child_run(const RunFlags& flags, const WorkloadFlags& workload, const DeviceInfo& info,
+                       const std::string& streams, const std::string& submit, int compute_units, bool skips_trace);
 
 // The value of --streams where a command takes one count; `hint` is for several.
 int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint);

@@ -155,7 +155,7 @@ int execute_run_priority(const RunPriorityFlags& flags) {
   for (const SweepRequest& request : requests) {
     int code = 0;
     try {
-      code = print_sweep(*device, request, flags.run, ranks);
+      code = print_sweep(device->info(), device.get(), request, flags.run, ranks);
     } catch (const Error& error) {
       if (ranks != nullptr) throw;
       std::fflush(stdout);

@@ -6,6 +6,8 @@
 #include "cli/default_output.h"
 #include "cli/export_flags.h"
 #include "cli/list.h"
+#include "cli/process.h"
+#include "cli/process_flags.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "cli/submit_flags.h"
@@ -19,6 +21,7 @@ struct SweepFlags {
   WorkloadFlags workload;
   std::string streams;
   SubmitFlags submit;
+  ProcessFlags processes;
   std::string output;
   ExportFlags exports;
   bool resumes = false;
@@ -28,6 +31,7 @@ struct SweepFlags {
     syntax.add("--streams", streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
     submit.add_to(syntax, true);
     run.add_to(syntax);
+    processes.add_to(syntax);
     syntax.add("--output,-o", output, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
     exports.add_to(syntax);
     syntax.add("--resume", resumes, "keep the points that the output file has, run the others");
@@ -39,6 +43,39 @@ std::vector<int> usual_counts(const Workload& workload) {
   std::vector<int> counts;
   for (int n = workload.streams.min; n <= std::min(32, workload.streams.max); n *= 2) counts.push_back(n);
   return counts;
+}
+
+std::filesystem::path output_of(const SweepFlags& flags, const Workload& workload, const DeviceInfo& info) {
+  if (!flags.output.empty()) return flags.output;
+  if (is_first_rank()) std::filesystem::create_directories("results");
+  std::string name = info.name;
+  std::replace(name.begin(), name.end(), ':', '-');
+  return default_output(fmt::format("results/sweep-{}-{}", workload.name, name), ".json",
+                        earlier_output(flags.run.is_forced, flags.resumes));
+}
+
+// The file also has the points kept from an earlier sweep.
+void write_exports(const SweepFlags& flags, const SweepRequest& request) {
+  if (!flags.exports.is_asked()) return;
+  const Json sweep = read_json(request.output);
+  flags.exports.write({&sweep, 1}, flags.run.is_forced);
+}
+
+// Every point in several processes, in random order within each round.
+int sweep_processes(const SweepFlags& flags, SweepRequest request) {
+  for (const int units : request.compute_units) flags.run.info(units);  // rejects a count that the device does not have
+  const DeviceInfo info = flags.run.info(request.compute_units.front());
+  request.ranks = rank_count(flags.run.ranks);
+  check_sweep(info, request, {0, request.ranks});
+  request.output = output_of(flags, workload_of(request.run), info);
+  const int code = print_sweep(
+      info, nullptr, request, flags.run, nullptr, nullptr,
+      [&](int streams, const std::string& submit, int units, bool traces) {
+        return run_child(child_run(flags.run, flags.workload, info, std::to_string(streams), submit, units, !traces),
+                         catch_interrupts());
+      });
+  write_exports(flags, request);
+  return code;
 }
 
 int execute_sweep(const SweepFlags& flags) {
@@ -59,6 +96,8 @@ int execute_sweep(const SweepFlags& flags) {
     request.compute_units = parse_counts("--compute-units", flags.run.compute_units, 1, kMaxComputeUnits);
   request.resumes = flags.resumes;
   request.overwrites = flags.run.is_forced;
+  request.processes = flags.processes.count();
+  if (!request.processes.is_one()) return sweep_processes(flags, request);
   if (must_start_ranks(flags.run.ranks)) {
     const int count = rank_count(flags.run.ranks);
     check_sweep(flags.run.open_confined(request.compute_units.front())->info(), request, {0, count});
@@ -68,18 +107,10 @@ int execute_sweep(const SweepFlags& flags) {
   // Opens the largest count briefly, so that a count that the device does not have is rejected before anything runs.
   if (request.compute_units.size() > 1) flags.run.open_confined(request.compute_units.back(), ranks);
   auto device = flags.run.open_confined(request.compute_units.front(), ranks);
-  if (flags.output.empty()) {
-    if (is_first_rank()) std::filesystem::create_directories("results");
-    std::string name = device->info().name;
-    std::replace(name.begin(), name.end(), ':', '-');
-    request.output = default_output(fmt::format("results/sweep-{}-{}", workload.name, name), ".json",
-                                    earlier_output(flags.run.is_forced, flags.resumes));
-  } else {
-    request.output = flags.output;
-  }
+  request.output = output_of(flags, workload, device->info());
   if (ranks != nullptr) check_sweep(device->info(), request, ranks->ranks());
   watch_ranks();
-  const int code = print_sweep(*device, request, flags.run, ranks, [&](int units) -> Device& {
+  const int code = print_sweep(device->info(), device.get(), request, flags.run, ranks, [&](int units) -> Device& {
     device.reset();
     device = flags.run.open_confined(units, ranks);
     return *device;
@@ -87,11 +118,7 @@ int execute_sweep(const SweepFlags& flags) {
   device.reset();
   leave_ranks();
   if (!is_first_rank()) return 0;
-  // The file also has the points kept from an earlier sweep.
-  if (flags.exports.is_asked()) {
-    const Json sweep = read_json(request.output);
-    flags.exports.write({&sweep, 1}, flags.run.is_forced);
-  }
+  write_exports(flags, request);
   return code;
 }
 

@@ -32,12 +32,14 @@ std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>
   return fitting;
 }
 
-int print_sweep(Device& device, const SweepRequest& request, const RunFlags& flags, Communicator* communicator,
-                std::function<Device&(int)> reopen) {
+int print_sweep(const DeviceInfo& info, Device* device, const SweepRequest& request, const RunFlags& flags,
+                Communicator* communicator, decltype(SweepControl::reopen) reopen,
+                decltype(SweepControl::run_process) run_process) {
   const bool is_quiet = flags.is_quiet;
   ProgressLine line(is_quiet || !is_first_rank());
   SweepControl control;
   control.reopen = std::move(reopen);
+  control.run_process = std::move(run_process);
   control.run.communicator = communicator;
   watch_hangs(control.run, flags.hang_timeout);
   control.run.stop = &catch_interrupts();
@@ -46,6 +48,7 @@ int print_sweep(Device& device, const SweepRequest& request, const RunFlags& fla
   control.on_begin = [&](int streams, const std::string& way, std::size_t index, std::size_t total) {
     where = fmt::format("{} {}/{}, {} streams, {}", request.run.workload, index + 1, total, streams, way);
     asked = total;
+    if (control.run_process) line.show(where, static_cast<int>(index), static_cast<int>(total));
   };
   control.run.progress = [&](std::string_view phase, int done, int total) {
     line.show(fmt::format("{}: {}", where, phase), done, total);
@@ -76,7 +79,9 @@ int print_sweep(Device& device, const SweepRequest& request, const RunFlags& fla
     line.clear();
     if (!is_first_rank()) return;
     if (is_quiet) {
-      if (is_failed) fmt::print(stderr, "weir: {}: {}\n", where, result.value("failure", "failed"));
+      if (is_failed)
+        fmt::print(stderr, "weir: {}, {} streams, {}: {}\n", request.run.workload, result["streams"].dump(),
+                   result.value("submit", ""), result.value("failure", "failed"));
       return;
     }
     if (!has_head) {
@@ -90,14 +95,16 @@ int print_sweep(Device& device, const SweepRequest& request, const RunFlags& fla
     fmt::print("{}", sweep_row(result, was_kept, width));
     std::fflush(stdout);
   };
-  const Json sweep = run_sweep(device, request, run_context(), control);
+  const Json sweep = run_sweep(info, device, request, run_context(), control);
   line.clear();
   const bool is_stopped = sweep["status"] != "complete";
   if (!is_quiet && is_first_rank()) {
     if (!floors.empty())
       floors = wrapped(fmt::format("Floor, at most, per command on the null device: {}.", floors), 0) + "\n";
     fmt::print("\n{}{}Written to {}\n", floors, sweep_summary(sweep), request.output.string());
-    if (is_stopped)
+    if (is_stopped && control.run_process)
+      fmt::print("Interrupted. The same command with --resume runs the processes that are missing.\n");
+    else if (is_stopped)
       fmt::print("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n", ended,
                  asked);
     fmt::print("\n");

@@ -73,11 +73,13 @@ ChildError child_error_in(const std::string& error_output) {
 
 ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& stop) {
   const PrivateFolder folder;
-  const fs::path file = folder.path() / "document.json";
+  const bool is_private = request.folder.empty();
+  const fs::path file = (is_private ? folder.path() : request.folder) / request.document;
   ProcessOptions options;
   options.command = {request.program.empty() ? own_binary().string() : request.program};
   options.command.insert(options.command.end(), request.arguments.begin(), request.arguments.end());
-  options.command.insert(options.command.end(), {"--quiet", request.output_flag, file.string()});
+  options.command.insert(options.command.end(),
+                         {"--quiet", request.output_flag, is_private ? file.string() : request.folder.string()});
   options.variables = request.variables;
   options.out = ProcessOptions::Output::dropped;
   options.is_stopped = [&] { return stop.load(std::memory_order_relaxed); };
@@ -109,6 +111,12 @@ ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& sto
   } else if (!child_error.message.empty()) {
     outcome.message = child_error.message;
     outcome.hint = child_error.hint;
+    std::error_code ignored;
+    if (fs::exists(file, ignored)) {
+      const std::string message = outcome.message;
+      read_document(file, outcome);
+      outcome.message = message;  // the failure, not that of reading its document
+    }
   } else {
     outcome.message = outcome.code > 128 ? fmt::format("it was ended by signal {}", outcome.code - 128)
                                          : fmt::format("it ended with status {}", outcome.code);

@@ -15,7 +15,8 @@
 
 namespace weir {
 
-inline constexpr std::int64_t kChildLimitNs = 600'000'000'000;  // the default limit for one child
+inline constexpr std::int64_t kChildLimitNs = 600'000'000'000;           // the default limit for one child
+inline constexpr std::int64_t kNoChildLimit = 365 * 86'400'000'000'000;  // a year: the run itself has no limit
 
 // The executable file of this process.
 std::filesystem::path own_binary();
@@ -38,6 +39,9 @@ struct ChildRequest {
   Variables variables;                 // set in the child, in addition to this process's environment
   std::int64_t limit_ns = kChildLimitNs;
   std::string output_flag = "-o";  // the flag that names the child's output file
+  // For a child that writes a folder: its name, and the name of the document in it. It is kept.
+  std::filesystem::path folder;
+  std::string document = "document.json";
 };
 
 enum class ChildEnd : std::uint8_t {
@@ -50,14 +54,15 @@ enum class ChildEnd : std::uint8_t {
 struct ChildOutcome {
   ChildEnd end = ChildEnd::failed;
   int code = -1;        // exit code, or 128 + signal
-  Json document;        // null unless `done`
+  Json document;        // null unless `done`, or `failed` and the child wrote one that says so
   std::string message;  // the error, in one line; empty for `done`
   std::string hint;     // what the child advised
   std::int64_t wall_ns = 0;
 };
 
-// Runs this program again with `-o FILE` (in a private folder, removed afterwards) and `--quiet`, and reads the
-// document. Call from a thread that outlives the child: it dies with it. The child is ended when `stop` is set.
+// Runs this program again with `-o FILE` (in a private folder, removed afterwards, unless a folder is given) and
+// `--quiet`, and reads the document. Call from a thread that outlives the child: it dies with it. The child is ended
+// when `stop` is set.
 ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& stop);
 // The same where the document is indispensable: fails, or rejects if the child did. Empty where it was interrupted.
 std::optional<Json> child_document(const ChildRequest& request, const std::atomic<bool>& stop);

@@ -41,34 +41,6 @@ Precision checked_precision(const RunRequest& request, const DeviceInfo& info) {
                  fmt::format("It has {}.", fmt::join(names, ", ")));
 }
 
-Result described(const Workload& workload, const RunRequest& request, const Params& params, const DeviceInfo& info,
-                 const RunContext& context) {
-  Result result;
-  result.created = wall_time();
-  result.command_line = context.command_line;
-  result.environment = context.environment;
-  result.workload = workload.name;
-  result.category = workload.category;
-  result.unit = workload.unit;
-  result.scaling = name_of(workload.scaling);
-  result.priority = workload.priority;
-  for (const auto& [name, value] : params.values())
-    std::visit([&, key = name](const auto& held) { result.parameters[key] = held; }, value);
-  // A changed file is another workload even with the same name: comparisons use parameters.
-  if (!workload.source.file.empty()) {
-    result.parameters["definition"] = workload.source.hash;
-    result.workload_file = workload.source.file;
-    result.workload_text = workload.source.text;
-  }
-  result.precision = name_of(params.precision);
-  result.sync_mode = name_of(request.sync);
-  result.iterations = request.iterations;
-  result.warmup = request.warmup;
-  result.seed = request.seed;
-  result.device = to_json(info);
-  return result;
-}
-
 // Streams that share a hardware queue may block each other, which would explain poor scaling.
 void warn_about_shared_queues(Result& result, const DeviceInfo& info, int streams) {
   const std::optional<int> queues = info.hardware_queues.value;
@@ -198,6 +170,43 @@ BuiltRun build_run(const DeviceInfo& info, const RunRequest& request, Ranks rank
 
 void check_request(const DeviceInfo& info, const RunRequest& request, Ranks ranks) { build_run(info, request, ranks); }
 
+Result describe_run(const DeviceInfo& info, const RunRequest& request, const BuiltRun& built,
+                    const RunContext& context) {
+  const Workload& workload = workload_of(request);
+  Result result;
+  result.created = wall_time();
+  result.command_line = context.command_line;
+  result.environment = context.environment;
+  result.workload = workload.name;
+  result.category = workload.category;
+  result.unit = workload.unit;
+  result.scaling = name_of(workload.scaling);
+  result.priority = workload.priority;
+  for (const auto& [name, value] : built.params.values())
+    std::visit([&, key = name](const auto& held) { result.parameters[key] = held; }, value);
+  // A changed file is another workload even with the same name: comparisons use parameters.
+  if (!workload.source.file.empty()) {
+    result.parameters["definition"] = workload.source.hash;
+    result.workload_file = workload.source.file;
+    result.workload_text = workload.source.text;
+  }
+  result.precision = name_of(built.params.precision);
+  result.sync_mode = name_of(request.sync);
+  result.iterations = request.iterations;
+  result.warmup = request.warmup;
+  result.seed = request.seed;
+  result.device = to_json(info);
+  result.scale = name_of(built.scale);
+  result.streams = built.streams;
+  result.submit = built.submit.name;
+  result.placement = built.placement.name;
+  result.work_per_iteration = built.step.work();
+  result.commands_per_iteration = built.step.commands().size();
+  result.flop_per_iteration = built.step.cost().flop;
+  result.bytes_per_iteration = built.step.cost().bytes;
+  return result;
+}
+
 Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control) {
   const Workload& workload = workload_of(request);
   const DeviceInfo info = device.info();
@@ -206,16 +215,8 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
   const Step& step = built.step;
   const Placement& placement = built.placement;
 
-  Result result = described(workload, request, built.params, info, context);
-  result.scale = name_of(built.scale);
-  result.streams = built.streams;
-  result.submit = submit.name;
-  result.placement = placement.name;
+  Result result = describe_run(info, request, built, context);
   if (submit.mode == SubmitMode::eager) warn_about_shared_queues(result, info, placement.stream_count);
-  result.work_per_iteration = step.work();
-  result.commands_per_iteration = step.commands().size();
-  result.flop_per_iteration = step.cost().flop;
-  result.bytes_per_iteration = step.cost().bytes;
 
   std::optional<RankReports> reports;
   if (control.has_ranks()) {

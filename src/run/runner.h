@@ -90,6 +90,10 @@ BuiltRun build_run(const DeviceInfo& info, const RunRequest& request, Ranks rank
 // Rejects what run_workload() would reject before it starts; `ranks`: those of the later run.
 void check_request(const DeviceInfo& info, const RunRequest& request, Ranks ranks);
 
+// What a result says of a request before anything has run.
+Result describe_run(const DeviceInfo& info, const RunRequest& request, const BuiltRun& built,
+                    const RunContext& context);
+
 // Throws for bad requests; a run that fails later (out of memory, device error, wrong output) is returned with status
 // "failed". With several ranks all call it, rank 0 returns the result of all, and any failure except wrong output
 // throws: the other ranks cannot continue without this one.

@@ -47,9 +47,8 @@ std::vector<Point> points_of(const SweepRequest& request) {
 }
 
 // The settings that a resumed sweep must share with the file, so that its points are comparable.
-Json settings_of(const Device& device, const SweepRequest& request, int ranks) {
+Json settings_of(const DeviceInfo& info, const SweepRequest& request, int ranks) {
   const RunRequest& run = request.run;
-  const DeviceInfo info = device.info();
   const Scale scale = scale_of(run, info);
   const Params params(workload_of(run).params, scale, run.params);
   Json settings = WEIR_NAMED(named("workload", workload_of(run).name), named("device", info.name), info.model, scale,
@@ -73,6 +72,17 @@ bool is_point(const Json& result) {
   return result.is_object() && is_text(result, "status") && is_text(result, "submit") && result.contains("streams") &&
          result["streams"].is_number_integer() && result.contains("metrics") && result["metrics"].is_object() &&
          is_named("workload") && is_named("device") && is_text(result["device"], "model");
+}
+
+// Whether processes can be added to a point of a file, or it has as many as it needs.
+bool has_processes(const Json& result) {
+  const auto is_process = [](const Json& process) {
+    return process.is_object() && process["samples"].is_number_integer() && process["samples"] > 0;
+  };
+  const Json& processes = at_path(result, {"processes"});
+  return is_point(result) && result["status"] != "failed" && processes.is_array() && !processes.empty() &&
+         std::all_of(processes.begin(), processes.end(), is_process) && at_path(result, {"samples"}).is_object() &&
+         at_path(result, {"unavailable"}).is_object() && at_path(result, {"warnings"}).is_array();
 }
 
 bool is_at(const Json& result, const Point& point) {
@@ -99,6 +109,64 @@ Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::v
                       {"ns_per_command", floor_ns_per_command(step, placement, point.submit)}});
   }
   return floors;
+}
+
+// A point whose process was killed or crashed, and left no document.
+Json failed_point(const DeviceInfo& info, RunRequest run, const Point& point, const RunContext& context, Ranks ranks,
+                  const ChildOutcome& outcome) {
+  run.streams = point.streams;
+  run.submit = point.submit;
+  Result failed = describe_run(info, run, build_run(info, run, ranks), context);
+  failed.status = "failed";
+  failed.failure = outcome.message;
+  failed.hint = outcome.hint;
+  Json json = to_json(failed);
+  if (point.compute_units > 0) json["device"]["compute_units"] = point.compute_units;
+  return json;
+}
+
+// All points in rounds of processes, saved after each; fills the document's results, and its status.
+void run_point_processes(const DeviceInfo& info, const SweepRequest& request, const std::vector<Point>& points,
+                         const RunContext& context, const SweepControl& control, Json& document,
+                         const std::function<void()>& save) {
+  Json others = Json::array();  // points of the file that this call does not ask for
+  std::vector<Json> sides(points.size());
+  for (const Json& kept : document["results"]) {
+    const auto same =
+        std::find_if(points.begin(), points.end(), [&](const Point& point) { return is_at(kept, point); });
+    if (same == points.end())
+      others.push_back(kept);
+    else
+      sides[static_cast<std::size_t>(same - points.begin())] = kept;
+  }
+  std::vector<std::size_t> before;
+  for (const Json& side : sides) before.push_back(process_count(side));
+  const auto put_results = [&] {
+    document["results"] = others;
+    for (const Json& side : sides)
+      if (!side.is_null()) document["results"].push_back(side);
+    save();
+  };
+  ProcessesControl processes;
+  processes.run = [&](std::size_t side, std::size_t round) {
+    const Point& point = points[side];
+    if (control.on_begin)
+      control.on_begin(point.streams, way_of(point.submit.name, point.compute_units), round * points.size() + side,
+                       request.processes.most * points.size());
+    ChildOutcome outcome = control.run_process(point.streams, point.submit.name, point.compute_units, round == 0);
+    const bool has_failed = outcome.end == ChildEnd::failed || outcome.end == ChildEnd::timed_out;
+    if (has_failed && !outcome.document.is_object())
+      outcome.document = failed_point(info, request.run, point, context, {0, request.ranks}, outcome);
+    if (outcome.document.is_object()) outcome.document["command_line"] = context.command_line;
+    return outcome;
+  };
+  processes.ended = [&](std::size_t) { put_results(); };
+  const RoundsOutcome outcome =
+      run_in_processes(request.processes, request.run.seed, sides, processes, *control.run.stop);
+  for (std::size_t i = 0; i < sides.size(); ++i)
+    if (!sides[i].is_null() && control.on_point) control.on_point(sides[i], process_count(sides[i]) == before[i]);
+  if (outcome.end != RoundsEnd::interrupted) document["status"] = "complete";
+  put_results();
 }
 
 }  // namespace
@@ -139,17 +207,20 @@ void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks rank
   }
 }
 
-Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control) {
+Json run_sweep(const DeviceInfo& info, Device* device, const SweepRequest& request, const RunContext& context,
+               const SweepControl& control) {
   const Workload& workload = workload_of(request.run);
   const std::vector<Point> points = points_of(request);
-  const Ranks ranks = control.run.has_ranks() ? control.run.communicator->ranks() : Ranks{};
-  const Json settings = settings_of(device, request, ranks.count);
+  const Ranks ranks = control.run.has_ranks() ? control.run.communicator->ranks() : Ranks{0, 1};
+  const Json settings = settings_of(info, request, std::max(ranks.count, request.ranks));
   // Only rank 0 reads and writes the file; the others need to know only which points are left.
   Json kept = Json::array();
   if (request.resumes && ranks.rank == 0)
-    // Failed and interrupted points are run again.
+    // Failed points are run again, and interrupted ones, less the processes that they have.
     kept = points_to_keep(request.output, {schemas::sweep, nullptr, "results", "not a sweep of this program"}, settings,
-                          [](const Json& result) { return is_point(result) && result["status"] == "complete"; });
+                          request.processes.is_one()
+                              ? [](const Json& result) { return is_point(result) && result["status"] == "complete"; }
+                              : has_processes);
   if (ranks.rank == 0) check_writable(request.output, request.overwrites || request.resumes);
   if (ranks.count > 1) kept = Json::parse(broadcast_text(*control.run.communicator, kept.dump()));
 
@@ -161,7 +232,7 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   document["command_line"] = context.command_line;
   document["workload"] = workload.name;
   document["settings"] = settings;
-  document["floor"] = floors_of(device.info(), request, points, ranks);
+  document["floor"] = floors_of(info, request, points, ranks);
   // Saved from the start, so that another kill loses none of them, including points that this call does not request.
   document["results"] = kept;
   document["scaling"] = Json::object();
@@ -174,7 +245,11 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
     write_file(request.output, to_text(document), request.overwrites || request.resumes || is_saved);
     is_saved = true;
   };
-  Device* opened = &device;
+  if (!request.processes.is_one()) {
+    run_point_processes(info, request, points, context, control, document, save);
+    return document;
+  }
+  Device* opened = device;
   int units = points.front().compute_units;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (control.run.agree_to_stop()) break;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "run/processes.h"
 #include "run/runner.h"
 
 namespace weir {
@@ -16,6 +17,8 @@ struct SweepRequest {
   std::vector<int> streams;
   std::vector<SubmitChoice> submits;
   std::vector<int> compute_units = {0};  // per stream; 0: not confined
+  ProcessCount processes;                // for each point; one: all points in this process, one after the other
+  int ranks = 1;                         // that each of several processes starts
   std::filesystem::path output;
   bool resumes = false;  // keep the file's complete points and run the others
   bool overwrites = false;
@@ -26,17 +29,26 @@ struct SweepControl {
   // Reopens the device with this many compute units per stream; required if a sweep has several values. Invalidates the
   // device that it returned before.
   std::function<Device&(int compute_units)> reopen;
-  // Called before each point; `index` counts from 0.
+  // With several processes: runs a point as `weir run` in a new one, traced only where asked.
+  std::function<ChildOutcome(int streams, const std::string& submit, int compute_units, bool traces)> run_process;
+  // Called before each point, or each process of one; `index` counts from 0.
   std::function<void(int streams, const std::string& way, std::size_t index, std::size_t total)> on_begin;
-  // Called after each point with its result. `was_kept`: taken from the file.
+  // Called with the result of each point, when it ended or, with several processes, when all have. `was_kept`: taken
+  // from the file.
   std::function<void(const Json& result, bool was_kept)> on_point;
   // Called once before anything runs on the device: ns per command on the null device, by point.
   std::function<void(const Json& floor)> on_floor;
 };
 
-// `device` must match the first of the compute units. Returns the `weir.sweep/1` document, which is also in `output`.
+// `device` must match the first of the compute units; with several processes there is none, so that they have it to
+// themselves. Returns the `weir.sweep/1` document, which is also in `output`.
 // Failed points have status "failed". With several ranks all call it; only rank 0 reads and writes the file.
-Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control);
+Json run_sweep(const DeviceInfo& info, Device* device, const SweepRequest& request, const RunContext& context,
+               const SweepControl& control);
+inline Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context,
+                      const SweepControl& control) {
+  return run_sweep(device.info(), &device, request, context, control);
+}
 
 // Describes where a file to resume has its points.
 struct ResumedFile {

@@ -43,6 +43,30 @@ bool goes_away(pid_t process) {
   return is_gone(process);
 }
 
+TEST(Children, OneThatFailedMayHaveADocument) {
+  const ChildOutcome outcome =
+      run(script(R"(echo '{"status": "failed"}' > "$2"; echo 'weir: the output is wrong' >&2; exit 1)"));
+  EXPECT_EQ(outcome.end, ChildEnd::failed);
+  EXPECT_EQ(outcome.message, "the output is wrong");
+  EXPECT_EQ(outcome.document["status"], "failed");
+  EXPECT_TRUE(run(script("echo 'weir: no' >&2; exit 1")).document.is_null());
+  EXPECT_TRUE(run(script(R"(echo '{' > "$2"; echo 'weir: no' >&2; exit 1)")).document.is_null());
+}
+
+TEST(Children, AFolderIsKept) {
+  ChildRequest request = script(R"(mkdir "$2"; echo '{"x": 1}' > "$2/summary.json")");
+  const std::filesystem::path above =
+      std::filesystem::temp_directory_path() / ("weir_children_" + std::to_string(::getpid()));
+  std::filesystem::create_directory(above);
+  request.folder = above / "folder";
+  request.document = "summary.json";
+  const ChildOutcome outcome = run(request);
+  EXPECT_EQ(outcome.end, ChildEnd::done) << outcome.message;
+  EXPECT_EQ(outcome.document["x"], 1);
+  EXPECT_TRUE(std::filesystem::exists(above / "folder/summary.json"));
+  std::filesystem::remove_all(above);
+}
+
 TEST(Children, SeeTheirVariablesOnTopOfOurs) {
   ::setenv("WEIR_TEST_KEPT", "kept", 1);
   ::setenv("WEIR_TEST_REPLACED", "old", 1);

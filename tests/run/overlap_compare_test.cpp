@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "lab/overlap/overlap.h"
 
 namespace weir {
 namespace {
@@ -57,6 +58,41 @@ TEST_F(OverlapCompare, tells_worse_from_the_same) {
   const Comparison better = compare_overlap(worse, a);
   for (const MetricComparison& metric : better.tests[0].pairs[0].metrics)
     EXPECT_EQ(metric.verdict, Verdict::faster) << metric.metric;
+}
+
+TEST_F(OverlapCompare, knows_which_process_samples_came_from) {
+  Json many = summary(1e6, 2e5, 0.8, 1);
+  const auto process = [](const Json& samples, const Json& traced) {
+    return Json{{"samples", samples}, {"traced", traced}};
+  };
+  many["processes"] = Json::array({process(25, 30), process(15, 10)});
+  const OverlapPointFile point = load_overlap(write("a.json", many)).points[0];
+  EXPECT_EQ(point.step_processes, (std::vector<std::size_t>{25, 15}));
+  EXPECT_EQ(point.traced_processes, (std::vector<std::size_t>{30, 10}));
+  EXPECT_TRUE(load_overlap(write("b.json", summary(1e6, 2e5, 0.8, 1))).points[0].step_processes.empty());
+  // Sizes that are not those of the samples say nothing.
+  for (const Json& wrong : {Json(14), Json(-15), Json("15"), Json(1e300), Json()}) {
+    many["processes"] = Json::array({process(25, 40), process(wrong, 0)});
+    const OverlapPointFile odd = load_overlap(write("c.json", many)).points[0];
+    EXPECT_TRUE(odd.step_processes.empty()) << wrong;
+    EXPECT_EQ(odd.traced_processes, (std::vector<std::size_t>{40, 0}));
+  }
+}
+
+TEST_F(OverlapCompare, adds_processes_to_a_summary) {
+  Json all;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Json one = summary(1e6, 2e5, 0.8, seed);
+    one["step_ns"]["overlapped"]["p50"] = 1e6;
+    one["step_ns"]["serial"] = nullptr;
+    add_overlap_process(all, one, 5);
+  }
+  EXPECT_EQ(all["step_ns"]["overlapped"]["count"], 120);
+  EXPECT_TRUE(all["step_ns"]["serial"].is_null());
+  const OverlapPointFile point = load_overlap(write("a.json", all)).points[0];
+  EXPECT_EQ(point.step_ns.size(), 120u);
+  EXPECT_EQ(point.step_processes, (std::vector<std::size_t>{40, 40, 40}));
+  EXPECT_EQ(point.traced_processes, (std::vector<std::size_t>{40, 40, 40}));
 }
 
 TEST_F(OverlapCompare, pairs_the_points_of_sweeps) {

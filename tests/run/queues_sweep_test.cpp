@@ -2,8 +2,11 @@
 #include "lab/queues/queues_sweep.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 #include "lab/queues/convoy.h"
 #include "measure/bootstrap.h"
@@ -107,6 +110,50 @@ TEST(QueuesSweep, PointsTakeTurnsWithinTheirGroup) {
   EXPECT_EQ(points[1].streams, 4);
   EXPECT_EQ(points[2].streams, 8);
   EXPECT_EQ(points[4].params, (ParamValues{{"elements", "2"}}));
+}
+
+TEST(QueuesSweep, CountsTakeTurnsInRandomOrderAndNothingIsRepeated) {
+  QueuesSweepRequest request;
+  request.run.workload = "tiny_kernel_stress";
+  request.queues = {1, 2, 4, 8};
+  request.streams = {4, 8};
+  request.scales = {Scale::tiny};
+  request.setting = "--hw-queues";
+  request.repeats = 5;
+  request.output =
+      std::filesystem::temp_directory_path() / ("weir_queues_sweep_" + std::to_string(::getpid()) + ".json");
+  request.overwrites = request.resumes = true;
+  std::vector<int> streams, queues;
+  std::size_t most = 23;  // then it is interrupted
+  QueuesSweepControl control;
+  control.run = [&](const QueuesPoint& at) {
+    PointRun run = result(at.queues, 1000, queues.size());
+    run.is_interrupted = queues.size() == most;
+    if (run.is_interrupted) return run;
+    streams.push_back(at.streams);
+    queues.push_back(at.queues);
+    return run;
+  };
+  EXPECT_EQ(run_queues_sweep({}, request, {}, control)["sweep"]["status"], "interrupted");
+  most = 1000;
+  const Json sweep = run_queues_sweep({}, request, {}, control)["sweep"];
+  std::filesystem::remove(request.output);
+  EXPECT_EQ(sweep["status"], "complete");
+  ASSERT_EQ(queues.size(), 40u) << "every process once";
+  std::set<std::vector<int>> orders;
+  for (std::size_t round = 0; round < 10; ++round) {
+    const std::vector<int> order(queues.begin() + static_cast<std::ptrdiff_t>(4 * round),
+                                 queues.begin() + static_cast<std::ptrdiff_t>(4 * round + 4));
+    EXPECT_EQ(std::set<int>(order.begin(), order.end()).size(), 4u) << "each count once a round";
+    EXPECT_EQ(streams[4 * round], round < 5 ? 4 : 8) << "one group after the other";
+    orders.insert(order);
+  }
+  EXPECT_GT(orders.size(), 3u);
+  ASSERT_EQ(sweep["points"].size(), 8u);
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(sweep["points"][i]["queues"], 1 << (i % 4)) << "in the order asked for";
+    EXPECT_EQ(sweep["points"][i]["runs"].size(), 5u);
+  }
 }
 
 Json convoy_case(ConvoyCase which, double level, std::size_t shared, double error_ns = 0) {

@@ -25,6 +25,7 @@ weir list --file fork_join)"},
 - `--sync-mode`: see [method](method.md#sync-modes).
 - `--device`: no GPU is touched unless it is asked for. `sim:h200` is a GPU in virtual time ([sim](sim.md)), `sim:FILE` a profile of yours.
 - `--compute-units`: neighbouring streams get neighbouring units, and begin again where all are given away. AMD: a CU mask; such streams have no priority, and a queue of their own each. NVIDIA since CUDA 12.5: green contexts; the driver rounds up (to 8s on compute capability 9), priorities stay, more streams than parts share them in turn. Results say what was given.
+- `--processes`: the run again in new processes, because processes differ by more than samples within one show ([method](method.md#several-processes)).
 - `--ranks`: starts `mpirun` itself ([ranks](ranks.md)).
 - `--hang-timeout`: exit code 1, with a report of every stream, rank and host thread ([hangs](hangs.md)).
 - `--no-check`: how outputs are checked otherwise is in [workloads](workloads.md#how-outputs-are-checked).

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "measure/bootstrap.h"
 #include "run/line_process.h"
+#include "run/rounds.h"
 
 namespace weir {
 namespace {
@@ -61,25 +62,19 @@ std::uint64_t seed_of_process(std::uint64_t seed, int process) {
   return SplitMix(seed + 0x632be59bd9b4e019U * static_cast<std::uint64_t>(process + 1)).next();
 }
 
-void shuffle(std::vector<std::string>& ids, std::uint64_t seed) {
-  SplitMix random(seed);
-  for (std::size_t left = ids.size(); left > 1; --left)
-    std::swap(ids[left - 1], ids[random.below(static_cast<std::uint32_t>(left))]);
-}
-
 bool run_processes(const ChannelPlan& plan, const ChannelEvents& events, const std::atomic<bool>& stop) {
   std::set<std::string> given_up;  // hung or crashed: not tried again
   std::size_t done = 0;
   const std::size_t total = plan.ids.size() * static_cast<std::size_t>(plan.processes);
-  for (int process = 0; process < plan.processes; ++process) {
+  const auto run_process = [&](std::size_t, std::size_t round) {
+    const auto process = static_cast<int>(round);
     ChannelPlan mine = plan;
     const std::uint64_t seed = seed_of_process(plan.conditions.seed, process);
-    shuffle(mine.ids, seed);
     mine.conditions.seed = seed;
     std::vector<std::string> pending;
-    for (const std::string& id : mine.ids)
-      if (!given_up.contains(id)) pending.push_back(id);
-    done += mine.ids.size() - pending.size();
+    for (const std::size_t at : order_of_round(plan.ids.size(), plan.conditions.seed, round))
+      if (!given_up.contains(plan.ids[at])) pending.push_back(plan.ids[at]);
+    done += plan.ids.size() - pending.size();
     while (!pending.empty()) {
       const std::size_t before = pending.size();
       const std::int64_t begun_ns = now_ns();
@@ -117,8 +112,11 @@ bool run_processes(const ChannelPlan& plan, const ChannelEvents& events, const s
         fail(fmt::format("a child process failed: {}", end.words.empty() ? "it ended early" : end.words));
       }
     }
-  }
-  return true;
+    return true;
+  };
+  // One side: a process runs all benchmarks, which take turns within it.
+  const RoundsPlan rounds{.max_rounds = static_cast<std::size_t>(plan.processes)};
+  return run_rounds(rounds, {.run = run_process}, stop).end != RoundsEnd::interrupted;
 }
 
 void run_channel_child(const std::string& file) {

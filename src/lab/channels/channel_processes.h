@@ -38,8 +38,7 @@ bool run_processes(const ChannelPlan& plan, const ChannelEvents& events, const s
 // request.
 void run_channel_child(const std::string& file);
 
-// Every process has its own seed, which follows from the seed of the run, and hence its own order.
+// Every process has its own seed, which follows from the seed of the run.
 std::uint64_t seed_of_process(std::uint64_t seed, int process);
-void shuffle(std::vector<std::string>& ids, std::uint64_t seed);
 
 }  // namespace weir

@@ -14,6 +14,7 @@
 #include "lab/kernels/facts.h"
 #include "run/children.h"
 #include "run/line_process.h"
+#include "run/rounds.h"
 
 namespace weir::bench {
 namespace {
@@ -272,6 +273,7 @@ BenchResults::BenchResults(const BenchPlan& plan) : packages_(plan.packages.size
     });
     add(static_cast<std::size_t>(found - plan.packages.begin()), entry);
   }
+  for (const std::vector<Kept>& kept : packages_) settled_.push_back(kept.size());
 }
 
 void BenchResults::add(std::size_t package, Json entry) {
@@ -292,6 +294,14 @@ bool BenchResults::has(std::size_t package, const std::string& key) const {
 std::vector<Json> BenchResults::entries(std::size_t package) const {
   std::vector<Json> merged;
   for (const Kept& kept : packages_.at(package)) merged.push_back(merge_rounds(kept.rounds));
+  // Backends arrive in random order.
+  const auto place = [](const Json& entry) {
+    const auto found = std::find_if(std::begin(package::kBackends), std::end(package::kBackends),
+                                    [&](package::Backend backend) { return entry["backend"] == name_of(backend); });
+    return found - std::begin(package::kBackends);
+  };
+  std::stable_sort(merged.begin() + static_cast<std::ptrdiff_t>(settled_.at(package)), merged.end(),
+                   [&](const Json& one, const Json& other) { return place(one) < place(other); });
   return merged;
 }
 
@@ -302,8 +312,8 @@ std::vector<Json> BenchResults::entries() const {
   return all;
 }
 
-bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const BenchEvents& events, BenchResults& results,
-                const std::atomic<bool>& stop) {
+bool run_units(const BenchPlan& plan, const BenchSettings& settings, const BenchEvents& events, BenchResults& results,
+               const std::atomic<bool>& stop) {
   int rounds = 0;
   std::size_t total = 0, done = 0;
   for (const BenchUnit& unit : plan.units) {
@@ -311,24 +321,27 @@ bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const Benc
     total += static_cast<std::size_t>(settings.options.rounds_of(plan.package_of(unit)));
   }
   std::set<std::string> given_up;  // crashed, hung or failed: not tried again
-  for (int round = 0; round < rounds; ++round) {
-    for (const BenchUnit& unit : plan.units) {
-      const package::Package& package = plan.package_of(unit);
-      if (round >= settings.options.rounds_of(package)) continue;
-      BenchEvents mine = events;
-      mine.began = [&](const std::string& what, std::size_t, std::size_t) {
-        if (events.began) events.began(fmt::format("round {}, {}", round + 1, what), done, total);
-      };
-      mine.began(fmt::format("{}/{}", package.name, name_of(unit.backend)), 0, 0);
-      const bool is_complete = UnitRun(plan, unit, settings, round, mine, results, given_up, stop).run();
-      ++done;
-      if (events.saved && is_complete) events.saved(unit.package);
-      if (is_complete) continue;
-      leave_units(plan, results);
-      return false;
-    }
-  }
-  return true;
+  RoundsControl control;
+  control.wants = [&](std::size_t side, std::size_t round) {
+    return static_cast<int>(round) < settings.options.rounds_of(plan.package_of(plan.units[side]));
+  };
+  control.run = [&](std::size_t side, std::size_t round) {
+    const BenchUnit& unit = plan.units[side];
+    BenchEvents mine = events;
+    mine.began = [&](const std::string& what, std::size_t, std::size_t) {
+      if (events.began) events.began(fmt::format("round {}, {}", round + 1, what), done, total);
+    };
+    mine.began(fmt::format("{}/{}", plan.package_of(unit).name, name_of(unit.backend)), 0, 0);
+    const bool is_complete =
+        UnitRun(plan, unit, settings, static_cast<int>(round), mine, results, given_up, stop).run();
+    ++done;
+    if (events.saved && is_complete) events.saved(unit.package);
+    return is_complete;
+  };
+  const RoundsPlan order{.sides = plan.units.size(), .max_rounds = static_cast<std::size_t>(rounds)};
+  if (run_rounds(order, control, stop).end != RoundsEnd::interrupted) return true;
+  leave_units(plan, results);
+  return false;
 }
 
 }  // namespace weir::bench

@@ -38,7 +38,7 @@ class BenchResults {
   explicit BenchResults(const BenchPlan& plan);
   void add(std::size_t package, Json entry);
   bool has(std::size_t package, const std::string& key) const;
-  // Entries with their rounds combined; those that need no process first.
+  // Entries with their rounds combined, by backend; those that need no process first.
   std::vector<Json> entries(std::size_t package) const;
   std::vector<Json> entries() const;
 
@@ -48,6 +48,7 @@ class BenchResults {
     std::vector<Json> rounds;
   };
   std::vector<std::vector<Kept>> packages_;
+  std::vector<std::size_t> settled_;  // by package: how many need no process
 };
 
 struct BenchEvents {
@@ -56,10 +57,10 @@ struct BenchEvents {
   std::function<void(std::size_t package)> saved;  // this round of the package is complete
 };
 
-// Returns false where it was interrupted; `results` has what arrived until then. Call from a thread that outlives the
-// children: they die with it.
-bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const BenchEvents& events, BenchResults& results,
-                const std::atomic<bool>& stop);
+// Every unit once a round, in random order. Returns false where it was interrupted; `results` has what arrived until
+// then. Call from a thread that outlives the children: they die with it.
+bool run_units(const BenchPlan& plan, const BenchSettings& settings, const BenchEvents& events, BenchResults& results,
+               const std::atomic<bool>& stop);
 
 // The child's side (child.cpp): opens one package for one backend and measures its cases, or examines this machine, as
 // a request file says; reports as lines of JSON. Everything that a package does happens there. Requests and reports:

@@ -158,6 +158,28 @@ std::vector<Timeline> gather_timelines(Communicator& ranks, const Timeline& own,
 
 }  // namespace
 
+void add_overlap_process(Json& all, const Json& summary, std::int64_t wall_ns) {
+  const Json& step = at_path(summary, {"step_ns", "overlapped"});
+  const Json process = {{"samples", at_path(step, {"samples_ns"}).size()},
+                        {"traced", at_path(summary, {"overlap", "samples", "exposed_ns"}).size()},
+                        {"wall_ns", wall_ns},
+                        {"p50_ns", at_path(step, {"p50"})}};
+  if (all.is_null()) {
+    all = summary;
+    all["processes"] = Json::array({process});
+    return;
+  }
+  for (auto& [way, before] : all["step_ns"].items()) {
+    std::vector<double> samples;
+    for (const Json* const document : {&std::as_const(before), &at_path(summary, {"step_ns", way.c_str()})})
+      for (const Json& sample : at_path(*document, {"samples_ns"})) samples.push_back(sample.get<double>());
+    before = step_json(samples);
+  }
+  for (auto& [name, list] : all["overlap"]["samples"].items())
+    for (const Json& sample : at_path(summary, {"overlap", "samples", name.c_str()})) list.push_back(sample);
+  all["processes"].push_back(process);
+}
+
 void check_overlap(const DeviceInfo& info, const OverlapConfig& config, Ranks ranks) {
   if (!info.runs())
     reject(fmt::format("run.device {}: it runs nothing, so there is no timeline", info.name),

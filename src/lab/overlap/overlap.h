@@ -25,6 +25,10 @@ struct OverlapRun {
 OverlapRun run_overlap(Device& device, const OverlapConfig& config, Communicator& ranks, const RunContext& context,
                        const RunControl& control);
 
+// Adds the summary of another process to `all`, which is null before the first. Samples are appended and step times are
+// summarised over all of them; everything else is the first process's. `processes` says which samples are whose.
+void add_overlap_process(Json& all, const Json& summary, std::int64_t wall_ns);
+
 // Rejects what run_overlap() would reject before it starts. `ranks` are those of the future run.
 void check_overlap(const DeviceInfo& info, const OverlapConfig& config, Ranks ranks);
 

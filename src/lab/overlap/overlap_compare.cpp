@@ -33,6 +33,19 @@ std::vector<double> numbers(const Json& list) {
   return found;
 }
 
+// Empty unless the processes' samples are exactly those of the document.
+std::vector<std::size_t> process_sizes(const Json& summary, const char* member, std::size_t samples) {
+  std::vector<std::size_t> sizes;
+  std::size_t sum = 0;
+  if (const Json& processes = at_path(summary, {"processes"}); processes.is_array())
+    for (const Json& process : processes) {
+      const Json& size = at_path(process, {member});
+      if (!size.is_number_integer() || size < 0 || size > samples) return {};
+      sum += sizes.emplace_back(size.get<std::size_t>());
+    }
+  return sum == samples ? sizes : std::vector<std::size_t>();
+}
+
 std::string word(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
 }
@@ -54,6 +67,8 @@ OverlapPointFile point_of(const Json& summary, const std::string& origin) {
   point.step_ns = numbers(at_path(summary, {"step_ns", "overlapped", "samples_ns"}));
   point.exposed_ns = numbers(at_path(summary, {"overlap", "samples", "exposed_ns"}));
   point.efficiency = numbers(at_path(summary, {"overlap", "samples", "efficiency"}));
+  point.step_processes = process_sizes(summary, "samples", point.step_ns.size());
+  point.traced_processes = process_sizes(summary, "traced", point.exposed_ns.size());
   return point;
 }
 

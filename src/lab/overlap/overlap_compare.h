@@ -19,6 +19,9 @@ struct OverlapPointFile {
   std::map<std::string, std::string> settings;  // settings of the device and the environment, for notes
   std::string failure;
   std::vector<double> step_ns, exposed_ns, efficiency;
+  // How many of the samples came from each process, in their order: of step_ns, and of the two others. Empty: one
+  // process, or not known.
+  std::vector<std::size_t> step_processes, traced_processes;
 };
 
 struct OverlapFile {

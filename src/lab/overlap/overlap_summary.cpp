@@ -67,14 +67,6 @@ Numbers slowest(const std::vector<Json>& members, const char* way) {
   return largest;
 }
 
-Json step_json(const Numbers& samples) {
-  const auto summary = summarise(samples);
-  if (!summary) return nullptr;
-  Json json = to_json(*summary);
-  json["samples_ns"] = samples;
-  return json;
-}
-
 // Means over a pass's iterations; parts still add up to their totals.
 Json pass_json(const Json& list) {
   if (list.empty()) return nullptr;
@@ -273,6 +265,14 @@ std::vector<Json> lines_of(const Json& member, int warmup) {
 }  // namespace
 
 std::vector<OverlapTimes> times_of(const Timeline& timeline) { return overlap_times(timeline).iterations; }
+
+Json step_json(const Numbers& samples) {
+  const auto summary = summarise(samples);
+  if (!summary) return nullptr;
+  Json json = to_json(*summary);
+  json["samples_ns"] = samples;
+  return json;
+}
 
 Json to_json(const RankOverlap& rank) {
   Json json = WEIR_NAMED(rank.rank, rank.host, rank.device, named("clock_offset_ns", rank.clock.offset_ns),

@@ -32,6 +32,9 @@ struct RankOverlap {
 
 Json to_json(const RankOverlap& rank);
 
+// The summary of a list of step times, with the list; null for an empty one.
+Json step_json(const std::vector<double>& samples);
+
 // The times of each iteration of a described timeline of one device.
 std::vector<OverlapTimes> times_of(const Timeline& timeline);
 

@@ -11,6 +11,7 @@
 #include "base/schemas.h"
 #include "lab/queues/queues_document.h"
 #include "measure/statistics.h"
+#include "run/rounds.h"
 #include "run/sweep.h"
 
 namespace weir {
@@ -183,38 +184,59 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
   sweep["settings"] = settings;
   sweep["asked"] = points.size();
   // Kept from the first save on, so that another kill loses none of them, whether or not this call asks for them.
-  sweep["points"] = kept;
+  std::vector<Json> sides(points.size());  // in the order of points_of(); null before the first process
+  Json others = Json::array();
+  std::size_t done = 0;
+  for (const Json& point : kept) {
+    const auto same =
+        std::find_if(points.begin(), points.end(), [&](const auto& asked) { return is_at(point, asked); });
+    if (same == points.end()) {
+      others.push_back(point);
+    } else {
+      sides[static_cast<std::size_t>(same - points.begin())] = point;
+      done += point["runs"].size();
+    }
+  }
   sweep["best"] = Json::array();
   bool is_saved = false;
+  const auto put_points = [&] {
+    sweep["points"] = others;
+    for (const Json& side : sides)
+      if (!side.is_null()) sweep["points"].push_back(side);
+  };
   const auto save = [&] {
     collect_warnings(document);
     write_file(request.output, to_text(document), request.overwrites || request.resumes || is_saved);
     is_saved = true;
   };
-  const auto place_of = [&](const QueuesPoint& point) {
-    for (std::size_t i = 0; i < sweep["points"].size(); ++i)
-      if (is_at(sweep["points"][i], point)) return i;
-    sweep["points"].push_back(empty_point(point));
-    return sweep["points"].size() - 1;
-  };
+  // The points of a group are compared, so their processes are close in time; each group has rounds of its own.
   const std::size_t group = request.queues.size(), repeats = static_cast<std::size_t>(request.repeats);
+  static const std::atomic<bool> kNeverStopped{false};  // control.run() says where it was interrupted
   bool is_stopped = false;
-  for (std::size_t turn = 0; turn < points.size() * repeats && !is_stopped; ++turn) {
-    const std::size_t begin = turn / (group * repeats) * group;
-    const std::size_t round = turn / group % repeats;
-    const QueuesPoint& asked = points[begin + turn % group];
-    const std::size_t at = place_of(asked);
-    if (sweep["points"][at]["runs"].size() > round || sweep["points"][at]["status"] == "failed" ||
-        sweep["points"][at]["status"] == "mismatched")
-      continue;
-    if (control.on_begin) control.on_begin(asked, turn, points.size() * repeats);
-    const PointRun run = control.run(asked);
-    is_stopped = run.is_interrupted;
-    if (is_stopped) break;
-    add_run(sweep["points"][at], request.setting, request.repeats, run);
-    save();
+  for (std::size_t begin = 0; begin < points.size() && !is_stopped; begin += group) {
+    RoundsControl rounds;
+    rounds.wants = [&](std::size_t side, std::size_t round) {
+      const Json& point = sides[begin + side];
+      return point.is_null() ||
+             (point["runs"].size() <= round && point["status"] != "failed" && point["status"] != "mismatched");
+    };
+    rounds.run = [&](std::size_t side, std::size_t) {
+      const QueuesPoint& asked = points[begin + side];
+      if (control.on_begin) control.on_begin(asked, done++, points.size() * repeats);
+      const PointRun run = control.run(asked);
+      if (run.is_interrupted) return false;
+      Json& point = sides[begin + side];
+      if (point.is_null()) point = empty_point(asked);
+      add_run(point, request.setting, request.repeats, run);
+      put_points();
+      save();
+      return true;
+    };
+    const RoundsPlan plan{.sides = group, .max_rounds = repeats, .seed = request.run.seed + begin};
+    is_stopped = run_rounds(plan, rounds, kNeverStopped).end == RoundsEnd::interrupted;
   }
   if (!is_stopped) sweep["status"] = "complete";
+  put_points();
   judge_points(sweep);  // once: computing the intervals of all points takes longer than a short run
   save();
   return document;

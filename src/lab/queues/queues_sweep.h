@@ -54,8 +54,8 @@ std::vector<QueuesPoint> points_of(const QueuesSweepRequest& request);
 void check_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request);
 
 // Returns the document (weir.queues/1), which is also written to `output` after each process. The queue counts of a
-// group take turns, so that drift affects all of them. The document includes points that failed, or whose process saw
-// another queue count, and marks them.
+// group take turns, in another random order in every round, so that drift affects all of them. The document includes
+// points that failed, or whose process saw another queue count, and marks them.
 Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request, const RunContext& context,
                       const QueuesSweepControl& control);
 

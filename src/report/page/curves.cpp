@@ -11,6 +11,7 @@
 
 #include "base/named_values.h"
 #include "measure/statistics.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 #include "run/scaling_curves.h"
 
@@ -210,10 +211,14 @@ void add_group(Page& page, CurveGroup& group, std::size_t max_values) {
     scaling["curves"].push_back(curve_json(curve));
     if (const Json& meaning = fields::at(curve.analysis, {"meaning"}); meaning.is_string())
       scaling["meaning"] = meaning;
-    for (const Measured* point : curve.points)
-      distribution["series"].push_back(series_json(
-          *point, fmt::format("{}, {} stream{}", curve.name, point->streams, point->streams == 1 ? "" : "s"),
-          max_values));
+    for (const Measured* point : curve.points) {
+      const std::string name =
+          fmt::format("{}, {} stream{}", curve.name, point->streams, point->streams == 1 ? "" : "s");
+      distribution["series"].push_back(series_json(*point, name, max_values));
+      if (const std::string processes = processes_text(point->document);
+          !processes.empty() && distribution["notes"].size() < kMaxCurveNotes)
+        distribution["notes"].push_back(fmt::format("{}: {}", name, processes));
+    }
   }
   group.id = page.add("scaling", std::move(scaling));
   page.add("distributions", std::move(distribution));

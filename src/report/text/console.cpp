@@ -115,6 +115,20 @@ void add_check(std::string& out, const Json& result) {
 
 }  // namespace
 
+std::string processes_text(const Json& result) {
+  const Json& processes = at(result, {"processes"});
+  if (!processes.is_array() || processes.empty()) return "";
+  std::vector<double> medians;
+  for (const Json& process : processes)
+    if (const auto median = number(process, {"p50_ns"}); median && *median > 0) medians.push_back(*median);
+  const std::string count = fmt::format("{} process{}", processes.size(), processes.size() == 1 ? "" : "es");
+  if (medians.empty()) return count;
+  const auto [least, most] = std::minmax_element(medians.begin(), medians.end());
+  const double ratio = *most / *least;
+  return fmt::format("{}, medians {} to {} ({})", count, format_duration(*least), format_duration(*most),
+                     ratio < 2 ? fmt::format("{:.1f} % apart", 100 * (ratio - 1)) : fmt::format("{:.1f} times", ratio));
+}
+
 std::string describe_result(const Json& result) {
   std::string out =
       fmt::format("{}, {} streams, on {} ({})\n", text(result, {"workload", "name"}), text(result, {"streams"}),
@@ -125,7 +139,9 @@ std::string describe_result(const Json& result) {
                                         text(result, {"sync_mode"})),
                             2));
   if (text(result, {"status"}) == "interrupted")
-    out += fmt::format("  INTERRUPTED: {} iterations were asked for\n\n", text(result, {"iterations"}));
+    out += result.contains("processes")
+               ? std::string("  INTERRUPTED: processes are missing\n\n")
+               : fmt::format("  INTERRUPTED: {} iterations were asked for\n\n", text(result, {"iterations"}));
   if (text(result, {"status"}) == "failed") out += "  FAILED: " + narrow(text(result, {"failure"}), 10) + "\n\n";
 
   const std::string unit = text(result, {"workload", "unit"});
@@ -143,6 +159,7 @@ std::string describe_result(const Json& result) {
         fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", duration(number(latency, {"p50"})),
                     duration(number(latency, {"p95"})), duration(number(latency, {"p99"})), text(latency, {"count"})));
   }
+  if (const std::string processes = processes_text(result); !processes.empty()) add_line(out, "repeated", processes);
   if (const auto device = number(result, {"metrics", "device_ns", "p50"}))
     add_line(out, "on device", fmt::format("p50 {} from the first start to the last end", format_duration(*device)));
   // A scheduled host waits until a command may run; that is not a cost of submitting.

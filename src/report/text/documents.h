@@ -31,6 +31,8 @@ TextFunction* text_function(std::string_view schema);
 
 // weir.result/1: what was run, the results, and caveats.
 std::string describe_result(const Json& result);
+// "5 processes, medians 1.02 ms to 1.05 ms (2.9 % apart)"; empty for a result of one process.
+std::string processes_text(const Json& result);
 
 inline constexpr std::size_t kSubmitWidth = 11;  // of the column of ways to submit, unless a name is longer
 

@@ -48,6 +48,8 @@ std::vector<std::string> overlap_opening(const Json& summary) {
                                   format_duration(overlapped), format_duration(serial),
                                   format_ratio(serial / overlapped)));
   }
+  if (const std::string processes = processes_text(summary); !processes.empty())
+    lines.push_back(processes + "; everything but step times is the first one's.");
   int listed = 0;
   for (const Json& cause : at(summary, {"causes"})) {
     if (number_or_zero(at(cause, {"share"})) < 0.1 || ++listed > 3) break;
