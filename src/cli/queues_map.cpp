@@ -33,7 +33,7 @@ struct QueuesMapFlags {
 int execute_queues_map(const QueuesMapFlags& flags) {
   MapRequest request;
   request.streams = one_count("--streams", flags.streams, 2, 1024);
-  request.confidence = real_number("--confidence", flags.confidence, 0.5, 0.999999, "not a level");
+  request.confidence = share_of("--confidence", flags.confidence, 0.999999, 0.5);
   if (!flags.workload.name.empty() || !flags.workload.file.empty()) {
     flags.workload.choose(request.step);
     const StreamRange& range = workload_of(request.step).streams;

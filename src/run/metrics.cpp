@@ -235,7 +235,7 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
       comparable ? number_or_null(median(pass.latency_ns) / result.latency_ns->p50) : Json(nullptr);
   result.metrics["tracing"] = std::move(tracing);
 
-  const auto running = concurrency(pass.timeline);
+  const auto running = concurrency_profile(pass.timeline).all;
   result.metrics["concurrency"] = running ? WEIR_NAMED(running->mean, running->max) : Json();
   if (!running) result.unavailable["metrics.concurrency"] = why;
   put(result, "fairness", fairness(pass.timeline), has_spans ? "no two streams have the same work" : why);
