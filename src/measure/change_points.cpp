@@ -24,8 +24,8 @@ constexpr int kDrawn = 3'000, kAlike = 300;
 constexpr double kIndependent = 0.5, kHighestCorrelation = 0.9;
 // Steps at least this clear (F) are taken out before correlation is estimated: a step looks like correlation too.
 constexpr double kClearStep = 12;
-constexpr double kFewRuns =
-    16;  // fewer hardly show correlation: they are judged more mildly, or nothing could be found
+// Few runs hardly show correlation: they are judged more mildly, or nothing could be found; 20 and more more strictly.
+constexpr double kFewRuns = 16, kStrict = 0.8;
 constexpr std::size_t kEveryLength = 40;  // longer series share the draws of the next length of a coarser scale
 constexpr double kLengthScale = 1.1;
 
@@ -143,7 +143,7 @@ double lag1_beside_steps(std::span<const double> values) {
   return squares > 0 ? products / squares : 0;
 }
 
-double mildness(std::size_t count) { return std::max(1.0, kFewRuns / static_cast<double>(count)); }
+double mildness(std::size_t count) { return std::max(kStrict, kFewRuns / static_cast<double>(count)); }
 
 // Whether a straight line through both levels fits better than the step between them. Too few values cannot decide this
 // and count as a step.

@@ -36,6 +36,17 @@ TEST(Concurrency, BackToBackIsNotAtOnce) {
   EXPECT_FALSE(concurrency_profile(Timeline{}).all);
 }
 
+TEST(Concurrency, HostFunctionsDoNotCount) {
+  Timeline timeline;
+  timeline.spans = {span(0, 0, 0, 20), span(1, 0, 5, 15), span(2, 0, 0, 100)};
+  timeline.spans[1].kind = SpanKind::copy;
+  timeline.spans[2].kind = SpanKind::host;
+  const auto found = concurrency_profile(timeline).all;
+  ASSERT_TRUE(found);
+  EXPECT_DOUBLE_EQ(found->mean, 30.0 / 20.0);
+  EXPECT_EQ(found->max, 2u);
+}
+
 TEST(Fairness, ComparesStreamsWithEqualWork) {
   Timeline timeline;
   timeline.spans = {span(0, 0, 0, 100), span(1, 0, 0, 100)};
