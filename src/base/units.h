@@ -20,7 +20,6 @@ std::string counted(std::integral auto amount, std::string_view noun) {
   return counted(static_cast<double>(amount), noun);
 }
 
-// "5%" and "0.05" are both 0.05. Rejects anything else, also a bare number of 1 or more: "5" could be 5 % or 500 %.
-double parse_fraction(std::string_view text);
+double parse_fraction(std::string_view text);  // "5%" and "0.05" are both 0.05; rejects anything else
 
 }  // namespace weir

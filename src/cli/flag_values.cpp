@@ -64,17 +64,16 @@ std::uint64_t seed_of(const std::string& text) {
   return static_cast<std::uint64_t>(whole_number("--seed", text, 0, INT64_MAX, "not a whole number", "Use 0 or more."));
 }
 
-double share_of(std::string_view flag, const std::string& text, double most, double least) {
+double share_of(std::string_view flag, const std::string& text, double most) {
   double share = 0;
   try {
     share = parse_fraction(text);
   } catch (const Error& error) {
     reject(fmt::format("{} {}: {}", flag, text, error.what()), error.hint);
   }
-  if (share <= 0 || share < least || share > most)
+  if (share <= 0 || share > most)
     reject(fmt::format("{} {}: out of range", flag, text),
-           least > 0 ? fmt::format("Choose {}% to {}%.", 100 * least, 100 * most)
-                     : fmt::format("Choose more than 0% and at most {}%.", 100 * most));
+           fmt::format("Choose more than 0% and at most {}%.", 100 * most));
   return share;
 }
 

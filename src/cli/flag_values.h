@@ -29,7 +29,7 @@ int one_count(const std::string& flag, const std::string& text, int lowest, int 
 std::uint64_t seed_of(const std::string& text);
 
 // "5%", "0.05": greater than 0. Above 1 a run twice as slow would pass, and at 0 nothing would ever be the same.
-double share_of(std::string_view flag, const std::string& text, double most = 1, double least = 0);
+double share_of(std::string_view flag, const std::string& text, double most = 1);
 
 // "1.5ms" in nanoseconds, in one of these units ("" is seconds); empty where it is not a time.
 std::optional<double> time_in(std::string_view text, std::initializer_list<std::string_view> units);

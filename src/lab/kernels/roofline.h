@@ -29,7 +29,7 @@ Ceilings cpu_ceilings(int threads);
 Json ceilings_document(const Ceilings& ceilings);
 Ceilings ceilings_from(const Json& document);
 
-// {"flop", "bytes", "intensity", "bound": "memory" | "compute" | null, "of_ceiling", "bandwidth", "compute",
+// {"flop", "bytes", "intensity", "bound": "memory" | "compute" | null, "of_ceiling": 0..1, "bandwidth", "compute",
 // "ceiling_bandwidth", "ceiling_compute", "reason"}
 Json roofline(const package::Work& work, Precision precision, double seconds, const Ceilings* ceilings);
 
