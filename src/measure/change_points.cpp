@@ -244,7 +244,7 @@ ChangeDetector::Judged ChangeDetector::judge_two(std::span<const double> part) {
   }
   if (as_clear / draws > limit) return {};
   const double p_correlated = share_by_correlation(part, 2);
-  if (p_correlated > limit * mildness(count)) return {};
+  if (p_correlated > limit * std::max(1.0, mildness(count))) return {};  // as strict as so few draws can be
   return {{fit.first, fit.second}, std::max(as_clear / draws, p_correlated)};
 }
 
