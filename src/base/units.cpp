@@ -56,6 +56,10 @@ double parse_fraction(std::string_view text) {
   const auto value = parse_as<double>(digits);
   if (!value || !std::isfinite(*value) || *value < 0)
     reject(fmt::format("'{}' is not a percentage", text), "Write it as 5% or as 0.05.");
+  // 5 is 5 % to one reader and 500 % to the next: nobody should have to guess.
+  if (!is_percent && *value >= 1)
+    reject(fmt::format("write {}% ({:g}), or {:g}% if that is meant", text, *value / 100, *value * 100),
+           "Percentages are written as 5% or as 0.05.");
   return is_percent ? *value / 100.0 : *value;
 }
 

@@ -73,7 +73,7 @@ double share_of(std::string_view flag, const std::string& text, double most) {
   }
   if (share <= 0 || share > most)
     reject(fmt::format("{} {}: out of range", flag, text),
-           most > 1 ? "Choose more than 0 %." : "Choose more than 0 % and at most 100 %.");
+           fmt::format("Choose more than 0% and at most {}%.", 100 * most));
   return share;
 }
 

@@ -1,5 +1,7 @@
 // weir queues map: which stream uses which hardware queue.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -33,7 +35,9 @@ struct QueuesMapFlags {
 int execute_queues_map(const QueuesMapFlags& flags) {
   MapRequest request;
   request.streams = one_count("--streams", flags.streams, 2, 1024);
-  request.confidence = real_number("--confidence", flags.confidence, 0.5, 0.999999, "not a level");
+  request.confidence = share_of("--confidence", flags.confidence, 0.999999);
+  if (request.confidence < 0.5)
+    reject(fmt::format("--confidence {}: not a level", flags.confidence), "Use 50% to 99.9999%.");
   if (!flags.workload.name.empty() || !flags.workload.file.empty()) {
     flags.workload.choose(request.step);
     const StreamRange& range = workload_of(request.step).streams;

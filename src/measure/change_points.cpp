@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace weir {
 namespace {
@@ -17,6 +18,16 @@ constexpr int kSettlings = 3;                // repeated, because moving one ste
 constexpr std::size_t kMinForDrift = 16;
 constexpr std::size_t kWindow = 2;  // neighbours on either side that a value is compared with
 constexpr double kOutlier = 5;      // limit, in median distances from the neighbours
+// Series without a change that a step is compared with: half of them independent, the others with lag-1 correlations
+// evenly up to the highest. Those that look as correlated as the judged series count.
+constexpr int kDrawn = 3'000, kAlike = 300;
+constexpr double kIndependent = 0.5, kHighestCorrelation = 0.9;
+// Steps at least this clear (F) are taken out before correlation is estimated: a step looks like correlation too.
+constexpr double kClearStep = 12;
+// Few runs hardly show correlation: they are judged more mildly, or nothing could be found; 20 and more more strictly.
+constexpr double kFewRuns = 16, kStrict = 0.8;
+constexpr std::size_t kEveryLength = 40;  // longer series share the draws of the next length of a coarser scale
+constexpr double kLengthScale = 1.1;
 
 // Sums of squares about the mean of any part, in constant time.
 class Sums {
@@ -94,6 +105,46 @@ std::vector<double> without_outliers(std::span<const double> values) {
   return centres;
 }
 
+double normal(SplitMix& random) {
+  const double radius = std::sqrt(-2 * std::log(1 - random.fraction()));
+  return radius * std::cos(2 * std::numbers::pi * random.fraction());
+}
+
+// F of the best step, or of the best two.
+double clearness(std::span<const double> values, int steps) {
+  const Sums sums(values);
+  const std::size_t count = values.size();
+  const Fit fit = steps == 1 ? best_one(sums, count) : best_two(sums, count);
+  return f_statistic(sums.about_mean(0, count), fit, count, steps);
+}
+
+// Appends what is left of the values once their clear steps are taken out.
+void append_rest(std::span<const double> values, std::vector<double>& rest) {
+  const Sums sums(values);
+  const std::size_t count = values.size();
+  const Fit fit = best_one(sums, count);
+  if (count >= 2 * kMinPerLevel && f_statistic(sums.about_mean(0, count), fit, count, 1) > kClearStep) {
+    append_rest(values.first(fit.first), rest);
+    append_rest(values.subspan(fit.first), rest);
+    return;
+  }
+  const double level = mean(values);
+  for (const double value : values) rest.push_back(value - level);
+}
+
+double lag1_beside_steps(std::span<const double> values) {
+  std::vector<double> rest;
+  append_rest(values, rest);
+  double squares = 0, products = 0;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    squares += rest[i] * rest[i];
+    if (i > 0) products += rest[i] * rest[i - 1];
+  }
+  return squares > 0 ? products / squares : 0;
+}
+
+double mildness(std::size_t count) { return std::max(kStrict, kFewRuns / static_cast<double>(count)); }
+
 // Whether a straight line through both levels fits better than the step between them. Too few values cannot decide this
 // and count as a step.
 bool is_rather_drift(std::span<const double> kept, const Sums& sums, double rest_of_step) {
@@ -118,6 +169,46 @@ void settle(std::span<const double> values, std::vector<ChangePoint>& changes) {
 
 }  // namespace
 
+std::vector<ChangeDetector::Drawn> ChangeDetector::drawn(std::size_t count, int steps) const {
+  SplitMix random(options_.seed * 0x9e3779b97f4a7c15U + count);
+  std::vector<Drawn> all;
+  std::vector<double> values(count);
+  for (int i = 0; i < kDrawn; ++i) {
+    const double place = (i + 0.5) / kDrawn;
+    const double correlation =
+        std::max(0.0, (place - kIndependent) / (1 - kIndependent)) * kHighestCorrelation;  // AR(1), variance 1
+    double now = normal(random);
+    for (double& value : values) {
+      value = now;
+      now = correlation * now + std::sqrt(1 - correlation * correlation) * normal(random);
+    }
+    const std::vector<double> trimmed = without_outliers(values);
+    all.push_back({lag1_beside_steps(trimmed), clearness(trimmed, steps)});
+  }
+  std::ranges::sort(all, {}, &Drawn::lag1);
+  return all;
+}
+
+// The posterior predictive p value of "no step, runs correlated by an unknown amount": the lag-1 correlation of a short
+// series says little about the true one, and a plug-in estimate would be too low whenever a step is found by chance.
+double ChangeDetector::share_by_correlation(std::span<const double> part, int steps) {
+  std::size_t count = part.size();
+  if (count > kEveryLength) {
+    auto length = static_cast<double>(kEveryLength);
+    while (length * kLengthScale <= static_cast<double>(count)) length *= kLengthScale;
+    count = static_cast<std::size_t>(length);
+  }
+  std::vector<Drawn>& all = drawn_[{count, steps}];
+  if (all.empty()) all = drawn(count, steps);
+  const std::vector<double> trimmed = without_outliers(part);
+  const double clear = clearness(trimmed, steps);
+  const auto place = std::ranges::lower_bound(all, lag1_beside_steps(trimmed), {}, &Drawn::lag1) - all.begin();
+  const auto begin = all.begin() + std::clamp<std::ptrdiff_t>(place - kAlike / 2, 0, kDrawn - kAlike);
+  const auto as_clear =
+      std::count_if(begin, begin + kAlike, [&](const Drawn& one) { return one.clear >= clear * (1 - 1e-9); });
+  return (static_cast<double>(as_clear) + 1) / (kAlike + 1);
+}
+
 std::vector<double> ChangeDetector::shuffled(std::vector<double> ranks) const {
   const std::size_t count = ranks.size();
   std::vector<double> chance;
@@ -133,7 +224,7 @@ std::vector<double> ChangeDetector::shuffled(std::vector<double> ranks) const {
 
 // By value: up and back leaves the outer levels equal, so by ranks a short level would be lost in the noise. Stops as
 // soon as chance has matched the fit too often.
-ChangeDetector::Judged ChangeDetector::judge_two(std::span<const double> part) const {
+ChangeDetector::Judged ChangeDetector::judge_two(std::span<const double> part) {
   const std::size_t count = part.size();
   if (count < 3 * kMinPerLevel) return {};
   const double limit = options_.significance * (1 - kShareOfOne);
@@ -152,7 +243,9 @@ ChangeDetector::Judged ChangeDetector::judge_two(std::span<const double> part) c
     if (f_statistic(all, best_two(sums, count), count, 2) >= clear) ++as_clear;
   }
   if (as_clear / draws > limit) return {};
-  return {{fit.first, fit.second}, as_clear / draws};
+  const double p_correlated = share_by_correlation(part, 2);
+  if (p_correlated > limit * std::max(1.0, mildness(count))) return {};  // as strict as so few draws can be
+  return {{fit.first, fit.second}, std::max(as_clear / draws, p_correlated)};
 }
 
 ChangeDetector::Judged ChangeDetector::judge_part(std::span<const double> part) {
@@ -173,8 +266,11 @@ ChangeDetector::Judged ChangeDetector::judge_part(std::span<const double> part) 
   }
   const std::vector<double>& chance = has_ties ? own : chances_[count];
   const Fit one = best_one(sums, count);
+  const double limit = options_.significance * kShareOfOne;
   const double p_one = share_as_clear(chance, f_statistic(all, one, count, 1));
-  if (p_one <= options_.significance * kShareOfOne) return {{one.first}, p_one};
+  if (p_one <= limit)
+    if (const double p_correlated = share_by_correlation(part, 1); p_correlated <= limit * mildness(count))
+      return {{one.first}, std::max(p_one, p_correlated)};
   return judge_two(part);
 }
 

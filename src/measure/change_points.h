@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measure/statistics.h"
@@ -31,7 +32,9 @@ struct ChangePoint {
   double before = 0;      // medians of the levels on either side
   double after = 0;
   double ratio = 1;  // after / before
-  double p = 1;      // how often a random order of the values shows as clear a step; at least 1 / (permutations + 1)
+  // How often as clear a step shows without a change: in a random order of the values, or in runs as correlated as
+  // these, whichever is more often.
+  double p = 1;
 };
 
 struct ChangeReport {
@@ -55,14 +58,22 @@ class ChangeDetector {
     std::vector<std::size_t> splits;
     double p = 1;
   };
+  // A series without a change: its own lag-1 correlation, and how clear its best step (or two) looks.
+  struct Drawn {
+    double lag1, clear;
+  };
+  std::vector<Drawn> drawn(std::size_t count, int steps) const;  // by lag1, ascending
+  // How often series without a change that look as correlated as this one show as clear a step.
+  double share_by_correlation(std::span<const double> part, int steps);
   // How clear a step looks in randomly ordered ranks; ascending.
   std::vector<double> shuffled(std::vector<double> ranks) const;
   Judged judge_part(std::span<const double> part);
-  Judged judge_two(std::span<const double> part) const;
+  Judged judge_two(std::span<const double> part);
   void split(std::span<const double> part, std::size_t offset, std::vector<ChangePoint>& found);
 
   ChangeOptions options_;
-  std::map<std::size_t, std::vector<double>> chances_;  // by length, for values without ties
+  std::map<std::size_t, std::vector<double>> chances_;               // by length, for values without ties
+  std::map<std::pair<std::size_t, int>, std::vector<Drawn>> drawn_;  // by length and number of steps
 };
 
 }  // namespace weir

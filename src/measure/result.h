@@ -22,7 +22,7 @@ struct Warning {
 
 // All samples are kept. A missing list has its reason in Result::unavailable.
 struct Samples {
-  std::optional<std::vector<double>> latency_ns;   // per iteration, as the sync mode defines it
+  std::optional<std::vector<double>> latency_ns;   // per iteration, by the host; per_iteration only
   std::optional<std::vector<double>> interval_ns;  // from one iteration to the next: the basis of throughput
   std::optional<std::vector<double>> device_ns;    // first start to last end on the device's clock
   std::optional<std::vector<double>> submit_ns;    // host time from the first to the last submit call

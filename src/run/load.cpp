@@ -262,9 +262,15 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
   if (samples) object_at(samples);
   point.latency.unit = "ns";
   point.latency.samples = durations_at(samples["latency_ns"], 1);
+  // Pipelined iterations have no latency; their time on the device is what can be judged.
+  const auto sync_mode = point.key.find("sync_mode");
+  if (sync_mode != point.key.end() && sync_mode->second == "end_only") {
+    if (point.latency.samples.empty()) point.latency.samples = durations_at(samples["device_ns"], 1);
+    if (!point.latency.samples.empty())
+      point.notes.push_back("sync mode end_only: latency is the time of an iteration on the device (device_ns)");
+  }
   const std::string recorded = recorded_reason(result, "latency");
   if (point.latency.samples.empty()) point.latency.reason = recorded.empty() ? "no latency samples" : recorded;
-  const auto sync_mode = point.key.find("sync_mode");
   point.latency.is_expected_missing = sync_mode != point.key.end() && sync_mode->second == "none";
   point.throughput = weir_throughput(result, durations_at(samples["interval_ns"], 1));
   const std::vector<std::size_t> sizes = process_sizes(result);

@@ -30,10 +30,10 @@ void put(Result& result, const std::string& metric, std::optional<double> value,
   if (!value) result.unavailable["metrics." + metric] = reason;
 }
 
-void warn_about_noise(Result& result, const std::vector<double>& samples) {
+void warn_about_noise(Result& result, const char* what, const std::vector<double>& samples) {
   if (const auto ratio = noise_ratio(samples); ratio && *ratio > kNoisyRatio && samples.size() >= 20)
     result.warnings.push_back(
-        {"noisy", fmt::format("latency p99 is {:.1f} times p50", *ratio),
+        {"noisy", fmt::format("{} p99 is {:.1f} times p50", what, *ratio),
          "Close other programs, pin the clocks, or take more iterations; compare p50 rather than mean."});
   if (const auto drift = trend(samples); drift && drift->is_clear && std::fabs(drift->change) > kDriftChange)
     result.warnings.push_back({"drift", drift_text(drift->end_ratio),
@@ -131,24 +131,18 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
             : "the device has no clock of its own";
   }
 
-  switch (pass.sync) {
-    case SyncMode::per_iteration:
-      result.samples.latency_ns = pass.latency_ns;
-      break;
-    case SyncMode::end_only:
-      if (has_device_clock) result.samples.latency_ns = pass.device_ns;
-      break;
-    case SyncMode::none:
-      break;
-  }
-  if (result.samples.latency_ns) {
-    result.latency_ns = summarise(*result.samples.latency_ns);
+  // Iterations that overlap have no latency that a host could see: what they have is device_ns, under its own name.
+  if (pass.sync == SyncMode::per_iteration) {
+    result.samples.latency_ns = pass.latency_ns;
+    result.latency_ns = summarise(pass.latency_ns);
     note_missing_intervals(result, "latency_ns", *result.latency_ns);
-    warn_about_noise(result, *result.samples.latency_ns);
+    warn_about_noise(result, "latency", pass.latency_ns);
   } else {
     result.unavailable["metrics.latency_ns"] = result.unavailable["samples.latency_ns"] =
         pass.sync == SyncMode::none ? "sync mode none measures throughput only"
+        : has_device_clock          ? "pipelined iterations overlap: device_ns is the time of each on the device"
                                     : "pipelined iterations need the device's clock, and it has none";
+    if (pass.sync == SyncMode::end_only && has_device_clock) warn_about_noise(result, "device time", pass.device_ns);
   }
 
   result.samples.interval_ns = pass.interval_ns;
@@ -235,7 +229,7 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
       comparable ? number_or_null(median(pass.latency_ns) / result.latency_ns->p50) : Json(nullptr);
   result.metrics["tracing"] = std::move(tracing);
 
-  const auto running = concurrency(pass.timeline);
+  const auto running = concurrency_profile(pass.timeline).all;
   result.metrics["concurrency"] = running ? WEIR_NAMED(running->mean, running->max) : Json();
   if (!running) result.unavailable["metrics.concurrency"] = why;
   put(result, "fairness", fairness(pass.timeline), has_spans ? "no two streams have the same work" : why);

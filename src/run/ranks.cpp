@@ -113,17 +113,18 @@ void RankReports::gather_timed(Result& result, TimedPass& pass) {
   for (std::size_t rank = 0; rank < timed_.size(); ++rank) {
     const double window = window_ns(timed_[rank], pass.sync);
     if (window > window_ns(timed_[longest], pass.sync)) longest = rank;
-    const std::vector<double> latency =
-        pass.sync == SyncMode::none ? std::vector<double>{}
-                                    : list(timed_[rank], pass.sync == SyncMode::end_only ? "device_ns" : "latency_ns");
-    const auto summary = summarise(latency);
+    const auto summary =
+        pass.sync == SyncMode::none
+            ? std::nullopt
+            : summarise(list(timed_[rank], pass.sync == SyncMode::end_only ? "device_ns" : "latency_ns"));
     if (summary) median_ns_.push_back(summary->p50);
     const auto iterations = static_cast<double>(list(timed_[rank], "interval_ns").size());
     const double rate = timed_[rank]["work"].get<double>() * iterations / (window * 1e-9);
     Json entry = Json::object();
     for (const char* fact : {"rank", "host", "device", "clock_offset_ns", "clock_error_ns"})
       entry[fact] = members_[rank][fact];
-    entry["latency_ns"] = summary ? to_json(*summary) : Json(nullptr);
+    entry["latency_ns"] = nullptr;
+    if (summary) entry[pass.sync == SyncMode::end_only ? "device_ns" : "latency_ns"] = to_json(*summary);
     entry["throughput"] = result.device["backend"] == "null" ? Json(nullptr) : number_or_null(rate);
     entry["collective_share"] = nullptr;
     result.ranks["per_rank"].push_back(std::move(entry));

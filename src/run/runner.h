@@ -21,7 +21,7 @@ namespace weir {
 
 enum class SyncMode : std::uint8_t {
   per_iteration,  // the host waits after each iteration; latency by the host's clock
-  end_only,       // iterations are pipelined; latency by the device's clock
+  end_only,       // iterations are pipelined; device_ns instead of latency
   none,           // not even the warm-up is waited for; throughput only
 };
 std::string_view name_of(SyncMode mode);

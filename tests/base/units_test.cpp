@@ -34,6 +34,23 @@ TEST(Units, FractionsAreWrittenTwoWays) {
     EXPECT_THROW(parse_fraction(text), Error) << text;
 }
 
+TEST(Units, BareNumbersOfOneOrMoreAreNoFractions) {
+  EXPECT_DOUBLE_EQ(parse_fraction("500%"), 5);
+  EXPECT_DOUBLE_EQ(parse_fraction("0.999"), 0.999);
+  for (const auto& [text, message] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"1", "write 1% (0.01), or 100% if that is meant"},
+           {"5", "write 5% (0.05), or 500% if that is meant"},
+           {"2.5", "write 2.5% (0.025), or 250% if that is meant"},
+           {"1e2", "write 1e2% (1), or 10000% if that is meant"}}) {
+    try {
+      parse_fraction(text);
+      ADD_FAILURE() << text << " was taken";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), message);
+    }
+  }
+}
+
 TEST(Units, CountsAgreeWithTheirNouns) {
   EXPECT_EQ(counted(0, "stream"), "0 streams");
   EXPECT_EQ(counted(std::size_t{1}, "stream"), "1 stream");

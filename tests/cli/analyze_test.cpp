@@ -289,6 +289,7 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
   expect({"t.json", "--memory", "lots"}, "not an amount of memory");
   expect({"t.json", "--compare"}, "two traces are needed");
   expect({"t.json", "t.json", "--threshold", "700%"}, "out of range");
+  expect({"t.json", "t.json", "--threshold", "1"}, "--threshold 1: write 1% (0.01)");
   expect({"t.json", "t.json", "--svg", "x.svg"}, "are for one timeline");
   const Outcome nothing = weir({"analyze", "no_gpu.json"}, folder.path());
   EXPECT_EQ(nothing.code, 0);

@@ -493,6 +493,7 @@ TEST(Bench, refuses_flags_by_name) {
                                                       {"--time-limit", "-1s"},
                                                       {"--seed", "x"},
                                                       {"--latency-threshold", "lots"},
+                                                      {"--latency-threshold", "5"},
                                                       {"--accuracy-threshold", "-1"},
                                                       {"--rounds", "0"},
                                                       {"--path", "nowhere"},

@@ -164,6 +164,7 @@ TEST(Channel, BadInputSaysWhatToDo) {
       {{"--seed", "-1"}, "--seed"},
       {{"--limit", "0"}, "--limit"},
       {{"--threshold", "0"}, "--threshold"},
+      {{"--threshold", "5"}, "--threshold 5: write 5% (0.05)"},
       {{"--device", "cpuu"}, "Did you mean 'cpu'?"},
       {{"--save-baseline", "../x"}, "--save-baseline"},
       {{"--save-baseline", "x", "--baseline", "x"}, "--save-baseline x"},

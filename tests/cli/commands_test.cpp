@@ -279,6 +279,9 @@ INSTANTIATE_TEST_SUITE_P(
                  "--sim queues=..."},
         BadInput{"sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "65,128"}, "1 to 64"},
         BadInput{"unknown_class", {"run-priority", "P7"}, "P0, P1, P2, P3 or all"},
+        BadInput{"compare_bare_threshold",
+                 {"compare", "--baseline", "no.json", "--test", "no.json", "--threshold", "5"},
+                 "--threshold 5: write 5% (0.05)"},
         BadInput{"compare_absent", {"compare", "--baseline", "no.json", "--test", "no.json"}, "no.json"}),
     [](const ::testing::TestParamInfo<BadInput>& parameter) { return parameter.param.name; });
 

@@ -124,6 +124,10 @@ TEST_F(History, a_trend_says_where_it_changed_and_the_gate_fails) {
   EXPECT_EQ(history({"trend", "hetero_kernels", "--gate"}).code, 3);
   EXPECT_EQ(history({"trend", "hetero_kernels", "--gate", "--within", "3"}).code, 0);
   EXPECT_EQ(history({"trend", "hetero_kernels", "--gate", "--threshold", "50%"}).code, 0);
+  EXPECT_EQ(history({"trend", "hetero_kernels", "--gate", "--threshold", "0.5"}).code, 0);
+  const Outcome bare = history({"trend", "hetero_kernels", "--gate", "--threshold", "50"});
+  EXPECT_EQ(bare.code, 2);
+  EXPECT_TRUE(has(bare.err, "--threshold 50: write 50% (0.5)")) << bare.err;
   const Outcome throughput = history({"trend", "hetero_kernels", "--metric", "throughput", "--streams", "8"});
   EXPECT_TRUE(has(throughput.out, "Slower by ")) << throughput.out << throughput.err;
 }

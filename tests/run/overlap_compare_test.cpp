@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "lab/overlap/overlap.h"
+#include "lab/overlap/overlap_summary.h"
 
 namespace weir {
 namespace {
@@ -131,6 +132,50 @@ TEST_F(OverlapCompare, what_is_no_summary_is_rejected) {
   // The right schema and nothing else: no samples, so nothing can be said.
   const OverlapFile empty = load_overlap(write("z.json", Json{{"schema", "weir.overlap/1"}, {"status", "complete"}}));
   EXPECT_EQ(exit_code(compare_overlap(empty, empty), true), 4);
+}
+
+TEST(OverlapBound, exposure_by_a_dependency_cannot_be_hidden) {
+  // Compute covers all of it, but 92.6 % of the exposed 400 ns wait for the collective itself.
+  const OverlapBound bound = overlap_bound(5000, 1000, 1000, 0.926 * 400);
+  EXPECT_NEAR(*bound.best_efficiency, 1 - 0.926 * 0.4, 1e-12);
+  EXPECT_NEAR(*bound.least_exposed_ns, 0.926 * 400, 1e-9);
+  EXPECT_DOUBLE_EQ(*overlap_bound(5000, 1000, 1000, 0).best_efficiency, 1);
+  EXPECT_DOUBLE_EQ(*overlap_bound(250, 1000, 1000, 100).best_efficiency, 0.25);  // too little compute is the limit
+  EXPECT_FALSE(overlap_bound(5000, 0, 0, 0).best_efficiency);
+  SplitMix random(11);
+  for (int i = 0; i < 200; ++i) {
+    const double compute = 2000 * random.fraction(), alone = 1 + 1000 * random.fraction();
+    const double communication = alone * (1 + random.fraction()), dependency = communication * random.fraction();
+    const double best = *overlap_bound(compute, alone, communication, dependency).best_efficiency;
+    EXPECT_LE(best, 1 - dependency / communication + 1e-12);
+    EXPECT_LE(best, std::min(1.0, compute / alone) + 1e-12);
+    EXPECT_GE(best, 0);
+  }
+}
+
+TEST(OverlapBound, a_rank_whose_next_kernel_waits_for_its_collective) {
+  // Kernel 0..100, collective 100..300, and a kernel that depends on it 300..400, in two iterations.
+  Timeline timeline;
+  timeline.names = {"compute", "all_reduce"};
+  for (std::uint32_t iteration = 0; iteration < 2; ++iteration)
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      Span span;
+      span.command = i;
+      span.iteration = iteration;
+      span.kind = i == 1 ? SpanKind::collective : SpanKind::kernel;
+      span.name = i == 1 ? 1 : 0;
+      span.stream = static_cast<std::uint16_t>(i == 1 ? 1 : 0);
+      span.queue = span.stream;
+      span.submitted_ns = 0;
+      const std::int64_t begin = iteration * 1000;
+      span.started_ns = begin + (i == 0 ? 0 : i == 1 ? 100 : 300);
+      span.ended_ns = begin + (i == 0 ? 100 : i == 1 ? 300 : 400);
+      timeline.spans.push_back(span);
+    }
+  const auto ranks = causes_by_rank({&timeline});
+  ASSERT_EQ(ranks.size(), 1u);
+  EXPECT_EQ(ranks[0].iterations, 2u);
+  EXPECT_DOUBLE_EQ(ranks[0].found.exposed_ns, 400);
 }
 
 }  // namespace

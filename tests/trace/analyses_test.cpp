@@ -22,7 +22,7 @@ TEST(Concurrency, WeighsByTimeAndIgnoresIdleStretches) {
   Timeline timeline;
   // 0-10 one, 10-20 two, 20-30 one, then idle, 100-110 one: 50 of area over 40 busy.
   timeline.spans = {span(0, 0, 0, 20), span(1, 0, 10, 30), span(0, 0, 100, 110)};
-  const auto found = concurrency(timeline);
+  const auto found = concurrency_profile(timeline).all;
   ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->mean, 50.0 / 40.0);
   EXPECT_EQ(found->max, 2u);
@@ -32,8 +32,19 @@ TEST(Concurrency, WeighsByTimeAndIgnoresIdleStretches) {
 TEST(Concurrency, BackToBackIsNotAtOnce) {
   Timeline timeline;
   timeline.spans = {span(0, 0, 0, 10), span(1, 0, 10, 20)};
-  EXPECT_EQ(concurrency(timeline)->max, 1u);
-  EXPECT_FALSE(concurrency(Timeline{}));
+  EXPECT_EQ(concurrency_profile(timeline).all->max, 1u);
+  EXPECT_FALSE(concurrency_profile(Timeline{}).all);
+}
+
+TEST(Concurrency, HostFunctionsDoNotCount) {
+  Timeline timeline;
+  timeline.spans = {span(0, 0, 0, 20), span(1, 0, 5, 15), span(2, 0, 0, 100)};
+  timeline.spans[1].kind = SpanKind::copy;
+  timeline.spans[2].kind = SpanKind::host;
+  const auto found = concurrency_profile(timeline).all;
+  ASSERT_TRUE(found);
+  EXPECT_DOUBLE_EQ(found->mean, 30.0 / 20.0);
+  EXPECT_EQ(found->max, 2u);
 }
 
 TEST(Fairness, ComparesStreamsWithEqualWork) {

@@ -10,6 +10,9 @@
 namespace weir::bench {
 namespace {
 
+// A little more than the ceiling is noise of the two measurements; beyond that the ceiling does not apply.
+constexpr double kStillAtCeiling = 1.05;
+
 Json ceiling_json(const Ceiling& ceiling) { return WEIR_NAMED(ceiling.value, ceiling.how); }
 
 Ceiling ceiling_from(const Json& json) {
@@ -76,18 +79,23 @@ Json roofline(const package::Work& work, Precision precision, double seconds, co
     reasons.push_back(fmt::format("no {} ceiling: {}", name_of(precision), compute_ceiling.how));
 
   // Bound by the ceiling that leaves less room at this intensity. That needs both ceilings: with only one, the fraction
-  // of it is given and nothing is claimed about the other.
+  // of it is given and nothing is claimed about the other. A kernel that is faster than a ceiling is not bound by it.
   Json bound = nullptr;
-  if (of_memory && of_compute) bound = *of_memory >= *of_compute ? "memory" : "compute";
+  const bool do_ceilings_apply = of_memory.value_or(0) <= kStillAtCeiling && of_compute.value_or(0) <= kStillAtCeiling;
+  if (of_memory && of_compute && do_ceilings_apply) bound = *of_memory >= *of_compute ? "memory" : "compute";
   std::optional<double> of_ceiling = of_memory;
   if (of_compute && (!of_memory || *of_compute > *of_memory)) of_ceiling = of_compute;
   const char* const of = !of_ceiling ? nullptr : of_ceiling == of_memory ? "bandwidth" : "compute";
   const bool is_beyond = of_ceiling && *of_ceiling > 1;
   if (is_beyond && of_ceiling == of_memory)
-    reasons.push_back("beyond the bandwidth of memory: the data stays in caches, or the reported bytes are too high");
+    reasons.push_back(fmt::format(
+        "at {:.0f} % of the bandwidth of memory: the data stays in caches, or the reported bytes are too high",
+        100 * *of_ceiling));
   else if (is_beyond)
-    reasons.push_back(
-        "beyond the measured compute ceiling: what measured it is slower, or the reported flop are too high");
+    reasons.push_back(fmt::format(
+        "at {:.0f} % of the measured compute ceiling: what measured it is slower, or the reported flop are too high",
+        100 * *of_ceiling));
+  if (!do_ceilings_apply) reasons.push_back("so this ceiling does not bound the kernel, and what does is not known");
 
   std::optional<double> intensity;
   if (work.flop && work.bytes && *work.bytes > 0) intensity = *work.flop / *work.bytes;

@@ -42,23 +42,31 @@ struct Total {
 
 }  // namespace
 
-Json causes_json(const std::vector<const Timeline*>& timelines) {
+std::vector<RankCauses> causes_by_rank(const std::vector<const Timeline*>& timelines) {
   const auto last = last_of_all(timelines);
-  std::array<Total, kExposedCauses> totals;
-  double steps = 0, exposed_ns = 0;
-  for (std::size_t rank = 0; rank < timelines.size(); ++rank) {
-    const Timeline& timeline = *timelines[rank];
+  std::vector<RankCauses> ranks;
+  for (const Timeline* const timeline : timelines) {
     std::vector<LastArrival> arrivals;
     std::set<std::uint32_t> iterations;
-    for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
-      const Span& span = timeline.spans[i];
+    for (std::uint32_t i = 0; i < timeline->spans.size(); ++i) {
+      const Span& span = timeline->spans[i];
       iterations.insert(span.iteration);
       if (timelines.size() < 2 || span.kind != SpanKind::collective || span.started_ns == kNoTime) continue;
       const auto& [arrived_ns, who] = last.at({span.command, span.iteration});
       arrivals.push_back({i, arrived_ns, who});
     }
-    steps += static_cast<double>(iterations.size());
-    const ExposedCauses found = exposed_causes(timeline, arrivals);
+    ranks.push_back({exposed_causes(*timeline, arrivals), iterations.size()});
+  }
+  return ranks;
+}
+
+Json causes_json(const std::vector<const Timeline*>& timelines, const std::vector<RankCauses>& ranks) {
+  std::array<Total, kExposedCauses> totals;
+  double steps = 0, exposed_ns = 0;
+  for (std::size_t rank = 0; rank < timelines.size(); ++rank) {
+    const Timeline& timeline = *timelines[rank];
+    const ExposedCauses& found = ranks[rank].found;
+    steps += static_cast<double>(ranks[rank].iterations);
     exposed_ns += found.exposed_ns;
     for (std::size_t cause = 0; cause < kExposedCauses; ++cause) {
       Total& total = totals[cause];

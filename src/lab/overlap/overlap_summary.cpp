@@ -95,29 +95,23 @@ std::optional<double> inflation_of(const Json& member) {
   return median(beside) / median(alone);
 }
 
-struct Bound {
-  std::optional<double> compute_ns, communication_ns, least_exposed_ns, best_efficiency;
-};
-
-// The best possible overlap: communication alone and everything else alone, perfectly overlapped.
-Bound bound_of(const Json& member) {
-  Bound bound;
+// `causes` is of the same rank.
+OverlapBound bound_of(const Json& member, const RankCauses& causes) {
   const Numbers compute = column(member["alone"], "busy_ns"),
-                communication = column(member["talk"], "communication_ns");
-  if (!compute.empty()) bound.compute_ns = median(compute);
-  if (!communication.empty()) bound.communication_ns = median(communication);
-  if (bound.compute_ns && bound.communication_ns && *bound.communication_ns > 0) {
-    bound.least_exposed_ns = std::max(0.0, *bound.communication_ns - *bound.compute_ns);
-    bound.best_efficiency = 1 - *bound.least_exposed_ns / *bound.communication_ns;
-  }
-  return bound;
+                communication = column(member["talk"], "communication_ns"),
+                overlapped = column(member["times"], "communication_ns");
+  if (compute.empty() || communication.empty()) return {};
+  const double dependency_ns =
+      causes.found.of(ExposedCause::dependency).total_ns / std::max<double>(1, static_cast<double>(causes.iterations));
+  return overlap_bound(median(compute), median(communication), overlapped.empty() ? 0 : mean(overlapped),
+                       dependency_ns);
 }
 
-Json member_json(const Json& member) {
+Json member_json(const Json& member, const RankCauses& causes) {
   Json json = Json::object();
   for (const char* name : {"rank", "host", "device", "clock_offset_ns", "clock_error_ns", "memory"})
     json[name] = member[name];
-  const Bound bound = bound_of(member);
+  const OverlapBound bound = bound_of(member, causes);
   json["overlapped"] = pass_json(member["times"]);
   json["serial"] = pass_json(member["serial_times"]);
   json["compute_alone"] = pass_json(member["alone"]);
@@ -157,7 +151,7 @@ Numbers by_iteration(const std::vector<Json>& members, const char* field) {
   return means;
 }
 
-Json overlap_json(const std::vector<Json>& members) {
+Json overlap_json(const std::vector<Json>& members, const std::vector<RankCauses>& causes) {
   Json json = Json::object();
   for (const char* field :
        {"span_ns", "busy_ns", "idle_ns", "compute_ns", "communication_ns", "copy_ns", "exposed_ns", "hidden_ns"})
@@ -167,11 +161,11 @@ Json overlap_json(const std::vector<Json>& members) {
   json["compute_alone_ns"] = number_or_null(mean_of(members, "alone", "busy_ns"));
   json["communication_alone_ns"] = number_or_null(mean_of(members, "talk", "communication_ns"));
   Numbers least, best, inflation;
-  for (const Json& member : members) {
-    const Bound bound = bound_of(member);
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    const OverlapBound bound = bound_of(members[rank], causes[rank]);
     if (bound.least_exposed_ns) least.push_back(*bound.least_exposed_ns);
     if (bound.best_efficiency) best.push_back(*bound.best_efficiency);
-    if (const auto own = inflation_of(member)) inflation.push_back(*own);
+    if (const auto own = inflation_of(members[rank])) inflation.push_back(*own);
   }
   json["least_exposed_ns"] = least.empty() ? Json(nullptr) : Json(mean(least));
   json["best_efficiency"] = best.empty() ? Json(nullptr) : Json(mean(best));
@@ -264,6 +258,15 @@ std::vector<Json> lines_of(const Json& member, int warmup) {
 
 }  // namespace
 
+OverlapBound overlap_bound(double compute_alone_ns, double communication_alone_ns, double communication_ns,
+                           double dependency_ns) {
+  if (communication_alone_ns <= 0) return {};
+  double share = std::max(0.0, 1 - compute_alone_ns / communication_alone_ns);
+  // Relative to the pass it was seen in: there, communication includes its waits for other ranks.
+  if (communication_ns > 0) share = std::max(share, std::min(1.0, dependency_ns / communication_ns));
+  return {share * communication_alone_ns, 1 - share};
+}
+
 std::vector<OverlapTimes> times_of(const Timeline& timeline) { return overlap_times(timeline).iterations; }
 
 Json step_json(const Numbers& samples) {
@@ -313,14 +316,18 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
       {"count", members.size()}, {"library", ranks.library()}, {"collectives", members[0]["collectives"]}};
   summary["step_ns"] = {{"overlapped", step_json(slowest(members, "overlapped"))},
                         {"serial", step_json(slowest(members, "serial"))}};
-  summary["overlap"] = overlap_json(members);
   std::vector<const Timeline*> views;
   for (const Timeline& timeline : timelines) views.push_back(&timeline);
-  summary["causes"] = causes_json(views);
+  std::vector<RankCauses> causes = causes_by_rank(views);
+  summary["causes"] = causes_json(views, causes);
+  causes.resize(members.size());  // a run that was stopped early has no timelines
+  summary["overlap"] = overlap_json(members, causes);
   const Json skew = skew_json(members, timelines);
   summary["skew"] = skew["skew"];
   summary["stragglers"] = skew["stragglers"];
-  summary["per_rank"] = json_list(members, member_json);
+  summary["per_rank"] = Json::array();
+  for (std::size_t rank = 0; rank < members.size(); ++rank)
+    summary["per_rank"].push_back(member_json(members[rank], causes[rank]));
   const Numbers losses = members[0]["overlapped"]["losses"].get<Numbers>();
   summary["losses"] = losses.empty() ? Json(nullptr) : Json(losses);
   std::uint64_t memory = 0;

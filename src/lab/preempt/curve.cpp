@@ -164,6 +164,16 @@ bool is_same(const Victim& a, const Victim& b) {
   return a.kind == b.kind && a.block_ns == b.block_ns && (a.waves == b.waves || a.kind == VictimKind::persistent);
 }
 
+std::optional<double> quantile_at(const Quantiles& quantiles, double level) {
+  return level == 0.5 ? quantiles.p50_ns : level == 0.9 ? quantiles.p90_ns : quantiles.p99_ns;
+}
+
+std::optional<Interval> interval_at(const Quantiles& quantiles, double level) {
+  return level == 0.5   ? quantiles.p50_interval_ns
+         : level == 0.9 ? quantiles.p90_interval_ns
+                        : quantiles.p99_interval_ns;
+}
+
 Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed) {
   Quantiles found;
   found.count = latencies_ns.size();
@@ -188,6 +198,9 @@ Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed)
     found.p50_interval_ns = intervals->p50;
     found.p99_interval_ns = intervals->p99;
   }
+  if (tail_level(found.count) == 0.9)
+    found.p90_interval_ns =
+        bootstrap_interval(latencies_ns, [](std::span<const double> drawn) { return quantile(drawn, 0.9); }, options);
   return found;
 }
 
@@ -200,6 +213,7 @@ Point point_of(const Victim& victim, Observation observation, const ExperimentPl
   point.late = quantiles_of(differences(observation.requests, &Request::due_ns, &Request::submitted_ns), seed);
   point.to_start = quantiles_of(to_start_of(observation), seed);
   point.to_end = quantiles_of(to_end_of(observation), seed);
+  point.tail = tail_level(point.to_end.count);
   point.is_overloaded = grows_until_the_end(observation.requests);
   point.observation = std::move(observation);
   return point;
@@ -234,6 +248,16 @@ Alone alone_of(std::vector<Observation> repeats, std::uint64_t seed) {
   return alone;
 }
 
+std::optional<Interval> spread_of(const Alone& alone, double level) {
+  std::vector<double> found;
+  for (const Observation& repeat : alone.repeats)
+    if (const std::vector<double> ends = to_end_of(repeat); ends.size() >= min_requests(level))
+      found.push_back(quantile(ends, level));
+  if (found.size() < 2) return interval_at(alone.to_end, level);
+  const auto [least, most] = std::minmax_element(found.begin(), found.end());
+  return Interval{*least, *most};
+}
+
 Findings conclude(const ExperimentPlan& plan, Alone alone, std::vector<Undisturbed> undisturbed,
                   std::vector<Curve> curves) {
   Findings findings;
@@ -248,7 +272,12 @@ Findings conclude(const ExperimentPlan& plan, Alone alone, std::vector<Undisturb
         unobserved.push_back(fmt::format("{}: {}", place(curve, point), point.failure));
         continue;
       }
-      point.against_alone = ratio(point.to_end.p99_ns, findings.alone.to_end.p99_ns);
+      point.against_alone =
+          ratio(quantile_at(point.to_end, point.tail), quantile_at(findings.alone.to_end, point.tail));
+      if (const auto spread = spread_of(findings.alone, point.tail); point.against_alone && spread && spread->low > 0) {
+        const double own_ns = *quantile_at(point.to_end, point.tail);
+        point.against_alone_interval = Interval{own_ns / spread->high, own_ns / spread->low};
+      }
       const FullSpeed full = full_speed(findings.undisturbed, point.victim);
       if (const auto left = ratio(throughput(point.victim, point.observation), full.mean))
         point.victim_loss = 1 - *left;

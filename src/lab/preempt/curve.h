@@ -18,23 +18,32 @@ namespace weir::preempt {
 struct Quantiles {
   std::size_t count = 0;
   std::optional<double> mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
-  std::optional<Interval> p50_interval_ns, p99_interval_ns;  // 95 %, widened if consecutive waits are correlated
+  // 95 %, widened if consecutive waits are correlated. That of p90 where it is the tail.
+  std::optional<Interval> p50_interval_ns, p90_interval_ns, p99_interval_ns;
 };
 Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed);
 // The fewest requests for a quantile: p90 10, p99 100, p99.9 1,000.
 constexpr std::size_t min_requests(double level) { return static_cast<std::size_t>(1.000001 / (1 - level)); }
 
+// The quantile that sentences and ratios use as the tail: p99 from 400 requests on (it rests on four of them), p90 from
+// 100 on, else the median.
+constexpr double tail_level(std::size_t count) { return count >= 400 ? 0.99 : count >= 100 ? 0.9 : 0.5; }
+std::optional<double> quantile_at(const Quantiles& quantiles, double level);  // 0.5, 0.9 or 0.99
+std::optional<Interval> interval_at(const Quantiles& quantiles, double level);
+
 struct Point {
   Victim victim;
-  int requests = 0;                     // as requested
-  std::int64_t interval_ns = 0;         // between them on average
-  Observation observation;              // with all its samples
-  Quantiles late;                       // the host's delay: from the due time until it was submitted
-  Quantiles to_start, to_end;           // from the due time
-  std::optional<double> against_alone;  // p99 to end relative to that of the intruder alone
-  std::optional<double> victim_loss;    // share of its throughput without an intruder; below 0: noise
-  bool is_overloaded = false;           // requests arrived faster than they were served: latency grew until the end
-  std::string failure;                  // why there is no observation
+  int requests = 0;                                // as requested
+  std::int64_t interval_ns = 0;                    // between them on average
+  Observation observation;                         // with all its samples
+  Quantiles late;                                  // the host's delay: from the due time until it was submitted
+  Quantiles to_start, to_end;                      // from the due time
+  double tail = 0.5;                               // tail_level() of its requests
+  std::optional<double> against_alone;             // the tail to end relative to that of the intruder alone
+  std::optional<Interval> against_alone_interval;  // over the spread of alone
+  std::optional<double> victim_loss;               // share of its throughput without an intruder; below 0: noise
+  bool is_overloaded = false;  // requests arrived faster than they were served: latency grew until the end
+  std::string failure;         // why there is no observation
 };
 // `plan` is the plan of this observation.
 Point point_of(const Victim& victim, Observation observation, const ExperimentPlan& plan);
@@ -63,6 +72,8 @@ struct Alone {
   bool has_drifted = false;        // by more than its own noise and 20 %: numbers relative to it are doubtful
 };
 Alone alone_of(std::vector<Observation> repeats, std::uint64_t seed);
+// How far a quantile to end differs from repeat to repeat; of one repeat its bootstrap interval.
+std::optional<Interval> spread_of(const Alone& alone, double level);
 
 struct Findings {
   ExperimentPlan plan;

@@ -28,7 +28,8 @@ Json shortage(const Quantiles& quantiles) {
 Json quantiles_json(const Quantiles& quantiles) {
   return WEIR_NAMED(quantiles.count, quantiles.mean_ns, quantiles.p50_ns, quantiles.p90_ns, quantiles.p99_ns,
                     quantiles.p999_ns, quantiles.max_ns, interval_or_null(quantiles.p50_interval_ns),
-                    interval_or_null(quantiles.p99_interval_ns), named("too_few", shortage(quantiles)));
+                    interval_or_null(quantiles.p90_interval_ns), interval_or_null(quantiles.p99_interval_ns),
+                    named("too_few", shortage(quantiles)));
 }
 
 Json requests_json(std::span<const Request> requests) {
@@ -59,7 +60,8 @@ Json point_json(const Point& point, const Alone& alone) {
   const std::optional<double> start_p99_in_blocks = in_blocks(point);
   Json json = WEIR_NAMED(to_json(point.victim), text_or_null(point.failure), point.requests, point.interval_ns,
                          point.is_overloaded, quantiles_json(point.late), quantiles_json(point.to_start),
-                         quantiles_json(point.to_end), start_p99_in_blocks, point.against_alone, point.victim_loss,
+                         quantiles_json(point.to_end), start_p99_in_blocks, named("tail_quantile", point.tail),
+                         point.against_alone, interval_or_null(point.against_alone_interval), point.victim_loss,
                          to_json(point.observation));
   Json why = Json::object();  // reasons for null values
   const auto explain = [&](const char* name, bool is_missing, const char* reason) {
@@ -69,7 +71,7 @@ Json point_json(const Point& point, const Alone& alone) {
   explain("start_p99_in_blocks", !start_p99_in_blocks,
           point.observation.block_ns <= 0 ? "blocks were not measured" : "too few requests started");
   explain("against_alone", !point.against_alone,
-          alone.to_end.p99_ns ? "too few requests" : "too few requests of the intruder alone");
+          quantile_at(alone.to_end, point.tail) ? "too few requests" : "too few requests of the intruder alone");
   explain("victim_loss", !point.victim_loss,
           point.observation.victim_blocks == 0 ? "no block of the victim ended while it was observed"
                                                : "the victim was not observed without an intruder");

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/units.h"
 #include "lab/preempt/curve.h"
@@ -29,7 +31,7 @@ std::string blocks_words(const Fit& fit) {
   return fmt::format("blocks of {} to {}", format_duration(fit.shortest_ns), format_duration(fit.longest_ns));
 }
 
-std::string quantile_words(double level) { return level == 0.5 ? "the median" : "p99"; }
+std::string quantile_words(double level) { return level == 0.5 ? "the median" : level == 0.9 ? "p90" : "p99"; }
 
 std::string slope_words(const Fit& fit) {
   return fmt::format("{} grows by {} of a block time, 95 % {} to {}, over {}", quantile_words(fit.level),
@@ -63,10 +65,6 @@ std::string wait_words(const Curve& curve) {
   return fmt::format("what latency follows is not clear: {}", slope_words(fit));
 }
 
-std::optional<double> quantile_at(const Quantiles& quantiles, double level) {
-  return level == 0.5 ? quantiles.p50_ns : quantiles.p99_ns;
-}
-
 // Latencies over block time, for the victims with the most lengths observed.
 struct Axis {
   std::vector<Length> lengths;
@@ -79,6 +77,7 @@ double block_of(const Point& point) {
   return static_cast<double>(point.observation.block_ns > 0 ? point.observation.block_ns : point.victim.block_ns);
 }
 
+// `level` is the highest quantile to use; it is lower where a point has too few requests for it.
 Axis longest_axis(const Curve& curve, double level) {
   std::map<std::pair<VictimKind, int>, std::vector<const Point*>> groups;
   for (const Point& point : curve.points) {
@@ -100,7 +99,8 @@ Axis longest_axis(const Curve& curve, double level) {
   const auto of = [&](const Point* point) -> const Quantiles& {
     return axis.is_to_start ? point->to_start : point->to_end;
   };
-  axis.level = all([&](const Point* point) { return of(point).p99_ns.has_value(); }) ? level : 0.5;
+  axis.level = level;
+  for (const Point* point : *most) axis.level = std::min(axis.level, tail_level(of(point).count));
   for (const Point* point : *most)
     axis.lengths.push_back({block_of(*point), quantile_at(of(point), axis.level).value_or(0)});
   return axis;
@@ -129,7 +129,15 @@ std::optional<double> growth_with_waves(const Curve& curve) {
   return found;
 }
 
+// What a mechanism does to the urgent command behind one victim.
+struct Effect {
+  const Point* point;
+  std::optional<double> ratio;  // of this over the other; nothing where requests come faster than they pass
+  bool is_better, is_worse;
+};
+
 struct Compared {
+  std::vector<Effect> effects;  // by victim
   std::size_t victims = 0, better = 0, worse = 0;
   std::size_t overloaded = 0;              // with this mechanism: these victims have no ratio
   std::size_t no_longer_overloaded = 0;    // of the better ones: overloaded only with the other, also without a ratio
@@ -141,7 +149,20 @@ bool is_apart(const std::optional<Interval>& a, const std::optional<Interval>& b
   return !a || !b || a->high < b->low || b->high < a->low;
 }
 
-// To end, victim by victim: p99, or medians if any has too few requests.
+// The geometric mean of the ratios of those effects that `is_wanted`; 0 where there are none.
+template <class IsWanted>
+double mean_ratio(const std::vector<Effect>& effects, IsWanted is_wanted) {
+  double logs = 0;
+  std::size_t count = 0;
+  for (const Effect& effect : effects) {
+    if (!effect.ratio || !is_wanted(effect)) continue;
+    logs += std::log(*effect.ratio);
+    ++count;
+  }
+  return count == 0 ? 0 : std::exp(logs / static_cast<double>(count));
+}
+
+// To end, victim by victim: p99, or p90 or medians if any has too few requests.
 Compared compare(const Curve& curve, const Curve& other) {
   std::vector<std::pair<const Point*, const Point*>> pairs;
   for (const Point& mine : curve.points) {
@@ -151,28 +172,27 @@ Compared compare(const Curve& curve, const Curve& other) {
       pairs.emplace_back(&mine, &*theirs);
   }
   Compared found;
-  for (const auto& [mine, theirs] : pairs)
-    if (!mine->to_end.p99_ns || !theirs->to_end.p99_ns) found.level = 0.5;
-  double logs = 0;
+  for (const auto& [mine, theirs] : pairs) found.level = std::min({found.level, mine->tail, theirs->tail});
   std::size_t ratios = 0;
   for (const auto& [mine, theirs] : pairs) {
-    ++found.victims;
+    Effect effect{mine, std::nullopt, theirs->is_overloaded && !mine->is_overloaded,
+                  mine->is_overloaded && !theirs->is_overloaded};
     if (mine->is_overloaded || theirs->is_overloaded) {
       ++(mine->is_overloaded ? found.overloaded : found.no_longer_overloaded);
-      if (mine->is_overloaded != theirs->is_overloaded) ++(mine->is_overloaded ? found.worse : found.better);
-      continue;
+    } else {
+      const double ratio = *quantile_at(mine->to_end, found.level) / *quantile_at(theirs->to_end, found.level);
+      const bool is_clear = is_apart(interval_at(mine->to_end, found.level), interval_at(theirs->to_end, found.level));
+      effect = {mine, ratio, is_clear && ratio < 1 - kSame, is_clear && ratio > 1 / (1 - kSame)};
+      found.least = ratios == 0 ? ratio : std::min(found.least, ratio);
+      found.most = ratios == 0 ? ratio : std::max(found.most, ratio);
+      ++ratios;
     }
-    const double ratio = *quantile_at(mine->to_end, found.level) / *quantile_at(theirs->to_end, found.level);
-    const bool is_clear = found.level == 0.5 ? is_apart(mine->to_end.p50_interval_ns, theirs->to_end.p50_interval_ns)
-                                             : is_apart(mine->to_end.p99_interval_ns, theirs->to_end.p99_interval_ns);
-    if (is_clear && ratio < 1 - kSame) ++found.better;
-    if (is_clear && ratio > 1 / (1 - kSame)) ++found.worse;
-    found.least = ratios == 0 ? ratio : std::min(found.least, ratio);
-    found.most = ratios == 0 ? ratio : std::max(found.most, ratio);
-    logs += std::log(ratio);
-    ++ratios;
+    ++found.victims;
+    found.better += effect.is_better ? 1 : 0;
+    found.worse += effect.is_worse ? 1 : 0;
+    found.effects.push_back(effect);
   }
-  if (ratios > 0) found.middle = std::exp(logs / static_cast<double>(ratios));
+  found.middle = mean_ratio(found.effects, [](const Effect&) { return true; });
   return found;
 }
 
@@ -248,18 +268,23 @@ bool is_sound(const Curve& curve) {
   });
 }
 
+// Ratios to the command alone, of the lowest tail that the points have, over the spread of alone.
 std::string alone_words(const Curve& curve, bool has_drifted) {
-  double least = 0, most = 0;
+  double least = 0, most = 0, level = 0.99;
   std::size_t count = 0;
+  for (const Point& point : curve.points)
+    if (point.against_alone && !point.is_overloaded) level = std::min(level, point.tail);
   for (const Point& point : curve.points) {
-    if (!point.against_alone || point.is_overloaded) continue;
-    least = count == 0 ? *point.against_alone : std::min(least, *point.against_alone);
-    most = count == 0 ? *point.against_alone : std::max(most, *point.against_alone);
+    // Points of one sentence have one quantile.
+    if (!point.against_alone || point.is_overloaded || point.tail != level) continue;
+    const Interval range = point.against_alone_interval.value_or(Interval{*point.against_alone, *point.against_alone});
+    least = count == 0 ? range.low : std::min(least, range.low);
+    most = count == 0 ? range.high : std::max(most, range.high);
     ++count;
   }
   return count == 0 ? ""
-                    : fmt::format("p99 is {} that of the command alone{}, and ", range_words(least, most, "x"),
-                                  has_drifted ? ", which drifted" : "");
+                    : fmt::format("{} is {} that of the command alone{}, and ", quantile_words(level),
+                                  range_words(least, most, "x"), has_drifted ? ", which drifted" : "");
 }
 
 // Ranks mechanisms that have no ratio to none because none was overloaded: the geometric mean of the medians.
@@ -317,48 +342,104 @@ void judge(Curve& curve, const Curve* none) {
   curve.verdict = fmt::format("{}{} {}", text, compared.victims > 0 || !waits.empty() ? ";" : ":", cost_words(curve));
 }
 
+namespace {
+
+struct Choice {
+  const Curve* curve;
+  Compared compared;
+  double ratio, loss;  // ratio: to none; where there is none, its own latency
+};
+
+// The victims for which the chosen mechanism is worse than none, each with what to use instead:
+// "; but not behind persistent, 1 ms blocks (2.5x that of none): use none there".
+std::string exception_words(const Choice& best, const std::vector<Choice>& observed) {
+  constexpr std::size_t kMostListed = 3;
+  std::map<std::string, std::vector<std::string>> by_remedy;
+  for (const Effect& effect : best.compared.effects) {
+    if (!effect.is_worse) continue;
+    std::string remedy = "none";
+    double least = 1;
+    for (const Choice& other : observed)
+      for (const Effect& there : other.compared.effects)
+        if (there.is_better && is_same(there.point->victim, effect.point->victim) && there.ratio.value_or(0) < least) {
+          least = there.ratio.value_or(0);
+          remedy = std::string(other.curve->mechanism->name);
+        }
+    by_remedy[remedy].push_back(fmt::format(
+        "{} ({})", words_for(effect.point->victim),
+        effect.ratio ? short_number(*effect.ratio) + "x that of none" : "requests come faster than they pass"));
+  }
+  std::string text;
+  for (auto& [remedy, victims] : by_remedy) {
+    const std::size_t count = victims.size();
+    if (count > kMostListed) {
+      victims.resize(kMostListed);
+      victims.push_back(fmt::format("{} more", count - kMostListed));
+    }
+    text += fmt::format("; but not behind {}: use {} there", fmt::join(victims, " or "), remedy);
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string overall_verdict(std::span<const Curve> curves, const Alone& alone) {
   const auto none = std::find_if(curves.begin(), curves.end(),
                                  [](const Curve& one) { return one.mechanism->name == "none" && has_figures(one); });
   if (none == curves.end()) return "No verdict: none, which the others are compared with, was not observed";
-  struct Choice {
-    const Curve* curve;
-    double ratio, loss, level;
-  };
-  std::vector<Choice> choices, passing;  // by ratios to none; without any of these, by their own latency
+  std::vector<Choice> observed, choices, passing;  // by ratios to none; without any of these, by their own latency
   for (const Curve& curve : curves) {
     if (&curve == &*none || !curve.offered || !is_sound(curve) || !has_figures(curve)) continue;
     const Compared compared = compare(curve, *none);
-    if (compared.better <= compared.worse) continue;
-    const double loss = losses(curve).middle;
-    if (compared.middle > 0) choices.push_back({&curve, compared.middle, loss, compared.level});
-    if (compared.middle == 0) passing.push_back({&curve, own_latency_ns(curve), loss, compared.level});
+    // What is worse for some victims is recommended for the others only, so only the others count.
+    const double ratio = mean_ratio(compared.effects, [](const Effect& effect) { return !effect.is_worse; });
+    observed.push_back({&curve, compared, ratio > 0 ? ratio : own_latency_ns(curve), losses(curve).middle});
+    if (compared.better > compared.worse) (ratio > 0 ? choices : passing).push_back(observed.back());
   }
   const bool has_ratios = !choices.empty();
   if (!has_ratios) choices = std::move(passing);
-  if (choices.empty())
-    return "Nothing that was observed lets urgent work pass here: it waits as long as without, or longer";
-  // Of those about as fast as the fastest, the one with the smallest loss for the victim.
+  if (choices.empty()) {
+    std::vector<std::string> helped;
+    for (const Choice& one : observed)
+      for (const Effect& effect : one.compared.effects)
+        if (effect.is_better && helped.size() < 3)
+          helped.push_back(fmt::format("{} behind {}", one.curve->mechanism->name, words_for(effect.point->victim)));
+    if (helped.empty())
+      return "Nothing that was observed lets urgent work pass here: it waits as long as without, or longer";
+    return fmt::format("Nothing that was observed helps behind most victims; what does behind one: {}",
+                       fmt::join(helped, ", "));
+  }
+  // Of those about as fast as the fastest, the one with the smallest loss for the victim. One that makes nobody wait
+  // longer goes first, unless it gives up half of the gain.
   const auto best_of = [](std::vector<Choice> among) {
-    const double fastest = std::min_element(among.begin(), among.end(), [](const auto& a, const auto& b) {
-                             return a.ratio < b.ratio;
-                           })->ratio;
-    std::erase_if(among, [&](const Choice& one) { return one.ratio > fastest * (1 + kSame); });
-    return *std::min_element(among.begin(), among.end(), [](const auto& a, const auto& b) { return a.loss < b.loss; });
+    const auto keep_within = [&](double factor, bool is_harmless) {
+      const double fastest = std::ranges::min_element(among, {}, &Choice::ratio)->ratio;
+      std::vector<Choice> kept;
+      for (const Choice& one : among)
+        if (one.ratio <= fastest * factor && !(is_harmless && one.compared.worse > 0)) kept.push_back(one);
+      if (!kept.empty()) among = std::move(kept);
+    };
+    keep_within(2, true);
+    keep_within(1 + kSame, false);
+    return *std::ranges::min_element(among, {}, &Choice::loss);
   };
   const Choice best = best_of(choices);
-  const std::string gain = has_ratios ? fmt::format("{} is {}x that of none on average", quantile_words(best.level),
-                                                    short_number(best.ratio))
-                                      : "with none requests come faster than they pass";
-  std::string text = fmt::format("Use {} here: {}; {}{}", best.curve->mechanism->name, gain,
-                                 alone_words(*best.curve, alone.has_drifted), cost_words(*best.curve));
+  const std::string gain =
+      has_ratios ? fmt::format("{} is {}x that of none on average{}", quantile_words(best.compared.level),
+                               short_number(best.ratio), best.compared.worse > 0 ? " over the other victims" : "")
+                 : "with none requests come faster than they pass";
+  std::string text =
+      fmt::format("Use {} here{}: {}; {}{}", best.curve->mechanism->name, best.compared.worse > 0 ? " in part" : "",
+                  gain, alone_words(*best.curve, alone.has_drifted), cost_words(*best.curve));
+  text += exception_words(best, observed);
   if (best.curve->mechanism->level == "Lv2") {
     std::erase_if(choices, [](const Choice& one) { return one.curve->mechanism->level == "Lv2"; });
     text += ". It needs kernels that look for it";
     if (!choices.empty()) {
       const Choice other = best_of(choices);
-      text += fmt::format("; for kernels as they are use {}: {}{}", other.curve->mechanism->name,
-                          has_ratios ? short_number(other.ratio) + "x that of none, " : "", cost_words(*other.curve));
+      text += fmt::format("; for kernels as they are use {}: {}{}{}", other.curve->mechanism->name,
+                          has_ratios ? short_number(other.ratio) + "x that of none, " : "", cost_words(*other.curve),
+                          exception_words(other, observed));
     }
   }
   return text;

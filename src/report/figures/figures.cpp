@@ -151,15 +151,17 @@ FigureRow row_of(const Json& result, const std::string& name) {
   row.version = label(at(result, {"weir", "version"}));
   row.commit = label(at(result, {"weir", "commit"}));
   const Json& metrics = at(result, {"metrics"});
+  const bool is_pipelined = label(at(result, {"sync_mode"})) == "end_only";  // 0.1 wrote device_ns twice there
   add_summary(row, "latency", "Time of an iteration, by quantile; 0 is the least and 1 the most.",
-              at(metrics, {"latency_ns"}), "", kFromNs);
+              is_pipelined ? Json(nullptr) : at(metrics, {"latency_ns"}), "", kFromNs);
   add_summary(row, "device", "First start to last end of an iteration on the device's clock.",
               at(metrics, {"device_ns"}), "", kFromNs);
   add_throughput(row, at(metrics, {"throughput"}));
   add_summary(row, "first_token", "From an iteration's first submit to a request's first token.",
               at(metrics, {"serving", "first_token_ns"}), "", kFromNs);
   add_summary(row, "next_token", "From one token to the next.", at(metrics, {"serving", "next_token_ns"}), "", kFromNs);
-  add(row, "samples", "", "Measured iterations.", number(metrics, {"latency_ns", "count"}));
+  add(row, "samples", "", "Measured iterations.",
+      number(metrics, {is_pipelined ? "device_ns" : "latency_ns", "count"}));
   add(row, "commands_per_second", "", "Commands that ended, per second.", number(metrics, {"commands_per_second"}));
   add(row, "host_per_command", "seconds", "Median host time to submit one command.",
       number(metrics, {"host_ns_per_command"}), kFromNs);

@@ -35,9 +35,10 @@ void take_weir(Page& page, const Json& result, Measured& to) {
   const Json& metrics = at(result, {"metrics"});
   to.throughput = number_at(metrics, {"throughput", "value"});
   to.throughput_interval = values::interval(metrics, {"throughput", "interval"});
-  to.p50_ns = number_at(metrics, {"latency_ns", "p50"});
-  to.p50_interval_ns = values::interval(metrics, {"latency_ns", "p50_interval"});
-  to.p99_ns = number_at(metrics, {"latency_ns", "p99"});
+  const char* const time = text(result, {"sync_mode"}) == "end_only" ? "device_ns" : "latency_ns";
+  to.p50_ns = number_at(metrics, {time, "p50"});
+  to.p50_interval_ns = values::interval(metrics, {time, "p50_interval"});
+  to.p99_ns = number_at(metrics, {time, "p99"});
   to.host_ns_per_command = number_at(metrics, {"host_ns_per_command"});
   to.floor_ns_per_command = number_at(metrics, {"floor_ns_per_command"});
   to.status = text(result, {"status"});

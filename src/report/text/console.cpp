@@ -77,7 +77,8 @@ void add_run_ranks(std::string& out, const Json& result) {
   const Json& members = at(ranks, {"per_rank"});
   std::optional<double> fastest, slowest;
   for (const Json& member : members) {
-    const auto median = number(member, {"latency_ns", "p50"});
+    auto median = number(member, {"latency_ns", "p50"});
+    if (!median) median = number(member, {"device_ns", "p50"});
     if (!median) continue;
     fastest = std::min(fastest.value_or(*median), *median);
     slowest = std::max(slowest.value_or(*median), *median);
@@ -152,16 +153,18 @@ std::string describe_result(const Json& result) {
       value += fmt::format("  (95 % interval {} .. {})", bare_rate(ends->first, unit), bare_rate(ends->second, unit));
     add_line(out, "throughput", value);
   }
-  const Json& latency = at(result, {"metrics", "latency_ns"});
-  if (!latency.is_null()) {
-    add_line(
-        out, "latency",
-        fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", duration(number(latency, {"p50"})),
-                    duration(number(latency, {"p95"})), duration(number(latency, {"p99"})), text(latency, {"count"})));
-  }
+  const auto quantiles = [](const Json& times) {
+    return fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", duration(number(times, {"p50"})),
+                       duration(number(times, {"p95"})), duration(number(times, {"p99"})), text(times, {"count"}));
+  };
+  const Json &latency = at(result, {"metrics", "latency_ns"}), &device = at(result, {"metrics", "device_ns"});
+  const bool is_pipelined = text(result, {"sync_mode"}) == "end_only";  // documents of 0.1 have a latency there too
+  if (!latency.is_null() && !is_pipelined) add_line(out, "latency", quantiles(latency));
   if (const std::string processes = processes_text(result); !processes.empty()) add_line(out, "repeated", processes);
-  if (const auto device = number(result, {"metrics", "device_ns", "p50"}))
-    add_line(out, "on device", fmt::format("p50 {} from the first start to the last end", format_duration(*device)));
+  if (!device.is_null() && is_pipelined) add_line(out, "on device", quantiles(device));
+  if (!device.is_null() && !is_pipelined)
+    add_line(out, "on device",
+             fmt::format("p50 {} from the first start to the last end", duration(number(device, {"p50"}))));
   // A scheduled host waits until a command may run; that is not a cost of submitting.
   const bool waits = text(result, {"submit"}).starts_with("scheduled:");
   add_line(out, "host cost",
@@ -203,13 +206,14 @@ std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_widt
   if (way.size() > submit_width) way += "\n" + std::string(9 + submit_width, ' ');
   const std::string unit = text(result, {"workload", "unit"});
   const bool is_interrupted = text(result, {"status"}) == "interrupted";
+  const char* const time = at(result, {"metrics", "latency_ns"}).is_null() ? "device_ns" : "latency_ns";
   if (text(result, {"status"}) == "failed")
     return fmt::format("{:>7}  {:<{}} FAILED: {}\n", text(result, {"streams"}), way, submit_width,
                        narrow(text(result, {"failure"}), 10 + submit_width));
   return fmt::format("{:>7}  {:<{}} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}), way, submit_width,
                      rate(number(result, {"metrics", "throughput", "value"}), unit),
-                     duration(number(result, {"metrics", "latency_ns", "p50"})),
-                     duration(number(result, {"metrics", "latency_ns", "p99"})),
+                     duration(number(result, {"metrics", time, "p50"})),
+                     duration(number(result, {"metrics", time, "p99"})),
                      duration(number(result, {"metrics", "host_ns_per_command"})),
                      was_kept         ? "kept"
                      : is_interrupted ? "interrupted"

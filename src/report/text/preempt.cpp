@@ -76,25 +76,54 @@ struct Row {
   const Json* point;
 };
 
+double tail_of(const Json& point) { return number(point, {"tail_quantile"}).value_or(0.99); }
+
+// A p99 of few requests rests on two of them: then p90 is the last that is shown.
+double highest_tail(const std::vector<Row>& rows) {
+  double tail = 0;
+  for (const Row& row : rows) tail = std::max(tail, tail_of(*row.point));
+  return tail;
+}
+
+void add_quantiles(std::vector<std::string>& cells, const Json& latency, bool is_with_p99) {
+  for (const char* key : {"p50_ns", "p90_ns", "p99_ns", "p999_ns"})
+    if (is_with_p99 || std::string_view(key) < "p99") cells.push_back(duration(latency, {key}));
+}
+
 ReportTable start_table(const std::vector<Row>& rows) {
-  ReportTable table{{{"to first block", true}, {"p50"}, {"p90"}, {"p99"}, {"p99.9"}, {"p99 in blocks"}}};
+  const bool is_with_p99 = highest_tail(rows) >= 0.99;
+  ReportTable table{{{"to first block", true}, {"p50"}, {"p90"}}};
+  if (is_with_p99) table.columns.insert(table.columns.end(), {{"p99"}, {"p99.9"}, {"p99 in blocks"}});
   for (const auto& [mechanism, point] : rows) {
-    const Json& start = at(*point, {"to_start"});
+    std::vector<std::string> cells = {text(*mechanism, {"name"})};
+    add_quantiles(cells, at(*point, {"to_start"}), is_with_p99);
     const auto blocks = number(*point, {"start_p99_in_blocks"});
-    table.rows.push_back({text(*mechanism, {"name"}), duration(start, {"p50_ns"}), duration(start, {"p90_ns"}),
-                          duration(start, {"p99_ns"}), duration(start, {"p999_ns"}),
-                          blocks ? fmt::format("{:.2f}", *blocks) : "-"});
+    if (is_with_p99) cells.push_back(blocks ? fmt::format("{:.2f}", *blocks) : "-");
+    table.rows.push_back(std::move(cells));
   }
   return table;
 }
 
+// "2.1x (1.9-3.0)": the ratio, and what it would be with the slowest and the fastest repeat of the command alone.
+std::string against_alone(const Json& point) {
+  const Json& interval = at(point, {"against_alone_interval"});
+  if (!interval.is_array() || interval.size() != 2) return times(point, {"against_alone"});
+  return fmt::format("{} ({:.2g}-{:.2g})", times(point, {"against_alone"}), interval[0].get<double>(),
+                     interval[1].get<double>());
+}
+
 ReportTable end_table(const std::vector<Row>& rows) {
-  ReportTable table{{{"to end", true}, {"p50"}, {"p90"}, {"p99"}, {"p99.9"}, {"p99/alone"}, {"victim -"}}};
+  const double tail = highest_tail(rows);
+  const bool is_with_p99 = tail >= 0.99;
+  ReportTable table{{{"to end", true}, {"p50"}, {"p90"}}};
+  if (is_with_p99) table.columns.insert(table.columns.end(), {{"p99"}, {"p99.9"}});
+  table.columns.insert(table.columns.end(), {{fmt::format("p{:.0f}/alone", 100 * tail)}, {"victim -"}});
   for (const auto& [mechanism, point] : rows) {
-    const Json& end = at(*point, {"to_end"});
-    table.rows.push_back({text(*mechanism, {"name"}), duration(end, {"p50_ns"}), duration(end, {"p90_ns"}),
-                          duration(end, {"p99_ns"}), duration(end, {"p999_ns"}), times(*point, {"against_alone"}),
-                          rounded_percent(*point, {"victim_loss"})});
+    std::vector<std::string> cells = {text(*mechanism, {"name"})};
+    add_quantiles(cells, at(*point, {"to_end"}), is_with_p99);
+    cells.push_back(tail_of(*point) == tail ? against_alone(*point) : "-");
+    cells.push_back(rounded_percent(*point, {"victim_loss"}));
+    table.rows.push_back(std::move(cells));
   }
   return table;
 }
@@ -182,8 +211,9 @@ TextReport preempt_report(const Json& document, bool has_published) {
   if (ReportSection section = work(document); !section.facts.empty()) report.sections.push_back(std::move(section));
   report.section("Reading it")
       .remark(
-          "\"-\": not observed, or too few requests: p99 needs 100, p99.9 needs 1000 and then rests on one or few of "
-          "them. p99/alone: against the same command alone. victim -: throughput that the victim lost against nobody "
+          "\"-\": not observed, or too few requests: p99 needs 400, p99.9 needs 1000 and then rests on one or few of "
+          "them. p99/alone (p90/alone below 400 requests): against the same command alone, and over the spread of its "
+          "repeats. victim -: throughput that the victim lost against nobody "
           "in "
           "its way; below 0 is noise.");
   if (has_published) add_published(report, at(document, {"published"}));

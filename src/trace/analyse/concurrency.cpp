@@ -37,10 +37,6 @@ std::optional<ConcurrencyLevels> levels_of(const Timeline& timeline, IsWanted is
 
 }  // namespace
 
-std::optional<ConcurrencyLevels> concurrency(const Timeline& timeline) {
-  return levels_of(timeline, [](const Span&) { return true; });
-}
-
 ConcurrencyProfile concurrency_profile(const Timeline& timeline) {
   return {levels_of(timeline, is_device_work),
           levels_of(timeline, [](const Span& span) { return span.kind == SpanKind::kernel; })};

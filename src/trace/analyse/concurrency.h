@@ -21,10 +21,7 @@ struct ConcurrencyLevels {
   double overlapped_ns() const noexcept { return exactly_ns.empty() ? 0 : busy_ns - exactly_ns.front(); }
 };
 
-// For all commands; empty where none has a duration.
-std::optional<ConcurrencyLevels> concurrency(const Timeline& timeline);
-
-// For the device's commands, without host functions. Empty where no such command has a duration.
+// Commands at once, wherever Weir says so: the device's kernels, copies and collectives, without host functions. Empty where no such command has a duration.
 struct ConcurrencyProfile {
   std::optional<ConcurrencyLevels> all;
   std::optional<ConcurrencyLevels> kernels;  // without collectives

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "base/error.h"
 
 namespace weir::testing {
@@ -44,6 +46,27 @@ TEST(BenchRoofline, what_is_beyond_the_ceiling_is_said_not_cut) {
   EXPECT_NEAR(cached["of_ceiling"].get<double>(), 2, 1e-12);
   EXPECT_TRUE(cached["is_beyond"].get<bool>());
   EXPECT_NE(cached["reason"].get<std::string>().find("caches"), std::string::npos);
+}
+
+TEST(BenchRoofline, what_is_beyond_a_ceiling_is_not_bound_by_it) {
+  const Ceilings ceilings = plain();
+  // 1 GB in `seconds` against 100 GB/s, and 2.5 Gflop against 1 Tflop/s: of memory 1/100s, of compute 1/400s.
+  for (const auto& [flop, seconds, bound] :
+       std::initializer_list<std::tuple<double, double, Json>>{{2.5e9, 0.00254, nullptr},  // 393 % of the bandwidth
+                                                               {2.5e9, 0.0092, nullptr},   // 109 %
+                                                               {2.5e9, 0.0097, "memory"},  // 103 %: noise
+                                                               {2.5e9, 0.02, "memory"},    // 50 %
+                                                               {40e9, 0.02, nullptr},  // 200 % of the compute ceiling
+                                                               {40e9, 0.0388, "compute"},  // 103 % of it
+                                                               {40e9, 0.005, nullptr}}) {  // beyond both
+    const Json found = roofline(work(flop, 1e9), Precision::fp32, seconds, &ceilings);
+    EXPECT_EQ(found["bound"], bound) << flop << " in " << seconds << found;
+    if (bound.is_null())
+      EXPECT_NE(found["reason"].get<std::string>().find("does not bound"), std::string::npos) << found;
+    EXPECT_GT(found["of_ceiling"].get<double>(), 0) << found;
+  }
+  const Json cached = roofline(work(2.5e9, 1e9), Precision::fp32, 0.00254, &ceilings);
+  EXPECT_NE(cached["reason"].get<std::string>().find("394 % of the bandwidth"), std::string::npos) << cached;
 }
 
 TEST(BenchRoofline, claims_no_bound_with_one_side_alone) {

@@ -155,5 +155,73 @@ TEST(PreemptVerdict, there_is_none_without_anything_to_compare_with) {
   EXPECT_TRUE(has(conclude(plan_of({}), quiet_alone(), {}, {}).verdict, "No verdict"));
 }
 
+// A mechanism may serve some victims and harm others: the headline says which, and what to use there.
+TEST(PreemptVerdict, recommends_nothing_that_its_own_data_contradicts) {
+  const Victim persistent{VictimKind::persistent, 4, 1'000'000};
+  for (const double harm : {2.5, 5.0, 20.0}) {
+    std::vector<Victim> victims = lengths();
+    victims.push_back(persistent);
+    std::vector<Curve> curves = {curve_of(kNone, 8, 10'000), curve_of(kPriority, 1, 10'000)};
+    curves[0].points.push_back(waiting(persistent, 1, 10'000));
+    curves[1].points.push_back(waiting(persistent, harm, 10'000));
+    const std::string verdict = conclude(plan_of(victims), quiet_alone(), undisturbed(victims), curves).verdict;
+    EXPECT_TRUE(verdict.starts_with("Use priority here in part: p99 is 0.1")) << verdict;
+    EXPECT_TRUE(has(verdict, "over the other victims")) << verdict;
+    EXPECT_TRUE(has(verdict, "but not behind persistent, 1.00 ms blocks")) << verdict;
+    EXPECT_TRUE(has(verdict, "x that of none): use none there")) << verdict;
+
+    // What helps behind that victim is named instead of none.
+    curves.push_back(curve_of(kGate, 7.9, 10'000));
+    curves[2].points.push_back(waiting(persistent, 0.2, 10'000));
+    const std::string more = conclude(plan_of(victims), quiet_alone(), undisturbed(victims), curves).verdict;
+    EXPECT_TRUE(has(more, "use launch_gate there")) << more;
+
+    // One that is nearly as fast and harms nobody goes first.
+    curves[2] = curve_of(kGate, 1.5, 10'000);
+    curves[2].points.push_back(waiting(persistent, 1, 10'000));
+    const std::string harmless = conclude(plan_of(victims), quiet_alone(), undisturbed(victims), curves).verdict;
+    EXPECT_TRUE(harmless.starts_with("Use launch_gate here: ")) << harmless;
+    EXPECT_FALSE(has(harmless, "but not")) << harmless;
+  }
+}
+
+TEST(PreemptVerdict, the_tail_of_two_hundred_requests_is_p90) {
+  std::vector<Curve> curves = {curve_of(kNone, 8, 10'000), curve_of(kPriority, 1, 10'000)};
+  for (Curve& curve : curves)
+    for (Point& point : curve.points) point = waiting(point.victim, &curve == &curves[0] ? 8 : 1, 10'000, 200);
+  const Findings findings = conclude(plan_of(lengths()), quiet_alone(), undisturbed(lengths()), curves);
+  EXPECT_TRUE(findings.verdict.starts_with("Use priority here: p90 is ")) << findings.verdict;
+  EXPECT_FALSE(has(findings.verdict, "p99")) << findings.verdict;
+  for (const Curve& curve : findings.curves) {
+    EXPECT_FALSE(has(curve.verdict, "p99")) << curve.verdict;
+    for (const Point& point : curve.points) {
+      EXPECT_EQ(point.tail, 0.9);
+      EXPECT_NEAR(*point.against_alone, *point.to_end.p90_ns / *findings.alone.to_end.p90_ns, 1e-9);
+    }
+  }
+}
+
+TEST(PreemptVerdict, ratios_to_alone_carry_the_spread_of_alone) {
+  // The p99 of three repeats: about 0.1, 0.4 and 2 ms.
+  std::vector<Observation> repeats;
+  for (const double tail : {0.1e6, 0.4e6, 2e6})
+    repeats.push_back(observed(400, [&](int i, SplitMix&) { return i % 50 == 0 ? tail : 10'000.0; }));
+  const Alone alone = alone_of(repeats, 1);
+  const auto spread = spread_of(alone, 0.99);
+  ASSERT_TRUE(spread);
+  EXPECT_NEAR(spread->low, 0.1e6, 0.01e6);
+  EXPECT_NEAR(spread->high, 2e6, 0.01e6);
+  const Findings findings = conclude(plan_of(lengths()), alone, {}, {curve_of(kNone, 8, 10'000)});
+  for (const Point& point : findings.curves[0].points) {
+    ASSERT_TRUE(point.against_alone && point.against_alone_interval);
+    EXPECT_NEAR(point.against_alone_interval->low, *point.to_end.p99_ns / spread->high, 1e-9);
+    EXPECT_NEAR(point.against_alone_interval->high, *point.to_end.p99_ns / spread->low, 1e-9);
+    EXPECT_LE(point.against_alone_interval->low, *point.against_alone * (1 + 1e-9));
+    EXPECT_GE(point.against_alone_interval->high, *point.against_alone * (1 - 1e-9));
+  }
+  // One repeat has only its own interval.
+  EXPECT_TRUE(spread_of(alone_of({repeats[0]}, 1), 0.5));
+}
+
 }  // namespace
 }  // namespace weir::preempt
