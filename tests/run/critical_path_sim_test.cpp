@@ -1,0 +1,102 @@
+// Critical paths of random steps on the simulated device. The truth comes from the device itself, not from its
+// timeline: if all kernels take a little longer, the span grows by just the share of them that is on the path.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "device/sim/sim.h"
+#include "measure/bootstrap.h"
+#include "run/describe_timeline.h"
+#include "trace/analyse/critical_path.h"
+
+namespace weir {
+namespace {
+
+struct Spin {
+  StreamId stream = 0;
+  std::int64_t ns = 0;
+  std::int64_t blocks = 1;
+  std::uint64_t mark = 0;  // commands with common marks wait for each other
+};
+
+struct RandomStep {
+  int streams = 1;
+  std::vector<Spin> spins;
+};
+
+RandomStep random_step(SplitMix& random, std::int64_t shortest_ns, std::int64_t longest_ns) {
+  RandomStep made;
+  made.streams = static_cast<int>(2 + random.below(14));
+  const std::uint32_t count = static_cast<std::uint32_t>(made.streams) + random.below(60);
+  const std::uint32_t marks = 8 + random.below(200);
+  const bool is_depth_first = random.below(2) == 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto streams = static_cast<std::uint32_t>(made.streams);
+    made.spins.push_back({static_cast<StreamId>(i < streams ? i : random.below(streams)),
+                          shortest_ns + random.below(static_cast<std::uint32_t>(longest_ns - shortest_ns)),
+                          1 + random.below(4), random.below(marks)});
+  }
+  if (is_depth_first)
+    std::stable_sort(made.spins.begin(), made.spins.end(),
+                     [](const Spin& a, const Spin& b) { return a.stream < b.stream; });
+  return made;
+}
+
+Timeline run(const RandomStep& random, const std::string& profile, std::int64_t queues, double factor) {
+  StepBuilder builder(1);
+  const BufferId marks = builder.output(ElementType::f32, 256);
+  for (const Spin& spin : random.spins)
+    builder.launch("spin", {.stream = spin.stream},
+                   {.dims = {std::llround(static_cast<double>(spin.ns) * factor), spin.blocks}, .scalars = {}},
+                   {{marks, spin.mark, static_cast<std::uint64_t>(spin.blocks)}});
+  const Step step = std::move(builder).seal(random.streams);
+  Placement placement{"natural", random.streams, {}};
+  for (const Command& command : step.commands()) placement.stream_of.push_back(command.stream);
+  sim::SimProfile settings = sim::profile_named(profile);
+  settings.queues = queues;
+  const auto device = open_sim(settings);
+  const SubmitChoice submit = parse_submit("inline");
+  TracedPass pass = run_traced_pass(*device, step, placement, submit, 1, {});
+  describe_timeline(pass, device->info(), step, placement, submit, "a test");
+  return pass.timeline;
+}
+
+double share_of(const CriticalPath& path, PathResource resource) {
+  return path.share[static_cast<std::size_t>(resource)];
+}
+
+struct Wrong {
+  int steps = 0, wrong = 0;
+  double worst = 0;
+};
+
+Wrong compare_with_truth(const std::string& profile, std::int64_t queues, int steps, std::uint64_t seed) {
+  SplitMix random(seed);
+  Wrong found;
+  for (int i = 0; i < steps; ++i) {
+    // The toy's calls cost nothing; the other's host must be able to keep ahead.
+    const RandomStep step =
+        profile == "toy" ? random_step(random, 1'000, 50'000) : random_step(random, 50'000, 900'000);
+    constexpr double kLonger = 1.0005;
+    const auto path = critical_path(run(step, profile, queues, 1)),
+               longer = critical_path(run(step, profile, queues, kLonger));
+    const double truth = (longer->span_ns / path->span_ns - 1) / (kLonger - 1);
+    const double error = std::abs(share_of(*path, PathResource::compute) - truth);
+    ++found.steps;
+    if (error > 0.05) ++found.wrong;
+    found.worst = std::max(found.worst, error);
+  }
+  return found;
+}
+
+TEST(CriticalPathOnSim, RandomStepsAreWithinFivePoints) {
+  for (const char* profile : {"toy", "h200"})
+    for (const std::int64_t queues : {1, 2, 8}) {
+      const Wrong found = compare_with_truth(profile, queues, 120, 26 + static_cast<std::uint64_t>(queues));
+      EXPECT_EQ(found.wrong, 0) << profile << ", " << queues << " queues, worst " << found.worst;
+    }
+}
+
+}  // namespace
+}  // namespace weir
