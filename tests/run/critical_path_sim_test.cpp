@@ -1,9 +1,11 @@
 // Critical paths of random steps on the simulated device. The truth comes from the device itself, not from its
 // timeline: if all kernels take a little longer, the span grows by just the share of them that is on the path.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "device/sim/sim.h"
 #include "measure/bootstrap.h"
@@ -93,9 +95,24 @@ Wrong compare_with_truth(const std::string& profile, std::int64_t queues, int st
 TEST(CriticalPathOnSim, RandomStepsAreWithinFivePoints) {
   for (const char* profile : {"toy", "h200"})
     for (const std::int64_t queues : {1, 2, 8}) {
-      const Wrong found = compare_with_truth(profile, queues, 120, 26 + static_cast<std::uint64_t>(queues));
-      EXPECT_EQ(found.wrong, 0) << profile << ", " << queues << " queues, worst " << found.worst;
+      const int steps = std::getenv("WEIR_LONG_TESTS") != nullptr ? 1200 : 40;
+      const Wrong found = compare_with_truth(profile, queues, steps, 26 + static_cast<std::uint64_t>(queues));
+      EXPECT_EQ(found.wrong, 0) << profile << ", " << queues << " queues, " << steps << " steps, worst " << found.worst;
+      RecordProperty(fmt::format("worst_{}_{}", profile, queues), fmt::format("{:.4f}", found.worst));
     }
+}
+
+// config/depth_first.yaml: 32 streams on 8 queues, each issued as a whole before the next.
+TEST(CriticalPathOnSim, DepthFirstIsComputeTiedByTheQueues) {
+  RandomStep step;
+  step.streams = 32;
+  for (StreamId stream = 0; stream < 32; ++stream)
+    for (std::uint64_t k = 0; k < 4; ++k) step.spins.push_back({stream, 500'000, 1, stream * 4 + k});
+  const auto path = critical_path(run(step, "h200", 8, 1));
+  EXPECT_GT(share_of(*path, PathResource::compute), 0.97);
+  EXPECT_LT(share_of(*path, PathResource::launch), 0.01);
+  EXPECT_GE(path->queue_steps, 3u);
+  EXPECT_EQ(path->commands, 13u);  // three of each stream on the queue, and all four of the last
 }
 
 }  // namespace

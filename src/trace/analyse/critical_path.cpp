@@ -235,9 +235,8 @@ class Walk {
     const bool is_submission_known = released != kNoTime && !is_submission_visited_[current];
     const bool is_submission_last =
         is_submission_known && (last.span == kNone || std::min(released, cursor_) > last.ns);
-    std::uint32_t guess = ended_right_before(span, is_submission_last ? released : last.ns);
-    if (guess == kNone) guess = made_room(span);
-    if (guess != kNone) {
+    const std::int64_t ready = is_submission_last ? released : last.ns;
+    if (const std::uint32_t guess = unrecorded_wait(span, ready); guess != kNone) {
       ++path_.inferred_steps;
       spend(PathResource::waiting, timeline_.spans[guess].ended_ns, current, kNoCall);
       span_ = guess;
@@ -263,7 +262,7 @@ class Walk {
   // For a command that had left its queue and then waited for room: blocks of a command that still runs had ended.
   std::uint32_t made_room(const Span& span) const {
     constexpr int kMaxRunning = 256;
-    if (!usual_gap_ns_ || span.launched_ns == kNoTime || cursor_ < span.started_ns ||
+    if (!timeline_.has_exact_gaps || span.launched_ns == kNoTime || cursor_ < span.started_ns ||
         distance_ns(span.launched_ns, cursor_) <= *usual_gap_ns_)
       return kNone;
     auto at = std::lower_bound(order_.begin(), order_.end(), cursor_,
@@ -278,15 +277,15 @@ class Walk {
 
   // If a command had been ready for long, as far as is known, and one of another stream ended right before it started,
   // it waited for that one: because of an event that the source does not record, or for room on the device.
-  std::uint32_t ended_right_before(const Span& span, std::int64_t ready_ns) const {
+  std::uint32_t unrecorded_wait(const Span& span, std::int64_t ready_ns) const {
     if (!usual_gap_ns_ || distance_ns(ready_ns, cursor_) <= *usual_gap_ns_) return kNone;
     const Moment* ended = last_until(ends_, cursor_);
     for (int back = 0; ended != nullptr && back < kMaxBack; ++back) {
-      if (ended->ns <= ready_ns || distance_ns(ended->ns, cursor_) > *usual_gap_ns_) return kNone;
+      if (ended->ns <= ready_ns || distance_ns(ended->ns, cursor_) > *usual_gap_ns_) break;
       if (timeline_.spans[ended->index].stream != span.stream && can_visit(ended->index)) return ended->index;
       ended = ended == ends_.data() ? nullptr : ended - 1;
     }
-    return kNone;
+    return made_room(span);
   }
 
   // The command that a call waited for, if it waited.
