@@ -44,8 +44,9 @@ TEST(Findings, NameTheDeviceThatItCostsMost) {
   second["launch_bound"] = {{"host_ns", 4e5}};
   second["rank"] = 1;
   const auto found = findings({{"devices", {first, second}}});
-  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found.size(), 2u);
   EXPECT_TRUE(has(found[0], "Rank 1, GPU 0: idle 400 us")) << found[0];
+  EXPECT_TRUE(has(found[1], "Rank 1, GPU 0: idle 100 us (10.0 % of the span) though the driver had")) << found[1];
 }
 
 TEST(Findings, SayWhatIsNotKnown) {

@@ -64,7 +64,7 @@ TEST(Waterfall, FollowsTheStagesThatAreKnown) {
 TEST(Waterfall, LeadsToTheHostThatWaits) {
   Timeline timeline;
   for (std::int64_t i = 0; i < 10; ++i) {
-    const std::int64_t at = 1000 * i;
+    const std::int64_t at = 100'000 * i;
     timeline.spans.push_back(way(SpanKind::kernel, at, at + 10, at + 20, at + 100, at + 150));
     timeline.calls.push_back({0, 1, 0, 0, CallKind::synchronize, at + 11, at + 150});
   }
