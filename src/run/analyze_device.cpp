@@ -65,7 +65,7 @@ std::span<const Item> first_of(const std::vector<Item>& all, std::size_t most) {
 Json times_json(const BusyTimes& times, const Words& words) {
   return WEIR_NAMED(words.at(times.first_ns), words.at(times.last_ns), times.span_ns, times.busy_ns, times.idle_ns,
                     times.compute_ns, times.communication_ns, times.copy_ns, times.hidden_communication_ns,
-                    times.exposed_communication_ns, times.alone_communication_ns, times.hidden_copy_ns,
+                    times.exposed_communication_ns, times.communication_beside_compute_ns, times.copy_beside_compute_ns,
                     times.overlapped_ns);
 }
 
@@ -258,7 +258,7 @@ Json top_json(const TopKernels& found, const Words& words) {
 // Share of communication time that overlapped any other activity; null without communication.
 Json efficiency_json(const BusyTimes& times) {
   if (times.communication_ns <= 0) return Json();
-  return (times.communication_ns - times.alone_communication_ns) / times.communication_ns;
+  return times.hidden_communication_ns / times.communication_ns;
 }
 
 Json iterations_json(const Breakdown& found, const Words& words) {
@@ -320,7 +320,7 @@ Json waterfall_json(const Timeline& timeline) {
   return {{"classes", json_list(found.classes, [](const ClassWaterfall& each) {
              Json missing = Json::object();
              for (const MissingStage& stage : each.missing) missing[to_string(stage.stage)] = stage.reason;
-             Json json = WEIR_NAMED(each.kind, each.commands, each.way_ns);
+             Json json = WEIR_NAMED(each.kind, each.commands, each.waited_for, each.way_ns);
              json["hops"] = json_list(each.hops, [](const Hop& hop) {
                Json one = WEIR_NAMED(hop.from, hop.to, hop.count, hop.negative, hop.worst_negative_ns, hop.unknown,
                                      hop.mean_ns, hop.p50_ns, hop.p95_ns, hop.p99_ns, hop.share);
@@ -396,7 +396,7 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   if (found.count > 0 && !found.reason.empty()) unavailable["collectives.bandwidth"] = found.reason;
   const bool communicates = times.times && times.times->communication_ns > 0;
   add("overlap", communicates ? "" : "no communication", [&] { return overlap_json(part); });
-  const bool is_exposed = times.times && times.times->alone_communication_ns > 0;
+  const bool is_exposed = times.times && times.times->exposed_communication_ns > 0;
   add("exposed_causes",
       is_exposed     ? ""
       : communicates ? "no communication was exposed: something else always ran"

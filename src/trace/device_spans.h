@@ -25,6 +25,11 @@ inline std::int64_t handed_over_ns(const Span& span) noexcept {
   return span.accepted_ns != kNoTime ? span.accepted_ns : span.submitted_ns;
 }
 
+// When its hardware queue could go on to the next command: known as its launch or, at the latest, its start.
+inline std::int64_t left_queue_ns(const Span& span) noexcept {
+  return span.launched_ns != kNoTime ? std::min(span.launched_ns, span.started_ns) : span.started_ns;
+}
+
 // Adds to a list that is sorted worst first and holds at most `most` items.
 template <class Item, class IsWorse>
 void keep_worst(std::vector<Item>& worst, const Item& item, std::size_t most, IsWorse is_worse) {

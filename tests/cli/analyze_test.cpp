@@ -178,7 +178,7 @@ TEST(Analyze, says_why_communication_was_exposed) {
   EXPECT_EQ(device["overlap"]["efficiency"], 0.4);
   EXPECT_EQ(device["overlap"]["collective_ns"], Json::parse(R"({"all_gather": 100000})"));
   const Json& found = device["exposed_causes"];
-  EXPECT_EQ(found["exposed_ns"], device["times"]["alone_communication_ns"]);
+  EXPECT_EQ(found["exposed_ns"], device["times"]["exposed_communication_ns"]);
   EXPECT_TRUE(found["are_dependencies_known"].get<bool>());
   // The gather was submitted 10 us after the first command and would have ended so much earlier.
   ASSERT_EQ(found["causes"].size(), 2u) << found.dump(2);
@@ -192,7 +192,8 @@ TEST(Analyze, says_why_communication_was_exposed) {
   expect_valid_as(folder / "a.json", "weir.analysis.1.json");
   const std::string printed = weir({"analyze", "t.json"}, folder.path()).out;
   weir::expect_narrow(printed);
-  EXPECT_TRUE(has(printed, "overlap efficiency  40.0 %")) << printed;
+  EXPECT_TRUE(has(printed, "40.0 us (40.0 %) of it, while something else ran")) << printed;
+  EXPECT_TRUE(has(printed, "60.0 us (60.0 %) of it, while nothing else ran")) << printed;
   EXPECT_TRUE(has(printed, "Exposed communication: why nothing else ran")) << printed;
   EXPECT_TRUE(has(weir({"analyze", "t.json", "--report", "markdown"}, folder.path()).out, "| dependency | 50.0 us |"));
   // Without communication there is nothing to say, and a reason.

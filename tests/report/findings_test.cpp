@@ -33,7 +33,7 @@ TEST(Findings, SayWhyCommunicationWasExposed) {
     return Json{{"cause", name}, {"share", share}, {"meaning", std::string(name) + " it was"}, {"advice", "do"}};
   };
   one["exposed_causes"]["causes"] = {cause("unknown", 0.6), cause("rank_skew", 0.4)};
-  EXPECT_TRUE(has(findings({{"devices", {one}}}).at(0), "For 40.0 % of what ran alone rank_skew it was: do."));
+  EXPECT_TRUE(has(findings({{"devices", {one}}}).at(0), "For 40.0 % of that rank_skew it was: do."));
   one["exposed_causes"]["causes"] = {cause("unknown", 0.9), cause("rank_skew", 0.1)};
   EXPECT_TRUE(has(findings({{"devices", {one}}}).at(0), "Start it earlier"));
 }
@@ -44,8 +44,9 @@ TEST(Findings, NameTheDeviceThatItCostsMost) {
   second["launch_bound"] = {{"host_ns", 4e5}};
   second["rank"] = 1;
   const auto found = findings({{"devices", {first, second}}});
-  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found.size(), 2u);
   EXPECT_TRUE(has(found[0], "Rank 1, GPU 0: idle 400 us")) << found[0];
+  EXPECT_TRUE(has(found[1], "Rank 1, GPU 0: idle 100 us (10.0 % of the span) though the driver had")) << found[1];
 }
 
 TEST(Findings, SayWhatIsNotKnown) {
@@ -56,6 +57,32 @@ TEST(Findings, SayWhatIsNotKnown) {
   ASSERT_EQ(found.size(), 2u);
   EXPECT_TRUE(has(found[0], "does not show why")) << found[0];
   EXPECT_TRUE(has(found[1], "9 streams share 2 hardware queues; what that costs is not known: no times.")) << found[1];
+}
+
+// Idle time is only subtracted from what is left to report if a finding shows it.
+TEST(Findings, NeverCallAnIdleDeviceGood) {
+  for (const double busy : {0.021, 0.3, 0.499, 0.7, 0.89}) {
+    const double idle = 1 - busy;
+    for (const char* part : {"host_ns", "launch_ns", "calling_ns", "calling_launch_ns", "none"}) {
+      for (const double share : {0.005, 0.015, 0.5, 0.97, 1.0}) {
+        Json one = device(1e9, busy * 1e9);
+        one["launch_bound"] = {{part, share * idle * 1e9}};
+        const std::vector<Standout> found = standouts({{"devices", {one}}});
+        ASSERT_FALSE(found.empty());
+        EXPECT_TRUE(has(found[0].text, "Idle ")) << found[0].text;
+        EXPECT_TRUE(found[0].is_warning) << found[0].text;
+        double reported = 0;
+        for (const Standout& each : found) reported += each.share;
+        EXPECT_NEAR(reported, idle, 0.02);
+      }
+    }
+    // Where the host's calls are not known, too.
+    EXPECT_TRUE(standouts({{"devices", {device(1e9, busy * 1e9)}}}).at(0).is_warning);
+  }
+  // Many small reasons make a large one.
+  Json parts = device(1e9, 0.88e9);
+  parts["launch_bound"] = {{"host_ns", 0.04e9}, {"calling_ns", 0.04e9}};
+  for (const Standout& each : standouts({{"devices", {parts}}})) EXPECT_TRUE(each.is_warning) << each.text;
 }
 
 TEST(Findings, SayThatNothingStandsOut) {

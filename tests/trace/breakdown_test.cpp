@@ -36,10 +36,10 @@ TEST(Breakdown, TellsWhatHidesWhat) {
   EXPECT_EQ(times.compute_ns, 120);
   EXPECT_EQ(times.communication_ns, 100);
   EXPECT_EQ(times.copy_ns, 50);
-  EXPECT_EQ(times.hidden_communication_ns, 20);
-  EXPECT_EQ(times.exposed_communication_ns, 80);
-  EXPECT_EQ(times.alone_communication_ns, 60);
-  EXPECT_EQ(times.hidden_copy_ns, 20);
+  EXPECT_EQ(times.hidden_communication_ns, 40);
+  EXPECT_EQ(times.exposed_communication_ns, 60);
+  EXPECT_EQ(times.communication_beside_compute_ns, 20);
+  EXPECT_EQ(times.copy_beside_compute_ns, 20);
   EXPECT_EQ(times.overlapped_ns, 50 + 20 + 20);
   EXPECT_EQ(found.commands, 7u);
   EXPECT_EQ(found.without_times, 1u);
@@ -95,7 +95,7 @@ TEST(Breakdown, CutsByRangesOfTheHost) {
   EXPECT_EQ(found.iterations[0].commands, 1u);
   EXPECT_EQ(found.iterations[0].times->busy_ns, 60);
   EXPECT_EQ(found.iterations[1].times->communication_ns, 80);
-  EXPECT_EQ(found.iterations[1].times->hidden_communication_ns, 10);
+  EXPECT_EQ(found.iterations[1].times->hidden_communication_ns, 20);  // 10 of them by the first iteration's kernel
   EXPECT_FALSE(found.iterations[2].times);
 }
 
@@ -153,10 +153,10 @@ BusyTimes by_the_nanosecond(const Timeline& timeline) {
     times.compute_ns += kernels > 0;
     times.communication_ns += collectives > 0;
     times.copy_ns += copies > 0;
-    times.hidden_communication_ns += collectives > 0 && kernels > 0;
-    times.exposed_communication_ns += collectives > 0 && kernels == 0;
-    times.alone_communication_ns += collectives > 0 && kernels + copies == 0;
-    times.hidden_copy_ns += copies > 0 && kernels > 0;
+    times.hidden_communication_ns += collectives > 0 && kernels + copies > 0;
+    times.exposed_communication_ns += collectives > 0 && kernels + copies == 0;
+    times.communication_beside_compute_ns += collectives > 0 && kernels > 0;
+    times.copy_beside_compute_ns += copies > 0 && kernels > 0;
   }
   return times;
 }
@@ -180,9 +180,53 @@ TEST(Breakdown, AgreesWithEveryNanosecond) {
     EXPECT_EQ(found.times->copy_ns, wanted.copy_ns);
     EXPECT_EQ(found.times->hidden_communication_ns, wanted.hidden_communication_ns);
     EXPECT_EQ(found.times->exposed_communication_ns, wanted.exposed_communication_ns);
-    EXPECT_EQ(found.times->alone_communication_ns, wanted.alone_communication_ns);
-    EXPECT_EQ(found.times->hidden_copy_ns, wanted.hidden_copy_ns);
+    EXPECT_EQ(found.times->communication_beside_compute_ns, wanted.communication_beside_compute_ns);
+    EXPECT_EQ(found.times->copy_beside_compute_ns, wanted.copy_beside_compute_ns);
     EXPECT_EQ(found.times->overlapped_ns, wanted.overlapped_ns);
+  }
+}
+
+// Communication that a neighbouring iteration covers is hidden, so the iterations' parts add up to the device's.
+TEST(Breakdown, IterationsAddUpToTheDevice) {
+  Timeline shifted;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    shifted.spans.push_back(command(SpanKind::kernel, 0, 1000 * i, 1000 * i + 900));
+    shifted.spans.push_back(command(SpanKind::collective, 1, 1000 * i + 1100, 1000 * i + 1400));
+    shifted.spans[2 * i].iteration = shifted.spans[2 * i + 1].iteration = i;
+  }
+  for (const IterationTimes& iteration : breakdown(shifted).iterations) {
+    EXPECT_EQ(iteration.times->communication_ns, 300);
+    EXPECT_EQ(iteration.times->hidden_communication_ns, iteration.number < 4 ? 300 : 0) << iteration.number;
+  }
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    test::RandomTimeline random(seed);
+    Timeline timeline = random.timeline(60, 50);
+    for (Span& span : timeline.spans) span.iteration = static_cast<std::uint32_t>(random.below(4));
+    const std::vector<TraceRange> ranges = {{0, 0, 20, 90}, {0, 0, 90, 140}, {0, 0, 150, 260}};
+    for (const bool has_ranges : {false, true}) {
+      const Breakdown found = breakdown(timeline, has_ranges ? std::span(ranges) : std::span<const TraceRange>());
+      if (!found.times || found.iterations.empty()) continue;
+      BusyTimes sum;
+      for (const IterationTimes& iteration : found.iterations) {
+        if (!iteration.times) continue;
+        EXPECT_EQ(iteration.times->communication_ns,
+                  iteration.times->hidden_communication_ns + iteration.times->exposed_communication_ns);
+        sum.hidden_communication_ns += iteration.times->hidden_communication_ns;
+        sum.exposed_communication_ns += iteration.times->exposed_communication_ns;
+        sum.communication_beside_compute_ns += iteration.times->communication_beside_compute_ns;
+        sum.copy_beside_compute_ns += iteration.times->copy_beside_compute_ns;
+      }
+      if (found.outside_iterations > 0) {
+        EXPECT_LE(sum.hidden_communication_ns, found.times->hidden_communication_ns);
+        EXPECT_LE(sum.exposed_communication_ns, found.times->exposed_communication_ns);
+        continue;
+      }
+      EXPECT_EQ(sum.hidden_communication_ns, found.times->hidden_communication_ns);
+      EXPECT_EQ(sum.exposed_communication_ns, found.times->exposed_communication_ns);
+      EXPECT_EQ(sum.communication_beside_compute_ns, found.times->communication_beside_compute_ns);
+      EXPECT_EQ(sum.copy_beside_compute_ns, found.times->copy_beside_compute_ns);
+    }
   }
 }
 

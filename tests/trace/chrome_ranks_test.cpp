@@ -115,7 +115,7 @@ TEST_F(ChromeRanks, come_back_through_the_importer) {
     EXPECT_EQ(new_times.iteration_count, 2u);
     for (const auto part :
          {&BusyTimes::span_ns, &BusyTimes::busy_ns, &BusyTimes::compute_ns, &BusyTimes::communication_ns,
-          &BusyTimes::alone_communication_ns, &BusyTimes::overlapped_ns, &BusyTimes::copy_ns})
+          &BusyTimes::communication_beside_compute_ns, &BusyTimes::overlapped_ns, &BusyTimes::copy_ns})
       for (std::size_t i = 0; i < 2; ++i)
         EXPECT_EQ((*new_times.iterations[i].times).*part, (*old_times.iterations[i].times).*part) << rank;
     ASSERT_EQ(is.spans.size(), was.spans.size());

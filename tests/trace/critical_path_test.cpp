@@ -160,6 +160,55 @@ TEST(CriticalPath, AnotherStreamOnTheQueueIsInTheWay) {
   EXPECT_EQ(spent(*path, PathResource::launch), 2);
 }
 
+// Two commands of stream 0, then one of stream 1, on one queue: the third may start as soon as the second is launched,
+// which waited for the first. The second is not on the path though it ran until the end.
+TEST(CriticalPath, AQueueLetsTheNextPassWhenItIsLaunched) {
+  Timeline timeline;
+  timeline.has_dependencies = true;
+  timeline.spans = {command_on(0, 0, 100'000, 1), command_on(0, 101'000, 190'000, 2),
+                    command_on(1, 101'200, 201'200, 3)};
+  for (Span& span : timeline.spans) {
+    span.queue = 4;
+    span.submitted_ns = span.accepted_ns = -10;
+  }
+  for (const bool is_launch_known : {false, true}) {
+    if (is_launch_known)
+      for (Span& span : timeline.spans) span.launched_ns = span.started_ns;
+    const auto path = critical_path(timeline);
+    EXPECT_EQ(path->queue_steps, 1u);
+    EXPECT_EQ(path->commands, 2u);
+    EXPECT_EQ(spent(*path, PathResource::compute), 200'000);
+    EXPECT_EQ(spent(*path, PathResource::waiting), 1'200);
+    EXPECT_EQ(spent(*path, PathResource::launch), 0);
+    EXPECT_EQ(path->names.at(0).name, 1u);
+  }
+  // On a queue of its own the third was just late.
+  timeline.spans[2].queue = 5;
+  EXPECT_EQ(spent(*critical_path(timeline), PathResource::launch), 101'200);
+}
+
+// Launched, and then held because the device was full: what ended made room.
+TEST(CriticalPath, WaitsForRoomWhereGapsAreExact) {
+  Timeline timeline;
+  timeline.has_dependencies = timeline.has_exact_gaps = true;
+  timeline.spans = {command_on(0, 0, 50'000), command_on(1, 10, 80'000), command_on(2, 50'000, 120'000)};
+  for (std::size_t i = 0; i < 3; ++i) {
+    timeline.spans[i].queue = static_cast<std::int32_t>(i);
+    timeline.spans[i].submitted_ns = timeline.spans[i].accepted_ns = timeline.spans[i].launched_ns =
+        10 * static_cast<std::int64_t>(i % 2);
+  }
+  auto path = critical_path(timeline);
+  EXPECT_EQ(spent(*path, PathResource::compute), 120'000);
+  EXPECT_EQ(path->inferred_steps, 1u);
+  EXPECT_NE(path->known.find("room on the device"), std::string::npos) << path->known;
+  // Nothing ended: blocks of one that still runs must have.
+  timeline.spans[0].ended_ns = 90'000;
+  path = critical_path(timeline);
+  EXPECT_EQ(spent(*path, PathResource::compute), 120'000);
+  timeline.has_exact_gaps = false;
+  EXPECT_EQ(spent(*critical_path(timeline), PathResource::launch), 50'000);
+}
+
 TEST(CriticalPath, WithoutCallsTheHostComesFromWhatItSaw) {
   Timeline timeline;
   timeline.spans = {command_on(0, 0, 100), command_on(0, 130, 150)};

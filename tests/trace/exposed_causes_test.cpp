@@ -260,7 +260,7 @@ TEST(ExposedCauses, EachNanosecondHasOneCause) {
     }
     const ExposedCauses found = exposed_causes(timeline, arrivals);
     const Breakdown whole = breakdown(timeline);
-    EXPECT_EQ(found.exposed_ns, whole.times ? whole.times->alone_communication_ns : 0) << seed;
+    EXPECT_EQ(found.exposed_ns, whole.times ? whole.times->exposed_communication_ns : 0) << seed;
     double sum = 0;
     for (std::size_t i = 0; i < kExposedCauses; ++i) {
       const CauseTotal& total = found.causes[i];

@@ -35,7 +35,7 @@ TEST(LastArrivals, TellWhoCameLastAndAreExposedTime) {
       EXPECT_EQ(arrival.arrived_ns - part.spans[arrival.span].started_ns, device == 1 ? 0 : 300);
     }
     const ExposedCauses found = exposed_causes(part, arrivals[device]);
-    EXPECT_EQ(found.exposed_ns, breakdown(part).times->alone_communication_ns);
+    EXPECT_EQ(found.exposed_ns, breakdown(part).times->exposed_communication_ns);
     EXPECT_EQ(found.of(ExposedCause::rank_skew).total_ns, device == 1 ? 0 : 20 * 300);
   }
   EXPECT_TRUE(last_arrivals(timeline, std::nullopt).at(0).empty());

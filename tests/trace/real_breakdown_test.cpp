@@ -56,7 +56,7 @@ TEST_P(RealBreakdown, EqualsWhatOthersComputed) {
   EXPECT_NEAR(found.times->busy_ns / 1e3, known.busy_us, 0.1);
   EXPECT_NEAR(found.times->compute_ns / 1e3, known.compute_us, 0.1);
   EXPECT_NEAR(found.times->communication_ns / 1e3, known.communication_us, 0.1);
-  EXPECT_NEAR(found.times->hidden_communication_ns / 1e3, known.hidden_us, 0.1);
+  EXPECT_NEAR(found.times->communication_beside_compute_ns / 1e3, known.hidden_us, 0.1);
   EXPECT_NEAR(100 * found.times->overlapped_ns / found.times->busy_ns, known.overlapped_percent, 0.05);
   EXPECT_NEAR(concurrency_profile(part_).all->overlapped_ns(), found.times->overlapped_ns, 1e-3);
   // Every command was submitted within some step of the profiler.
@@ -64,7 +64,7 @@ TEST_P(RealBreakdown, EqualsWhatOthersComputed) {
   EXPECT_EQ(found.outside_iterations, 0u);
   const std::vector<TraceRange> iterations = iteration_ranges(whole_, whole_.devices.at(0).process);
   const ExposedCauses causes = exposed_causes(part_, {}, iterations);
-  EXPECT_EQ(causes.exposed_ns, found.times->alone_communication_ns);
+  EXPECT_EQ(causes.exposed_ns, found.times->exposed_communication_ns);
   EXPECT_EQ(overlap_times(part_, iterations).iterations.size(),
             std::count_if(found.iterations.begin(), found.iterations.end(),
                           [](const IterationTimes& each) { return each.times.has_value(); }));
@@ -88,9 +88,9 @@ TEST_F(RealData, StreamsOnFewQueues) {
   // An independent count from the file: copies and memsets that ROCm makes with kernels are no compute.
   EXPECT_NEAR(found.times->communication_ns / 1e6, 4158.76, 0.01);
   EXPECT_NEAR(found.times->compute_ns / 1e6, 258.66, 0.01);
-  EXPECT_NEAR(found.times->hidden_communication_ns / 1e6, 196.05, 0.01);
+  EXPECT_NEAR(found.times->communication_beside_compute_ns / 1e6, 196.05, 0.01);
   const ExposedCauses causes = exposed_causes(part_);
-  EXPECT_EQ(causes.exposed_ns, found.times->alone_communication_ns);
+  EXPECT_EQ(causes.exposed_ns, found.times->exposed_communication_ns);
   EXPECT_FALSE(causes.are_dependencies_known);
   const QueueMap map = queue_map(part_);
   EXPECT_EQ(map.streams.size(), 567u);

@@ -89,8 +89,8 @@ std::vector<FigureRow> of_overlap(const Json& document, const std::string&) {
   constexpr std::array kTimes{
       std::pair{"compute", "Time per step in which computation ran."},
       std::pair{"communication", "Time per step in which communication ran."},
-      std::pair{"exposed", "Communication that no computation hid, per step."},
-      std::pair{"hidden", "Communication beside computation, per step."},
+      std::pair{"exposed", "Communication while nothing else ran, per step."},
+      std::pair{"hidden", "Communication while something else ran, per step."},
       std::pair{"idle", "Nothing ran, per step."},
   };
   for (const auto& [name, help] : kTimes)

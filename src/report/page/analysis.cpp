@@ -8,13 +8,13 @@
 #include "report/page/list.h"
 #include "report/page/values.h"
 #include "report/text/documents.h"
+#include "report/text/renewed.h"
 
 namespace weir::page {
 namespace {
 
 constexpr std::size_t kMaxPicturedDevices = 64;  // that get their own pictures
 constexpr std::size_t kMaxBars = 1024;
-constexpr double kMinWarned = 0.05;  // of a device's span
 
 std::string device_words(const std::string& name, const Json& document, const Json& device) {
   const std::string label = values::word(device, {"label"}, "device " + fields::text(device, {"id"}));
@@ -33,7 +33,7 @@ std::string add_overlap(Page& page, std::size_t source, const std::string& name,
   Json bars = Json::array();
   std::vector<std::string> notes;
   std::vector<CauseSum> causes;
-  double communication = 0, alone = 0, exposed = 0;
+  double communication = 0, exposed = 0, explained = 0;
   std::size_t devices = 0;
   bool has_steps = true;
   for (const Json& device : values::list(document, {"devices"})) {
@@ -51,7 +51,7 @@ std::string add_overlap(Page& page, std::size_t source, const std::string& name,
     bars.push_back(to_json(bar));
     ++devices;
     communication += *own;
-    alone += values::amount(device, {"times", "alone_communication_ns"}).value_or(0);
+    exposed += values::amount(device, {"times", "exposed_communication_ns"}).value_or(0);
     for (const Json& each : values::list(device, {"exposed_causes", "causes"})) {
       const double ns = values::amount(each, {"total_ns"}).value_or(0) * share;
       const std::string cause = values::word(each, {"cause"}, "unknown");
@@ -62,7 +62,7 @@ std::string add_overlap(Page& page, std::size_t source, const std::string& name,
         at = std::prev(causes.end());
       }
       at->ns += ns;
-      exposed += ns;
+      explained += ns;
     }
   }
   if (bars.empty()) return {};
@@ -70,14 +70,14 @@ std::string add_overlap(Page& page, std::size_t source, const std::string& name,
   Json item = page.item("overlaps", name + ": communication", source, page.environment_of(source));
   item["step_p50_ns"] = nullptr;
   item["serial_step_p50_ns"] = nullptr;
-  item["efficiency"] = communication > 0 ? Json(std::max(0.0, 1 - alone / communication)) : Json(nullptr);
+  item["efficiency"] = communication > 0 ? Json(std::max(0.0, 1 - exposed / communication)) : Json(nullptr);
   item["best_efficiency"] = nullptr;
   item["inflation"] = nullptr;
   item["bars"] = std::move(bars);
   item["causes"] = Json::array();
   for (const CauseSum& each : causes)
     item["causes"].push_back(WEIR_NAMED(each.cause, named("ns_per_step", each.ns / static_cast<double>(devices)),
-                                        named("share", exposed > 0 ? each.ns / exposed : 0), each.meaning,
+                                        named("share", explained > 0 ? each.ns / explained : 0), each.meaning,
                                         each.advice));
   notes.push_back(has_steps ? "Times are of one step: the whole trace divided by its steps; causes are the mean of the "
                               "devices that communicate."
@@ -106,9 +106,9 @@ void find_standouts(Page& page, const std::string& name, const Json& document, c
   }
   for (const Standout& each : standouts(document)) {
     const bool is_nothing_found = each.text.starts_with("Nothing:");
-    page.find({is_nothing_found           ? Tone::good
-               : each.share >= kMinWarned ? Tone::warning
-                                          : Tone::neutral,
+    page.find({is_nothing_found  ? Tone::good
+               : each.is_warning ? Tone::warning
+                                 : Tone::neutral,
                each.share,
                is_nothing_found ? fmt::format("{}: nothing stands out{}", name, each.text.substr(7))
                                 : fmt::format("{}: {}", name, each.text),
@@ -144,7 +144,8 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
   add_text(page, source, document, name);
 }
 
-void section_list::analysis(Page& page, std::size_t source, const Json& document) {
+void section_list::analysis(Page& page, std::size_t source, const Json& written) {
+  const Json document = renewed_analysis(written);
   const Json& files = values::list(document, {"files"});
   const std::string name = files.empty() ? "analysis" : values::word(files.front(), {"name"}, "analysis");
   add_analysis(page, source, name, document, "", {});

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
+#include "report/text/documents.h"
 
 namespace weir::page {
 namespace {
@@ -69,6 +70,12 @@ std::string add_waterfalls(Page& page, std::size_t source, const std::string& wh
     item["hops"] = Json::array();
     for (const Json& hop : hops) {
       if (item["hops"].size() == kMaxHops) break;
+      if (values::word(hop, {"to"}) == "seen" && !values::amount(hop, {"share"}, 1)) {
+        item["notes"].push_back(fmt::format("From {} to seen: p50 {}, p99 {}. {}.", values::word(hop, {"from"}, "?"),
+                                            fields::duration(hop, {"p50_ns"}), fields::duration(hop, {"p99_ns"}),
+                                            kSeenLater));
+        continue;
+      }
       item["hops"].push_back(hop_item(hop));
       if (const auto negative = values::count(hop, {"negative"}); negative > 0)
         item["notes"].push_back(
@@ -91,12 +98,12 @@ bool make_bar(const Json& times, OverlapBar& bar, std::vector<std::string>& note
   const auto part = [&](const char* key) { return values::amount(times, {key}); };
   bar.span_ns = *span;
   const double communication = part("communication_ns").value_or(0), compute = part("compute_ns").value_or(0);
-  const auto alone = part("alone_communication_ns");
-  bar.exposed_ns = alone ? *alone : part("exposed_ns").value_or(0);
+  const auto exposed = part("exposed_communication_ns");
+  bar.exposed_ns = exposed ? *exposed : part("exposed_ns").value_or(0);
   bar.hidden_ns = std::max(0.0, communication - bar.exposed_ns);
   // Communication that overlapped compute. Where the document does not separate it from communication hidden by copies,
   // all hidden communication is used, so that "compute only" is a lower bound.
-  const double beside = part("hidden_communication_ns").value_or(bar.hidden_ns);
+  const double beside = part("communication_beside_compute_ns").value_or(bar.hidden_ns);
   bar.compute_only_ns = std::max(0.0, compute - beside);
   bar.idle_ns = part("idle_ns").value_or(std::max(0.0, *span - part("busy_ns").value_or(*span)));
   const double sum = bar.compute_only_ns + bar.hidden_ns + bar.exposed_ns + bar.idle_ns;

@@ -4,6 +4,7 @@
 #include "report/page/items.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
+#include "report/text/renewed.h"
 
 namespace weir::page {
 namespace {
@@ -12,7 +13,8 @@ constexpr std::size_t kMaxProfiledDevices = 64;
 
 }  // namespace
 
-void section_list::profile(Page& page, std::size_t source, const Json& document) {
+void section_list::profile(Page& page, std::size_t source, const Json& written) {
+  const Json document = renewed_profile(written);
   const std::string name = "profile of " + values::word(document, {"workload"}, "a program");
   std::size_t drawn = 0;
   for (const Json& device : values::list(document, {"devices"})) {

@@ -6,6 +6,7 @@
 #include "report/text/analysis_sections.h"
 #include "report/text/analysis_words.h"
 #include "report/text/documents.h"
+#include "report/text/renewed.h"
 
 namespace weir {
 namespace {
@@ -63,17 +64,12 @@ ReportSection waterfall_section(const Json& waterfall) {
                        {"p99"},
                        {"share"},
                        {"n"}}};
-    // Shares are of the time up to the end, because the host may look much later.
-    double way = 0;
-    for (const Json& hop : at(each, {"hops"}))
-      if (at(hop, {"to"}) != "seen") way += number(hop, {"mean_ns"}).value_or(0);
+    bool is_seen_later = false;
     for (const Json& hop : at(each, {"hops"})) {
-      const auto mean = number(hop, {"mean_ns"});
-      const bool is_after = at(hop, {"to"}) == "seen";
+      const auto share = number(hop, {"share"});
+      is_seen_later = is_seen_later || (!share && at(hop, {"to"}) == "seen");
       table.rows.push_back({fmt::format("{} -> {}", word(hop, "from"), word(hop, "to")), duration(hop, "p50_ns"),
-                            duration(hop, "p95_ns"), duration(hop, "p99_ns"),
-                            is_after || way <= 0 ? "-" : percent(mean ? std::optional(*mean / way) : std::nullopt),
-                            count(hop, "count")});
+                            duration(hop, "p95_ns"), duration(hop, "p99_ns"), percent(share), count(hop, "count")});
     }
     // Start and end alone show no path.
     if (at(each, {"hops"}).size() < 2) {
@@ -83,6 +79,7 @@ ReportSection waterfall_section(const Json& waterfall) {
     }
     const std::string words = word(each, "words_to_end");
     table.after = words == "-" || words.empty() ? word(each, "words") : words;
+    if (is_seen_later) table.after += fmt::format(". {}", kSeenLater);
     section.tables.push_back(std::move(table));
   }
   if (section.tables.empty()) section.remark("No hop is known.");
@@ -154,6 +151,6 @@ TextReport analysis_report(const Json& document, bool is_full) {
   return report;
 }
 
-DocumentText text_list::analysis(const Json& document) { return analysis_report(document, false); }
+DocumentText text_list::analysis(const Json& document) { return analysis_report(renewed_analysis(document), false); }
 
 }  // namespace weir

@@ -24,17 +24,15 @@ ReportSection times_section(const Json& device) {
   fact("compute", "compute_ns", "span_ns");
   if (number(times, {"communication_ns"}).value_or(0) > 0) {
     fact("communication", "communication_ns", "span_ns");
-    section.fact("  hidden", "{} of it, while compute ran",
-                 with_share(times, "hidden_communication_ns", "communication_ns"));
-    section.fact("  exposed", "{} of it, while no compute ran; {} while nothing else ran at all",
-                 with_share(times, "exposed_communication_ns", "communication_ns"),
-                 duration(times, "alone_communication_ns"));
-    section.fact("  overlap efficiency", "{}: so much of it ran beside anything else",
-                 percent(number(device, {"overlap", "efficiency"})));
+    section.fact("  hidden", "{} of it, while something else ran; {} while compute ran",
+                 with_share(times, "hidden_communication_ns", "communication_ns"),
+                 duration(times, "communication_beside_compute_ns"));
+    section.fact("  exposed", "{} of it, while nothing else ran",
+                 with_share(times, "exposed_communication_ns", "communication_ns"));
   }
   if (number(times, {"copy_ns"}).value_or(0) > 0)
     section.fact("copies", "{}, {} of it while compute ran", with_share(times, "copy_ns", "span_ns"),
-                 duration(times, "hidden_copy_ns"));
+                 duration(times, "copy_beside_compute_ns"));
   section.fact("two or more at once", "{} of busy", with_share(times, "overlapped_ns", "busy_ns"));
   if (const auto mean = number(device, {"concurrency", "all", "mean"}))
     section.fact("commands at once", "{:.2f} on average while busy, {} at most", *mean,
@@ -50,7 +48,7 @@ ReportSection times_section(const Json& device) {
 ReportSection iterations_section(const Json& device, std::size_t most) {
   ReportSection section{"Iterations"};
   ReportTable& table = section.table(
-      {{"iteration", true}, {"commands"}, {"span"}, {"busy"}, {"compute"}, {"comm."}, {"exposed"}, {"overlap"}});
+      {{"iteration", true}, {"commands"}, {"span"}, {"busy"}, {"compute"}, {"comm."}, {"exposed"}, {"hidden"}});
   const Json& list = at(device, {"iterations", "list"});
   for (const Json& each : first(list, most)) {
     const Json& times = at(each, {"times"});

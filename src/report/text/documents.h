@@ -52,10 +52,16 @@ TextReport analysis_report(const Json& document, bool is_full);
 
 // What stands out in a weir.analysis/1: the largest losses, each with its figure and advice.
 struct Standout {
-  double share = 0;    // of the device's span; 0 where the cost is not known
-  std::string text;    // a sentence
-  std::string advice;  // one or more sentences; empty where there is nothing to do
+  double share = 0;         // of the device's span; 0 where the cost is not known
+  std::string text;         // a sentence
+  std::string advice;       // one or more sentences; empty where there is nothing to do
+  bool is_warning = false;  // it costs much, or is why the device was idle for much of its span
 };
+
+// About the hop from `ended` to `seen` where it has no share.
+inline constexpr const char* kSeenLater =
+    "`seen` is not on the way: the host did not wait for most of these commands, it looked later";
+
 // At most five, the largest share of a device's span first; for each kind, the device with the highest cost. Never
 // empty where there is a device with times.
 std::vector<Standout> standouts(const Json& document);

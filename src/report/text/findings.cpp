@@ -14,7 +14,8 @@ using namespace analysis;
 constexpr std::size_t kMax = 5;
 // Of a device's span; smaller losses appear only in the sections.
 constexpr double kMinShare = 0.02;
-constexpr double kMinIdle = 0.20;
+constexpr double kMaxIdle = 0.10;  // a device that was idle for longer is not called good
+constexpr double kMinWarned = 0.05;
 constexpr double kMinRatio = 1.05;
 constexpr double kMinCause = 0.25;  // of exposed communication
 
@@ -24,6 +25,8 @@ std::string cost(double ns, double share) {
   return fmt::format("{} ({:.1f} % of the span)", format_duration(ns), 100 * share);
 }
 
+bool is_idle(const Json& device, double span_ns) { return value(device, {"times", "idle_ns"}) > kMaxIdle * span_ns; }
+
 std::string where(const Json& document, const Json& device) {
   if (at(document, {"devices"}).size() < 2) return "";
   return fmt::format("rank {}, {}: ", count(device, "rank"), word(device, "label"));
@@ -32,26 +35,45 @@ std::string where(const Json& document, const Json& device) {
 // One kind of finding on one device; empty where it is too small.
 using Look = std::optional<Standout> (*)(const Json& device, double span_ns);
 
+// Parts of the idle time that the findings below report; 0 where a part is too small to be reported.
+double host_late_ns(const Json& device, double span_ns) {
+  const Json& bound = at(device, {"launch_bound"});
+  const double ns = value(bound, {"host_ns"}) + value(bound, {"launch_ns"});
+  return ns / span_ns < kMinShare ? 0 : ns;
+}
+double launching_ns(const Json& device, double span_ns) {
+  const Json& bound = at(device, {"launch_bound"});
+  const double ns = value(bound, {"calling_ns"}) + value(bound, {"calling_launch_ns"});
+  return ns / span_ns < kMinShare ? 0 : ns;
+}
+
 std::optional<Standout> launch_bound(const Json& device, double span_ns) {
   const Json& bound = at(device, {"launch_bound"});
-  const double host_ns = value(bound, {"host_ns"}), share = host_ns / span_ns;
-  if (share < kMinShare) return std::nullopt;
+  const double ns = host_late_ns(device, span_ns), share = ns / span_ns;
+  if (ns == 0) return std::nullopt;
+  const double host_ns = value(bound, {"host_ns"}), launch_ns = value(bound, {"launch_ns"});
   const bool is_waiting = value(bound, {"synchronizing_ns"}) > 0.5 * host_ns;
   const bool is_in_driver = value(bound, {"in_calls_ns"}) > 0.5 * host_ns;
   const char* const advice =
-      is_waiting
+      launch_ns > host_ns ? "The way from the call to the device takes most of it: submit further ahead of the device, "
+                            "in larger graphs "
+                            "or fewer and larger kernels."
+      : is_waiting
           ? "The host was waiting for the device itself: remove synchronisation and blocking copies between steps."
       : is_in_driver
           ? "The host was in other calls of the driver: look for allocations and modules that are loaded late."
           : "The host was outside of the driver: use graphs, fewer and larger kernels, or a faster host thread.";
-  return Standout{
-      share, fmt::format("idle {} because the host had not asked for the next command.", cost(host_ns, share)), advice};
+  const std::string then = launch_ns > 0 ? fmt::format(": {} until it did, {} from then to the start",
+                                                       format_duration(host_ns), format_duration(launch_ns))
+                                         : "";
+  return Standout{share,
+                  fmt::format("idle {} because the host had not asked for the next command{}.", cost(ns, share), then),
+                  advice};
 }
 
 std::optional<Standout> launch_limited(const Json& device, double span_ns) {
-  const Json& bound = at(device, {"launch_bound"});
-  const double ns = value(bound, {"calling_ns"}) + value(bound, {"calling_launch_ns"}), share = ns / span_ns;
-  if (share < kMinShare) return std::nullopt;
+  const double ns = launching_ns(device, span_ns), share = ns / span_ns;
+  if (ns == 0) return std::nullopt;
   const auto each = number(device, {"host_blocked", "launch_p50_ns"});
   return Standout{share,
                   fmt::format("idle {} because the host was still in the call that launches the next command{}: "
@@ -70,12 +92,12 @@ std::optional<Standout> exposed(const Json& device, double span_ns) {
   for (const Json& cause : at(device, {"exposed_causes", "causes"})) {
     if (word(cause, "cause") == "unknown") continue;
     if (value(cause, {"share"}) >= kMinCause)
-      advice = fmt::format("For {} of what ran alone {}: {}.", percent(number(cause, {"share"})),
-                           word(cause, "meaning"), word(cause, "advice"));
+      advice = fmt::format("For {} of that {}: {}.", percent(number(cause, {"share"})), word(cause, "meaning"),
+                           word(cause, "advice"));
     break;
   }
   return Standout{share,
-                  fmt::format("communication ran {} while no compute did, {} of all communication.", cost(ns, share),
+                  fmt::format("communication ran {} while nothing else did, {} of all communication.", cost(ns, share),
                               share_of(at(device, {"times"}), "exposed_communication_ns", "communication_ns")),
                   std::move(advice)};
 }
@@ -104,7 +126,7 @@ std::optional<Standout> slowed(const Json& device, double span_ns) {
 }
 
 std::optional<Standout> copies(const Json& device, double span_ns) {
-  const double ns = value(device, {"times", "copy_ns"}) - value(device, {"times", "hidden_copy_ns"});
+  const double ns = value(device, {"times", "copy_ns"}) - value(device, {"times", "copy_beside_compute_ns"});
   const double share = ns / span_ns;
   if (share < kMinShare) return std::nullopt;
   return Standout{share, fmt::format("copies and memsets ran {} while no compute did.", cost(ns, share)),
@@ -121,23 +143,20 @@ std::optional<Standout> queue_full(const Json& device, double span_ns) {
                   "Submit less far ahead, or in graphs."};
 }
 
-std::optional<Standout> idle_unexplained(const Json& device, double span_ns) {
-  const double ns = value(device, {"times", "idle_ns"}), share = ns / span_ns;
-  const Json& bound = at(device, {"launch_bound"});
-  if (bound.is_object()) {
-    double explained = 0;
-    for (const char* part : {"host_ns", "launch_ns", "calling_ns", "calling_launch_ns"})
-      explained += value(bound, {part});
-    if (ns - explained < kMinIdle * span_ns) return std::nullopt;
-    return Standout{(ns - explained) / span_ns,
+// The idle time that no other finding reports.
+std::optional<Standout> idle_otherwise(const Json& device, double span_ns) {
+  const double ns = value(device, {"times", "idle_ns"});
+  const double rest_ns = ns - host_late_ns(device, span_ns) - launching_ns(device, span_ns), share = rest_ns / span_ns;
+  if (!is_idle(device, span_ns) || share < kMinShare) return std::nullopt;
+  if (at(device, {"launch_bound"}).is_object())
+    return Standout{share,
                     fmt::format("idle {} though the driver had the next command: it waited for other streams, for the "
                                 "launch itself, or the gaps between short kernels add up (see idle gaps).",
-                                cost(ns - explained, (ns - explained) / span_ns)),
-                    ""};
-  }
-  if (share < kMinIdle) return std::nullopt;
+                                cost(rest_ns, share)),
+                    "Graphs and fewer, larger kernels have fewer gaps; events between streams cost one each."};
   return Standout{
-      share, fmt::format("idle {}, and the trace does not show why: it has no calls of the host.", cost(ns, share)),
+      share,
+      fmt::format("idle {}, and the trace does not show why: it has no calls of the host.", cost(rest_ns, share)),
       "Trace these too (rocprofv3 --sys-trace, PyTorch's ProfilerActivity.CPU)."};
 }
 
@@ -172,10 +191,13 @@ std::optional<Standout> straggler(const Json& document) {
 
 std::vector<Standout> standouts(const Json& document) {
   std::vector<Standout> found;
-  if (auto late = straggler(document)) found.push_back(std::move(*late));
+  if (auto late = straggler(document)) {
+    late->is_warning = late->share >= kMinWarned;
+    found.push_back(std::move(*late));
+  }
   const Json* busiest = nullptr;
-  for (const Look look : {launch_bound, launch_limited, exposed, serialised, slowed, copies, queue_full,
-                          idle_unexplained, shared_queues}) {
+  for (const Look look :
+       {launch_bound, launch_limited, exposed, serialised, slowed, copies, queue_full, idle_otherwise, shared_queues}) {
     std::optional<Standout> worst;
     for (const Json& device : at(document, {"devices"})) {
       const double span_ns = value(device, {"times", "span_ns"});
@@ -184,6 +206,9 @@ std::vector<Standout> standouts(const Json& document) {
       std::optional<Standout> here = look(device, span_ns);
       if (!here || (worst && worst->share >= here->share)) continue;
       here->text = where(document, device) + here->text;
+      here->is_warning =
+          here->share >= kMinWarned ||
+          (is_idle(device, span_ns) && (look == launch_bound || look == launch_limited || look == idle_otherwise));
       worst = std::move(here);
     }
     if (worst) found.push_back(std::move(*worst));

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "report/text/documents.h"
+#include "report/text/renewed.h"
 #include "report/text/queues_text.h"
 
 namespace weir {
@@ -66,10 +67,13 @@ void add_waterfall(std::string& out, const Json& device) {
         out += fmt::format("  ({} backwards, left out)", *negative);
       out += '\n';
     }
+    const Json& hops = at(one, {"hops"});
+    const bool is_seen_later =
+        !hops.empty() && at(hops.back(), {"to"}) == "seen" && !number(hops.back(), {"share"}).has_value();
     for (const char* key : {"dominating_to_end_words", "dominating_words"}) {
       const std::string words = text(one, {key});
       if (!words.empty() && words != "-") {
-        out += "    " + wrapped(words, 4) + '\n';
+        out += "    " + wrapped(is_seen_later ? fmt::format("{}. {}", words, kSeenLater) : words, 4) + '\n';
         break;
       }
     }
@@ -127,6 +131,6 @@ std::string describe_profile(const Json& document) {
   return out;
 }
 
-DocumentText text_list::profile(const Json& document) { return describe_profile(document); }
+DocumentText text_list::profile(const Json& document) { return describe_profile(renewed_profile(document)); }
 
 }  // namespace weir

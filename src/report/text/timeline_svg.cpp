@@ -260,21 +260,23 @@ class TimelinePicture {
       std::vector<std::uint32_t> spans;
     };
     std::array<Row, 3> rows{Row{"compute", {}}, Row{"communication", {}}, Row{"copies", {}}};
+    std::vector<std::uint32_t> others;  // everything that hides communication
     for (const std::uint32_t i : spans) {
       const SpanKind kind = timeline_.spans[i].kind;
       if (kind == SpanKind::host) continue;
       rows[kind == SpanKind::kernel ? 0 : kind == SpanKind::collective ? 1 : 2].spans.push_back(i);
+      if (kind != SpanKind::collective) others.push_back(i);
     }
     for (const Row& row : rows) {
       if (row.spans.empty()) continue;
       const double y = y_;
       lane(row.label, row.spans, nullptr);
-      if (row.label == rows[1].label) draw_exposed(rows[0].spans, row.spans, y);
+      if (row.label == rows[1].label) draw_exposed(others, row.spans, y);
     }
     y_ += 4;
   }
 
-  void draw_exposed(const std::vector<std::uint32_t>& compute, const std::vector<std::uint32_t>& communication,
+  void draw_exposed(const std::vector<std::uint32_t>& others, const std::vector<std::uint32_t>& communication,
                     double y) {
     std::string path;
     std::int64_t covered = INT64_MIN;  // end of the communication drawn so far
@@ -285,15 +287,15 @@ class TimelinePicture {
       path += fmt::format("M{:.2f} {:.1f}h{:.2f}v{:.1f}h-{:.2f}z", x, y + kLane - 4, std::max(0.1, scale_.x(to) - x),
                           3.0, std::max(0.1, scale_.x(to) - x));
     };
-    std::int64_t busy_to = INT64_MIN;  // end of the compute seen so far
+    std::int64_t busy_to = INT64_MIN;  // end of the other work seen so far
     for (const std::uint32_t i : communication) {
       const std::int64_t from = std::max(timeline_.spans[i].started_ns, covered);
       const std::int64_t to = timeline_.spans[i].ended_ns;
       if (to <= from) continue;
       covered = to;
       std::int64_t at = from;
-      while (next < compute.size() && timeline_.spans[compute[next]].started_ns < to) {
-        const Span& other = timeline_.spans[compute[next]];
+      while (next < others.size() && timeline_.spans[others[next]].started_ns < to) {
+        const Span& other = timeline_.spans[others[next]];
         at = std::max(at, std::min(busy_to, to));
         if (other.started_ns > at) add(at, other.started_ns);
         busy_to = std::max(busy_to, other.ended_ns);

@@ -4,17 +4,27 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "trace/device_spans.h"
-#include "trace/intervals.h"
 
 namespace weir {
 namespace {
 
 double total(const TimeIntervals& intervals) noexcept { return static_cast<double>(total_ns(intervals)); }
 
-void add_iterations(const Timeline& timeline, std::span<const std::uint32_t> order, std::span<const TraceRange> ranges,
-                    Breakdown& to) {
+TimeIntervals union_of(const Timeline& timeline, std::span<const std::uint32_t> order, bool takes_copies) {
+  TimeIntervals made;
+  for (const std::uint32_t index : order) {
+    const Span& span = timeline.spans[index];
+    if (span.kind == SpanKind::kernel || (takes_copies && span.kind != SpanKind::collective))
+      append(made, {span.started_ns, span.ended_ns});
+  }
+  return made;
+}
+
+void add_iterations(const Timeline& timeline, const DeviceTimes& times, std::span<const std::uint32_t> order,
+                    std::span<const TraceRange> ranges, Breakdown& to) {
   const Iterations placed = place_in_iterations(timeline, order, ranges);
   to.iteration_count = placed.numbers.size();
   if (to.iteration_count == 0) return;
@@ -25,36 +35,76 @@ void add_iterations(const Timeline& timeline, std::span<const std::uint32_t> ord
     iteration.number = placed.numbers[i];
     if (!ranges.empty()) iteration.name = ranges[i].name;
     iteration.commands = own[i].size();
-    if (!own[i].empty()) iteration.times = busy_times(timeline, own[i]);
+    if (!own[i].empty()) iteration.times = times.of(own[i]);
   }
 }
 
 }  // namespace
 
-BusyTimes busy_times(const Timeline& timeline, std::span<const std::uint32_t> order) {
-  TimeIntervals compute, communication, copy, overlapped;
-  BusyTimes times;
-  times.first_ns = timeline.spans[order.front()].started_ns;
-  times.last_ns = times.first_ns;
+DeviceTimes::Cover::Cover(TimeIntervals made) : intervals(std::move(made)) {
+  std::uint64_t sum = 0;
+  for (const TimeInterval& each : intervals) {
+    before_ns.push_back(sum);
+    sum += distance_ns(each.from_ns, each.to_ns);
+  }
+}
+
+double DeviceTimes::Cover::within(const TimeInterval& stretch) const {
+  // How much lies before a moment.
+  const auto until = [&](std::int64_t ns) -> std::uint64_t {
+    const auto after = std::upper_bound(intervals.begin(), intervals.end(), ns,
+                                        [](std::int64_t t, const TimeInterval& each) { return t < each.from_ns; });
+    if (after == intervals.begin()) return 0;
+    const auto last = static_cast<std::size_t>(after - intervals.begin()) - 1;
+    return before_ns[last] + distance_ns(intervals[last].from_ns, std::min(ns, intervals[last].to_ns));
+  };
+  return static_cast<double>(until(stretch.to_ns) - until(stretch.from_ns));
+}
+
+DeviceTimes::DeviceTimes(const Timeline& timeline, std::span<const std::uint32_t> order)
+    : timeline_(timeline),
+      counts_from_(timeline.spans.size(), kNoTime),
+      compute_(union_of(timeline, order, false)),
+      compute_or_copy_(union_of(timeline, order, true)) {
+  std::int64_t communicated_until = INT64_MIN, copied_until = INT64_MIN;
   for (const std::uint32_t index : order) {
     const Span& span = timeline.spans[index];
+    if (span.kind == SpanKind::kernel) continue;
+    std::int64_t& until = span.kind == SpanKind::collective ? communicated_until : copied_until;
+    counts_from_[index] = std::min(std::max(span.started_ns, until), span.ended_ns);
+    until = std::max(until, span.ended_ns);
+  }
+}
+
+BusyTimes DeviceTimes::of(std::span<const std::uint32_t> own) const {
+  TimeIntervals busy, compute, overlapped;
+  BusyTimes times;
+  times.first_ns = timeline_.spans[own.front()].started_ns;
+  times.last_ns = times.first_ns;
+  for (const std::uint32_t index : own) {
+    const Span& span = timeline_.spans[index];
     const TimeInterval stretch{span.started_ns, span.ended_ns};
-    append(span.kind == SpanKind::kernel ? compute : span.kind == SpanKind::collective ? communication : copy, stretch);
+    const TimeInterval counted{counts_from_[index], span.ended_ns};
+    append(busy, stretch);
+    if (span.kind == SpanKind::kernel) {
+      append(compute, stretch);
+    } else if (span.kind == SpanKind::collective) {
+      times.communication_ns += length_between(counted.from_ns, counted.to_ns);
+      times.hidden_communication_ns += compute_or_copy_.within(counted);
+      times.communication_beside_compute_ns += compute_.within(counted);
+    } else {
+      times.copy_ns += length_between(counted.from_ns, counted.to_ns);
+      times.copy_beside_compute_ns += compute_.within(counted);
+    }
     // The part before the latest end so far overlaps at least one other command, because those started earlier.
     append(overlapped, {stretch.from_ns, std::min(stretch.to_ns, times.last_ns)});
     times.last_ns = std::max(times.last_ns, span.ended_ns);
   }
-  const TimeIntervals compute_or_copy = unite(compute, copy);
   times.span_ns = length_between(times.first_ns, times.last_ns);
-  times.busy_ns = total(unite(compute_or_copy, communication));
+  times.busy_ns = total(busy);
   times.idle_ns = times.span_ns - times.busy_ns;
   times.compute_ns = total(compute);
-  times.communication_ns = total(communication);
-  times.copy_ns = total(copy);
-  times.hidden_communication_ns = total(intersect(communication, compute));
   times.exposed_communication_ns = times.communication_ns - times.hidden_communication_ns;
-  times.alone_communication_ns = total(subtract(communication, compute_or_copy));
-  times.hidden_copy_ns = total(intersect(copy, compute));
   times.overlapped_ns = total(overlapped);
   return times;
 }
@@ -86,8 +136,9 @@ Breakdown breakdown(const Timeline& timeline, std::span<const TraceRange> iterat
     found.reason = fmt::format("no command of the device has times: {}", timeline.source);
     return found;
   }
-  found.times = busy_times(timeline, order);
-  add_iterations(timeline, order, iterations, found);
+  const DeviceTimes times(timeline, order);
+  found.times = times.of(order);
+  add_iterations(timeline, times, order, iterations, found);
   return found;
 }
 

@@ -12,6 +12,7 @@
 
 #include "measure/timeline.h"
 #include "trace/analyse/iterations.h"
+#include "trace/intervals.h"
 
 namespace weir {
 
@@ -19,18 +20,18 @@ inline constexpr std::size_t kSpanKinds = 5;  // of SpanKind
 
 // Lengths of unions: time when several commands run counts once. Host functions are not included.
 struct BusyTimes {
-  std::int64_t first_ns = 0, last_ns = 0;  // first start, last end
-  double span_ns = 0;                      // from first start to last end
-  double busy_ns = 0;                      // anything ran
-  double idle_ns = 0;                      // span minus busy
-  double compute_ns = 0;                   // kernels except collectives
-  double communication_ns = 0;             // collectives
-  double copy_ns = 0;                      // copies and memsets
-  double hidden_communication_ns = 0;      // communication while compute ran
-  double exposed_communication_ns = 0;     // communication while no compute ran
-  double alone_communication_ns = 0;       // communication while neither compute nor copies ran
-  double hidden_copy_ns = 0;               // copies while compute ran
-  double overlapped_ns = 0;                // two or more commands ran
+  std::int64_t first_ns = 0, last_ns = 0;      // first start, last end
+  double span_ns = 0;                          // from first start to last end
+  double busy_ns = 0;                          // anything ran
+  double idle_ns = 0;                          // span minus busy
+  double compute_ns = 0;                       // kernels except collectives
+  double communication_ns = 0;                 // collectives
+  double copy_ns = 0;                          // copies and memsets
+  double hidden_communication_ns = 0;          // communication while something else ran: compute or copies
+  double exposed_communication_ns = 0;         // communication while nothing else ran
+  double communication_beside_compute_ns = 0;  // part of what is hidden: while compute ran
+  double copy_beside_compute_ns = 0;           // copies while compute ran
+  double overlapped_ns = 0;                    // two or more commands ran
 };
 
 struct KindTotal {
@@ -39,7 +40,9 @@ struct KindTotal {
 };
 
 // Commands that the host submitted during an iteration (or that started during it, where the time of submission is not
-// known), or that carry its number. Iterations may overlap on the device, so their times need not add up to the whole.
+// known), or that carry its number. Iterations may overlap on the device. What runs beside communication or a copy may
+// be of any iteration, and where communication of two iterations runs at once it counts for the one that began first;
+// so hidden and exposed communication add up to the device's. Spans, busy and compute times need not.
 struct IterationTimes {
   std::uint32_t number = 0;      // counts from 0; Span::iteration where that is filled
   std::uint32_t name = kNoName;  // of its range
@@ -63,8 +66,29 @@ struct Breakdown {
 
 inline constexpr std::size_t kMaxIterations = 200;
 
-// For the device's work in `order`, which is sorted by start (trace/device_spans.h) and not empty.
-BusyTimes busy_times(const Timeline& timeline, std::span<const std::uint32_t> order);
+// The times of a device, as a whole or of some of its commands. The timeline must outlive it.
+class DeviceTimes {
+ public:
+  // `order` is the device's work, sorted by start (trace/device_spans.h).
+  DeviceTimes(const Timeline& timeline, std::span<const std::uint32_t> order);
+
+  // Of some commands of that order, which are sorted in the same way and not none.
+  BusyTimes of(std::span<const std::uint32_t> own) const;
+
+ private:
+  // Lengths of what lies within disjoint intervals.
+  struct Cover {
+    TimeIntervals intervals;
+    std::vector<std::uint64_t> before_ns;  // by interval: total of those before it
+
+    explicit Cover(TimeIntervals made);
+    double within(const TimeInterval& stretch) const;
+  };
+
+  const Timeline& timeline_;
+  std::vector<std::int64_t> counts_from_;  // by span: where no earlier one of its kind runs any more
+  Cover compute_, compute_or_copy_;
+};
 
 // `iterations` is from iteration_ranges(); where it is empty, Span::iteration is used unless it is the same everywhere.
 Breakdown breakdown(const Timeline& timeline, std::span<const TraceRange> iterations = {});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -93,26 +94,49 @@ class Walk {
     is_submission_visited_.assign(count, false);
     is_call_visited_.assign(timeline_.calls.size(), false);
     last_of_call_.assign(timeline_.calls.size(), kNone);
-    std::vector<std::uint32_t> last_on_stream(std::size_t{UINT16_MAX} + 1, kNone);
-    std::unordered_map<std::int32_t, std::uint32_t> last_on_queue;
+    std::vector<std::uint32_t> last_on_stream(std::size_t{UINT16_MAX} + 1, kNone), on_queues;
     for (const std::uint32_t i : order_) {
       const Span& span = timeline_.spans[i];
       before_on_stream_[i] = std::exchange(last_on_stream[span.stream], i);
-      if (span.queue != kNoQueue) {
-        const auto [at, is_new] = last_on_queue.try_emplace(span.queue, i);
-        if (!is_new) before_on_queue_[i] = std::exchange(at->second, i);
-      }
+      if (span.queue != kNoQueue) on_queues.push_back(i);
       ends_.push_back({span.ended_ns, span.ended_ns, i});
       if (span.seen_ns != kNoTime) seen_.push_back({span.seen_ns, span.ended_ns, i});
       if (span.submitted_ns != kNoTime) submissions_.push_back({span.submitted_ns, span.ended_ns, i});
       if (span.call < last_of_call_.size()) last_of_call_[span.call] = i;
     }
+    // Queues are in order, so commands left theirs in the order in which they had entered it.
+    std::stable_sort(on_queues.begin(), on_queues.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const auto key = [&](const Span& span) {
+        return std::tuple(span.queue, left_queue_ns(span), handed_over_ns(span));
+      };
+      return key(timeline_.spans[a]) < key(timeline_.spans[b]);
+    });
+    for (std::size_t i = 1; i < on_queues.size(); ++i)
+      if (timeline_.spans[on_queues[i - 1]].queue == timeline_.spans[on_queues[i]].queue)
+        before_on_queue_[on_queues[i]] = on_queues[i - 1];
+    usual_gap_ns_ = usual_gap();
     for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)
       if (is_timed(timeline_.calls[i])) call_ends_.push_back({timeline_.calls[i].ended_ns, 0, i});
     for (std::vector<Moment>* moments : {&ends_, &seen_, &submissions_, &call_ends_}) sort_moments(*moments);
     dependencies_ = timeline_.dependencies;
     std::stable_sort(dependencies_.begin(), dependencies_.end(),
                      [](const Dependency& a, const Dependency& b) { return a.after < b.after; });
+  }
+
+  // What starts later than this after all that is known to hold it was held by something else. Where gaps are exact,
+  // four times the least time that a command took to start after its submission and the end of the one before it on
+  // its stream. Empty where waits are recorded and gaps are not exact: nothing can be concluded then.
+  std::optional<std::uint64_t> usual_gap() const {
+    if (!timeline_.has_dependencies) return kHandover;
+    if (!timeline_.has_exact_gaps) return std::nullopt;
+    std::uint64_t least = kHandover;
+    for (const std::uint32_t i : order_) {
+      const Span& span = timeline_.spans[i];
+      std::int64_t ready = handed_over_ns(span);
+      if (before_on_stream_[i] != kNone) ready = std::max(ready, timeline_.spans[before_on_stream_[i]].ended_ns);
+      if (ready != kNoTime && ready <= span.started_ns) least = std::min(least, distance_ns(ready, span.started_ns));
+    }
+    return std::min(kHandover, 4 * least);
   }
 
   // Assigns the path from `from` to the cursor to `resource`, and moves the cursor back.
@@ -157,42 +181,62 @@ class Walk {
     return nearest;
   }
 
+  // Something that had to happen before a command could start.
+  struct Release {
+    std::uint32_t span = kNone;
+    std::int64_t ns = INT64_MIN;
+    bool is_queue = false;
+  };
+
+  // The last of what is known to have held the command: its stream, its dependencies, its queue.
+  Release last_release(std::uint32_t current) const {
+    const Span& span = timeline_.spans[current];
+    Release last;
+    const auto offer = [&](std::uint32_t candidate, std::int64_t ns, bool is_queue) {
+      ns = std::min(ns, cursor_);
+      if (last.span == kNone || ns > last.ns) last = {candidate, ns, is_queue};
+    };
+    const auto offer_end = [&](std::uint32_t candidate, bool is_queue) {
+      if (can_visit(candidate)) offer(candidate, timeline_.spans[candidate].ended_ns, is_queue);
+    };
+    offer_end(stream_predecessor(current), false);
+    auto dependency = std::lower_bound(dependencies_.begin(), dependencies_.end(), current,
+                                       [](const Dependency& a, std::uint32_t after) { return a.after < after; });
+    for (; dependency != dependencies_.end() && dependency->after == current; ++dependency)
+      offer_end(dependency->before, false);
+    const std::uint32_t queued = before_on_queue_[current];
+    if (queued == kNone || is_span_visited_[queued] || timeline_.spans[queued].stream == span.stream) return last;
+    const Span& before = timeline_.spans[queued];
+    const auto has_just_passed = [&](std::int64_t ns, std::int64_t until) {
+      return ns <= until && distance_ns(ns, until) <= kHandover &&
+             (span.submitted_ns == kNoTime || span.submitted_ns <= ns);
+    };
+    // Some devices keep a queue until its command has ended. Others let the next one pass as soon as it was launched,
+    // and what it was launched for is what both of them waited for.
+    if (has_just_passed(before.ended_ns, cursor_)) return offer_end(queued, true), last;
+    const std::int64_t left = left_queue_ns(before);
+    if (left <= cursor_ && has_just_passed(left, std::min(cursor_, left_queue_ns(span)))) offer(queued, left, true);
+    return last;
+  }
+
   void leave_span() {
     const std::uint32_t current = std::exchange(span_, kNone);
     const Span& span = timeline_.spans[current];
     is_span_visited_[current] = true;
-    ++path_.steps;
-    ++path_.commands;
+    const bool has_run = cursor_ >= span.ended_ns || cursor_ > span.started_ns;  // otherwise the path met its launch
+    path_.steps += has_run ? 1 : 0;
+    path_.commands += has_run ? 1 : 0;
     spend(resource_of(span.kind), span.started_ns, current, kNoCall);
     if (cursor_ <= first_ns_) return;
-    std::uint32_t best = kNone;
-    std::int64_t best_ns = INT64_MIN;
-    bool is_queue = false;
-    const auto offer = [&](std::uint32_t candidate) {
-      if (!can_visit(candidate)) return false;
-      const std::int64_t ended = std::min(timeline_.spans[candidate].ended_ns, cursor_);
-      if (best != kNone && ended <= best_ns) return false;
-      best = candidate;
-      best_ns = ended;
-      return true;
-    };
-    offer(stream_predecessor(current));
-    auto dependency = std::lower_bound(dependencies_.begin(), dependencies_.end(), current,
-                                       [](const Dependency& a, std::uint32_t after) { return a.after < after; });
-    for (; dependency != dependencies_.end() && dependency->after == current; ++dependency) offer(dependency->before);
-    if (const std::uint32_t queued = before_on_queue_[current]; queued != kNone) {
-      const Span& before = timeline_.spans[queued];
-      const bool was_ready = span.submitted_ns == kNoTime || span.submitted_ns <= before.ended_ns;
-      if (before.stream != span.stream && was_ready && before.ended_ns <= cursor_ &&
-          distance_ns(before.ended_ns, cursor_) <= kHandover)
-        is_queue = offer(queued);
-    }
+    const Release last = last_release(current);
     // The call had returned, or at least begun, before the command started.
     const std::int64_t released =
         span.accepted_ns != kNoTime && span.accepted_ns <= cursor_ ? span.accepted_ns : span.submitted_ns;
     const bool is_submission_known = released != kNoTime && !is_submission_visited_[current];
-    const bool is_submission_last = is_submission_known && (best == kNone || std::min(released, cursor_) > best_ns);
-    if (const std::uint32_t guess = unrecorded_wait(span, is_submission_last ? released : best_ns); guess != kNone) {
+    const bool is_submission_last =
+        is_submission_known && (last.span == kNone || std::min(released, cursor_) > last.ns);
+    const std::int64_t ready = is_submission_last ? released : last.ns;
+    if (const std::uint32_t guess = unrecorded_wait(span, ready); guess != kNone) {
       ++path_.inferred_steps;
       spend(PathResource::waiting, timeline_.spans[guess].ended_ns, current, kNoCall);
       span_ = guess;
@@ -209,23 +253,39 @@ class Walk {
         call_ = span.call;
       return;
     }
-    if (best == kNone) return;
-    path_.queue_steps += is_queue ? 1 : 0;
-    spend(PathResource::waiting, best_ns, current, kNoCall);
-    span_ = best;
+    if (last.span == kNone) return;
+    path_.queue_steps += last.is_queue ? 1 : 0;
+    spend(PathResource::waiting, last.ns, current, kNoCall);
+    span_ = last.span;
   }
 
-  // For sources that do not record waits between streams: if a command had been ready for long, as far as is known, and
-  // one of another stream ended right before it started, it waited for that one.
+  // For a command that had left its queue and then waited for room: blocks of a command that still runs had ended.
+  std::uint32_t made_room(const Span& span) const {
+    constexpr int kMaxRunning = 256;
+    if (!timeline_.has_exact_gaps || span.launched_ns == kNoTime || cursor_ < span.started_ns ||
+        distance_ns(span.launched_ns, cursor_) <= *usual_gap_ns_)
+      return kNone;
+    auto at = std::lower_bound(order_.begin(), order_.end(), cursor_,
+                               [&](std::uint32_t i, std::int64_t ns) { return timeline_.spans[i].started_ns < ns; });
+    std::uint32_t longest = kNone;
+    for (int back = 0; at != order_.begin() && back < kMaxRunning; ++back) {
+      const Span& other = timeline_.spans[*--at];
+      if (other.ended_ns > cursor_ && other.kind == span.kind && can_visit(*at)) longest = *at;
+    }
+    return longest;
+  }
+
+  // If a command had been ready for long, as far as is known, and one of another stream ended right before it started,
+  // it waited for that one: because of an event that the source does not record, or for room on the device.
   std::uint32_t unrecorded_wait(const Span& span, std::int64_t ready_ns) const {
-    if (timeline_.has_dependencies || distance_ns(ready_ns, cursor_) <= kHandover) return kNone;
+    if (!usual_gap_ns_ || distance_ns(ready_ns, cursor_) <= *usual_gap_ns_) return kNone;
     const Moment* ended = last_until(ends_, cursor_);
     for (int back = 0; ended != nullptr && back < kMaxBack; ++back) {
-      if (ended->ns <= ready_ns || distance_ns(ended->ns, cursor_) > kHandover) return kNone;
+      if (ended->ns <= ready_ns || distance_ns(ended->ns, cursor_) > *usual_gap_ns_) break;
       if (timeline_.spans[ended->index].stream != span.stream && can_visit(ended->index)) return ended->index;
       ended = ended == ends_.data() ? nullptr : ended - 1;
     }
-    return kNone;
+    return made_room(span);
   }
 
   // The command that a call waited for, if it waited.
@@ -337,10 +397,11 @@ class Walk {
       path_.known += ", times of submission";
     else
       path_.known += "; nothing of the host";
-    if (timeline_.has_dependencies) return;
-    path_.known += "; waits between streams are not in the source";
+    if (!timeline_.has_dependencies) path_.known += "; waits between streams are not in the source";
     if (path_.inferred_steps > 0)
-      path_.known += fmt::format(", {} were inferred from what ended right before", path_.inferred_steps);
+      path_.known +=
+          fmt::format("{} {} were inferred from what ended right before",
+                      timeline_.has_dependencies ? "; waits for room on the device:" : ",", path_.inferred_steps);
   }
 
   const Timeline& timeline_;
@@ -352,6 +413,7 @@ class Walk {
   Names names_, calls_;
   CriticalPath path_;
   std::int64_t first_ns_ = 0, cursor_ = 0;
+  std::optional<std::uint64_t> usual_gap_ns_;
   // The current position of the walk: one of these.
   std::uint32_t span_ = kNone, call_ = kNoCall, submission_ = kNone;
 };

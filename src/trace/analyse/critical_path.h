@@ -50,12 +50,13 @@ struct CriticalPath {
   double in_calls_ns = 0;                      // part of the host's time: inside driver calls
   std::size_t steps = 0;                       // commands and calls on the path
   std::size_t commands = 0;
-  std::size_t queue_steps = 0;     // blocked by a command of another stream on the same queue
-  std::size_t inferred_steps = 0;  // a command of another stream ended right before, and waits are not recorded
-  std::vector<PathName> names;     // commands, by time on the path
-  std::vector<PathName> calls;     // driver calls, by time on the path
-  std::vector<PathStep> longest;   // single steps, by length
-  std::string known;               // what the path could take into account, in words
+  std::size_t queue_steps = 0;  // queued behind a command of another stream that left, or ended, right before
+  std::size_t inferred_steps =
+      0;                          // a command of another stream ended right before, and nothing else explains the start
+  std::vector<PathName> names;    // commands, by time on the path
+  std::vector<PathName> calls;    // driver calls, by time on the path
+  std::vector<PathStep> longest;  // single steps, by length
+  std::string known;              // what the path could take into account, in words
 };
 
 // Empty without spans that have times.

@@ -53,7 +53,7 @@ struct CauseTotal {
 
 struct ExposedCauses {
   std::array<CauseTotal, kExposedCauses> causes;  // by ExposedCause
-  double exposed_ns = 0;                          // their sum: BusyTimes::alone_communication_ns
+  double exposed_ns = 0;                          // their sum: BusyTimes::exposed_communication_ns
   bool are_submissions_known = false;
   bool are_dependencies_known = false;
   std::string reason;  // why causes are unknown

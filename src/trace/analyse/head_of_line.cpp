@@ -45,7 +45,7 @@ HeadOfLine head_of_line(const Timeline& timeline,
       if (const auto own = stream_ended.find(span->stream); own != stream_ended.end())
         ready = std::max(ready, own->second);
       stream_ended[span->stream] = span->ended_ns;
-      const std::int64_t left = span->launched_ns != kNoTime ? span->launched_ns : span->started_ns;
+      const std::int64_t left = left_queue_ns(*span);
       QueueFront& front = fronts[span->queue];
       const QueueFront::Latest& ahead = front.for_stream(span->stream);
       const std::int64_t until = ahead.span == kNoSpan ? kNoTime : std::min(ahead.ready_ns, left);

@@ -11,11 +11,11 @@
 namespace weir {
 namespace {
 
-OverlapTimes times_of(const Timeline& timeline, std::span<const std::uint32_t> order,
+OverlapTimes times_of(const Timeline& timeline, const DeviceTimes& device, std::span<const std::uint32_t> order,
                       const std::vector<CollectiveKind>& kinds) {
   OverlapTimes made;
   made.commands = order.size();
-  made.times = busy_times(timeline, order);
+  made.times = device.of(order);
   std::array<TimeIntervals, kCollectiveKinds> unions;
   for (const std::uint32_t index : order) {
     const Span& span = timeline.spans[index];
@@ -40,7 +40,8 @@ OverlapFound overlap_times(const Timeline& timeline, std::span<const TraceRange>
     return found;
   }
   const std::vector<CollectiveKind> kinds = collective_kinds(timeline);
-  found.whole = times_of(timeline, order, kinds);
+  const DeviceTimes device(timeline, order);
+  found.whole = times_of(timeline, device, order, kinds);
   const Iterations placed = place_in_iterations(timeline, order, iterations);
   if (placed.numbers.empty()) {
     found.whole->iteration = timeline.spans[order.front()].iteration;
@@ -50,7 +51,7 @@ OverlapFound overlap_times(const Timeline& timeline, std::span<const TraceRange>
   const std::vector<std::vector<std::uint32_t>> own = placed.apart(order);
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (own[i].empty()) continue;
-    OverlapTimes made = times_of(timeline, own[i], kinds);
+    OverlapTimes made = times_of(timeline, device, own[i], kinds);
     made.iteration = placed.numbers[i];
     if (!iterations.empty()) made.name = iterations[i].name;
     found.iterations.push_back(std::move(made));

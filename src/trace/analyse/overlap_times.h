@@ -17,7 +17,7 @@ namespace weir {
 
 inline constexpr std::size_t kCollectiveKinds = 9;  // of CollectiveKind
 
-// For some commands of a device, as if no others had run.
+// For some commands of a device, beside all others.
 struct OverlapTimes {
   std::uint32_t iteration = 0;   // as IterationTimes::number
   std::uint32_t name = kNoName;  // of its range
@@ -27,8 +27,8 @@ struct OverlapTimes {
   double compute_sum_ns = 0;        // of durations; divided by that of a run without communication it is the inflation
   double communication_sum_ns = 0;  // of durations
 
-  double exposed_ns() const noexcept { return times.alone_communication_ns; }
-  double hidden_ns() const noexcept { return times.communication_ns - times.alone_communication_ns; }
+  double exposed_ns() const noexcept { return times.exposed_communication_ns; }
+  double hidden_ns() const noexcept { return times.hidden_communication_ns; }
   // Hidden over all communication; empty where there is none.
   std::optional<double> efficiency() const noexcept {
     return times.communication_ns > 0 ? std::optional(hidden_ns() / times.communication_ns) : std::nullopt;

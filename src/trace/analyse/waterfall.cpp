@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "base/units.h"
 #include "measure/statistics.h"
+#include "trace/device_spans.h"
 #include "trace/intervals.h"
 #include "trace/timeline_builder.h"
 
@@ -33,7 +35,7 @@ constexpr std::array<StageFacts, kStages> kWay = {{
 
 // What commands do on a hop, for the user. Hops skip stages that the source does not know.
 const char* meaning_of(Stage from, Stage to) noexcept {
-  if (to == Stage::seen) return from == Stage::ended ? "the host looks only later" : "until the host knows";
+  if (to == Stage::seen) return from == Stage::ended ? "until the host that waits knows" : "until the host knows";
   if (to == Stage::ended) return from == Stage::started ? "commands run" : "commands wait and run";
   if (to == Stage::submitted) return "commands wait in a channel for a submitter";
   if (to == Stage::accepted)
@@ -44,15 +46,54 @@ const char* meaning_of(Stage from, Stage to) noexcept {
                                   : "in a channel, in the driver and in the hardware queue";
 }
 
-Hop measure_hop(const Timeline& timeline, SpanKind kind, Stage from, Stage to, std::vector<double>& lengths) {
+// By span: whether the host waited for it. Of the commands that it saw together it waited for the last to end, unless
+// it began to wait only after that.
+std::vector<bool> waited_for(const Timeline& timeline) {
+  constexpr std::int64_t kRounding = 1'000;                 // files have microseconds
+  std::unordered_map<std::int64_t, std::int64_t> last_end;  // by seen
+  for (const Span& span : timeline.spans) {
+    if (span.seen_ns == kNoTime || span.ended_ns == kNoTime) continue;
+    std::int64_t& last = last_end.try_emplace(span.seen_ns, span.ended_ns).first->second;
+    last = std::max(last, span.ended_ns);
+  }
+  std::vector<const HostCall*> waits;
+  for (const HostCall& call : timeline.calls)
+    if ((call.kind == CallKind::synchronize || call.kind == CallKind::copy) && is_timed(call)) waits.push_back(&call);
+  std::sort(waits.begin(), waits.end(), [](const HostCall* a, const HostCall* b) { return a->ended_ns < b->ended_ns; });
+  const auto began_too_late = [&](const Span& span) {
+    auto at = std::partition_point(waits.begin(), waits.end(), [&](const HostCall* call) {
+      return call->ended_ns < span.seen_ns && distance_ns(call->ended_ns, span.seen_ns) > kRounding;
+    });
+    bool is_found = false;
+    for (; at != waits.end() &&
+           ((*at)->ended_ns <= span.seen_ns || distance_ns(span.seen_ns, (*at)->ended_ns) <= kRounding);
+         ++at) {
+      if ((*at)->started_ns <= span.ended_ns) return false;
+      is_found = true;
+    }
+    return is_found;
+  };
+  std::vector<bool> waited(timeline.spans.size(), false);
+  for (std::size_t i = 0; i < waited.size(); ++i) {
+    const Span& span = timeline.spans[i];
+    if (span.seen_ns == kNoTime || span.ended_ns == kNoTime) continue;
+    waited[i] = last_end[span.seen_ns] == span.ended_ns && !began_too_late(span);
+  }
+  return waited;
+}
+
+// `only`, where given, says which commands count.
+Hop measure_hop(const Timeline& timeline, SpanKind kind, Stage from, Stage to, const std::vector<bool>* only,
+                std::vector<double>& lengths) {
   Hop hop;
   hop.from = from;
   hop.to = to;
   lengths.clear();
-  for (const Span& span : timeline.spans) {
+  for (std::size_t i = 0; i < timeline.spans.size(); ++i) {
+    const Span& span = timeline.spans[i];
     if (span.kind != kind) continue;
     const std::int64_t begin = time_of(span, from), end = time_of(span, to);
-    if (begin == kNoTime || end == kNoTime) {
+    if (begin == kNoTime || end == kNoTime || (only != nullptr && !(*only)[i])) {
       ++hop.unknown;
     } else if (end < begin) {
       ++hop.negative;
@@ -95,10 +136,13 @@ std::optional<std::size_t> dominating_of(const std::vector<Hop>& hops, std::size
 }
 
 ClassWaterfall follow(const Timeline& timeline, SpanKind kind, std::size_t commands,
-                      const std::array<std::size_t, kStages>& known, std::vector<double>& lengths) {
+                      const std::array<std::size_t, kStages>& known, const std::vector<bool>& waited,
+                      std::vector<double>& lengths) {
   ClassWaterfall found;
   found.kind = kind;
   found.commands = commands;
+  for (std::size_t i = 0; i < waited.size(); ++i)
+    if (waited[i] && timeline.spans[i].kind == kind) ++found.waited_for;
   std::vector<Stage> stages;
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto stage = static_cast<Stage>(i);
@@ -110,16 +154,18 @@ ClassWaterfall follow(const Timeline& timeline, SpanKind kind, std::size_t comma
                                                     : fmt::format("known of {} of {} commands only: {}", known[i],
                                                                   commands, kWay[i].why_unknown)});
   }
+  const bool is_seen_on_way = 2 * found.waited_for >= commands;
   for (std::size_t i = 1; i < stages.size(); ++i)
-    found.hops.push_back(measure_hop(timeline, kind, stages[i - 1], stages[i], lengths));
-  for (const Hop& hop : found.hops) found.way_ns += hop.mean_ns;
-  if (found.way_ns > 0)
-    for (Hop& hop : found.hops) hop.share = hop.mean_ns / found.way_ns;
-  const auto to_end =
-      std::find_if(found.hops.begin(), found.hops.end(), [](const Hop& hop) { return hop.to == Stage::seen; });
-  found.dominating = dominating_of(found.hops, found.hops.size(), "way", &found.words);
-  found.dominating_to_end = dominating_of(found.hops, static_cast<std::size_t>(to_end - found.hops.begin()),
-                                          "way to their end", &found.words_to_end);
+    found.hops.push_back(measure_hop(timeline, kind, stages[i - 1], stages[i],
+                                     stages[i] == Stage::seen && is_seen_on_way ? &waited : nullptr, lengths));
+  const bool is_last_seen = !found.hops.empty() && found.hops.back().to == Stage::seen;
+  const std::size_t to_end = found.hops.size() - (is_last_seen ? 1 : 0);
+  const std::size_t on_way = is_seen_on_way ? found.hops.size() : to_end;
+  for (std::size_t i = 0; i < on_way; ++i) found.way_ns += found.hops[i].mean_ns;
+  for (std::size_t i = 0; i < on_way; ++i)
+    found.hops[i].share = found.way_ns > 0 ? found.hops[i].mean_ns / found.way_ns : 0;
+  found.dominating = dominating_of(found.hops, on_way, "way", &found.words);
+  found.dominating_to_end = dominating_of(found.hops, to_end, "way to their end", &found.words_to_end);
   return found;
 }
 
@@ -141,10 +187,12 @@ Waterfall waterfall(const Timeline& timeline) {
     for (std::size_t i = 0; i < kStages; ++i)
       if (span.*kWay[i].time != kNoTime) ++known[kind][i];
   }
+  const std::vector<bool> waited = waited_for(timeline);
   std::vector<double> lengths;
   for (std::size_t kind = 0; kind < kKinds; ++kind)
     if (commands[kind] > 0)
-      found.classes.push_back(follow(timeline, static_cast<SpanKind>(kind), commands[kind], known[kind], lengths));
+      found.classes.push_back(
+          follow(timeline, static_cast<SpanKind>(kind), commands[kind], known[kind], waited, lengths));
   if (found.classes.empty()) found.reason = fmt::format("there are no commands: {}", timeline.source);
   return found;
 }

@@ -26,7 +26,9 @@ struct Hop {
   double worst_negative_ns = 0;  // the largest such disagreement; 0 where there is none
   std::size_t unknown = 0;       // left out: one of the times is missing
   double mean_ns = 0, p50_ns = 0, p95_ns = 0, p99_ns = 0, total_ns = 0;  // 0 where count is
-  double share = 0;  // of the sum of the means of all hops of the class
+  // Of the sum of the means of the hops on the way. Empty for a hop that is not on it: `ended` to `seen`, where the
+  // host did not wait for most of these commands but looked later.
+  std::optional<double> share;
 };
 
 struct MissingStage {
@@ -39,9 +41,10 @@ struct ClassWaterfall {
   std::size_t commands = 0;
   std::vector<Hop> hops;              // in the order of the way
   std::vector<MissingStage> missing;  // stages at which no hop begins or ends, in the order of the way
-  double way_ns = 0;                  // sum of the hops' means
+  std::size_t waited_for = 0;         // commands for which the host waited; `ended` to `seen` is on their way only
+  double way_ns = 0;                  // sum of the means of the hops on the way
   // Indices into hops; empty where no hop took any time.
-  std::optional<std::size_t> dominating;         // of all hops
+  std::optional<std::size_t> dominating;         // of the hops on the way
   std::optional<std::size_t> dominating_to_end;  // of the hops up to `ended`: the host may look much later
   std::string words;                             // describes `dominating`, or why there is none
   std::string words_to_end;                      // describes `dominating_to_end`, with shares of the way up to there

@@ -105,6 +105,75 @@ TEST(AnalysisPicture, says_that_nothing_is_there_to_analyse) {
   EXPECT_TRUE(report["waterfalls"].empty());
 }
 
+// The host begins to wait long after everything has ended.
+Timeline seen_later() {
+  Timeline timeline = traced_ranks();
+  for (Span& span : timeline.spans) span.seen_ns = 400'000'000;
+  for (std::uint16_t rank = 0; rank < 2; ++rank)
+    timeline.calls.push_back({3, 100u + rank, 0, rank, CallKind::synchronize, 300'000'000, 400'000'000});
+  return timeline;
+}
+
+// What the host looked at later has no bar and no share; its figures are in a note.
+TEST(AnalysisPicture, leaves_out_a_hop_that_nobody_waited_for) {
+  Timeline timeline = seen_later();
+  const Json report = page_of(analyze_timeline(timeline, {}, {}));
+  ASSERT_FALSE(report["waterfalls"].empty());
+  for (const Json& item : report["waterfalls"]) {
+    double shares = 0;
+    for (const Json& hop : item["hops"]) {
+      EXPECT_NE(hop["to"], "seen");
+      shares += hop["share"].get<double>();
+    }
+    EXPECT_NEAR(shares, 1, 1e-9);
+    EXPECT_LT(item["way_ns"].get<double>(), 100'000);
+    EXPECT_TRUE(has(item["notes"], "`seen` is not on the way")) << item["notes"].dump();
+  }
+}
+
+// weir.analysis/1 as Weir 0.1 wrote it.
+TEST(AnalysisPicture, reads_the_names_of_version_0_1) {
+  Timeline timeline = seen_later();
+  const Json today = analyze_timeline(timeline, {}, {});
+  Json old = today;
+  for (Json& device : old["devices"]) {
+    std::vector<Json*> all = {&device["times"]};
+    for (Json& iteration : device["iterations"]["list"]) all.push_back(&iteration["times"]);
+    for (Json* const times : all) {
+      const double communication = (*times)["communication_ns"].get<double>();
+      (*times)["alone_communication_ns"] = (*times)["exposed_communication_ns"];
+      (*times)["hidden_communication_ns"] = (*times)["communication_beside_compute_ns"];
+      (*times)["exposed_communication_ns"] = communication - (*times)["hidden_communication_ns"].get<double>();
+      (*times)["hidden_copy_ns"] = (*times)["copy_beside_compute_ns"];
+      times->erase("communication_beside_compute_ns");
+      times->erase("copy_beside_compute_ns");
+    }
+    for (Json& way : device["waterfall"]["classes"]) {
+      way.erase("waited_for");
+      double sum = 0;
+      for (const Json& hop : way["hops"]) sum += hop["mean_ns"].get<double>();
+      for (Json& hop : way["hops"]) hop["share"] = hop["mean_ns"].get<double>() / sum;
+      way["way_ns"] = sum;
+    }
+  }
+  const Json before = page_of(today), after = page_of(old);
+  for (const char* list : {"overlaps", "waterfalls", "verdict", "texts"}) EXPECT_EQ(after[list], before[list]) << list;
+}
+
+TEST(AnalysisPicture, warns_of_an_idle_device) {
+  Timeline timeline = traced_ranks();
+  for (const double busy : {0.02, 0.499, 0.85}) {
+    for (Span& span : timeline.spans) {
+      span.kind = SpanKind::kernel;
+      span.started_ns = 1'000'000 * (&span - timeline.spans.data());
+      span.ended_ns = span.started_ns + static_cast<std::int64_t>(busy * 1e6);
+      span.submitted_ns = span.accepted_ns = -1'000'000;
+    }
+    const Json verdict = page_of(analyze_timeline(timeline, {}, {}))["verdict"];
+    EXPECT_EQ(verdict["tone"], "warning") << verdict.dump();
+  }
+}
+
 TEST(ProfilePicture, has_the_hops_and_why_one_is_missing) {
   const Json document = profile_document();
   const Json report = page_of(document);

@@ -13,8 +13,8 @@ type PartKey = "compute_only_ns" | "hidden_ns" | "exposed_ns" | "other_ns" | "id
 
 const kParts: readonly { key: PartKey; title: string; meaning: string; class: string }[] = [
   { key: "compute_only_ns", title: "compute", meaning: "compute, no communication beside it", class: "is-compute" },
-  { key: "hidden_ns", title: "hidden", meaning: "communication with compute beside it", class: "is-hidden" },
-  { key: "exposed_ns", title: "exposed", meaning: "communication that everything waits for", class: "is-exposed" },
+  { key: "hidden_ns", title: "hidden", meaning: "communication while something else ran", class: "is-hidden" },
+  { key: "exposed_ns", title: "exposed", meaning: "communication while nothing else ran", class: "is-exposed" },
   { key: "other_ns", title: "other", meaning: "copies and the rest", class: "is-other" },
   { key: "idle_ns", title: "idle", meaning: "nothing runs", class: "is-idle" },
 ];
