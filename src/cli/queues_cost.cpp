@@ -36,7 +36,7 @@ struct QueuesCostFlags {
     syntax.add("--queues", queues, "queue counts to predict for");
     syntax.add("--verify", verifies, "run the step again with the advised count, in a new process");
     syntax.add("--verify-all", verifies_all, "the same with every count of --queues");
-    syntax.add("--processes", processes, "processes that measure a step, of which the median counts (0: this one)");
+    syntax.add("--processes", processes, "processes that measure a step, of which the fastest counts (0: this one)");
     syntax.add("--save-profile", profile, "write the calibrated device to this file (YAML), for --device sim:FILE");
     syntax.add("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
     syntax.add("--param", params, "name=value, repeatable; `weir list -v` shows the names");
@@ -106,7 +106,7 @@ std::optional<MeasuredStep> measure_elsewhere(const QueuesCostFlags& flags, cons
   }
   std::sort(found.begin(), found.end());
   MeasuredStep measured;
-  std::tie(measured.step_ns, measured.submit_ns) = found[(found.size() - 1) / 2];
+  std::tie(measured.step_ns, measured.submit_ns) = found.front();
   for (const auto& [step_ns, submit_ns] : found) measured.process_ns.push_back(step_ns);
   return measured;
 }
@@ -150,10 +150,10 @@ int execute_queues_cost(const QueuesCostFlags& flags) {
       if (!measured) break;
       found.push_back({{"queues", prediction.queues},
                        {"setting", queue_setting(info).text(prediction.queues)},
-                       {"predicted_ns", prediction.step_ns},
+                       {"predicted_ns", or_null(prediction.step_ns)},
                        {"measured_ns", measured->step_ns},
                        {"process_ns", measured->process_ns},
-                       {"error", prediction.step_ns / measured->step_ns - 1}});
+                       {"error", prediction.step_ns ? Json(*prediction.step_ns / measured->step_ns - 1) : Json()}});
     }
     cost.document["cost"]["verification"] = std::move(found);
     cost.document["unavailable"].erase("cost.verification");

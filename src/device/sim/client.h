@@ -31,6 +31,7 @@ struct Work {
   bool is_released = false;   // hold: the flag was seen; toil: it was asked to stop
   bool is_stoppable = false;  // toil: when asked to stop, it starts no more blocks; the next launch continues
   std::uint32_t blocks_per_multiprocessor = 1;
+  double contention = 0;            // how much longer a block lasts beside others that fill the rest of the device
   std::int32_t* flag = nullptr;     // hold
   std::int32_t* moments = nullptr;  // probes: one record per block
   // For toil:
