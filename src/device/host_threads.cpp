@@ -1,6 +1,5 @@
 #include "device/host_threads.h"
 
-#include <cblas.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernel/blas_threads.h"
 
 namespace weir {
 
@@ -16,7 +16,7 @@ int HostThreads::default_count() noexcept {
 }
 
 HostThreads::HostThreads(int count) {
-  openblas_set_num_threads(1);  // bodies call it from several threads, and its own threads would compete with them
+  use_one_blas_thread();  // bodies call it from several threads, and its own threads would compete with them
   try {
     for (int i = 1; i < count; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error& error) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <thread>
 
+#include "kernel/blas_threads.h"
 #include "kernel/body.h"
 #include "kernel/random.h"
 
@@ -191,6 +192,7 @@ void large_reference(const KernelCall& batch, const Product& product) {
 }
 
 void reference(const KernelCall& call) {
+  use_one_blas_thread();
   const Product product(call.shape);
   const std::int64_t batch = gemm_batch(call.shape);
   const double work = static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
@@ -411,6 +413,7 @@ class Freivalds {
 // For beta 0 only: otherwise the inputs have been overwritten, and the error is NaN, which passes no comparison.
 Verification verify(const KernelCall& call) {
   if (call.shape.scalars[1] != 0) return {std::numeric_limits<double>::quiet_NaN(), tolerance(call.shape), 0};
+  use_one_blas_thread();
   Verification worst{.tolerance = tolerance(call.shape)};
   for (std::int64_t index = 0; index < gemm_batch(call.shape); ++index) {
     const KernelCall one = product_of(call, index);

@@ -6,6 +6,7 @@
 
 #include <numbers>
 
+#include "kernel/blas_threads.h"
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -117,6 +118,7 @@ void sum_rows(const Product& product, const T* a, const T* b, Range i, std::vect
 }
 
 void reference(const KernelCall& call) {
+  use_one_blas_thread();
   constexpr std::int64_t kPanel = 256;
   const Product product(call.shape);
   const Range rows = product.rows(call);

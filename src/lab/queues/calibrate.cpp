@@ -90,7 +90,7 @@ std::int64_t whole(double ns) { return std::max<std::int64_t>(0, std::llround(ns
 
 void price_calls(Device& device, const Step& step, sim::SimProfile& profile) {
   // No more than a queue takes, or the host would wait for room.
-  const int calls = static_cast<int>(std::clamp<std::int64_t>(profile.queue_depth / 4, 1, kCalls));
+  const int calls = static_cast<int>(std::clamp<std::int64_t>(profile.queue_depth / 4, 2, kCalls));
   const double launch = price(device, stamps(calls, 1, false)).submit_ns / calls;
   profile.host.launch_ns = profile.host.copy_ns = profile.host.host_function_ns = whole(launch);
   profile.host.collective_ns = whole(launch);
