@@ -47,6 +47,7 @@ struct Stream {
   std::uint32_t launches = 0;     // submitted
   std::uint32_t ended = 0;        // of these launches
   std::int32_t queue = 0;
+  std::int32_t number = 0;                // within its session
   std::int32_t home = 0;                  // the queue assigned at creation
   std::uint32_t record = kNone;           // events to complete when the running command ends, linked by Event::next
   std::int64_t ended_ns = INT64_MIN / 2;  // of its last command

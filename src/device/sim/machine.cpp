@@ -51,7 +51,7 @@ std::int32_t Machine::queue_of(const Stream& stream, Unit unit) const noexcept {
   if (unit == Unit::host && profile_.host_in_queue != 0) return stream.queue;
   const auto each = static_cast<std::int32_t>(profile_.engine_queues);
   return static_cast<std::int32_t>(profile_.queues) + (static_cast<std::int32_t>(unit) - 1) * each +
-         stream.queue % each;
+         stream.number % each;
 }
 
 void Machine::Queue::push(const Packet& packet) {
@@ -68,7 +68,11 @@ void Machine::open(Client& client) {
   client.id = static_cast<std::uint32_t>(free - clients_.begin());
   if (free == clients_.end()) clients_.push_back(&client);
   clients_[client.id] = &client;
-  for (Stream& stream : client.streams) stream.home = stream.queue = map_.create();
+  for (std::size_t i = 0; i < client.streams.size(); ++i) {
+    Stream& stream = client.streams[i];
+    stream.home = stream.queue = map_.create();
+    stream.number = static_cast<std::int32_t>(i);
+  }
   open_streams_ += client.streams.size();
   if (!client.holds.empty()) ++clients_with_holds_;
 }
