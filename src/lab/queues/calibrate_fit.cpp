@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kClose = 0.005;       // fraction of the measured step at which fitting ends
 constexpr double kUnexplained = 0.03;  // fraction above which what kernels do in place is not the whole story
+constexpr double kSensitive = 0.02;    // share of a kernel's duration that a contention of 1 must add to be fitted
 constexpr int kRoomFits = 12, kExtraFits = 16, kRounds = 8;
 constexpr double kMaxContention = 8;  // a larger value would stand for something else
 
@@ -37,43 +38,70 @@ class ContentionFit {
       : profile_(profile), run_(run), in_place_(in_place) {}
 
   void run() {
-    for (sim::Duration& duration : profile_.durations)
-      if (is_kernel(duration)) duration.contention = 0;
+    set_all(0);
+    const auto alone = durations();
+    set_all(1);
+    const auto crowded = durations();
+    // By how much each kernel lasts longer for a contention of 1, where it is.
+    std::map<sim::Signature, double> slopes;
+    for (const sim::Duration& duration : profile_.durations) {
+      const auto from = alone.find(duration.of), to = crowded.find(duration.of);
+      if (!is_kernel(duration) || from == alone.end() || !in_place_.ns.contains(duration.of)) continue;
+      if (to->second - from->second > kSensitive * duration.ns) slopes[duration.of] = to->second - from->second;
+    }
+    set_all(0);
     std::vector<sim::Duration> best = profile_.durations;
     double least = INFINITY;
-    std::map<sim::Signature, std::pair<double, double>> before;  // contention and duration of the last round
     for (int round = 0; round < kRounds; ++round) {
-      const auto simulated = durations();
+      const auto simulated = round == 0 ? alone : durations();
       double error = 0;
-      std::vector<double> next;
-      for (const sim::Duration& duration : profile_.durations) {
-        next.push_back(duration.contention.value_or(0));
-        const auto wanted = in_place_.ns.find(duration.of);
-        const auto found = simulated.find(duration.of);
-        if (!is_kernel(duration) || wanted == in_place_.ns.end() || found == simulated.end()) continue;
-        const double missing_ns = wanted->second - found->second;
+      std::vector<sim::Duration> next = profile_.durations;
+      for (sim::Duration& duration : next) {
+        const auto slope = slopes.find(duration.of);
+        if (slope == slopes.end()) continue;
+        const double missing_ns = in_place_.ns.at(duration.of) - simulated.at(duration.of);
         error += std::fabs(missing_ns) / duration.ns;
-        // By how much a kernel lasts longer for a contention of 1: what the last change did, or a guess.
-        double slope = 0.3 * duration.ns;
-        if (const auto last = before.find(duration.of); last != before.end()) {
-          const double changed = *duration.contention - last->second.first;
-          const double longer = found->second - last->second.second;
-          if (std::fabs(changed) > 1e-3 && longer / changed > 0.02 * duration.ns) slope = longer / changed;
-        }
-        before[duration.of] = {*duration.contention, found->second};
-        next.back() = std::clamp(next.back() + 0.8 * missing_ns / slope, 0.0, kMaxContention);
+        duration.contention = std::clamp(*duration.contention + 0.7 * missing_ns / slope->second, 0.0, kMaxContention);
       }
       if (error < least) {
         least = error;
         best = profile_.durations;
       }
-      for (std::size_t i = 0; i < next.size(); ++i)
-        if (is_kernel(profile_.durations[i])) profile_.durations[i].contention = next[i];
+      profile_.durations = std::move(next);
     }
     profile_.durations = std::move(best);
+    guess_others(slopes);
   }
 
  private:
+  void set_all(double contention) {
+    for (sim::Duration& duration : profile_.durations)
+      if (is_kernel(duration)) duration.contention = contention;
+  }
+
+  // A kernel that was never beside others says nothing of what would happen then: it gets the mean of those of its
+  // name, or of all.
+  void guess_others(const std::map<sim::Signature, double>& known) {
+    struct Mean {
+      double sum = 0, weight = 0;
+    };
+    std::map<std::string, Mean> means;  // by name; of all: ""
+    for (const sim::Duration& duration : profile_.durations) {
+      if (!known.contains(duration.of)) continue;
+      for (const std::string& name : {duration.of.name, std::string()}) {
+        means[name].sum += *duration.contention * duration.ns;
+        means[name].weight += duration.ns;
+      }
+    }
+    if (means.empty()) return;
+    for (sim::Duration& duration : profile_.durations) {
+      if (!is_kernel(duration) || known.contains(duration.of)) continue;
+      const auto own = means.find(duration.of.name);
+      const Mean& mean = own == means.end() ? means.at("") : own->second;
+      duration.contention = mean.sum / mean.weight;
+    }
+  }
+
   std::map<sim::Signature, double> durations() const {
     sim::SimProfile traced = profile_;
     const double plain_ns = simulate(profile_, run_, false).submit_ns;
