@@ -1,5 +1,6 @@
 #include "device/host_threads.h"
 
+#include <cblas.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "kernel/blas_threads.h"
 
 namespace weir {
 
@@ -16,7 +16,7 @@ int HostThreads::default_count() noexcept {
 }
 
 HostThreads::HostThreads(int count) {
-  use_one_blas_thread();  // bodies call it from several threads, and its own threads would compete with them
+  openblas_set_num_threads(1);  // bodies call it from several threads, and its own threads would compete with them
   try {
     for (int i = 1; i < count; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error& error) {

@@ -1,9 +1,9 @@
 // Matrix products: how batches are packed, the reference's other way, and Freivalds' check that must see errors.
 #include "kernel/gemm.h"
 
+#include <cblas.h>
 #include <gtest/gtest.h>
 
-#include "kernel/blas_threads.h"
 #include "kernel/gemm_tiles.h"
 #include "kernel/launch.h"
 

@@ -1,6 +1,7 @@
 // The cpu device: a software GPU with real threads. Streams share hardware queues that block at their heads; kernels
 // run as blocks by priority; copies, host functions and collectives run on engines of their own. This file has only the
 // device and the session; the hardware is in workers.h.
+#include <cblas.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +16,6 @@
 #include "device/cpu/workers.h"
 #include "device/failure.h"
 #include "device/rank/communicator.h"
-#include "kernel/blas_threads.h"
 
 namespace weir::cpu {
 namespace {
@@ -206,7 +206,7 @@ class CpuDevice final : public Device {
     check_memory(step);
     // Workers call OpenBLAS at the same time, and its own threads would compete with them for the cores. With one
     // thread each, two workers reach 42, 98 and 101 GFLOP/s at n = 64, 256 and 512 (2 Neoverse-V1 cores, by 2026-11).
-    use_one_blas_thread();
+    openblas_set_num_threads(1);
     if (!engine_) engine_ = std::make_shared<Engine>(queue_count_, worker_count_);
     return std::make_unique<CpuSession>(engine_, step, placement, options, seams_, communicator_);
   }
