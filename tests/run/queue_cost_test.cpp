@@ -118,7 +118,7 @@ TEST(QueueCost, PredictsDevicesWhoseRulesItHasToLearn) {
       {"sim:mi300x", {{"host.launch_ns", "800"}, {"host.record_ns", "100"}, {"host.wait_ns", "100"}}},
       {"sim:toy", {}},
       quick_host({"sim:h200", {{"host_in_queue", "1"}, {"device.launch_ns", "900"}}}),
-      {"sim:h200", {{"host.launch_ns", "600"}, {"engine_queues", "3"}, {"resident_kernels", "12"}}},
+      {"sim:h200", {{"host.launch_ns", "900"}, {"engine_queues", "3"}, {"resident_kernels", "12"}}},
       {"sim:a100",
        {{"host.launch_ns", "500"}, {"mapping", "round_robin"}, {"queue_depth", "24"}, {"device.launch_ns", "700"}}},
       quick_host({"sim:h200", {{"contention", "1.5"}}}),
