@@ -116,6 +116,9 @@ void price_gaps(Device& device, const QueueProbe& probe, std::optional<double> o
   const auto gap = [&](int streams) { return measure_hop_gaps(device, streams, request); };
   const std::optional<Gaps> within = gap(1);
   if (!within) return;
+  // A queue took no longer than this from one launch of the chain to the next, whatever else an experiment suggests.
+  const double chain_ns = within->p50_ns + static_cast<double>(request.stamp_ns);
+  profile.device.launch_ns = std::min(profile.device.launch_ns, whole(chain_ns));
   // Different kernels after each other may take longer than the probe's, which are all the same.
   profile.device.stream_gap_ns = whole(own_ns.value_or(within->p50_ns));
   const int queues = probe.queues.value_or(1);
