@@ -97,7 +97,8 @@ void price_calls(Device& device, const Step& step, sim::SimProfile& profile) {
   const double hop = price(device, stamps(calls, 2, true)).submit_ns / calls;
   profile.host.record_ns = profile.host.wait_ns = whole((hop - launch) / 2);
   const Priced one = price(device, stamps(1, 1, false));
-  const double around = std::max(0.0, one.total_ns - one.submit_ns);
+  // The queue's own time for the launch is known; the rest is before and after it.
+  const double around = std::max(0.0, one.total_ns - one.submit_ns - static_cast<double>(profile.device.launch_ns));
   profile.device.doorbell_ns = whole(around / 2);
   profile.host.finish_ns = whole(around / 2);
   if (has(step, CommandKind::copy)) profile.host.copy_ns = whole(price(device, copies(calls)).submit_ns / calls);
@@ -335,8 +336,8 @@ Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& prob
       device, probe, {.has_copies = has(step, CommandKind::copy), .has_host_functions = has(step, CommandKind::host)});
   learn_rules(calibration.rules, calibration.profile);
   report("price calls and gaps", 3);
-  price_calls(device, step, calibration.profile);
   price_gaps(device, probe, calibration.gap_ns, calibration.profile);
+  price_calls(device, step, calibration.profile);
   report("fit", 4);
   const Simulated plain = simulate(calibration.profile, run, false);
   calibration.first_ns = plain.step_ns;
