@@ -63,6 +63,7 @@ conformance::ConformanceResults examine(const std::string& name, Device& device,
   subject.open_again = [&](const DeviceOptions& wanted) {
     DeviceOptions options = device_options("", {});
     options.compute_units = wanted.compute_units;
+    options.rest_stream = wanted.rest_stream;
     return open_device(name, options);
   };
   ProgressLine progress(is_quiet);

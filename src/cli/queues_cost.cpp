@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <random>
 #include <tuple>
 
 #include "base/error.h"
@@ -36,7 +38,7 @@ struct QueuesCostFlags {
     syntax.add("--queues", queues, "queue counts to predict for");
     syntax.add("--verify", verifies, "run the step again with the advised count, in a new process");
     syntax.add("--verify-all", verifies_all, "the same with every count of --queues");
-    syntax.add("--processes", processes, "processes that measure a step, of which the median counts (0: this one)");
+    syntax.add("--processes", processes, "processes that measure a step, of which the fastest counts (0: this one)");
     syntax.add("--save-profile", profile, "write the calibrated device to this file (YAML), for --device sim:FILE");
     syntax.add("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
     syntax.add("--param", params, "name=value, repeatable; `weir list -v` shows the names");
@@ -71,7 +73,7 @@ RunRequest request_of(const QueuesCostFlags& flags) {
 // Measures the step in separate processes: drivers read the number of queues once, and random effects last as long as a
 // process. Without `queues`: as the device is now. Empty where it was interrupted.
 std::optional<MeasuredStep> measure_elsewhere(const QueuesCostFlags& flags, const DeviceInfo& info,
-                                              const RunRequest& request, std::optional<int> queues) {
+                                              const RunRequest& request, std::optional<int> queues, int processes) {
   FlagValues values = {
       {"--device", child_device(info, flags.shared.device)}, {"--streams", flags.streams}, {"--scale", flags.scale}};
   for (const auto& [name, value] : request.params) values.emplace_back("--param", name + "=" + value);
@@ -93,8 +95,6 @@ std::optional<MeasuredStep> measure_elsewhere(const QueuesCostFlags& flags, cons
     child.arguments.push_back("--hw-queues=" + flags.shared.hardware_queues);
   }
   std::vector<std::pair<double, double>> found;  // step and submit, by process
-  // Virtual time does not vary between processes.
-  const int processes = info.is_virtual ? 1 : std::max(1, one_count("--processes", flags.processes, 0, 100));
   for (int i = 0; i < processes; ++i) {
     const std::optional<Json> result = child_document(child, catch_interrupts());
     if (!result) return std::nullopt;
@@ -106,9 +106,55 @@ std::optional<MeasuredStep> measure_elsewhere(const QueuesCostFlags& flags, cons
   }
   std::sort(found.begin(), found.end());
   MeasuredStep measured;
-  std::tie(measured.step_ns, measured.submit_ns) = found[(found.size() - 1) / 2];
+  std::tie(measured.step_ns, measured.submit_ns) = found.front();
   for (const auto& [step_ns, submit_ns] : found) measured.process_ns.push_back(step_ns);
   return measured;
+}
+
+// Virtual time does not vary between processes.
+int processes_of(const QueuesCostFlags& flags, const DeviceInfo& info) {
+  return info.is_virtual ? 1 : std::max(1, one_count("--processes", flags.processes, 0, 100));
+}
+
+// Compares predictions with the step in new processes. A machine drifts by more than counts differ, so that each round
+// has a process for the present setting too: what is measured is the ratio to that, times the step as calibrated.
+Json verify(const QueuesCostFlags& flags, const DeviceInfo& info, const RunRequest& request, const QueueCost& cost,
+            ProgressLine& line) {
+  std::map<int, std::vector<double>> process_ns, ratios;
+  std::vector<int> order;
+  for (const QueueCost::Prediction& prediction : cost.predictions)
+    if (flags.verifies_all || prediction.queues == cost.advised.value_or(cost.queues_now))
+      order.push_back(prediction.queues);
+  std::mt19937_64 random(std::random_device{}());
+  const int rounds = processes_of(flags, info);
+  bool is_stopped = false;
+  for (int round = 0; round < rounds && !is_stopped; ++round) {
+    const auto now = measure_elsewhere(flags, info, request, std::nullopt, 1);
+    if (!now) break;
+    std::shuffle(order.begin(), order.end(), random);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      line.show(fmt::format("verify {} queues", order[i]), round * static_cast<int>(order.size()) + static_cast<int>(i),
+                rounds * static_cast<int>(order.size()));
+      const auto measured = measure_elsewhere(flags, info, request, order[i], 1);
+      is_stopped = !measured;
+      if (is_stopped) break;
+      process_ns[order[i]].push_back(measured->step_ns);
+      ratios[order[i]].push_back(measured->step_ns / now->step_ns);
+    }
+  }
+  const double step_ns = cost.document["cost"]["measured"]["step_ns"].get<double>();
+  Json found = Json::array();
+  for (const QueueCost::Prediction& prediction : cost.predictions) {
+    if (!process_ns.contains(prediction.queues)) continue;
+    const double measured_ns = step_ns * median(ratios[prediction.queues]);
+    found.push_back({{"queues", prediction.queues},
+                     {"setting", queue_setting(info).text(prediction.queues)},
+                     {"predicted_ns", or_null(prediction.step_ns)},
+                     {"measured_ns", measured_ns},
+                     {"process_ns", process_ns[prediction.queues]},
+                     {"error", prediction.step_ns ? Json(*prediction.step_ns / measured_ns - 1) : Json()}});
+  }
+  return found;
 }
 
 int execute_queues_cost(const QueuesCostFlags& flags) {
@@ -134,28 +180,14 @@ int execute_queues_cost(const QueuesCostFlags& flags) {
   device.reset();  // gives the children the device to themselves
   if (!info.is_virtual && flags.processes != "0") {
     line.show("measure the step in processes of its own", 0, 1);
-    request.measured = measure_elsewhere(flags, info, request.run, std::nullopt);
+    request.measured = measure_elsewhere(flags, info, request.run, std::nullopt, processes_of(flags, info));
     if (!request.measured) return kExitInterrupted;
   }
   device = flags.shared.open_as_usual();
   QueueCost cost = price_queues(*device, request, run_context(), control);
   device.reset();
   if (flags.verifies || flags.verifies_all) {
-    Json found = Json::array();
-    for (const QueueCost::Prediction& prediction : cost.predictions) {
-      if (!flags.verifies_all && prediction.queues != cost.advised.value_or(cost.queues_now)) continue;
-      line.show(fmt::format("verify {} queues", prediction.queues), static_cast<int>(found.size()),
-                static_cast<int>(cost.predictions.size()));
-      const auto measured = measure_elsewhere(flags, info, request.run, prediction.queues);
-      if (!measured) break;
-      found.push_back({{"queues", prediction.queues},
-                       {"setting", queue_setting(info).text(prediction.queues)},
-                       {"predicted_ns", prediction.step_ns},
-                       {"measured_ns", measured->step_ns},
-                       {"process_ns", measured->process_ns},
-                       {"error", prediction.step_ns / measured->step_ns - 1}});
-    }
-    cost.document["cost"]["verification"] = std::move(found);
+    cost.document["cost"]["verification"] = verify(flags, info, request.run, cost, line);
     cost.document["unavailable"].erase("cost.verification");
   }
   line.clear();

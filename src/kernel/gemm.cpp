@@ -190,7 +190,14 @@ void large_reference(const KernelCall& batch, const Product& product) {
   running.fetch_sub(1, std::memory_order_relaxed);
 }
 
+// References and verifications run on all cores. Threads that OpenBLAS starts in each of them would compete for the
+// cores and spend the system's time on yielding to each other.
+void use_one_thread() {
+  if (openblas_get_num_threads() != 1) openblas_set_num_threads(1);
+}
+
 void reference(const KernelCall& call) {
+  use_one_thread();
   const Product product(call.shape);
   const std::int64_t batch = gemm_batch(call.shape);
   const double work = static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
@@ -411,6 +418,7 @@ class Freivalds {
 // For beta 0 only: otherwise the inputs have been overwritten, and the error is NaN, which passes no comparison.
 Verification verify(const KernelCall& call) {
   if (call.shape.scalars[1] != 0) return {std::numeric_limits<double>::quiet_NaN(), tolerance(call.shape), 0};
+  use_one_thread();
   Verification worst{.tolerance = tolerance(call.shape)};
   for (std::int64_t index = 0; index < gemm_batch(call.shape); ++index) {
     const KernelCall one = product_of(call, index);

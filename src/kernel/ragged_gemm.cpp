@@ -117,6 +117,8 @@ void sum_rows(const Product& product, const T* a, const T* b, Range i, std::vect
 }
 
 void reference(const KernelCall& call) {
+  // As gemm's references: threads of its own would compete with those that call this.
+  if (openblas_get_num_threads() != 1) openblas_set_num_threads(1);
   constexpr std::int64_t kPanel = 256;
   const Product product(call.shape);
   const Range rows = product.rows(call);

@@ -230,6 +230,14 @@ TEST_F(HipCli, ComputeUnitsAreAnAxisOfSweeps) {
   EXPECT_EQ(more["results"][0]["samples"], document["results"][0]["samples"]) << "kept";
 }
 
+// The case asks for a stream that has what the others leave; the command once forgot to pass that on.
+TEST_F(HipCli, ConformanceExaminesTheRestOfTheDevice) {
+  const Outcome outcome = run("rocm6", {"WEIR_FAKE_HIP=cu=32"},
+                              {"conformance", "--device", "hip:0", "--filter", "one stream has the rest"});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("nothing failed in 1 case"), std::string::npos) << outcome.out;
+}
+
 TEST_F(HipCli, ComputeUnitsThatCannotBeHadAreBadUsage) {
   const Outcome many = run("rocm6", {"WEIR_FAKE_HIP=cu=32"}, tiny_on_hip("run", {"--compute-units", "64"}));
   EXPECT_EQ(many.code, 2);

@@ -1,6 +1,7 @@
 // Matrix products: how batches are packed, the reference's other way, and Freivalds' check that must see errors.
 #include "kernel/gemm.h"
 
+#include <cblas.h>
 #include <gtest/gtest.h>
 
 #include "kernel/gemm_tiles.h"
@@ -25,6 +26,23 @@ TEST(Gemm, TilesCoverEveryProduct) {
   EXPECT_EQ(gemm_geometry({.dims = {65, 64, 1, 0}}).grid, 2u);
   EXPECT_EQ(gemm_geometry({.dims = {128, 129, 1, gemm_flags(true, true, 5)}}).grid, 2u * 3 * 5);
   EXPECT_EQ(gemm_geometry({.dims = {1, 1, 1, 0}}).block, 256u);
+}
+
+// A check runs references and verifications on all cores: a library that starts threads of its own in each of them
+// spends its time on waiting for them.
+TEST(Gemm, ReferencesKeepTheLibraryToOneThread) {
+  constexpr std::int64_t n = 256;
+  std::vector<float> a(n * n, 1), b(n * n, 1), c(n * n, 0);
+  const KernelCall call{{.dims = {n, n, n, gemm_flags(false, false)}, .scalars = {1, 0}},
+                        {a.data(), b.data(), c.data()}};
+  const Kernel& gemm = kernel(kernel_named("gemm"));
+  openblas_set_num_threads(4);
+  gemm.reference(call);
+  EXPECT_EQ(openblas_get_num_threads(), 1);
+  EXPECT_EQ(c[0], static_cast<float>(n));
+  openblas_set_num_threads(4);
+  EXPECT_LE(gemm.verify(call).error, gemm.verify(call).tolerance);
+  EXPECT_EQ(openblas_get_num_threads(), 1);
 }
 
 // A batch is what its products are one by one.

@@ -136,7 +136,7 @@ weir queues map hetero_kernels --device cpu --hw-queues 4)"},
      "than streams.",
      "weir queues switch --device sim:h200 --hw-queues 1,2,4,8 --streams 1..16:x2"},
     {"queues cost",
-     "`--verify` and `--verify-all` measure in new processes, `--processes` of them, of which the median counts. "
+     "`--verify` and `--verify-all` measure in new processes: `--processes` rounds, each with the present setting too. "
      "`--save-profile` writes the calibrated device as YAML, for `--device sim:FILE`.",
      "weir queues cost --file depth_first --device sim:h200 --streams 32"},
     {"queues sweep",

@@ -14,7 +14,6 @@ Blocks::Blocks(const SimProfile& profile, Calendar& calendar)
       save_ns_(profile.device.preempt_save_ns),
       restore_ns_(profile.device.preempt_restore_ns),
       timer_ns_(profile.timer_ns),
-      contention_(profile.contention),
       packet_queues_(static_cast<std::int32_t>(packet_queues(profile))),
       slots_(profile.multiprocessors * profile.slots_per_multiprocessor),
       free_(slots_) {}
@@ -98,9 +97,10 @@ void Blocks::run(std::uint32_t id, std::int64_t start_ns, std::int64_t end_ns) {
 
 // Blocks of other kernels take cache and bandwidth from this kernel's; the effect grows with their share of the device.
 std::int64_t Blocks::crowded(const Flight& flight, std::int64_t ns) const noexcept {
-  if (contention_ == 0 || flight.work->is_timed) return ns;
+  const double contention = flight.work->contention;
+  if (contention == 0 || flight.work->is_timed) return ns;
   const double others = static_cast<double>(slots_ - free_ - std::int64_t{flight.running} * flight.work->slots);
-  return ns + std::llround(static_cast<double>(ns) * contention_ * others / static_cast<double>(slots_));
+  return ns + std::llround(static_cast<double>(ns) * contention * others / static_cast<double>(slots_));
 }
 
 // True when no more blocks wait for a slot.

@@ -100,7 +100,6 @@ class Blocks {
   Calendar& calendar_;
   Priorities priorities_;
   std::int64_t save_ns_, restore_ns_, timer_ns_;
-  double contention_;
   std::int32_t packet_queues_;  // queues from this index on belong to engines
   std::int64_t slots_;
   std::int64_t free_;

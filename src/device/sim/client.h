@@ -31,6 +31,7 @@ struct Work {
   bool is_released = false;   // hold: the flag was seen; toil: it was asked to stop
   bool is_stoppable = false;  // toil: when asked to stop, it starts no more blocks; the next launch continues
   std::uint32_t blocks_per_multiprocessor = 1;
+  double contention = 0;            // how much longer a block lasts beside others that fill the rest of the device
   std::int32_t* flag = nullptr;     // hold
   std::int32_t* moments = nullptr;  // probes: one record per block
   // For toil:
@@ -46,6 +47,7 @@ struct Stream {
   std::uint32_t launches = 0;     // submitted
   std::uint32_t ended = 0;        // of these launches
   std::int32_t queue = 0;
+  std::int32_t number = 0;                // within its session
   std::int32_t home = 0;                  // the queue assigned at creation
   std::int32_t last_queue = kNoQueue;     // barrier 2: the queue of its last launch since it got a queue, and the
   std::uint64_t last_slot = 0;            // position of that launch there

@@ -119,6 +119,7 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
   work.slots = static_cast<std::uint32_t>(std::max<std::int64_t>(1, slots / fit));
   work.most_at_once =
       static_cast<std::uint32_t>(std::min<std::int64_t>(fit * processors, slots * processors / work.slots));
+  work.contention = known != nullptr && known->contention ? *known->contention : profile_.contention;
   const double waves = std::ceil(static_cast<double>(work.blocks) / work.most_at_once);
   if (is_timed(command)) {
     work.is_timed = true;

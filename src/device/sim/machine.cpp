@@ -34,7 +34,8 @@ Machine::Machine(const SimProfile& profile)
     : profile_(profile),
       blocks_(profile_, calendar_),
       map_(profile_),
-      queues_(static_cast<std::size_t>(packet_queues(profile)) + kUnits - 1),
+      queues_(static_cast<std::size_t>(packet_queues(profile)) +
+              (kUnits - 1) * static_cast<std::size_t>(std::max<std::int64_t>(1, profile.engine_queues))),
       random_(static_cast<std::uint64_t>(profile.seed)) {
   for (std::size_t unit = 0; unit < kUnits; ++unit)
     engines_[unit].assign(server_count(profile_, static_cast<Unit>(unit)), kStartNs);
@@ -47,7 +48,10 @@ Machine::Machine(const SimProfile& profile)
 
 std::int32_t Machine::queue_of(const Stream& stream, Unit unit) const noexcept {
   if (unit == Unit::kernel || profile_.engine_queues == 0) return stream.queue;
-  return static_cast<std::int32_t>(packet_queues(profile_)) + static_cast<std::int32_t>(unit) - 1;
+  if (unit == Unit::host && profile_.host_in_queue != 0) return stream.queue;
+  const auto each = static_cast<std::int32_t>(profile_.engine_queues);
+  return static_cast<std::int32_t>(packet_queues(profile_)) + (static_cast<std::int32_t>(unit) - 1) * each +
+         stream.number % each;
 }
 
 void Machine::Queue::push(const Packet& packet) {
@@ -64,7 +68,11 @@ void Machine::open(Client& client) {
   client.id = static_cast<std::uint32_t>(free - clients_.begin());
   if (free == clients_.end()) clients_.push_back(&client);
   clients_[client.id] = &client;
-  for (Stream& stream : client.streams) stream.home = stream.queue = map_.create();
+  for (std::size_t i = 0; i < client.streams.size(); ++i) {
+    Stream& stream = client.streams[i];
+    stream.home = stream.queue = map_.create();
+    stream.number = static_cast<std::int32_t>(i);
+  }
   if (profile_.graph_queues == GraphQueues::own && !client.graph_packets.empty())
     for (std::size_t i = 0; i < client.streams.size(); ++i)
       client.streams[i].queue =
@@ -398,8 +406,10 @@ void Machine::end(std::uint32_t id) {
   if (profile_.engine_queues == 0) return;
   // The stream's next command may be at the head of any of these queues.
   if (stream.queue != flight.queue) todo_.push_back(static_cast<std::uint32_t>(stream.queue));
-  for (auto engine = static_cast<std::uint32_t>(packet_queues(profile_)); engine < queues_.size(); ++engine)
+  for (std::size_t unit = 1; unit < kUnits; ++unit) {
+    const auto engine = static_cast<std::uint32_t>(queue_of(stream, static_cast<Unit>(unit)));
     if (queues_[engine].size() != 0) todo_.push_back(engine);
+  }
 }
 
 void Machine::look_at_flags(std::int64_t host_ns) {

@@ -23,6 +23,7 @@ constexpr std::string_view kCopies[] = {"to_device", "to_host", "on_device"};
 constexpr double kSecond = 1e9;
 constexpr double kMaxRate = 1e18;
 constexpr std::size_t kMaxDurations = 20'000;
+constexpr double kMaxContention = 100;
 
 // NAME is the C++ member, which is also the name that users write.
 #define WEIR_WHOLE(NAME, LOWEST, HIGHEST, SUMMARY) \
@@ -161,7 +162,8 @@ Duration read_duration(const YamlNode& node) {
   if (kernel != nullptr || host != nullptr) {
     const YamlNode& named = kernel != nullptr ? *kernel : *host;
     if (kernel != nullptr) {
-      node.allow({"kernel", "type", "precision", "dims", "ns", "held_ns", "blocks", "blocks_per_multiprocessor"});
+      node.allow({"kernel", "type", "precision", "dims", "ns", "held_ns", "blocks", "blocks_per_multiprocessor",
+                  "contention"});
     } else {
       node.allow({"host", "type", "dims", "ns"});
       duration.of.kind = CommandKind::host;
@@ -187,6 +189,8 @@ Duration read_duration(const YamlNode& node) {
     if (const YamlNode* const blocks = node.find("blocks")) duration.blocks = whole_at(*blocks, 1, INT32_MAX);
     if (const YamlNode* const most = node.find("blocks_per_multiprocessor"))
       duration.blocks_per_multiprocessor = whole_at(*most, 1, 1024);
+    if (const YamlNode* const crowded = node.find("contention"))
+      duration.contention = number_at(*crowded, 0, kMaxContention);
     return duration;
   }
   const YamlNode* const copy = node.find("copy");
@@ -256,7 +260,9 @@ std::span<const Setting> settings() {
                  "1: a queue's head also waits until all commands before it in the queue have ended; 2: only where its "
                  "own stream needs that"),
       WEIR_WHOLE(record_blocks, 0, 1, "1: recording an event holds its queue up until what its stream runs has ended"),
-      WEIR_WHOLE(engine_queues, 0, 1, "1: copies, host functions and collectives wait in queues of their own"),
+      WEIR_WHOLE(engine_queues, 0, kMaxStreams,
+                 "queues for each kind of copies, for host functions and for collectives; 0: they use their stream's"),
+      WEIR_WHOLE(host_in_queue, 0, 1, "1: host functions wait in their stream's queue all the same"),
       WEIR_WHOLE(queue_depth, 1, kCount, "packets pending in a queue before the host blocks"),
       WEIR_WHOLE(max_streams, 1, kCount, "streams that can exist at a time"),
       WEIR_WHOLE(multiprocessors, 1, kCount, "multiprocessors"),
@@ -304,7 +310,8 @@ std::span<const Setting> settings() {
       WEIR_REAL(efficiency.memory, 0.001, 1, "share of the memory's bytes/s that kernels reach"),
       WEIR_WHOLE(kernel_ns, 0, kSecond, "the least that a kernel lasts"),
       WEIR_REAL(scale, 0.001, 1000, "factor of all kernels but spin, stamp, hold and toil"),
-      WEIR_REAL(contention, 0, 100, "how much longer a block lasts beside others that fill the rest of the device"),
+      WEIR_REAL(contention, 0, kMaxContention,
+                "how much longer a block lasts beside others that fill the rest of the device"),
       WEIR_REAL(room, 0.0001, 1, "share of a kernel's blocks that take room; the others leave at once"),
       WEIR_REAL(jitter, 0, 2, "relative standard deviation of durations"),
       WEIR_WHOLE(seed, 0, 9e15, "of jitter and foreign load"),
@@ -414,6 +421,7 @@ std::string to_yaml(const SimProfile& from) {
     if (duration.blocks != 0) text += fmt::format(", blocks: {}", duration.blocks);
     if (duration.blocks_per_multiprocessor != 0)
       text += fmt::format(", blocks_per_multiprocessor: {}", duration.blocks_per_multiprocessor);
+    if (duration.contention) text += fmt::format(", contention: {}", shown_real(*duration.contention));
     text += "}\n";
   }
   return text;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,7 @@ struct Duration {
   double held_ns = 0;                          // part of `ns` until its last kernel is launched: it occupies its queue
   std::int64_t blocks = 0;                     // 0: from the cost model
   std::int64_t blocks_per_multiprocessor = 0;  // likewise
+  std::optional<double> contention;            // of this kernel; nothing: the profile's
 };
 
 struct SimProfile {
@@ -64,7 +66,9 @@ struct SimProfile {
   std::int64_t barrier = 0;
   GraphQueues graph_queues = GraphQueues::none;
   std::int64_t record_blocks = 0;  // 1: a record blocks its queue until its stream's running command has ended
-  std::int64_t engine_queues = 0;  // 1: copies, host functions and collectives wait in queues of their own
+  // Queues for each kind of copies, for host functions and for collectives; 0: they wait in their stream's queue.
+  std::int64_t engine_queues = 0;
+  std::int64_t host_in_queue = 0;  // 1: host functions wait in their stream's queue all the same
   std::int64_t queue_depth = 1022;
   std::int64_t max_streams = 128;
   std::int64_t multiprocessors = 132;

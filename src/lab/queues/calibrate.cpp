@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include "base/error.h"
 #include "device/sim/cost.h"
 #include "device/sim/sim.h"
+#include "lab/queues/calibrate_fit.h"
 #include "lab/queues/queue_cost.h"
 #include "lab/queues/stamps.h"
 #include "lab/queues/switch_gaps.h"
@@ -21,11 +21,8 @@ namespace {
 
 constexpr int kCalls = 64;  // calls of one kind in a row, to measure the cost of one
 constexpr int kCalibrationRepetitions = 15;
-constexpr int kSimulated = 3;     // iterations; virtual time has no noise
-constexpr double kClose = 0.005;  // fraction of the measured step at which fitting ends
-constexpr int kFits = 24;
+constexpr int kSimulated = 3;  // iterations; virtual time has no noise
 constexpr double kMinFactor = 0.2, kMaxFactor = 5;
-constexpr double kMaxContention = 3;  // a larger value would stand for something else
 
 // Medians over the iterations of one step: host time in submit, and time until everything has ended.
 struct Priced {
@@ -92,32 +89,39 @@ bool has(const Step& step, CommandKind kind) {
 std::int64_t whole(double ns) { return std::max<std::int64_t>(0, std::llround(ns)); }
 
 void price_calls(Device& device, const Step& step, sim::SimProfile& profile) {
-  const double launch = price(device, stamps(kCalls, 1, false)).submit_ns / kCalls;
+  // No more than a queue takes, or the host would wait for room.
+  const int calls = static_cast<int>(std::clamp<std::int64_t>(profile.queue_depth / 4, 2, kCalls));
+  const double launch = price(device, stamps(calls, 1, false)).submit_ns / calls;
   profile.host.launch_ns = profile.host.copy_ns = profile.host.host_function_ns = whole(launch);
   profile.host.collective_ns = whole(launch);
-  const double hop = price(device, stamps(kCalls, 2, true)).submit_ns / kCalls;
+  const double hop = price(device, stamps(calls, 2, true)).submit_ns / calls;
   profile.host.record_ns = profile.host.wait_ns = whole((hop - launch) / 2);
   const Priced one = price(device, stamps(1, 1, false));
-  const double around = std::max(0.0, one.total_ns - one.submit_ns);
+  // The queue's own time for the launch is known; the rest is before and after it.
+  const double around = std::max(0.0, one.total_ns - one.submit_ns - static_cast<double>(profile.device.launch_ns));
   profile.device.doorbell_ns = whole(around / 2);
   profile.host.finish_ns = whole(around / 2);
-  if (has(step, CommandKind::copy)) profile.host.copy_ns = whole(price(device, copies(kCalls)).submit_ns / kCalls);
+  if (has(step, CommandKind::copy)) profile.host.copy_ns = whole(price(device, copies(calls)).submit_ns / calls);
   if (has(step, CommandKind::host)) {
-    const Priced chain = price(device, host_functions(kCalls));
-    profile.host.host_function_ns = whole(chain.submit_ns / kCalls);
-    profile.device.host_function_latency_ns = whole((chain.total_ns - one.total_ns) / kCalls);
+    const Priced chain = price(device, host_functions(calls));
+    profile.host.host_function_ns = whole(chain.submit_ns / calls);
+    profile.device.host_function_latency_ns = whole((chain.total_ns - one.total_ns) / calls);
   }
 }
 
 // Measures how long a dependent kernel waits after its predecessor: on the same stream, and from one queue to another.
-void price_gaps(Device& device, const QueueProbe& probe, sim::SimProfile& profile) {
+void price_gaps(Device& device, const QueueProbe& probe, std::optional<double> own_ns, sim::SimProfile& profile) {
   SwitchRequest request;
   request.hops = 100;
   request.repetitions = 3;
   const auto gap = [&](int streams) { return measure_hop_gaps(device, streams, request); };
   const std::optional<Gaps> within = gap(1);
   if (!within) return;
-  profile.device.stream_gap_ns = whole(within->p50_ns);
+  // A queue took no longer than this from one launch of the chain to the next, whatever else an experiment suggests.
+  const double chain_ns = within->p50_ns + static_cast<double>(request.stamp_ns);
+  profile.device.launch_ns = std::min(profile.device.launch_ns, whole(chain_ns));
+  // Different kernels after each other may take longer than the probe's, which are all the same.
+  profile.device.stream_gap_ns = whole(own_ns.value_or(within->p50_ns));
   const int queues = probe.queues.value_or(1);
   const std::optional<Gaps> two = gap(2);
   if (!two) return;
@@ -135,33 +139,65 @@ void price_gaps(Device& device, const QueueProbe& probe, sim::SimProfile& profil
   profile.device.switch_ns = whole(std::max(0.0, extra - slope));
 }
 
-// Measures the step's commands one after the other on one stream, so that none shares the device.
-void time_commands(Device& device, const Step& step, Calibration& calibration) {
+struct TracedStep {
+  Timeline timeline;  // without the first iteration, which is warm-up
+  double submit_ns = 0;
+  std::map<sim::Signature, Footprint> footprints;
+};
+TracedStep trace_step(Device& device, const Step& step, const Placement& placement) {
   constexpr int kIterations = 3;
-  const Placement serial = place(step, "serial");
   SessionOptions options;
   options.is_traced = true;
   options.marks_iterations = false;
   options.trace_iterations = kIterations + 1;
-  const auto session = device.prepare(step, serial, options);
-  const auto submitter = inline_submitter(step, *session);
-  for (int i = 0; i <= kIterations; ++i) {
-    session->begin_iteration();
-    submitter->submit_step();
-    session->finish();
+  const auto session = device.prepare(step, placement, options);
+  TracedStep traced;
+  traced.submit_ns = time_steps(*session, *inline_submitter(step, *session), 1, kIterations).submit_ns;
+  traced.timeline = session->timeline();
+  std::erase_if(traced.timeline.spans, [](const Span& span) { return span.iteration == 0; });
+  for (CommandId id = 0; id < step.commands().size(); ++id)
+    if (const auto footprint = session->footprint(id))
+      traced.footprints.emplace(sim::signature_of(step, id), *footprint);
+  return traced;
+}
+
+// The time between neighbours of one stream that the host had submitted well ahead: what the device takes from one to
+// the next of this step's kernels. Nothing if there are too few.
+std::optional<double> gap_between(const Step& step, std::vector<Span> spans) {
+  constexpr std::int64_t kAheadNs = 10'000;
+  constexpr std::size_t kFewest = 8;
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return a.iteration != b.iteration ? a.iteration < b.iteration : a.started_ns < b.started_ns;
+  });
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    const Span &before = spans[i - 1], &after = spans[i];
+    const bool are_kernels = step.commands()[before.command].kind == CommandKind::kernel &&
+                             step.commands()[after.command].kind == CommandKind::kernel;
+    if (!are_kernels || before.iteration != after.iteration || before.started_ns == kNoTime) continue;
+    if (before.ended_ns == kNoTime || after.submitted_ns == kNoTime) continue;
+    if (after.submitted_ns + kAheadNs > before.ended_ns) continue;
+    gaps.push_back(static_cast<double>(std::max<std::int64_t>(0, after.started_ns - before.ended_ns)));
   }
-  const Timeline timeline = session->timeline();
-  calibration.timeline = timeline.source;
+  if (gaps.size() < kFewest) return std::nullopt;
+  const double most = 10 * median(gaps);  // an interruption is no gap
+  double sum = 0;
+  for (const double gap : gaps) sum += std::min(gap, most);
+  return sum / static_cast<double>(gaps.size());
+}
+
+// Measures the step's commands one after the other on one stream, so that none shares the device.
+void time_commands(Device& device, const Step& step, Calibration& calibration) {
+  const TracedStep traced = trace_step(device, step, place(step, "serial"));
+  calibration.timeline = traced.timeline.source;
   std::map<sim::Signature, std::vector<double>> times, held;
-  std::map<sim::Signature, Footprint> footprints;
-  for (const Span& span : timeline.spans) {
-    if (span.iteration == 0 || span.started_ns == kNoTime || span.ended_ns == kNoTime) continue;
+  for (const Span& span : traced.timeline.spans) {
+    if (span.started_ns == kNoTime || span.ended_ns == kNoTime) continue;
     if (sim::is_timed(step.commands()[span.command])) continue;
     const sim::Signature signature = sim::signature_of(step, span.command);
     times[signature].push_back(static_cast<double>(span.ended_ns - span.started_ns));
     if (span.launched_ns != kNoTime && span.launched_ns > span.started_ns)
       held[signature].push_back(static_cast<double>(span.launched_ns - span.started_ns));
-    if (const auto footprint = session->footprint(span.command)) footprints.emplace(signature, *footprint);
   }
   for (const auto& [signature, samples] : times) {
     sim::Duration duration;
@@ -169,12 +205,13 @@ void time_commands(Device& device, const Step& step, Calibration& calibration) {
     duration.ns = std::max(1.0, median(samples));
     if (const auto found = held.find(signature); found != held.end())
       duration.held_ns = std::min(duration.ns, median(found->second));
-    if (const auto found = footprints.find(signature); found != footprints.end()) {
+    if (const auto found = traced.footprints.find(signature); found != traced.footprints.end()) {
       duration.blocks = found->second.blocks;
       duration.blocks_per_multiprocessor = found->second.blocks_per_multiprocessor;
     }
     calibration.profile.durations.push_back(duration);
   }
+  if (traced.timeline.has_exact_gaps) calibration.gap_ns = gap_between(step, traced.timeline.spans);
 }
 
 sim::Mapping mapping_of(MappingPolicy policy) {
@@ -203,7 +240,8 @@ sim::SimProfile shell_of(const DeviceInfo& info, const QueueProbe& probe) {
   profile.max_streams = 4096;
   profile.multiprocessors = info.multiprocessors.value.value_or(1);
   if (info.is_gpu) {
-    // Copies and host functions leave their stream's queue for an engine's queue; one thread runs all callbacks.
+    // As NVIDIA GPUs do, unless experiments say otherwise: copies and host functions leave their stream's queue for an
+    // engine's, and one thread runs all callbacks.
     profile.engine_queues = 1;
     profile.host_threads = 1;
     profile.record_blocks = probe.record_blocks.value_or(false) ? 1 : 0;
@@ -219,52 +257,33 @@ sim::SimProfile shell_of(const DeviceInfo& info, const QueueProbe& probe) {
   return profile;
 }
 
+template <class T>
+void learn(const Known<T>& known, auto& setting) {
+  if (known.value) setting = static_cast<std::remove_reference_t<decltype(setting)>>(*known.value);
+}
+
+void learn_rules(const DeviceRules& rules, sim::SimProfile& profile) {
+  learn(rules.queue_depth, profile.queue_depth);
+  learn(rules.resident_kernels, profile.resident_kernels);
+  learn(rules.slots, profile.slots_per_multiprocessor);
+  learn(rules.barrier, profile.barrier);
+  learn(rules.copy_queues, profile.engine_queues);
+  learn(rules.copies[0], profile.copy_engines.to_device);
+  learn(rules.copies[1], profile.copy_engines.to_host);
+  learn(rules.copies[2], profile.copy_engines.on_device);
+  learn(rules.host_in_queue, profile.host_in_queue);
+  learn(rules.host_functions, profile.host_threads);
+  if (rules.packet_ns.value) profile.device.launch_ns = whole(*rules.packet_ns.value);
+  if (rules.event_gap_ns.value) profile.device.event_gap_ns = whole(*rules.event_gap_ns.value);
+}
+
+}  // namespace
+
 void scale_host(sim::SimProfile& profile, double factor) {
   for (std::int64_t* cost : {&profile.host.launch_ns, &profile.host.copy_ns, &profile.host.host_function_ns,
                              &profile.host.collective_ns, &profile.host.record_ns, &profile.host.wait_ns})
     *cost = whole(static_cast<double>(*cost) * factor);
 }
-
-// Finds the value in a range with which the simulated step takes as long as the measured one. Larger values must make
-// steps longer, or at least not shorter.
-double fit(double low, double high, double measured_ns, const std::function<double(double)>& step_ns) {
-  double value = high;
-  for (int i = 0; i < kFits; ++i) {
-    value = std::sqrt(low * high);  // both ends are positive and decades apart
-    const double simulated_ns = step_ns(value);
-    if (std::fabs(simulated_ns / measured_ns - 1) < kClose) break;
-    (simulated_ns < measured_ns ? low : high) = value;
-  }
-  return value;
-}
-
-// Fits what neither durations nor footprints show: kernels take longer beside others than alone (contention), or use
-// less of the device than their grids suggest (room), because most of their blocks exit at once.
-void fit_kernels(Calibration& calibration, const StepRun& run) {
-  sim::SimProfile& profile = calibration.profile;
-  const auto simulated = [&] { return simulate(profile, run, false).step_ns; };
-  const auto is_close = [&] {
-    calibration.simulated_ns = simulated();
-    return std::fabs(calibration.simulated_ns / calibration.measured.step_ns - 1) < kClose;
-  };
-  if (is_close()) return;
-  const bool is_short = calibration.simulated_ns < calibration.measured.step_ns;
-  double& setting = is_short ? profile.contention : profile.room;
-  const double neutral = setting;
-  const double plain_ns = calibration.simulated_ns;
-  setting = is_short ? fit(0.001, kMaxContention, calibration.measured.step_ns,
-                           [&](double value) { return setting = value, simulated(); })
-                     : fit(0.001, 1, calibration.measured.step_ns,
-                           [&](double value) { return setting = value, simulated(); });
-  if (is_close()) return;
-  // If contention cannot explain the step, an extreme value is worse than none.
-  const auto error = [&](double ns) { return std::fabs(ns / calibration.measured.step_ns - 1); };
-  if (error(calibration.simulated_ns) < 0.5 * error(plain_ns)) return;
-  setting = neutral;
-  calibration.simulated_ns = plain_ns;
-}
-
-}  // namespace
 
 Simulated simulate(const sim::SimProfile& profile, const StepRun& run, bool is_traced) {
   const auto device = open_sim(profile);
@@ -304,7 +323,7 @@ MeasuredStep measure(Device& device, const StepRun& run, const RunControl& contr
 Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& probe, const RunControl& control) {
   const Step& step = run.built.step;
   const auto report = [&](std::string_view phase, int done) {
-    if (control.progress) control.progress(phase, done, 4);
+    if (control.progress) control.progress(phase, done, 5);
   };
   Calibration calibration;
   calibration.profile = shell_of(device.info(), probe);
@@ -312,17 +331,22 @@ Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& prob
   calibration.measured = run.measured ? *run.measured : measure(device, run, control);
   report("time its commands alone", 1);
   time_commands(device, step, calibration);
-  report("price calls and gaps", 2);
+  report("learn the queues' rules", 2);
+  calibration.rules = measure_rules(
+      device, probe, {.has_copies = has(step, CommandKind::copy), .has_host_functions = has(step, CommandKind::host)});
+  learn_rules(calibration.rules, calibration.profile);
+  report("price calls and gaps", 3);
+  price_gaps(device, probe, calibration.gap_ns, calibration.profile);
   price_calls(device, step, calibration.profile);
-  price_gaps(device, probe, calibration.profile);
-  report("fit", 3);
+  report("fit", 4);
   const Simulated plain = simulate(calibration.profile, run, false);
   calibration.first_ns = plain.step_ns;
   if (plain.submit_ns > 0) {
     calibration.host_factor = std::clamp(calibration.measured.submit_ns / plain.submit_ns, kMinFactor, kMaxFactor);
     scale_host(calibration.profile, calibration.host_factor);
   }
-  fit_kernels(calibration, run);
+  const TracedStep traced = trace_step(device, step, run.built.placement);
+  fit_kernels(calibration, run, {mean_durations(step, traced.timeline), traced.submit_ns});
   return calibration;
 }
 

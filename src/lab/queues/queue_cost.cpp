@@ -39,6 +39,24 @@ Json head_of_line_json(const Timeline& timeline, const Step& step, std::string* 
   return found.reason.empty() ? to_json(found, step) : Json(nullptr);
 }
 
+// What experiments found out about the device, for the document.
+void add_rules(const DeviceRules& rules, Json& calibration, Json& document) {
+  Json& learned = calibration["learned"] = Json::object();
+  const auto add = [&](const char* name, const auto& known) {
+    learned[name] = or_null(known.value);
+    if (!known.value) document["unavailable"][fmt::format("cost.calibration.learned.{}", name)] = known.reason;
+  };
+  add("barrier", rules.barrier);
+  add("queue_depth", rules.queue_depth);
+  add("resident_kernels", rules.resident_kernels);
+  add("slots_per_multiprocessor", rules.slots);
+  add("packet_ns", rules.packet_ns);
+  add("event_gap_ns", rules.event_gap_ns);
+  add("copy_queues", rules.copy_queues);
+  add("host_in_queue", rules.host_in_queue);
+  add("host_threads", rules.host_functions);
+}
+
 std::string setting_of(const DeviceInfo& info, int queues) {
   return fmt::format("{} {}", info.queue_variable.empty() ? "use" : "set", info.queue_setting(queues));
 }
@@ -51,13 +69,14 @@ std::string times(int queues) { return queues == 1 ? "1 hardware queue" : fmt::f
 std::optional<std::string> explain(const QueueCost& cost, double now_ns, double unlimited_ns) {
   const QueueCost::Prediction* other = nullptr;
   for (const QueueCost::Prediction& prediction : cost.predictions) {
-    if (prediction.queues == cost.queues_now || (cost.advised && prediction.queues != *cost.advised)) continue;
-    if (other == nullptr || prediction.step_ns <= other->step_ns) other = &prediction;
+    if (!prediction.step_ns || prediction.queues == cost.queues_now) continue;
+    if (cost.advised && prediction.queues != *cost.advised) continue;
+    if (other == nullptr || *prediction.step_ns <= *other->step_ns) other = &prediction;
   }
   if (other == nullptr) return std::nullopt;
   const std::string both = fmt::format("With {} a step takes {}, with {} it would take {}", times(cost.queues_now),
-                                       format_duration(now_ns), times(other->queues), format_duration(other->step_ns));
-  const double difference = now_ns - other->step_ns;
+                                       format_duration(now_ns), times(other->queues), format_duration(*other->step_ns));
+  const double difference = now_ns - *other->step_ns;
   const bool has_more = other->queues > cost.queues_now;
   if (std::abs(difference) >= kWorthIt * now_ns && (difference > 0) != has_more)
     return fmt::format(
@@ -117,6 +136,8 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
          "Take predictions for fewer queues as lower bounds, and --verify-all them.");
   const auto predict = [&](int queues, bool is_traced) {
     sim::SimProfile profile = calibration.profile;
+    // Where copies have as many queues as kernels, one setting decides about both.
+    if (profile.engine_queues > 1 && profile.engine_queues == profile.queues) profile.engine_queues = queues;
     profile.queues = queues;
     return simulate(profile, run, is_traced);
   };
@@ -139,50 +160,67 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   const double residual = calibration.simulated_ns / calibration.measured.step_ns - 1;
   json["calibration"] = WEIR_NAMED(calibration.timeline, named("durations", calibration.profile.durations.size()),
                                    named("unfitted_ns", calibration.first_ns), calibration.simulated_ns, residual,
-                                   calibration.host_factor, calibration.profile.contention, calibration.profile.room);
-  if (std::abs(residual) > kTrusted)
-    warn(cost.document, "calibration",
-         fmt::format("the simulated step takes {} where the measured one takes {}",
-                     format_duration(calibration.simulated_ns), format_duration(calibration.measured.step_ns)),
-         "Take the predictions as directions, and --verify them.");
+                                   calibration.host_factor, calibration.contention, calibration.profile.room);
+  add_rules(calibration.rules, json["calibration"], cost.document);
+  std::string refusal;
+  if (std::abs(residual) > kTrusted) {
+    refusal = fmt::format("the simulated step takes {} where the measured one takes {}: it is not like this device",
+                          format_duration(calibration.simulated_ns), format_duration(calibration.measured.step_ns));
+    warn(cost.document, "calibration", refusal,
+         fmt::format("Nothing is predicted. Measure the counts: `weir queues sweep {}`.",
+                     workload_of(request.run).name));
+    cost.document["unavailable"]["cost.predictions.step_ns"] = refusal;
+    cost.document["unavailable"]["cost.head_of_line.step_ns"] = refusal;
+  }
 
   json["predictions"] = Json::array();
   for (const int queues : request.queues) {
-    const double step_ns = queues == cost.queues_now ? now.step_ns : unexplained * predict(queues, false).step_ns;
-    cost.predictions.push_back({queues, step_ns});
-    json["predictions"].push_back({{"queues", queues}, {"step_ns", step_ns}, {"change", step_ns / now.step_ns - 1}});
+    Json entry = {{"queues", queues}, {"step_ns", nullptr}, {"change", nullptr}};
+    cost.predictions.push_back({queues, std::nullopt});
+    if (refusal.empty()) {
+      const double step_ns = queues == cost.queues_now ? now.step_ns : unexplained * predict(queues, false).step_ns;
+      cost.predictions.back().step_ns = step_ns;
+      entry["step_ns"] = step_ns;
+      entry["change"] = step_ns / now.step_ns - 1;
+    }
+    json["predictions"].push_back(std::move(entry));
   }
 
   std::string reason;
   Json blocked = head_of_line_json(now.timeline, built.step, &reason);
   if (blocked.is_null()) cost.document["unavailable"]["cost.head_of_line.simulated"] = reason;
-  json["head_of_line"] = {{"step_ns", std::max(0.0, now.step_ns - unlimited.step_ns)},
-                          {"unlimited_step_ns", unlimited.step_ns},
+  const auto unless_refused = [&](double ns) { return refusal.empty() ? Json(ns) : Json(nullptr); };
+  json["head_of_line"] = {{"step_ns", unless_refused(std::max(0.0, now.step_ns - unlimited.step_ns))},
+                          {"unlimited_step_ns", unless_refused(unlimited.step_ns)},
                           {"simulated", std::move(blocked)}};
 
   const auto best = std::min_element(cost.predictions.begin(), cost.predictions.end(),
                                      [](const auto& a, const auto& b) { return a.step_ns < b.step_ns; });
   std::string sentence = fmt::format("leave it at {}: no other count is predicted to be more than {:.0f} % faster",
                                      times(cost.queues_now), 100 * kWorthIt);
-  if (best != cost.predictions.end()) {
+  if (!refusal.empty()) {
+    sentence = "no advice: " + refusal;
+  } else if (best != cost.predictions.end()) {
     // Fewer queues are as good if the difference is within the accuracy of the prediction.
     auto enough = best;
     for (auto it = cost.predictions.begin(); it != cost.predictions.end(); ++it)
-      if (it->step_ns <= best->step_ns * 1.005 && it->queues < enough->queues) enough = it;
-    const double change = enough->step_ns / now.step_ns - 1;
+      if (*it->step_ns <= *best->step_ns * 1.005 && it->queues < enough->queues) enough = it;
+    const double change = *enough->step_ns / now.step_ns - 1;
     if (change < -kWorthIt) {
       cost.advised = enough->queues;
       sentence = fmt::format("{}: predicted {}", setting_of(info, enough->queues), percent(change));
     }
   }
   json["advice"] = {{"queues", or_null(cost.advised)}, {"sentence", sentence}};
-  if (!cost.advised) cost.document["unavailable"]["cost.advice.queues"] = "no change is worth it";
+  if (!cost.advised)
+    cost.document["unavailable"]["cost.advice.queues"] = refusal.empty() ? "no change is worth it" : refusal;
 
   if (const auto explanation = explain(cost, now.step_ns, unlimited.step_ns)) {
     json["explanation"] = *explanation;
   } else {
     json["explanation"] = nullptr;
-    cost.document["unavailable"]["cost.explanation"] = "no other queue counts to compare with";
+    cost.document["unavailable"]["cost.explanation"] =
+        refusal.empty() ? "no other queue counts to compare with" : refusal;
   }
   json["verification"] = nullptr;
   cost.document["unavailable"]["cost.verification"] = "not asked for (--verify)";

@@ -9,14 +9,15 @@
 #include <vector>
 
 #include "device/sim/profile.h"
+#include "lab/queues/device_rules.h"
 #include "lab/queues/probe.h"
 #include "lab/queues/queues_document.h"
 #include "run/runner.h"
 
 namespace weir {
 
-// The step on the device. Of several processes it is the median one, because a process keeps its luck (the placement of
-// its threads and pages).
+// The step on the device. Of several processes it is the fastest one: a process keeps its luck (the placement of its
+// threads and pages), which makes a step slower and not faster.
 struct MeasuredStep {
   double step_ns = 0;              // median of its iterations
   double submit_ns = 0;            // the host's part of it, to submit
@@ -34,11 +35,14 @@ struct StepRun {
 
 struct Calibration {
   sim::SimProfile profile;  // with as many queues as the device has now
+  DeviceRules rules;        // as found by experiment
   MeasuredStep measured;
-  double first_ns = 0;      // the step's time with the profile as measured, before fitting
-  double simulated_ns = 0;  // after fitting
-  double host_factor = 1;   // fitted: cost of the host's calls in this step relative to the probe's
-  std::string timeline;     // source of the durations
+  double first_ns = 0;           // the step's time with the profile as measured, before fitting
+  double simulated_ns = 0;       // after fitting
+  std::optional<double> gap_ns;  // between kernels of the step in one stream; nothing: as between a probe's
+  double contention = 0;         // fitted: of all kernels together, weighted by their time
+  double host_factor = 1;        // fitted: cost of the host's calls in this step relative to the probe's
+  std::string timeline;          // source of the durations
 };
 
 // `probe` describes how the device maps streams. Rejects devices without a clock and steps that the device cannot run.
@@ -65,7 +69,7 @@ struct QueueCost {
   int queues_now = 0;
   struct Prediction {
     int queues = 0;
-    double step_ns = 0;
+    std::optional<double> step_ns;  // nothing if the calibrated device is not like the real one
   };
   std::vector<Prediction> predictions;  // for the requested counts
   std::optional<int> advised;           // a count that is worth changing to

@@ -179,6 +179,15 @@ std::optional<Gaps> measure_hop_gaps(Device& device, int streams, const SwitchRe
   return summarise_gaps(gaps);
 }
 
+Known<double> measure_event_gap(Device& device, int streams, const SwitchRequest& request) {
+  const Chain alone = run_chain(device, 1, Route::in_turns, request, {});
+  const Chain mixed = run_chain(device, streams, Route::mixed, request,
+                                {.is_traced = true, .trace_iterations = request.repetitions + 1});
+  const auto within = summarise_gaps(alone.gaps), between = summarise_gaps(mixed.within_queue);
+  if (!within || !between) return {std::nullopt, "the timeline shows no hop from stream to stream within a queue"};
+  return {std::max(0.0, between->p50_ns - within->p50_ns), "by the kernels' own moments"};
+}
+
 StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchRequest& request) {
   StreamSwitch found;
   found.streams = streams;

@@ -51,6 +51,8 @@ struct StreamSwitch {
 // start and end take time that its own moments do not show), otherwise the moments'. Returns nothing if there are no
 // gaps.
 std::optional<Gaps> measure_hop_gaps(Device& device, int streams, const SwitchRequest& request);
+// How much longer a hop to another stream of the same hardware queue takes than one within a stream.
+Known<double> measure_event_gap(Device& device, int streams, const SwitchRequest& request);
 StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchRequest& request);
 
 // The step of the clock that wrote the moments, as far as they show it: the common divisor of all times between starts.

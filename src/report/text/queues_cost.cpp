@@ -22,27 +22,34 @@ const Json* verified(const Json& cost, int queues) {
   return nullptr;
 }
 
+std::string error_of(const Json& verification) {
+  const std::optional<double> error = number(verification, {"error"});
+  return error ? fmt::format("{:+.1f} %", 100 * *error) : "";
+}
+
 std::string table(const Json& cost) {
   const bool has_measured = at(cost, {"verification"}).is_array();
   const double now = number(cost, {"queues"}).value_or(0);
   double longest = 1;
-  for (const Json& point : at(cost, {"predictions"})) longest = std::max(longest, at(point, {"step_ns"}).get<double>());
+  for (const Json& point : at(cost, {"predictions"}))
+    longest = std::max(longest, number(point, {"step_ns"}).value_or(0));
   std::string out = fmt::format("\n  {:>6}  {:>11}  {:>8}  {}\n", "queues", "predicted", "change",
                                 has_measured ? fmt::format("{:>11}  {:>7}", "measured", "error") : "");
   for (const Json& point : at(cost, {"predictions"})) {
     const int queues = at(point, {"queues"}).get<int>();
-    const double step_ns = at(point, {"step_ns"}).get<double>();
-    out += fmt::format("  {:>6}  {:>11}  {:>+6.0f} %  ", queues, format_duration(step_ns),
-                       100 * at(point, {"change"}).get<double>());
+    const std::optional<double> step_ns = number(point, {"step_ns"});
+    out += step_ns ? fmt::format("  {:>6}  {:>11}  {:>+6.0f} %  ", queues, format_duration(*step_ns),
+                                 100 * number(point, {"change"}).value_or(0))
+                   : fmt::format("  {:>6}  {:>11}  {:>8}  ", queues, "not known", "");
     if (has_measured) {
       const Json* const one = verified(cost, queues);
       out += one == nullptr ? fmt::format("{:>11}  {:>7}  ", "", "")
-                            : fmt::format("{:>11}  {:>+5.1f} %  ", duration((*one)["measured_ns"]),
-                                          100 * (*one)["error"].get<double>());
+                            : fmt::format("{:>11}  {:>7}  ", duration((*one)["measured_ns"]), error_of(*one));
     }
     const std::size_t room = has_measured ? 18 : 38;
-    out += std::string(
-        std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(room) * step_ns / longest)), '#');
+    if (step_ns)
+      out += std::string(
+          std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(room) * *step_ns / longest)), '#');
     out += queues == static_cast<int>(now) ? " now\n" : "\n";
   }
   return out;
