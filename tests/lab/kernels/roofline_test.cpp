@@ -61,8 +61,9 @@ TEST(BenchRoofline, what_is_beyond_a_ceiling_is_not_bound_by_it) {
                                                                {40e9, 0.005, nullptr}}) {  // beyond both
     const Json found = roofline(work(flop, 1e9), Precision::fp32, seconds, &ceilings);
     EXPECT_EQ(found["bound"], bound) << flop << " in " << seconds << found;
-    if (bound.is_null())
+    if (bound.is_null()) {
       EXPECT_NE(found["reason"].get<std::string>().find("does not bound"), std::string::npos) << found;
+    }
     EXPECT_GT(found["of_ceiling"].get<double>(), 0) << found;
   }
   const Json cached = roofline(work(2.5e9, 1e9), Precision::fp32, 0.00254, &ceilings);
