@@ -221,7 +221,7 @@ Known<bool> find_barrier(Device& device, int holders) {
 // starts of all queues together are evenly spread, something that all queues share sets the pace, and that is the time
 // then.
 Known<double> time_packets(Device& device, int queues, int holders, int depth) {
-  const int marks = std::min(kMostStreams - holders, depth / 2 - 2);
+  const int marks = std::min(kMostStreams - holders, queues * (depth - 4));  // they spread over all queues
   if (marks < 3 * queues) return {std::nullopt, "too few launches can be put into one queue"};
   StampStep step(1, static_cast<std::uint32_t>(2 * holders + marks));
   block(step, holders);
