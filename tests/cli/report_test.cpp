@@ -121,17 +121,26 @@ TEST(Version01, its_documents_are_shown_exported_and_compared) {
   EXPECT_FALSE(bench::compared_summary(read_json(file("bench.json")), "bench.json").entries.empty());
 }
 
-// The names of members in their order, at every level; of lists the first element.
-std::string names_in(const Json& json) {
-  std::string names;
-  if (json.is_array() && !json.empty()) return "[" + names_in(json[0]) + "]";
-  if (!json.is_object()) return names;
-  for (const auto& [name, value] : json.items())
-    if (name != "variables") names += name + "{" + names_in(value) + "}";
-  return names;
+// The first member of `old` that `now` lacks or has in another place, at any level; of lists the first element. New
+// members may stand between the old ones.
+std::string missing_in(const Json& now, const Json& old) {
+  if (old.is_array() && !old.empty())
+    return now.is_array() && !now.empty() ? missing_in(now[0], old[0]) : "[an element]";
+  if (!old.is_object()) return "";
+  std::vector<std::string> names;
+  if (now.is_object())
+    for (const auto& [name, value] : now.items()) names.push_back(name);
+  std::size_t next = 0;
+  for (const auto& [name, value] : old.items()) {
+    while (next < names.size() && names[next] != name) ++next;
+    if (next == names.size()) return name;
+    if (name == "variables") continue;
+    if (const std::string missing = missing_in(now[name], value); !missing.empty()) return name + "." + missing;
+  }
+  return "";
 }
 
-TEST(Version01, its_documents_are_written_with_the_same_members_in_the_same_order) {
+TEST(Version01, members_of_its_documents_are_still_written_in_the_same_order) {
   Folder folder;
   const auto expect_the_same = [&](const std::string& name, std::vector<std::string> arguments) {
     for (const std::string& word : {std::string("-o"), folder / name, std::string("--quiet")})
@@ -139,7 +148,7 @@ TEST(Version01, its_documents_are_written_with_the_same_members_in_the_same_orde
     const Outcome outcome = weir(arguments);
     ASSERT_EQ(outcome.code, 0) << name << ": " << outcome.err;
     const Json old = read_json(std::filesystem::path(WEIR_SOURCE_DIR) / "tests/data/v0.1" / name);
-    EXPECT_EQ(names_in(read_json(folder / name)), names_in(old)) << name;
+    EXPECT_EQ(missing_in(read_json(folder / name), old), "") << name;
   };
   const std::string h200 = "sim:h200", toy = "sim:toy", workload = "hetero_kernels";
   expect_the_same("result.json", {"run", workload, "--device", h200, "--scale", "tiny", "--iterations", "4"});

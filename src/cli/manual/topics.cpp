@@ -74,7 +74,7 @@ reason stands beside it.
                 one, and what tracing cost is said
 
 A comparison is `slower` or `faster` where processes differ by more than chance
-(p below 1 %) and the ratio is beyond --threshold; `same` where its interval lies
+(p below 1 %) and the ratio is beyond --threshold; `same` where its interval is
 within; else `ambiguous`. Five processes on each side can show a change; for one
 `weir calibrate` must know what differs from process to process.
 More: docs/method.md, docs/statistics.md.

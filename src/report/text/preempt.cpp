@@ -108,8 +108,11 @@ ReportTable start_table(const std::vector<Row>& rows) {
 std::string against_alone(const Json& point) {
   const Json& interval = at(point, {"against_alone_interval"});
   if (!interval.is_array() || interval.size() != 2) return times(point, {"against_alone"});
-  return fmt::format("{} ({:.2g}-{:.2g})", times(point, {"against_alone"}), interval[0].get<double>(),
-                     interval[1].get<double>());
+  const auto end = [&](std::size_t i) {
+    const double value = interval[i].get<double>();
+    return fmt::format("{:.{}f}", value, value < 10 ? 1 : 0);
+  };
+  return fmt::format("{} ({}-{})", times(point, {"against_alone"}), end(0), end(1));
 }
 
 ReportTable end_table(const std::vector<Row>& rows) {

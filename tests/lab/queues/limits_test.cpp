@@ -71,8 +71,9 @@ TEST(CopyOverlap, MeasuresAllDirectionsPairsAndTheTriple) {
   }
   ASSERT_EQ(overlap.together.size(), 7u);
   for (const auto& set : overlap.together) {
-    EXPECT_GE(set.overlap, 0);
-    EXPECT_LE(set.overlap, 1);
+    // On a busy machine copies may take less time together than apart, which says nothing.
+    EXPECT_GE(set.overlap.value_or(0), 0);
+    EXPECT_LE(set.overlap.value_or(0), 1);
   }
   EXPECT_EQ(overlap.together.back().directions.size(), 3u);
 }
