@@ -19,11 +19,13 @@ struct Metric {
   const char* name;
   const char* unit;
   const std::vector<double> OverlapPointFile::* samples;
+  const std::vector<std::size_t> OverlapPointFile::* processes;
   bool is_less_better;
 };
-constexpr Metric kMetrics[] = {{"step", "ns", &OverlapPointFile::step_ns, true},
-                               {"exposed", "ns", &OverlapPointFile::exposed_ns, true},
-                               {"efficiency", "", &OverlapPointFile::efficiency, false}};
+constexpr Metric kMetrics[] = {
+    {"step", "ns", &OverlapPointFile::step_ns, &OverlapPointFile::step_processes, true},
+    {"exposed", "ns", &OverlapPointFile::exposed_ns, &OverlapPointFile::traced_processes, true},
+    {"efficiency", "", &OverlapPointFile::efficiency, &OverlapPointFile::traced_processes, false}};
 
 std::vector<double> numbers(const Json& list) {
   std::vector<double> found;
@@ -59,6 +61,7 @@ OverlapPointFile point_of(const Json& summary, const std::string& origin) {
   if (const Json& config = at_path(summary, {"config"}); config.is_object())
     for (const auto& [key, value] : config.items()) point.config[key] = word(value);
   point.config["ranks"] = word(at_path(summary, {"ranks", "count"}));
+  point.is_virtual = word(at_path(summary, {"device", "backend"})) == "sim";
   point.settings = {{"device", word(at_path(summary, {"device", "model"}))},
                     {"collectives", word(at_path(summary, {"ranks", "collectives"}))},
                     {"driver", word(at_path(summary, {"device", "driver"}))}};
@@ -95,12 +98,17 @@ PairComparison pair_of(const OverlapPointFile& before, const OverlapPointFile& a
   pair.key = before.config;
   pair.notes = differences(before, after);
   if (settle_failure(before.failure, after.failure, pair)) return pair;
+  std::optional<Spread> spread;
+  if (before.is_virtual && after.is_virtual) spread = Spread{0, 0, "virtual time"};
+  if (!spread && (before.step_processes.size() < 2 || after.step_processes.size() < 2))
+    pair.notes.push_back("one process on a side says little about the next: run `weir overlap` with --processes 5");
   for (const Metric& metric : kMetrics) {
     MetricComparison& result = pair.metrics.emplace_back();
     result.metric = metric.name;
     result.unit = metric.unit;
     result.is_less_better = metric.is_less_better;
-    measure_samples(before.*metric.samples, after.*metric.samples, options, result);
+    measure_sides(by_process(before.*metric.samples, before.*metric.processes),
+                  by_process(after.*metric.samples, after.*metric.processes), spread, options, result);
   }
   return pair;
 }

@@ -17,6 +17,7 @@ struct OverlapPointFile {
   std::string label;   // distinguishes it from the others of its folder; "" for the only one
   std::map<std::string, std::string> config;
   std::map<std::string, std::string> settings;  // settings of the device and the environment, for notes
+  bool is_virtual = false;                      // measured in virtual time, which is the same in every process
   std::string failure;
   std::vector<double> step_ns, exposed_ns, efficiency;
   // How many of the samples came from each process, in their order: of step_ns, and of the two others. Empty: one
