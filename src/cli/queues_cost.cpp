@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <random>
 #include <tuple>
 
 #include "base/error.h"
@@ -17,6 +16,7 @@
 #include "measure/statistics.h"
 #include "report/text/documents.h"
 #include "run/children.h"
+#include "run/rounds.h"
 
 namespace weir::cli {
 namespace {
@@ -38,7 +38,7 @@ struct QueuesCostFlags {
     syntax.add("--queues", queues, "queue counts to predict for");
     syntax.add("--verify", verifies, "run the step again with the advised count, in a new process");
     syntax.add("--verify-all", verifies_all, "the same with every count of --queues");
-    syntax.add("--processes", processes, "processes that measure a step, of which the fastest counts (0: this one)");
+    syntax.add("--processes", processes, "processes that measure a step, of which the median counts (0: this one)");
     syntax.add("--save-profile", profile, "write the calibrated device to this file (YAML), for --device sim:FILE");
     syntax.add("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
     syntax.add("--param", params, "name=value, repeatable; `weir list -v` shows the names");
@@ -106,7 +106,7 @@ std::optional<MeasuredStep> measure_elsewhere(const QueuesCostFlags& flags, cons
   }
   std::sort(found.begin(), found.end());
   MeasuredStep measured;
-  std::tie(measured.step_ns, measured.submit_ns) = found.front();
+  std::tie(measured.step_ns, measured.submit_ns) = found[found.size() / 2];
   for (const auto& [step_ns, submit_ns] : found) measured.process_ns.push_back(step_ns);
   return measured;
 }
@@ -120,39 +120,43 @@ int processes_of(const QueuesCostFlags& flags, const DeviceInfo& info) {
 // has a process for the present setting too: what is measured is the ratio to that, times the step as calibrated.
 Json verify(const QueuesCostFlags& flags, const DeviceInfo& info, const RunRequest& request, const QueueCost& cost,
             ProgressLine& line) {
-  std::map<int, std::vector<double>> process_ns, ratios;
-  std::vector<int> order;
+  // Side 0 is the present setting.
+  std::vector<std::optional<int>> sides = {std::nullopt};
   for (const QueueCost::Prediction& prediction : cost.predictions)
     if (flags.verifies_all || prediction.queues == cost.advised.value_or(cost.queues_now))
-      order.push_back(prediction.queues);
-  std::mt19937_64 random(std::random_device{}());
+      sides.emplace_back(prediction.queues);
   const int rounds = processes_of(flags, info);
-  bool is_stopped = false;
-  for (int round = 0; round < rounds && !is_stopped; ++round) {
-    const auto now = measure_elsewhere(flags, info, request, std::nullopt, 1);
-    if (!now) break;
-    std::shuffle(order.begin(), order.end(), random);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      line.show(fmt::format("verify {} queues", order[i]), round * static_cast<int>(order.size()) + static_cast<int>(i),
-                rounds * static_cast<int>(order.size()));
-      const auto measured = measure_elsewhere(flags, info, request, order[i], 1);
-      is_stopped = !measured;
-      if (is_stopped) break;
-      process_ns[order[i]].push_back(measured->step_ns);
-      ratios[order[i]].push_back(measured->step_ns / now->step_ns);
+  std::vector<std::vector<double>> measured_ns(sides.size());  // by round
+  std::size_t done = 0;
+  const auto run = [&](std::size_t side, std::size_t) {
+    line.show(sides[side] ? fmt::format("verify {} queues", *sides[side]) : "measure the present setting again",
+              static_cast<int>(done++), rounds * static_cast<int>(sides.size()));
+    const auto measured = measure_elsewhere(flags, info, request, sides[side], 1);
+    if (measured) measured_ns[side].push_back(measured->step_ns);
+    return measured.has_value();
+  };
+  if (sides.size() > 1)
+    run_rounds({.sides = sides.size(),
+                .max_rounds = static_cast<std::size_t>(rounds),
+                .seed = static_cast<std::uint64_t>(request.seed)},
+               {.run = run}, catch_interrupts());
+  std::map<int, std::vector<double>> process_ns, ratios;
+  for (std::size_t side = 1; side < sides.size(); ++side)
+    for (std::size_t i = 0; i < std::min(measured_ns[side].size(), measured_ns[0].size()); ++i) {
+      process_ns[*sides[side]].push_back(measured_ns[side][i]);
+      ratios[*sides[side]].push_back(measured_ns[side][i] / measured_ns[0][i]);
     }
-  }
   const double step_ns = cost.document["cost"]["measured"]["step_ns"].get<double>();
   Json found = Json::array();
   for (const QueueCost::Prediction& prediction : cost.predictions) {
     if (!process_ns.contains(prediction.queues)) continue;
-    const double measured_ns = step_ns * median(ratios[prediction.queues]);
+    const double from_ratio_ns = step_ns * median(ratios[prediction.queues]);
     found.push_back({{"queues", prediction.queues},
                      {"setting", queue_setting(info).text(prediction.queues)},
                      {"predicted_ns", or_null(prediction.step_ns)},
-                     {"measured_ns", measured_ns},
+                     {"measured_ns", from_ratio_ns},
                      {"process_ns", process_ns[prediction.queues]},
-                     {"error", prediction.step_ns ? Json(*prediction.step_ns / measured_ns - 1) : Json()}});
+                     {"error", prediction.step_ns ? Json(*prediction.step_ns / from_ratio_ns - 1) : Json()}});
   }
   return found;
 }
@@ -163,7 +167,7 @@ int execute_queues_cost(const QueuesCostFlags& flags) {
   parse_counts("--queues", flags.queues, 1, 127);  // rejects, before anything is opened
   flags.shared.check_output();
   if (!flags.profile.empty()) check_writable(flags.profile, flags.shared.is_forced);
-  one_count("--processes", flags.processes, 0, 100);  // rejects
+  one_count("--processes", flags.processes, 0, 100);  // rejects, before anything is opened
   auto device = flags.shared.open(probed_streams(0));
   const DeviceInfo info = device->info();
   request.queues = parse_counts("--queues", flags.queues, 1, queue_setting(info).most);
@@ -178,7 +182,7 @@ int execute_queues_cost(const QueuesCostFlags& flags) {
   request.probe = probe_queues(*device, probe);
   if (control.is_stopped()) return kExitInterrupted;
   device.reset();  // gives the children the device to themselves
-  if (!info.is_virtual && flags.processes != "0") {
+  if (!info.is_virtual && one_count("--processes", flags.processes, 0, 100) > 0) {
     line.show("measure the step in processes of its own", 0, 1);
     request.measured = measure_elsewhere(flags, info, request.run, std::nullopt, processes_of(flags, info));
     if (!request.measured) return kExitInterrupted;
@@ -187,8 +191,15 @@ int execute_queues_cost(const QueuesCostFlags& flags) {
   QueueCost cost = price_queues(*device, request, run_context(), control);
   device.reset();
   if (flags.verifies || flags.verifies_all) {
-    cost.document["cost"]["verification"] = verify(flags, info, request.run, cost, line);
-    cost.document["unavailable"].erase("cost.verification");
+    Json verified = verify(flags, info, request.run, cost, line);
+    if (verified.empty()) {
+      cost.document["unavailable"]["cost.verification"] =
+          catch_interrupts().load() ? "interrupted before the first round ended"
+                                    : "--queues does not have the count to verify; --verify-all takes all that it has";
+    } else {
+      cost.document["cost"]["verification"] = std::move(verified);
+      cost.document["unavailable"].erase("cost.verification");
+    }
   }
   line.clear();
   if (!flags.profile.empty()) write_file(flags.profile, sim::to_yaml(cost.profile), flags.shared.is_forced);

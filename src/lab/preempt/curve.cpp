@@ -198,7 +198,7 @@ Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed)
     found.p50_interval_ns = intervals->p50;
     found.p99_interval_ns = intervals->p99;
   }
-  if (tail_level(found.count) == 0.9)
+  if (tail_level(found.count) >= 0.9)
     found.p90_interval_ns =
         bootstrap_interval(latencies_ns, [](std::span<const double> drawn) { return quantile(drawn, 0.9); }, options);
   return found;

@@ -18,7 +18,7 @@ namespace weir::preempt {
 struct Quantiles {
   std::size_t count = 0;
   std::optional<double> mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
-  // 95 %, widened if consecutive waits are correlated. That of p90 where it is the tail.
+  // 95 %, widened if consecutive waits are correlated; that of p90 from 100 requests on.
   std::optional<Interval> p50_interval_ns, p90_interval_ns, p99_interval_ns;
 };
 Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed);

@@ -198,6 +198,9 @@ Known<bool> find_barrier(Device& device, int holders) {
     session.submit_all();
     session.pause(kMomentNs);
     const bool is_stuck = count_ended() < marks;
+    // Holds that do not run leave no room for marks either, whatever queues do.
+    for (int i = 0; i < holders; ++i)
+      is_full |= trial > 0 && is_stuck && session.moment(static_cast<std::uint32_t>(i)).started_ns == 0;
     if (is_stuck && holders > 1) {
       session.release(0);
       session.pause(kMomentNs);
@@ -211,8 +214,8 @@ Known<bool> find_barrier(Device& device, int holders) {
     if (!was_held || (found && *found != is_stuck)) return {std::nullopt, "trials differ"};
     found = is_stuck;
   }
-  if (*found && is_full)
-    return {std::nullopt, "as many kernels run at once as there are queues, which hides what a queue waits for"};
+  if (*found && (is_full || holders == 1))
+    return {std::nullopt, "no more kernels run at once than there are queues, which hides what a queue waits for"};
   return {*found, kByExperiment};
 }
 
@@ -302,7 +305,11 @@ DeviceRules measure_rules(Device& device, const QueueProbe& probe, const RulesRe
     SwitchRequest chain;
     chain.hops = std::min(100, depth / 2);
     chain.repetitions = 3;
-    rules.event_gap_ns = measure_event_gap(device, std::min(2 * *probe.queues, chain.hops / 2), chain);
+    const int streams = std::min(2 * *probe.queues, chain.hops / 2);
+    if (streams >= 2)
+      rules.event_gap_ns = measure_event_gap(device, streams, chain);
+    else
+      rules.event_gap_ns.reason = "a queue takes too few launches for a chain";
   }
   if (request.has_copies) {
     rules.copy_queues = count_copy_queues(device, holders);

@@ -33,13 +33,10 @@ class Prober {
     try {
       infer();
     } catch (const Stopped&) {
-      probe_.policy = MappingPolicy::unknown;
-      probe_.queues.reset();
+      forget();
       probe_.reason = "interrupted";
     } catch (const Shallow&) {
-      probe_.policy = MappingPolicy::unknown;
-      probe_.queues.reset();
-      probe_.queue_of_stream.clear();
+      forget();
       probe_.reason = fmt::format(
           "the device's queues are too shallow for the probe: the host had to wait for room in one, and a trial needs "
           "room for up to {} launches behind a held kernel. {}",
@@ -53,6 +50,15 @@ class Prober {
   }
 
  private:
+  // What was inferred before the probe had to end early.
+  void forget() {
+    probe_.policy = MappingPolicy::unknown;
+    probe_.queues.reset();
+    probe_.queue_of_stream.clear();
+    probe_.is_lower_bound = false;
+    probe_.barrier.reset();
+  }
+
   struct Stopped {};
   struct Shallow {};  // a queue was full in the middle of a trial
   using Streams = std::vector<StreamId>;
@@ -327,6 +333,7 @@ class Prober {
       return;
     }
     probe_.is_lower_bound = true;
+    probe_.barrier.reset();
     probe_.reason =
         "one kernel that runs stops all others: the queue waits for the end of each command, or the device runs one "
         "kernel at a time";

@@ -280,7 +280,8 @@ Json map_queues(Device& device, const MapRequest& request, const RunContext& con
     document["unavailable"]["map.probe.record_blocks"] =
         "the number of queues is not known, or new streams would be mapped in another way";
   if (!probe.barrier)
-    document["unavailable"]["map.probe.barrier"] = "the number of queues is not known, or no two streams share one";
+    document["unavailable"]["map.probe.barrier"] =
+        "the number of queues is not known, no two streams share one, or trials differ";
   warn_about_others(document, device, probe);
 
   Verdicts verdicts;

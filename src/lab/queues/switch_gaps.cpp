@@ -45,8 +45,7 @@ StampStep chain_step(Route route, int streams, const SwitchRequest& request) {
   // Another hop on each stream follows those that are measured, so that until then all of them have commands: hops get
   // cheaper as queues run empty.
   const StreamId last = stream_of.back();
-  for (int i = 1; i <= streams && streams > 1; ++i)
-    stream_of.push_back(static_cast<StreamId>((last + i) % streams));
+  for (int i = 1; i <= streams && streams > 1; ++i) stream_of.push_back(static_cast<StreamId>((last + i) % streams));
   const auto hops = static_cast<std::uint32_t>(stream_of.size());
   StampStep step(1, hops + 2);
   step.hold({.stream = stream_of[0]}, 0, 0, 2);

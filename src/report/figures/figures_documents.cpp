@@ -126,7 +126,8 @@ std::vector<FigureRow> of_preempt(const Json& document, const std::string&) {
       add(row, "samples", "", "Requests.", number(point, {"requests"}));
       add(row, "victim_loss", "ratio", "Part of its work that the victim lost to the requests.",
           number(point, {"victim_loss"}));
-      add(row, "against_alone", "ratio", "p99 over that of requests on an empty device.",
+      add(row, "against_alone", "ratio",
+          "The tail (p99; p90 below 400 requests, the median below 100) over that of requests alone.",
           number(point, {"against_alone"}));
       rows.push_back(std::move(row));
     }
