@@ -48,6 +48,32 @@ std::optional<Number> parse_as(std::string_view text) noexcept {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
+// A word as a shell reads it back: 'it'\''s'. $'a\x1b': bash, not the terminal, interprets control characters.
+inline std::string shell_word(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+      "0123456789_-+./:=,@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; };
+  bool has_control = false;
+  for (const char c : word) has_control = has_control || is_control(c);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text = has_control ? "$'" : "'";
+  for (const char c : word) {
+    if (has_control && (is_control(c) || c == '\'' || c == '\\')) {
+      const auto byte = static_cast<unsigned char>(c);
+      text += "\\x";
+      text += kDigits[byte / 16U];
+      text += kDigits[byte % 16U];
+    } else if (c == '\'') {
+      text += "'\\''";
+    } else {
+      text += c;
+    }
+  }
+  return text + "'";
+}
+
 // At most the first `most` bytes, never ending within a character.
 inline std::string_view whole_characters(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;

@@ -50,7 +50,7 @@ std::string counted(double amount, std::string_view noun) {
   return fmt::format("{:.0f} {}{}", amount, noun, amount == 1 ? "" : "s");
 }
 
-double parse_fraction(std::string_view text) {
+double parse_fraction(std::string_view text, double most) {
   const bool is_percent = !text.empty() && text.back() == '%';
   const std::string_view digits = is_percent ? text.substr(0, text.size() - 1) : text;
   const auto value = parse_as<double>(digits);
@@ -58,7 +58,8 @@ double parse_fraction(std::string_view text) {
     reject(fmt::format("'{}' is not a percentage", text), "Write it as 5% or as 0.05.");
   // 5 is 5 % to one reader and 500 % to the next: nobody should have to guess.
   if (!is_percent && *value >= 1)
-    reject(fmt::format("write {}% ({:g}), or {:g}% if that is meant", text, *value / 100, *value * 100),
+    reject(fmt::format("write {}% ({:g}){}", text, *value / 100,
+                       *value <= most ? fmt::format(", or {:g}% if that is meant", *value * 100) : ""),
            "Percentages are written as 5% or as 0.05.");
   return is_percent ? *value / 100.0 : *value;
 }

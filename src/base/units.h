@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,8 @@ std::string counted(std::integral auto amount, std::string_view noun) {
   return counted(static_cast<double>(amount), noun);
 }
 
-double parse_fraction(std::string_view text);  // "5%" and "0.05" are both 0.05; rejects anything else
+// "5%" and "0.05" are both 0.05; rejects anything else. `most` is the largest value that the caller accepts: a message
+// about 5 without a sign suggests 500% only where that is allowed.
+double parse_fraction(std::string_view text, double most = std::numeric_limits<double>::infinity());
 
 }  // namespace weir

@@ -148,7 +148,7 @@ int execute_analyze(const AnalyzeFlags& flags) {
   ProgressLine line(flags.is_quiet);
   ImportOptions import;
   import.format = flags.format;
-  import.collectives = flags.collectives;
+  import.collectives = patterns_of("--collective", flags.collectives);
   import.limits.memory_bytes = memory_of(flags);
   struct Interrupted {};
   import.progress = [&] {

@@ -76,8 +76,11 @@ std::string spread_row(const CalibratedStep& step) {
 }
 
 int execute_calibrate(const CalibrateFlags& flags) {
+  if (flags.device == "sim" || flags.device.starts_with("sim:"))
+    reject("simulated devices need no calibration: their processes agree", "Name the device that you measure on.");
   const std::filesystem::path file = flags.output.empty() ? calibration_file() : std::filesystem::path(flags.output);
-  std::vector<CalibratedStep> steps = load_calibration(file);  // rejects before minutes of work
+  if (file.empty()) reject("neither HOME nor XDG_STATE_HOME is set", "Use -o FILE.");
+  load_calibration(file);  // rejects before minutes of work
   const std::vector<std::vector<std::string>> runs = flags.runs();
   RoundsPlan plan;
   plan.sides = runs.size();
@@ -90,6 +93,7 @@ int execute_calibrate(const CalibrateFlags& flags) {
   const std::atomic<bool>& stop = catch_interrupts();
   const std::int64_t begun_ns = now_ns();
   std::vector<std::vector<ResultPoint>> found(runs.size());
+  bool is_interrupted = false;
   {
     ProgressLine line(flags.is_quiet);
     RoundsControl control;
@@ -106,25 +110,33 @@ int execute_calibrate(const CalibrateFlags& flags) {
     };
     plan.min_rounds = kFewestForSpread;
     control.is_enough = [&](std::size_t) { return now_ns() - begun_ns > budget_ns; };
-    if (run_rounds(plan, control, stop).end == RoundsEnd::interrupted) return kExitInterrupted;
+    is_interrupted = run_rounds(plan, control, stop).end == RoundsEnd::interrupted;
   }
   std::string table =
       fmt::format("  {:<22} {:<12} {:>10} {:>9} {:>11}\n", "step", "kind", "median", "processes", "spread");
   std::size_t known = 0;
+  // Read again: another `weir calibrate` may have added to it in these minutes.
+  std::vector<CalibratedStep> steps = load_calibration(file);
   for (const std::vector<ResultPoint>& points : found) {
+    if (points.empty()) continue;
     const auto step = calibrated_step(pool_repeats(points).at(0), wall_time());
     if (!step) continue;
     ++known;
     remember(*step, steps);
     table += spread_row(*step);
   }
+  if (known == 0 && is_interrupted) return kExitInterrupted;
   if (known == 0) fail("no step has latencies that could be compared", "Name another workload.");
   std::filesystem::create_directories(file.has_parent_path() ? file.parent_path() : ".");
   write_file(file, calibration_json(steps).dump(2) + "\n", true);
   if (!flags.is_quiet)
     fmt::print("Medians of processes of identical code differ by this much (standard deviation):\n{}Kept in {}\n",
                table, file.string());
-  return 0;
+  if (!is_interrupted) return 0;
+  if (!flags.is_quiet)
+    fmt::print("Interrupted: {} of {} steps had the {} processes that it takes\n", known, found.size(),
+               kFewestForSpread);
+  return kExitInterrupted;
 }
 
 }  // namespace

@@ -60,6 +60,12 @@ int one_count(const std::string& flag, const std::string& text, int lowest, int 
   return counts[0];
 }
 
+const std::vector<std::string>& patterns_of(std::string_view flag, const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns)
+    if (pattern.empty()) reject(fmt::format("{}: the pattern is empty", flag), "Write a part of the kernel's name.");
+  return patterns;
+}
+
 std::uint64_t seed_of(const std::string& text) {
   return static_cast<std::uint64_t>(whole_number("--seed", text, 0, INT64_MAX, "not a whole number", "Use 0 or more."));
 }
@@ -67,7 +73,7 @@ std::uint64_t seed_of(const std::string& text) {
 double share_of(std::string_view flag, const std::string& text, double most) {
   double share = 0;
   try {
-    share = parse_fraction(text);
+    share = parse_fraction(text, most);
   } catch (const Error& error) {
     reject(fmt::format("{} {}: {}", flag, text, error.what()), error.hint);
   }

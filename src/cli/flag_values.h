@@ -25,6 +25,8 @@ double real_number(std::string_view flag, const std::string& text, double lowest
 std::int64_t number_within(std::string_view flag, const std::string& text, std::int64_t lowest, std::int64_t highest);
 // A single whole number, where other commands take a list.
 int one_count(const std::string& flag, const std::string& text, int lowest, int highest, const std::string& hint = {});
+// Patterns for names, none of them empty: an empty one is in every name.
+const std::vector<std::string>& patterns_of(std::string_view flag, const std::vector<std::string>& patterns);
 // The value of --seed.
 std::uint64_t seed_of(const std::string& text);
 

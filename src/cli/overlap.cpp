@@ -263,10 +263,14 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
                                                  summaries, control, catch_interrupts());
   line.clear();
   Json sweep = Json::array();
+  const Json* lost = nullptr;  // the first point without a document: the others are written all the same
   for (std::size_t side = 0; side < summaries.size(); ++side) {
     const Json& summary = summaries[side];
     if (summary.is_null()) continue;
-    if (!summary.contains("schema")) fail(summary["failure"].string(), summary.value("hint", ""));
+    if (!summary.contains("schema")) {
+      if (lost == nullptr) lost = &summary;
+      continue;
+    }
     sweep.push_back({{"assignments", points[side].assignments}, {"summary", summary}, {"failure", summary["failure"]}});
     const TextReport report = overlap_report(summary);
     const fs::path place = folder_of(points[side], folder);
@@ -280,8 +284,14 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
     if (!flags.is_quiet && !flags.is_json)
       fmt::print("{}\nWritten to {}\n", report_text(report), flags.summary.empty() ? place.string() : flags.summary);
   }
-  if (sweep.empty()) return kExitInterrupted;
-  return finish_overlap(flags, config, sweep, folder, outcome.end == RoundsEnd::interrupted);
+  if (sweep.empty() && lost == nullptr) return kExitInterrupted;
+  const bool is_interrupted = outcome.end == RoundsEnd::interrupted;
+  const int code = sweep.empty() ? 0 : finish_overlap(flags, config, sweep, folder, is_interrupted);
+  if (lost != nullptr) {
+    const Json& hint = at_path(*lost, {"hint"});
+    fail(at_path(*lost, {"failure"}).string(), hint.is_string() ? hint.string() : "");
+  }
+  return code;
 }
 
 int execute_overlap(const OverlapCommandFlags& flags) {

@@ -83,6 +83,9 @@ int execute_overlap_tune(const OverlapTuneFlags& flags) {
   const DeviceInfo info = open_device(config.value("run.device"), device_options("", {}))->info();
   check_overlap(info, config, {0, ranks, true});  // an error in the config would fail every trial
   const std::vector<TuneAxis> axes = axes_of(config, info);
+  // Every trial gets the device that was found; ranks choose by themselves.
+  OverlapFlags trial_flags = flags.config;
+  if (ranks == 1) trial_flags.device = child_device(info, config.value("run.device"));
 
   ProgressLine line(flags.is_quiet);
   const std::int64_t begun = now_ns();
@@ -95,7 +98,7 @@ int execute_overlap_tune(const OverlapTuneFlags& flags) {
     child.output_flag = "--summary";
     std::vector<std::string> settings;
     for (std::size_t i = 0; i < axes.size(); ++i) settings.push_back(axes[i].key + "=" + trial.values[i]);
-    child.arguments = flags.config.words(settings, ranks);
+    child.arguments = trial_flags.words(settings, ranks);
     line.show(fmt::format("trial {}", ++done), static_cast<int>(control.elapsed_seconds()), static_cast<int>(budget));
     const ChildOutcome outcome = run_child(child, catch_interrupts());
     if (outcome.end == ChildEnd::interrupted) return false;

@@ -99,7 +99,7 @@ int execute_report(const ReportFlags& flags) {
   const std::optional<Json> made =
       report_document({flags.paths, title_of(flags), flags.baseline, flags.history,
                        static_cast<std::size_t>(number_within("--max-spans", flags.max_spans, 1, 100'000'000)),
-                       flags.collectives, &catch_interrupts()});
+                       patterns_of("--collective", flags.collectives), &catch_interrupts()});
   if (!made) return kExitInterrupted;
   const Json& document = *made;
   if (!flags.is_quiet) fmt::print("{}\n", verdict_text(document));

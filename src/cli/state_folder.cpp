@@ -11,6 +11,8 @@ std::filesystem::path calibration_file() {
     folder = fs::path(*state) / "weir";
   else if (const auto home = environment_variable("HOME"); home && fs::path(*home).is_absolute())
     folder = fs::path(*home) / ".local" / "state" / "weir";
+  else
+    return {};
   return folder / "calibration.json";
 }
 

@@ -5,8 +5,8 @@
 
 namespace weir::cli {
 
-// The document of `weir calibrate`: $XDG_STATE_HOME/weir/calibration.json, or ~/.local/state/weir/calibration.json; a
-// file of the working folder where there is neither.
+// The document of `weir calibrate`: $XDG_STATE_HOME/weir/calibration.json, or ~/.local/state/weir/calibration.json;
+// empty where neither variable is set to an absolute path.
 std::filesystem::path calibration_file();
 
 }  // namespace weir::cli

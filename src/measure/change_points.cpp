@@ -26,7 +26,8 @@ constexpr double kIndependent = 0.5, kHighestCorrelation = 0.9;
 constexpr double kClearStep = 12;
 // Few runs hardly show correlation: they are judged more mildly, or nothing could be found; 20 and more more strictly.
 constexpr double kFewRuns = 16, kStrict = 0.8;
-constexpr std::size_t kEveryLength = 40;  // longer series share the draws of the next length of a coarser scale
+// Draws have the length of the series; beyond this one, up to a tenth shorter, so that lengths share them.
+constexpr std::size_t kEveryLength = 40;
 constexpr double kLengthScale = 1.1;
 
 // Sums of squares about the mean of any part, in constant time.

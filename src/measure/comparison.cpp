@@ -133,8 +133,8 @@ std::string doubt(const Change& change, const CompareOptions& options) {
     return fmt::format("{} against {} processes cannot show a change at {:g} %; {} on each side can",
                        change.test_processes, change.baseline_processes, 100 * options.significance, needed);
   const double width = std::log(*change.noise) / std::log1p(options.threshold);
-  const std::string more =
-      fmt::format("identical processes differ by up to {:.0f} % here; run more processes", 100 * (*change.noise - 1));
+  const std::string more = fmt::format(
+      "two sides of identical processes may differ by {:.0f} % here; run more processes", 100 * (*change.noise - 1));
   if (width <= 1) return more;
   // The interval shrinks with the root of their number.
   const double now =

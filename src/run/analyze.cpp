@@ -113,22 +113,23 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   // Each device is a pass over the whole timeline, so their number is limited: a file may name thousands of them.
   const std::vector<std::uint16_t> devices = devices_of(timeline);
   const std::vector<std::vector<LastArrival>> arrivals = last_arrivals(timeline, alignment);
-  for (const std::uint16_t device : std::span(devices).first(std::min(devices.size(), kMaxDevices)))
+  std::set<std::uint16_t> processes;
+  for (const std::uint16_t device : std::span(devices).first(std::min(devices.size(), kMaxDevices))) {
+    processes.insert(timeline.devices[device].process);
     document["devices"].push_back(analyze_device(timeline, device, origin_ns, arrivals[device], options));
+  }
   if (devices.empty()) unavailable["devices"] = "the trace has no GPU commands";
   if (devices.size() > kMaxDevices)
     timeline.notes.push_back(fmt::format("{} devices; the first {} were analysed", devices.size(), kMaxDevices));
-  std::set<std::uint16_t> marked;
-  for (const TraceRange& range : timeline.ranges) marked.insert(range.process);
   std::size_t overlapping = 0;
-  for (const std::uint16_t process : marked) {
+  for (const std::uint16_t process : processes) {
     std::size_t own = 0;
     iteration_ranges(timeline, process, &own);
     overlapping += own;
   }
   if (overlapping > 0)
     timeline.notes.push_back(
-        fmt::format("{} iteration range{} overlapped the next one by more than rounding explains, and ends here where "
+        fmt::format("{} iteration range{} overlapped the next one by more than rounding explains; each is cut where "
                     "the next one begins",
                     overlapping, overlapping == 1 ? "" : "s"));
   document["dropped"] = json_list(timeline.dropped, [](const Dropped& dropped) {

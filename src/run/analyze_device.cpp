@@ -23,6 +23,7 @@
 #include "trace/analyse/slice.h"
 #include "trace/analyse/top_kernels.h"
 #include "trace/analyse/waterfall.h"
+#include "trace/intervals.h"
 #include "trace/timeline_builder.h"
 
 namespace weir {
@@ -48,7 +49,7 @@ struct Words {
                                      [](const TraceQueue& a, std::int32_t id) { return a.id < id; });
     return at != whole.queues.end() && at->id == queue ? Json(at->label) : Json(queue);
   }
-  Json at(std::int64_t ns) const { return ns == kNoTime ? Json() : Json(ns - origin_ns); }
+  Json at(std::int64_t ns) const { return ns == kNoTime ? Json() : Json(minus(ns, origin_ns)); }
   Json call(const Timeline& part, std::uint32_t call) const {
     return call < part.calls.size() ? name(part.calls[call].name) : Json();
   }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/named_values.h"
+#include "base/plain_text.h"
 #include "base/units.h"
 #include "measure/modes.h"
 #include "measure/statistics.h"
@@ -300,16 +301,21 @@ void decide_all(Comparison& comparison, MetricsAre metrics) {
 }
 
 std::string settling_command(const ResultPoint& point, double significance) {
+  // What says where results go, or how many processes there are.
+  constexpr std::array<std::string_view, 7> kWithValue{"-o",       "--output",       "--processes", "--until",
+                                                       "--budget", "--host-profile", "--dot"};
+  constexpr std::array<std::string_view, 4> kAlone{"--force", "--quiet", "-q", "--resume"};
+  const auto is_among = [](const auto& flags, std::string_view word) {
+    return std::find(flags.begin(), flags.end(), word) != flags.end();
+  };
   std::vector<std::string> words;
   if (point.command.size() > 2 && (point.command[1] == "run" || point.command[1] == "sweep")) {
     for (std::size_t i = 0; i < point.command.size(); ++i) {
       const std::string& word = point.command[i];
-      const bool takes_value = word == "-o" || word == "--output" || word == "--processes";
-      if (takes_value) ++i;
-      if (takes_value || word == "--force" || word == "--quiet" || word == "-q" || word == "--resume" ||
-          word.starts_with("--output=") || word.starts_with("--processes="))
-        continue;
-      words.push_back(word);
+      if (is_among(kWithValue, word))
+        ++i;
+      else if (!is_among(kAlone, word) && !is_among(kWithValue, std::string_view(word).substr(0, word.find('='))))
+        words.push_back(word);
     }
   } else {
     words = {"weir", "run", point.key.at("workload"), "--streams", point.key.at("streams")};
@@ -318,11 +324,9 @@ std::string settling_command(const ResultPoint& point, double significance) {
       words.insert(words.end(), {"--submit", submit->second});
   }
   words.insert(words.end(), {"--processes", fmt::to_string(fewest_processes(significance))});
+  if (words[1] == "run") words.insert(words.end(), {"-o", "FILE"});
   std::string command;
-  for (const std::string& word : words) {
-    const bool is_plain = word.find_first_of(" \t\"'$`\\&|;<>()*?") == std::string::npos && !word.empty();
-    command += fmt::format("{}{}", command.empty() ? "" : " ", is_plain ? word : fmt::format("'{}'", word));
-  }
+  for (const std::string& word : words) command += fmt::format("{}{}", command.empty() ? "" : " ", shell_word(word));
   return command;
 }
 

@@ -196,7 +196,8 @@ void divide(SampleSeries& series, const std::vector<std::size_t>& sizes, const P
   if (sizes.size() < 2 || count == 0) return;
   if (std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}) == count)
     series.processes = sizes;
-  else if (count % sizes.size() == 0)
+  else if (count % sizes.size() == 0 &&
+           std::all_of(sizes.begin(), sizes.end(), [&](std::size_t each) { return each == sizes[0]; }))
     series.processes.assign(sizes.size(), count / sizes.size());
   else
     reject(

@@ -90,6 +90,30 @@ void put_warnings(Json& all, const Json& warnings) {
   }
 }
 
+// Says why there are fewer processes, or a less precise result, than asked for; not what an earlier run said.
+void put_shortage(Json& document, const ProcessCount& count, bool has_budget_ended) {
+  if (!at_path(document, {"warnings"}).is_array()) return;  // a summary of `weir overlap` has none
+  constexpr const char *kBudget = "budget_ended", *kPrecision = "imprecise";
+  Json warnings = Json::array();
+  for (const Json& warning : document["warnings"])
+    if (const Json& code = at_path(warning, {"code"}); code != kBudget && code != kPrecision)
+      warnings.push_back(warning);
+  const std::size_t done = process_count(document);
+  const auto error = median_error(document);
+  if (has_budget_ended) {
+    warnings.push_back(
+        to_json(Warning{kBudget, fmt::format("the budget ended after {} of {} processes", done, count.most),
+                        "Give a longer --budget."}));
+  } else if (count.fewest < count.most && done >= count.most && error && *error > count.until) {
+    const double percent = 100 * *error;
+    const std::string known = percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent);
+    warnings.push_back(to_json(Warning{
+        kPrecision, fmt::format("{} processes, and the mean of their medians is known to {} % only", done, known),
+        "Allow more processes."}));
+  }
+  document["warnings"] = std::move(warnings);
+}
+
 bool is_failed(const Json& document) { return at_path(document, {"status"}) == "failed"; }
 
 // A process that failed ends its side: what the others measured is kept, but is not what was asked for.
@@ -180,6 +204,7 @@ RoundsOutcome run_in_processes(const ProcessCount& count, std::uint64_t seed, st
     if (document.is_null() || is_failed(document)) continue;
     const bool is_cut = outcome.end == RoundsEnd::interrupted && wants_more(document);
     document["status"] = is_cut ? "interrupted" : "complete";
+    put_shortage(document, count, outcome.end == RoundsEnd::budget && wants_more(document));
   }
   return outcome;
 }

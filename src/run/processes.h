@@ -48,7 +48,8 @@ struct ProcessesControl {
 
 // Fills one document per side; those that are not null are continued, unless they failed. `status` is "complete",
 // "interrupted" where processes are missing because `stop` was set, or "failed": that side is not run again. A side
-// without any document stays null, or {"status", "failure", "hint"} if it failed.
+// without any document stays null, or {"status", "failure", "hint"} if it failed. Documents with `warnings` get one if
+// the budget ended before all processes, or if all of them are not precise enough.
 RoundsOutcome run_in_processes(const ProcessCount& count, std::uint64_t seed, std::vector<Json>& sides,
                                const ProcessesControl& control, const std::atomic<bool>& stop);
 

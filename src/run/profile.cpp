@@ -31,7 +31,8 @@ Json hop_json(const Hop& hop) {
 Json waterfall_json(const Waterfall& found) {
   return json_list(found.classes, [](const ClassWaterfall& one) {
     const auto hop_at = [&](const std::optional<std::size_t>& at) { return at ? hop_json(one.hops[*at]) : Json(); };
-    Json json = WEIR_NAMED(one.kind, one.commands, one.waited_for, one.way_ns, named("hops", json_list(one.hops, hop_json)));
+    Json json =
+        WEIR_NAMED(one.kind, one.commands, one.waited_for, one.way_ns, named("hops", json_list(one.hops, hop_json)));
     json["missing"] = json_list(one.missing, [](const MissingStage& at) { return WEIR_NAMED(at.stage, at.reason); });
     json["dominating"] = hop_at(one.dominating);
     json["dominating_words"] = one.words;

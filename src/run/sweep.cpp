@@ -47,6 +47,8 @@ std::vector<Point> points_of(const SweepRequest& request) {
 }
 
 // The settings that a resumed sweep must share with the file, so that its points are comparable.
+constexpr const char* kSeveralProcesses = "several_processes";
+
 Json settings_of(const DeviceInfo& info, const SweepRequest& request, int ranks) {
   const RunRequest& run = request.run;
   const Scale scale = scale_of(run, info);
@@ -57,6 +59,7 @@ Json settings_of(const DeviceInfo& info, const SweepRequest& request, int ranks)
   settings.update(WEIR_NAMED(run.iterations, run.warmup, run.seed));
   settings["hardware_queues"] = json_of(info.hardware_queues.value);
   settings.update(WEIR_NAMED(run.checks_output, run.traces, ranks));
+  settings[kSeveralProcesses] = !request.processes.is_one();
   settings["parameters"] = Json::object();
   for (const auto& [name, value] : params.values()) settings["parameters"][name] = to_string(value);
   if (run.loaded) settings["parameters"]["definition"] = run.loaded->source.hash;
@@ -83,6 +86,13 @@ bool has_processes(const Json& result) {
   return is_point(result) && result["status"] != "failed" && processes.is_array() && !processes.empty() &&
          std::all_of(processes.begin(), processes.end(), is_process) && at_path(result, {"samples"}).is_object() &&
          at_path(result, {"unavailable"}).is_object() && at_path(result, {"warnings"}).is_array();
+}
+
+// Whether points are of several processes; `otherwise` where no point tells.
+Json several_processes_in(const Json& points, const Json& otherwise) {
+  for (const Json& point : points)
+    if (is_point(point) && point["status"] != "failed") return at_path(point, {"processes"}).is_array();
+  return otherwise;
 }
 
 bool is_at(const Json& result, const Point& point) {
@@ -189,8 +199,10 @@ Json points_to_keep(const std::filesystem::path& file, const ResumedFile& as, co
   const Json &points = in(sweep, as.list), &before = in(sweep, "settings");
   if (in(document, "schema") != as.schema || !points.is_array() || !before.is_object()) refuse(as.otherwise);
   for (const auto& [name, value] : settings.items()) {
-    // Older files, from before ranks existed, had one.
-    const Json then = before.value(name, name == "ranks" ? Json(1) : Json());
+    // Older files, from before ranks existed, had one; their points say whether they are of several processes.
+    const Json then = before.value(name, name == "ranks"             ? Json(1)
+                                         : name == kSeveralProcesses ? several_processes_in(points, value)
+                                                                     : Json());
     if (then != value) refuse(fmt::format("it was run with {} = {}, now it is {}", name, then.dump(), value.dump()));
   }
   for (const Json& point : points)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <unordered_map>
 #include <utility>
@@ -18,8 +19,8 @@ namespace {
 
 constexpr std::size_t kMinMatched = 3;
 constexpr double kClearOffset = 2;  // in errors; a smaller offset may only be the way ranks leave collectives
-constexpr int kMaxTried = 8;
-constexpr std::size_t kMaxIndirect = 256;  // ranks among which chains of common groups are searched
+constexpr int kMaxTried = 8, kMaxTriedWithout = 64;  // ranks, with and without an offset so far
+constexpr std::size_t kMaxIndirect = 256;            // ranks among which chains of common groups are searched
 
 // `via` is the rank that the pairs were compared with; its own curve brings them to the reference's clock. An offset
 // that is known is kept.
@@ -79,7 +80,7 @@ bool is_one_clock(const ClockAlignment& alignment, const Timeline& timeline) {
 // So are ranks whose collectives do not decide the offset, where those shared with another rank do.
 void align_by_others(ClockAlignment& alignment, const ClockPairing& pairing, const Timeline& timeline) {
   if (alignment.ranks.size() > kMaxIndirect) return;
-  std::vector<int> tried(timeline.processes.size(), 0);
+  std::vector<std::array<int, 2>> tried(timeline.processes.size());  // without an offset, with one
   // Ranks whose offset is known come first; what follows from one that is not known is not known either.
   for (const bool needs_known : {true, false}) {
     const auto is_done = [&](const RankClock& clock) {
@@ -92,8 +93,11 @@ void align_by_others(ClockAlignment& alignment, const ClockPairing& pairing, con
           const RankClock& via = alignment.ranks[i];
           if (!is_done(via) || via.process == alignment.reference) continue;
           // Weighing shifts takes long, and ranks that step together rarely know better than the reference.
-          if (clock.offset_ns && ++tried[clock.process] > kMaxTried) break;
-          align(clock, pairing.common_ends(via.process, clock.process), via);
+          int& count = tried[clock.process][clock.offset_ns ? 1 : 0];
+          if (count >= (clock.offset_ns ? kMaxTried : kMaxTriedWithout)) break;
+          ClockPairs pairs = pairing.common_ends(via.process, clock.process);
+          count += pairs.has_common ? 1 : 0;
+          align(clock, std::move(pairs), via);
           has_changed |= is_done(clock);
         }
       }
@@ -147,9 +151,11 @@ std::string summary_of(const ClockAlignment& alignment) {
     return fmt::format("the clocks of {} of {} ranks could not be aligned, so their times stay as recorded: {}",
                        without, ranks, *reason);
   if (unknown > 0)
-    return fmt::format("the offsets of {} of {} ranks are not known, so do not compare times across ranks: {}; {}",
-                       unknown, ranks, *reason,
-                       shifted > 0 ? "they were shifted by the most plausible offset" : "nothing was shifted");
+    return fmt::format(
+        "the offsets of {} of {} ranks are not known: times of different ranks may be whole steps apart: "
+        "{}; {}",
+        unknown, ranks, *reason,
+        shifted > 0 ? "they were shifted by the most plausible offset" : "nothing was shifted");
   if (shifted == 0)
     return fmt::format("the ranks' clocks agree to within {} (ends of common collectives); nothing was shifted",
                        format_duration(alignment.error_ns));

@@ -27,10 +27,13 @@ struct Others {
 
   void compare(const Timeline& timeline, const SequenceShifts& shifts, const SequenceShift& shift,
                const EndSequence& from, const EndSequence& among, bool is_ours) {
-    for (std::size_t i = 0; i < from.size() && count < kMaxOthers; ++i) {
-      if (!shifts.covers(shift, from.ends[i], is_ours)) continue;
+    // Between pairs of the shift on both sides.
+    const TimeInterval range = shifts.range(shift, is_ours);
+    const auto first = std::upper_bound(from.ends.begin(), from.ends.end(), range.from_ns);
+    for (auto i = static_cast<std::size_t>(first - from.ends.begin());
+         i < from.size() && from.ends[i] < range.to_ns && count < kMaxOthers; ++i) {
       const std::int64_t distance = shifts.distance_at(shift, from.ends[i], is_ours);
-      const std::int64_t expected = is_ours ? minus(from.ends[i], -distance) : minus(from.ends[i], distance);
+      const std::int64_t expected = minus(from.ends[i], is_ours ? minus(0, distance) : distance);
       auto after = std::lower_bound(among.ends.begin(), among.ends.end(), expected);
       if (after == among.ends.end() ||
           (after != among.ends.begin() && minus(expected, after[-1]) < minus(*after, expected)))
@@ -107,6 +110,7 @@ ClockPairs ClockPairing::common_ends(std::uint16_t our_process, std::uint16_t th
   }
   ClockPairs pairs;
   if (common.empty()) return pairs;
+  pairs.has_common = true;
   // The sequence with the most pairs decides; the others are asked where it leaves a choice, and follow it.
   std::stable_sort(common.begin(), common.end(), [](const auto& a, const auto& b) {
     return std::min(a.first.size(), a.second.size()) > std::min(b.first.size(), b.second.size());
@@ -117,7 +121,8 @@ ClockPairs ClockPairing::common_ends(std::uint16_t our_process, std::uint16_t th
   if (possible.size() > 1 && common.size() > 1) {
     std::vector<Others> others(possible.size());
     for (std::size_t k = 0; k < possible.size(); ++k) {
-      for (std::size_t i = 1; i < common.size(); ++i) {
+      // The shortest first: rare collectives say the most, and only so many are examined.
+      for (std::size_t i = common.size(); i-- > 1;) {
         others[k].compare(timeline_, shifts, possible[k], common[i].second, common[i].first, false);
         others[k].compare(timeline_, shifts, possible[k], common[i].first, common[i].second, true);
       }

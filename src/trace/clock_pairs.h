@@ -15,6 +15,7 @@ namespace weir {
 
 struct ClockPairs {
   std::vector<ClockPair> ends;
+  bool has_common = false;  // both have collectives of one group and kind, so shifts were weighed
   // Where other shifts explain the collectives as well as the chosen one: how far away the nearest of them is. The
   // chosen one is then only the most plausible: clocks that agree, else sequences that begin together.
   std::optional<double> rival_ns;

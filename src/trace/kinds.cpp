@@ -23,6 +23,7 @@ std::string letters_of(std::string_view name) {
   int depth = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
+    if (c == '>' && i > 0 && name[i - 1] == '-') continue;  // "(a->b)"
     if (c == '<' || c == '(') ++depth;
     if ((c == '>' || c == ')') && depth > 0) --depth;
     if (depth > 0) continue;

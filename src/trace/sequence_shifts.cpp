@@ -99,10 +99,10 @@ std::int64_t SequenceShifts::distance_at(const SequenceShift& shift, std::int64_
   const std::size_t i = shift.first + static_cast<std::size_t>((after == last ? after - 1 : after) - first);
   return distance(shift, i);
 }
-bool SequenceShifts::covers(const SequenceShift& shift, std::int64_t ns, bool is_ours) const {
+TimeInterval SequenceShifts::range(const SequenceShift& shift, bool is_ours) const {
   const std::vector<std::int64_t>& ends = is_ours ? ours_.ends : theirs_.ends;
   const std::size_t by = is_ours ? static_cast<std::size_t>(shift.by) : 0;  // wraps, as the sum does
-  return ns > ends[shift.first + by] && ns < ends[shift.last - 1 + by];
+  return {ends[shift.first + by], ends[shift.last - 1 + by]};
 }
 std::int64_t SequenceShifts::distance(const SequenceShift& shift, std::size_t i) const {
   return minus(theirs_.ends[i], ours_.ends[i + static_cast<std::size_t>(shift.by)]);
@@ -177,8 +177,10 @@ void SequenceShifts::examine(SequenceShift& shift) {
     distances_.push_back(static_cast<double>(minus(distance(shift, i), base)));
     if (has_step) steps_.push_back(step(shift, i));
   });
-  if (!distances_.empty())
-    shift.distance_ns = minus(base, -static_cast<std::int64_t>(std::llround(median(distances_))));
+  if (!distances_.empty()) {
+    const double away = std::clamp(median(distances_), -9.2e18, 9.2e18);  // what llround may return
+    shift.distance_ns = minus(base, minus(0, std::llround(away)));
+  }
   if (steps_.size() >= kMinForTrend) shift.trend_ns = median(steps_);
   for (double& step : steps_) step = std::fabs(step - shift.trend_ns);
   // Of normal values both are the median; times of coarse resolution have a median of 0.
@@ -198,6 +200,7 @@ void SequenceShifts::keep_by(std::size_t mark, std::vector<SequenceShift>& shift
   std::size_t least = SIZE_MAX;
   for (const SequenceShift& shift : shifts)
     if (!shift.differs(mark)) least = std::min(least, shift.differ[mark]);
+  if (least == SIZE_MAX) return;  // no shift explains this mark, so equal values are chance
   std::erase_if(shifts, [&](const SequenceShift& shift) { return shift.differ[mark] > least; });
   const std::map<std::int64_t, std::size_t> found = votes(mark);
   const auto votes_of = [&](const SequenceShift& shift) {

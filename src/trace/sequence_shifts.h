@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "measure/timeline.h"
+#include "trace/intervals.h"
 
 namespace weir {
 
@@ -58,9 +59,10 @@ class SequenceShifts {
   // What noise explains of the misfit of so many.
   static double explained_misfit(std::size_t count) noexcept;
 
-  // Their clock minus ours near a time of theirs, or of ours; whether a shift has pairs before and after it.
+  // Their clock minus ours near a time of theirs, or of ours.
   std::int64_t distance_at(const SequenceShift& shift, std::int64_t ns, bool is_ours) const;
-  bool covers(const SequenceShift& shift, std::int64_t ns, bool is_ours) const;
+  // The first and the last end of theirs, or of ours, that have a partner.
+  TimeInterval range(const SequenceShift& shift, bool is_ours) const;
 
  private:
   std::int64_t distance(const SequenceShift& shift, std::size_t i) const;

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxLanes = 65'535;
 // A command cannot start before the host submitted it; host and device clocks differ by less than this.
 constexpr std::int64_t kClockSlack = 2'000;
 // Times beyond 146 years are invalid; differences of the remaining times cannot overflow.
-constexpr std::int64_t kMaxTime = std::int64_t{1} << 62;
+constexpr std::int64_t kMaxTime = (std::int64_t{1} << 62) - 1;
 
 bool is_beyond(std::int64_t ns) noexcept { return ns != kNoTime && (ns > kMaxTime || ns < -kMaxTime); }
 

@@ -128,8 +128,9 @@ void fields_of(Archive& archive, TimelineOf<Archive>& timeline) {
   });
   archive.list(timeline.dependencies, [&](auto& dependency) { archive.fields(dependency.before, dependency.after); });
   archive.fields(timeline.has_dependencies);
-  archive.list(timeline.collectives,
-               [&](auto& facts) { archive.fields(facts.span, facts.kind, facts.ranks, facts.group, facts.bytes, facts.sequence); });
+  archive.list(timeline.collectives, [&](auto& facts) {
+    archive.fields(facts.span, facts.kind, facts.ranks, facts.group, facts.bytes, facts.sequence);
+  });
   archive.list(timeline.ranges,
                [&](auto& range) { archive.fields(range.name, range.process, range.started_ns, range.ended_ns); });
   archive.list(timeline.dropped, [&](auto& dropped) { archive.fields(dropped.reason, dropped.count, dropped.first); });

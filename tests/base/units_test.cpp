@@ -37,6 +37,12 @@ TEST(Units, FractionsAreWrittenTwoWays) {
 TEST(Units, BareNumbersOfOneOrMoreAreNoFractions) {
   EXPECT_DOUBLE_EQ(parse_fraction("500%"), 5);
   EXPECT_DOUBLE_EQ(parse_fraction("0.999"), 0.999);
+  try {
+    parse_fraction("5", 1);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "write 5% (0.05)") << "500% is not allowed";
+  }
   for (const auto& [text, message] : std::initializer_list<std::pair<const char*, const char*>>{
            {"1", "write 1% (0.01), or 100% if that is meant"},
            {"5", "write 5% (0.05), or 500% if that is meant"},

@@ -45,7 +45,8 @@ std::string kineto(int rank, int iterations, Duration duration, const std::strin
     events +=
         fmt::format(R"({{"ph":"X","cat":"user_annotation","name":"ProfilerStep#{}","pid":9,"tid":9,"ts":{},"dur":{}}},
 {{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9,"tid":9,"ts":{},"dur":2,"args":{{"correlation":{}}}}},
-{{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":7,"ts":{},"dur":{},"args":{{"device":0,"stream":7,"correlation":{}}}}},
+{{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":7,"ts":{},"dur":{},
+"args":{{"device":0,"stream":7,"correlation":{}}}}},
 )",
                     i, now, lasts + 20, now + 1, i + 1, kernel, now + 5, lasts, i + 1);
     now += lasts + 25;
@@ -157,7 +158,8 @@ TEST(Analyze, says_why_communication_was_exposed) {
   const Folder folder;
   const auto command = [](const char* name, int stream, int from, int lasts, int correlation) {
     return fmt::format(
-        R"({{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":{},"ts":{},"dur":{},"args":{{"device":0,"stream":{},"queue":{},"correlation":{}}}}},
+        R"({{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":{},"ts":{},"dur":{},
+"args":{{"device":0,"stream":{},"queue":{},"correlation":{}}}}},
 {{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9,"tid":9,"ts":{},"dur":1,"args":{{"correlation":{}}}}},
 )",
         name, stream, from, lasts, stream, stream, correlation, 10 * correlation, correlation);
@@ -169,7 +171,8 @@ TEST(Analyze, says_why_communication_was_exposed) {
 {"cuda_sync_kind":"Stream Wait Event","stream":7,"correlation":4,"device":0,"wait_on_stream":8,
 "wait_on_cuda_event_record_corr_id":3}},
 {"ph":"X","cat":"cuda_runtime","name":"cudaEventRecord","pid":9,"tid":9,"ts":30,"dur":1,"args":{"correlation":3}},
-{"ph":"X","cat":"cuda_runtime","name":"cudaStreamWaitEvent","pid":9,"tid":9,"ts":40,"dur":1,"args":{"correlation":4}}]})";
+{"ph":"X","cat":"cuda_runtime","name":"cudaStreamWaitEvent","pid":9,"tid":9,"ts":40,"dur":1,
+"args":{"correlation":4}}]})";
   write_into(folder, "t.json", text);
   const Json device = analysed(folder, "t.json")["devices"][0];
   EXPECT_EQ(device["overlap"]["communication_ns"], 100'000);
@@ -287,6 +290,7 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
   EXPECT_EQ(content(folder / "text"), "not a trace");
   EXPECT_EQ(weir({"analyze", "t.json", "-o", "text", "--force"}, folder.path()).code, 0);
   EXPECT_TRUE(has(content(folder / "text"), "What stands out"));
+  expect({"t.json", "--collective", ""}, "--collective: the pattern is empty");
   expect({"t.json", "--memory", "lots"}, "not an amount of memory");
   expect({"t.json", "--compare"}, "two traces are needed");
   expect({"t.json", "t.json", "--threshold", "700%"}, "out of range");

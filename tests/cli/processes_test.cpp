@@ -150,6 +150,16 @@ TEST(ManyProcesses, ASweepGoesOnWithNothingRepeated) {
     EXPECT_EQ(point["processes"].size(), 2u);
     EXPECT_EQ(point["samples"]["latency_ns"].size(), 12u);
   }
+  // One process cannot go on with points of several; older files say so by their points.
+  Json older = after;
+  older["settings"].erase("several_processes");
+  for (const Json& document : {after, older}) {
+    std::ofstream(file) << document.dump();
+    const Outcome one = weir(tiny("sweep", "cpu", {"--streams", "1,2,4", "-o", file, "--resume"}));
+    EXPECT_EQ(one.code, 2);
+    EXPECT_TRUE(has(one.err, "several_processes = true")) << one.err;
+    EXPECT_EQ(read_json(file)["results"].size(), 3u) << "nothing was dropped";
+  }
 }
 
 TEST(ManyProcesses, OverlapAddsSamplesToTheFilesOfTheFirst) {

@@ -168,6 +168,9 @@ TEST(ReportCommand, fails_where_nothing_remains) {
   EXPECT_EQ(weir({"report", folder / "absent.json", "--json", folder / "r.json"}).code, 2);
   EXPECT_EQ(weir({"report", "--json", folder / "r.json"}).code, 2);
   EXPECT_EQ(weir({"report", folder.path().string(), "--json", folder / "r.json", "--max-spans", "-1"}).code, 2);
+  const Outcome pattern = weir({"report", folder.path().string(), "--json", folder / "r.json", "--collective", ""});
+  EXPECT_EQ(pattern.code, 2);
+  EXPECT_TRUE(has(pattern.err, "--collective: the pattern is empty")) << pattern.err;
 }
 
 TEST(ReportCommand, compares_with_a_baseline_and_puts_that_first) {

@@ -104,7 +104,7 @@ TEST(Try, goes_on_after_an_interrupt_and_after_a_kill) {
   const Folder folder;
   // The fourth trial waits for a signal, and so does the seventh.
   script_in(folder, "a",
-            "echo . >> log; n=$(wc -l < log); echo v 10; case $n in 4|7) touch waits$n; sleep 1000;; esac");
+            "echo . >> log; n=$(wc -l < log); echo v 10; case $n in 4|7) touch waits$n; exec sleep 1000;; esac");
   const Arguments flags = {"try",        "--env", "X=1,2,3", "--trials", "4",  "--metric",
                            "v ([0-9]+)", "-o",    "out",     "--",       "./a"};
   Arguments resumed = flags;

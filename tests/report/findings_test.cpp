@@ -33,7 +33,7 @@ TEST(Findings, SayWhyCommunicationWasExposed) {
     return Json{{"cause", name}, {"share", share}, {"meaning", std::string(name) + " it was"}, {"advice", "do"}};
   };
   one["exposed_causes"]["causes"] = {cause("unknown", 0.6), cause("rank_skew", 0.4)};
-  EXPECT_TRUE(has(findings({{"devices", {one}}}).at(0), "For 40.0 % of that rank_skew it was: do."));
+  EXPECT_TRUE(has(findings({{"devices", {one}}}).at(0), "For 40.0 % of what was exposed, rank_skew it was: do."));
   one["exposed_causes"]["causes"] = {cause("unknown", 0.9), cause("rank_skew", 0.1)};
   EXPECT_TRUE(has(findings({{"devices", {one}}}).at(0), "Start it earlier"));
 }
@@ -46,7 +46,7 @@ TEST(Findings, NameTheDeviceThatItCostsMost) {
   const auto found = findings({{"devices", {first, second}}});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_TRUE(has(found[0], "Rank 1, GPU 0: idle 400 us")) << found[0];
-  EXPECT_TRUE(has(found[1], "Rank 1, GPU 0: idle 100 us (10.0 % of the span) though the driver had")) << found[1];
+  EXPECT_TRUE(has(found[1], "Rank 1, GPU 0: idle 100 us (10.0 % of the span): the next command waited")) << found[1];
 }
 
 TEST(Findings, SayWhatIsNotKnown) {

@@ -56,6 +56,33 @@ TEST(PreemptReport, markdown_has_the_published_figures) {
   EXPECT_TRUE(has(text, "Apache-2.0")) << text;
 }
 
+// Findings whose points have this many requests, except for `more` on the first victim.
+preempt::Findings few_findings(int requests, int more = 0) {
+  using namespace preempt::testing;
+  std::vector<preempt::Curve> curves = {curve_of(kNone, 8, 10'000), curve_of(kPriority, 1, 10'000)};
+  for (preempt::Curve& curve : curves)
+    for (preempt::Point& point : curve.points)
+      point = waiting(point.victim, curve.mechanism == &kNone ? 8 : 1, 10'000, requests);
+  if (more > 0) curves[0].points[0] = waiting(curves[0].points[0].victim, 8, 10'000, more);
+  return conclude(plan_of(lengths()), quiet_alone(), undisturbed(lengths()), curves);
+}
+
+TEST(PreemptReport, shows_no_p99_of_few_requests_beside_one_of_many) {
+  const TextReport report = preempt_report(document_of(few_findings(200, 400)), false);
+  std::size_t tables = 0;
+  for (const ReportSection& section : report.sections)
+    for (const ReportTable& table : section.tables) {
+      if (table.columns.size() < 6) continue;  // those without p99
+      ++tables;
+      ASSERT_EQ(table.rows.size(), 2U);
+      EXPECT_EQ(table.columns[3].heading, "p99");
+      EXPECT_NE(table.rows[0][3], "-");
+      EXPECT_NE(table.rows[1][2], "-");
+      for (const std::size_t column : {3U, 4U, 5U}) EXPECT_EQ(table.rows[1][column], "-") << column;
+    }
+  EXPECT_EQ(tables, 2U) << "to start and to end, for the first victim";
+}
+
 TEST(PreemptReport, takes_nothing_in_a_document_for_granted) {
   for (const char* text : {"{}", "[]", "null", R"({"mechanisms": 3, "plan": {"victims": [7]}, "failures": {}})",
                            R"({"mechanisms": [{"points": [{"victim": 1}, 2]}], "plan": {"victims": [1]}})"}) {
@@ -106,6 +133,21 @@ TEST(PreemptSvg, has_a_curve_per_mechanism_a_band_and_the_published_ones_dashed)
     EXPECT_TRUE(has(svg, part)) << part;
   EXPECT_FALSE(has(svg, ">launch_gate</text>"));  // it has no points
   EXPECT_FALSE(has(svg, "nan"));
+}
+
+TEST(PreemptSvg, shows_the_tail_that_the_points_have_requests_for) {
+  const std::string many = preempt_svg(document_of(preempt::testing::usual_findings()));
+  EXPECT_TRUE(has(many, "thin: p99, band: the same command alone, p50 to p99."));
+  const std::string fewer = preempt_svg(document_of(few_findings(200, 400)));
+  expect_well_formed(fewer);
+  EXPECT_TRUE(has(fewer, "thin: p90, band: the same command alone, p50 to p90."));
+  EXPECT_TRUE(has(fewer, ", p90 "));
+  EXPECT_FALSE(has(fewer, "p99"));
+  const std::string few = preempt_svg(document_of(few_findings(50)));
+  expect_well_formed(few);
+  EXPECT_TRUE(has(few, "Thick: p50. Dashed"));
+  for (const char* word : {"p90", "p99", "thin", "band", "alone"}) EXPECT_FALSE(has(few, word)) << word;
+  EXPECT_TRUE(has(few, ">XSched Lv3</text>"));
 }
 
 TEST(PreemptSvg, places_points_on_logarithmic_axes) {

@@ -304,8 +304,8 @@ TEST(Compare, OneProcessOnEachSideSaysSo) {
     EXPECT_EQ(metric.reason, "one process on each side, and how much identical processes differ here is not known");
   }
   EXPECT_NEAR(*pair.metrics[0].ratio, 1.3, 0.01);
-  EXPECT_TRUE(
-      any_has(pair.notes, "to settle it, run both sides as: weir run moe --device cpu --sim 'a b=1' --processes 5"));
+  EXPECT_TRUE(any_has(
+      pair.notes, "to settle it, run both sides as: weir run moe --device cpu --sim 'a b=1' --processes 5 -o FILE"));
 
   const auto known = [](double deviation) {
     return [deviation](const ResultPoint&, const ResultPoint&) -> std::optional<Spread> {
@@ -320,12 +320,18 @@ TEST(Compare, OneProcessOnEachSideSaysSo) {
                       "processes (weir calibrate of yesterday)"));
   const Comparison loud = compare_results(file({before}), tests, {}, known(0.12));
   EXPECT_EQ(loud.tests[0].pairs[0].verdict, Verdict::ambiguous);
-  EXPECT_TRUE(has(loud.tests[0].pairs[0].metrics[0].reason, "identical processes differ by up to"));
+  EXPECT_TRUE(has(loud.tests[0].pairs[0].metrics[0].reason, "two sides of identical processes may differ by"));
 
   after.command = {"weir", "sweep", "moe", "--streams", "4,8", "--resume"};
   EXPECT_EQ(settling_command(after, 0.01), "weir sweep moe --streams 4,8 --processes 5");
   after.command = {};  // not recorded
-  EXPECT_EQ(settling_command(after, 0.01), "weir run moe --streams 8 --device cpu --submit inline --processes 5");
+  EXPECT_EQ(settling_command(after, 0.01),
+            "weir run moe --streams 8 --device cpu --submit inline --processes 5 -o FILE");
+  after.command = {"weir",    "run",   "it's",        "--processes=2..9",
+                   "--until", "3%",    "--budget=5m", "--host-profile",
+                   "a.svg",   "--dot", "-",           "--sim",
+                   "a#!b",    "-o",    "x.json",      "--force"};
+  EXPECT_EQ(settling_command(after, 0.01), R"(weir run 'it'\''s' --sim 'a#!b' --processes 5 -o FILE)");
   // Several processes on one side do not speak for the other.
   EXPECT_EQ(verdict_of(point(times(random, 60, 1e6, 0.01)), after), Verdict::ambiguous);
   // Virtual time is the same in every process.

@@ -74,6 +74,9 @@ TEST(Load, SamplesBelongToProcesses) {
   // Of a metric that each process has once.
   result["processes"] = Json::parse(R"([{"samples": 60}, {"samples": 60}])");
   EXPECT_EQ(parse_results(result, "a.json").points[0].latency.processes, (std::vector<std::size_t>{2, 2}));
+  result["processes"][1]["samples"] = 30;
+  EXPECT_TRUE(has(complaint(result), "4 samples cannot be told apart by 2 processes")) << "not two each";
+  result["processes"][1]["samples"] = 60;
   result["samples"]["submit_ns"] = {900, 900, 900, 900};
   EXPECT_EQ(parse_results(result, "a.json").points[0].is_host_bound, true);
   result["processes"].push_back({{"samples", 60}});

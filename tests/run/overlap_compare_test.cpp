@@ -87,6 +87,11 @@ TEST_F(OverlapCompare, knows_which_process_samples_came_from) {
   const OverlapPointFile point = load_overlap(write("a.json", many)).points[0];
   EXPECT_EQ(point.step_processes, (std::vector<std::size_t>{25, 15}));
   EXPECT_EQ(point.traced_processes, (std::vector<std::size_t>{30, 10}));
+  EXPECT_EQ(point.efficiency_processes, (std::vector<std::size_t>{30, 10}));
+  Json fewer = many;
+  fewer["overlap"]["samples"]["efficiency"][3] = nullptr;
+  EXPECT_TRUE(load_overlap(write("d.json", fewer)).points[0].efficiency_processes.empty());
+  EXPECT_EQ(load_overlap(write("d.json", fewer)).points[0].traced_processes, point.traced_processes);
   EXPECT_TRUE(load_overlap(write("b.json", summary(1e6, 2e5, 0.8, 1))).points[0].step_processes.empty());
   // Sizes that are not those of the samples say nothing.
   for (const Json& wrong : {Json(14), Json(-15), Json("15"), Json(1e300), Json()}) {

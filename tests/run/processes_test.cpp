@@ -166,6 +166,20 @@ TEST(Processes, ARangeEndsWhenTheMediansAreKnown) {
   EXPECT_EQ(run_in_processes({3, 8, 0.02}, 1, sides, script.control(), never).end, RoundsEnd::enough);
   EXPECT_EQ(process_count(sides[0]), 3U) << "they agree";
   EXPECT_EQ(process_count(sides[1]), 8U) << "they never do";
+  const auto message_of = [](const Json& document, const char* code) {
+    for (const Json& warning : document["warnings"])
+      if (warning["code"] == code) return warning["message"].get<std::string>();
+    return std::string();
+  };
+  EXPECT_EQ(message_of(sides[0], "imprecise"), "");
+  EXPECT_TRUE(message_of(sides[1], "imprecise").starts_with("8 processes, and the mean of their medians is known to "))
+      << sides[1]["warnings"];
+  // More processes are allowed now, but there is no time for them.
+  std::vector<Json> late(1);
+  EXPECT_EQ(run_in_processes({500, 500, 0.02, 1}, 1, late, script.control(), never).end, RoundsEnd::budget);
+  EXPECT_EQ(message_of(late[0], "budget_ended"), "the budget ended after 1 of 500 processes");
+  run_in_processes({2, 2}, 1, late, script.control(), never);
+  EXPECT_EQ(message_of(late[0], "budget_ended"), "") << "that was then";
 }
 
 TEST(Processes, NothingIsRepeatedOnResume) {

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 
+#include "base/error.h"
 #include "base/units.h"
 #include "report/text/documents.h"
 #include "step/workload/yaml.h"
@@ -154,10 +155,36 @@ TEST(QueueCost, RefusesWhereTheFitIsBad) {
   }
   EXPECT_FALSE(cost.advised);
   EXPECT_TRUE(json["head_of_line"]["step_ns"].is_null());
+  EXPECT_TRUE(json["head_of_line"]["unlimited_step_ns"].is_null());
   const std::string reason = cost.document["unavailable"]["cost.predictions.step_ns"].string();
   EXPECT_NE(reason.find("it is not like this device"), std::string::npos) << reason;
+  for (const char* key :
+       {"cost.predictions.change", "cost.head_of_line.step_ns", "cost.head_of_line.unlimited_step_ns"})
+    EXPECT_EQ(cost.document["unavailable"][key], reason) << key;
   EXPECT_EQ(json["advice"]["sentence"], "no advice: " + reason);
-  EXPECT_NE(describe_queue_cost(cost.document).find("not known"), std::string::npos);
+  const std::string text = describe_queue_cost(cost.document);
+  EXPECT_NE(text.find("not known"), std::string::npos);
+  EXPECT_EQ(text.find("of the step;"), std::string::npos) << text;
+}
+
+// Queues that take hardly a command: experiments that need more of them say so.
+TEST(QueueCost, PricesOrRefusesWithShallowQueues) {
+  for (const char* depth : {"1", "2", "3", "5"}) {
+    SCOPED_TRACE(depth);
+    try {
+      const QueueCost cost =
+          price({"sim:h200", {{"queue_depth", depth}}}, request_for("hetero_kernels", Scale::tiny), {1, 8});
+      ASSERT_EQ(cost.predictions.size(), 2u);
+      for (const QueueCost::Prediction& prediction : cost.predictions) {
+        if (prediction.step_ns)
+          EXPECT_GT(*prediction.step_ns, 0);
+        else
+          EXPECT_TRUE(cost.document["unavailable"].contains("cost.predictions.step_ns"));
+      }
+    } catch (const Error& refusal) {
+      EXPECT_STRNE(refusal.what(), "");
+    }
+  }
 }
 
 TEST(QueueCost, PredictsDepthFirstIssueClosely) {

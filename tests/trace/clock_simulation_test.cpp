@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "trace/clock_alignment.h"
@@ -113,6 +114,22 @@ TEST(ClockSimulation, MarksIdentifyTheOffset) {
     EXPECT_EQ(count.known, count.all) << static_cast<int>(mark);
     EXPECT_EQ(count.wrong, 0) << static_cast<int>(mark);
   }
+}
+
+// Each rank sends as much as it has: sizes that are equal by chance decide nothing.
+TEST(ClockSimulation, SizesOfUnevenExchangesDecideNothing) {
+  SplitMix random(23);
+  Count count;
+  for (int round = 0; round < 100; ++round) {
+    SimulatedRanks ranks = random_ranks(random, round % 2 == 1);
+    ranks.arrival_jitter_ns = 0;
+    ranks.mark = MarkedBy::uneven_sizes;
+    judge(ranks, *align_clocks(ranks.timeline(random)), count);
+  }
+  std::printf("%d offsets: %d known, %d wrong, %d unknown without a warning\n", count.all, count.known, count.wrong,
+              count.silent);
+  EXPECT_EQ(count.wrong, 0);
+  EXPECT_EQ(count.silent, 0);
 }
 
 TEST(ClockSimulation, StepsThatAreAllAlikeIdentifyNone) {

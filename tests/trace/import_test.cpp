@@ -70,9 +70,9 @@ TEST(Import, the_documentation_lists_all_names) {
 }
 
 TEST(Import, arguments_of_a_kernel_do_not_make_it_communicate) {
-  for (const char* name :
-       {"void at::native::elementwise_kernel<4, ncclOp>(ncclComm*)", "deep_ep::layout::get_dispatch_layout<8>",
-        "void moe::combine<float>(nvshmem_team)", "moeA2ASanitizeExpertIds", "gemm"}) {
+  for (const char* name : {"void at::native::elementwise_kernel<4, ncclOp>(ncclComm*)",
+                           "deep_ep::layout::get_dispatch_layout<8>", "void moe::combine<float>(nvshmem_team)",
+                           "moeA2ASanitizeExpertIds", "gemm", "void each<decltype(a->b), ncclOp>(int)"}) {
     const Timeline timeline = import_as("kineto", kineto(name));
     EXPECT_EQ(timeline.spans.at(0).kind, SpanKind::kernel) << name;
     EXPECT_TRUE(timeline.notes.empty()) << name;

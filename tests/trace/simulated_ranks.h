@@ -11,7 +11,7 @@
 
 namespace weir {
 
-enum class MarkedBy { nothing, sizes, one_size, name, sequence, group };
+enum class MarkedBy { nothing, sizes, one_size, name, sequence, group, uneven_sizes };
 
 struct SimulatedRanks {
   int ranks = 2;
@@ -59,8 +59,10 @@ struct SimulatedRanks {
       for (int rank = 0; rank < ranks; ++rank) {
         const std::int64_t end = last + 100'000 + random.below(noise_ns);
         if (i < of(lacks_first, rank) || i >= collectives - of(lacks_last, rank)) continue;
+        const bool is_uneven = mark == MarkedBy::uneven_sizes;
+        if (is_uneven) bytes = 1'000'000 + 4'096 * random.below(200);  // few enough to be equal by chance
         made.add(rank, shown(rank, arrivals[static_cast<std::size_t>(rank)]), shown(rank, end),
-                 CollectiveKind::all_reduce, bytes);
+                 is_uneven ? CollectiveKind::all_to_all : CollectiveKind::all_reduce, bytes);
         Timeline& part = made.part(rank);
         if (mark == MarkedBy::name) part.spans.back().name = i == marked ? 1 : 2;
         if (mark == MarkedBy::sequence) part.collectives.back().sequence = static_cast<std::uint64_t>(i) + 1;

@@ -255,7 +255,9 @@ export interface OverlapCause {
 
 export interface Preemption extends Item {
   verdict: string;
-  alone_p99_ns: number | null;
+  is_to_start: boolean; // latencies end at the first block; false: at the end of the request
+  tail: string; // of tail_ns: "p99", "p90" or "p50", the lowest that its points have requests for
+  alone_tail_ns: number | null;
   curves: PreemptionCurve[];
   published: PublishedCurve[];
 }
@@ -273,8 +275,8 @@ export interface PreemptionPoint {
   kernel_ns: number | null; // the victim's kernel: x
   block_ns: number | null;
   p50_ns: number | null;
-  p99_ns: number | null;
-  p99_interval_ns: Interval | null;
+  tail_ns: number | null;
+  tail_interval_ns: Interval | null;
   victim_loss: number | null;
   is_overloaded: boolean;
   failure: string | null;
@@ -283,7 +285,7 @@ export interface PreemptionPoint {
 export interface PublishedCurve {
   name: string; // "XSched Lv1, NVIDIA GV100"
   url: string;
-  points: { kernel_ns: number; p50_ns: number | null; p99_ns: number | null }[];
+  points: { kernel_ns: number; p50_ns: number | null; tail_ns: number | null }[];
 }
 
 // Leaderboard and roofline of a bench folder.

@@ -76,7 +76,7 @@ const kSections = [
   each("waterfalls", "Hop by hop", "Where a command's time goes on its way to the device.", 420, waterfalls.render),
   each("timelines", "Timeline", "A lane for each stream and hardware queue.", 860, timelines.render),
   each("overlaps", "Overlap", "Compute beside communication, and what stands between.", 760, overlaps.render),
-  each("preemptions", "Preemption", "Urgent work behind long work: how long until it starts.", 820, preemptions.render),
+  each("preemptions", "Preemption", "Urgent work behind long work: how long it waits.", 820, preemptions.render),
   each("benches", "Kernels", "Leaderboard and roofline.", 1100, benches.render),
   each("histories", "History", "Medians over time, one machine and device each.", 620, histories.render),
   each("texts", "Other documents", "As the terminal tells them.", 360, texts.render),

@@ -101,25 +101,27 @@ export function preemption(): Preemption {
       kernel_ns: kernel,
       block_ns: kernel / 4,
       p50_ns: wait(kernel) * 0.5,
-      p99_ns: wait(kernel),
-      p99_interval_ns: [wait(kernel) * 0.94, wait(kernel) * 1.07],
+      tail_ns: wait(kernel),
+      tail_interval_ns: [wait(kernel) * 0.94, wait(kernel) * 1.07],
       victim_loss: 0.001 * i,
       is_overloaded: wait(kernel) > 5e7,
       failure: null,
     }));
   const flag = points((kernel) => 9e3 + kernel * 0.002);
-  flag[4] = { ...flag[4]!, p50_ns: null, p99_ns: null, p99_interval_ns: null, failure: "the victim ended before the request" };
+  flag[4] = { ...flag[4]!, p50_ns: null, tail_ns: null, tail_interval_ns: null, failure: "the victim ended before the request" };
   return {
     ...item("preemption-1", "NVIDIA H200 (simulated): urgent work behind long kernels"),
     verdict: "Use cooperative_flag here: p99 is 0.012x that of none on average.",
-    alone_p99_ns: 5_221,
+    is_to_start: true,
+    tail: "p99",
+    alone_tail_ns: 5_221,
     curves: [
       { name: "none", level: null, verdict: "none: it waits for whole kernels", reason: null, points: points((kernel) => 8 * kernel) },
       { name: "priority", level: "Lv1", verdict: "priority: it waits for blocks", reason: null, points: points((kernel) => 6e3 + kernel / 4) },
       { name: "cooperative_flag", level: "Lv2", verdict: "cooperative_flag: it waits for the next look at the flag", reason: null, points: flag },
       { name: "time_slice", level: "Lv3", verdict: null, reason: "the driver's time slice can only be set by root", points: [] },
     ],
-    published: [{ name: "XSched Lv1, NVIDIA GV100", url: "https://github.com/XpuOS/xsched", points: kernels.map((kernel_ns) => ({ kernel_ns, p50_ns: kernel_ns * 0.8, p99_ns: kernel_ns * 1.6 })) }],
+    published: [{ name: "XSched Lv1, NVIDIA GV100", url: "https://github.com/XpuOS/xsched", points: kernels.map((kernel_ns) => ({ kernel_ns, p50_ns: kernel_ns * 0.8, tail_ns: kernel_ns * 1.6 })) }],
   };
 }
 

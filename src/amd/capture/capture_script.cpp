@@ -1,9 +1,8 @@
 // Prints the plan of a capture as shell commands. Mirrors what src/cli does by itself; decides nothing.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "amd/capture/capture_plan.h"
+#include "base/plain_text.h"
 
 namespace weir::amd {
 namespace {
@@ -11,28 +10,6 @@ namespace {
 using Action = TraceStep::Action;
 using Stage = TraceStep::Stage;
 using Undo = TraceStep::Undo;
-
-// 'it'\''s': quoted so that a shell takes it literally. $'a\x1b': bash, not the terminal, interprets control
-// characters.
-std::string quoted(const std::string& word) {
-  const bool is_plain = !word.empty() && word.find_first_not_of(
-                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                             "0123456789_-+./:=,@%") == std::string::npos;
-  if (is_plain) return word;
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; };
-  const bool has_control = std::any_of(word.begin(), word.end(), is_control);
-  std::string text = has_control ? "$'" : "'";
-  for (const char c : word) {
-    if (has_control && (is_control(c) || c == '\'' || c == '\\')) {
-      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else if (c == '\'') {
-      text += "'\\''";
-    } else {
-      text += c;
-    }
-  }
-  return text + "'";
-}
 
 // A variable name for a file's old contents: trace_clock -> old_trace_clock. Many files are named enable.
 std::string variable(const TraceStep& step) {
@@ -45,7 +22,7 @@ std::string variable(const TraceStep& step) {
 }
 
 std::string save_line(const TraceStep& step) {
-  const std::string path = quoted(step.path);
+  const std::string path = shell_word(step.path);
   switch (step.undo) {
     case Undo::word:
       // "7 (expanded: 1408)" is a buffer that has not been used yet
@@ -56,14 +33,14 @@ std::string save_line(const TraceStep& step) {
       return fmt::format("{}=$(grep -v '^#' {})\n", variable(step), path);
     case Undo::events:
       return fmt::format("old_events=$(grep '^amdkfd:' {}/set_event)\n",
-                         quoted(step.path.substr(0, step.path.rfind("/events/"))));
+                         shell_word(step.path.substr(0, step.path.rfind("/events/"))));
     default:
       return "";
   }
 }
 
 std::string restore_line(const TraceStep& step) {
-  const std::string path = quoted(step.path);
+  const std::string path = shell_word(step.path);
   switch (step.undo) {
     case Undo::word:
     case Undo::choice:
@@ -73,11 +50,12 @@ std::string restore_line(const TraceStep& step) {
       return fmt::format(
           "  [ -z \"${{old_events+set}}\" ] || {{ echo 0 > {}; for e in $old_events; do echo \"$e\" >> {}/set_event; "
           "done; }}\n",
-          path, quoted(step.path.substr(0, step.path.rfind("/events/"))));
+          path, shell_word(step.path.substr(0, step.path.rfind("/events/"))));
     case Undo::remove_probe: {
       // p:weir_1/name ... -> -:weir_1/name
       const std::string& value = step.values.front();
-      return fmt::format("  echo {} >> {} 2> /dev/null\n", quoted("-" + value.substr(1, value.find(' ') - 1)), path);
+      return fmt::format("  echo {} >> {} 2> /dev/null\n", shell_word("-" + value.substr(1, value.find(' ') - 1)),
+                         path);
     }
     default:
       return "";
@@ -85,16 +63,16 @@ std::string restore_line(const TraceStep& step) {
 }
 
 std::string command_of(const TraceStep& step, const TracePlan& plan) {
-  const std::string path = quoted(step.path);
+  const std::string path = shell_word(step.path);
   if (step.action == Action::make_folder) return fmt::format("mkdir {}\n", path);
   const char* const arrow = step.action == Action::append ? ">>" : ">";
   // A filter that matched nothing lets every function of the kernel through.
   const std::string guard = step.path.ends_with("/current_tracer")
-                                ? fmt::format("grep -qv '^####' {}/set_ftrace_filter && ", quoted(plan.folder))
+                                ? fmt::format("grep -qv '^####' {}/set_ftrace_filter && ", shell_word(plan.folder))
                                 : "";
-  if (step.values.size() == 1) return fmt::format("{}echo {} {} {}\n", guard, quoted(step.values[0]), arrow, path);
+  if (step.values.size() == 1) return fmt::format("{}echo {} {} {}\n", guard, shell_word(step.values[0]), arrow, path);
   std::string words;
-  for (const std::string& value : step.values) words += " " + quoted(value);
+  for (const std::string& value : step.values) words += " " + shell_word(value);
   return fmt::format("{}for value in{}; do echo \"$value\" {} {} && break; done\n", guard, words, arrow, path);
 }
 
@@ -104,13 +82,13 @@ std::string trace_lines(const TracePlan& plan) {
   for (const TraceStep& step : plan.steps) {
     const bool is_probe = step.stage == Stage::probes;
     if (is_probe && !is_probing)
-      text += fmt::format("\nif [ \"$(cat {}/current_tracer)\" = nop ]; then\n", quoted(plan.folder));
+      text += fmt::format("\nif [ \"$(cat {}/current_tracer)\" = nop ]; then\n", shell_word(plan.folder));
     if (!is_probe && is_probing) text += "fi\n";
     is_probing = is_probe;
     if (!step.why.empty()) text += fmt::format("# {}\n", step.why);
     text += save_line(step) + command_of(step, plan);
     if (step.path.ends_with("/trace_clock"))
-      text += fmt::format("cat {}  # [mono], or times do not fit the log\n", quoted(step.path));
+      text += fmt::format("cat {}  # [mono], or times do not fit the log\n", shell_word(step.path));
   }
   if (is_probing) text += "fi\n";
   return text;
@@ -118,14 +96,14 @@ std::string trace_lines(const TracePlan& plan) {
 
 // A function, so that it runs however the script ends.
 std::string untrace_lines(const TracePlan& plan) {
-  std::string text = fmt::format("untrace() {{\n  echo 0 > {}/tracing_on\n", quoted(plan.folder));
+  std::string text = fmt::format("untrace() {{\n  echo 0 > {}/tracing_on\n", shell_word(plan.folder));
   if (plan.is_instance) {
     text += fmt::format("  # the instance goes, with its buffer and settings\n  echo nop > {0}/current_tracer\n",
-                        quoted(plan.folder));
+                        shell_word(plan.folder));
     for (const TraceStep& step : plan.steps)
       if (step.stage == Stage::probes && step.action == Action::write)
-        text += fmt::format("  echo 0 > {} 2> /dev/null\n", quoted(step.path));
-    text += fmt::format("  rmdir {}\n", quoted(plan.folder));
+        text += fmt::format("  echo 0 > {} 2> /dev/null\n", shell_word(step.path));
+    text += fmt::format("  rmdir {}\n", shell_word(plan.folder));
   } else {
     text += "  # the settings of before, the last one first\n";
   }
@@ -136,7 +114,7 @@ std::string untrace_lines(const TracePlan& plan) {
 }  // namespace
 
 std::string capture_script(const CaptureRequest& request, const CapturePlan& plan) {
-  const std::string folder = quoted(request.folder);
+  const std::string folder = shell_word(request.folder);
   std::string text = "#!/bin/bash\n# What `weir amd capture` would do here; nothing was changed.\n";
   for (const CapturePart& part : plan.missing) {
     std::string line = fmt::format("# missing: {}: {}", part.name, part.reason);
@@ -154,9 +132,9 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
     text += fmt::format(
         "\n# what KFD shows of its queues at one moment\nsnapshot() {{\n  mkdir -p {0}/snapshots/\"$1\"\n", folder);
     for (const SnapshotFile& file : plan.files)
-      text += fmt::format("  cat {} > {}/snapshots/\"$1\"/{}\n", quoted(file.path), folder, file.part);
+      text += fmt::format("  cat {} > {}/snapshots/\"$1\"/{}\n", shell_word(file.path), folder, file.part);
     if (plan.has_sysfs) {
-      text += fmt::format("  (cd {} && for file in", quoted(request.roots.sysfs));
+      text += fmt::format("  (cd {} && for file in", shell_word(request.roots.sysfs));
       for (const std::string& pattern : sysfs_patterns()) text += " \\\n      " + pattern;
       text += fmt::format(
           "; do\n    [ -f \"$file\" ] && [ ! -L \"$file\" ] || continue\n"
@@ -170,7 +148,7 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
     text += "\n# however this ends, tracing is as before\n" + untrace_lines(*plan.trace) + "trap untrace EXIT\n\n" +
             trace_lines(*plan.trace);
   std::string words;
-  for (const std::string& word : request.command) words += " " + quoted(word);
+  for (const std::string& word : request.command) words += " " + shell_word(word);
   const bool has_watcher = has_snapshots && request.max_snapshots > 0;
   // Snapshots run in the background, not the program, which would lose Ctrl-C and its standard input there.
   if (has_watcher)
@@ -180,14 +158,14 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
         request.max_snapshots, static_cast<double>(request.interval_ns) / 1e9);
   text += "\n# Ctrl-C is the program's; this goes on after it\ntrap : INT\n";
   text += "# ROCm's own log: calls, commands, packets, queues\n";
-  for (const auto& [name, value] : plan.environment) text += fmt::format("{}={} ", name, quoted(value));
+  for (const auto& [name, value] : plan.environment) text += fmt::format("{}={} ", name, shell_word(value));
   text += fmt::format("\\\n {}\ncode=$?\n", words);
   if (plan.trace)
-    text +=
-        fmt::format("\n# tracing off before the buffer is read\necho 0 > {}/tracing_on\n", quoted(plan.trace->folder));
+    text += fmt::format("\n# tracing off before the buffer is read\necho 0 > {}/tracing_on\n",
+                        shell_word(plan.trace->folder));
   if (has_watcher) text += "kill $watcher 2> /dev/null\nwait $watcher\n";
   if (has_snapshots) text += "snapshot after\n";
-  if (plan.trace) text += fmt::format("cat {}/trace > {}/ftrace.txt\n", quoted(plan.trace->folder), folder);
+  if (plan.trace) text += fmt::format("cat {}/trace > {}/ftrace.txt\n", shell_word(plan.trace->folder), folder);
   if (plan.has_dmesg)
     text += fmt::format("\n# what the driver said\ndmesg | grep -E 'amdgpu|kfd' > {}/dmesg.txt\n", folder);
   text += "exit $code\n";

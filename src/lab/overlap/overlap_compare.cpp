@@ -25,7 +25,7 @@ struct Metric {
 constexpr Metric kMetrics[] = {
     {"step", "ns", &OverlapPointFile::step_ns, &OverlapPointFile::step_processes, true},
     {"exposed", "ns", &OverlapPointFile::exposed_ns, &OverlapPointFile::traced_processes, true},
-    {"efficiency", "", &OverlapPointFile::efficiency, &OverlapPointFile::traced_processes, false}};
+    {"efficiency", "", &OverlapPointFile::efficiency, &OverlapPointFile::efficiency_processes, false}};
 
 std::vector<double> numbers(const Json& list) {
   std::vector<double> found;
@@ -72,6 +72,7 @@ OverlapPointFile point_of(const Json& summary, const std::string& origin) {
   point.efficiency = numbers(at_path(summary, {"overlap", "samples", "efficiency"}));
   point.step_processes = process_sizes(summary, "samples", point.step_ns.size());
   point.traced_processes = process_sizes(summary, "traced", point.exposed_ns.size());
+  point.efficiency_processes = process_sizes(summary, "traced", point.efficiency.size());
   return point;
 }
 

@@ -20,9 +20,9 @@ struct OverlapPointFile {
   bool is_virtual = false;                      // measured in virtual time, which is the same in every process
   std::string failure;
   std::vector<double> step_ns, exposed_ns, efficiency;
-  // How many of the samples came from each process, in their order: of step_ns, and of the two others. Empty: one
-  // process, or not known.
-  std::vector<std::size_t> step_processes, traced_processes;
+  // How many of the samples came from each process, in their order: of step_ns, exposed_ns and efficiency, which a
+  // traced step may lack. Empty: one process, or not known.
+  std::vector<std::size_t> step_processes, traced_processes, efficiency_processes;
 };
 
 struct OverlapFile {

@@ -146,7 +146,7 @@ struct Compared {
 };
 
 bool is_apart(const std::optional<Interval>& a, const std::optional<Interval>& b) {
-  return !a || !b || a->high < b->low || b->high < a->low;
+  return a && b && (a->high < b->low || b->high < a->low);
 }
 
 // The geometric mean of the ratios of those effects that `is_wanted`; 0 where there are none.

@@ -112,7 +112,8 @@ void price_calls(Device& device, const Step& step, sim::SimProfile& profile) {
 // Measures how long a dependent kernel waits after its predecessor: on the same stream, and from one queue to another.
 void price_gaps(Device& device, const QueueProbe& probe, std::optional<double> own_ns, sim::SimProfile& profile) {
   SwitchRequest request;
-  request.hops = 100;
+  // No more than half of what a queue takes, or the host would wait for room.
+  request.hops = static_cast<int>(std::clamp<std::int64_t>(profile.queue_depth / 2, 2, 100));
   request.repetitions = 3;
   const auto gap = [&](int streams) { return measure_hop_gaps(device, streams, request); };
   const std::optional<Gaps> within = gap(1);

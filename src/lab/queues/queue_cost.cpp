@@ -169,8 +169,9 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
     warn(cost.document, "calibration", refusal,
          fmt::format("Nothing is predicted. Measure the counts: `weir queues sweep {}`.",
                      workload_of(request.run).name));
-    cost.document["unavailable"]["cost.predictions.step_ns"] = refusal;
-    cost.document["unavailable"]["cost.head_of_line.step_ns"] = refusal;
+    for (const char* key : {"cost.predictions.step_ns", "cost.predictions.change", "cost.head_of_line.step_ns",
+                            "cost.head_of_line.unlimited_step_ns"})
+      cost.document["unavailable"][key] = refusal;
   }
 
   json["predictions"] = Json::array();

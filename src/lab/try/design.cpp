@@ -114,7 +114,7 @@ std::vector<std::string> split_words(const std::string& text) {
     }
     if (c == '$' || c == '`' || (quote == 0 && std::string_view("|&;<>()*?").find(c) != std::string_view::npos))
       reject(fmt::format("'{}': no shell is started, so '{}' has no meaning", text, c),
-             "Quote it, put the commands into a script, or write sh -c '...' yourself.");
+             "Put it in single quotes, put the commands into a script, or write sh -c '...' yourself.");
     word += c;
     is_word = true;
   }

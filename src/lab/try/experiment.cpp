@@ -148,6 +148,7 @@ Findings Experiment::findings() const {
 
 std::vector<bool> Experiment::wanted() const {
   const std::size_t settings = plan_.design.settings.size();
+  if (records_.size() >= plan_.matrix()) return std::vector<bool>(settings, false);
   std::vector<Tally> tallies(settings);
   Values values(settings);
   std::size_t failures = 0;
@@ -170,7 +171,7 @@ std::vector<bool> Experiment::wanted() const {
   // There is nothing to learn about the speed of a setting that fails.
   for (const Culprit& culprit : judgement.culprits)
     for (const std::uint32_t setting : search_.suspects()[culprit.suspect].settings) is_wanted[setting] = false;
-  if ((failures > 0 || plan_.is_failures_only) && records_.size() < plan_.matrix())
+  if (failures > 0 || plan_.is_failures_only)
     for (std::size_t i = 0; i < settings; ++i)
       if (judgement.is_wanted[i]) is_wanted[i] = true;
   return is_wanted;

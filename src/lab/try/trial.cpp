@@ -1,16 +1,19 @@
 #include "lab/try/trial.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
-#include "base/json.h"
 
 namespace weir::trials {
 namespace {
@@ -45,6 +48,16 @@ FileState state_of(const std::string& file) {
           static_cast<std::uint64_t>(found.st_size)};
 }
 
+// A file system's clock moves in steps of milliseconds, so a rewrite at once could keep the time: the file becomes a
+// second older. Where that is not allowed, the time stays.
+FileState aged_state_of(const std::string& file) {
+  struct stat found{};
+  if (::stat(file.c_str(), &found) != 0) return {};
+  const struct timespec times[] = {{0, UTIME_OMIT}, {found.st_mtim.tv_sec - 1, found.st_mtim.tv_nsec}};
+  ::utimensat(AT_FDCWD, file.c_str(), times, 0);
+  return state_of(file);
+}
+
 std::optional<std::string> hash_of_file(const std::string& file, const FileState& before) {
   const FileState now = state_of(file);
   if (now == FileState{} || now == before) return std::nullopt;
@@ -57,31 +70,47 @@ std::optional<std::string> hash_of_file(const std::string& file, const FileState
   return hash.text();
 }
 
+// A file of a trial. The program runs in between, so it must not choose with a link what is written to.
+class OutputFile {
+ public:
+  explicit OutputFile(const fs::path& path)
+      : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644)) {
+    if (!file_) give_up();
+  }
+  void write(std::string_view text) const {
+    if (!write_all(file_.get(), text)) give_up();
+  }
+
+ private:
+  [[noreturn]] void give_up() const {
+    fail(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)));
+  }
+  fs::path path_;
+  Descriptor file_;
+};
+
 // Standard output as it arrives: into the file, the hash and the search for the metric.
 class OutputSink {
  public:
-  OutputSink(const fs::path& file, const std::regex* metric) : file_(file, std::ios::binary), metric_(metric) {
-    if (!file_) fail(fmt::format("{}: cannot be written", file.string()));
-  }
+  OutputSink(const fs::path& file, const std::regex* metric) : file_(file), metric_(metric) {}
   void take(std::string& text) {
     if (text.empty()) return;
     hash_.add(text);
     metric_.add(text);
     const std::size_t kept = static_cast<std::size_t>(std::min<std::uint64_t>(text.size(), kMaxOutputBytes - written_));
-    file_.write(text.data(), static_cast<std::streamsize>(kept));
+    file_.write(std::string_view(text).substr(0, kept));
     written_ += kept;
     dropped_ += text.size() - kept;
     text.clear();
   }
   std::optional<double> finish() {
-    if (dropped_ > 0) file_ << fmt::format("\n[{} bytes left out]\n", dropped_);
-    file_.close();
+    if (dropped_ > 0) file_.write(fmt::format("\n[{} bytes left out]\n", dropped_));
     return metric_.finish();
   }
   std::string hash() const { return hash_.text(); }
 
  private:
-  std::ofstream file_;
+  OutputFile file_;
   MetricFinder metric_;
   Hash hash_;
   std::uint64_t written_ = 0, dropped_ = 0;
@@ -130,7 +159,9 @@ void MetricFinder::search(std::string_view line) {
       double value = 0;
       const char *const first = (*match)[1].first, *const last = (*match)[1].second;
       const auto [rest, error] = std::from_chars(first, last, value);
-      if (error == std::errc() && rest != first && std::isfinite(value)) found_ = value;
+      // "1,234" and "3.5GB" are not 1 and 3.5; "took 3.5." ends a sentence.
+      const bool is_whole = rest == last || (rest + 1 == last && *rest == '.');
+      if (error == std::errc() && is_whole && std::isfinite(value)) found_ = value;
     }
     if (begin + kLongestSearched >= line.size()) break;
   }
@@ -139,7 +170,7 @@ void MetricFinder::search(std::string_view line) {
 TrialOutcome run_trial(const TrialRequest& request, const std::atomic<bool>& stop) {
   TrialOutcome outcome;
   std::vector<FileState> before;
-  for (const std::string& file : request.hashed) before.push_back(file == "-" ? FileState{} : state_of(file));
+  for (const std::string& file : request.hashed) before.push_back(file == "-" ? FileState{} : aged_state_of(file));
 
   ProcessOptions options;
   options.command = request.command;
@@ -167,7 +198,7 @@ TrialOutcome run_trial(const TrialRequest& request, const std::atomic<bool>& sto
   if (cut) outcome.end.how = *cut;
 
   const std::string errors = process.output().text();
-  write_file(request.err_file, errors.empty() ? errors : errors + "\n", true);
+  OutputFile(request.err_file).write(errors.empty() ? errors : errors + "\n");
   outcome.metric = sink.finish();
   if (!outcome.metric) {
     MetricFinder finder(request.metric);

@@ -68,11 +68,11 @@ Json failures_json(const Plan& plan, const Findings& findings, const std::vector
 Json trial_json(const TrialRecord& record, const Plan& plan) {
   Json hashes = Json::object();
   for (const auto& [file, hash] : record.hashes) hashes[file] = or_null(hash);
-  const bool has_code = record.how == "exited";
+  const bool has_code = record.how == "exited", has_signal = record.how == "signalled";
   return WEIR_NAMED(record.setting, record.round,
                     named("variables", variables_of(plan, plan.design.settings[record.setting])),
                     named("ended", record.how), named("exit_code", has_code ? Json(record.code) : Json()),
-                    named("signal", has_code ? Json() : Json(record.code)), record.duration_ns, record.metric, hashes,
+                    named("signal", has_signal ? Json(record.code) : Json()), record.duration_ns, record.metric, hashes,
                     named("failure", text_or_null(record.failure)), named("stdout", record.out_file),
                     named("stderr", record.err_file));
 }
@@ -114,8 +114,8 @@ std::vector<TrialRecord> records_in(const Json& document, const std::string& nam
       record.setting = trial["setting"].get<std::size_t>();
       record.round = trial["round"].get<std::size_t>();
       record.how = trial["ended"].get<std::string>();
-      const Json& code = member(trial, record.how == "exited" ? "exit_code" : "signal");
-      record.code = code.get<int>();
+      if (record.how != "timed_out")
+        record.code = member(trial, record.how == "exited" ? "exit_code" : "signal").get<int>();
       record.duration_ns = trial["duration_ns"].get<std::int64_t>();
       if (trial["metric"].is_number()) record.metric = trial["metric"].get<double>();
       for (const auto& [file, hash] : trial["hashes"].items())

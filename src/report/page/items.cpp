@@ -70,18 +70,18 @@ std::string add_waterfalls(Page& page, std::size_t source, const std::string& wh
     item["hops"] = Json::array();
     for (const Json& hop : hops) {
       if (item["hops"].size() == kMaxHops) break;
-      if (values::word(hop, {"to"}) == "seen" && !values::amount(hop, {"share"}, 1)) {
-        item["notes"].push_back(fmt::format("From {} to seen: p50 {}, p99 {}. {}.", values::word(hop, {"from"}, "?"),
-                                            fields::duration(hop, {"p50_ns"}), fields::duration(hop, {"p99_ns"}),
-                                            kSeenLater));
-        continue;
-      }
-      item["hops"].push_back(hop_item(hop));
       if (const auto negative = values::count(hop, {"negative"}); negative > 0)
         item["notes"].push_back(
             fmt::format("{} -> {}: {} commands are left out because the clocks disagree, by up to {}.",
                         values::word(hop, {"from"}, "?"), values::word(hop, {"to"}, "?"), negative,
                         format_duration(std::abs(values::finite(hop, {"worst_negative_ns"}).value_or(0)))));
+      if (values::word(hop, {"to"}) == "seen" && !values::amount(hop, {"share"}, 1)) {
+        item["notes"].push_back(fmt::format("From {} to seen: p50 {}, p99 {}. {}.", values::word(hop, {"from"}, "?"),
+                                            fields::duration(hop, {"p50_ns"}), fields::duration(hop, {"p99_ns"}),
+                                            why_seen_is_left_out(each)));
+        continue;
+      }
+      item["hops"].push_back(hop_item(hop));
     }
     item["missing"] = missing_items(values::at(each, {"missing"}));
     if (const std::string words = dominating_words(each); !words.empty())

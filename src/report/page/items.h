@@ -29,8 +29,8 @@ struct OverlapBar {
 };
 
 // `times` is as in weir.overlap/1 for a pass (exposed_ns, hidden_ns) or in weir.analysis/1 for a device
-// (exposed_communication_ns, communication_beside_compute_ns). No part is negative, and they add up; where the document's do not,
-// a note reports it. Returns false where there is no span.
+// (exposed_communication_ns, communication_beside_compute_ns). No part is negative, and they add up; where the
+// document's do not, a note reports it. Returns false where there is no span.
 bool make_bar(const Json& times, OverlapBar& bar, std::vector<std::string>& notes);
 
 Json to_json(const OverlapBar& bar);

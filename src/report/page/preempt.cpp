@@ -39,7 +39,18 @@ const char* latency_of(const Json& document) {
   return is_known(values::at(document, {"alone", "to_start"})) ? "to_start" : "to_end";
 }
 
-Json point_item(const Json& point, const char* latency) {
+// The lowest tail of the group's points, so that all of them can have it: p99, p90 or p50.
+std::string tail_of(const Json& document, const VictimGroup& group) {
+  double lowest = 0.99;
+  for (const Json& mechanism : values::list(document, {"mechanisms"}))
+    for (const Json& point : values::list(mechanism, {"points"}))
+      if (group_of(values::at(point, {"victim"})) == group && values::at(point, {"failure"}).is_null() &&
+          is_known(values::at(point, {"to_end"})))
+        lowest = std::min(lowest, values::amount(point, {"tail_quantile"}).value_or(0.99));
+  return lowest < 0.9 ? "p50" : lowest < 0.99 ? "p90" : "p99";
+}
+
+Json point_item(const Json& point, const char* latency, const std::string& tail) {
   const Json& victim = values::at(point, {"victim"});
   const auto block = values::amount(victim, {"block_ns"}), waves = values::amount(victim, {"waves"});
   // A persistent kernel has no waves: the document does not contain how long it runs.
@@ -51,18 +62,18 @@ Json point_item(const Json& point, const char* latency) {
           {"kernel_ns", number_or_null(kernel)},
           {"block_ns", number_or_null(block)},
           {"p50_ns", number_or_null(requests)},
-          {"p99_ns", values::duration(point, {latency, "p99_ns"})},
-          {"p99_interval_ns", values::interval(point, {latency, "p99_interval_ns"})},
+          {"tail_ns", values::duration(point, {latency, (tail + "_ns").c_str()})},
+          {"tail_interval_ns", values::interval(point, {latency, (tail + "_interval_ns").c_str()})},
           {"victim_loss", values::number(point, {"victim_loss"})},
           {"is_overloaded", values::is_true(point, {"is_overloaded"})},
           {"failure", values::word_or_null(point, {"failure"})}};
 }
 
-Json curve_item(const Json& mechanism, const VictimGroup& group, const char* latency) {
+Json curve_item(const Json& mechanism, const VictimGroup& group, const char* latency, const std::string& tail) {
   std::vector<Json> points;
   for (const Json& point : values::list(mechanism, {"points"}))
     if (group_of(values::at(point, {"victim"})) == group && points.size() < kMaxCurvePoints)
-      points.push_back(point_item(point, latency));
+      points.push_back(point_item(point, latency, tail));
   std::stable_sort(points.begin(), points.end(), [](const Json& a, const Json& b) {
     return values::amount(a, {"block_ns"}).value_or(0) < values::amount(b, {"block_ns"}).value_or(0);
   });
@@ -74,7 +85,7 @@ Json curve_item(const Json& mechanism, const VictimGroup& group, const char* lat
           {"points", std::move(points)}};
 }
 
-Json published_items(const Json& published) {
+Json published_items(const Json& published, const std::string& tail) {
   Json items = Json::array();
   const std::string source = values::word(published, {"source"}, "published");
   for (const Json& level : values::list(published, {"levels"})) {
@@ -83,11 +94,11 @@ Json published_items(const Json& published) {
     for (const Json& point : values::list(level, {"points"})) {
       const auto kernel = values::amount(point, {"kernel_us"}, values::kLongest / 1e3);
       if (!kernel || points.size() == kMaxCurvePoints) continue;
-      const auto in_ns = [&](const char* key) {
-        const auto us = values::amount(point, {key}, values::kLongest / 1e3);
+      const auto in_ns = [&](const std::string& quantile) {
+        const auto us = values::amount(point, {(quantile + "_us").c_str()}, values::kLongest / 1e3);
         return us ? Json(*us * 1e3) : Json(nullptr);
       };
-      points.push_back({{"kernel_ns", *kernel * 1e3}, {"p50_ns", in_ns("p50_us")}, {"p99_ns", in_ns("p99_us")}});
+      points.push_back({{"kernel_ns", *kernel * 1e3}, {"p50_ns", in_ns("p50")}, {"tail_ns", in_ns(tail)}});
     }
     // "XSched (OSDI 2025), evaluation data" -> "XSched Lv1, NVIDIA GV100"
     items.push_back(
@@ -146,15 +157,18 @@ void section_list::preempt(Page& page, std::size_t source, const Json& document)
     Json item = page.item("preemptions", fmt::format("{}: behind {}", title, words_of(group)), source,
                           page.environment_of(source));
     item["verdict"] = values::word(document, {"verdict"});
-    item["alone_p99_ns"] = values::duration(document, {"alone", latency, "p99_ns"});
+    item["is_to_start"] = std::string(latency) == "to_start";
+    const std::string tail = tail_of(document, group);
+    item["tail"] = tail;
+    item["alone_tail_ns"] = values::duration(document, {"alone", latency, (tail + "_ns").c_str()});
     item["curves"] = Json::array();
     for (const Json& mechanism : values::list(document, {"mechanisms"})) {
       if (item["curves"].size() == kMaxCurves) break;
-      Json curve = curve_item(mechanism, group, latency);
+      Json curve = curve_item(mechanism, group, latency, tail);
       // Mechanisms without points appear only in the first picture.
       if (is_first || !curve["points"].empty()) item["curves"].push_back(std::move(curve));
     }
-    item["published"] = is_first ? published_items(values::at(document, {"published"})) : Json::array();
+    item["published"] = is_first ? published_items(values::at(document, {"published"}), tail) : Json::array();
     item["notes"].push_back(fmt::format("Latency counts from when a request was due {}.",
                                         std::string(latency) == "to_start" ? "to its first block" : "to its end"));
     if (is_early) item["notes"].push_back("Ended early: some points are missing.");

@@ -79,7 +79,7 @@ ReportSection waterfall_section(const Json& waterfall) {
     }
     const std::string words = word(each, "words_to_end");
     table.after = words == "-" || words.empty() ? word(each, "words") : words;
-    if (is_seen_later) table.after += fmt::format(". {}", kSeenLater);
+    if (is_seen_later) table.after += fmt::format(". {}", why_seen_is_left_out(each));
     section.tables.push_back(std::move(table));
   }
   if (section.tables.empty()) section.remark("No hop is known.");

@@ -197,7 +197,7 @@ void add_comparison(const Json& document, TextReport& report) {
                           noise ? fmt::format("{:.1f} %", 100 * (*noise - 1)) : "-",
                           verdict + (at(change, {"is_ours"}) == true ? "" : " (control)")});
     // Every benchmark has its own noise figure, which the table shows.
-    if (!at(change, {"reason"}).is_null() && !text(change, {"reason"}).starts_with("identical processes"))
+    if (!at(change, {"reason"}).is_null() && !text(change, {"reason"}).starts_with("two sides of identical processes"))
       ++reasons[text(change, {"reason"})];
   }
   const auto count = [](std::map<std::string, int>& counts) {

@@ -58,9 +58,8 @@ struct Standout {
   bool is_warning = false;  // it costs much, or is why the device was idle for much of its span
 };
 
-// About the hop from `ended` to `seen` where it has no share.
-inline constexpr const char* kSeenLater =
-    "`seen` is not on the way: the host did not wait for most of these commands, it looked later";
+// Why the hop to `seen` of this class of a waterfall has no share.
+const char* why_seen_is_left_out(const Json& way);
 
 // At most five, the largest share of a device's span first; for each kind, the device with the highest cost. Never
 // empty where there is a device with times.

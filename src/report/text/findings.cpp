@@ -92,8 +92,8 @@ std::optional<Standout> exposed(const Json& device, double span_ns) {
   for (const Json& cause : at(device, {"exposed_causes", "causes"})) {
     if (word(cause, "cause") == "unknown") continue;
     if (value(cause, {"share"}) >= kMinCause)
-      advice = fmt::format("For {} of that {}: {}.", percent(number(cause, {"share"})), word(cause, "meaning"),
-                           word(cause, "advice"));
+      advice = fmt::format("For {} of what was exposed, {}: {}.", percent(number(cause, {"share"})),
+                           word(cause, "meaning"), word(cause, "advice"));
     break;
   }
   return Standout{share,
@@ -149,11 +149,12 @@ std::optional<Standout> idle_otherwise(const Json& device, double span_ns) {
   const double rest_ns = ns - host_late_ns(device, span_ns) - launching_ns(device, span_ns), share = rest_ns / span_ns;
   if (!is_idle(device, span_ns) || share < kMinShare) return std::nullopt;
   if (at(device, {"launch_bound"}).is_object())
-    return Standout{share,
-                    fmt::format("idle {} though the driver had the next command: it waited for other streams, for the "
-                                "launch itself, or the gaps between short kernels add up (see idle gaps).",
-                                cost(rest_ns, share)),
-                    "Graphs and fewer, larger kernels have fewer gaps; events between streams cost one each."};
+    return Standout{
+        share,
+        fmt::format("idle {}: the next command waited for other streams or for the launch itself, or many short "
+                    "gaps add up (see idle gaps).",
+                    cost(rest_ns, share)),
+        "Graphs and fewer, larger kernels have fewer gaps; events between streams cost one each."};
   return Standout{
       share,
       fmt::format("idle {}, and the trace does not show why: it has no calls of the host.", cost(rest_ns, share)),

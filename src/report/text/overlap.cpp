@@ -78,7 +78,8 @@ ReportSection step_section(const Json& summary) {
        {"exposed", duration(at(overlap, {"exposed_ns"})) + ", communication while nothing else ran"},
        {"hidden", duration(at(overlap, {"hidden_ns"}))},
        {"efficiency", percent(at(overlap, {"efficiency"})) + ", hidden of all communication"},
-       {"at best", percent(at(overlap, {"best_efficiency"})) + ", if compute ran beside it wherever it need not wait for it"},
+       {"at best",
+        percent(at(overlap, {"best_efficiency"})) + ", if compute ran beside it wherever it need not wait for it"},
        {"serial", percent(at(overlap, {"serial_efficiency"})) + " with everything on one stream"},
        {"inflation", ratio(at(overlap, {"inflation"})) + ", compute beside communication over alone"}});
   return section;

@@ -85,9 +85,10 @@ double highest_tail(const std::vector<Row>& rows) {
   return tail;
 }
 
-void add_quantiles(std::vector<std::string>& cells, const Json& latency, bool is_with_p99) {
-  for (const char* key : {"p50_ns", "p90_ns", "p99_ns", "p999_ns"})
-    if (is_with_p99 || std::string_view(key) < "p99") cells.push_back(duration(latency, {key}));
+void add_quantiles(std::vector<std::string>& cells, const Json& latency, bool is_with_p99, double tail) {
+  for (const char* key : {"p50_ns", "p90_ns"}) cells.push_back(duration(latency, {key}));
+  if (!is_with_p99) return;
+  for (const char* key : {"p99_ns", "p999_ns"}) cells.push_back(tail >= 0.99 ? duration(latency, {key}) : "-");
 }
 
 ReportTable start_table(const std::vector<Row>& rows) {
@@ -96,9 +97,9 @@ ReportTable start_table(const std::vector<Row>& rows) {
   if (is_with_p99) table.columns.insert(table.columns.end(), {{"p99"}, {"p99.9"}, {"p99 in blocks"}});
   for (const auto& [mechanism, point] : rows) {
     std::vector<std::string> cells = {text(*mechanism, {"name"})};
-    add_quantiles(cells, at(*point, {"to_start"}), is_with_p99);
+    add_quantiles(cells, at(*point, {"to_start"}), is_with_p99, tail_of(*point));
     const auto blocks = number(*point, {"start_p99_in_blocks"});
-    if (is_with_p99) cells.push_back(blocks ? fmt::format("{:.2f}", *blocks) : "-");
+    if (is_with_p99) cells.push_back(blocks && tail_of(*point) >= 0.99 ? fmt::format("{:.2f}", *blocks) : "-");
     table.rows.push_back(std::move(cells));
   }
   return table;
@@ -123,7 +124,7 @@ ReportTable end_table(const std::vector<Row>& rows) {
   table.columns.insert(table.columns.end(), {{fmt::format("p{:.0f}/alone", 100 * tail)}, {"victim -"}});
   for (const auto& [mechanism, point] : rows) {
     std::vector<std::string> cells = {text(*mechanism, {"name"})};
-    add_quantiles(cells, at(*point, {"to_end"}), is_with_p99);
+    add_quantiles(cells, at(*point, {"to_end"}), is_with_p99, tail_of(*point));
     cells.push_back(tail_of(*point) == tail ? against_alone(*point) : "-");
     cells.push_back(rounded_percent(*point, {"victim_loss"}));
     table.rows.push_back(std::move(cells));
@@ -216,9 +217,7 @@ TextReport preempt_report(const Json& document, bool has_published) {
       .remark(
           "\"-\": not observed, or too few requests: p99 needs 400, p99.9 needs 1000 and then rests on one or few of "
           "them. p99/alone (p90/alone below 400 requests): against the same command alone, and over the spread of its "
-          "repeats. victim -: throughput that the victim lost against nobody "
-          "in "
-          "its way; below 0 is noise.");
+          "repeats. victim -: throughput that the victim lost against nobody in its way; below 0 is noise.");
   if (has_published) add_published(report, at(document, {"published"}));
   return report;
 }

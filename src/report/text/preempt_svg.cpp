@@ -29,7 +29,7 @@ constexpr std::size_t kLongestLabel = 22;
 
 struct CurvePoint {
   double x = 0, p50 = 0;
-  std::optional<double> p99;
+  std::optional<double> tail;  // p99 or p90; nothing if the picture shows medians only
 };
 
 struct Series {
@@ -71,16 +71,30 @@ const char* latency_of(const Json& document) {
   return is_drawable(number(document, {"alone", "to_start", "p50_ns"})) ? "to_start" : "to_end";
 }
 
-std::optional<CurvePoint> curve_point(const Json& point, const char* latency, double x) {
-  const auto p50 = number(point, {latency, "p50_ns"}), p99 = number(point, {latency, "p99_ns"});
+// The quantile that the picture shows beside p50: the lowest tail of its points, so that all of them can have it.
+std::string tail_of(const Json& document) {
+  double lowest = 0.99;
+  for (const Json& mechanism : at(document, {"mechanisms"}))
+    for (const Json& point : at(mechanism, {"points"}))
+      if (at(point, {"failure"}).is_null() && is_drawable(number(point, {"to_end", "p50_ns"})))
+        lowest = std::min(lowest, number(point, {"tail_quantile"}).value_or(0.99));
+  return lowest < 0.9 ? "p50" : lowest < 0.99 ? "p90" : "p99";
+}
+
+std::optional<double> tail_value(const Json& point, const char* latency, const std::string& tail) {
+  if (tail == "p50") return std::nullopt;
+  const auto value = number(point, {latency, (tail + "_ns").c_str()});
+  return is_drawable(value) ? value : std::nullopt;
+}
+
+std::optional<CurvePoint> curve_point(const Json& point, const char* latency, const std::string& tail, double x) {
+  const auto p50 = number(point, {latency, "p50_ns"});
   if (!is_drawable(p50) || !is_drawable(x)) return std::nullopt;
-  CurvePoint place{x, *p50, std::nullopt};
-  if (is_drawable(p99)) place.p99 = p99;
-  return place;
+  return CurvePoint{x, *p50, tail_value(point, latency, tail)};
 }
 
 // Victims that differ in only one respect share a panel: by block time, or by waves.
-std::vector<Panel> own_panels(const Json& document, const char* latency) {
+std::vector<Panel> own_panels(const Json& document, const char* latency, const std::string& tail) {
   struct Key {
     bool is_by_waves;
     std::string kind;
@@ -128,7 +142,7 @@ std::vector<Panel> own_panels(const Json& document, const char* latency) {
       for (const Json& point : at(mechanism, {"points"}))
         for (const auto& [other, x] : keys_of(at(point, {"victim"})))
           if (other == key)
-            if (const auto place = curve_point(point, latency, x)) series.places.push_back(*place);
+            if (const auto place = curve_point(point, latency, tail, x)) series.places.push_back(*place);
       std::sort(series.places.begin(), series.places.end(),
                 [](const CurvePoint& a, const CurvePoint& b) { return a.x < b.x; });
       if (!series.places.empty()) panel.series.push_back(std::move(series));
@@ -138,7 +152,7 @@ std::vector<Panel> own_panels(const Json& document, const char* latency) {
   return panels;
 }
 
-Panel published_panel(const Json& document) {
+Panel published_panel(const Json& document, const std::string& tail) {
   const Json& published = at(document, {"published"});
   Panel panel;
   panel.title = fmt::format("Published: {}, {}", text(published, {"source"}), text(published, {"device"}));
@@ -153,9 +167,10 @@ Panel published_panel(const Json& document) {
     }
     Series series{"XSched " + text(level, {"level"}), colour, true, {}};
     for (const Json& point : at(level, {"points"})) {
-      const auto x = number(point, {"kernel_us"}), p50 = number(point, {"p50_us"}), p99 = number(point, {"p99_us"});
-      if (is_drawable(x) && is_drawable(p50) && is_drawable(p99))
-        series.places.push_back({*x * 1e3, *p50 * 1e3, *p99 * 1e3});
+      const auto x = number(point, {"kernel_us"}), p50 = number(point, {"p50_us"});
+      const auto high = number(point, {(tail + "_us").c_str()});
+      if (!is_drawable(x) || !is_drawable(p50) || !is_drawable(high)) continue;
+      series.places.push_back({*x * 1e3, *p50 * 1e3, tail == "p50" ? std::nullopt : std::optional(*high * 1e3)});
     }
     if (!series.places.empty()) panel.series.push_back(std::move(series));
   }
@@ -176,12 +191,13 @@ constexpr const char* kPreemptStyle =
 
 class PreemptPicture {
  public:
-  explicit PreemptPicture(const Json& document) : document_(document), latency_(latency_of(document)) {}
+  explicit PreemptPicture(const Json& document)
+      : document_(document), latency_(latency_of(document)), tail_(tail_of(document)) {}
 
   std::string draw() {
-    std::vector<Panel> panels = own_panels(document_, latency_);
+    std::vector<Panel> panels = own_panels(document_, latency_, tail_);
     // Placed next to the first panel, which it can be compared with.
-    if (Panel others = published_panel(document_); !others.series.empty())
+    if (Panel others = published_panel(document_, tail_); !others.series.empty())
       panels.insert(panels.begin() + (panels.empty() ? 0 : 1), std::move(others));
     find_ranges(panels);
     const double width = 2 * kPanelWidth + 2 * kPreemptMargin;
@@ -189,9 +205,8 @@ class PreemptPicture {
           fmt::format("How long urgent work waits: {} ({})", text(document_, {"device", "name"}),
                       text(document_, {"device", "model"})));
     label(kPreemptMargin, kPreemptMargin + 34, "q",
-          fmt::format("From the moment a request was due {}. Thick: p50, thin: p99, band: the same command alone, p50 "
-                      "to p99. Dashed: published by others.",
-                      std::string(latency_) == "to_start" ? "to its first block" : "to its end"));
+          fmt::format("From the moment a request was due {}. {} Dashed: published by others.",
+                      std::string(latency_) == "to_start" ? "to its first block" : "to its end", legend()));
     if (text(document_, {"status"}) == "ended_early" || !at(document_, {"failures"}).empty())
       label(kPreemptMargin, kPreemptMargin + 50, "q",
             !at(document_, {"failures"}).empty() ? "FAILED: work was lost, repeated or not observed; see the report."
@@ -208,17 +223,22 @@ class PreemptPicture {
   }
 
  private:
+  std::string legend() const {
+    if (tail_ == "p50") return "Thick: p50.";
+    return fmt::format("Thick: p50, thin: {0}, band: the same command alone, p50 to {0}.", tail_);
+  }
+
   // All panels share one latency scale and one time scale along x, so that equal lengths mean equal values.
   void find_ranges(const std::vector<Panel>& panels) {
     for (const Panel& panel : panels)
       for (const Series& series : panel.series)
         for (const CurvePoint& place : series.places) {
           y_.add(place.p50);
-          y_.add(place.p99.value_or(place.p50));
+          y_.add(place.tail.value_or(place.p50));
           (panel.has_times ? times_ : counts_).add(place.x);
         }
     low_ = number(document_, {"alone", latency_, "p50_ns"});
-    high_ = number(document_, {"alone", latency_, "p99_ns"});
+    high_ = tail_value(at(document_, {"alone"}), latency_, tail_);
     if (is_drawable(low_)) y_.add(*low_);
     for (Range* range : {&y_, &times_, &counts_}) {
       if (range->is_empty()) range->add(1e3);
@@ -263,9 +283,10 @@ class PreemptPicture {
     label((x0 + x1) / 2, y1 + 32, "q", panel.axis, "middle");
     if (panel.has_alone && is_drawable(low_) && is_drawable(high_)) {
       body_ += fmt::format(
-          "<rect class=\"a\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>alone: p50 {}, p99 "
+          "<rect class=\"a\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>alone: p50 {}, {} "
           "{}</title></rect>\n",
-          x0, y(*high_), x1 - x0, std::max(1.5, y(*low_) - y(*high_)), format_duration(*low_), format_duration(*high_));
+          x0, y(*high_), x1 - x0, std::max(1.5, y(*low_) - y(*high_)), format_duration(*low_), tail_,
+          format_duration(*high_));
       label(x1 - 5, y(*low_) - 3, "q", "alone", "end");
     }
     for (const Series& series : panel.series) draw_series(series, x, y);
@@ -278,8 +299,8 @@ class PreemptPicture {
     std::string middle, tail, back;
     for (const CurvePoint& place : series.places) {
       middle += fmt::format("{}{:.1f} {:.1f}", middle.empty() ? "M" : "L", x(place.x), y(place.p50));
-      if (!place.p99) continue;
-      tail += fmt::format("{}{:.1f} {:.1f}", tail.empty() ? "M" : "L", x(place.x), y(*place.p99));
+      if (!place.tail) continue;
+      tail += fmt::format("{}{:.1f} {:.1f}", tail.empty() ? "M" : "L", x(place.x), y(*place.tail));
       back = fmt::format("L{:.1f} {:.1f}", x(place.x), y(place.p50)) + back;
     }
     body_ += fmt::format("<g class=\"m{}\" fill=\"none\" stroke=\"currentColor\">\n", series.colour);
@@ -290,14 +311,18 @@ class PreemptPicture {
     if (!series.is_published)
       for (const CurvePoint& place : series.places) {
         body_ += fmt::format(
-            "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"currentColor\"><title>{}: p50 {}, p99 {}</title>"
+            "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"currentColor\"><title>{}: p50 {}{}</title>"
             "</circle>\n",
-            x(place.x), y(place.p50), svg_escaped(series.name), format_duration(place.p50),
-            place.p99 ? format_duration(*place.p99) : "-");
-        if (place.p99)
-          body_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\"/>\n", x(place.x), y(*place.p99));
+            x(place.x), y(place.p50), svg_escaped(series.name), format_duration(place.p50), tail_words(place));
+        if (place.tail)
+          body_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\"/>\n", x(place.x), y(*place.tail));
       }
     body_ += "</g>\n";
+  }
+
+  std::string tail_words(const CurvePoint& place) const {
+    if (tail_ == "p50") return "";
+    return fmt::format(", {} {}", tail_, place.tail ? format_duration(*place.tail) : "-");
   }
 
   // Labels at the ends of their lines, moved apart where they would overlap.
@@ -325,6 +350,7 @@ class PreemptPicture {
 
   const Json& document_;
   const char* latency_;
+  std::string tail_;  // p99, p90 or p50
   Range y_, times_, counts_;
   std::optional<double> low_, high_;  // for the command alone
   std::string body_;

@@ -3,8 +3,8 @@
 
 #include "base/units.h"
 #include "report/text/documents.h"
-#include "report/text/renewed.h"
 #include "report/text/queues_text.h"
+#include "report/text/renewed.h"
 
 namespace weir {
 namespace {
@@ -73,7 +73,8 @@ void add_waterfall(std::string& out, const Json& device) {
     for (const char* key : {"dominating_to_end_words", "dominating_words"}) {
       const std::string words = text(one, {key});
       if (!words.empty() && words != "-") {
-        out += "    " + wrapped(is_seen_later ? fmt::format("{}. {}", words, kSeenLater) : words, 4) + '\n';
+        out +=
+            "    " + wrapped(is_seen_later ? fmt::format("{}. {}", words, why_seen_is_left_out(one)) : words, 4) + '\n';
         break;
       }
     }

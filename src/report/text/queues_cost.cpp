@@ -78,10 +78,11 @@ std::string describe_queue_cost(const Json& document) {
                    100 * number(cost, {"calibration", "residual"}).value_or(0),
                    duration(at(cost, {"calibration", "unfitted_ns"}))));
   const Json& blocked = at(cost, {"head_of_line", "simulated"});
+  const Json& of_step = at(cost, {"head_of_line", "step_ns"});
   if (blocked.is_object())
     line(out, "head of line",
-         fmt::format("{} of the step; {} of {} commands waited behind an unrelated one, {} in all, the longest {}",
-                     duration(at(cost, {"head_of_line", "step_ns"})), text(blocked, {"commands"}),
+         fmt::format("{}{} of {} commands waited behind an unrelated one, {} in all, the longest {}",
+                     of_step.is_null() ? "" : duration(of_step) + " of the step; ", text(blocked, {"commands"}),
                      text(blocked, {"of_commands"}), duration(at(blocked, {"waited_ns"})),
                      duration(at(blocked, {"longest_ns"}))));
   out += table(cost);

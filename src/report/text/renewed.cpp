@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 
 namespace weir {
@@ -49,6 +50,12 @@ void renew_way(Json& way) {
 }
 
 }  // namespace
+
+const char* why_seen_is_left_out(const Json& way) {
+  return way.contains("waited_for")
+             ? "`seen` is not on the way: the host did not wait for most of these commands, it looked later"
+             : "`seen` is not on the way: this document does not say whether the host waited";
+}
 
 Json renewed_analysis(Json document) {
   each_of(member(document, "devices"), [](Json& device) {

@@ -21,7 +21,8 @@ struct ConcurrencyLevels {
   double overlapped_ns() const noexcept { return exactly_ns.empty() ? 0 : busy_ns - exactly_ns.front(); }
 };
 
-// Commands at once, wherever Weir says so: the device's kernels, copies and collectives, without host functions. Empty where no such command has a duration.
+// Commands at once, wherever Weir says so: the device's kernels, copies and collectives, without host functions. Empty
+// where no such command has a duration.
 struct ConcurrencyProfile {
   std::optional<ConcurrencyLevels> all;
   std::optional<ConcurrencyLevels> kernels;  // without collectives

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_map>
 
 #include "base/units.h"
@@ -49,12 +50,16 @@ const char* meaning_of(Stage from, Stage to) noexcept {
 // By span: whether the host waited for it. Of the commands that it saw together it waited for the last to end, unless
 // it began to wait only after that.
 std::vector<bool> waited_for(const Timeline& timeline) {
-  constexpr std::int64_t kRounding = 1'000;                 // files have microseconds
-  std::unordered_map<std::int64_t, std::int64_t> last_end;  // by seen
+  constexpr std::int64_t kRounding = 1'000;  // files have microseconds
+  struct Seen {
+    std::int64_t last_ns = INT64_MIN;      // end
+    std::optional<bool> began_too_late{};  // the wait for that
+  };
+  std::unordered_map<std::int64_t, Seen> seen;  // by time
   for (const Span& span : timeline.spans) {
     if (span.seen_ns == kNoTime || span.ended_ns == kNoTime) continue;
-    std::int64_t& last = last_end.try_emplace(span.seen_ns, span.ended_ns).first->second;
-    last = std::max(last, span.ended_ns);
+    std::int64_t& last_ns = seen[span.seen_ns].last_ns;
+    last_ns = std::max(last_ns, span.ended_ns);
   }
   std::vector<const HostCall*> waits;
   for (const HostCall& call : timeline.calls)
@@ -77,7 +82,10 @@ std::vector<bool> waited_for(const Timeline& timeline) {
   for (std::size_t i = 0; i < waited.size(); ++i) {
     const Span& span = timeline.spans[i];
     if (span.seen_ns == kNoTime || span.ended_ns == kNoTime) continue;
-    waited[i] = last_end[span.seen_ns] == span.ended_ns && !began_too_late(span);
+    Seen& together = seen[span.seen_ns];
+    if (together.last_ns != span.ended_ns) continue;
+    if (!together.began_too_late) together.began_too_late = began_too_late(span);
+    waited[i] = !*together.began_too_late;
   }
   return waited;
 }

@@ -74,6 +74,19 @@ TEST(DeviceRules, FindsTheSettingsOfDevices) {
   }
 }
 
+// Fewer kernels than queues run at once: then a kernel waits for room, which is no barrier.
+TEST(DeviceRules, TakesAFullDeviceForNoBarrier) {
+  sim::SimProfile profile = sim::profile_named("h200");
+  sim::apply(profile, "queues", "8");
+  sim::apply(profile, "resident_kernels", "4");
+  const auto device = open_sim(profile);
+  QueueProbe probe = probe_queues(*device, {});
+  probe.queues = 8;  // as the device says: the probe sees no more than the 4 kernels that run
+  const DeviceRules rules = measure_rules(*device, probe, {.has_copies = false, .has_host_functions = false});
+  EXPECT_FALSE(rules.barrier.value.value_or(false));
+  EXPECT_FALSE(rules.barrier.reason.empty());
+}
+
 TEST(DeviceRules, LeavesOutWhatTheStepDoesNotNeed) {
   const auto device = open_sim(sim::profile_named("toy"));
   const DeviceRules rules =

@@ -93,6 +93,10 @@ TEST_F(TrialsOfScripts, a_hang_is_a_failure_and_its_children_end) {
   ASSERT_EQ(trying.records().size(), 1U);
   EXPECT_EQ(trying.records()[0].how, "timed_out");
   EXPECT_EQ(trying.records()[0].failure, "took longer than 1 s");
+  const Json document = trying.document("complete");
+  EXPECT_TRUE(document["trials"][0]["exit_code"].is_null());
+  EXPECT_TRUE(document["trials"][0]["signal"].is_null());
+  EXPECT_EQ(records_in(document, "a.json")[0].code, 0);
   const std::string child = read_text(folder_ / "child");
   if (child.empty()) GTEST_SKIP() << "the machine was too busy to start the program within a second";
   const auto facts = facts_of(std::stoi(child));
@@ -124,6 +128,15 @@ TEST_F(TrialsOfScripts, a_result_file_that_is_not_written_is_a_failure) {
   trying.run(stop_, {});
   for (const TrialRecord& record : trying.records())
     EXPECT_EQ(record.failure, record.setting == 0 ? "" : "did not write " + file);
+}
+
+TEST_F(TrialsOfScripts, output_does_not_follow_links) {
+  const fs::path output = fs::path(folder_ / "out") / "output";
+  fs::create_directories(output);
+  fs::create_symlink(folder_ / "other", output / "0001.out");
+  Experiment trying = experiment(plan(script("echo 1"), {}));
+  EXPECT_THROW(trying.run(stop_, {}), Error);
+  EXPECT_FALSE(fs::exists(folder_ / "other"));
 }
 
 TEST_F(TrialsOfScripts, variables_are_set_and_unset_and_no_shell_is_started) {
@@ -205,6 +218,17 @@ TEST(Metric, the_last_number_counts_wherever_pieces_and_lines_end) {
                              std::string(9'000, '#') + "\nrat";
     for (std::size_t i = 0; i < text.size(); i += piece) finder.add(std::string_view(text).substr(i, piece));
     EXPECT_EQ(finder.finish(), 8.25) << piece;
+  }
+  const std::regex any = metric_pattern("took (\\S+)");
+  for (const auto& [text, value] : {std::pair{"took 3.5.", std::optional(3.5)},
+                                    {"took 12.", 12.0},
+                                    {"took 1,234", std::nullopt},
+                                    {"took 3.5GB", std::nullopt},
+                                    {"took inf", std::nullopt},
+                                    {"took 1.5.2", std::nullopt}}) {
+    MetricFinder finder(&any);
+    finder.add(text);
+    EXPECT_EQ(finder.finish(), value) << text;
   }
   MetricFinder none(&pattern);
   none.add("nothing here");

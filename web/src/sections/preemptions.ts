@@ -1,4 +1,4 @@
-// Urgent work behind long work: how long until it starts, over the length of the kernel in its way, for each mechanism.
+// Urgent work behind long work: how long until it starts (or ends), over the length of the kernel in its way, for each mechanism.
 // Published curves are dashed and of other hardware; points where requests came faster than they were served are hollow.
 
 import { chart, dash_of, marker_of, type Mark, type Series } from "../chart";
@@ -35,6 +35,10 @@ export function render(container: HTMLElement, items: readonly Preemption[], rep
   }
 }
 
+function until(item: Preemption): string {
+  return item.is_to_start ? "starts" : "ends";
+}
+
 function picture(item: Preemption, measured: readonly PreemptionCurve[]): HTMLElement {
   const series: Series[] = [];
   let has_overload = false;
@@ -42,14 +46,14 @@ function picture(item: Preemption, measured: readonly PreemptionCurve[]): HTMLEl
     const points = drawable(curve);
     const point_of = (point: PreemptionPoint) => ({
       x: point.kernel_ns ?? 0,
-      y: point.failure === null ? point.p99_ns : null,
-      low: point.p99_interval_ns?.[0] ?? null,
-      high: point.p99_interval_ns?.[1] ?? null,
+      y: point.failure === null ? point.tail_ns : null,
+      low: point.tail_interval_ns?.[0] ?? null,
+      high: point.tail_interval_ns?.[1] ?? null,
       failure: point.failure,
       note: `${cut(point.victim, 60)}; median ${duration(point.p50_ns)}${point.is_overloaded ? "; overloaded" : ""}`,
     });
     const line = series.length;
-    series.push({ name: curve.level === null ? curve.name : `${curve.name} (${curve.level})`, colour, points: points.filter((point) => !point.is_overloaded || point.failure !== null || point.p99_ns !== null).map(point_of), marker: marker_of(colour) });
+    series.push({ name: curve.level === null ? curve.name : `${curve.name} (${curve.level})`, colour, points: points.filter((point) => !point.is_overloaded || point.failure !== null || point.tail_ns !== null).map(point_of), marker: marker_of(colour) });
     const overloaded = points.filter((point) => point.is_overloaded && point.failure === null);
     if (overloaded.length === 0) return;
     has_overload = true;
@@ -57,14 +61,14 @@ function picture(item: Preemption, measured: readonly PreemptionCurve[]): HTMLEl
   });
   item.published.forEach((curve, i) => {
     const colour = measured.length + i;
-    const points = curve.points.filter((point) => point.kernel_ns > 0).map((point) => ({ x: point.kernel_ns, y: point.p99_ns ?? point.p50_ns, note: point.p99_ns === null ? "median: no p99 was published" : "published" }));
+    const points = curve.points.filter((point) => point.kernel_ns > 0).map((point) => ({ x: point.kernel_ns, y: point.tail_ns ?? point.p50_ns, note: point.tail_ns === null ? `median: no ${item.tail} was published` : "published" }));
     series.push({ name: `${curve.name} (published)`, colour, points: points.sort((a, b) => a.x - b.x), dash: dash_of(1), marker: null });
   });
-  const marks: Mark[] = item.alone_p99_ns === null ? [] : [{ kind: "flat", x: 0, y: item.alone_p99_ns, label: `alone: ${duration(item.alone_p99_ns)}`, colour: "quiet" }];
+  const marks: Mark[] = item.alone_tail_ns === null ? [] : [{ kind: "flat", x: 0, y: item.alone_tail_ns, label: `alone: ${duration(item.alone_tail_ns)}`, colour: "quiet" }];
   return chart({
-    label: "Time until urgent work starts, 99th percentile, over the length of the victim's kernel, both logarithmic",
+    label: `Time until urgent work ${until(item)}, ${item.tail}, over the length of the victim's kernel, both logarithmic`,
     x: { label: "victim's kernel", kind: "log", format: (ns) => duration(ns) },
-    y: { label: "p99 until it starts", kind: "log", format: (ns) => duration(ns) },
+    y: { label: `${item.tail} until it ${until(item)}`, kind: "log", format: (ns) => duration(ns) },
     series,
     marks,
     keys: [
@@ -109,6 +113,8 @@ function source(url: string): HTMLElement {
 }
 
 function point_table(item: Preemption): HTMLElement {
+  // Where the median is the tail, it has one column.
+  const median = <T>(cell: T): T[] => (item.tail === "p50" ? [] : [cell]);
   const rows: Row[] = item.curves.flatMap((curve) =>
     curve.points.map((point) => ({
       cells: [
@@ -116,18 +122,18 @@ function point_table(item: Preemption): HTMLElement {
         name(point.victim),
         duration(point.kernel_ns),
         duration(point.block_ns),
-        duration(point.p50_ns),
-        duration(point.p99_ns),
-        interval(point.p99_interval_ns, duration),
+        ...median(duration(point.p50_ns)),
+        duration(point.tail_ns),
+        interval(point.tail_interval_ns, duration),
         percent(point.victim_loss),
         point.failure !== null ? el("span", {}, "failed: ", name(point.failure, 200)) : point.is_overloaded ? "overloaded" : "",
       ],
     })),
   );
-  if (item.alone_p99_ns !== null) rows.unshift({ cells: ["alone", kNone, kNone, kNone, kNone, duration(item.alone_p99_ns), kNone, kNone, ""] });
+  if (item.alone_tail_ns !== null) rows.unshift({ cells: ["alone", kNone, kNone, kNone, ...median(kNone), duration(item.alone_tail_ns), kNone, kNone, ""] });
   return table(
-    "Time until urgent work starts",
-    [{ heading: "mechanism", is_text: true }, { heading: "victim", is_text: true }, { heading: "kernel" }, { heading: "block" }, { heading: "p50" }, { heading: "p99" }, { heading: "p99 within" }, { heading: "victim loses" }, { heading: "", is_text: true }],
+    `Time until urgent work ${until(item)}`,
+    [{ heading: "mechanism", is_text: true }, { heading: "victim", is_text: true }, { heading: "kernel" }, { heading: "block" }, ...median({ heading: "p50" }), { heading: item.tail }, { heading: `${item.tail} within` }, { heading: "victim loses" }, { heading: "", is_text: true }],
     rows,
     { is_caption_hidden: true },
   );
@@ -136,8 +142,8 @@ function point_table(item: Preemption): HTMLElement {
 function published_table(item: Preemption): HTMLElement {
   return table(
     "Published points",
-    [{ heading: "curve", is_text: true }, { heading: "kernel" }, { heading: "p50" }, { heading: "p99" }],
-    item.published.flatMap((curve) => curve.points.map((point) => ({ cells: [name(curve.name), duration(point.kernel_ns), duration(point.p50_ns), duration(point.p99_ns)] }))),
+    [{ heading: "curve", is_text: true }, { heading: "kernel" }, { heading: "p50" }, ...(item.tail === "p50" ? [] : [{ heading: item.tail }])],
+    item.published.flatMap((curve) => curve.points.map((point) => ({ cells: [name(curve.name), duration(point.kernel_ns), duration(point.p50_ns), ...(item.tail === "p50" ? [] : [duration(point.tail_ns)])] }))),
     { is_caption_hidden: true },
   );
 }

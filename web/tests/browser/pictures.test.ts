@@ -114,7 +114,7 @@ describe("pictures", () => {
       queue_maps: [map, { ...fixed_map("empty-map", 0, 0) }],
       waterfalls: [fall, { ...waterfall(), id: "empty-fall", hops: [], missing: [] }],
       overlaps: [empty_overlap, { ...overlap(), id: "empty-overlap", bars: [], causes: [], efficiency: null, best_efficiency: null }],
-      preemptions: [wait, { ...preemption(), id: "empty-wait", curves: [], published: [], alone_p99_ns: null }],
+      preemptions: [wait, { ...preemption(), id: "empty-wait", curves: [], published: [], alone_tail_ns: null }],
       benches: [{ ...item("hostile-bench", long), cases: [odd_case, bench_case("a", "b", "c", 1e300, 1e-300, 5)], rooflines: [{ backend: kHostile, precision: long, peak_gflops: null, bandwidth_gbs: -1, reason: long }] }, { ...item("empty-bench", ""), cases: [], rooflines: [] }],
     };
     const { page, problems, requests } = await open(report);
