@@ -72,7 +72,7 @@ const char* latency_of(const Json& document) {
 }
 
 // The quantile that the picture shows beside p50: the lowest tail of its points, so that all of them can have it.
-std::string tail_of(const Json& document) {
+std::string lowest_tail(const Json& document) {
   double lowest = 0.99;
   for (const Json& mechanism : at(document, {"mechanisms"}))
     for (const Json& point : at(mechanism, {"points"}))
@@ -192,7 +192,7 @@ constexpr const char* kPreemptStyle =
 class PreemptPicture {
  public:
   explicit PreemptPicture(const Json& document)
-      : document_(document), latency_(latency_of(document)), tail_(tail_of(document)) {}
+      : document_(document), latency_(latency_of(document)), tail_(lowest_tail(document)) {}
 
   std::string draw() {
     std::vector<Panel> panels = own_panels(document_, latency_, tail_);
