@@ -93,6 +93,10 @@ TEST(ClockSimulation, UnevenArrivalsIdentifyTheOffset) {
     ranks.collectives += 10;
     // With many ranks the last of them comes at nearly the same time in each step.
     ranks.ranks = 2 + round % 3;
+    const auto count_of_ranks = static_cast<std::size_t>(ranks.ranks);
+    ranks.offsets.resize(count_of_ranks);
+    ranks.lacks_first.resize(count_of_ranks);
+    ranks.lacks_last.resize(count_of_ranks);
     judge(ranks, *align_clocks(ranks.timeline(random)), count);
   }
   std::printf("%d offsets: %d known, %d wrong\n", count.all, count.known, count.wrong);
