@@ -63,8 +63,10 @@ weir compare --baseline before.json --test after.json)"},
      R"(weir calibrate moe --device cpu --scale tiny --processes 5 -o spreads.json)"},
     {"try",
      "Runs any program again and again with different environment variables, or different commands, each trial in a "
-     "process of its own and in random order. Names the setting that makes it fail, compares speed, and leaves out what "
-     "is already clear, instead of running the full matrix. Every trial is kept; `--resume` continues after a kill. How "
+     "process of its own and in random order. Names the setting that makes it fail, compares speed, and leaves out "
+     "what "
+     "is already clear, instead of running the full matrix. Every trial is kept; `--resume` continues after a kill. "
+     "How "
      "it decides, and how often that is wrong: [try](try.md).",
      R"(weir try --env NCCL_ALGO=,Ring,Tree --trials 3 -- sh -c 'echo done'
 weir try --metric 'rate ([0-9.]+)' --higher-is-better \

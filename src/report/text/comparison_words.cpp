@@ -46,8 +46,7 @@ std::string method_line(const Comparison& comparison) {
       "Ratios are test / baseline of medians with {} intervals; changes count beyond {} and with p below {} after Holm "
       "over {} test{}.",
       fraction_percent(comparison.options.bootstrap.confidence), fraction_percent(comparison.options.threshold),
-      fraction_percent(comparison.options.significance), comparison.hypotheses,
-      comparison.hypotheses == 1 ? "" : "s");
+      fraction_percent(comparison.options.significance), comparison.hypotheses, comparison.hypotheses == 1 ? "" : "s");
 }
 
 double slowness_of(const PairComparison& pair) {
