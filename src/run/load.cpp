@@ -200,9 +200,9 @@ void divide(SampleSeries& series, const std::vector<std::size_t>& sizes, const P
            std::all_of(sizes.begin(), sizes.end(), [&](std::size_t each) { return each == sizes[0]; }))
     series.processes.assign(sizes.size(), count / sizes.size());
   else
-    reject(
-        fmt::format("{}processes: {} samples cannot be told apart by {} processes", result.path, count, sizes.size()),
-        kExpected);
+    reject(fmt::format("{}processes: the sizes of {} processes do not add up to {} samples", result.path, sizes.size(),
+                       count),
+           kExpected);
 }
 
 std::vector<std::string> command_of(const Place& result) {

@@ -75,12 +75,12 @@ TEST(Load, SamplesBelongToProcesses) {
   result["processes"] = Json::parse(R"([{"samples": 60}, {"samples": 60}])");
   EXPECT_EQ(parse_results(result, "a.json").points[0].latency.processes, (std::vector<std::size_t>{2, 2}));
   result["processes"][1]["samples"] = 30;
-  EXPECT_TRUE(has(complaint(result), "4 samples cannot be told apart by 2 processes")) << "not two each";
+  EXPECT_TRUE(has(complaint(result), "the sizes of 2 processes do not add up to 4 samples")) << "not two each";
   result["processes"][1]["samples"] = 60;
   result["samples"]["submit_ns"] = {900, 900, 900, 900};
   EXPECT_EQ(parse_results(result, "a.json").points[0].is_host_bound, true);
   result["processes"].push_back({{"samples", 60}});
-  EXPECT_TRUE(has(complaint(result), "4 samples cannot be told apart by 3 processes"));
+  EXPECT_TRUE(has(complaint(result), "the sizes of 3 processes do not add up to 4 samples"));
   for (const char* bad : {"3", R"(["x"])", R"([{"samples": -1}])", R"([{"samples": 1.5}])", R"([{}])"}) {
     result["processes"] = Json::parse(bad);
     EXPECT_FALSE(complaint(result).empty()) << bad;

@@ -173,7 +173,7 @@ std::optional<std::vector<std::uint8_t>> Lab::stuck(std::span<const StreamId> he
   std::vector<std::uint8_t> verdict;
   begin();
   for (const StreamId stream : held) hold(stream, is_blocking);
-  // Without a kernel behind it, a hold stops others only once it runs.
+  // Without a kernel after it in its stream, a hold stops others only once it runs.
   if (!settle(window_ns) && !is_blocking && !settle(grace_ns)) {
     release();
     return std::nullopt;

@@ -65,7 +65,7 @@ struct CopyOverlap {
   struct Together {
     std::vector<CopyDirection> directions;
     double time_ns = 0;
-    std::optional<double> overlap;  // 1: the shorter ones were hidden; 0: one after the other; nothing: cannot be told
+    std::optional<double> overlap;  // 1: the shorter ones were hidden; 0: one after the other; nothing: unknown
   };
   std::vector<Alone> alone;        // by direction
   std::vector<Together> together;  // pairs, then all three

@@ -309,8 +309,8 @@ class Prober {
     control_error_ += control.error_probability;
   }
 
-  // Whether a held kernel with nothing behind it stops all of these streams; nothing if that differs from trial to
-  // trial.
+  // Whether a held kernel with nothing after it in its stream stops all of these streams; nothing if that differs from
+  // trial to trial.
   std::optional<bool> is_stopped_by_one(StreamId holder, const Streams& marked) {
     int stopped = 0;
     const int rounds = probe_.baseline.repetitions;

@@ -62,7 +62,7 @@ struct QueueProbe {
   int streams = 0;  // probed
   // Whether recording an event after a running kernel blocks the queue, as a kernel there does; nothing: unknown.
   std::optional<bool> record_blocks;
-  // Whether a running kernel alone, with nothing behind it, stops its queue; nothing: unknown.
+  // Whether a running kernel alone, with nothing after it in its stream, stops its queue; nothing: unknown.
   std::optional<bool> barrier;
   std::vector<int> queue_of_stream;  // static policies: numbered in the order of first use
   // The share of the other streams that is stuck while k are held, in the order of the trials.

@@ -30,9 +30,22 @@ Pace pace_of(const std::vector<double>& values, bool is_less_better) {
   return pace;
 }
 
+std::vector<Pace> paces_of(const Values& values, const RaceOptions& options) {
+  std::vector<Pace> paces;
+  for (const auto& of_setting : values) paces.push_back(pace_of(of_setting, options.is_less_better));
+  return paces;
+}
+
 // The spread between processes: of all settings, or of a setting's own where that is larger.
-struct Spread {
+struct PooledVariance {
   double degrees = 0, squares = 0;
+
+  explicit PooledVariance(const std::vector<Pace>& paces) {
+    for (const Pace& pace : paces) {
+      if (pace.count > 1) degrees += static_cast<double>(pace.count - 1);
+      squares += pace.squares;
+    }
+  }
 
   double variance() const { return degrees > 0 ? squares / degrees : std::numeric_limits<double>::infinity(); }
   double variance_of(const Pace& pace) const {
@@ -40,7 +53,8 @@ struct Spread {
   }
 };
 
-bool is_clearly_slower(const Pace& slow, const Pace& fast, const Spread& spread, double threshold, double level) {
+bool is_clearly_slower(const Pace& slow, const Pace& fast, const PooledVariance& spread, double threshold,
+                       double level) {
   const double difference = slow.mean - fast.mean;
   if (std::min(slow.count, fast.count) < kMinToLeave || difference <= std::log1p(threshold)) return false;
   const double error = std::sqrt(spread.variance_of(slow) / static_cast<double>(slow.count) +
@@ -52,13 +66,8 @@ bool is_clearly_slower(const Pace& slow, const Pace& fast, const Spread& spread,
 
 std::vector<bool> wanted_by_race(const Values& values, const RaceOptions& options) {
   const std::size_t settings = values.size();
-  std::vector<Pace> paces;
-  Spread spread;
-  for (const auto& of_setting : values) {
-    paces.push_back(pace_of(of_setting, options.is_less_better));
-    if (of_setting.size() > 1) spread.degrees += static_cast<double>(of_setting.size() - 1);
-    spread.squares += paces.back().squares;
-  }
+  const std::vector<Pace> paces = paces_of(values, options);
+  const PooledVariance spread(paces);
   std::vector<bool> is_wanted(settings);
   for (std::size_t i = 0; i < settings; ++i) is_wanted[i] = values[i].size() < options.trials;
   // The best of those that could leave others behind; a lucky first value is none.
@@ -116,13 +125,8 @@ std::vector<Effect> effects_of(const Design& design, const Values& values, const
   if (std::count_if(design.factors.begin(), design.factors.end(),
                     [](const Factor& factor) { return factor.values.size() > 1; }) < 2)
     return effects;
-  std::vector<Pace> paces;
-  Spread spread;
-  for (const auto& of_setting : values) {
-    paces.push_back(pace_of(of_setting, options.is_less_better));
-    if (of_setting.size() > 1) spread.degrees += static_cast<double>(of_setting.size() - 1);
-    spread.squares += paces.back().squares;
-  }
+  const std::vector<Pace> paces = paces_of(values, options);
+  const PooledVariance spread(paces);
   std::map<Setting, std::size_t> places;
   for (std::size_t i = 0; i < design.settings.size(); ++i) places.emplace(design.settings[i], i);
   for (std::size_t factor = 0; factor < design.factors.size(); ++factor) {
