@@ -95,6 +95,7 @@ class Checker {
     for (CommandId id = 0; id < step_.commands().size(); ++id)
       for (const Access& access : step_.accesses(id))
         if (!is_chained_[access.buffer]) contents_.expect(access.buffer);
+    find_kept_copies();
     for (const Buffer& buffer : step_.buffers()) report_.buffers += buffer.is_written ? 1 : 0;
     check_collectives();
 
@@ -112,6 +113,17 @@ class Checker {
   }
 
  private:
+  // Of large products in chained buffers: recomputing all of them in order would take most of a check's time.
+  void find_kept_copies() {
+    for (CommandId id = 0; id < step_.commands().size(); ++id) {
+      const auto accesses = step_.accesses(id);
+      if (!is_verifiable(id) || accesses.back().reads || !is_chained_[accesses.back().buffer]) continue;
+      std::vector<KeptCopy> copies = kept_copies(step_, is_chained_, id, accesses.size() - 1);
+      for (const KeptCopy& copy : copies) contents_.expect(copy.buffer);
+      if (!copies.empty()) kept_copies_[id] = std::move(copies);
+    }
+  }
+
   // An operand of a command: its bytes, and the owners that keep them alive.
   struct Place {
     std::byte* at = nullptr;
@@ -185,6 +197,8 @@ class Checker {
     for (const CommandId id : group) {
       const auto accesses = step_.accesses(id);
       Judgement judgement{id, std::vector<Place>(accesses.size())};
+      const auto copies = kept_copies_.find(id);
+      const bool is_kept = copies != kept_copies_.end();  // its result is verified, not computed
       bool writes_chained = false;
       for (std::size_t i = 0; i < accesses.size(); ++i) {
         const Access& access = accesses[i];
@@ -198,13 +212,24 @@ class Checker {
           initialise(step_.buffers()[access.buffer], *state.bytes);
         }
         if (!access.writes) continue;
-        writes_chained = true;
+        writes_chained = !is_kept;
         if (state.is_lent) state = {std::make_shared<Bytes>(*state.bytes), false};
         const auto [known, is_first] = loosest.try_emplace(access.buffer, id);
         if (!is_first && tolerance_[id] > tolerance_[known->second]) known->second = id;
       }
       for (std::size_t i = 0; i < accesses.size(); ++i) {
         Place& place = judgement.places[i];
+        if (is_kept && accesses[i].writes) {
+          auto bytes = std::make_shared<Bytes>(accesses[i].size_bytes);
+          for (const KeptCopy& copy : copies->second)
+            std::memcpy(bytes->data() + copy.at_bytes, contents_.take(copy.buffer)->data() + copy.offset_bytes,
+                        copy.size_bytes);
+          std::copy(bytes->begin(), bytes->end(),
+                    chained[accesses[i].buffer].bytes->begin() + static_cast<std::ptrdiff_t>(accesses[i].offset_bytes));
+          place.at = bytes->data();
+          place.held = std::move(bytes);
+          continue;
+        }
         if (is_chained_[accesses[i].buffer]) {
           State& state = chained[accesses[i].buffer];
           state.is_lent |= !writes_chained && group.size() > 1;
@@ -271,13 +296,18 @@ class Checker {
     return call;
   }
 
-  // Checks the device's result without recomputing it, if that is cheaper and the kernel supports it.
-  bool verify(CommandId id, const std::vector<Place>& places) {
+  bool is_verifiable(CommandId id) const {
     const Command& command = step_.commands()[id];
     if (command.kind != CommandKind::kernel) return false;
     const Kernel& body = kernel(command.kernel);
-    if (body.verify == nullptr || body.cost(command.shape).flop <= kVerifyFlop) return false;
-    const Verification verified = body.verify(call_of(command, places));
+    return body.verify != nullptr && body.cost(command.shape).flop > kVerifyFlop;
+  }
+
+  // Checks the device's result without recomputing it, if that is cheaper and the kernel supports it.
+  bool verify(CommandId id, const std::vector<Place>& places) {
+    if (!is_verifiable(id)) return false;
+    const Command& command = step_.commands()[id];
+    const Verification verified = kernel(command.kernel).verify(call_of(command, places));
     note(id, step_.accesses(id).back().buffer, {verified.error, verified.element, 0, 0},
          std::max(verified.tolerance, tolerance_[id]), true);
     return true;
@@ -411,6 +441,7 @@ class Checker {
   const std::vector<CollectiveInput> inputs_;  // by command; only for collectives
   const std::vector<double> tolerance_;        // by command
   Contents contents_;
+  std::map<CommandId, std::vector<KeptCopy>> kept_copies_;  // of commands whose chained output is verified
   struct Input {
     std::shared_ptr<const Bytes> bytes;
     BufferId buffer = 0;

@@ -113,6 +113,33 @@ std::vector<std::vector<CommandId>> check_groups(const Step& step, const std::ve
   return groups;
 }
 
+std::vector<KeptCopy> kept_copies(const Step& step, const std::vector<bool>& is_chained, CommandId id,
+                                  std::size_t operand) {
+  const Access& written = step.accesses(id)[operand];
+  const std::uint64_t begin = written.offset_bytes, end = begin + written.size_bytes;
+  std::vector<KeptCopy> copies;
+  bool is_overwritten = false;
+  for (CommandId later = id + 1; later < step.commands().size() && !is_overwritten; ++later) {
+    const auto accesses = step.accesses(later);
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+      const Access& access = accesses[i];
+      const std::uint64_t from = std::max(begin, access.offset_bytes);
+      const std::uint64_t to = std::min(end, access.offset_bytes + access.size_bytes);
+      if (access.buffer != written.buffer || from >= to) continue;
+      is_overwritten = is_overwritten || access.writes;
+      if (step.commands()[later].kind != CommandKind::copy || i != 0 || is_chained[accesses[1].buffer]) continue;
+      const std::uint64_t offset_bytes = accesses[1].offset_bytes + (from - access.offset_bytes);
+      copies.push_back({from - begin, accesses[1].buffer, offset_bytes, to - from});
+    }
+  }
+  std::sort(copies.begin(), copies.end(), [](const KeptCopy& x, const KeptCopy& y) { return x.at_bytes < y.at_bytes; });
+  std::uint64_t covered = 0;
+  for (const KeptCopy& copy : copies)
+    if (copy.at_bytes <= covered) covered = std::max(covered, copy.at_bytes + copy.size_bytes);
+  if (covered < written.size_bytes) copies.clear();
+  return copies;
+}
+
 std::vector<double> check_tolerances(const Step& step, const std::vector<bool>& is_chained) {
   std::vector<double> of_command(step.commands().size(), 0.0);
   for (CommandId id = 0; id < of_command.size(); ++id) {

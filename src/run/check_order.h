@@ -31,6 +31,18 @@ std::vector<CollectiveInput> collective_inputs(const Step& step, const std::vect
 std::vector<std::vector<CommandId>> check_groups(const Step& step, const std::vector<bool>& is_chained,
                                                  const std::vector<CollectiveInput>& inputs);
 
+// Where the device still has a part of what a command wrote into a chained buffer: a copy took it from there into a
+// settled buffer before it was overwritten. With this a large product is verified, although its own buffer has changed.
+struct KeptCopy {
+  std::uint64_t at_bytes;  // within the written operand
+  BufferId buffer;
+  std::uint64_t offset_bytes, size_bytes;
+};
+
+// Kept copies of all bytes of a written operand, in order; empty if some were not copied.
+std::vector<KeptCopy> kept_copies(const Step& step, const std::vector<bool>& is_chained, CommandId id,
+                                  std::size_t operand);
+
 // The error that each command may add, plus what it inherits through chained buffers, where errors accumulate.
 std::vector<double> check_tolerances(const Step& step, const std::vector<bool>& is_chained);
 

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/error.h"
 #include "kernel/chain.h"
+#include "kernel/gemm.h"
 #include "run/check.h"
+#include "run/check_order.h"
 #include "run/sweep.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
@@ -239,6 +243,56 @@ TEST(Check, ResetsStepsThatReadTheirOwnResults) {
   submitter->submit_step();
   session->finish();
   EXPECT_EQ(check_outputs(step, *session).status, CheckReport::Status::passed);
+}
+
+// Three large products one after the other into one buffer, as gradients in a slot; each is copied away, in pieces,
+// before the next overwrites it. `alphas` are their factors; without `copies_all` a part of the second is lost.
+Step products_in_a_slot(std::array<float, 3> alphas, bool copies_all = true) {
+  constexpr std::int64_t kSize = 512;
+  constexpr std::uint64_t kCount = kSize * kSize, kPiece = kCount / 4;
+  StepBuilder builder(5);
+  const BufferId a = builder.uniform(ElementType::f32, kCount), b = builder.uniform(ElementType::f32, kCount);
+  const BufferId slot = builder.output(ElementType::f32, kCount);
+  for (std::size_t i = 0; i < alphas.size(); ++i) {
+    builder.launch("gemm", {}, {.dims = {kSize, kSize, kSize, gemm_flags(false, i == 1)}, .scalars = {alphas[i], 0}},
+                   {{a}, {b}, {slot}});
+    const BufferId kept = builder.output(ElementType::f32, kCount);
+    builder.copy({}, {slot, 0, kPiece}, {kept, kCount - kPiece, kPiece});
+    builder.copy({}, {slot, kPiece, kCount - kPiece - (copies_all ? 0 : 1)},
+                 {kept, 0, kCount - kPiece - (copies_all ? 0 : 1)});
+  }
+  return std::move(builder).seal(1);
+}
+
+TEST(Check, FindsWhereAnOverwrittenResultWasCopiedTo) {
+  const Step step = products_in_a_slot({1, 1, 1});
+  const std::vector<bool> is_chained = chained_buffers(step);
+  const std::vector<KeptCopy> copies = kept_copies(step, is_chained, 3, 2);
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(copies[0].at_bytes, 0u);
+  EXPECT_EQ(copies[0].offset_bytes, 3 * copies[0].size_bytes) << "the first piece went to the end of the copy";
+  EXPECT_EQ(copies[1].at_bytes, copies[0].size_bytes);
+  EXPECT_EQ(copies[1].offset_bytes, 0u);
+  EXPECT_EQ(copies[0].buffer, copies[1].buffer);
+  EXPECT_TRUE(kept_copies(products_in_a_slot({1, 1, 1}, false), is_chained, 3, 2).empty());
+}
+
+TEST(Check, VerifiesLargeProductsThatWereOverwritten) {
+  for (const bool copies_all : {true, false}) {
+    const Step step = products_in_a_slot({1, 1, 1}, copies_all);
+    const auto device = open_device("cpu", {});
+    const auto session = device->prepare(step, place(step, "natural"), {});
+    const auto submitter = inline_submitter(step, *session);
+    session->begin_iteration();
+    submitter->submit_step();
+    session->finish();
+    EXPECT_EQ(check_outputs(step, *session).status, CheckReport::Status::passed);
+    // The device did not do what this step says: the second product's result is in its copies only.
+    const CheckReport wrong = check_outputs(products_in_a_slot({1, 1.01f, 1}, copies_all), *session);
+    EXPECT_EQ(wrong.status, CheckReport::Status::failed);
+    EXPECT_NE(wrong.reason.find(copies_all ? "command 3 (gemm)" : "command 4 (copy)"), std::string::npos)
+        << wrong.reason;
+  }
 }
 
 TEST(Sweep, ResumesWithoutRepeatingAnything) {
