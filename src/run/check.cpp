@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/huge_pages.h"
 #include "base/named_values.h"
 #include "base/relax.h"
 #include "device/rank/communicator.h"
@@ -27,7 +28,7 @@ namespace {
 // Above this, recomputing costs more than verifying, if the kernel can verify (gemm of 400^3).
 constexpr double kVerifyFlop = 128e6;
 
-using Bytes = std::vector<std::byte>;
+using Bytes = std::vector<std::byte, HugePageAllocator<std::byte>>;
 
 // Contents of settled buffers and of inputs, kept in host memory from their first use to their last.
 class Contents {
