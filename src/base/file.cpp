@@ -232,7 +232,7 @@ void NewFile::commit() {
   temporary_.clear();
 }
 
-FileLock::FileLock(const fs::path& path) {
+FileLock::FileLock(const fs::path& path, int patience_ms) {
   constexpr std::size_t kLongestName = 240;  // names have 255 bytes at most
   name_ = (folder_of(path) / fmt::format(".{}.lock", path.filename().string().substr(0, kLongestName))).string();
   while (true) {
@@ -244,6 +244,12 @@ FileLock::FileLock(const fs::path& path) {
       reject(fmt::format("{}: is not a file", name_), "Remove it: it is in the way of a lock.");
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return;  // this file system has no locks
+      if (patience_ms > 0) {
+        stop_if_interrupted(path.string());
+        patience_ms -= kWaitMs / 10;
+        ::poll(nullptr, 0, kWaitMs / 10);
+        continue;
+      }
       std::string holder(20, '\0');
       holder.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::pread(file_.get(), holder.data(), 20, 0))));
       holder.resize(std::min(holder.find_first_not_of("0123456789"), holder.size()));
@@ -281,11 +287,11 @@ void SavedFile::save(std::string_view text) {
   overwrites_ = true;
 }
 
-Descriptor open_to_append(const fs::path& path) {
+Descriptor open_to_append(const fs::path& path, mode_t mode) {
   survive_size_limit();
   if (descriptor_named(path.string()) >= 0) return open_stream(path);
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  Descriptor file(::open(path.c_str(), kFlags, 0600));
+  Descriptor file(::open(path.c_str(), kFlags, mode));
   if (!file && errno == ENXIO) reject(fmt::format("{}: is a pipe that nobody reads", path.string()), "Name a file.");
   if (!file && errno == ELOOP) reject(fmt::format("{}: is a link", path.string()), "Name the file that it leads to.");
   if (!file) throw_file_error(path, "be opened", errno);
@@ -372,6 +378,20 @@ std::string start_of_file(const fs::path& path, std::size_t most) {
   if (!file || most == 0 || !read_all(file.get(), text, most - 1)) return {};
   text.resize(std::min(text.size(), most));
   return text;
+}
+
+FilesInFolder files_in(const fs::path& folder, std::string_view ending) {
+  FilesInFolder found;
+  std::error_code status, ignored;
+  for (fs::directory_iterator entry(folder, status); !status && entry != fs::directory_iterator();
+       entry.increment(status)) {
+    if (entry->path().extension() != ending || entry->is_directory(ignored)) continue;
+    (entry->is_regular_file(ignored) ? found.files : found.skipped).push_back(entry->path());
+  }
+  if (status) throw_file_error(folder, "be read", status.value());
+  std::sort(found.files.begin(), found.files.end());
+  std::sort(found.skipped.begin(), found.skipped.end());
+  return found;
 }
 
 // ---- The kernel's ----

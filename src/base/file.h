@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/descriptor.h"
 
@@ -55,11 +56,12 @@ class NewFile {
   Descriptor file_;
 };
 
-// Held while a file is written again and again, or read and then replaced. Rejects a file that another process holds,
-// by its number. The lock is a file beside it (".NAME.lock"), removed at the end; after a crash it no longer locks.
+// Held while a file is written again and again, or read and then replaced. Rejects a file that another process holds
+// for longer than we are willing to wait, by its number. The lock is a file beside it (".NAME.lock"), removed at the
+// end; after a crash it no longer locks.
 class FileLock {
  public:
-  explicit FileLock(const std::filesystem::path& path);
+  explicit FileLock(const std::filesystem::path& path, int patience_ms = 0);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
@@ -82,9 +84,8 @@ class SavedFile {
   FileLock lock_;
 };
 
-// A log or a summary that grows: created for this user alone if it does not exist. Rejects links, and never waits for
-// the reader of a pipe.
-Descriptor open_to_append(const std::filesystem::path& path);
+// A log or a summary that grows, created if it does not exist. Rejects links, and never waits for the reader of a pipe.
+Descriptor open_to_append(const std::filesystem::path& path, mode_t mode = 0600);
 
 // A file in a folder that is ours or the user's, empty at first, and readable while it grows; an old one is removed.
 Descriptor create_file(const std::filesystem::path& path, mode_t mode = 0600);
@@ -106,6 +107,13 @@ std::size_t read_some(int file, char* to, std::size_t capacity, const std::strin
 Descriptor open_regular(const std::filesystem::path& path, int more_flags = 0) noexcept;
 // The first bytes of a regular file; none where it is anything else, or cannot be read.
 std::string start_of_file(const std::filesystem::path& path, std::size_t most);
+
+// What a folder has of the files that end like this (".json"), in order. Links to files count; pipes, sockets and
+// devices do not: opening them could wait for ever.
+struct FilesInFolder {
+  std::vector<std::filesystem::path> files, skipped;
+};
+FilesInFolder files_in(const std::filesystem::path& folder, std::string_view ending);
 
 // Says whether the program was asked to stop; null: nobody catches signals, so they end it.
 void set_is_interrupted(bool (*is_interrupted)()) noexcept;
