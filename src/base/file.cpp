@@ -33,9 +33,6 @@ void stop_if_interrupted(const std::string& name) {
     throw Error(static_cast<Fault>(kExitInterrupted), fmt::format("{}: interrupted while waiting for it", name));
 }
 
-// A write beyond `ulimit -f` is then an error with a reason, instead of the end of the program.
-void survive_size_limit() { [[maybe_unused]] static const auto kBefore = std::signal(SIGXFSZ, SIG_IGN); }
-
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 std::string random_name(const fs::path& folder) {
@@ -129,6 +126,14 @@ void throw_file_error(const fs::path& path, const std::string& doing, int reason
 }
 
 // ---- Writing ----
+
+void survive_size_limit() { [[maybe_unused]] static const auto kBefore = std::signal(SIGXFSZ, SIG_IGN); }
+
+void make_folders(const fs::path& folder) {
+  std::error_code status;
+  fs::create_directories(folder.empty() ? fs::path(".") : folder, status);
+  if (status) throw_file_error(folder, "be created", status.value());
+}
 
 void check_writable(const fs::path& path, bool overwrite) {
   std::error_code status;
@@ -245,7 +250,6 @@ FileLock::FileLock(const fs::path& path, int patience_ms) {
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return;  // this file system has no locks
       if (patience_ms > 0) {
-        stop_if_interrupted(path.string());
         patience_ms -= kWaitMs / 10;
         ::poll(nullptr, 0, kWaitMs / 10);
         continue;
@@ -329,11 +333,14 @@ Descriptor open_to_read(const fs::path& path) {
 
 std::size_t read_some(int file, char* to, std::size_t capacity, const std::string& name) {
   while (true) {
-    stop_if_interrupted(name);
     pollfd ready{file, POLLIN, 0};
     const int found = ::poll(&ready, 1, kWaitMs);
     if (found < 0 && errno != EINTR) throw_file_error(name, "be read", errno);
-    if (found <= 0) continue;
+    if (found <= 0) {
+      // Not before: what is left to do after an interruption may read files.
+      stop_if_interrupted(name);
+      continue;
+    }
     const ssize_t count = ::read(file, to, capacity);
     if (count >= 0) return static_cast<std::size_t>(count);
     if (errno != EINTR && errno != EAGAIN) throw_file_error(name, "be read", errno);

@@ -84,11 +84,17 @@ class SavedFile {
   FileLock lock_;
 };
 
+// Makes a folder and those above it; one that exists is fine.
+void make_folders(const std::filesystem::path& folder);
+
 // A log or a summary that grows, created if it does not exist. Rejects links, and never waits for the reader of a pipe.
 Descriptor open_to_append(const std::filesystem::path& path, mode_t mode = 0600);
 
 // A file in a folder that is ours or the user's, empty at first, and readable while it grows; an old one is removed.
 Descriptor create_file(const std::filesystem::path& path, mode_t mode = 0600);
+
+// A write beyond `ulimit -f` is then an error with a reason, instead of the end of the program. All of the above do it.
+void survive_size_limit();
 
 // ---- Reading ----
 // What parsers hold in memory as a whole: a document may take 20 times its size there.

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/file.h"
 #include "cli/scheduled.h"
 #include "measure/environment.h"
 
@@ -88,6 +89,7 @@ const std::atomic<bool>& catch_interrupts() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGUSR1, &action, nullptr);  // the signal that asks ranks to stop
+  set_is_interrupted([] { return is_interrupted.load(std::memory_order_relaxed); });
   return is_interrupted;
 }
 

@@ -178,6 +178,7 @@ class Capture {
     keep_log();
     manifest_.processes = processes_.processes();
     save_manifest(end);
+    if (end.problem.empty()) end.problem = folder_.failure();
     for (const CapturePart& one : manifest_.parts)
       for (const std::string& file : one.files) end.bytes[one.name] += folder_.bytes(file);
     end.manifest = manifest_;

@@ -76,6 +76,7 @@ BenchFolder::BenchFolder(fs::path folder, bool is_forced) : folder_(std::move(fo
     if (::access(one.c_str(), W_OK | X_OK) != 0)
       reject(fmt::format("--output-dir {}: cannot write into {}", folder_.string(), one.string()),
              "Choose another folder.");
+  lock_.emplace(folder_ / "summary.json");
   if (is_forced) return;
   for (const char* name : {"env.json", "kernel_manifest.json", "summary.json", "summary.md", "regressions.md"})
     check_ours(folder_ / name);
