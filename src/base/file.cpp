@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <csignal>
@@ -31,6 +32,20 @@ std::atomic<bool (*)()> g_is_interrupted{nullptr};
 void stop_if_interrupted(const std::string& name) {
   if (const auto is_interrupted = g_is_interrupted.load(); is_interrupted != nullptr && is_interrupted())
     throw Error(static_cast<Fault>(kExitInterrupted), fmt::format("{}: interrupted while waiting for it", name));
+}
+
+// Names that a signal handler removes, which may not allocate. Files beyond the last slot are not removed then.
+std::array<std::atomic<const char*>, 64> g_leftovers{};
+
+// `name` must not change or move before forget().
+void remember_leftover(const std::string& name) {
+  for (auto& slot : g_leftovers)
+    if (const char* none = nullptr; slot.compare_exchange_strong(none, name.c_str())) return;
+}
+
+void forget_leftover(const std::string& name) {
+  for (auto& slot : g_leftovers)
+    if (const char* own = name.c_str(); slot.compare_exchange_strong(own, nullptr)) return;
 }
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
@@ -127,6 +142,11 @@ void throw_file_error(const fs::path& path, const std::string& doing, int reason
 
 // ---- Writing ----
 
+void remove_leftovers() noexcept {
+  for (const auto& slot : g_leftovers)
+    if (const char* const name = slot.load()) ::unlink(name);
+}
+
 void survive_size_limit() { [[maybe_unused]] static const auto kBefore = std::signal(SIGXFSZ, SIG_IGN); }
 
 void make_folders(const fs::path& folder) {
@@ -172,7 +192,14 @@ NewFile::NewFile(const fs::path& path, bool overwrite, Until until) : path_(path
 }
 
 NewFile::~NewFile() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (temporary_.empty()) return;
+  ::unlink(temporary_.c_str());
+  forget_leftover(temporary_);
+}
+
+void NewFile::remember(const std::string& temporary) {
+  temporary_ = temporary;
+  remember_leftover(temporary_);
 }
 
 void NewFile::open(Until until) {
@@ -185,7 +212,7 @@ void NewFile::open(Until until) {
   for (int i = 0; i < kTries && !file_; ++i) {
     const std::string name = random_name(folder);
     file_.reset(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode));
-    if (file_) temporary_ = name;
+    if (file_) remember(name);
     if (!file_ && errno != EEXIST) break;
   }
   if (!file_) give_up("be written");
@@ -207,8 +234,7 @@ void NewFile::give_temporary_name() {
   for (int i = 0; i < kTries; ++i) {
     const std::string name = random_name(folder_of(path_));
     if (::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-      temporary_ = name;
-      return;
+      return remember(name);
     }
     if (errno != EEXIST) break;
   }
@@ -234,6 +260,7 @@ void NewFile::commit() {
     if (errno == EEXIST) reject(fmt::format("{}: exists already", path_.string()), kExists);
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) give_up("be renamed");
+  forget_leftover(temporary_);
   temporary_.clear();
 }
 
@@ -245,8 +272,8 @@ FileLock::FileLock(const fs::path& path, int patience_ms) {
     file_.reset(::open(name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, kMode));
     struct stat ours{}, named{};
     if (!file_) throw_file_error(name_, "be opened", errno);
-    if (::fstat(file_.get(), &ours) != 0 || !S_ISREG(ours.st_mode))
-      reject(fmt::format("{}: is not a file", name_), "Remove it: it is in the way of a lock.");
+    if (::fstat(file_.get(), &ours) != 0 || !S_ISREG(ours.st_mode) || ours.st_nlink > 1)  // it is about to be emptied
+      reject(fmt::format("{}: is not a file of its own", name_), "Remove it: it is in the way of a lock.");
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return;  // this file system has no locks
       if (patience_ms > 0) {
@@ -264,11 +291,13 @@ FileLock::FileLock(const fs::path& path, int patience_ms) {
     // Whoever held it may just have removed it.
     if (::stat(name_.c_str(), &named) == 0 && named.st_ino == ours.st_ino && named.st_dev == ours.st_dev) break;
   }
+  remember_leftover(name_);
   if (::ftruncate(file_.get(), 0) == 0) write_all(file_.get(), fmt::format("{}\n", ::getpid()));
 }
 
 FileLock::~FileLock() {
-  if (file_) ::unlink(name_.c_str());  // before the lock is released, so that nobody locks a file that is then removed
+  ::unlink(name_.c_str());  // before the lock is released, so that nobody locks a file that is then removed
+  forget_leftover(name_);
 }
 
 namespace {

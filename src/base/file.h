@@ -48,6 +48,7 @@ class NewFile {
  private:
   void open(Until until);
   void give_temporary_name();
+  void remember(const std::string& temporary);
 
   std::filesystem::path path_;
   bool overwrites_;
@@ -92,6 +93,9 @@ Descriptor open_to_append(const std::filesystem::path& path, mode_t mode = 0600)
 
 // A file in a folder that is ours or the user's, empty at first, and readable while it grows; an old one is removed.
 Descriptor create_file(const std::filesystem::path& path, mode_t mode = 0600);
+
+// Removes incomplete files and locks. For a signal handler that is about to end the program: async-signal-safe.
+void remove_leftovers() noexcept;
 
 // A write beyond `ulimit -f` is then an error with a reason, instead of the end of the program. All of the above do it.
 void survive_size_limit();

@@ -32,6 +32,7 @@ void on_signal(int signal) {
   } else if (signal == SIGUSR1) {
     return;
   } else if (!is_only_counted.load(std::memory_order_relaxed)) {
+    remove_leftovers();
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
