@@ -264,9 +264,21 @@ void NewFile::commit() {
   temporary_.clear();
 }
 
-FileLock::FileLock(const fs::path& path, int patience_ms) {
+namespace {
+
+std::string lock_of(const fs::path& path) {
   constexpr std::size_t kLongestName = 240;  // names have 255 bytes at most
-  name_ = (folder_of(path) / fmt::format(".{}.lock", path.filename().string().substr(0, kLongestName))).string();
+  return (folder_of(path) / fmt::format(".{}.lock", path.filename().string().substr(0, kLongestName))).string();
+}
+
+}  // namespace
+
+bool is_locked(const fs::path& path) noexcept {
+  const Descriptor file = open_regular(lock_of(path), O_NOFOLLOW);
+  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+FileLock::FileLock(const fs::path& path, int patience_ms) : name_(lock_of(path)) {
   while (true) {
     // Not O_RDONLY: a pipe in its place must not make us wait.
     file_.reset(::open(name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, kMode));

@@ -72,6 +72,9 @@ class FileLock {
   Descriptor file_;
 };
 
+// Whether a process, of whoever, holds the lock of a file.
+bool is_locked(const std::filesystem::path& path) noexcept;
+
 // A document that is saved while the work for it goes on. It is this process's alone until the end.
 class SavedFile {
  public:
