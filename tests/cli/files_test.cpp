@@ -128,7 +128,7 @@ TEST(Pipes, ThatNobodyWritesToDoNotSurviveSigterm) {
       {"amd", "ftrace", pipe},
       {"amd", "compare", pipe, pipe},
       {"overlap", pipe},
-      {"run", pipe, "--device", "sim:h200"},
+      {"run", "--file", pipe, "--device", "sim:h200"},
 #if WEIR_HAVE_SQLITE
       {"history", "add", pipe, "--db", folder / "history.db", "--commit", "none"},
 #endif

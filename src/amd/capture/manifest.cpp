@@ -128,6 +128,9 @@ void check_inside_folder(const fs::path& folder, const std::string& path, const 
   if (std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end()).first != root.end())
     reject(fmt::format("{}: '{}' is a link that leaves the folder", file, shown(path)),
            "Copy what it leads to into the folder.");
+  // Opening a pipe could wait for ever.
+  if (fs::exists(resolved, status) && !fs::is_regular_file(resolved, status) && !fs::is_directory(resolved, status))
+    reject(fmt::format("{}: '{}' is neither a file nor a folder", file, shown(path)), kHint);
 }
 
 // read_json is not used: it would accept a pipe.
