@@ -1,28 +1,16 @@
 #include "base/json.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "base/error.h"
-#include "base/handle.h"
+#include "base/file.h"
 
 namespace weir {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct CloseFile {
-  void operator()(int stored) const noexcept { ::close(stored - 1); }
-};
-// Stored as descriptor + 1, because 0 is both a valid descriptor and the handle's empty value.
-using File = Handle<int, CloseFile>;
 
 std::string position_of(std::string_view text, std::size_t byte) {
   std::size_t line = 1;
@@ -54,65 +42,9 @@ Json parse_json(std::string_view text, const std::string& name) {
   }
 }
 
-Json read_json(const fs::path& path) {
-  std::error_code status;
-  if (fs::is_directory(path, status)) reject(fmt::format("{}: is a folder, not a JSON file", path.string()));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) reject(fmt::format("{}: {}", path.string(), std::strerror(errno)), "Check the path.");
-  std::ostringstream content;
-  content << file.rdbuf();
-  return parse_json(std::move(content).str(), path.string());
-}
+Json read_json(const fs::path& path) { return parse_json(read_file(path), path.string()); }
 
 std::string to_text(const Json& json) { return json.dump(1) + "\n"; }
-
-void check_writable(const fs::path& path, bool overwrite) {
-  std::error_code status;
-  if (fs::is_directory(path, status)) reject(fmt::format("{}: is a folder", path.string()), "Name a file in it.");
-  if (fs::exists(path, status) && !overwrite)
-    reject(fmt::format("{}: exists already", path.string()), "Use --force to replace it, or choose another name.");
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder, status))
-    reject(fmt::format("{}: the folder {} does not exist", path.string(), folder.string()), "Create it first.");
-  if (::access(folder.c_str(), W_OK) != 0)
-    reject(fmt::format("{}: cannot write into {}: {}", path.string(), folder.string(), std::strerror(errno)));
-}
-
-void write_file(const fs::path& path, std::string_view text, bool overwrite) {
-  check_writable(path, overwrite);
-  const std::string temporary = fmt::format("{}.{}.tmp", path.string(), ::getpid());
-  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) reject(fmt::format("{}: {}", temporary, std::strerror(errno)));
-  File file(descriptor + 1);
-  const auto give_up = [&](const char* doing) {
-    const int reason = errno;
-    ::unlink(temporary.c_str());
-    fail(fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(reason)));
-  };
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) give_up("write");
-    done += static_cast<std::size_t>(written);
-  }
-  // A result that survived `rename` must also survive a power failure.
-  if (::fsync(descriptor) != 0) give_up("flush");
-  file.reset();
-  if (overwrite) {
-    if (::rename(temporary.c_str(), path.c_str()) != 0) give_up("rename");
-  } else {
-    // link() refuses an existing name atomically, which rename() does not.
-    if (::link(temporary.c_str(), path.c_str()) != 0) {
-      if (errno == EEXIST) {
-        ::unlink(temporary.c_str());
-        reject(fmt::format("{}: exists already", path.string()), "Use --force to replace it, or choose another name.");
-      }
-      if (::rename(temporary.c_str(), path.c_str()) != 0) give_up("rename");
-      return;
-    }
-    ::unlink(temporary.c_str());
-  }
-}
 
 Json number_or_null(std::optional<double> value) {
   if (!value || !std::isfinite(*value)) return nullptr;

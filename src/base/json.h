@@ -1,5 +1,5 @@
-// JSON files: read with errors that name the position, written so that nobody ever sees a partial file; and values of
-// documents by path. Knows no particular document.
+// JSON files: read with errors that name the position, written by base/file.h; and values of documents by path. Knows
+// no particular document.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file.h"
 #include "base/json_value.h"
 
 namespace weir {
@@ -16,18 +17,13 @@ namespace weir {
 // Parses text that came from `name`; rejects text that is empty, truncated, malformed or nested too deeply.
 Json parse_json(std::string_view text, const std::string& name);
 
-// Reads and parses a file; reports a missing, unreadable, truncated or malformed one by name and position.
+// Reads and parses a file of up to kLargestDocument; reports a missing, unreadable, truncated or malformed one by name
+// and position.
 Json read_json(const std::filesystem::path& path);
-
-// Writes to a temporary name in the same folder and renames. With `overwrite` false an existing file is rejected.
-void write_file(const std::filesystem::path& path, std::string_view text, bool overwrite);
 
 // A document as text for a file. Invalid UTF-8 (paths and variables may contain any bytes) is replaced, because it must
 // not cost a finished run its result.
 std::string to_text(const Json& json);
-
-// Rejects a path that `write_file` could not write, before any work is done for it.
-void check_writable(const std::filesystem::path& path, bool overwrite);
 
 // A number, or null if there is none: results never use 0 for "no data". NaN and infinity are null too.
 Json number_or_null(std::optional<double> value);

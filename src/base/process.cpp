@@ -14,11 +14,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/plain_text.h"
 
 namespace weir {
@@ -177,6 +177,7 @@ void Process::start() {
     if (!shares) ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, options_.death_signal);
     if (::getppid() != parent) ::_exit(127);
+    ::signal(SIGXFSZ, SIG_DFL);  // base/file.cpp ignores it
     if (shares) {
       ::sigprocmask(SIG_SETMASK, options_.shares_terminal, nullptr);
     } else {
@@ -370,9 +371,8 @@ ProcessEnd Process::finish(double limit_s) {
 
 // 1234 (weir (x)) S 1200 ...: the name may contain anything, so fields are counted from the last ')'.
 std::optional<ProcessFacts> facts_of(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string text, skipped;
-  std::getline(file, text, '\0');
+  const std::string text = read_kernel_file(fmt::format("/proc/{}/stat", process), 4096);
+  std::string skipped;
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));

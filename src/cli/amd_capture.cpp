@@ -140,8 +140,9 @@ int execute_amd_capture(const AmdCaptureFlags& flags) {
     fmt::print(stderr, "{}", flags.report == "markdown" ? report_markdown(report) : report_text(report));
   }
   if (!end.problem.empty()) {
-    if (end.code == 0) fail(fmt::format("cannot write the manifest: {}", end.problem));
-    fmt::print(stderr, "weir: cannot write the manifest: {}\n", end.problem);
+    const std::string what = fmt::format("the capture is not complete: {}", end.problem);
+    if (end.code == 0) fail(what, "Free some space, or name a folder on another disk with -o.");
+    fmt::print(stderr, "weir: {}\n", what);
   }
   return end.code;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cfloat>
-#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -286,7 +285,6 @@ int execute_bench(const BenchCommandFlags& flags) {
     // Destructors of loaded packages are not run: the results have been sent, so they could only do harm.
     ::_exit(0);
   }
-  std::signal(SIGXFSZ, SIG_IGN);  // reports a file-size limit as a write error instead of dying
   return BenchRun(flags).run();
 }
 

@@ -21,6 +21,8 @@
 namespace weir::cli {
 namespace {
 
+constexpr int kLockPatienceMs = 30'000;  // for another `weir calibrate`, which holds the file for milliseconds
+
 // Small steps are bound by the host on a GPU, full ones by the device.
 struct CalibrationKind {
   const char* workload;
@@ -115,7 +117,9 @@ int execute_calibrate(const CalibrateFlags& flags) {
   std::string table =
       fmt::format("  {:<22} {:<12} {:>10} {:>9} {:>11}\n", "step", "kind", "median", "processes", "spread");
   std::size_t known = 0;
+  make_folders(file.parent_path());
   // Read again: another `weir calibrate` may have added to it in these minutes.
+  const FileLock lock(file, kLockPatienceMs);
   std::vector<CalibratedStep> steps = load_calibration(file);
   for (const std::vector<ResultPoint>& points : found) {
     if (points.empty()) continue;
@@ -127,7 +131,6 @@ int execute_calibrate(const CalibrateFlags& flags) {
   }
   if (known == 0 && is_interrupted) return kExitInterrupted;
   if (known == 0) fail("no step has latencies that could be compared", "Name another workload.");
-  std::filesystem::create_directories(file.has_parent_path() ? file.parent_path() : ".");
   write_file(file, calibration_json(steps).dump(2) + "\n", true);
   if (!flags.is_quiet)
     fmt::print("Medians of processes of identical code differ by this much (standard deviation):\n{}Kept in {}\n",

@@ -290,9 +290,10 @@ int execute_channel(const ChannelCommandFlags& flags) {
   options.bootstrap.seed = report.run.settings.conditions.seed;
   flags.limit_ns(report.run.settings.conditions);  // rejects
   std::optional<ChannelRun> baseline;
+  std::error_code ignored;
   if (!flags.baseline.empty()) {
     const std::filesystem::path file = baseline_file(flags.baseline_dir, "--baseline", flags.baseline);
-    if (!std::filesystem::exists(file))
+    if (!std::filesystem::exists(file, ignored))
       reject(fmt::format("--baseline {}: {} does not exist", flags.baseline, file.string()),
              fmt::format("Make it first: weir channel --save-baseline {}.", flags.baseline));
     baseline = load_channel_run(file);
@@ -306,11 +307,10 @@ int execute_channel(const ChannelCommandFlags& flags) {
   report.run.created = wall_time();
   report.run.status = "interrupted";  // until the run completes
   add_warnings(flags, report);
-  bool has_written = false;
+  std::optional<SavedFile> file;
+  if (!flags.output.empty()) file.emplace(flags.output, flags.is_forced);
   const auto save = [&] {
-    if (flags.output.empty()) return;
-    write_file(flags.output, to_text(channel_document(report, context)), flags.is_forced || has_written);
-    has_written = true;
+    if (file) file->save(to_text(channel_document(report, context)));
   };
   const bool is_complete = measure(flags, report, save);
   if (is_complete) report.run.status = "complete";
@@ -325,7 +325,8 @@ int execute_channel(const ChannelCommandFlags& flags) {
   deliver(flags, document);
   if (!flags.save_baseline.empty() && has("measured")) {
     const std::filesystem::path file = baseline_file(flags.baseline_dir, "--save-baseline", flags.save_baseline);
-    const bool stays = !is_complete && !flags.is_forced && std::filesystem::exists(file);  // half a run is no better
+    const bool stays =
+        !is_complete && !flags.is_forced && std::filesystem::exists(file, ignored);  // half a run is no better
     if (!stays) write_file(file, to_text(document), true);
     if (!flags.is_quiet && !flags.is_json)
       fmt::print("\nBaseline '{}' {} {}\n", flags.save_baseline, stays ? "was not replaced:" : "is in", file.string());

@@ -10,6 +10,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/process.h"
 #include "report/figures/judgement.h"
@@ -25,9 +26,14 @@ void append_to(const char* variable, std::size_t most, const std::function<std::
   const auto print_warning = [&](const std::string& why) {
     fmt::print(stderr, "weir: {} {}: {}\n", variable, *path, why);
   };
-  const Descriptor file(::open(path->c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  Descriptor file;
+  try {
+    file = open_to_append(*path, 0666);
+  } catch (const Error& error) {
+    return print_warning(error.what());
+  }
   struct stat status{};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return print_warning(std::strerror(errno));
+  if (::fstat(file.get(), &status) != 0) return print_warning(std::strerror(errno));
   const auto taken = static_cast<std::size_t>(S_ISREG(status.st_mode) ? status.st_size : 0);
   const std::size_t room = taken < most ? most - taken : 0;
   const std::string whole = text(room);

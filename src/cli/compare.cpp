@@ -38,7 +38,8 @@ struct CompareCommandFlags {
 // The spread between runs of the same step on the same machine, from a history. Those of the calibration come first:
 // nothing else changed between its processes.
 FindSpread known_spreads(const CompareCommandFlags& flags) {
-  if (!flags.calibration.empty() && !std::filesystem::exists(flags.calibration))
+  std::error_code ignored;
+  if (!flags.calibration.empty() && !std::filesystem::exists(flags.calibration, ignored))
     reject(fmt::format("--calibration {}: there is no such file", flags.calibration),
            "`weir calibrate --output FILE` writes one.");
   const std::vector<CalibratedStep> steps =

@@ -92,7 +92,9 @@ int execute_conformance(const ConformanceFlags& flags) {
   std::vector<std::string> names = flags.takes_all ? all_devices(run) : flags.devices;
   if (names.empty()) names = {"auto"};
   const RunContext context = run_context();
-  bool has_passed = true, has_written = false;
+  std::optional<SavedFile> file;
+  if (!flags.output.empty()) file.emplace(flags.output, flags.is_forced);
+  bool has_passed = true;
   for (const std::string& name : names) {
     const auto device = open_or_note(name, flags, run);
     if (device == nullptr) continue;
@@ -100,10 +102,7 @@ int execute_conformance(const ConformanceFlags& flags) {
     has_passed = has_passed && run.reports.back().has_passed();
     run.is_interrupted = run.reports.back().is_interrupted;
     const Json document = conformance_document(run, context);
-    if (!flags.output.empty()) {
-      write_file(flags.output, to_text(document), flags.is_forced || has_written);
-      has_written = true;
-    }
+    if (file) file->save(to_text(document));
     if (!flags.is_quiet)
       fmt::print("{}{}", run.reports.size() > 1 ? "\n" : "", describe_conformance(document["devices"].back()));
     std::fflush(stdout);
@@ -111,7 +110,7 @@ int execute_conformance(const ConformanceFlags& flags) {
   }
   if (!flags.is_quiet) {
     fmt::print("{}", conformance_summary(conformance_document(run, context)));
-    if (has_written) fmt::print("\nWritten to {}\n", flags.output);
+    if (file && !run.reports.empty()) fmt::print("\nWritten to {}\n", flags.output);
   }
   if (run.is_interrupted) return kExitInterrupted;
   return has_passed ? 0 : 1;

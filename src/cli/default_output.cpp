@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
+
 namespace weir::cli {
 
 namespace fs = std::filesystem;
@@ -15,7 +17,11 @@ fs::path default_output(const std::string& stem, const std::string& suffix, Earl
   fs::path path = stem + suffix, newest = path;
   if (earlier == Earlier::is_replaced) return path;
   std::error_code ignored;
-  const auto exists = [&] { return is_taken ? is_taken(path) : fs::exists(fs::symlink_status(path, ignored)); };
+  const auto exists = [&] {
+    // Another run that has not saved anything yet.
+    const bool is_begun = earlier == Earlier::stays && is_locked(path);
+    return is_begun || (is_taken ? is_taken(path) : fs::exists(fs::symlink_status(path, ignored)));
+  };
   int number = 1;
   for (; exists(); path = fmt::format("{}-{}{}", stem, ++number, suffix))
     if (fs::last_write_time(path, ignored) >= fs::last_write_time(newest, ignored)) newest = path;

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <iterator>
-#include <set>
 
 #include "base/error.h"
 #include "base/plain_text.h"
@@ -40,25 +39,24 @@ void append(std::vector<FigureRow>& rows, const Json& document, const std::strin
 // The folder's *.json files. Files other than results are skipped, because reports and settings are stored next to
 // them.
 void append_folder(std::vector<FigureRow>& rows, const fs::path& folder, bool is_quiet) {
-  std::error_code status, ignored;
-  std::set<fs::path> files;
-  for (fs::directory_iterator entry(folder, status); !status && entry != fs::directory_iterator();
-       entry.increment(status))
-    if (entry->path().extension() == ".json" && !entry->is_directory(ignored)) files.insert(entry->path());
-  if (status) reject(fmt::format("{}: {}", folder.string(), status.message()), "Check the permissions of the folder.");
+  const FilesInFolder found = files_in(folder, ".json");
+  const auto skip = [&](const fs::path& file, const char* why) {
+    if (!is_quiet) fmt::print(stderr, "weir: {} was skipped: {}\n", without_controls(file.string(), '?'), why);
+  };
+  for (const fs::path& other : found.skipped) skip(other, "it is not a regular file");
   bool has_any = false;
-  for (const fs::path& file : files) {
+  for (const fs::path& file : found.files) {
     const Json document = read_json(file);
     if (has_figures(document)) {
       append(rows, document, file.string());
       has_any = true;
-    } else if (!is_quiet) {
-      fmt::print(stderr, "weir: {} was skipped: it holds no result\n", without_controls(file.string(), '?'));
+    } else {
+      skip(file, "it holds no result");
     }
   }
   if (!has_any)
-    reject(fmt::format("{}: the folder holds no results ({} .json file{})", folder.string(), files.size(),
-                       files.size() == 1 ? "" : "s"),
+    reject(fmt::format("{}: the folder holds no results ({} .json file{})", folder.string(), found.files.size(),
+                       found.files.size() == 1 ? "" : "s"),
            kHint);
 }
 

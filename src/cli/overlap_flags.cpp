@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "cli/ranks.h"
 #include "cli/ready_files.h"
@@ -18,17 +18,12 @@ namespace {
 constexpr std::uintmax_t kLargestConfig = 1 << 20;
 
 std::string config_text(const std::string& path) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error)
-    reject(fmt::format("{}: {}", path, error.message()),
-           "Name a YAML file: config/default.yaml, or one of your own (docs/overlap.md).");
-  if (size > kLargestConfig) reject(fmt::format("{}: too large to be a config", path));
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) reject(fmt::format("{}: cannot be read", path));
-  return text.str();
+  try {
+    return read_file(path, kLargestConfig);
+  } catch (Error& error) {
+    error.hint = "Name a YAML file: config/default.yaml, or one of your own (docs/overlap.md).";
+    throw;
+  }
 }
 
 }  // namespace

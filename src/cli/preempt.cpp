@@ -190,6 +190,8 @@ class Run {
         is_stopped_(catch_interrupts()),
         line_(flags.document_output.is_quiet),
         begun_ns_(now_ns()) {
+    const DocumentOutput& document = flags.document_output;
+    if (!document.output.empty()) file_.emplace(document.output, document.is_forced);
     const RunContext context = run_context();
     circumstances_ = {context.command_line, to_json(stage_.info()), context.environment};
     for (const Mechanism* mechanism : chosen) {
@@ -322,13 +324,9 @@ class Run {
                                   : report_text(preempt_report(document, false));
   }
 
-  // Weir's own file may be replaced; any other only with --force.
   Json save(bool is_complete) {
     Json all = document(is_complete);
-    if (!flags_.document_output.output.empty()) {
-      write_file(flags_.document_output.output, text_of(all), flags_.document_output.is_forced || has_saved_);
-      has_saved_ = true;
-    }
+    if (file_) file_->save(text_of(all));
     return all;
   }
 
@@ -365,7 +363,7 @@ class Run {
   std::vector<std::string> warnings_, failures_;
   std::int64_t begun_ns_;
   int offered_ = 0, steps_ = 0, step_ = 0;
-  bool has_saved_ = false;
+  std::optional<SavedFile> file_;
 };
 
 int execute_preempt(PreemptCommandFlags& flags, bool has_report) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/file.h"
 #include "cli/scheduled.h"
 #include "measure/environment.h"
 
@@ -31,6 +32,7 @@ void on_signal(int signal) {
   } else if (signal == SIGUSR1) {
     return;
   } else if (!is_only_counted.load(std::memory_order_relaxed)) {
+    remove_leftovers();
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
@@ -88,6 +90,7 @@ const std::atomic<bool>& catch_interrupts() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGUSR1, &action, nullptr);  // the signal that asks ranks to stop
+  set_is_interrupted([] { return is_interrupted.load(std::memory_order_relaxed); });
   return is_interrupted;
 }
 

@@ -138,7 +138,7 @@ int execute_queues_sweep(const QueuesSweepFlags& flags) {
   if (flags.output.empty()) {
     std::string name = info.name;
     std::replace(name.begin(), name.end(), ':', '-');
-    std::filesystem::create_directories("results");
+    make_folders("results");
     request.output = default_output(fmt::format("results/queues-sweep-{}-{}", workload_of(request.run).name, name),
                                     ".json", earlier_output(flags.is_forced, flags.resumes));
   }

@@ -1,7 +1,9 @@
 #include "cli/ready_files.h"
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
+
+#include "base/file.h"
 
 namespace weir::cli {
 namespace {
@@ -23,7 +25,7 @@ bool is_there(const fs::path& path) {
 
 // name: fork_join
 bool is_workload(const fs::path& file) {
-  std::ifstream text(file);
+  std::istringstream text(start_of_file(file, 1 << 20));
   for (std::string line; std::getline(text, line);)
     if (line.starts_with("name:")) return true;
   return false;

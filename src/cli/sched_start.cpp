@@ -13,6 +13,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/sched_flags.h"
@@ -103,7 +104,7 @@ void cut_ties(int keep, int log) {
   // Moved out of the way first: if the starter had closed its standard descriptors, these may have their numbers.
   keep = ::fcntl(keep, F_DUPFD, kKept + 1);
   if (log >= 0) log = ::fcntl(log, F_DUPFD, kKept + 1);
-  const int null = ::open("/dev/null", O_RDWR);
+  const int null = open_kernel_file("/dev/null", O_RDWR).release();
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, standard);
   if (log >= 0) ::dup2(log, STDERR_FILENO);
   ::dup2(keep, kKept);
@@ -141,16 +142,9 @@ void cut_ties(int keep, int log) {
   ::_exit(code);
 }
 
-int open_log(const std::string& path) {
-  if (path.empty()) return -1;
-  const int log = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (log < 0) reject(fmt::format("--log {}: {}", path, std::strerror(errno)), "Choose another name.");
-  return log;
-}
-
 // Forks twice, so that the daemon belongs to no session and nobody has to wait for it.
 void start_daemon(const scheduler::ServerOptions& options, const std::string& log_path) {
-  const Descriptor log(open_log(log_path));
+  const Descriptor log = log_path.empty() ? Descriptor() : open_to_append(log_path);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   const Descriptor read_end(ends[0]);

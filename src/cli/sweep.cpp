@@ -47,7 +47,7 @@ std::vector<int> usual_counts(const Workload& workload) {
 
 std::filesystem::path output_of(const SweepFlags& flags, const Workload& workload, const DeviceInfo& info) {
   if (!flags.output.empty()) return flags.output;
-  if (is_first_rank()) std::filesystem::create_directories("results");
+  if (is_first_rank()) make_folders("results");
   std::string name = info.name;
   std::replace(name.begin(), name.end(), ':', '-');
   return default_output(fmt::format("results/sweep-{}-{}", workload.name, name), ".json",

@@ -93,9 +93,10 @@ Plan plan_of(const TryFlags& flags) {
 fs::path folder_of(const TryFlags& flags) {
   if (flags.output.empty()) return default_output("results/try", "", earlier_output(flags.is_forced, flags.resumes));
   const fs::path folder = flags.output;
-  if (fs::exists(folder) && !fs::is_directory(folder))
+  std::error_code ignored;
+  if (fs::exists(folder, ignored) && !fs::is_directory(folder, ignored))
     reject(fmt::format("--output {}: exists and is not a folder", flags.output));
-  if (fs::exists(folder / "trials.json") && !flags.is_forced && !flags.resumes)
+  if (fs::exists(folder / "trials.json", ignored) && !flags.is_forced && !flags.resumes)
     reject(fmt::format("--output {}: has trials already", flags.output),
            "Add --resume to continue them, --force to replace them, or use another folder.");
   return folder;

@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <optional>
+#include <sstream>
 #include <thread>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "weir_build.h"
@@ -20,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
+  std::istringstream file(read_kernel_file(path));
   std::string line;
   std::getline(file, line);
   return line;
@@ -28,7 +29,7 @@ std::string first_line(const fs::path& path) {
 
 // PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"
 std::string system_name(const fs::path& root) {
-  std::ifstream file(root / "etc/os-release");
+  std::istringstream file(read_kernel_file(root / "etc/os-release"));
   for (std::string line; std::getline(file, line);) {
     constexpr std::string_view kKey = "PRETTY_NAME=";
     if (!line.starts_with(kKey)) continue;
@@ -41,7 +42,7 @@ std::string system_name(const fs::path& root) {
 
 // MemTotal:       24659532 kB
 Json memory_bytes(const fs::path& root) {
-  std::ifstream file(root / "proc/meminfo");
+  std::istringstream file(read_kernel_file(root / "proc/meminfo"));
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("MemTotal:")) continue;
     const std::size_t digit = line.find_first_of("0123456789");

@@ -16,6 +16,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/file.h"
+
 namespace weir {
 namespace {
 
@@ -44,15 +46,13 @@ std::string demangled(const char* name) {
 class MappedFile {
  public:
   explicit MappedFile(const char* path) {
-    const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return;
+    const Descriptor file = open_regular(path);
     struct stat facts{};
-    if (::fstat(file, &facts) == 0 && facts.st_size > 0) {
+    if (file && ::fstat(file.get(), &facts) == 0 && facts.st_size > 0) {
       size_ = static_cast<std::size_t>(facts.st_size);
-      address_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+      address_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
       if (address_ == MAP_FAILED) size_ = 0;
     }
-    ::close(file);
   }
   ~MappedFile() {
     if (size_ != 0) ::munmap(address_, size_);

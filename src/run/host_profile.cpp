@@ -10,7 +10,6 @@
 #include <array>
 #include <atomic>
 #include <csignal>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/plain_text.h"
 #include "base/private_folder.h"
 #include "base/process.h"
@@ -74,7 +74,7 @@ std::string first_words(const std::string& said) {
 }
 
 std::string denied_hint() {
-  std::ifstream in("/proc/sys/kernel/perf_event_paranoid");
+  std::istringstream in(read_kernel_file("/proc/sys/kernel/perf_event_paranoid"));
   int level = 0;
   if (!(in >> level) || level < 3 || ::geteuid() == 0) return {};
   return fmt::format(" (kernel.perf_event_paranoid is {}: `sudo sysctl kernel.perf_event_paranoid=2` allows it)",
@@ -88,8 +88,8 @@ PerfRecorder::PerfRecorder(pid_t process) {
     return;
   }
   // Opened for reading and writing, so that opening does not wait for perf to open its end.
-  to_.reset(::open(commands.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-  from_.reset(::open(answers.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  to_ = open_kernel_file(commands, O_RDWR | O_NONBLOCK);
+  from_ = open_kernel_file(answers, O_RDWR | O_NONBLOCK);
   ProcessOptions options;
   const std::string data = (folder_.path() / "perf.data").string();
   options.command = {"perf", "record", "-g", "-F", fmt::to_string(kHostProfileHz), "-p", fmt::to_string(process),

@@ -11,13 +11,14 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
-#include <fstream>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "run/function_names.h"
 
@@ -72,7 +73,7 @@ std::vector<int> threads_of_process() {
 }
 
 std::string name_of(int thread) {
-  std::ifstream file(fmt::format("/proc/self/task/{}/comm", thread));
+  std::istringstream file(read_kernel_file(fmt::format("/proc/self/task/{}/comm", thread)));
   std::string name;
   std::getline(file, name);
   return name;

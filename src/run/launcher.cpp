@@ -7,13 +7,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "run/children.h"
 
@@ -57,7 +58,7 @@ Descendants find_descendants() {
 // Until it has a handler, the signal would kill it.
 bool has_handler(pid_t process, int signal) {
   // SigCgt:	0000000000004002
-  std::ifstream status(fmt::format("/proc/{}/status", process));
+  std::istringstream status(read_kernel_file(fmt::format("/proc/{}/status", process)));
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("SigCgt:")) return (std::strtoull(line.c_str() + 7, nullptr, 16) >> (signal - 1) & 1) != 0;
   return false;

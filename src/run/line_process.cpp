@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/units.h"
 #include "run/children.h"
 
@@ -44,7 +44,7 @@ LineProcess::LineProcess(std::vector<std::string> command, const Json& request, 
     : error_file_(folder_.path() / "stderr"), limit_ns_(limit_ns) {
   const fs::path file = folder_.path() / "request.json";
   write_file(file, to_text(request), false);
-  const Descriptor to_file(::open(error_file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const Descriptor to_file = create_file(error_file_);
   ProcessOptions options;
   options.command = std::move(command);
   options.command.push_back(file.string());
@@ -96,14 +96,13 @@ std::string LineProcess::words_of_exit(int status) const {
 }
 
 std::string LineProcess::output(std::size_t most) const {
-  std::ifstream file(error_file_, std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  const auto size = static_cast<std::size_t>(std::max<std::streamoff>(0, file.tellg()));
-  const std::size_t count = std::min(size, most);
-  std::string text(count, '\0');
-  file.seekg(static_cast<std::streamoff>(size - count));
-  file.read(text.data(), static_cast<std::streamsize>(count));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  const Descriptor file = open_regular(error_file_);
+  const off_t size = file ? ::lseek(file.get(), 0, SEEK_END) : 0;
+  std::string text;
+  if (size <= 0) return text;
+  const off_t begin = std::max<off_t>(0, size - static_cast<off_t>(most));
+  if (::lseek(file.get(), begin, SEEK_SET) == begin) read_all(file.get(), text, most);
+  text.resize(std::min(text.size(), most));
   return text;
 }
 

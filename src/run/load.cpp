@@ -414,15 +414,11 @@ ResultFile load_results(const fs::path& path) {
   std::error_code status;
   if (!fs::is_directory(path, status)) return parse_results(read_json(path), path.string());
 
-  std::vector<fs::path> candidates;
-  std::error_code ignored;
-  for (fs::directory_iterator entry(path, status); !status && entry != fs::directory_iterator();
-       entry.increment(status))
-    if (entry->path().extension() == ".json" && !entry->is_directory(ignored)) candidates.push_back(entry->path());
-  if (status) reject(fmt::format("{}: {}", path.string(), status.message()), "Check the permissions of the folder.");
-  std::sort(candidates.begin(), candidates.end());
+  const FilesInFolder found = files_in(path, ".json");
   ResultFile folder{path.string(), {}, {}};
-  for (const fs::path& candidate : candidates) {
+  for (const fs::path& other : found.skipped)
+    folder.notes.push_back(fmt::format("{} was passed over: it is not a regular file", other.string()));
+  for (const fs::path& candidate : found.files) {
     const Json json = read_json(candidate);
     const Sniffed sniffed = sniff(json);
     if (sniffed.format == Format::other)
@@ -431,8 +427,8 @@ ResultFile load_results(const fs::path& path) {
       append_points(json, sniffed.format, candidate.string(), folder);
   }
   if (folder.points.empty())
-    reject(fmt::format("{}: the folder holds no results ({} .json file{})", path.string(), candidates.size(),
-                       candidates.size() == 1 ? "" : "s"),
+    reject(fmt::format("{}: the folder holds no results ({} .json file{})", path.string(), found.files.size(),
+                       found.files.size() == 1 ? "" : "s"),
            kExpected);
   return folder;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -227,13 +228,15 @@ Json run_sweep(const DeviceInfo& info, Device* device, const SweepRequest& reque
   const Json settings = settings_of(info, request, std::max(ranks.count, request.ranks));
   // Only rank 0 reads and writes the file; the others need to know only which points are left.
   Json kept = Json::array();
+  // Before anything is read from it: two sweeps on one file would each replace the other's points.
+  std::optional<SavedFile> file;
+  if (ranks.rank == 0) file.emplace(request.output, request.overwrites || request.resumes);
   if (request.resumes && ranks.rank == 0)
     // Failed points are run again, and interrupted ones, less the processes that they have.
     kept = points_to_keep(request.output, {schemas::sweep, nullptr, "results", "not a sweep of this program"}, settings,
                           request.processes.is_one()
                               ? [](const Json& result) { return is_point(result) && result["status"] == "complete"; }
                               : has_processes);
-  if (ranks.rank == 0) check_writable(request.output, request.overwrites || request.resumes);
   if (ranks.count > 1) kept = Json::parse(broadcast_text(*control.run.communicator, kept.dump()));
 
   Json document = Json::object();
@@ -250,12 +253,10 @@ Json run_sweep(const DeviceInfo& info, Device* device, const SweepRequest& reque
   document["scaling"] = Json::object();
   if (control.on_floor) control.on_floor(document["floor"]);
 
-  bool is_saved = false;
   const auto save = [&] {
-    if (ranks.rank != 0) return;
+    if (!file) return;
     document["scaling"] = scaling_of(document["results"], std::string(name_of(workload.scaling)));
-    write_file(request.output, to_text(document), request.overwrites || request.resumes || is_saved);
-    is_saved = true;
+    file->save(to_text(document));
   };
   if (!request.processes.is_one()) {
     run_point_processes(info, request, points, context, control, document, save);

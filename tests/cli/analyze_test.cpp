@@ -280,7 +280,7 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
   expect({"text"}, "is not a trace that weir knows");
   expect({"empty"}, "is empty");
   expect({"dir"}, "is a folder");
-  expect({"missing.json"}, "cannot be opened");
+  expect({"missing.json"}, "cannot be read");
   expect({"t.json", "--format", "nsys"}, WEIR_HAVE_SQLITE ? "is not an SQLite database" : "built without SQLite");
   expect({"t.json", "--format", "nope"}, "unknown trace format");
   expect({"t.json", "-o", "text"}, "exists already");

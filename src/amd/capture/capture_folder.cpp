@@ -13,6 +13,7 @@
 
 #include "amd/capture/manifest.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/schemas.h"
 
 namespace weir::amd {
@@ -67,8 +68,6 @@ std::uint64_t bytes_of(int folder, const std::string& name, int depth) {
   return sum;
 }
 
-std::string problem_at(const std::string& name) { return fmt::format("{}: {}", name, std::strerror(errno)); }
-
 // "a/b/" would follow a link that "a/b" does not.
 std::string without_slashes(const fs::path& path) {
   std::string text = path.string();
@@ -102,6 +101,7 @@ int open_folder(const std::string& name) {
 }  // namespace
 
 CaptureFolder::CaptureFolder(const fs::path& path, bool is_forced) : folder_(open_folder(without_slashes(path))) {
+  survive_size_limit();
   const std::string name = without_slashes(path);
   struct stat facts{};
   if (::fstat(folder_.get(), &facts) != 0) fail(fmt::format("-o {}: {}", name, std::strerror(errno)));
@@ -165,9 +165,15 @@ int CaptureFolder::create(const std::string& name) {
   return -1;
 }
 
+std::string CaptureFolder::write_problem(const std::string& name) {
+  std::string problem = fmt::format("{}: {}", name, std::strerror(errno));
+  if (failure_.empty()) failure_ = problem;
+  return problem;
+}
+
 std::string CaptureFolder::write(const std::string& name, std::string_view text) {
   const Descriptor file(create(name));
-  if (file.get() < 0 || !write_all(file.get(), text)) return problem_at(name);
+  if (file.get() < 0 || !write_all(file.get(), text)) return write_problem(name);
   return "";
 }
 
@@ -177,7 +183,7 @@ std::string CaptureFolder::replace(const std::string& name, std::string_view tex
   const Descriptor file(create(temporary));
   if (file.get() < 0 || !write_all(file.get(), text) || ::fsync(file.get()) != 0 ||
       ::renameat(folder_.get(), temporary.c_str(), folder_.get(), name.c_str()) != 0) {
-    const std::string problem = problem_at(name);
+    const std::string problem = write_problem(name);
     ::unlinkat(folder_.get(), temporary.c_str(), 0);
     return problem;
   }
@@ -189,7 +195,7 @@ CaptureFolder::Copied CaptureFolder::copy(int from, const std::string& name, std
   Copied copied;
   const Descriptor file(create(name));
   if (file.get() < 0) {
-    copied.problem = problem_at(name);
+    copied.problem = write_problem(name);
     return copied;
   }
   copied.is_made = true;
@@ -206,7 +212,7 @@ CaptureFolder::Copied CaptureFolder::copy(int from, const std::string& name, std
     const auto wanted =
         static_cast<std::size_t>(std::min<std::uint64_t>(static_cast<std::uint64_t>(count), most - copied.bytes));
     if (!write_all(file.get(), std::string_view(part).substr(0, wanted))) {
-      copied.problem = problem_at(name);
+      copied.problem = write_problem(name);
       return copied;
     }
     copied.bytes += wanted;

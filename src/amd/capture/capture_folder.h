@@ -40,18 +40,24 @@ class CaptureFolder {
   // Copies from `from`, up to `most` bytes, or until `is_stopped`.
   Copied copy(int from, const std::string& name, std::uint64_t most, const std::function<bool()>& is_stopped = {});
 
+  // The first file that could not be written, and why; empty: none.
+  const std::string& failure() const { return failure_; }
+
   // Regular files directly in it whose names begin with `prefix`, sorted.
   std::vector<std::string> files(const std::string& prefix) const;
   // Size of a regular file, or of everything below a folder; 0 where there is none.
   std::uint64_t bytes(const std::string& name) const;
 
  private:
+  // What errno says of a file that could not be written; remembers the first.
+  std::string write_problem(const std::string& name);
   // Creates a file and its folders; -1 and errno where that is not possible.
   int create(const std::string& name);
   void remove_capture();
 
   std::filesystem::path path_;
   Descriptor folder_;
+  std::string failure_;
 };
 
 }  // namespace weir::amd

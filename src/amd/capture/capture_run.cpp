@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/user_program.h"
 #include "weir_build.h"
 
@@ -36,7 +37,7 @@ constexpr int kTries = 100;                  // of 10 ms each, for an instance w
 
 int Tracefs::write(const std::string& path, std::string_view text, bool is_appended) {
   // Never creates a file: where it does not exist, the kernel lacks the feature. Truncation clears filters and buffers.
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | (is_appended ? O_APPEND : O_TRUNC)));
+  const Descriptor file = open_kernel_file(path, O_WRONLY | (is_appended ? O_APPEND : O_TRUNC));
   if (file.get() < 0) return errno;
   if (text.empty()) return 0;
   std::string line(text);
@@ -46,7 +47,7 @@ int Tracefs::write(const std::string& path, std::string_view text, bool is_appen
 
 int Tracefs::read(const std::string& path, std::string& text) {
   text.clear();
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor file = open_kernel_file(path, O_RDONLY | O_NONBLOCK);
   if (file.get() < 0) return errno;
   if (!read_all(file.get(), text, kMaxBytes)) return errno;
   return text.size() > kMaxBytes ? EFBIG : 0;
@@ -177,6 +178,7 @@ class Capture {
     keep_log();
     manifest_.processes = processes_.processes();
     save_manifest(end);
+    if (end.problem.empty()) end.problem = folder_.failure();
     for (const CapturePart& one : manifest_.parts)
       for (const std::string& file : one.files) end.bytes[one.name] += folder_.bytes(file);
     end.manifest = manifest_;
@@ -185,7 +187,7 @@ class Capture {
   void keep_trace() {
     if (!plan_.trace || session_.method().empty()) return;
     CapturePart& ftrace = part("ftrace");
-    const Descriptor from(::open(session_.trace_file().c_str(), O_RDONLY | O_CLOEXEC));
+    const Descriptor from = open_kernel_file(session_.trace_file());
     if (from.get() < 0) return add_reason(ftrace, fmt::format("{}: {}", session_.trace_file(), std::strerror(errno)));
     // The program has ended: signals from here on are for Weir, and the buffer can be gigabytes of text.
     Forwarding::take_signal();

@@ -13,7 +13,7 @@ struct CaptureEnd {
   CaptureManifest manifest;
   std::map<std::string, std::uint64_t> bytes;  // of each part
   int code = 0;                                // the program's; 130 if Weir was interrupted before it ran
-  std::string problem;                         // why the manifest could not be written
+  std::string problem;                         // the first file of the capture that could not be written, and why
 };
 
 // The request's folder must be `folder`. Signals are forwarded to the program; when this returns or throws, tracing is

@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "base/process.h"
 
@@ -30,8 +31,8 @@ constexpr std::size_t kMaxProcesses = 10'000;
 // A small file as a whole; empty where it cannot be read.
 std::string small_file(const std::string& path, int& error) {
   error = 0;
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (file.get() < 0) {
+  const Descriptor file = open_kernel_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!file) {
     error = errno;
     return "";
   }
@@ -41,8 +42,7 @@ std::string small_file(const std::string& path, int& error) {
 }
 
 int error_of_opening(const std::string& path, int flags) {
-  const Descriptor file(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK));
-  return file.get() < 0 ? errno : 0;
+  return open_kernel_file(path, flags | O_NONBLOCK) ? 0 : errno;
 }
 
 // Paths below a root that match a pattern, relative to it.
@@ -159,8 +159,8 @@ CaptureSnapshot take_snapshot(const CaptureRequest& request, const CapturePlan& 
   CaptureSnapshot snapshot{when, "snapshots/" + when, now_ns()};
   for (const SnapshotFile& file : plan.files) {
     CapturePart& part = part_named(file.part, parts);
-    const Descriptor from(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (from.get() < 0) {
+    const Descriptor from = open_kernel_file(file.path, O_RDONLY | O_NONBLOCK);
+    if (!from) {
       note(part, fmt::format("{}, {}: {}", when, file.path, std::strerror(errno)));
       continue;
     }
@@ -174,7 +174,7 @@ CaptureSnapshot take_snapshot(const CaptureRequest& request, const CapturePlan& 
   return snapshot;
 }
 
-KernelLog::KernelLog(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+KernelLog::KernelLog(const std::string& path) : file_(open_kernel_file(path, O_RDONLY | O_NONBLOCK)) {
   if (file_.get() < 0 || ::lseek(file_.get(), 0, SEEK_END) < 0) error_ = errno;
 }
 

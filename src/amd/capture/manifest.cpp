@@ -1,9 +1,6 @@
 #include "amd/capture/manifest.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +8,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/named_values.h"
 #include "base/schemas.h"
 #include "base/yaml.h"
@@ -130,31 +128,22 @@ void check_inside_folder(const fs::path& folder, const std::string& path, const 
   if (std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end()).first != root.end())
     reject(fmt::format("{}: '{}' is a link that leaves the folder", file, shown(path)),
            "Copy what it leads to into the folder.");
+  // Opening a pipe could wait for ever.
+  if (fs::exists(resolved, status) && !fs::is_regular_file(resolved, status) && !fs::is_directory(resolved, status))
+    reject(fmt::format("{}: '{}' is neither a file nor a folder", file, shown(path)), kHint);
 }
 
-// read_json is not used: a manifest may be a pipe that never ends, or a device.
+// read_json is not used: it would accept a pipe.
 std::string read_bounded(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) reject(fmt::format("{}: {}", path.string(), std::strerror(errno)), kHint);
-  struct stat facts{};
+  const Descriptor file = open_regular(path);
   std::string text;
   const char* wrong = nullptr;
-  if (::fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    wrong = "is not a plain file";
-  } else {
-    char part[65536];
-    for (ssize_t count = 1; count > 0 && text.size() <= kMaxManifestBytes;) {
-      count = ::read(descriptor, part, sizeof part);
-      if (count < 0 && errno == EINTR) {
-        count = 1;
-        continue;
-      }
-      if (count < 0) wrong = "cannot be read";
-      if (count > 0) text.append(part, static_cast<std::size_t>(count));
-    }
-  }
-  ::close(descriptor);
-  if (wrong == nullptr && text.size() > kMaxManifestBytes) wrong = "is larger than any manifest (16 MiB)";
+  if (!file)
+    wrong = errno == EINVAL || errno == EISDIR ? "is not a plain file" : std::strerror(errno);
+  else if (!read_all(file.get(), text, kMaxManifestBytes))
+    wrong = "cannot be read";
+  else if (text.size() > kMaxManifestBytes)
+    wrong = "is larger than any manifest (16 MiB)";
   if (wrong != nullptr) reject(fmt::format("{}: {}", path.string(), wrong), kHint);
   return text;
 }

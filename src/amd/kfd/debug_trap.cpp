@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/file.h"
+
 namespace weir::kfd {
 namespace {
 
@@ -196,7 +198,7 @@ bool may_issue(unsigned long request) noexcept {
 }
 
 std::unique_ptr<DebugTrap> open_debug_trap(std::string* reason) {
-  const int descriptor = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+  const int descriptor = open_kernel_file("/dev/kfd", O_RDWR).release();
   if (descriptor < 0) {
     const int error = errno;
     *reason = error == ENOENT ? "no /dev/kfd on this machine"

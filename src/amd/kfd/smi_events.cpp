@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file.h"
+
 namespace weir::kfd {
 namespace {
 
@@ -103,7 +105,7 @@ void SmiEvents::read_line(std::string_view line) {
 std::vector<QueueEvent> SmiEvents::take() { return std::exchange(events_, {}); }
 
 int open_smi_events(std::uint32_t gpu_id, bool of_all, std::string* reason) {
-  const int device = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+  const int device = open_kernel_file("/dev/kfd", O_RDWR).release();
   if (device < 0) {
     *reason = errno == ENOENT ? "no /dev/kfd on this machine"
                               : fmt::format("/dev/kfd cannot be opened: {}", std::strerror(errno));

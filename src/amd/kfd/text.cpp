@@ -1,8 +1,6 @@
 #include "amd/kfd/text.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace weir::kfd {
 
@@ -88,30 +87,12 @@ void check_is_text(std::string_view text, const std::string& name) {
 }
 
 ReadText read_text(const std::filesystem::path& path, std::size_t limit_bytes) {
-  // O_NONBLOCK: a FIFO in that place must not block.
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return {std::nullopt, errno};
-  ReadText result;
+  // O_NONBLOCK: a FIFO in that place must not block. Files of debugfs and sysfs do not report their size.
+  const Descriptor file = open_kernel_file(path.string(), O_RDONLY | O_NONBLOCK);
   std::string text;
-  // Files of debugfs and sysfs do not report their size.
-  while (true) {
-    const std::size_t held = text.size();
-    const std::size_t room = std::max<std::size_t>(held, 64 * 1024);
-    text.resize(held + room);
-    const ssize_t got = ::read(file, text.data() + held, room);
-    const int error = errno;
-    text.resize(held + (got > 0 ? static_cast<std::size_t>(got) : 0));
-    if (got == 0) break;
-    if (got < 0 && error == EINTR) continue;
-    if (got < 0 || text.size() > limit_bytes) {
-      result.error = got < 0 ? error : EFBIG;
-      ::close(file);
-      return result;
-    }
-  }
-  ::close(file);
-  result.text = std::move(text);
-  return result;
+  if (!file || !read_all(file.get(), text, limit_bytes)) return {std::nullopt, errno};
+  if (text.size() > limit_bytes) return {std::nullopt, EFBIG};
+  return {std::move(text), 0};
 }
 
 }  // namespace weir::kfd

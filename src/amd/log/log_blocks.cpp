@@ -10,21 +10,19 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace weir::amd {
 
 LogFile::LogFile(const std::filesystem::path& path) : path_(path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return;
+  Descriptor file = open_regular(path);
+  if (!file) return;
   struct stat status{};
   unsigned char magic[2] = {};
-  const bool is_plain = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
-                        ::pread(file, magic, 2, 0) >= 1 && !(magic[0] == 0x1f && magic[1] == 0x8b);
-  if (!is_plain) {
-    ::close(file);
-    return;
-  }
-  file_ = file;
+  const bool is_plain = ::fstat(file.get(), &status) == 0 && status.st_size > 0 &&
+                        ::pread(file.get(), magic, 2, 0) >= 1 && !(magic[0] == 0x1f && magic[1] == 0x8b);
+  if (!is_plain) return;
+  file_ = file.release();
   size_ = static_cast<std::uint64_t>(status.st_size);
   ::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
 }

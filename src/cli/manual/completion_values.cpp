@@ -1,9 +1,10 @@
 // Possible values of flags and arguments: names from the program's own lists. Opens no driver.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "channel/channel.h"
 #include "cli/manual/completion_words.h"
 #include "cli/manual/topics.h"
@@ -255,7 +256,7 @@ int kfd_gpus(const fs::path& nodes) {
   int count = 0;
   std::error_code ignored;
   for (const auto& node : fs::directory_iterator(nodes, ignored)) {
-    std::ifstream properties(node.path() / "properties");
+    std::istringstream properties(read_kernel_file(node.path() / "properties"));
     std::string name;
     for (long long value = 0; properties >> name >> value;)
       if (name == "simd_count" && value > 0) ++count;

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 #include <string_view>
 
+#include "base/file.h"
 #include "measure/environment.h"
 
 namespace weir::cpu {
@@ -13,7 +14,7 @@ namespace {
 
 // The value of the first line "key<blanks>: value" of a file.
 std::string field(const std::string& path, std::string_view key) {
-  std::ifstream file(path);
+  std::istringstream file(read_kernel_file(path));
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(':');
     if (colon == std::string::npos || !line.starts_with(key)) continue;
@@ -33,7 +34,7 @@ std::optional<std::uint64_t> number_in(const std::string& text, int base = 10) {
 }
 
 std::optional<std::uint64_t> number_of(const std::string& path) {
-  std::ifstream file(path);
+  std::istringstream file(read_kernel_file(path));
   std::string text;
   file >> text;
   return number_in(text);

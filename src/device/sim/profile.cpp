@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "base/yaml.h"
 
@@ -378,12 +378,7 @@ SimProfile profile_named(const std::string& name) {
                    suggestion(name, profile_names()) + " Or name a file: sim:./my.yaml.");
   std::error_code error;
   if (!std::filesystem::is_regular_file(name, error)) reject_setting("device", "sim:" + name, "there is no such file");
-  std::ifstream file(name, std::ios::binary);
-  std::string text(YamlBounds{}.file_bytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || !file.is_open()) reject_setting("device", "sim:" + name, "cannot read the file");
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return load_profile(text, name);
+  return load_profile(read_file(name, YamlBounds{}.file_bytes), name);
 }
 
 std::string to_yaml(const SimProfile& from) {

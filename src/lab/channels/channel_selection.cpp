@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/options.h"
 
 namespace weir {
@@ -50,7 +51,7 @@ bool is_reference(const Benchmark& benchmark) {
 
 // The number in a file of /sys; -1 where there is none.
 int number_in(const std::filesystem::path& file) {
-  std::ifstream stream(file);
+  std::istringstream stream(read_kernel_file(file));
   int number = -1;
   stream >> number;
   return stream ? number : -1;

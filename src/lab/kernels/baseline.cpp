@@ -122,7 +122,7 @@ Json load_baseline(const std::string& what, const fs::path& output_dir) {
   std::error_code status;
   if (fs::is_directory(what, status)) {
     const fs::path file = fs::path(what) / kFile;
-    if (!fs::exists(file, status))
+    if (!fs::is_regular_file(file, status))
       reject(fmt::format("--compare-to {}: the folder has no {}", what, kFile),
              fmt::format("Name a folder that 'weir bench' wrote. A git ref of that name is refs/heads/{}.", what));
     return read_json(file);

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <exception>
-#include <fstream>
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "lab/kernels/document.h"
 #include "lab/kernels/facts.h"
 #include "lab/kernels/package/build.h"
@@ -41,15 +41,13 @@ void confine() {
   lower_limit(RLIMIT_FSIZE, kLargestFile);
   // If memory runs out, this process should be killed and no other. Address space is not limited: GPU drivers reserve
   // far more than they use.
-  std::ofstream("/proc/self/oom_score_adj") << "1000";
+  if (const Descriptor file = open_kernel_file("/proc/self/oom_score_adj", O_WRONLY)) write_all(file.get(), "1000");
 }
 
 // Samples of the running case, as doubles in a file that the parent reads.
 class SampleFile {
  public:
-  explicit SampleFile(const std::string& name) : file_(::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) {
-    if (file_.get() < 0) fail(fmt::format("{}: cannot be written", name));
-  }
+  explicit SampleFile(const std::string& name) : file_(create_file(name)) {}
   void restart() {
     if (::ftruncate(file_.get(), 0) != 0 || ::lseek(file_.get(), 0, SEEK_SET) != 0) fail("cannot keep samples");
   }

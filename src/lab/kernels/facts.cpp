@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "device/device.h"
 #include "lab/kernels/document.h"
@@ -22,7 +23,7 @@ constexpr double kGib = 1024.0 * 1024 * 1024;
 
 // model name	: Intel(R) Xeon(R) CPU @ 2.20GHz
 std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
+  std::istringstream file(read_kernel_file("/proc/cpuinfo"));
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(": ");
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <sstream>
 
 #include "base/error.h"
@@ -50,10 +49,7 @@ constexpr std::string_view kKernels = "kernels";
 // # weir bench
 // The beginning is enough to recognise it: a report may be large, or truncated.
 bool is_ours(const fs::path& file) {
-  std::ifstream from(file, std::ios::binary);
-  std::string beginning(200, '\0');
-  from.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-  beginning.resize(static_cast<std::size_t>(from.gcount()));
+  const std::string beginning = start_of_file(file, 200);
   if (file.extension() == ".md") return beginning.starts_with("# weir bench") || beginning.starts_with("# Regressions");
   return beginning.starts_with('{') && beginning.find("\"schema\": \"weir.") != std::string::npos;
 }
@@ -80,6 +76,7 @@ BenchFolder::BenchFolder(fs::path folder, bool is_forced) : folder_(std::move(fo
     if (::access(one.c_str(), W_OK | X_OK) != 0)
       reject(fmt::format("--output-dir {}: cannot write into {}", folder_.string(), one.string()),
              "Choose another folder.");
+  lock_.emplace(folder_ / "summary.json");
   if (is_forced) return;
   for (const char* name : {"env.json", "kernel_manifest.json", "summary.json", "summary.md", "regressions.md"})
     check_ours(folder_ / name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/json.h"
@@ -29,6 +30,7 @@ class BenchFolder {
 
  private:
   std::filesystem::path folder_;
+  std::optional<FileLock> lock_;  // two runs would mix their reports
   std::string failure_;
 };
 

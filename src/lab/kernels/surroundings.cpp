@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 namespace weir::bench {
 namespace {
@@ -18,20 +19,15 @@ namespace {
 // A file of /proc or /sys that is read repeatedly from its beginning.
 class Counters {
  public:
-  explicit Counters(const char* path) : descriptor_(open(path, O_RDONLY | O_CLOEXEC)) {}
-  ~Counters() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  Counters(const Counters&) = delete;
-  Counters& operator=(const Counters&) = delete;
+  explicit Counters(const char* path) : file_(open_kernel_file(path)) {}
 
   std::string_view text() {
-    const ssize_t size = descriptor_ < 0 ? 0 : pread(descriptor_, text_.data(), text_.size(), 0);
+    const ssize_t size = !file_ ? 0 : pread(file_.get(), text_.data(), text_.size(), 0);
     return {text_.data(), size < 0 ? 0 : static_cast<std::size_t>(size)};
   }
 
  private:
-  int descriptor_;
+  Descriptor file_;
   std::array<char, 512> text_{};
 };
 

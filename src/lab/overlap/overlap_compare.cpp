@@ -124,13 +124,13 @@ OverlapFile load_overlap(const fs::path& path) {
     file.points.push_back(point_of(read_json(path), path.string()));
     return file;
   }
-  if (fs::exists(path / "summary.json", ignored)) {
+  if (fs::is_regular_file(path / "summary.json", ignored)) {
     file.points.push_back(point_of(read_json(path / "summary.json"), (path / "summary.json").string()));
     return file;
   }
   std::vector<fs::path> folders;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored))
-    if (entry.is_directory(ignored) && fs::exists(entry.path() / "summary.json", ignored))
+    if (entry.is_directory(ignored) && fs::is_regular_file(entry.path() / "summary.json", ignored))
       folders.push_back(entry.path());
   std::sort(folders.begin(), folders.end());
   for (const fs::path& folder : folders) {

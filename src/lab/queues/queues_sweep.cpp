@@ -168,10 +168,10 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
   const std::vector<QueuesPoint> points = points_of(request);
   const Json settings = settings_of(info, request);
   Json kept = Json::array();
+  SavedFile file(request.output, request.overwrites || request.resumes);
   if (request.resumes)
     kept = points_to_keep(request.output, {schemas::queues, "sweep", "points", "not a sweep over queue counts"},
                           settings, is_usable);
-  check_writable(request.output, request.overwrites || request.resumes);
 
   Json document = queues_document("sweep", info, context);
   document["unavailable"]["sweep.points.latency_ns.p95_interval"] = fmt::format(
@@ -198,7 +198,6 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
     }
   }
   sweep["best"] = Json::array();
-  bool is_saved = false;
   const auto put_points = [&] {
     sweep["points"] = others;
     for (const Json& side : sides)
@@ -206,8 +205,7 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
   };
   const auto save = [&] {
     collect_warnings(document);
-    write_file(request.output, to_text(document), request.overwrites || request.resumes || is_saved);
-    is_saved = true;
+    file.save(to_text(document));
   };
   // The points of a group are compared, so their processes are close in time; each group has rounds of its own.
   const std::size_t group = request.queues.size(), repeats = static_cast<std::size_t>(request.repeats);

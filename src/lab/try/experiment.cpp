@@ -100,10 +100,13 @@ Experiment::Experiment(Plan plan, fs::path folder, RunContext context)
       context_(std::move(context)),
       search_(plan_.design, {.rate = plan_.rate}) {
   if (!plan_.metric.empty()) pattern_ = metric_pattern(plan_.metric);
+  make_folders(folder_ / "output");
+  saved_ = std::make_unique<SavedFile>(file(), true);
 }
 
 void Experiment::resume() {
-  if (!fs::exists(file())) return;
+  std::error_code ignored;
+  if (!fs::exists(file(), ignored)) return;
   const Json document = read_json(file());
   Json before = member(document, "plan"), now = plan_json(plan_);
   // These change what is concluded and how long it goes on, but not what a trial is.
@@ -215,7 +218,6 @@ bool Experiment::run_one(std::size_t setting, std::size_t round, const std::atom
 }
 
 bool Experiment::run(const std::atomic<bool>& stop, const OnTrial& on_trial) {
-  fs::create_directories(folder_ / "output");
   std::set<std::pair<std::size_t, std::size_t>> done;  // setting and round
   std::size_t resumed = 0;                             // the round that was interrupted
   for (const TrialRecord& record : records_) {
@@ -251,6 +253,6 @@ Json Experiment::document(const char* status) const {
   return trials_document(plan_, records_, findings(), search_.suspects(), context_, status);
 }
 
-void Experiment::save(const char* status) const { write_file(file(), to_text(document(status)), true); }
+void Experiment::save(const char* status) { saved_->save(to_text(document(status))); }
 
 }  // namespace weir::trials

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <regex>
 #include <string>
@@ -87,7 +88,7 @@ class Experiment {
 
  private:
   bool run_one(std::size_t setting, std::size_t round, const std::atomic<bool>& stop);
-  void save(const char* status) const;
+  void save(const char* status);
   std::vector<bool> wanted() const;
 
   Plan plan_;
@@ -96,6 +97,7 @@ class Experiment {
   FailureSearch search_;
   std::optional<std::regex> pattern_;
   std::vector<TrialRecord> records_;
+  std::unique_ptr<SavedFile> saved_;  // the folder is this process's alone
 };
 
 // weir.trials/1, and what was planned and tried, read back from it.

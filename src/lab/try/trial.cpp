@@ -9,11 +9,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file.h"
 
 namespace weir::trials {
 namespace {
@@ -61,30 +61,24 @@ FileState aged_state_of(const std::string& file) {
 std::optional<std::string> hash_of_file(const std::string& file, const FileState& before) {
   const FileState now = state_of(file);
   if (now == FileState{} || now == before) return std::nullopt;
-  std::ifstream in(file, std::ios::binary);
+  const Descriptor in = open_regular(file);
+  if (!in) return std::nullopt;
   Hash hash;
   std::vector<char> piece(1 << 20);
-  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0)
-    hash.add({piece.data(), static_cast<std::size_t>(in.gcount())});
-  if (in.bad()) return std::nullopt;
+  while (const std::size_t count = read_some(in.get(), piece.data(), piece.size(), file))
+    hash.add({piece.data(), count});
   return hash.text();
 }
 
 // A file of a trial. The program runs in between, so it must not choose with a link what is written to.
 class OutputFile {
  public:
-  explicit OutputFile(const fs::path& path)
-      : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644)) {
-    if (!file_) give_up();
-  }
+  explicit OutputFile(const fs::path& path) : path_(path), file_(create_file(path, 0666)) {}
   void write(std::string_view text) const {
-    if (!write_all(file_.get(), text)) give_up();
+    if (!write_all(file_.get(), text)) throw_file_error(path_, "write", errno);
   }
 
  private:
-  [[noreturn]] void give_up() const {
-    fail(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)));
-  }
   fs::path path_;
   Descriptor file_;
 };

@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <vector>
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "lab/watch/columns.h"
 #include "measure/openmetrics_text.h"
@@ -106,25 +106,16 @@ MetricsFile::MetricsFile(std::string path, bool is_forced) : path_(std::move(pat
   std::error_code status;
   if (std::filesystem::exists(path_, status) && !std::filesystem::is_regular_file(path_, status))
     reject(fmt::format("--openmetrics {}: exists and is not a file", printable(path_)), "Choose another name.");
-  std::ifstream file(path_, std::ios::binary);
-  std::string begin(kMetricsBegin.size(), '\0');
-  const bool is_ours = file.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == kMetricsBegin;
+  const bool is_ours = start_of_file(path_, kMetricsBegin.size()) == kMetricsBegin;
   check_writable(path_, is_forced || is_ours);
 }
 
 void MetricsFile::write(const Sample& sample) const {
   if (path_.empty()) return;
-  // A unique name that nobody can have created before: the folder may be writable for others. Its suffix differs from
-  // the collector's files, so that an incomplete file is never read.
-  std::string temporary = path_ + ".XXXXXX";
-  Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file) fail(fmt::format("--openmetrics {}: {}", path_, std::strerror(errno)));
-  if (::fchmod(file.get(), 0644) == 0 && write_all(file.get(), metrics_text(sample)) &&
-      ::rename(temporary.c_str(), path_.c_str()) == 0)
-    return;
-  const int reason = errno;
-  ::unlink(temporary.c_str());
-  fail(fmt::format("--openmetrics {}: {}", path_, std::strerror(reason)));
+  // Without sync(): a moment later there is another one.
+  NewFile file(path_, true);
+  file.write(metrics_text(sample));
+  file.commit();
 }
 
 }  // namespace weir::watch

@@ -91,18 +91,11 @@ std::string words_of(const Error& error) {
 }
 
 void read_folder(const fs::path& path, Intake& into) {
-  std::vector<fs::path> candidates;
-  std::error_code status, ignored;
-  for (fs::directory_iterator entry(path, status); !status && entry != fs::directory_iterator();
-       entry.increment(status))
-    if (entry->path().extension() == ".json" && !entry->is_directory(ignored)) candidates.push_back(entry->path());
-  if (status) {
-    into.refused.push_back(fmt::format("{}: {}", path.string(), status.message()));
-    return;
-  }
-  std::sort(candidates.begin(), candidates.end());
+  const FilesInFolder found = files_in(path, ".json");
+  for (const fs::path& other : found.skipped)
+    into.notes.push_back(fmt::format("{} was passed over: it is not a regular file", other.string()));
   std::size_t read = 0;
-  for (const fs::path& candidate : candidates) {
+  for (const fs::path& candidate : found.files) {
     try {
       const Json document = read_json(candidate);
       if (is_result(document)) {
@@ -119,7 +112,7 @@ void read_folder(const fs::path& path, Intake& into) {
   }
   if (read == 0 && into.refused.empty())
     into.refused.push_back(fmt::format("{}: the folder holds no results ({} .json file{})", path.string(),
-                                       candidates.size(), candidates.size() == 1 ? "" : "s"));
+                                       found.files.size(), found.files.size() == 1 ? "" : "s"));
 }
 
 }  // namespace
@@ -172,12 +165,11 @@ Intake read_intake(std::span<const fs::path> paths) {
   Intake intake;
   for (const fs::path& path : paths) {
     std::error_code status;
-    if (fs::is_directory(path, status)) {
-      read_folder(path, intake);
-      continue;
-    }
     try {
-      read_document(read_json(path), path.string(), intake);
+      if (fs::is_directory(path, status))
+        read_folder(path, intake);
+      else
+        read_document(read_json(path), path.string(), intake);
     } catch (const Error& error) {
       intake.refused.push_back(words_of(error));
     }

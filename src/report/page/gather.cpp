@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <set>
 
 #include "base/error.h"
@@ -20,9 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kDeepest = 8;
-constexpr std::size_t kMaxEntries = 50'000;  // in one path, of any kind
-constexpr std::size_t kMaxFiles = 5'000;     // of all
-constexpr std::uintmax_t kLargestFile = std::uintmax_t{256} << 20;
+constexpr std::size_t kMaxEntries = 50'000;                      // in one path, of any kind
+constexpr std::size_t kMaxFiles = 5'000;                         // of all
 constexpr std::uintmax_t kLargestSum = std::uintmax_t{1} << 30;  // of documents, which are parsed as a whole
 
 struct FoundFile {
@@ -109,6 +107,8 @@ class Walker {
         descend(entry.path(), depth + 1);
       } else if (entry.is_regular_file(ignored)) {
         keep(entry.path(), false);
+      } else {
+        leave(entry.path(), "is neither a file nor a folder.");
       }
     }
   }
@@ -131,14 +131,6 @@ constexpr std::array kParts = {
     Part{schemas::watch, "is one moment of `weir watch`. Use `weir profile` for what happens over time."},
     Part{schemas::report, "is the document of a report. Give the files that it was made of."},
 };
-
-std::string start_of(const fs::path& path, std::size_t bytes) {
-  std::ifstream file(path, std::ios::binary);
-  std::string start(bytes, '\0');
-  file.read(start.data(), static_cast<std::streamsize>(bytes));
-  start.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
-  return start;
-}
 
 // {"schema": "weir.result/1", ...: as Weir writes them; other tools may have reordered the keys.
 bool begins_as_document(std::string_view start) {
@@ -190,7 +182,7 @@ class Gatherer {
     std::error_code status;
     const std::uintmax_t size = fs::file_size(file.path, status);
     if (status) reject(fmt::format("cannot be read: {}", status.message()));
-    const std::string start = start_of(file.path, 4096);
+    const std::string start = start_of_file(file.path, 4096);
     if (start.empty()) {
       if (file.is_named || file.path.extension() == ".json")
         reject(size == 0 ? "the file is empty" : "cannot be read", "Was the run that should have written it killed?");
@@ -211,9 +203,9 @@ class Gatherer {
         reject("is neither a document of Weir nor a trace of a known format",
                "`weir analyze --help` names the formats of traces.");
     }
-    if (size > kLargestFile || (sum_ += size) > kLargestSum)
+    if (size > kLargestDocument || (sum_ += size) > kLargestSum)
       reject(fmt::format("is too large for a report: documents may have {} MiB each and {} MiB together",
-                         kLargestFile >> 20, kLargestSum >> 20),
+                         kLargestDocument >> 20, kLargestSum >> 20),
              "Give fewer files.");
     take_document(file, name, read_json(file.path));
   }

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <memory>
 
+#include "base/file.h"
 #include "base/options.h"
 #include "step/workload/yaml_commands.h"
 #include "step/workload/yaml_definition.h"
@@ -278,14 +278,7 @@ Workload parse_own_workload(std::string_view text, const std::string& name) {
 }
 
 Workload load_workload(const std::filesystem::path& file, const YamlLimits& limits) {
-  std::error_code status;
-  if (std::filesystem::is_directory(file, status)) reject(fmt::format("{}: a folder, not a file", file.string()));
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) reject(fmt::format("{}: cannot be read", file.string()), "Is the name right?");
-  std::string text(limits.document.file_bytes + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  return parse_workload(text, file.string(), limits);
+  return parse_workload(read_file(file, limits.document.file_bytes), file.string(), limits);
 }
 
 }  // namespace weir

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/file.h"
+
 namespace weir {
 
 class TextFile {
@@ -38,10 +40,8 @@ class TextFile {
   static constexpr std::size_t kFull = std::size_t{1} << 20;
   void drain();
 
-  std::filesystem::path path_;
-  bool overwrites_;
+  NewFile file_;
   std::function<void()> progress_;
-  std::string temporary_;
   std::string buffer_;
   std::unique_ptr<Sink> sink_;
 };

@@ -3,13 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "trace/import/json_text.h"
 #include "weir_build.h"
 #if WEIR_HAVE_ZLIB
@@ -54,37 +53,19 @@ namespace {
 
 class FileSource : public ByteSource {
  public:
-  explicit FileSource(const std::filesystem::path& path) : name_(path.string()) {
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (descriptor_ < 0) reject(fmt::format("{}: cannot be opened: {}", name_, std::strerror(errno)));
+  explicit FileSource(const std::filesystem::path& path) : name_(path.string()), file_(open_to_read(path)) {
     struct stat facts{};
-    const bool has_facts = ::fstat(descriptor_, &facts) == 0;
-    if (has_facts && S_ISDIR(facts.st_mode)) {
-      ::close(descriptor_);
-      reject(fmt::format("{}: is a folder", name_), "Name the trace files in it.");
-    }
-    if (has_facts && S_ISREG(facts.st_mode) && facts.st_size == 0) {
-      ::close(descriptor_);
+    if (::fstat(file_.get(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0)
       reject(fmt::format("{}: is empty", name_), "The program that writes it failed early, or still runs.");
-    }
-    ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+    ::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   }
-  ~FileSource() override { ::close(descriptor_); }
-  FileSource(const FileSource&) = delete;
-  FileSource& operator=(const FileSource&) = delete;
 
  protected:
-  std::size_t fetch(char* to, std::size_t capacity) override {
-    while (true) {
-      const ssize_t got = ::read(descriptor_, to, capacity);
-      if (got >= 0) return static_cast<std::size_t>(got);
-      if (errno != EINTR) reject(fmt::format("{}: cannot be read: {}", name_, std::strerror(errno)));
-    }
-  }
+  std::size_t fetch(char* to, std::size_t capacity) override { return read_some(file_.get(), to, capacity, name_); }
 
  private:
   std::string name_;
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
 class MemorySource : public ByteSource {

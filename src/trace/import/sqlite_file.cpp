@@ -4,10 +4,10 @@
 #include <weir_build.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/units.h"
 
 #if WEIR_HAVE_SQLITE
@@ -75,10 +75,8 @@ Pages pages_of(const unsigned char* header) noexcept {
 
 // Whether SQLite can open it directly: it refuses the whole file if pages are missing.
 bool is_whole_database(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string start(kHeaderBytes, '\0');
-  in.read(start.data(), static_cast<std::streamsize>(start.size()));
-  if (!in || !is_sqlite(start)) return false;
+  const std::string start = start_of_file(path, kHeaderBytes);
+  if (start.size() < kHeaderBytes || !is_sqlite(start)) return false;
   std::error_code error;
   const std::uint64_t size = std::filesystem::file_size(path, error);
   return error || !pages_of(reinterpret_cast<const unsigned char*>(start.data())).are_missing(size);

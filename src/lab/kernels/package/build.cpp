@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/process.h"
 #include "lab/kernels/package/build_cache.h"
@@ -78,16 +78,16 @@ std::string machine_of() {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   std::string text = host;
-  std::ifstream file("/proc/cpuinfo");
+  std::istringstream file(read_kernel_file("/proc/cpuinfo"));
   for (std::string line; std::getline(file, line) && !line.empty();)
     if (line.find("MHz") == std::string::npos && line.find("MIPS") == std::string::npos) text += line + '\n';
   std::error_code status;
   for (const auto& gpu : fs::directory_iterator("/proc/driver/nvidia/gpus", status)) {
-    std::ifstream facts(gpu.path() / "information");
+    std::istringstream facts(read_kernel_file(gpu.path() / "information"));
     if (std::string line; std::getline(facts, line)) text += line + '\n';  // Model: NVIDIA H200
   }
   for (const auto& node : fs::directory_iterator("/sys/class/kfd/kfd/topology/nodes", status)) {
-    std::ifstream facts(node.path() / "properties");
+    std::istringstream facts(read_kernel_file(node.path() / "properties"));
     for (std::string line; std::getline(facts, line);)
       if (line.starts_with("gfx_target_version")) text += line + '\n';  // gfx_target_version 90010
   }

@@ -8,11 +8,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "lab/kernels/package/build.h"
 
@@ -25,11 +25,10 @@ constexpr std::size_t kMaxFiles = 4096;
 constexpr std::uintmax_t kMaxHashedBytes = std::uintmax_t{64} << 20;
 
 std::optional<std::string> content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
+  const Descriptor file = open_regular(path);
+  std::string text;
+  if (!file || !read_all(file.get(), text, kMaxHashedBytes) || text.size() > kMaxHashedBytes) return std::nullopt;
+  return text;
 }
 
 bool is_source(const fs::path& path) {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "device/cpu/host.h"
 #include "lab/kernels/package/backends.h"
 #include "lab/kernels/package/host_memory.h"
@@ -36,12 +37,8 @@ void put_own_clock(Telemetry& telemetry) {
   const int core = ::sched_getcpu();
   if (core <= 0) return;
   const std::string path = fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq", core);
-  std::FILE* const file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return;
-  double khz = 0;
-  if (std::fscanf(file, "%lf", &khz) == 1 && khz > 0)
-    telemetry.clock_mhz = std::max(telemetry.clock_mhz.value_or(0), khz / 1000);
-  std::fclose(file);
+  const double khz = std::strtod(read_kernel_file(path).c_str(), nullptr);
+  if (khz > 0) telemetry.clock_mhz = std::max(telemetry.clock_mhz.value_or(0), khz / 1000);
 }
 
 // After each buffer: writing past its end changes these bytes.

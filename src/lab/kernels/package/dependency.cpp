@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/handle.h"
 #include "lab/kernels/package/text.h"
 
@@ -128,23 +129,12 @@ bool is_in_loader_cache(const std::string& library) {
 
 std::string file_beginning(const fs::path& file, std::size_t most) {
   const std::string name = printable(file.string(), 300);
-  // A pipe in place of a file would block for ever.
-  const auto close = [](int number) { ::close(number); };
-  const Handle<int, decltype(close)> descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), close);
-  struct stat facts{};
-  if (descriptor.get() < 0 || ::fstat(descriptor.get(), &facts) != 0)
+  const Descriptor descriptor = open_regular(file);
+  if (!descriptor && errno == EINVAL) reject(fmt::format("{}: not a file", name));
+  std::string text;
+  if (!descriptor || !read_all(descriptor.get(), text, most))
     reject(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
-  if (!S_ISREG(facts.st_mode)) reject(fmt::format("{}: not a file", name));
-  std::string text(std::min(most, static_cast<std::size_t>(std::max<off_t>(facts.st_size, 0))), '\0');
-  std::size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t got = ::read(descriptor.get(), text.data() + have, text.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) reject(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
-    if (got == 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  text.resize(have);
+  text.resize(std::min(text.size(), most));
   return text;
 }
 

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "base/units.h"
 
@@ -76,7 +77,7 @@ PeakMemory::PeakMemory(std::string proc) : proc_(std::move(proc)) {
 
 // VmHWM:	   12345 kB
 std::optional<std::uint64_t> PeakMemory::status_bytes(std::string_view key) const {
-  std::ifstream file(proc_ + "/self/status");
+  std::istringstream file(read_kernel_file(proc_ + "/self/status"));
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with(key)) continue;
     const std::size_t begin = line.find_first_not_of(" \t", key.size());
@@ -91,10 +92,8 @@ std::optional<std::uint64_t> PeakMemory::status_bytes(std::string_view key) cons
 
 // 5 resets the high-water mark to the current size (Linux 4.0).
 bool PeakMemory::reset() {
-  std::ofstream file(proc_ + "/self/clear_refs");
-  file << "5\n";
-  file.flush();
-  return static_cast<bool>(file);
+  const Descriptor file = open_kernel_file(proc_ + "/self/clear_refs", O_WRONLY);
+  return file && write_all(file.get(), "5\n");
 }
 
 void PeakMemory::note() {
@@ -123,7 +122,7 @@ std::optional<std::uint64_t> last_cache_bytes(const std::string& sys) {
   std::optional<std::uint64_t> largest;
   std::error_code status;
   for (const auto& entry : std::filesystem::directory_iterator(sys + "/devices/system/cpu/cpu0/cache", status)) {
-    std::ifstream file(entry.path() / "size");
+    std::istringstream file(read_kernel_file(entry.path() / "size"));
     std::string text;
     if (!(file >> text)) continue;
     if (const auto bytes = size_in(text)) largest = std::max(largest.value_or(0), *bytes);

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/options.h"
 
 namespace weir::package {
@@ -28,10 +28,7 @@ void require(bool is_there, const std::string& name, const char* function) {
 std::string path_of(const std::filesystem::path& library) { return std::filesystem::absolute(library).string(); }
 
 void reject_other_file(const std::filesystem::path& library, const std::string& name) {
-  std::ifstream file(library, std::ios::binary);
-  char magic[4] = {};
-  file.read(magic, sizeof magic);
-  if (!file || std::memcmp(magic, "\177ELF", 4) != 0)
+  if (start_of_file(library, 4) != "\177ELF")
     reject(fmt::format("{}: {} is not a shared object", name, library.string()),
            "Build it with -shared -fPIC for this machine.");
 }

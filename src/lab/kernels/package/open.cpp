@@ -1,10 +1,8 @@
 // Chooses the part of a package that serves a backend, and opens it. Knows no backend's internals.
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "base/error.h"
+#include "base/file.h"
 #include "lab/kernels/package/backends.h"
 #include "lab/kernels/package/build.h"
 #include "lab/kernels/package/compile_flags.h"
@@ -12,18 +10,16 @@
 namespace weir::package {
 namespace {
 
-constexpr std::uintmax_t kMaxSourceBytes = std::uintmax_t{16} << 20;
+constexpr std::size_t kMaxSourceBytes = std::size_t{16} << 20;
 
 std::string read_source(const Package& package, const Part& part) {
-  std::error_code status;
-  const auto bytes = std::filesystem::file_size(part.file, status);
-  std::ifstream file(part.file, std::ios::binary);
-  if (status || !file) reject(fmt::format("{}: {} cannot be read", package.name, part.file.string()));
-  if (bytes > kMaxSourceBytes)
+  const Descriptor file = open_regular(part.file);
+  std::string text;
+  if (!file || !read_all(file.get(), text, kMaxSourceBytes))
+    reject(fmt::format("{}: {} cannot be read", package.name, part.file.string()));
+  if (text.size() > kMaxSourceBytes)
     reject(fmt::format("{}: {} has more than {} MiB", package.name, part.file.string(), kMaxSourceBytes >> 20));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
+  return text;
 }
 
 std::shared_ptr<const HostPart> open_host(const Package& package, const std::filesystem::path& library,
