@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/console.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -23,9 +24,7 @@ namespace {
 void append_to(const char* variable, std::size_t most, const std::function<std::string(std::size_t room)>& text) {
   const auto path = environment_variable(variable);
   if (!path || path->empty()) return;
-  const auto print_warning = [&](const std::string& why) {
-    fmt::print(stderr, "weir: {} {}: {}\n", variable, *path, why);
-  };
+  const auto print_warning = [&](const std::string& why) { print_err("weir: {} {}: {}\n", variable, *path, why); };
   Descriptor file;
   try {
     file = open_to_append(*path, 0666);
@@ -65,7 +64,7 @@ std::string CiFlags::printable(const std::string& report, bool is_json) const {
 void CiFlags::report(const Judged& judged, const std::function<std::string(std::size_t)>& markdown,
                      bool is_forced) const {
   if (is_github) {
-    fmt::print("{}", github_annotations(judged));
+    write_out(github_annotations(judged));
     append_to("GITHUB_STEP_SUMMARY", kMaxSummary,
               [&](std::size_t room) { return markdown(room == 0 ? 0 : room - 1) + "\n"; });
     append_to("GITHUB_OUTPUT", kMaxSummary, [&](std::size_t) { return github_outputs(judged); });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/units.h"
@@ -36,10 +37,10 @@ int CompareFlags::print(const Comparison& comparison, const char* tool) const {
     report = format == "markdown" ? comparison_markdown(comparison) : comparison_text(comparison);
   }
   if (output.empty()) {
-    fmt::print("{}", ci.printable(report, format == "json"));
+    print_out("{}", ci.printable(report, format == "json"));
   } else {
     write_file(output, report, is_forced);
-    fmt::print("{} ({})\n", verdict_line(comparison), output);
+    print_out("{} ({})\n", verdict_line(comparison), output);
   }
   ci.report(
       judge(comparison, tool, is_strict), [&](std::size_t most) { return comparison_markdown(comparison, most); },

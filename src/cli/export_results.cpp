@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/plain_text.h"
 #include "cli/list.h"
@@ -78,11 +79,11 @@ int execute_export_results(const ExportResultsFlags& flags) {
                            : flags.has_samples           ? samples_csv(rows)
                                                          : results_csv(rows);
   if (flags.output.empty()) {
-    fmt::print("{}", text);
+    write_out(text);
     return 0;
   }
   write_file(flags.output, text, flags.is_forced);
-  if (!flags.is_quiet) fmt::print("{} point{} written to {}\n", rows.size(), rows.size() == 1 ? "" : "s", flags.output);
+  if (!flags.is_quiet) print_out("{} point{} written to {}\n", rows.size(), rows.size() == 1 ? "" : "s", flags.output);
   return 0;
 }
 
