@@ -161,7 +161,7 @@ Json verify(const QueuesCostFlags& flags, const DeviceInfo& info, const RunReque
   return found;
 }
 
-int execute_queues_cost(const QueuesCostFlags& flags) {
+int cost_of_queues(const QueuesCostFlags& flags) {
   CostRequest request;
   request.run = request_of(flags);
   parse_counts("--queues", flags.queues, 1, 127);  // rejects, before anything is opened
@@ -207,6 +207,14 @@ int execute_queues_cost(const QueuesCostFlags& flags) {
   if (!flags.profile.empty() && !flags.shared.is_quiet)
     fmt::print("\nThe calibrated device is in {}: --device sim:{} runs on it.\n", flags.profile, flags.profile);
   return control.is_stopped() ? kExitInterrupted : 0;
+}
+
+int execute_queues_cost(const QueuesCostFlags& flags) {
+  try {
+    return cost_of_queues(flags);
+  } catch (const Interrupted&) {
+    return kExitInterrupted;
+  }
 }
 
 }  // namespace
