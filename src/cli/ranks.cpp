@@ -31,6 +31,8 @@ constexpr const char* kSrunAdvice =
 // Lives until leave_ranks(); otherwise never destroyed, because MPI must not be finalised after a failure.
 WatchedCommunicator* joined = nullptr;
 RankWatch* rank_watch = nullptr;
+std::int64_t wait_limit_ns = 0;
+std::function<void(const std::string&)> on_long_wait;
 std::vector<RankProcess> neighbours;  // the other ranks of this host, once they are watched
 std::optional<Ranks> part;            // from MPI, once it is known
 
@@ -143,6 +145,7 @@ void watch_ranks() {
     if (all[rank]["host"] == own["host"]) here.push_back({static_cast<int>(rank), all[rank]["pid"].get<pid_t>()});
   neighbours = here;
   std::erase_if(neighbours, [](const RankProcess& each) { return each.pid == ::getpid(); });
+  joined->watch(wait_limit_ns, neighbours, on_long_wait);
   rank_watch = new RankWatch(here, [own_rank = joined->ranks().rank](const RankProcess& dead, int lowest_alive) {
     if (is_ending_hung()) return;  // ends by itself, after its report
     // One of the remaining ranks prints. All wait a while, so that one that notices late does not take the printing
@@ -158,7 +161,9 @@ void watch_ranks() {
 
 void watch_waits(std::int64_t timeout_ns, std::function<void(const std::string&)> on_hang) {
   if (joined == nullptr) return;
-  joined->watch(timeout_ns, neighbours, std::move(on_hang));
+  wait_limit_ns = timeout_ns;
+  on_long_wait = std::move(on_hang);
+  joined->watch(wait_limit_ns, neighbours, on_long_wait);
 }
 
 void leave_ranks() {
