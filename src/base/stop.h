@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <atomic>
-#include <exception>
 #include <filesystem>
 
 namespace weir {
@@ -17,11 +16,9 @@ namespace weir {
 const std::atomic<bool>& catch_interrupts();
 // The same, but later signals are only counted, for a caller that must end other processes first. Returns the count.
 const std::atomic<int>& count_interrupts();
-// Thrown where a request to stop leaves nothing to return.
-class Interrupted final : public std::exception {
- public:
-  const char* what() const noexcept override { return "interrupted"; }
-};
+// Thrown where a request to stop leaves nothing to return, and caught by the command. No std::exception: what handles
+// errors on the way must not take it for one.
+struct Interrupted {};
 // The first of these signals; 0: none yet.
 int first_interrupt() noexcept;
 // Called by the handler for each of these signals, so only async-signal-safe calls. Null: nothing is called.
