@@ -35,7 +35,7 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
                   std::atomic<PlaceState>::is_always_lock_free && std::atomic<void (*)() noexcept>::is_always_lock_free,
               "a signal handler may only touch lock-free atomics");
 
-constexpr long kPatienceUs = 700'000;  // from the second signal to the end
+constexpr long kPatienceUs = 800'000;  // from the second signal to the end
 constexpr int kDepth = 16;             // of folders that are removed
 
 // Async-signal-safe, unlike opendir() and std::filesystem.

@@ -79,6 +79,9 @@ class Interruption {
 
   bool is_asked() const { return interrupts_.load(std::memory_order_relaxed) > 0; }
   bool is_ending() const { return ending_ns_ != 0; }
+  void remove_segments() const {
+    for (const std::string& segment : segments_) ::unlink(segment.c_str());
+  }
 
   void pass_on() {
     const int count = interrupts_.load(std::memory_order_relaxed);
@@ -92,6 +95,7 @@ class Interruption {
       if (now - ending_ns_ > kGraceNs) signal_all(found.all, SIGKILL);
     } else if (count > 1 || now - asked_ns_ > patience_ns_ || (seen_ns_ != 0 && now - seen_ns_ > kLaunchersEndNs)) {
       ending_ns_ = now;
+      note_segments(found.ranks);
       signal_all(found.ranks, SIGKILL);
       ::kill(launcher_, SIGTERM);  // ends ranks on other hosts
     } else {
@@ -108,8 +112,8 @@ class Interruption {
   }
 
  private:
-  static constexpr std::int64_t kLookNs = 100'000'000;
-  static constexpr std::int64_t kGraceNs = 600'000'000;            // for mpirun to end by itself
+  static constexpr std::int64_t kLookNs = 50'000'000;
+  static constexpr std::int64_t kGraceNs = 400'000'000;            // for mpirun to end by itself
   static constexpr std::int64_t kLaunchersEndNs = 10'000'000'000;  // the same, after its ranks have ended
   static constexpr std::int64_t kRemarkNs = 5'000'000'000;         // until the user hears what it waits for
   static constexpr std::int64_t kStartNs = 2'000'000'000;          // for ranks to appear
@@ -121,6 +125,19 @@ class Interruption {
         ::kill(rank, SIGCONT);  // a stopped rank could not end
       }
   }
+  // Shared memory of Open MPI 4 and 5, which stays where mpirun has no time to remove it.
+  // ffff8c000000-ffff8c400000 rw-s 00000000 00:19 62  /dev/shm/vader_segment.host.0.22a00001.1
+  void note_segments(const std::vector<pid_t>& ranks) {
+    for (const pid_t rank : ranks) {
+      std::ifstream maps(fmt::format("/proc/{}/maps", rank));
+      for (std::string line; std::getline(maps, line);) {
+        const std::size_t name = line.find("/dev/shm/");
+        if (name == std::string::npos || line.ends_with(" (deleted)")) continue;
+        if (line.find("vader_segment.", name) == name + 9 || line.find("sm_segment.", name) == name + 9)
+          segments_.insert(line.substr(name));
+      }
+    }
+  }
   static void signal_all(const std::vector<pid_t>& processes, int signal) {
     for (const pid_t process : processes) ::kill(process, signal);
   }
@@ -130,6 +147,7 @@ class Interruption {
   const std::int64_t patience_ns_;
   std::int64_t next_ns_ = 0, asked_ns_ = 0, seen_ns_ = 0, ending_ns_ = 0;  // 0: not yet
   std::set<pid_t> asked_;
+  std::set<std::string> segments_;
   bool is_launcher_asked_ = false, has_remarked_ = false;
 };
 
@@ -139,6 +157,7 @@ int wait_for(Process& launcher, const std::atomic<int>& interrupts, std::int64_t
   while (launcher.listen(20)) interruption.pass_on();
   const int code = launcher.end().code();
   for (const pid_t left : find_descendants().all) ::kill(left, SIGKILL);
+  interruption.remove_segments();
   // An interrupted launcher may report the signals that ended it or its ranks.
   const bool is_cut = interruption.is_ending() || (interruption.is_asked() && code > kLastExitCode);
   return is_cut ? kExitInterrupted : code;
