@@ -1,4 +1,5 @@
-// A folder for the files of one run, accessible to this user only; removed with its contents, unless kept.
+// A folder for the files of one run, accessible to this user only; removed with its contents, unless kept, also where a
+// second signal ends this process.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,9 +8,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
+#include "base/stop.h"
 
 namespace weir {
 
@@ -24,6 +27,7 @@ class PrivateFolder {
       fail(fmt::format("{}: cannot make a folder: {}", parent.string(), std::strerror(errno)),
            "Set TMPDIR to a folder that you may write to.");
     path_ = name;
+    cut_.emplace(path_);
   }
   ~PrivateFolder() {
     if (is_kept_) return;
@@ -33,10 +37,14 @@ class PrivateFolder {
   PrivateFolder(const PrivateFolder&) = delete;
   PrivateFolder& operator=(const PrivateFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
-  void keep() { is_kept_ = true; }
+  void keep() {
+    is_kept_ = true;
+    cut_.reset();
+  }
 
  private:
   std::filesystem::path path_;
+  std::optional<RemovedWhenCut> cut_;
   bool is_kept_ = false;
 };
 

@@ -20,11 +20,13 @@
 #include "base/console.h"
 #include "base/file.h"
 #include "base/plain_text.h"
+#include "base/stop.h"
 
 namespace weir {
 namespace {
 
-constexpr int kPeriod_ms = 100;  // how often to check whether to stop
+constexpr int kPeriod_ms = 100;                         // how often to check whether to stop
+constexpr std::int64_t kSecondGraceNs = 1'200'000'000;  // Weir itself ends within a second of a second signal
 
 int wait_of(std::int64_t left_ns) {
   return static_cast<int>(std::clamp<std::int64_t>(left_ns / 1'000'000 + 1, 0, kPeriod_ms));
@@ -177,7 +179,6 @@ void Process::start() {
     if (!shares) ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, options_.death_signal);
     if (::getppid() != parent) ::_exit(127);
-    ::signal(SIGXFSZ, SIG_DFL);  // base/file.cpp ignores it
     if (shares) {
       ::sigprocmask(SIG_SETMASK, options_.shares_terminal, nullptr);
       restore_signals();
@@ -185,7 +186,8 @@ void Process::start() {
       sigset_t none;
       ::sigemptyset(&none);
       ::sigprocmask(SIG_SETMASK, &none, nullptr);
-      for (const int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
+      // Not SIGHUP: where it is ignored (nohup), the user wants that for children, too.
+      for (const int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGQUIT}) ::signal(number, SIG_DFL);
       const int nothing = ::open("/dev/null", O_RDWR);  // exec() must not close it: it may be one of the three itself
       ::dup2(options_.has_input ? in.read.get() : nothing, STDIN_FILENO);
       if (!is_ours)
@@ -219,12 +221,14 @@ void Process::start() {
     throw StartError(fmt::format("cannot start {}: {}", program, std::strerror(error)), error, false,
                      "Look at the limits of this user: ulimit -u.");
   }
+  if (!shares) remember_group(pid_);
   if (!shares) ::setpgid(pid_, pid_);  // parent and child both call it, because either may run first
   trouble.write.reset();
   ssize_t got = 0;
   do got = ::read(trouble.read.get(), &error, sizeof error);
   while (got < 0 && errno == EINTR);
   if (got == sizeof error) {
+    if (!shares) forget_group(pid_);
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
     const bool is_folder = error < 0;
@@ -262,6 +266,7 @@ ProcessEnd Process::end() {
   if (options_.shares_terminal == nullptr) {
     ::kill(-pid_, SIGKILL);
     ::kill(pid_, SIGKILL);
+    forget_group(pid_);
   }
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -352,6 +357,7 @@ ProcessEnd Process::finish(double limit_s) {
   input_.reset();
   const std::int64_t end_ns = now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
   std::int64_t kill_ns = 0;  // 0: it may continue
+  bool is_asked_twice = false;
   std::optional<ProcessEnd::How> cut;
   for (int wait_ms = 0; listen(wait_ms);) {
     unread_.clear();
@@ -362,7 +368,12 @@ ProcessEnd Process::finish(double limit_s) {
       if (cut && options_.grace_s > 0) ::kill(-pid_, SIGTERM);
       kill_ns = now + static_cast<std::int64_t>(options_.grace_s * 1e9);
     }
-    if (cut && now >= kill_ns) break;
+    if (cut && now >= kill_ns) {
+      if (options_.grace_s <= 0 || is_asked_twice) break;
+      is_asked_twice = true;  // then Weir does not save any more, but ends its own children
+      ::kill(-pid_, SIGTERM);
+      kill_ns = now + kSecondGraceNs;
+    }
     wait_ms = wait_of((cut ? kill_ns : end_ns) - now);
   }
   ProcessEnd ended = end();
@@ -379,7 +390,11 @@ std::optional<ProcessFacts> facts_of(pid_t process) {
   std::istringstream fields(text.substr(name_end + 1));
   ProcessFacts facts;
   fields >> facts.state >> facts.parent;
-  for (int field = 5; field < 22; ++field) fields >> skipped;
+  for (int field = 5; field < 14; ++field) fields >> skipped;
+  unsigned long long user = 0, system = 0;
+  fields >> user >> system;
+  facts.cpu_ticks = user + system;
+  for (int field = 16; field < 22; ++field) fields >> skipped;
   return fields >> facts.started ? std::optional(facts) : std::nullopt;
 }
 

@@ -55,7 +55,7 @@ struct ProcessOptions {
   // Nothing: unchanged. GPU runtimes reserve more address space than there is memory, so only compilers get a limit.
   std::optional<std::uint64_t> core_bytes, cpu_s, memory_bytes, file_bytes;
   std::function<bool()> is_stopped;  // called about ten times a second while waiting
-  double grace_s = 0;                // between SIGTERM and SIGKILL to its group, after a timeout or a stop
+  double grace_s = 0;  // after a timeout or a stop, from SIGTERM to its group to a second one; then SIGKILL
 };
 
 struct ProcessEnd {
@@ -131,7 +131,8 @@ class StartError : public Error {
 struct ProcessFacts {
   char state = '?';
   pid_t parent = 0;
-  unsigned long long started = 0;  // clock ticks since boot: differs for a later process with the same id
+  unsigned long long cpu_ticks = 0;  // that it has used; they stand still while it is stopped
+  unsigned long long started = 0;    // clock ticks since boot: differs for a later process with the same id
 
   bool is_ended() const { return state == 'Z' || state == 'X'; }  // nobody has asked for its exit code yet
 };

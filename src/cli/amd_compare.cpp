@@ -30,7 +30,6 @@ int execute_amd_compare(const AmdCompareFlags& flags) {
   flags.check_output();
   const std::atomic<bool>& stop = catch_interrupts();
   ProgressLine line(flags.is_quiet);
-  struct Interrupted {};
   amd::CaseLoadOptions options;
   options.stop = &stop;
   options.import.progress = [&] {

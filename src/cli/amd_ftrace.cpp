@@ -43,7 +43,6 @@ void check_clock(const std::string& clock) {
 int execute_amd_ftrace(const AmdFtraceFlags& flags) {
   check_clock(flags.clock);
   flags.check_output();
-  struct Interrupted {};
   const std::atomic<bool>& stop = catch_interrupts();
   ftrace::FtraceOptions options;
   options.name = flags.file;

@@ -150,7 +150,6 @@ int execute_analyze(const AnalyzeFlags& flags) {
   import.format = flags.format;
   import.collectives = patterns_of("--collective", flags.collectives);
   import.limits.memory_bytes = memory_of(flags);
-  struct Interrupted {};
   import.progress = [&] {
     if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
   };

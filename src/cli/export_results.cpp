@@ -42,7 +42,7 @@ void append(std::vector<FigureRow>& rows, const Json& document, const std::strin
 void append_folder(std::vector<FigureRow>& rows, const fs::path& folder, bool is_quiet) {
   const FilesInFolder found = files_in(folder, ".json");
   const auto skip = [&](const fs::path& file, const char* why) {
-    if (!is_quiet) fmt::print(stderr, "weir: {} was skipped: {}\n", without_controls(file.string(), '?'), why);
+    if (!is_quiet) print_err("weir: {} was skipped: {}\n", without_controls(file.string(), '?'), why);
   };
   for (const fs::path& other : found.skipped) skip(other, "it is not a regular file");
   bool has_any = false;

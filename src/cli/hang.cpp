@@ -58,6 +58,7 @@ std::int64_t hang_timeout_ns(const std::string& flag) {
 void watch_hangs(RunControl& control, const std::string& flag) {
   control.hang_timeout_ns = hang_timeout_ns(flag);
   control.on_hang = end_hung;
+  watch_waits(control.hang_timeout_ns, end_hung);
 }
 
 bool is_ending_hung() noexcept { return is_ending.load(std::memory_order_relaxed); }

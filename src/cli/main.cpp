@@ -31,7 +31,8 @@ namespace {
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 fine, 1 a run failed, 2 bad usage or input, 3 a comparison\n"
-    "regressed, 4 ambiguous (with --strict), 130 interrupted.";
+    "regressed, 4 ambiguous (with --strict), 130 interrupted (143 by SIGTERM, 129 by\n"
+    "SIGHUP); see `weir help exit-codes`.";
 
 // Lines that fit to the right of `column`; CLI11 indents them.
 std::string broken_lines(const std::string& text, std::size_t column) {

@@ -20,24 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<std::string> arguments;
-// Read by polling loops; order does not matter.
-std::atomic<bool> is_interrupted{false}, is_only_counted{false};
-std::atomic<int> interrupts{0}, first_signal{0};
-static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
-              "a signal handler may only touch lock-free atomics");
-
-void on_signal(int signal) {
-  if (!is_interrupted.exchange(true, std::memory_order_relaxed)) {
-    first_signal.store(signal, std::memory_order_relaxed);
-  } else if (signal == SIGUSR1) {
-    return;
-  } else if (!is_only_counted.load(std::memory_order_relaxed)) {
-    remove_leftovers();
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-  }
-  interrupts.fetch_add(1, std::memory_order_relaxed);
-}
 
 }  // namespace
 
@@ -82,26 +64,9 @@ std::optional<fs::path> find_program(const std::string& name) {
   return std::nullopt;
 }
 
-const std::atomic<bool>& catch_interrupts() {
-  struct sigaction action{};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGUSR1, &action, nullptr);  // the signal that asks ranks to stop
-  set_is_interrupted([] { return is_interrupted.load(std::memory_order_relaxed); });
-  return is_interrupted;
-}
-
-const std::atomic<int>& count_interrupts() {
-  is_only_counted.store(true, std::memory_order_relaxed);
-  catch_interrupts();
-  return interrupts;
-}
-
 int exit_code(int code) {
-  return code == kExitInterrupted && first_signal.load(std::memory_order_relaxed) == SIGTERM ? 128 + SIGTERM : code;
+  const int signal = first_interrupt();
+  return code == kExitInterrupted && (signal == SIGTERM || signal == SIGHUP) ? 128 + signal : code;
 }
 
 ProgressLine::ProgressLine(bool is_quiet) : is_on_(!is_quiet && isatty(STDERR_FILENO) == 1) {}

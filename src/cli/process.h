@@ -1,13 +1,14 @@
-// What this process was started with: arguments, environment, terminal, signals. Only src/cli may use it.
+// What this process was started with: arguments, environment, terminal, and (base/stop.h) signals. Only src/cli may use
+// it.
 #pragma once
 
-#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/stop.h"
 #include "run/runner.h"
 
 namespace weir::cli {
@@ -27,13 +28,7 @@ std::optional<std::string> environment_variable(const char* name);
 // The program that a shell would run; empty where there is none.
 std::optional<std::filesystem::path> find_program(const std::string& name);
 
-// From here on the first Ctrl-C (or SIGTERM, or SIGUSR1) sets the flag; a second one ends the program at once. SIGUSR1
-// may repeat: it only asks to stop, and launchers forward it in addition to the original sender.
-const std::atomic<bool>& catch_interrupts();
-// The same, but a second one is only counted, for a caller that must end other processes first. Returns the count.
-const std::atomic<int>& count_interrupts();
-
-// main() turns the exit code of an interrupted command into 143 where the signal was SIGTERM.
+// main() turns the exit code of an interrupted command into 143 where the signal was SIGTERM, 129 where it was SIGHUP.
 int exit_code(int code);
 
 // One line on stderr that is rewritten in place, only if stderr is a terminal and --quiet was not given.

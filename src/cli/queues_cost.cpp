@@ -162,7 +162,7 @@ Json verify(const QueuesCostFlags& flags, const DeviceInfo& info, const RunReque
   return found;
 }
 
-int execute_queues_cost(const QueuesCostFlags& flags) {
+int cost_of_queues(const QueuesCostFlags& flags) {
   CostRequest request;
   request.run = request_of(flags);
   parse_counts("--queues", flags.queues, 1, 127);  // rejects, before anything is opened
@@ -208,6 +208,14 @@ int execute_queues_cost(const QueuesCostFlags& flags) {
   if (!flags.profile.empty() && !flags.shared.is_quiet)
     print_out("\nThe calibrated device is in {}: --device sim:{} runs on it.\n", flags.profile, flags.profile);
   return control.is_stopped() ? kExitInterrupted : 0;
+}
+
+int execute_queues_cost(const QueuesCostFlags& flags) {
+  try {
+    return cost_of_queues(flags);
+  } catch (const Interrupted&) {
+    return kExitInterrupted;
+  }
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "device/rank/watch.h"
 #include "run/children.h"
 #include "run/launcher.h"
+#include "run/watched_communicator.h"
 
 namespace weir::cli {
 namespace {
@@ -28,9 +29,12 @@ constexpr const char* kSrunAdvice =
     "Start them with the launcher of your MPI; under Slurm: srun --mpi=pmix (srun --mpi=list shows what there is).";
 
 // Lives until leave_ranks(); otherwise never destroyed, because MPI must not be finalised after a failure.
-Communicator* joined = nullptr;
+WatchedCommunicator* joined = nullptr;
 RankWatch* rank_watch = nullptr;
-std::optional<Ranks> part;  // from MPI, once it is known
+std::int64_t wait_limit_ns = 0;
+std::function<void(const std::string&)> on_long_wait;
+std::vector<RankProcess> neighbours;  // the other ranks of this host, once they are watched
+std::optional<Ranks> part;            // from MPI, once it is known
 
 std::optional<int> number_in(const char* variable) {
   const auto text = environment_variable(variable);
@@ -106,7 +110,8 @@ int start_ranks(int count) {
   launch.command.insert(launch.command.begin(), own_binary().string());
   // hwloc's OpenCL plugin would load drivers into mpirun that replace its signal handlers (Open MPI 4.1, hwloc 2.9,
   // PoCL 3.1). Remove this when mpirun no longer looks for such devices.
-  if (!environment_variable("HWLOC_COMPONENTS")) launch.variables = {{"HWLOC_COMPONENTS", "-opencl"}};
+  const std::string components = environment_variable("HWLOC_COMPONENTS").value_or("");
+  launch.variables = {{"HWLOC_COMPONENTS", components.empty() ? "-opencl" : "-opencl," + components}};
   return launch_ranks(launch, count_interrupts());
 }
 
@@ -117,7 +122,8 @@ Communicator* join_ranks() {
   const bool has_launcher = number_in("OMPI_COMM_WORLD_RANK") || number_in("PMI_RANK") || number_in("PMIX_RANK");
   if (!has_launcher) reject(fmt::format("srun started {} tasks without telling MPI", job.count), kSrunAdvice);
   catch_interrupts();  // SIGUSR1 may arrive at any moment
-  joined = module_or_reject().open().release();
+  joined = new WatchedCommunicator(module_or_reject().open());
+  catch_interrupts();  // again: what MPI loads may have handlers of its own
   part = joined->ranks();
   if (part->count != job.count) {
     const int seen = part->count;
@@ -137,6 +143,9 @@ void watch_ranks() {
   std::vector<RankProcess> here;
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank]["host"] == own["host"]) here.push_back({static_cast<int>(rank), all[rank]["pid"].get<pid_t>()});
+  neighbours = here;
+  std::erase_if(neighbours, [](const RankProcess& each) { return each.pid == ::getpid(); });
+  joined->watch(wait_limit_ns, neighbours, on_long_wait);
   rank_watch = new RankWatch(here, [own_rank = joined->ranks().rank](const RankProcess& dead, int lowest_alive) {
     if (is_ending_hung()) return;  // ends by itself, after its report
     // One of the remaining ranks prints. All wait a while, so that one that notices late does not take the printing
@@ -149,12 +158,20 @@ void watch_ranks() {
   });
 }
 
+void watch_waits(std::int64_t timeout_ns, std::function<void(const std::string&)> on_hang) {
+  if (joined == nullptr) return;
+  wait_limit_ns = timeout_ns;
+  on_long_wait = std::move(on_hang);
+  joined->watch(wait_limit_ns, neighbours, on_long_wait);
+}
+
 void leave_ranks() {
   if (joined == nullptr) return;
   // No process may end before every watch has stopped: MPI's own shutdown waits for all.
   joined->barrier();
   delete rank_watch;
   rank_watch = nullptr;
+  joined->watch(0, {}, {});
   delete joined;
   joined = nullptr;
 }

@@ -2,6 +2,8 @@
 // that knows the variables of launchers (mpirun, srun); run/launcher.h starts mpirun.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/error.h"
@@ -28,6 +30,8 @@ int start_ranks(int count);
 Communicator* join_ranks();
 // From here on, if a rank on this host dies, this one ends too, with a message. All ranks call it.
 void watch_ranks();
+// From here on a rank that waits for the others for so long reports it (run/watched_communicator.h). 0: not any more.
+void watch_waits(std::int64_t timeout_ns, std::function<void(const std::string&)> on_hang);
 // Ends a successful run: waits for the others and closes MPI. Does nothing without ranks. All users of the communicator
 // must be gone.
 void leave_ranks();

@@ -47,7 +47,6 @@ std::optional<Json> report_document(const ReportRequest& request) {
   options.max_spans = request.max_spans;
   options.collectives = request.collectives;
   options.passed_over = request.history;
-  struct Interrupted {};
   options.progress = [&](const std::string&) {
     if (request.stop != nullptr && request.stop->load(std::memory_order_relaxed)) throw Interrupted{};
   };

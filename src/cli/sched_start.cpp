@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
+#include "cli/process.h"
 #include "cli/sched_flags.h"
 #include "submit/sched/server.h"
 
@@ -63,7 +64,7 @@ std::atomic<scheduler::Server*> g_server{nullptr};
 static_assert(std::atomic<scheduler::Server*>::is_always_lock_free,
               "a signal handler may only touch lock-free atomics");
 
-void stop_server(int) {
+void stop_server() noexcept {
   const int kept = errno;
   if (scheduler::Server* const server = g_server.load()) server->stop();
   errno = kept;
@@ -71,13 +72,10 @@ void stop_server(int) {
 
 void serve(scheduler::Server& server) {
   g_server.store(&server);
-  struct sigaction action{};
-  action.sa_handler = stop_server;
-  sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  on_interrupt(stop_server);
+  catch_interrupts();
   server.serve();
-  // A signal from here on ends the process as usual, which is about to end anyway.
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  on_interrupt(nullptr);
   g_server.store(nullptr);
 }
 

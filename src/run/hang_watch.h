@@ -31,6 +31,21 @@ class HangWatch {
   // Call around the host's calls, from one thread at a time; each call counts as activity.
   void enter() noexcept { calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
   void leave() noexcept { enter(); }
+  // Marks a time in which the host is inside such calls.
+  class Inside {
+   public:
+    explicit Inside(HangWatch* watch) noexcept : watch_(watch) {
+      if (watch_ != nullptr) watch_->enter();
+    }
+    ~Inside() {
+      if (watch_ != nullptr) watch_->leave();
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    HangWatch* watch_;
+  };
 
  private:
   void watch(const std::stop_token& stop);
@@ -52,20 +67,10 @@ class SessionWatch {
                const Placement& placement, std::span<const std::string> roles = {});
 
   // Marks a time in which the host submits commands or waits for them.
-  class Inside {
+  class Inside : HangWatch::Inside {
    public:
     explicit Inside(SessionWatch* watch) noexcept
-        : watch_(watch != nullptr && watch->watch_ ? &*watch->watch_ : nullptr) {
-      if (watch_ != nullptr) watch_->enter();
-    }
-    ~Inside() {
-      if (watch_ != nullptr) watch_->leave();
-    }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-
-   private:
-    HangWatch* watch_;
+        : HangWatch::Inside(watch != nullptr && watch->watch_ ? &*watch->watch_ : nullptr) {}
   };
 
  private:

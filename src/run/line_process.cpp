@@ -49,6 +49,7 @@ LineProcess::LineProcess(std::vector<std::string> command, const Json& request, 
   options.command = std::move(command);
   options.command.push_back(file.string());
   options.variables = std::move(variables);
+  options.variables.emplace_back("TMPDIR", folder_.path().string());  // so that nothing of a killed child is left
   options.out = ProcessOptions::Output::read;
   options.err_file = to_file.get();
   process_.emplace(std::move(options));

@@ -66,8 +66,6 @@ std::vector<fs::path> files_in(const fs::path& folder, const std::string& extens
   return files;
 }
 
-struct Interrupted {};
-
 // One trace per process that wrote one.
 struct Captured {
   std::string process;  // pid, as in the name of the profiler's file

@@ -232,10 +232,46 @@ void expect_saved(const Folder& folder, pid_t launcher, int signal, int code) {
 
 TEST(Ranks, CtrlCSavesWhatThereIs) {
   NEEDS_MPI();
-  for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
+  for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143), std::pair(SIGHUP, 129)}) {
     const Folder folder;
     expect_saved(folder, start_weir(kEndless, folder.path()), signal, code);
   }
+}
+
+// A peer that is stopped is in no collective and in no step: the others wait for it in Weir's own barrier.
+TEST(Ranks, AStoppedOneIsNoticedByTheHangWatch) {
+  NEEDS_MPI();
+  const std::vector<std::vector<std::string>> commands = {
+      {"run", "tiny_kernel_stress", "--device", "cpu", "--scale", "tiny", "--iterations", "10000000"},
+      {"overlap", "default", "--device", "cpu", "--set", "run.scale=tiny", "--set", "run.iterations=10000000", "-o",
+       "o"}};
+  for (std::vector<std::string> command : commands) {
+    const Folder folder;
+    const bool has_collectives = command[0] == "overlap";
+    command.insert(command.begin(), WEIR_BINARY);
+    command.insert(command.end(), {"--ranks", "2", "--hang-timeout", "3"});
+    const pid_t launcher = start_program(command, folder.path(), folder / "out", folder / "err");
+    const std::vector<pid_t> ranks = await_ranks(launcher, 2);
+    ASSERT_EQ(ranks.size(), 2u) << content(folder / "err");
+    ::kill(ranks[1], SIGSTOP);
+    EXPECT_EQ(wait_for(launcher), 1);
+    for (const pid_t rank : ranks) EXPECT_FALSE(is_running(rank));
+    const std::string said = content(folder / "err");
+    EXPECT_TRUE(has(said, "rank 0 of 2: ")) << said;
+    EXPECT_TRUE(has_collectives || has(said, "rank 1 (pid " + std::to_string(ranks[1]) + ") is stopped")) << said;
+  }
+}
+
+TEST(Ranks, CtrlCContinuesAStoppedOneAndSaves) {
+  NEEDS_MPI();
+  const Folder folder;
+  const pid_t launcher = start_weir(kEndless, folder.path());
+  const std::vector<pid_t> ranks = await_ranks(launcher, 2);
+  ASSERT_EQ(ranks.size(), 2u);
+  ::kill(ranks[1], SIGSTOP);
+  ::kill(launcher, SIGTERM);
+  EXPECT_EQ(wait_for(launcher), 143);
+  EXPECT_EQ(read_json(folder / "r.json")["status"], "interrupted");
 }
 
 // As where a driver that hwloc loads into mpirun has taken over its handlers.

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "base/process.h"
 #include "cli/program.h"
 
 namespace weir::testing {
@@ -97,6 +98,26 @@ TEST(Try, a_folder_with_trials_is_not_overwritten) {
   Arguments forced = once;
   forced.insert(forced.begin() + 1, "--force");
   EXPECT_EQ(weir(forced, folder.path()).code, 0);
+}
+
+TEST(Try, a_kill_ends_also_what_a_trial_has_started) {
+  const Folder folder;
+  const pid_t process = start_weir(
+      {"try", "-o", "out", "--", "sh", "-c", "sleep 1000 & echo $! > " + folder / "new" + "; mv new sleeper; wait"},
+      folder.path());
+  for (int i = 0; i < 6000 && !std::filesystem::exists(folder / "sleeper"); ++i) ::usleep(10'000);
+  pid_t sleeper = 0;
+  std::ifstream(folder / "sleeper") >> sleeper;
+  ASSERT_GT(sleeper, 0);
+  ::kill(process, SIGKILL);
+  EXPECT_EQ(wait_for(process), 128 + SIGKILL);
+  const auto runs = [&] {
+    const auto facts = facts_of(sleeper);
+    return facts && !facts->is_ended();
+  };
+  for (int i = 0; i < 6000 && runs(); ++i) ::usleep(10'000);
+  EXPECT_FALSE(runs());
+  ::kill(sleeper, SIGKILL);
 }
 
 // Ctrl-C ends the trial that runs; a kill leaves what was saved; both are continued without repeating a trial.

@@ -150,7 +150,7 @@ TEST(Watch, signals_leave_the_terminal_as_it_was) {
     Terminal terminal(kDemo, 80, 24);
     ASSERT_TRUE(terminal.await("queue 0"));
     ::kill(terminal.process(), signal);
-    EXPECT_EQ(terminal.end(), 130) << signal;
+    EXPECT_EQ(terminal.end(), 128 + signal) << signal;
     EXPECT_TRUE(terminal.is_cooked()) << signal;
     EXPECT_FALSE(terminal.screen.is_alternate()) << signal;
     EXPECT_TRUE(terminal.screen.is_cursor_shown()) << signal;

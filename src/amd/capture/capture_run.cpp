@@ -93,8 +93,8 @@ class Capture {
     arm();
     manifest_.started_at = wall_time();
     manifest_.started_ns = manifest_.ended_ns = now_ns();
-    if (Forwarding::take_signal() != 0) {
-      end.code = kExitInterrupted;
+    if (const int signal = Forwarding::take_signal(); signal != 0) {
+      end.code = 128 + signal;
     } else {
       run_program(forwarding, end);
     }

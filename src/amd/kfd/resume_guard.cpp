@@ -10,6 +10,7 @@
 
 #include "amd/kfd/queue_control.h"
 #include "base/error.h"
+#include "base/stop.h"
 
 namespace weir::kfd {
 namespace {
@@ -90,6 +91,7 @@ ResumeGuard::ResumeGuard(DebugTrap& trap, int pid) {
     if (g_seats[static_cast<std::size_t>(i)].trap.load(std::memory_order_relaxed) == nullptr) seat_ = i;
   if (seat_ < 0) fail("queues of too many processes are suspended at once");
   if (g_guards++ == 0) {
+    call_when_cut(resume_all);
     g_owner.store(getpid(), std::memory_order_relaxed);
     replace_handlers();
   }

@@ -32,7 +32,7 @@ weir list --file fork_join)"},
 
 `--dot` makes a picture: a row per stream, colours by role, shapes by kind, an arrow wherever a stream waits for an event of another, and dashed ones for waits between iterations (only made where iterations are pipelined: `--sync-mode end_only` and `none`). Steps of more than 240 commands are drawn in summary: runs of commands of one role between waits become one node, and where that is not enough, longer runs; the title says which.
 
-Ctrl-C (or SIGTERM) finishes the current iteration, checks, saves and prints what there is, and exits 130 (143 by SIGTERM). A second Ctrl-C ends at once.)",
+Ctrl-C (or SIGTERM, or SIGHUP when the terminal is closed) finishes the current iteration, checks, saves and prints what there is, and exits 130 (143 by SIGTERM, 129 by SIGHUP). A second one ends within a second. Under `nohup` a closed terminal changes nothing.)",
      R"(# software GPU, and a GPU in virtual time: both need no hardware
 weir run hetero_kernels --device cpu --scale tiny
 weir run hetero_kernels --device sim:h200 --streams 16 -o result.json

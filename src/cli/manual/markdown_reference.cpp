@@ -97,7 +97,8 @@ std::string markdown_reference(const CommandFacts& root) {
       "`weir COMMAND --help` shows the same in a terminal, and `weir help TOPIC` explains what commands share. Exit "
       "codes: 0\n"
       "fine, 1 a run failed, 2 bad usage or input, 3 a comparison regressed, 4 ambiguous (with `--strict`), 130 "
-      "interrupted.\n\n";
+      "interrupted\n"
+      "(143 by SIGTERM, 129 by SIGHUP).\n\n";
   text += commands_of(root) + "| topic | |\n| --- | --- |\n";
   for (const Topic& topic : topics()) text += fmt::format("| `weir help {}` | {} |\n", topic.name, topic.summary);
   text += "\n";

@@ -13,8 +13,11 @@ constexpr Topic kTopics[] = {
   2    bad usage or bad input: a flag, a file, a value. Nothing was run
   3    a comparison found something slower (or less accurate) for certain
   4    only with --strict: too noisy to say
-  130  interrupted by Ctrl-C or SIGUSR1 (143 by SIGTERM); what there was is
-       written. A second Ctrl-C ends at once
+  130  interrupted by Ctrl-C or SIGUSR1 (143 by SIGTERM, 129 by SIGHUP, which
+       comes when the terminal is closed): the iteration was finished, and what
+       was measured is written. A second signal ends within a second, a third at
+       once; what was written before is kept, child processes and temporary
+       files are not. Under nohup, SIGHUP is ignored
   141  standard output was a pipe, and its reader has gone (weir list | head).
        Files are written all the same; no message
 

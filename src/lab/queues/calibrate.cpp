@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "device/sim/cost.h"
 #include "device/sim/sim.h"
 #include "lab/queues/calibrate_fit.h"
@@ -315,7 +316,7 @@ MeasuredStep measure(Device& device, const StepRun& run, const RunControl& contr
   const TimedPass pass = run_timed_pass(device, *session, *submitter, request, {.stop = control.stop});
   if (pass.failure != nullptr) std::rethrow_exception(pass.failure);
   const auto summary = summarise(pass.latency_ns);
-  if (!summary) fail("the step could not be measured: interrupted");
+  if (!summary) throw Interrupted();
   MeasuredStep measured{summary->p50, median(pass.submit_ns), {summary->p50}, nullptr};
   if (summary->p50_interval) measured.interval = Json{summary->p50_interval->low, summary->p50_interval->high};
   return measured;
@@ -324,6 +325,7 @@ MeasuredStep measure(Device& device, const StepRun& run, const RunControl& contr
 Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& probe, const RunControl& control) {
   const Step& step = run.built.step;
   const auto report = [&](std::string_view phase, int done) {
+    if (control.is_stopped()) throw Interrupted();
     if (control.progress) control.progress(phase, done, 5);
   };
   Calibration calibration;

@@ -2,7 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -110,6 +114,43 @@ class OutputSink {
   std::uint64_t written_ = 0, dropped_ = 0;
 };
 
+// Ends what a trial has started where this process is killed: the kernel ends only the program itself then. A process
+// of its own, because nothing else outlives a SIGKILL. Programs that left the trial's process group escape.
+class GroupGuard {
+ public:
+  explicit GroupGuard(pid_t group) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    to_guard_.reset(ends[1]);
+    const Descriptor from_us(ends[0]);
+    guard_ = ::fork();
+    if (guard_ != 0) return;
+    // Only async-signal-safe calls from here on.
+    ::setpgid(0, 0);
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_BLOCK, &all, nullptr);
+    ::dup2(ends[0], STDIN_FILENO);
+    ::syscall(SYS_close_range, 1U, ~0U, 0U);
+    ::close(ends[1]);  // before Linux 5.9
+    char nothing = 0;
+    if (::read(STDIN_FILENO, &nothing, 1) == 0) ::kill(-group, SIGKILL);
+    ::_exit(0);
+  }
+  ~GroupGuard() {
+    if (guard_ <= 0) return;
+    ::kill(guard_, SIGKILL);
+    while (::waitpid(guard_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  GroupGuard(const GroupGuard&) = delete;
+  GroupGuard& operator=(const GroupGuard&) = delete;
+
+ private:
+  Descriptor to_guard_;
+  pid_t guard_ = -1;
+};
+
 }  // namespace
 
 std::regex metric_pattern(const std::string& text) {
@@ -176,6 +217,7 @@ TrialOutcome run_trial(const TrialRequest& request, const std::atomic<bool>& sto
   OutputSink sink(request.out_file, request.metric);
   const std::int64_t begun_ns = now_ns();
   Process process(std::move(options));
+  const GroupGuard guard(process.id());
   std::optional<ProcessEnd::How> cut;
   while (process.listen(50)) {
     sink.take(process.unread());

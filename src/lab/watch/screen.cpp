@@ -2,6 +2,7 @@
 
 #include "base/console.h"
 #include "base/error.h"
+#include "base/stop.h"
 #include "weir_build.h"
 
 #if WEIR_HAVE_NCURSES
@@ -27,13 +28,10 @@ namespace weir::watch {
 #if WEIR_HAVE_NCURSES
 namespace {
 
-constexpr std::array kEndings = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
-constexpr std::array kCrashes = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+constexpr std::array kCrashes = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT};
 
 // State that signal handlers use. Everything is set before they are installed.
-std::atomic<int> caught{0};
 std::atomic<int> bell{-1};  // an eventfd: a signal just before poll() must not wait for the next key
-std::array<struct sigaction, kEndings.size()> old_endings{};
 std::array<struct sigaction, kCrashes.size()> old_crashes{};
 termios saved_terminal{};
 bool has_saved_terminal = false;
@@ -42,35 +40,31 @@ std::size_t leave_bytes = 0;
 SCREEN* screen = nullptr;
 bool is_gone = false;  // the terminal
 
-void on_ending(int signal) {
-  const int error = errno;
-  caught.store(signal, std::memory_order_relaxed);
+void ring() noexcept {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(bell.load(std::memory_order_relaxed), &one, sizeof one);
-  errno = error;
 }
 
 // endwin() is not allowed here; tcsetattr() and write() are.
-void on_crash(int signal) {
+void give_back() noexcept {
+  if (screen == nullptr) return;
   if (has_saved_terminal) ::tcsetattr(STDIN_FILENO, TCSANOW, &saved_terminal);
   [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, leave_text.data(), leave_bytes);
+}
+
+void on_crash(int signal) {
+  give_back();
   ::signal(signal, SIG_DFL);
   ::raise(signal);
 }
 
-template <std::size_t N>
-void install(const std::array<int, N>& signals, void (*handler)(int), std::array<struct sigaction, N>& old) {
-  for (std::size_t i = 0; i < N; ++i) {
+void catch_crashes() {
+  for (std::size_t i = 0; i < kCrashes.size(); ++i) {
     struct sigaction action{};
-    action.sa_handler = handler;
+    action.sa_handler = on_crash;
     sigemptyset(&action.sa_mask);
-    sigaction(signals[i], &action, &old[i]);
+    sigaction(kCrashes[i], &action, &old_crashes[i]);
   }
-}
-
-template <std::size_t N>
-void restore(const std::array<int, N>& signals, const std::array<struct sigaction, N>& old) {
-  for (std::size_t i = 0; i < N; ++i) sigaction(signals[i], &old[i], nullptr);
 }
 
 void remember_leaving(const char* capability) {
@@ -139,25 +133,26 @@ void keep_screen_signals() {
 }
 
 Screen::Screen(const std::optional<std::string>& terminal) {
-  caught.store(0, std::memory_order_relaxed);
   is_gone = false;
   has_saved_terminal = ::tcgetattr(STDIN_FILENO, &saved_terminal) == 0;
   const int made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (made < 0) fail(fmt::format("cannot make an eventfd: {}", std::strerror(errno)));
   bell.store(made, std::memory_order_relaxed);
-  install(kEndings, on_ending, old_endings);
+  on_interrupt(ring);
+  catch_interrupts();
   flush_out();
   // newterm() and not initscr(), which ends the program where it does not know the terminal.
   screen = ::newterm(nullptr, stdout, stdin);
   if (screen == nullptr) {
-    restore(kEndings, old_endings);
+    on_interrupt(nullptr);
     ::close(bell.exchange(-1));
     reject(fmt::format("the terminal is not known: TERM={}", terminal ? printable(*terminal) : "(not set)"),
            "Set TERM (say TERM=xterm), or use --once.");
   }
   leave_bytes = 0;
   for (const char* capability : {"sgr0", "cnorm", "rmkx", "rmcup"}) remember_leaving(capability);
-  install(kCrashes, on_crash, old_crashes);
+  call_when_cut(give_back);
+  catch_crashes();
   ::cbreak();
   ::noecho();
   ::nonl();
@@ -171,8 +166,8 @@ Screen::Screen(const std::optional<std::string>& terminal) {
 
 Screen::~Screen() {
   ::endwin();
-  restore(kCrashes, old_crashes);
-  restore(kEndings, old_endings);
+  for (std::size_t i = 0; i < kCrashes.size(); ++i) sigaction(kCrashes[i], &old_crashes[i], nullptr);
+  on_interrupt(nullptr);
   ::delscreen(screen);
   screen = nullptr;
   ::close(bell.exchange(-1));
@@ -219,7 +214,7 @@ std::vector<Key> Screen::await(int wake) {
 }
 
 bool Screen::is_ended() const { return is_gone || signal() != 0; }
-int Screen::signal() const { return caught.load(std::memory_order_relaxed); }
+int Screen::signal() const { return first_interrupt(); }
 
 #else
 
