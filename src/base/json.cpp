@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/redact.h"
 
 namespace weir {
 namespace {
@@ -61,10 +62,17 @@ Json read_json(const fs::path& path) {
   if (!file) reject(fmt::format("{}: {}", path.string(), std::strerror(errno)), "Check the path.");
   std::ostringstream content;
   content << file.rdbuf();
-  return parse_json(std::move(content).str(), path.string());
+  Json json = parse_json(std::move(content).str(), path.string());
+  redact(json);
+  return json;
 }
 
-std::string to_text(const Json& json) { return json.dump(1) + "\n"; }
+std::string to_text(const Json& json) {
+  if (!has_secrets(json)) return json.dump(1) + "\n";
+  Json clean = json;
+  redact(clean);
+  return clean.dump(1) + "\n";
+}
 
 void check_writable(const fs::path& path, bool overwrite) {
   std::error_code status;
