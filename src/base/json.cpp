@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/redact.h"
 
 namespace weir {
 namespace {
@@ -42,9 +43,18 @@ Json parse_json(std::string_view text, const std::string& name) {
   }
 }
 
-Json read_json(const fs::path& path) { return parse_json(read_file(path), path.string()); }
+Json read_json(const fs::path& path) {
+  Json json = parse_json(read_file(path), path.string());
+  redact(json);
+  return json;
+}
 
-std::string to_text(const Json& json) { return json.dump(1) + "\n"; }
+std::string to_text(const Json& json) {
+  if (!has_secrets(json)) return json.dump(1) + "\n";
+  Json clean = json;
+  redact(clean);
+  return clean.dump(1) + "\n";
+}
 
 Json number_or_null(std::optional<double> value) {
   if (!value || !std::isfinite(*value)) return nullptr;

@@ -438,7 +438,13 @@ void Json::append(std::string name, Json value) {
 }
 
 void Json::update(Json other) {
-  for (Member& member : other.items()) (*this)[member.name] = std::move(member.value);
+  if (other.items().size() <= kFewMembers) {
+    for (Member& member : other.items()) (*this)[member.name] = std::move(member.value);
+    return;
+  }
+  object_to_fill();
+  for (Member& member : other.items()) append(std::move(member.name), std::move(member.value));
+  drop_repeated(*this);
 }
 
 std::size_t Json::erase(std::string_view name) {

@@ -6,12 +6,14 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <utility>
@@ -69,6 +71,24 @@ std::vector<std::string> environment_with(const Variables& variables, const std:
   }
   for (const auto& [name, value] : variables) lines.push_back(name + "=" + value);
   return lines;
+}
+
+// Searches PATH as execvp() does, but only its absolute folders: an empty one, "." and the like are the folder that
+// somebody works in, or a kernel package, and what lies there must not become a compiler or git.
+std::string program_path(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* const variable = std::getenv("PATH");
+  const std::string_view path = variable == nullptr ? "/usr/bin:/bin" : variable;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string file = fmt::format("{}/{}", path.substr(begin, end - begin), name);
+    struct stat facts{};
+    if (path.substr(begin, end - begin).starts_with('/') && ::stat(file.c_str(), &facts) == 0 &&
+        S_ISREG(facts.st_mode) && ::access(file.c_str(), X_OK) == 0)
+      return file;
+    begin = end + 1;
+  }
+  throw StartError(fmt::format("cannot start {}: {}", name, std::strerror(ENOENT)), ENOENT, true);
 }
 
 void limit(int what, std::optional<std::uint64_t> value) {
@@ -159,6 +179,7 @@ void Process::start() {
   using Output = ProcessOptions::Output;
   // Everything that allocates comes before the fork, because another thread may hold the allocator's lock.
   const std::string& program = options_.command.at(0);
+  const std::string path = program_path(program);
   std::vector<std::string> lines = environment_with(options_.variables, options_.absent);
   const std::vector<char*> arguments = pointers_to(options_.command), environment = pointers_to(lines);
   const std::string folder = options_.folder.string();
@@ -209,7 +230,7 @@ void Process::start() {
     if (!folder.empty() && ::chdir(folder.c_str()) != 0) {
       error = -errno;
     } else {
-      ::execvpe(arguments[0], arguments.data(), environment.data());
+      ::execvpe(path.c_str(), arguments.data(), environment.data());
       error = errno;
     }
     if (::write(trouble.write.get(), &error, sizeof error) < 0) ::_exit(126);

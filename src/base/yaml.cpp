@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <unordered_set>
 
 #include "base/options.h"
 #include "base/plain_text.h"
@@ -43,7 +44,19 @@ class Reader {
         node.items.push_back(read(item, fmt::format("{}[{}]", node.place.path, index++), line, depth + 1));
     } else if (from.IsMap()) {
       node.kind = YamlNode::Kind::map;
-      for (const auto& entry : from) read_key(node, entry.first, entry.second, depth);
+      std::unordered_set<std::string> names;  // a search of the list for each would take quadratic time
+      for (const auto& entry : from) {
+        const YAML::Node& name = entry.first;
+        const int line_of_key = name.Mark().line >= 0 ? name.Mark().line + 1 : line;
+        if (!name.IsScalar()) place_at(line_of_key).refuse("a key must be a plain word");
+        std::string key_path = (node.place.path.empty() ? "" : node.place.path + ".") + shown(name.Scalar());
+        if (!names.insert(name.Scalar()).second) YamlPlace{file_, line_of_key, key_path}.refuse("given twice");
+        YamlNode child = read(entry.second, std::move(key_path), line_of_key, depth + 1);
+        // A list or map below its key begins a line later, but people look for the key.
+        child.place.line = line_of_key;
+        child.key = name.Scalar();
+        node.items.push_back(std::move(child));
+      }
     }
     return node;
   }
@@ -51,19 +64,6 @@ class Reader {
   YamlPlace place_at(int line) const { return {file_, line, ""}; }
 
  private:
-  void read_key(YamlNode& map, const YAML::Node& name, const YAML::Node& value, int depth) {
-    const int line = name.Mark().line >= 0 ? name.Mark().line + 1 : map.place.line;
-    if (!name.IsScalar()) place_at(line).refuse("a key must be a plain word");
-    const std::string& key = name.Scalar();
-    std::string path = map.place.path.empty() ? shown(key) : map.place.path + "." + shown(key);
-    if (map.find(key) != nullptr) YamlPlace{file_, line, path}.refuse("given twice");
-    YamlNode child = read(value, std::move(path), line, depth + 1);
-    // A list or map below its key begins a line later, but people look for the key.
-    child.place.line = line;
-    child.key = key;
-    map.items.push_back(std::move(child));
-  }
-
   std::shared_ptr<const std::string> file_;
   const YamlBounds& bounds_;
   std::size_t visited_ = 0;

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/private_folder.h"
+#include "base/secrets.h"
 #include "cli/ci_flags.h"
 #include "cli/command.h"
 #include "cli/document_output.h"
@@ -64,6 +65,7 @@ struct BenchCommandFlags {
   std::string latency_threshold = "10%", accuracy_threshold = "1e-3";
   std::string stop = "iterations", budget = "30s", rounds, time_limit, threads, device = "0";
   bool is_cold = false, leaves_roofline = false, is_list = false, is_strict = false, is_verbose = false;
+  bool asks_changes = false;
   DocumentOutput document_output;
   CiFlags ci;
   ExportFlags exports;
@@ -96,6 +98,8 @@ void BenchCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("--no-roofline", leaves_roofline, "do not measure what the devices can do at best");
   syntax.add("--output-dir DIR", output_dir, "where reports go; an earlier report there is replaced");
   syntax.add("--compare-to REF|FILE", compare_to, "a summary.json, or a git ref that has one in --output-dir");
+  syntax.add("--git-changes", asks_changes,
+             "also note whether tracked files differ from the commit (looks at all of them, with git's filters off)");
   syntax.add("--latency-threshold", latency_threshold, "a slowdown up to this does not matter");
   syntax.add("--accuracy-threshold", accuracy_threshold, "an error may grow by this much");
   syntax.add("--strict", is_strict, "exit 4 where a comparison is too uncertain to say");
@@ -197,7 +201,8 @@ class BenchRun {
     settings_.cache = cache_folder(scratch_);
     settings_.include = scratch_.path() / "include";
     settings_.compiler = environment_variable("CXX").value_or("c++");
-    const Json environment = bench::bench_environment(run_context().environment, settings_.facts, settings_.compiler);
+    const Json environment =
+        bench::bench_environment(run_context().environment, settings_.facts, settings_.compiler, flags_.asks_changes);
     folder.write("env.json", environment);
     folder.write("kernel_manifest.json", package::manifest_document(discovery, plan.skipped));
     const bool is_complete = measure(plan, folder);
@@ -253,7 +258,7 @@ class BenchRun {
 
   Json summarise(const BenchPlan& plan, const Json& environment, bool is_complete) const {
     Json options = options_.to_json();
-    options["command_line"] = own_arguments();
+    options["command_line"] = recorded_command(own_arguments());
     Json summary = bench::summary_document(environment, options, settings_.ceilings, results_->entries(), plan.skipped);
     if (!is_complete) summary["status"] = "interrupted";
     return summary;

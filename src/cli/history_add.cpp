@@ -1,10 +1,8 @@
 // weir history add: adds results to the history, with the commit that they measure.
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "base/error.h"
-#include "base/process.h"
+#include "base/git.h"
 #include "cli/history_flags.h"
 #include "cli/list.h"
 #include "report/history/document.h"
@@ -18,6 +16,7 @@ constexpr std::size_t kLongestWord = 200;
 struct HistoryAddFlags : HistoryFlags {
   std::vector<std::string> paths;
   std::string tag, commit;
+  bool asks_changes = false;
 
   void add_to(CommandSyntax syntax) {
     syntax
@@ -27,15 +26,12 @@ struct HistoryAddFlags : HistoryFlags {
         .required();
     syntax.add("--tag", tag, "a word to find this entry by: nightly, v1.2, ...");
     syntax.add("--commit", commit, "commit of the program that was measured (default: git's HEAD of this folder)");
+    syntax.add(
+        "--git-changes", asks_changes,
+        "also note whether tracked files differ from that commit (looks at all of them, with git's filters off)");
     HistoryFlags::add_to(syntax);
   }
 };
-
-// git's output; empty where git is missing, fails, or takes too long.
-std::optional<std::string> git_output(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"git", "--no-optional-locks", "-c", "core.fsmonitor=false"});
-  return printed_by(std::move(arguments));
-}
 
 void set_commit(const HistoryAddFlags& flags, history::AddOptions& options) {
   if (!flags.commit.empty()) {
@@ -43,11 +39,10 @@ void set_commit(const HistoryAddFlags& flags, history::AddOptions& options) {
     options.commit_basis = "given";
     return;
   }
-  const auto head = git_output({"rev-parse", "--verify", "HEAD"});
+  const auto head = git_head();
   if (!head) return;
-  options.commit = head->substr(0, head->find('\n'));
-  const auto changes = git_output({"status", "--porcelain", "--untracked-files=no"});
-  options.commit_basis = changes && !changes->empty() ? "git, with changes" : "git";
+  options.commit = head->commit;
+  options.commit_basis = flags.asks_changes && has_git_changes().value_or(false) ? "git, with changes" : "git";
 }
 
 int execute_history_add(const HistoryAddFlags& flags) {

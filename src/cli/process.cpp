@@ -9,6 +9,7 @@
 
 #include "base/console.h"
 #include "base/file.h"
+#include "base/secrets.h"
 #include "cli/scheduled.h"
 #include "measure/environment.h"
 
@@ -38,7 +39,7 @@ RunContext run_context() {
   for (char** line = environ; *line != nullptr; ++line) variables.emplace_back(*line);
   Json environment = describe_environment(variables);
   if (Json facts = scheduling_facts(); !facts.is_null()) environment["scheduler"] = std::move(facts);
-  return {arguments, std::move(environment)};
+  return {recorded_command(arguments), std::move(environment)};
 }
 
 std::optional<std::string> environment_variable(const char* name) {
@@ -56,8 +57,9 @@ std::optional<fs::path> find_program(const std::string& name) {
   const std::string path = environment_variable("PATH").value_or("/usr/bin:/bin");
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
+    // As Process does, only absolute folders: an empty one or "." is whatever folder this is started in.
     const std::string folder = path.substr(begin, end - begin);
-    if (const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name; is_program(candidate))
+    if (const fs::path candidate = fs::path(folder) / name; folder.starts_with('/') && is_program(candidate))
       return candidate;
     begin = end + 1;
   }

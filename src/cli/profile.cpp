@@ -9,6 +9,7 @@
 #include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/secrets.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/hang.h"
@@ -109,7 +110,7 @@ int profile_any_program(const ProfileFlags& flags, const std::vector<std::string
       whole_number("--capture-limit", flags.limit_mib, 1, 1'000'000, "out of range", "Use 1 to 1000000 (MiB).");
   if (!find_program(command[0]))
     reject(fmt::format("{}: no such program", command[0]), "Give a path, or a name that PATH has.");
-  request.command_line = own_arguments();
+  request.command_line = recorded_command(own_arguments());
   request.stop = catch_interrupts;
   const ProgramProfile profile = profile_program(request);
   if (profile.is_interrupted) {

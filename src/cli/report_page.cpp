@@ -8,6 +8,7 @@
 #include "base/console.h"
 #include "base/error.h"
 #include "base/plain_text.h"
+#include "base/redact.h"
 #include "cli/process.h"
 #include "report/page/baseline.h"
 #include "report/page/gather.h"
@@ -66,7 +67,10 @@ std::optional<Json> report_document(const ReportRequest& request) {
     reject(
         "nothing to report on: no file that was given can be shown",
         "Give what `weir run`, `weir sweep`, `weir compare`, `weir bench`, `weir profile` and others write with -o.");
-  return std::move(page).document();
+  // Pages are given to others.
+  Json document = std::move(page).document();
+  make_shareable(document, environment_variable("HOME").value_or(""));
+  return document;
 }
 
 std::string report_html(const Json& document) { return page::html_page(page::page_template(), document); }

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/options.h"
+#include "measure/recorded_variables.h"
 #include "weir_build.h"
 
 namespace weir {
@@ -55,16 +56,6 @@ Json memory_bytes(const fs::path& root) {
 
 }  // namespace
 
-bool affects_measurement(std::string_view name) {
-  constexpr std::array<std::string_view, 26> kPrefixes = {
-      "CUDA_",   "HIP_",   "ROCR_",  "ROCM_", "HSA_",      "GPU_",    "AMD_",   "NCCL_", "RCCL_",
-      "NVIDIA_", "CUBLAS", "DEBUG_", "OMP_",  "OPENBLAS_", "GOTO_",   "MKL_",   "BLIS_", "OMPI_MCA_",
-      "UCX_",    "PMIX_",  "SLURM_", "POCL_", "OCL_",      "MALLOC_", "TORCH_", "WEIR_"};
-  return name == "LD_PRELOAD" || name == "LD_LIBRARY_PATH" || name == "GLIBC_TUNABLES" ||
-         std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
-
 Json describe_environment(std::span<const std::string> variables, const fs::path& root) {
   Json json = Json::object();
   utsname system{};
@@ -81,8 +72,9 @@ Json describe_environment(std::span<const std::string> variables, const fs::path
   Json kept = Json::object();
   for (const std::string& line : variables) {
     const std::size_t equals = line.find('=');
-    if (equals == std::string::npos || !affects_measurement(std::string_view(line).substr(0, equals))) continue;
-    kept[line.substr(0, equals)] = line.substr(equals + 1);
+    if (equals == std::string::npos) continue;
+    const std::string name = line.substr(0, equals);
+    if (auto value = recorded_variable(name, std::string_view(line).substr(equals + 1))) kept[name] = std::move(*value);
   }
   json["variables"] = std::move(kept);
   return json;

@@ -41,6 +41,18 @@ TEST_F(FakeRoot, ReadsWhatThereIs) {
   EXPECT_EQ(json["variables"]["NCCL_DEBUG"], "a=b");
 }
 
+TEST_F(FakeRoot, RecordsVariablesByExactNameAndNoSecrets) {
+  const std::vector<std::string> variables = {"NVIDIA_API_KEY=s",           "SLURM_JWT=s",         "TORCH_TOKEN=s",
+                                              "NCCL_NOT_KNOWN=s",           "SLURM_JOB_USER=ann",  "CUDA_=x",
+                                              "UCX_NET_DEVICES=mlx5_0:1",   "OMPI_MCA_btl=self",   "MY_API_KEY=s",
+                                              "NCCL_ALGO=https://u:s@host", "KMP_AFFINITY=compact"};
+  const Json kept = describe_environment(variables, root_)["variables"];
+  EXPECT_EQ(kept.dump(), R"x({"NVIDIA_API_KEY":"(redacted)","SLURM_JWT":"(redacted)","TORCH_TOKEN":"(redacted)",)x"
+                         R"x("NCCL_NOT_KNOWN":"(not recorded)","SLURM_JOB_USER":"(not recorded)",)x"
+                         R"x("UCX_NET_DEVICES":"mlx5_0:1","OMPI_MCA_btl":"self",)x"
+                         R"x("NCCL_ALGO":"https://(redacted)@host","KMP_AFFINITY":"compact"})x");
+}
+
 TEST_F(FakeRoot, MissingFilesAreNull) {
   const Json json = describe_environment({}, root_);
   for (const char* key : {"system", "memory_bytes", "governor", "load_average"})

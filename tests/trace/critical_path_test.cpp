@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "measure/bootstrap.h"
+#include "support/growth.h"
 
 namespace weir {
 namespace {
@@ -300,6 +301,19 @@ TEST(CriticalPath, SharesSumToOne) {
     }
     ASSERT_LE(path->in_calls_ns, spent(*path, PathResource::host));
   }
+}
+
+// Everything submitted at once, and no calls: the path goes from one submission to the next.
+TEST(CriticalPath, many_equal_times_take_linear_time) {
+  const auto walk = [](int count) {
+    Timeline timeline;
+    timeline.spans = {command_on(0, 0, 10)};
+    for (int i = 1; i <= count; ++i)
+      timeline.spans.push_back(
+          submitted_by(command_on(static_cast<std::uint16_t>(i), 200, 300), kNoCall, 100, kNoTime));
+    EXPECT_TRUE(critical_path(timeline));
+  };
+  EXPECT_LT(testing::growth(walk, 12'000), 9);
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ Of the system
   LD_LIBRARY_PATH, LD_PRELOAD, TERM   as everywhere
   GITHUB_ACTIONS, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT   for --github
 
-Every variable that can change a measurement (CUDA_*, HIP_*, NCCL_*, OMP_* ...)
+Every known variable that can change a measurement (of CUDA, HIP, NCCL, OpenMP ...)
 is kept in the result, so that two runs can be told apart.
 )"},
     {"configuration", "YAML files: workloads, scenarios, devices, kernels",

@@ -1,9 +1,9 @@
-// Finds the summary that `weir bench --compare-to` names: a file, a folder of reports, or a version in git. Runs git as
-// a limited child process without a shell. Compares nothing.
+// Finds the summary that `weir bench --compare-to` names: a file, a folder of reports, or a version in git. Compares
+// nothing.
 #include <fmt/format.h>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/git.h"
 #include "base/process.h"
 #include "lab/kernels/folder.h"
 
@@ -14,46 +14,19 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFile = "summary.json";
 constexpr std::size_t kMaxGitOutput = std::size_t{256} << 20;
-constexpr std::size_t kMaxErrorBytes = 4096;
-constexpr std::int64_t kLimitNs = 60'000'000'000;  // a partial clone may have to fetch the file
+constexpr std::int64_t kLimitNs = 60'000'000'000;
 constexpr std::size_t kLongestRef = 250;
 
-struct GitAnswer {
-  int code = -1;
-  std::string out, error_text;
-
-  // fatal: not a git repository (or any of the parent directories): .git
-  std::string first_error_line() const {
-    std::string line = error_text.substr(0, error_text.find('\n'));
-    if (line.starts_with("fatal: ")) line.erase(0, 7);
-    return line.empty() ? fmt::format("git ended with status {}", code) : line;
-  }
-};
-
-GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::vector<std::string>& arguments) {
-  ProcessOptions options;
-  options.command = {"git", "--no-pager", "-C", folder.string()};
-  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
-  options.variables = {{"LC_ALL", "C"}, {"GIT_TERMINAL_PROMPT", "0"}, {"GIT_OPTIONAL_LOCKS", "0"}};
-  options.out = ProcessOptions::Output::read;
-  options.first_bytes = kMaxErrorBytes;
+GitAnswer ask(const std::string& what, const fs::path& folder, const std::vector<std::string>& arguments) {
   try {
-    Process git(std::move(options));
-    const std::int64_t begun = now_ns();
-    while (git.listen(100, kMaxGitOutput)) {
-      if (git.unread().size() > kMaxGitOutput)
-        reject(fmt::format("--compare-to {}: the file has more than {} MiB, so it is not a summary of weir bench", what,
-                           kMaxGitOutput >> 20));
-      if (now_ns() - begun > kLimitNs)
-        reject(fmt::format("--compare-to {}: git did not answer within {} s", what, kLimitNs / 1'000'000'000),
-               "Name the summary.json of the baseline instead.");
-    }
-    return {git.end().code(), std::move(git.unread()), git.output().text()};
+    return ask_git(folder, arguments, {.output_bytes = kMaxGitOutput, .ns = kLimitNs});
   } catch (const StartError&) {
     reject(fmt::format("--compare-to {}: no such file, and git, which could look for a ref of that name, cannot "
                        "be started",
                        what),
            "Name the summary.json of the baseline, or install git.");
+  } catch (const Error& error) {
+    reject(fmt::format("--compare-to {}: {}", what, error.what()), "Name the summary.json of the baseline instead.");
   }
 }
 
@@ -90,7 +63,7 @@ std::string without_newline(std::string text) {
 Json from_ref(const std::string& ref, const fs::path& output_dir) {
   check_ref(ref);
   const fs::path reports = real_path(output_dir), folder = nearest_existing(reports);
-  const GitAnswer root = ask_git(ref, folder, {"rev-parse", "--show-toplevel"});
+  const GitAnswer root = ask(ref, folder, {"rev-parse", "--show-toplevel"});
   if (root.code != 0 || without_newline(root.out).empty())
     reject(fmt::format("--compare-to {}: no such file, and {} is not in a git repository that could have a ref of "
                        "that name: {}",
@@ -101,7 +74,7 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
   if (*file.begin() == "..")
     reject(fmt::format("--compare-to {}: {} is outside of the repository {}", ref, output_dir.string(), top.string()),
            "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
-  const GitAnswer commit = ask_git(ref, folder, {"rev-parse", "--verify", "--quiet", ref + "^{commit}"});
+  const GitAnswer commit = ask(ref, folder, {"rev-parse", "--verify", "--quiet", ref + "^{commit}"});
   const std::string id = without_newline(commit.out);
   if (commit.code != 0 || id.empty() || id.find_first_not_of("0123456789abcdef") != std::string::npos)
     reject(fmt::format("--compare-to {}: neither a file nor a folder, nor a branch, tag or commit of {}", ref,
@@ -109,7 +82,7 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
            "Fetch the ref first (git fetch origin NAME, then origin/NAME), or name a summary.json.");
   const std::string path = file.lexically_normal().generic_string();
   // Not `git show`, which may run the repository's own converters.
-  const GitAnswer content = ask_git(ref, folder, {"cat-file", "blob", fmt::format("{}:{}", id, path)});
+  const GitAnswer content = ask(ref, folder, {"cat-file", "blob", fmt::format("{}:{}", id, path)});
   if (content.code != 0)
     reject(fmt::format("--compare-to {}: {} has no {}: {}", ref, id.substr(0, 12), path, content.first_error_line()),
            "Commit the reports there first (is the folder in .gitignore?), or name a file that was kept elsewhere.");

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/git.h"
 #include "base/process.h"
 #include "base/schemas.h"
 #include "lab/kernels/document.h"
@@ -31,16 +32,12 @@ Json version_of(const std::string& compiler) {
   return printed->find("Traceback") == std::string::npos ? Json(first_line(*printed)) : Json();
 }
 
-// The state of the working folder. Hooks from its configuration are not run.
-Json git_state() {
-  const auto commit = printed_by({"git", "rev-parse", "--verify", "HEAD"});
-  if (!commit) return nullptr;
-  const auto branch = printed_by({"git", "rev-parse", "--abbrev-ref", "HEAD"});
-  const auto changes = printed_by(
-      {"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"});
-  return {{"commit", first_line(*commit)},
-          {"branch", branch ? Json(first_line(*branch)) : Json()},
-          {"is_changed", changes ? Json(!changes->empty()) : Json()}};
+Json git_state(bool asks_changes) {
+  const auto head = git_head();
+  if (!head) return nullptr;
+  return {{"commit", head->commit},
+          {"branch", or_null(head->branch)},
+          {"is_changed", asks_changes ? or_null(has_git_changes()) : Json()}};
 }
 
 constexpr std::string_view kKernels = "kernels";
@@ -106,7 +103,7 @@ void BenchFolder::check() const {
     fail(fmt::format("the report is not complete: {}", failure_), "Free some disk space, and measure again.");
 }
 
-Json bench_environment(const Json& machine, const Json& facts, const std::string& compiler) {
+Json bench_environment(const Json& machine, const Json& facts, const std::string& compiler, bool asks_changes) {
   Json environment = {{"schema", schemas::bench_environment}};
   for (const auto& [key, value] : machine.items()) environment[key] = value;
   environment["weir"] = WEIR_VERSION;
@@ -114,7 +111,7 @@ Json bench_environment(const Json& machine, const Json& facts, const std::string
   environment["devices"] = value_at(facts, {"backends"});
   environment["compilers"] = {
       {"host", version_of(compiler)}, {"nvcc", version_of("nvcc")}, {"hipcc", version_of("hipcc")}};
-  environment["git"] = git_state();
+  environment["git"] = git_state(asks_changes);
   return environment;
 }
 

@@ -35,8 +35,8 @@ class BenchFolder {
 };
 
 // weir.bench_environment/1: `machine`, which every result contains (measure/environment.h), and "cpu_model", "devices",
-// "compilers", "git". `facts` is as in facts.h.
-Json bench_environment(const Json& machine, const Json& facts, const std::string& compiler);
+// "compilers", "git". `facts` is as in facts.h. With `asks_changes`, git looks at every tracked file.
+Json bench_environment(const Json& machine, const Json& facts, const std::string& compiler, bool asks_changes);
 
 // The summary that `weir bench --compare-to` names (baseline.cpp). `what`: an existing file; an existing folder with
 // summary.json; else a branch, tag or commit, from which OUTPUT_DIR/summary.json is read as committed. Rejects each

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/secrets.h"
 #include "measure/bootstrap.h"
 
 namespace weir::trials {
@@ -145,7 +146,8 @@ Design design_of(std::vector<Factor> factors, std::uint64_t seed) {
 
 std::string words_for(const Factor& factor, std::uint32_t value) {
   const std::optional<std::string>& text = factor.values[value];
-  return text ? fmt::format("{}={}", factor.name, *text) : fmt::format("{} unset", factor.name);
+  return text ? fmt::format("{}={}", factor.name, recorded_value(factor.name, *text))
+              : fmt::format("{} unset", factor.name);
 }
 
 std::string words_for(const Design& design, const Setting& setting) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/redact.h"
 #include "run/rounds.h"
 
 namespace weir::trials {
@@ -109,6 +110,7 @@ void Experiment::resume() {
   if (!fs::exists(file(), ignored)) return;
   const Json document = read_json(file());
   Json before = member(document, "plan"), now = plan_json(plan_);
+  redact(now);  // as the file was
   // These change what is concluded and how long it goes on, but not what a trial is.
   for (const char* key : {"trials", "rate", "threshold"}) before[key] = now[key] = nullptr;
   if (before != now)

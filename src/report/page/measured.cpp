@@ -26,7 +26,7 @@ Json number_at(const Json& json, values::Keys keys) { return number_or_null(valu
 Json settings_below(const ResultPoint& point, std::string_view prefix) {
   Json json = Json::object();
   for (const auto& [name, value] : point.settings)
-    if (name.starts_with(prefix)) json[name.substr(prefix.size())] = value;
+    if (name.starts_with(prefix)) json.append(name.substr(prefix.size()), value);
   return json;
 }
 
@@ -46,7 +46,7 @@ void take_weir(Page& page, const Json& result, Measured& to) {
   to.unit = text(result, {"workload", "unit"});
   to.document = Json::object();
   for (const auto& [name, value] : result.items())
-    if (name != "samples") to.document[name] = value;
+    if (name != "samples") to.document.append(name, value);
 }
 
 void take_aorta(Page& page, const Json& result, Measured& to) {

@@ -27,6 +27,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/secrets.h"
 #include "submit/inject/cupti_library.h"
 #include "trace/export/capture_writer.h"
 
@@ -465,7 +466,7 @@ std::vector<std::string> own_words() {
     word.clear();
   }
   std::fclose(file);
-  return words;
+  return recorded_command(std::move(words));
 }
 
 // A process that executes another program keeps its pid, so the name may be taken.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -55,6 +56,30 @@ const Moment* last_until(const std::vector<Moment>& moments, std::int64_t ns) {
       std::upper_bound(moments.begin(), moments.end(), ns, [](std::int64_t t, const Moment& m) { return t < m.ns; });
   return after == moments.begin() ? nullptr : &*(after - 1);
 }
+
+// Finds the last element at or before a position that is not done, where what is done stays so. Remembers how far it
+// came: where all elements have the same time, each search would otherwise pass all that are done.
+class LastLeft {
+ public:
+  explicit LastLeft(std::size_t count = 0) : before_(count + 1) { std::iota(before_.begin(), before_.end(), 0U); }
+
+  // Of the first `end` elements; kNone where all are done.
+  template <class IsDone>
+  std::uint32_t find(std::size_t end, const IsDone& is_done) {
+    std::size_t found = end;
+    while (found > 0 && (before_[found] != found || is_done(found - 1))) found = step(found);
+    while (end > found) {
+      const std::size_t next = step(end);
+      before_[end] = static_cast<std::uint32_t>(found);
+      end = next;
+    }
+    return found == 0 ? kNone : static_cast<std::uint32_t>(found - 1);
+  }
+
+ private:
+  std::size_t step(std::size_t at) const { return before_[at] != at ? before_[at] : at - 1; }
+  std::vector<std::uint32_t> before_;  // of each count of elements, a smaller one to go on with; itself: not known
+};
 
 class Walk {
  public:
@@ -118,6 +143,8 @@ class Walk {
     for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)
       if (is_timed(timeline_.calls[i])) call_ends_.push_back({timeline_.calls[i].ended_ns, 0, i});
     for (std::vector<Moment>* moments : {&ends_, &seen_, &submissions_, &call_ends_}) sort_moments(*moments);
+    calls_left_ = LastLeft(timeline_.calls.size());
+    submissions_left_ = LastLeft(submissions_.size());
     dependencies_ = timeline_.dependencies;
     std::stable_sort(dependencies_.begin(), dependencies_.end(),
                      [](const Dependency& a, const Dependency& b) { return a.after < b.after; });
@@ -326,13 +353,10 @@ class Walk {
   void go_before(std::uint32_t current) {
     const HostCall& call = timeline_.calls[current];
     std::uint32_t before = kNoCall;
-    for (std::uint32_t i = current; i-- > 0;) {
-      const HostCall& other = timeline_.calls[i];
-      if (other.process != call.process || other.thread != call.thread) break;
-      if (!is_timed(other) || is_call_visited_[i]) continue;
-      before = i;
-      break;
-    }
+    const std::uint32_t left =
+        calls_left_.find(current, [&](std::size_t i) { return !is_timed(timeline_.calls[i]) || is_call_visited_[i]; });
+    if (left != kNone && timeline_.calls[left].process == call.process && timeline_.calls[left].thread == call.thread)
+      before = left;
     const std::int64_t idle_from = before == kNoCall ? INT64_MIN : timeline_.calls[before].ended_ns;
     if (idle_from < cursor_ && distance_ns(idle_from, cursor_) > kThreadHandover) {
       const Moment* other = last_until(call_ends_, cursor_);
@@ -358,8 +382,12 @@ class Walk {
     spend(PathResource::host, timeline_.spans[current].submitted_ns, kNone, kNoCall);
     if (cursor_ <= first_ns_) return;
     const Moment* submitted = last_until(submissions_, cursor_);
-    while (submitted != nullptr && is_submission_visited_[submitted->index])
-      submitted = submitted == submissions_.data() ? nullptr : submitted - 1;
+    if (submitted != nullptr) {
+      const std::uint32_t left =
+          submissions_left_.find(static_cast<std::size_t>(submitted - submissions_.data()) + 1,
+                                 [&](std::size_t i) { return is_submission_visited_[submissions_[i].index]; });
+      submitted = left == kNone ? nullptr : &submissions_[left];
+    }
     const Moment* seen = last_until(seen_, cursor_);
     if (seen != nullptr && can_visit(seen->index) && (submitted == nullptr || seen->ns >= submitted->ns)) {
       spend(PathResource::host, seen->ended_ns, kNone, kNoCall);
@@ -408,7 +436,8 @@ class Walk {
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> before_on_stream_, before_on_queue_, last_of_call_;
   std::vector<Moment> ends_, seen_, submissions_, call_ends_;
-  std::vector<Dependency> dependencies_;  // by after
+  std::vector<Dependency> dependencies_;    // by after
+  LastLeft calls_left_, submissions_left_;  // not visited
   std::vector<bool> is_span_visited_, is_submission_visited_, is_call_visited_;
   Names names_, calls_;
   CriticalPath path_;
