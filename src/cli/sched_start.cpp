@@ -143,9 +143,14 @@ void cut_ties(int keep, int log) {
 
 int open_log(const std::string& path) {
   if (path.empty()) return -1;
-  const int log = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (log < 0) reject(fmt::format("--log {}: {}", path, std::strerror(errno)), "Choose another name.");
-  return log;
+  // Without O_NONBLOCK a FIFO would be waited for until somebody reads it.
+  Descriptor log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  struct stat facts{};
+  if (!log && errno != ENXIO) reject(fmt::format("--log {}: {}", path, std::strerror(errno)), "Choose another name.");
+  if (!log || ::fstat(log.get(), &facts) != 0 || (!S_ISREG(facts.st_mode) && !S_ISCHR(facts.st_mode)))
+    reject(fmt::format("--log {}: is neither a file nor a device", path),
+           "The daemon appends to a file: choose another name.");
+  return log.release();
 }
 
 // Forks twice, so that the daemon belongs to no session and nobody has to wait for it.
