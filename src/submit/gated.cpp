@@ -13,7 +13,7 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kLongNs = 50'000'000;
-constexpr int kGateSpins = 5000;  // about a millisecond in a waiting loop
+constexpr int kAskingSpin = 4095;  // the one at which devices ask their driver: see GpuSession::relax()
 // A thread that waits for its own commands looks for their ends itself: at first without a pause, and then, while
 // nobody else is about and the attending thread looks rarely, after short naps.
 constexpr std::int64_t kOwnSpin_ns = 20'000, kOwnNap_ns = 50'000;
@@ -117,8 +117,9 @@ class GatedSession final : public Session {
     }
     if (admitted == 0) admitted = gate_.enter(most);
     if (weir::now_ns() - begun < kLongNs) return admitted;
-    // A crashed kernel never ends; devices detect that for callers that wait in their own loops, like this one.
-    for (int spins = 0; spins < kGateSpins; ++spins) session_->relax(spins);
+    // A crashed kernel never ends; devices detect that for callers that wait in their own loops, like this one. Asked
+    // once: thousands of yields take a second on a busy machine.
+    session_->relax(kAskingSpin);
     return admitted;
   }
 

@@ -14,9 +14,8 @@ inline constexpr std::uint32_t kBoardMagic = 0x57454952;  // "WEIR"
 inline constexpr std::uint32_t kBoardVersion = 2;
 inline constexpr std::int64_t kBeatNs = 20'000'000;    // how often the daemon shows that it is alive
 inline constexpr std::int64_t kSilentNs = 80'000'000;  // a daemon or client that is silent for this long counts as dead
-inline constexpr std::int64_t kRecentNs = 100'000'000;  // a client that was idle for longer does not count as present
-inline constexpr std::uint32_t kNoBound =
-    1024;  // commands of a client that has nobody to yield to; counted all the same
+// Commands of a client that has nobody to yield to; counted, so that its activity is known.
+inline constexpr std::uint32_t kNoBound = 1024;
 
 // One client's part. What the client writes is for people (status, top) and for accounting; what it reads decides.
 struct alignas(128) Seat {
@@ -54,7 +53,7 @@ struct Board {
   alignas(128) std::atomic<std::int64_t> beat_ns{0};
   std::atomic<std::uint32_t> follows_arrivals{0};  // clients notify the daemon when they become active
   std::atomic<std::uint32_t> is_closed{0};         // the daemon is ending: everybody continues unscheduled
-  std::atomic<std::uint64_t> recent{0};            // seats that were active within kRecentNs and are not stopped
+  std::atomic<std::uint64_t> recent{0};            // seats that were active lately and are not stopped
 
   Seat seats[kMaxClients];
 };

@@ -112,7 +112,7 @@ struct Server::State {
   std::array<Occupant, kMaxClients> occupants;
   std::array<std::uint64_t, kMaxClients> may_yield_to{};  // by seat: clients that it may have to yield to at some time
   std::uint64_t silent = 0;  // active clients that are stopped or stuck: nobody waits for them
-  std::uint64_t recent = 0;  // clients that were active within kRecentNs and are not silent
+  std::uint64_t recent = 0;  // clients that were active within options.recent_ns and are not silent
   std::array<std::int64_t, kMaxClients> last_active_ns{};
   std::int64_t begun_ns = now_ns();
   std::int64_t accepts_again_ns = 0;  // set when no descriptors were left
@@ -217,7 +217,8 @@ void Server::State::seat(ServerConnection& connection, const Request& request, s
     connection.is_gone = true;
     return;
   }
-  if (!has_spare()) {
+  const bool is_short = connection.peer.pid > 0 && !process && (errno == EMFILE || errno == ENFILE);
+  if (is_short || !has_spare()) {
     refuse(connection, "the daemon has no file descriptors left; raise its limit (ulimit -n)");
     return;
   }
@@ -291,7 +292,7 @@ void Server::State::observe(std::int64_t now) {
     // A request that began and ended since the last look shows by its arrival.
     const std::int64_t arrived_ns = board->seats[seat].arrived_ns.load(std::memory_order_relaxed);
     last_active_ns[seat] = (marked & bit) != 0 ? now : std::max(last_active_ns[seat], std::min(now, arrived_ns));
-    if (last_active_ns[seat] != 0 && now - last_active_ns[seat] < kRecentNs) recent |= bit;
+    if (now - last_active_ns[seat] < options.recent_ns) recent |= bit;
   }
 }
 
