@@ -38,7 +38,7 @@ test-long: ## Everything under ASan+UBSan, all threads under TSan; 10^9 commands
 	@$(BUILD) tests_lab_queues tests_channel tests_lab_preempt tests_cli
 	WEIR_LONG_TESTS=1 build/release/tests_lab_queues --gtest_filter='ProbeCpuLong.*'
 	WEIR_LONG_TESTS=1 build/release/tests_channel --gtest_filter='ChannelLong*'
-	WEIR_LONG_TESTS=1 build/release/tests_cli --gtest_filter='SchedFaults.*:Stop.random*'
+	WEIR_LONG_TESTS=1 build/release/tests_cli --gtest_filter='SchedFaults.*:SchedSoak.*:Stop.random*'
 	WEIR_LONG_TESTS=1 build/release/tests_lab_preempt
 	scripts/one_of_each.sh
 

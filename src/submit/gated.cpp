@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 #include <exception>
 #include <utility>
 
 #include "base/clock.h"
+#include "channel/system.h"
 
 namespace weir {
 namespace {
 
 constexpr std::int64_t kLongNs = 50'000'000;
-constexpr int kGateSpins = 5000;  // about a millisecond in a waiting loop
+constexpr int kAskingSpin = 4095;  // the one at which devices ask their driver: see GpuSession::relax()
+// A thread that waits for its own commands looks for their ends itself: at first without a pause, and then, while
+// nobody else is about and the attending thread looks rarely, after short naps.
+constexpr std::int64_t kOwnSpin_ns = 20'000, kOwnNap_ns = 50'000;
 
 }  // namespace
 
@@ -46,16 +51,17 @@ class GatedSession final : public Session {
       session_->submit(commands);
       return;
     }
-    const std::size_t batch = unit_ == 1 ? 1 : commands.size();
-    for (std::size_t i = 0; i < commands.size(); i += batch) {
+    while (!commands.empty()) {
       // After a failure nothing ends any more, so nothing may wait for an end.
-      if (session_->ended(placement_.stream_of[commands[i]]) == kAllEnded) {
-        session_->submit(commands.subspan(i));
+      if (session_->ended(placement_.stream_of[commands.front()]) == kAllEnded) {
+        session_->submit(commands);
         return;
       }
-      enter();
-      session_->submit(commands.subspan(i, batch));
-      given_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in look()
+      const std::uint32_t admitted = enter(unit_ == 1 ? static_cast<std::uint32_t>(commands.size()) : 1);
+      const std::size_t batch = unit_ == 1 ? admitted : commands.size();
+      session_->submit(commands.first(batch));
+      commands = commands.subspan(batch);
+      given_.fetch_add(admitted, std::memory_order_release);  // pairs with the acquire in look()
     }
   }
 
@@ -93,12 +99,28 @@ class GatedSession final : public Session {
   std::optional<Footprint> footprint(CommandId id) const override { return session_->footprint(id); }
 
  private:
-  void enter() noexcept {
+  std::uint32_t enter(std::uint32_t most) noexcept {
+    std::uint32_t admitted = gate_.try_enter(most);
+    if (admitted != 0) return admitted;
     const std::int64_t begun = weir::now_ns();
-    gate_.enter();
-    if (weir::now_ns() - begun < kLongNs) return;
-    // A crashed kernel never ends; devices detect that for callers that wait in their own loops, like this one.
-    for (int spins = 0; spins < kGateSpins; ++spins) session_->relax(spins);
+    for (int spins = 0; admitted == 0 && gate_.on_device() != 0; ++spins) {
+      const std::int64_t waited = weir::now_ns() - begun;
+      if (waited >= (gate_.is_loose() ? kLongNs : kOwnSpin_ns)) break;
+      if (waited < kOwnSpin_ns) {
+        System::relax(spins);
+      } else {
+        const timespec nap{0, kOwnNap_ns};
+        ::clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, nullptr);
+      }
+      look();
+      admitted = gate_.try_enter(most);
+    }
+    if (admitted == 0) admitted = gate_.enter(most);
+    if (weir::now_ns() - begun < kLongNs) return admitted;
+    // A crashed kernel never ends; devices detect that for callers that wait in their own loops, like this one. Asked
+    // once: thousands of yields take a second on a busy machine.
+    session_->relax(kAskingSpin);
+    return admitted;
   }
 
   // The gate can only be left when everything has ended, so pipelined iterations are waited for while the device is

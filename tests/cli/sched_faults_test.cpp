@@ -4,7 +4,6 @@
 // is never scheduled shows; and where a client was killed, others that live may come first.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -15,11 +14,7 @@
 #include <set>
 
 #include "base/units.h"
-#include "submit/gated.h"
-#include "submit/order_session.h"
-#include "submit/placement.h"
-#include "submit/sched/daemon.h"
-#include "submit/submitter.h"
+#include "cli/sched_client.h"
 
 namespace weir::testing {
 namespace {
@@ -29,7 +24,6 @@ using namespace weir::scheduler;
 // Only for what would never come: on two cores with 20 busy threads three iterations took longer than 20 s.
 constexpr std::int64_t kLimitNs = 200'000'000'000;
 constexpr int kRounds = 25, kLongRounds = 500;
-constexpr int kWrongOutput = 3;
 
 bool soon(const std::function<bool()>& is_so) {
   for (const std::int64_t end = now_ns() + kLimitNs; !is_so();) {
@@ -39,83 +33,7 @@ bool soon(const std::function<bool()>& is_so) {
   return true;
 }
 
-enum class Joined : std::uint8_t { not_yet, scheduled, unscheduled };
-
-// What a client tells the test while it lives, in memory of both.
-struct Note {
-  std::atomic<Joined> joined{Joined::not_yet};
-  std::atomic<bool> should_end{false};
-  std::atomic<std::uint64_t> iterations{0};
-  std::atomic<std::int64_t> ended_ns{0};    // the last of them
-  std::atomic<std::int64_t> longest_ns{0};  // from one's end to the next one's
-};
-
 constexpr std::size_t kClients = 3;
-
-class Notes {
- public:
-  Notes() : memory_(new(::mmap(nullptr, sizeof(All), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) All) {}
-  ~Notes() { ::munmap(memory_, sizeof(All)); }
-  Notes(const Notes&) = delete;
-  Notes& operator=(const Notes&) = delete;
-  Note& operator[](std::size_t i) const { return (*memory_)[i]; }
-
- private:
-  using All = std::array<Note, kClients + 1>;
-  All* memory_;
-};
-
-using Outputs = std::vector<std::vector<std::byte>>;
-
-Outputs iterate(const Step& step, Session& session, Submitter& submitter) {
-  session.reset();
-  session.begin_iteration();
-  submitter.submit_step();
-  session.finish();
-  Outputs outputs;
-  for (BufferId id = 0; id < step.buffers().size(); ++id) {
-    outputs.emplace_back(step.buffers()[id].size_bytes());
-    session.read(id, outputs.back());
-  }
-  return outputs;
-}
-
-// A program under the scheduler: iterations on the cpu device, each checked against one that no gate has seen, with
-// pauses between them as between requests.
-int live_as_client(const std::string& socket, const Terms& terms, std::uint64_t seed, Note& note) {
-  const Step step = random_step(1, 2, 12);
-  const Placement placement = place(step, "natural");
-  DeviceOptions small;
-  small.workers = 1;
-  small.hardware_queues = 2;
-  const auto plain = open_device("cpu", small);
-  const auto expected = [&] {
-    const auto session = plain->prepare(step, placement, {});
-    return iterate(step, *session, *inline_submitter(step, *session));
-  }();
-  std::string reason;
-  const auto connection = socket.empty() ? nullptr : Connection::open(socket, terms, "faults", &reason);
-  std::shared_ptr<GatedWork> work;
-  auto device = open_device("cpu", small);
-  if (connection != nullptr) {
-    work = std::make_shared<GatedWork>(connection->gate());
-    connection->attend([](void* looking) { static_cast<GatedWork*>(looking)->look(); }, work.get());
-    device = gated_device(std::move(device), work);
-  }
-  note.joined = connection != nullptr ? Joined::scheduled : Joined::unscheduled;
-  const auto session = device->prepare(step, placement, {});
-  const auto submitter = inline_submitter(step, *session);
-  std::mt19937_64 random(seed);
-  while (!note.should_end) {
-    if (iterate(step, *session, *submitter) != expected) return kWrongOutput;
-    const std::int64_t ended = now_ns();
-    if (note.iterations != 0) note.longest_ns = std::max(note.longest_ns.load(), ended - note.ended_ns);
-    note.ended_ns = ended;
-    ++note.iterations;
-    std::this_thread::sleep_for(std::chrono::microseconds(100 + random() % 600));
-  }
-  return 0;
-}
 
 // One daemon and its clients, all of them children of the test.
 class Faults {
@@ -260,7 +178,7 @@ class Faults {
   }
 
   SocketFolder folder_;
-  Notes notes_;
+  Notes<kClients + 1> notes_;
   std::mt19937_64 random_;
   Child bystander_;
   std::optional<Child> daemon_;

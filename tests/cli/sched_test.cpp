@@ -209,6 +209,15 @@ TEST(Sched, settings_that_make_no_sense_are_rejected) {
   EXPECT_FALSE(std::filesystem::exists(folder / "sched.sock"));
 }
 
+TEST(Sched, a_log_that_is_a_fifo_is_rejected_and_not_waited_for) {
+  const Folder folder;
+  const std::string fifo = folder / "log";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const Outcome outcome = weir({"sched", "start", "--socket", folder / "sched.sock", "--log", fifo});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "neither a file nor a device")) << outcome.err;
+}
+
 TEST(Sched, without_a_daemon_run_says_how_to_start_one) {
   const Folder folder;
   const Outcome outcome = weir({"sched", "run", "--socket", folder / "none.sock", "--", "true"});

@@ -11,9 +11,11 @@
 namespace weir::scheduler {
 
 inline constexpr std::uint32_t kBoardMagic = 0x57454952;  // "WEIR"
-inline constexpr std::uint32_t kBoardVersion = 1;
+inline constexpr std::uint32_t kBoardVersion = 2;
 inline constexpr std::int64_t kBeatNs = 20'000'000;    // how often the daemon shows that it is alive
-inline constexpr std::int64_t kSilentNs = 80'000'000;  // a daemon that is silent for this long counts as dead
+inline constexpr std::int64_t kSilentNs = 80'000'000;  // a daemon or client that is silent for this long counts as dead
+// Commands of a client that has nobody to yield to; counted, so that its activity is known.
+inline constexpr std::uint32_t kNoBound = 1024;
 
 // One client's part. What the client writes is for people (status, top) and for accounting; what it reads decides.
 struct alignas(128) Seat {
@@ -21,6 +23,9 @@ struct alignas(128) Seat {
   std::atomic<std::uint64_t> yields_to{0};  // waits while one of these is active
   // Commands that it may have on the device; 0: any number, uncounted, because the device is not shared.
   std::atomic<std::uint32_t> in_flight{0};
+  // 1: nobody that it may have to yield to was active lately, so short commands may exceed `in_flight`: see
+  // Gate::bound().
+  std::atomic<std::uint32_t> is_loose{0};
   std::atomic<std::uint32_t> is_taken{0};
 
   // Written by the client.
@@ -48,6 +53,7 @@ struct Board {
   alignas(128) std::atomic<std::int64_t> beat_ns{0};
   std::atomic<std::uint32_t> follows_arrivals{0};  // clients notify the daemon when they become active
   std::atomic<std::uint32_t> is_closed{0};         // the daemon is ending: everybody continues unscheduled
+  std::atomic<std::uint64_t> recent{0};            // seats that were active lately and are not stopped
 
   Seat seats[kMaxClients];
 };

@@ -25,7 +25,10 @@ namespace {
 
 // The longest delay of a starting program if the daemon hangs or has no core.
 constexpr std::int64_t kConnectionPatience_ns = 1'000'000'000;
-constexpr std::int64_t kLook_ns = 25'000;     // shorter than most kernels, longer than a query of events
+constexpr std::int64_t kLook_ns = 25'000;  // shorter than most kernels, longer than a query of events
+// While all other clients are idle, nobody waits to see this one end: looks then only keep up with what was counted.
+constexpr std::int64_t kCalmLook_ns = 100'000, kDeepLook_ns = 400'000;
+constexpr std::uint32_t kDeep = 32;           // a bound so large that a late look leaves the device enough to do
 constexpr std::int64_t kNap_ns = 20'000'000;  // often enough to show the daemon that this client is alive
 
 void close_file(std::atomic<int>& file) noexcept {
@@ -80,6 +83,10 @@ struct Connection::State {
     if (auto* const call = look.load(std::memory_order_acquire)) call(look_context);
   }
   bool is_daemon_gone() noexcept;
+  std::int64_t look_interval_ns() const noexcept {
+    if (gate->has_company()) return kLook_ns;
+    return gate->is_loose() && gate->bound() >= kDeep ? kDeepLook_ns : kCalmLook_ns;
+  }
   void in_child() noexcept;
 
   static void wake(void* state) noexcept {
@@ -240,7 +247,7 @@ void Connection::State::attend() noexcept {
     // While a client lingers, its next command is awaited as closely as if one were on the device.
     if (gate->on_device() != 0 || sleep <= 4 * kLook_ns) {
       is_asleep.store(false, std::memory_order_relaxed);
-      sleep = std::min(sleep, kLook_ns);
+      sleep = std::min(sleep, look_interval_ns());
     }
     const timespec most = as_timespec(sleep == kNever ? 0 : sleep);
     if (::ppoll(files.data(), files.size(), sleep == kNever ? nullptr : &most, nullptr) <= 0) continue;

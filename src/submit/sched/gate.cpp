@@ -26,43 +26,69 @@ void Gate::set_wake(void (*wake)(void*), void* context) noexcept {
   wake_context_ = context;
 }
 
-void Gate::enter() noexcept {
+std::uint32_t Gate::enter(std::uint32_t most) noexcept {
   // Pairs with settle(): "count, then check the bit" here, "clear the bit, then check the count" there. At least one of
   // the two sees the other, and sets the bit.
   pending_.fetch_add(1, kOrdered);
   if ((board_->active.load(kOrdered) & bit_) == 0) become_active();
-  const Hold hold = admit();
+  std::uint32_t admitted = 1;
+  const Hold hold = admit(most, &admitted);
   if (hold != Hold::none) [[unlikely]]
-    wait_for_turn(hold);
-  seat_->launches.fetch_add(1, kCount);
+    wait_for_turn(hold, most, &admitted);
+  if (admitted > 1) pending_.fetch_add(admitted - 1, kOrdered);
+  seat_->launches.fetch_add(admitted, kCount);
+  return admitted;
 }
 
-bool Gate::try_enter() noexcept {
+std::uint32_t Gate::try_enter(std::uint32_t most) noexcept {
   pending_.fetch_add(1, kOrdered);  // as in enter()
   if ((board_->active.load(kOrdered) & bit_) == 0) become_active();
-  if (admit() == Hold::none) {
-    seat_->launches.fetch_add(1, kCount);
-    return true;
-  }
-  const std::int64_t now = now_ns();
-  if (now - board_->beat_ns.load(std::memory_order_relaxed) > kSilentNs) {
+  std::uint32_t admitted = 1;
+  bool is_in = admit(most, &admitted) == Hold::none;
+  const std::int64_t now = is_in ? 0 : now_ns();
+  if (!is_in && now - board_->beat_ns.load(std::memory_order_relaxed) > kSilentNs) {
     admit_anyway();
-    seat_->launches.fetch_add(1, kCount);
-    return true;
+    is_in = true;
+  }
+  if (is_in) {
+    if (admitted > 1) pending_.fetch_add(admitted - 1, kOrdered);
+    seat_->launches.fetch_add(admitted, kCount);
+    return admitted;
   }
   seat_->alive_ns.store(now, std::memory_order_relaxed);
   idle_since_ns_.store(now, std::memory_order_relaxed);  // ordered by the next line: settle() reads the count first
   pending_.fetch_sub(1, kOrdered);
   wake_settler();
-  return false;
+  return 0;
 }
 
 void Gate::leave(std::uint32_t commands) noexcept {
-  idle_since_ns_.store(now_ns(), std::memory_order_relaxed);  // ordered by the next lines, as in try_enter()
+  const std::int64_t now = now_ns();
+  idle_since_ns_.store(now, std::memory_order_relaxed);  // ordered by the next lines, as in try_enter()
   on_device_.fetch_sub(commands, kOrdered);
   pending_.fetch_sub(commands, kOrdered);
+  measure_rate(commands, now);
   // Pairs with sleep(): "count down, then check for sleepers" here.
   if (own_waiting_.load(kOrdered) != 0) wake_own();
+}
+
+// Commands that ended in the last whole period decide how many may be on the device in the next one. Idle time lowers
+// the rate: the first period after a pause has a small bound again.
+void Gate::measure_rate(std::uint32_t ended, std::int64_t now_ns) noexcept {
+  period_ended_.fetch_add(ended, kCount);
+  std::int64_t begun_ns = period_ns_.load(std::memory_order_relaxed);
+  const std::int64_t passed_ns = now_ns - begun_ns;
+  if (passed_ns < limits_.depth_ns / 4) return;
+  // Of several threads one closes the period; a command that another one counts just then goes to the next period.
+  if (!period_ns_.compare_exchange_strong(begun_ns, now_ns, std::memory_order_relaxed)) return;
+  const double rate = static_cast<double>(period_ended_.exchange(0, kCount)) / static_cast<double>(passed_ns);
+  depth_.store(static_cast<std::uint32_t>(std::min<double>(rate * static_cast<double>(limits_.depth_ns), kNoBound)),
+               std::memory_order_relaxed);
+}
+
+std::uint32_t Gate::bound() const noexcept {
+  const std::uint32_t strict = seat_->in_flight.load(kOrdered);
+  return strict != 0 && is_loose() ? std::max(strict, depth_.load(std::memory_order_relaxed)) : strict;
 }
 
 void Gate::become_active() noexcept {
@@ -79,19 +105,22 @@ void Gate::become_active() noexcept {
 
 Gate::Hold Gate::holds(std::uint32_t on_device) const noexcept {
   if (!is_in_force_.load(kOrdered) || board_->is_closed.load(kOrdered) != 0) return Hold::none;
-  const std::uint32_t bound = seat_->in_flight.load(kOrdered);
-  if (bound == 0) return Hold::none;
+  const std::uint32_t most = bound();
+  if (most == 0) return Hold::none;
   if ((board_->active.load(kOrdered) & seat_->yields_to.load(kOrdered)) != 0) return Hold::others;
-  return on_device >= bound ? Hold::own : Hold::none;
+  return on_device >= most ? Hold::own : Hold::none;
 }
 
-Gate::Hold Gate::admit() noexcept {
+Gate::Hold Gate::admit(std::uint32_t most, std::uint32_t* admitted) noexcept {
   std::uint32_t count = on_device_.load(kOrdered);
   for (;;) {
     const Hold hold = holds(count);
     if (hold != Hold::none) return hold;
+    // The bound may have changed since holds() looked; one command may go at any rate.
+    const std::uint32_t room = std::max(bound(), count + 1) - count;
+    *admitted = std::clamp<std::uint32_t>(most, 1, room);
     // If two threads both saw room for one, the second finds the count changed and checks again.
-    if (on_device_.compare_exchange_weak(count, count + 1, kOrdered)) break;
+    if (on_device_.compare_exchange_weak(count, count + *admitted, kOrdered)) break;
   }
   if (count == 0) wake_settler();
   return Hold::none;
@@ -101,7 +130,7 @@ void Gate::admit_anyway() noexcept {
   if (on_device_.fetch_add(1, kOrdered) == 0) wake_settler();
 }
 
-void Gate::wait_for_turn(Hold hold) noexcept {
+void Gate::wait_for_turn(Hold hold, std::uint32_t most, std::uint32_t* admitted) noexcept {
   const std::int64_t begun = now_ns();
   std::int64_t now = begun;
   bool is_held = false;
@@ -128,7 +157,7 @@ void Gate::wait_for_turn(Hold hold) noexcept {
     is_held |= hold == Hold::others;
     (hold == Hold::others ? seat_->held_ns : seat_->paced_ns)
         .fetch_add(static_cast<std::uint64_t>(now - before), kCount);
-    hold = admit();
+    hold = admit(most, admitted);
   }
 }
 

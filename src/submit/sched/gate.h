@@ -17,6 +17,8 @@ struct GateLimits {
   std::int64_t spin_ns = 20'000;
   std::int64_t sleep_ns = 10'000'000;   // after this time everything is checked again, whatever went wrong
   std::int64_t stuck_ns = 100'000'000;  // if none of its own commands ended for this long, the bound is ignored
+  // With a loose bound, a client may have as many commands on the device as end within this time at the present rate.
+  std::int64_t depth_ns = 1'000'000;
 };
 
 class Gate {
@@ -37,18 +39,28 @@ class Gate {
     return seat_->in_flight.load(std::memory_order_relaxed) != 0 && is_in_force_.load(std::memory_order_relaxed);
   }
 
-  // Call before a command: marks the client active, then waits while a client that comes first is active, or while too
-  // many of its own commands are on the device. Any thread. Each enter() is followed by one leave().
-  void enter() noexcept;
+  // Call before commands: marks the client active, then waits while a client that comes first is active, or while too
+  // many of its own commands are on the device. Returns how many of `most` may go: at least one. A leave() follows for
+  // each of them. Any thread.
+  std::uint32_t enter(std::uint32_t most = 1) noexcept;
   // Reports that this many commands have ended, or were not launched after all. Any thread.
   void leave(std::uint32_t commands = 1) noexcept;
-  // enter() without waiting, for callers with other work; on false, no leave() follows. The attempt still counts: the
+  // enter() without waiting, for callers with other work; on 0, no leave() follows. The attempt still counts: the
   // client stays active for its linger time after the last attempt.
-  bool try_enter() noexcept;
+  std::uint32_t try_enter(std::uint32_t most = 1) noexcept;
   // Commands between the call of enter() and leave(): those that wait, and those on the device.
   std::uint32_t pending() const noexcept { return pending_.load(std::memory_order_seq_cst); }
   // Of these: those that passed the gate, and may have ended.
   std::uint32_t on_device() const noexcept { return on_device_.load(std::memory_order_seq_cst); }
+
+  // How many commands may be on the device; 0: any number, the device is not shared. While all who come before this
+  // client have been idle for long, that is as many as end within GateLimits::depth_ns at the rate of the last such
+  // period. So a program of small kernels is not slowed down by clients that do nothing, and one that comes back still
+  // finds a short queue, in time.
+  std::uint32_t bound() const noexcept;
+  bool is_loose() const noexcept { return seat_->is_loose.load(std::memory_order_relaxed) != 0; }
+  // Whether another client was active lately: it may wait to see this one end.
+  bool has_company() const noexcept { return (board_->recent.load(std::memory_order_relaxed) & ~bit_) != 0; }
 
   // A client stays active for this long after its last command ended: requests consist of several launches with the
   // host's work between them. settle() ends such a request when its time is over, and returns when it must be called
@@ -69,10 +81,11 @@ class Gate {
  private:
   enum class Hold : std::uint8_t { none, others, own };  // what a command waits for
   Hold holds(std::uint32_t on_device) const noexcept;
-  Hold admit() noexcept;
+  Hold admit(std::uint32_t most, std::uint32_t* admitted) noexcept;
   void admit_anyway() noexcept;
   void become_active() noexcept;
-  [[gnu::noinline]] void wait_for_turn(Hold hold) noexcept;
+  [[gnu::noinline]] void wait_for_turn(Hold hold, std::uint32_t most, std::uint32_t* admitted) noexcept;
+  void measure_rate(std::uint32_t ended, std::int64_t now_ns) noexcept;
   void sleep(Hold hold, std::int64_t max_ns) noexcept;
   void wake_own() noexcept;
   void wake_settler() const noexcept {
@@ -94,6 +107,10 @@ class Gate {
   std::atomic<std::uint32_t> own_turn_{0};
   std::atomic<std::uint32_t> own_waiting_{0};
   std::atomic<std::int64_t> idle_since_ns_{0};
+  // The present period of measure_rate(): its begin, and how many commands have ended in it.
+  std::atomic<std::int64_t> period_ns_{0};
+  std::atomic<std::uint32_t> period_ended_{0};
+  std::atomic<std::uint32_t> depth_{0};  // the bound that follows from the last period
   std::atomic<std::int64_t> linger_ns_{100'000};
 };
 

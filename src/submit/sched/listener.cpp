@@ -98,7 +98,7 @@ Listener::Listener(const std::filesystem::path& path) : path_(path.string()) {
       ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     reject(fmt::format("cannot make the socket {}: {}", plain_path(path_), std::strerror(errno)),
            "Choose another folder: some file systems carry no sockets.");
-  if (::chmod(path_.c_str(), 0600) != 0 || ::listen(socket_.get(), 128) != 0) {
+  if (::chmod(path_.c_str(), 0600) != 0 || ::listen(socket_.get(), SOMAXCONN) != 0) {
     const int error = errno;
     ::unlink(path_.c_str());
     fail(fmt::format("cannot listen at {}: {}", plain_path(path_), std::strerror(error)));

@@ -17,6 +17,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -32,10 +33,12 @@
 namespace weir::scheduler {
 namespace {
 
-constexpr std::int64_t kSilentConnection_ns = 1'000'000'000;  // for connections that send nothing, or do not close
+constexpr std::int64_t kSilentConnection_ns = 1'000'000'000;  // for connections that send nothing
 constexpr std::int64_t kTick_ns = 2'000'000;                  // while somebody is active: checks for ends, charges time
-constexpr std::size_t kMaxWaitingConnections = 16;            // connections without a seat
-constexpr std::uint32_t kNoBound = 1024;  // for clients that never yield; counted, so that their activity is known
+// Connections that have not yet said what they want. The oldest makes way for the next one, so however many are idle,
+// whoever says what it wants is heard. Fewer are accepted at a time, so none makes way before it was read.
+constexpr std::size_t kMaxSilentConnections = 64;
+constexpr int kMaxAccepts = 32;
 
 [[noreturn]] void fail_with_errno(const char* what) { fail(fmt::format("{}: {}", what, std::strerror(errno))); }
 
@@ -65,14 +68,13 @@ struct Server::State {
     void operator()(Board* board) const noexcept { ::munmap(board, sizeof(Board)); }
   };
 
-  // A connection: at first of unknown purpose, then a client's, or one that was answered and is about to close.
+  // A connection: at first of unknown purpose, then a client's. One that was answered is closed.
   struct ServerConnection {
     Descriptor socket;
     Descriptor process;  // pidfd: a child that was created without fork()'s handlers may hold the socket open
     Peer peer;
     std::int64_t since_ns = 0;
     int seat = -1;
-    bool is_answered = false;
     bool is_gone = false;
   };
 
@@ -83,6 +85,7 @@ struct Server::State {
         stop_bell(make_eventfd()),
         doorbell(make_eventfd()) {
     make_board();
+    has_spare();
   }
 
   void make_board();
@@ -90,6 +93,8 @@ struct Server::State {
   std::int64_t next_wake_ns(std::int64_t now) const;
   void wait(std::int64_t now);
   void accept(std::int64_t now);
+  bool close_oldest_silent();
+  bool has_spare();
   void refuse(ServerConnection& connection, std::string why);
   void read_requests(ServerConnection& connection, std::int64_t now);
   void seat(ServerConnection& connection, const Request& request, std::int64_t now);
@@ -101,13 +106,14 @@ struct Server::State {
   const ServerOptions options;
   Conductor conductor;
   std::optional<Listener> listener;
-  Descriptor stop_bell, doorbell, board_file;
+  Descriptor stop_bell, doorbell, board_file, spare;
   std::unique_ptr<Board, Unmap> board;
   std::vector<ServerConnection> connections;
   std::array<Occupant, kMaxClients> occupants;
   std::array<std::uint64_t, kMaxClients> may_yield_to{};  // by seat: clients that it may have to yield to at some time
-  std::uint64_t silent = 0;                               // active clients that are stopped or stuck: nobody waits for
-                                                          // them
+  std::uint64_t silent = 0;  // active clients that are stopped or stuck: nobody waits for them
+  std::uint64_t recent = 0;  // clients that were active within options.recent_ns and are not silent
+  std::array<std::int64_t, kMaxClients> last_active_ns{};
   std::int64_t begun_ns = now_ns();
   std::int64_t accepts_again_ns = 0;  // set when no descriptors were left
   std::vector<pollfd> files;
@@ -127,12 +133,14 @@ void Server::State::make_board() {
 }
 
 void Server::State::accept(std::int64_t now) {
-  for (;;) {
+  for (int accepted = 0; accepted < kMaxAccepts; ++accepted) {
     Descriptor socket(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-      // Without descriptors the connection stays in the queue: try again later, instead of in a busy loop.
-      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) accepts_again_ns = now + kBeatNs;
       if (errno == ECONNABORTED || errno == EINTR) continue;
+      const bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+      if (is_short && (close_oldest_silent() || std::exchange(spare, {}))) continue;
+      // Without descriptors the connection stays in the queue: try again later, instead of in a busy loop.
+      if (is_short) accepts_again_ns = now + kBeatNs;
       return;
     }
     ServerConnection connection{.socket = std::move(socket), .since_ns = now};
@@ -140,14 +148,26 @@ void Server::State::accept(std::int64_t now) {
       refuse(connection, "this scheduler is another user's");
       continue;
     }
-    const auto waiting = std::count_if(connections.begin(), connections.end(),
-                                       [](const ServerConnection& other) { return other.seat < 0; });
-    if (static_cast<std::size_t>(waiting) >= kMaxWaitingConnections) {
-      refuse(connection, "too many connections at once; try again");
-      continue;
-    }
+    const auto silent_ones = std::count_if(connections.begin(), connections.end(),
+                                           [](const ServerConnection& other) { return other.seat < 0; });
+    if (static_cast<std::size_t>(silent_ones) >= kMaxSilentConnections) close_oldest_silent();
     connections.push_back(std::move(connection));
   }
+}
+
+bool Server::State::close_oldest_silent() {
+  const auto oldest = std::find_if(connections.begin(), connections.end(),
+                                   [](const ServerConnection& connection) { return connection.seat < 0; });
+  if (oldest == connections.end()) return false;
+  refuse(*oldest, "this connection asked for nothing, and others came; connect again when there is a request");
+  connections.erase(oldest);
+  return true;
+}
+
+// Keeps a descriptor that is given up when there are no others, so that status and stop are answered even then.
+bool Server::State::has_spare() {
+  if (!spare) spare.reset(::fcntl(stop_bell.get(), F_DUPFD_CLOEXEC, 0));
+  return static_cast<bool>(spare);
 }
 
 void Server::State::refuse(ServerConnection& connection, std::string why) {
@@ -162,8 +182,8 @@ void Server::State::read_requests(ServerConnection& connection, std::int64_t now
     connection.is_gone = true;
     return;
   }
-  // A seated client sends nothing more, and a request has been answered.
-  if (connection.seat >= 0 || connection.is_answered) {
+  // A seated client sends nothing more.
+  if (connection.seat >= 0) {
     connection.is_gone = true;
     return;
   }
@@ -180,15 +200,14 @@ void Server::State::read_requests(ServerConnection& connection, std::int64_t now
       return;
     case Ask::status:
       observe(now);
-      connection.is_gone = !send_packet(connection.socket.get(), write_reply({Answer::status, 0, 0, status(now)}));
-      break;
+      send_packet(connection.socket.get(), write_reply({Answer::status, 0, 0, status(now)}));
+      connection.is_gone = true;
+      return;
     case Ask::stop:
       send_packet(connection.socket.get(), write_reply({Answer::stopping, 0, 0, {}}));
-      is_stopping = true;
-      break;
+      is_stopping = true;  // and closes this connection last
+      return;
   }
-  connection.is_answered = true;
-  connection.since_ns = now;
 }
 
 void Server::State::seat(ServerConnection& connection, const Request& request, std::int64_t now) {
@@ -196,6 +215,11 @@ void Server::State::seat(ServerConnection& connection, const Request& request, s
                                              : -1);
   if (connection.peer.pid > 0 && !process && errno == ESRCH) {
     connection.is_gone = true;
+    return;
+  }
+  const bool is_short = connection.peer.pid > 0 && !process && (errno == EMFILE || errno == ENFILE);
+  if (is_short || !has_spare()) {
+    refuse(connection, "the daemon has no file descriptors left; raise its limit (ulimit -n)");
     return;
   }
   const int number = conductor.join(request.terms, now);
@@ -213,6 +237,7 @@ void Server::State::seat(ServerConnection& connection, const Request& request, s
   place.paced_ns.store(0);
   place.yields_to.store(0);
   place.in_flight.store(0);
+  last_active_ns[index] = 0;
   board->active.fetch_and(~(std::uint64_t{1} << number));  // set by a former client that did not know it was gone
   place.is_taken.store(1);
   connection.seat = number;
@@ -260,6 +285,15 @@ void Server::State::observe(std::int64_t now) {
   }
   conductor.set_active(marked & ~silent, now, arrived.data());
   conductor.advance(now);
+  recent = 0;
+  for (std::uint64_t left = conductor.seated() & ~silent; left != 0; left &= left - 1) {
+    const auto seat = static_cast<std::size_t>(std::countr_zero(left));
+    const std::uint64_t bit = std::uint64_t{1} << seat;
+    // A request that began and ended since the last look shows by its arrival.
+    const std::int64_t arrived_ns = board->seats[seat].arrived_ns.load(std::memory_order_relaxed);
+    last_active_ns[seat] = (marked & bit) != 0 ? now : std::max(last_active_ns[seat], std::min(now, arrived_ns));
+    if (now - last_active_ns[seat] < options.recent_ns) recent |= bit;
+  }
 }
 
 void Server::State::publish() {
@@ -278,8 +312,11 @@ void Server::State::publish() {
       has_changed = true;
     }
   }
+  board->recent.store(recent, std::memory_order_relaxed);  // read by attending threads, which look again soon
   for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1) {
     const auto seat = static_cast<std::size_t>(std::countr_zero(left));
+    // Clients that do nothing must cost nothing: the bound is for those that come and go.
+    board->seats[seat].is_loose.store((may_yield_to[seat] & recent) == 0 ? 1 : 0, std::memory_order_relaxed);
     const std::uint32_t bound = conductor.clients() < 2 ? 0 : may_yield_to[seat] != 0 ? options.in_flight : kNoBound;
     if (board->seats[seat].in_flight.load() == bound) continue;
     board->seats[seat].in_flight.store(bound, std::memory_order_seq_cst);
@@ -339,7 +376,7 @@ void Server::State::serve() {
       else if (files[3 + 2 * i].revents != 0)
         read_requests(connection, now);
       else if (connection.seat < 0 && now - connection.since_ns >= kSilentConnection_ns)
-        connection.is_gone = true;
+        refuse(connection, "this connection asked for nothing in a second; connect again when there is a request");
     }
     const std::uint64_t before = conductor.seated();
     std::erase_if(connections, [&](const ServerConnection& connection) {

@@ -18,6 +18,8 @@ struct ServerOptions {
   Settings settings;
   // Commands that a client may have on the device while it may have to yield to somebody.
   std::uint32_t in_flight = 2;
+  // A client that was idle for longer does not make others keep to that bound.
+  std::int64_t recent_ns = 100'000'000;
   PeerOf peer = peer_of;  // for tests
 };
 

@@ -17,6 +17,7 @@ namespace weir::scheduler {
 namespace {
 
 constexpr std::size_t kMaxDescriptors = 4;
+constexpr std::int64_t kBacklogPatience_ns = 500'000'000;
 constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(int) * kMaxDescriptors);
 
 std::string quoted_path(const std::string& path) { return "'" + without_controls(path, '?') + "'"; }
@@ -88,9 +89,17 @@ Descriptor connect_to_daemon(const std::string& path, PeerOf peer, Peer* daemon,
     if (is_missing) *reason = "no daemon listens at " + quoted_path(path);
     return {};
   }
-  // Non-blocking: the backlog of a daemon that hangs fills up at some time.
+  // Non-blocking: the backlog of a daemon that hangs fills up at some time. So does that of one that lives, for an
+  // instant, when very many connect at once.
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  const auto is_connected = [&] {
+    return socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  };
+  bool is_through = is_connected();
+  for (const std::int64_t end_ns = now_ns() + kBacklogPatience_ns; !is_through && errno == EAGAIN && now_ns() < end_ns;
+       is_through = is_connected())
+    ::usleep(1000);
+  if (!is_through) {
     const int error = errno;
     *reason = error == ECONNREFUSED ? "no daemon listens at " + quoted_path(path) + " any more"
               : error == EAGAIN     ? "the daemon at " + quoted_path(path) + " does not answer"

@@ -33,6 +33,7 @@ class GatedProgramTest : public ::testing::Test {
     scheduler::ServerOptions options = folder_.options();
     options.settings.ageing_ns = 0;
     options.in_flight = in_flight;
+    options.recent_ns = scheduler::kNever;  // the first client binds the program although it does nothing
     server_ = std::make_unique<ServerThread>(options);
     std::string reason;
     first_ = scheduler::Connection::open(folder_.socket(), {.priority = 10}, "first", &reason);

@@ -133,6 +133,72 @@ TEST(Gate, keeps_to_the_bound_and_wakes_by_its_own_commands) {
   EXPECT_EQ(gate.held(), 0U) << "nobody else kept it waiting";
 }
 
+TEST(Gate, lets_as_many_pass_at_once_as_there_is_room_for) {
+  const auto board = make_board(3);
+  Gate gate(*board, 0);
+  EXPECT_EQ(gate.enter(2), 2U);
+  EXPECT_EQ(gate.try_enter(5), 1U);
+  EXPECT_EQ(gate.pending(), 3U);
+  EXPECT_EQ(gate.on_device(), 3U);
+  EXPECT_EQ(gate.try_enter(5), 0U);
+  EXPECT_EQ(gate.pending(), 3U);
+  gate.leave(3);
+  EXPECT_EQ(gate.enter(0), 1U) << "one at least";
+  EXPECT_EQ(gate.launches(), 4U);
+}
+
+// Commands that end at once raise a loose bound, however busy the machine is at times.
+TEST(Gate, bound_grows_with_short_commands_only_while_it_is_loose) {
+  const auto board = make_board(2);
+  Gate gate(*board, 0);
+  const auto run_some = [&] {
+    for (int i = 0; i < 1000; ++i) {
+      gate.enter();
+      gate.leave();
+    }
+  };
+  run_some();
+  EXPECT_EQ(gate.bound(), 2U);
+  board->seats[0].is_loose = 1;
+  until([&] {
+    run_some();
+    return gate.bound() > 100;
+  });
+  EXPECT_LE(gate.bound(), kNoBound);
+  const std::uint32_t admitted = gate.enter(50);
+  EXPECT_GT(admitted, 2U);
+  board->seats[0].is_loose = 0;
+  EXPECT_EQ(gate.bound(), 2U);
+  EXPECT_EQ(gate.try_enter(), 0U) << "somebody came back: what is there has to end first";
+  gate.leave(admitted);
+  EXPECT_EQ(gate.enter(50), 2U);
+  board->seats[0].in_flight = 0;
+  board->seats[0].is_loose = 1;
+  EXPECT_EQ(gate.bound(), 0U) << "alone";
+}
+
+TEST(Gate, loose_bound_stays_small_where_commands_are_long) {
+  const auto board = make_board(2);
+  // Whatever ends has taken long in comparison with this.
+  Gate gate(*board, 0, nullptr, nullptr, {.depth_ns = 4});
+  board->seats[0].is_loose = 1;
+  for (int i = 0; i < 1000; ++i) {
+    gate.enter();
+    gate.leave();
+    ASSERT_LE(gate.bound(), 2U);
+  }
+}
+
+TEST(Gate, loose_bound_still_yields_to_who_comes_first) {
+  const auto board = make_board(2);
+  Gate urgent(*board, 0), patient(*board, 1);
+  yield(*board, 1, 1);
+  board->seats[1].is_loose = 1;
+  EXPECT_NE(patient.try_enter(), 0U);
+  urgent.enter();
+  EXPECT_EQ(patient.try_enter(), 0U);
+}
+
 TEST(Gate, try_enter_counts_nothing_but_tells_that_it_wants_to) {
   const auto board = make_board(1);
   int wakes = 0;

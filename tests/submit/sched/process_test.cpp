@@ -92,6 +92,27 @@ TEST_F(Processes, one_stopped_in_its_turn_keeps_nobody_waiting_and_comes_back) {
   EXPECT_TRUE(patient->is_alive());
 }
 
+// One that is stopped in its turn counts as gone after a while: the others are not even bound any more.
+TEST_F(Processes, one_stopped_in_its_turn_binds_nobody) {
+  Child daemon = start_daemon();
+  Child urgent([&] {
+    const auto connection = join_soon(folder.socket(), kUrgent);
+    connection->gate().enter();
+    shared->a = 1;
+    for (;;) ::pause();
+    return 0;
+  });
+  until([&] { return shared->a == 1; });
+  const auto patient = join_soon(folder.socket(), kPatient);
+  until([&] { return patient->gate().has_company() && !patient->gate().is_loose(); });
+  urgent.send(SIGSTOP);
+  until([&] { return !patient->gate().has_company() && patient->gate().is_loose(); });
+  EXPECT_NE(patient->gate().try_enter(), 0U);
+  patient->gate().leave();
+  urgent.send(SIGCONT);
+  until([&] { return patient->gate().has_company() && !patient->gate().is_loose(); });
+}
+
 TEST_F(Processes, a_daemon_killed_keeps_nobody_waiting) {
   Child daemon = start_daemon();
   const auto urgent = join_soon(folder.socket(), kUrgent), patient = join_soon(folder.socket(), kPatient);

@@ -1,11 +1,14 @@
 #include "submit/sched/server.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "submit/sched/daemon.h"
@@ -27,6 +30,15 @@ Descriptor connected(const std::string& path) {
   Peer peer;
   std::string reason;
   return connect_to_daemon(path, peer_of, &peer, &reason);
+}
+
+// What the daemon says to a connection that it closes.
+std::string refusal(const Descriptor& socket) {
+  std::array<std::byte, 1024> buffer;
+  const std::ptrdiff_t size = receive_packet(socket.get(), buffer, now_ns() + 200'000'000'000);
+  Reply reply;
+  if (size <= 0 || read_reply(std::span(buffer).first(static_cast<std::size_t>(size)), &reply) != nullptr) return {};
+  return reply.answer == Answer::refused ? reply.text : std::string();
 }
 
 TEST(Server, lets_a_client_alone_alone) {
@@ -89,6 +101,34 @@ TEST(Server, bounds_only_those_who_may_have_to_make_way) {
   const Json status = ask_status(folder.socket());
   EXPECT_EQ(client_of(status, "patient").at("in_flight"), 3);
   EXPECT_GT(client_of(status, "urgent").at("in_flight"), 100);
+}
+
+// A client that holds a seat and does nothing must not slow the others down.
+TEST(Server, idle_clients_bind_nobody) {
+  for (const char* policy : {"priority", "weighted_fair", "time_slice", "fifo", "earliest_deadline"}) {
+    const SocketFolder folder;
+    ServerThread server(folder.options(policy));
+    const auto patient = join(folder.socket(), kPatient, "patient");
+    std::vector<std::unique_ptr<Connection>> idle;
+    for (int i = 0; i < 15; ++i)
+      idle.push_back(join(folder.socket(), {.priority = 10, .deadline_ns = 1'000'000}, "idle"));
+    Gate& gate = patient->gate();
+    ASSERT_TRUE(gate.is_shared());
+    EXPECT_EQ(client_of(ask_status(folder.socket()), "patient").at("in_flight"), 2);
+    until([&] {
+      for (int i = 0; i < 1000; ++i) {
+        gate.enter();
+        gate.leave();
+      }
+      return gate.bound() > 100;
+    });
+    EXPECT_FALSE(gate.has_company());
+    // One of them has something to do: from then on the bound is in force, until it has been idle for long.
+    idle.back()->gate().enter();
+    until([&] { return gate.bound() == 2 && gate.has_company(); });
+    idle.back()->gate().leave();
+    until([&] { return gate.is_loose() && !gate.has_company(); });
+  }
 }
 
 TEST(Server, ages_one_that_waits_behind_a_client_that_never_ends) {
@@ -209,22 +249,68 @@ TEST(Server, sends_away_who_says_nothing) {
   const SocketFolder folder;
   ServerThread server(folder.options());
   const Descriptor socket = connected(folder.socket());
+  EXPECT_NE(refusal(socket).find("asked for nothing in a second"), std::string::npos);
   std::byte nothing;
-  EXPECT_EQ(receive_packet(socket.get(), {&nothing, 1}, now_ns() + 60'000'000'000), 0);
+  EXPECT_EQ(receive_packet(socket.get(), {&nothing, 1}, now_ns() + 200'000'000'000), 0);
 }
 
-TEST(Server, refuses_more_connections_than_it_can_attend_to) {
-  const SocketFolder folder;
-  ServerThread server(folder.options());
-  std::vector<Descriptor> sockets;
-  for (int i = 0; i < 40; ++i) {
-    sockets.push_back(connected(folder.socket()));
-    ASSERT_TRUE(sockets.back());
+// However many connections of this user say nothing: whoever asks for something is answered.
+TEST(Server, idle_connections_keep_nobody_out) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlim_t before = std::exchange(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, 4096));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  for (const std::size_t count : {std::size_t{16}, std::size_t{1000}}) {
+    if (limit.rlim_cur < count + 300) continue;
+    const SocketFolder folder;
+    ServerThread server(folder.options());
+    const auto first = join(folder.socket(), {}, "first");
+    std::vector<Descriptor> idle;
+    while (idle.size() < count) {
+      idle.push_back(connected(folder.socket()));
+      ASSERT_TRUE(idle.back());
+      if (idle.size() % 50 == 0) {
+        EXPECT_EQ(ask_status(folder.socket()).at("clients").size(), 1U);
+      }
+    }
+    const auto second = join(folder.socket(), {}, "second");
+    ASSERT_TRUE(second);
+    EXPECT_EQ(ask_status(folder.socket()).at("clients").size(), 2U);
+    EXPECT_TRUE(first->is_alive());
+    EXPECT_NE(refusal(idle.front()).find("asked for nothing"), std::string::npos);
+    ask_stop(folder.socket());
+    server.join();
   }
-  std::array<std::byte, 1024> buffer;
-  EXPECT_GT(receive_packet(sockets.back().get(), buffer, now_ns() + 200'000'000'000), 0);
-  sockets.clear();
-  until([&] { return join(folder.socket()) != nullptr; });
+  limit.rlim_cur = before;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// A daemon that has no descriptors left refuses seats, and answers those who ask for its status or its end.
+TEST(Server, answers_without_descriptors) {
+  const SocketFolder folder;
+  Child daemon([&] {
+    ::close_range(3, ~0U, 0);
+    const rlimit few{16, 16};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    Server server(folder.options());
+    server.serve();
+    return 0;
+  });
+  join_soon(folder.socket());
+  std::vector<std::unique_ptr<Connection>> clients;
+  std::vector<Descriptor> idle;
+  std::string reason;
+  for (int i = 0; i < 12; ++i) {
+    if (auto client = Connection::open(folder.socket(), {}, "x", &reason)) clients.push_back(std::move(client));
+    idle.push_back(connected(folder.socket()));
+  }
+  EXPECT_GT(clients.size(), 1U);
+  EXPECT_NE(reason.find("no file descriptors left"), std::string::npos) << reason;
+  EXPECT_EQ(ask_status(folder.socket()).at("clients").size(), clients.size());
+  for (int i = 0; i < 20; ++i) idle.push_back(connected(folder.socket()));
+  EXPECT_EQ(ask_status(folder.socket()).at("clients").size(), clients.size());
+  ask_stop(folder.socket());
+  EXPECT_EQ(daemon.wait(), 0);
 }
 
 TEST(Server, refuses_another_user) {
