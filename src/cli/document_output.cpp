@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/ci_flags.h"
+
 namespace weir::cli {
 
 void DocumentOutput::add_to(CommandSyntax syntax) {
@@ -19,7 +21,7 @@ void DocumentOutput::print(const Json& document, const std::function<std::string
                            const std::function<std::string()>& markdown) const {
   const std::string printed = report == "json" ? to_text(document) : report == "markdown" ? markdown() : text();
   if (output.empty()) {
-    fmt::print("{}", printed);
+    fmt::print("{}", printable(printed, report == "json"));
   } else {
     write(output, printed);
   }

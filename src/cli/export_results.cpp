@@ -6,7 +6,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/plain_text.h"
+#include "base/text_gate.h"
+#include "cli/ci_flags.h"
 #include "cli/list.h"
 #include "report/figures/figures.h"
 
@@ -53,7 +54,7 @@ void append_folder(std::vector<FigureRow>& rows, const fs::path& folder, bool is
       append(rows, document, file.string());
       has_any = true;
     } else if (!is_quiet) {
-      fmt::print(stderr, "weir: {} was skipped: it holds no result\n", without_controls(file.string(), '?'));
+      fmt::print(stderr, "weir: {} was skipped: it holds no result\n", for_line(file.string()));
     }
   }
   if (!has_any)
@@ -80,7 +81,7 @@ int execute_export_results(const ExportResultsFlags& flags) {
                            : flags.has_samples           ? samples_csv(rows)
                                                          : results_csv(rows);
   if (flags.output.empty()) {
-    fmt::print("{}", text);
+    fmt::print("{}", printable(text));
     return 0;
   }
   write_file(flags.output, text, flags.is_forced);

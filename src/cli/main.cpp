@@ -13,14 +13,14 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "base/plain_text.h"
+#include "base/text_gate.h"
+#include "cli/ci_flags.h"
 #include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/manual/manual.h"
 #include "cli/manual/reference.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "report/figures/judgement.h"
 #include "report/text/sections.h"
 #include "weir_build.h"
 
@@ -89,11 +89,9 @@ int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
   std::fflush(stdout);  // keeps earlier output above the message
   // Messages quote the contents of files. Terminals interpret escape sequences, and GitHub's runner interprets lines.
-  std::string text = fmt::format("weir: {}\n", weir::without_controls(weir::cli::in_terms_of_flags(error), ' ', "\n"));
-  if (!error.hint.empty())
-    text += fmt::format("      {}\n", weir::wrapped(weir::without_controls(error.hint, ' ', "\n\t"), 6));
-  if (weir::cli::environment_variable("GITHUB_ACTIONS") == "true") text = weir::without_commands(text);
-  fmt::print(stderr, "{}", text);
+  std::string text = fmt::format("weir: {}\n", weir::for_terminal(weir::cli::in_terms_of_flags(error)));
+  if (!error.hint.empty()) text += fmt::format("      {}\n", weir::wrapped(weir::for_terminal(error.hint), 6));
+  fmt::print(stderr, "{}", weir::cli::printable(text));
   return static_cast<int>(error.fault);
 }
 
@@ -146,7 +144,9 @@ int main(int argc, char** argv) {
       return app.exit(version);
     } catch (const CLI::ParseError& error) {
       if (weir::cli::is_first_rank())
-        fmt::print(stderr, "weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
+        fmt::print(stderr, "{}",
+                   weir::cli::printable(
+                       fmt::format("weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what())));
       return static_cast<int>(weir::Fault::input);
     }
     const int code = (*chosen)();

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/ci_flags.h"
 #include "cli/run_flags.h"
 
 namespace weir::cli {
@@ -51,7 +52,7 @@ void QueuesFlags::check_output() const {
 void QueuesFlags::deliver(const Json& document, const std::string& text) const {
   if (!output.empty()) write_file(output, to_text(document), is_forced);
   if (is_quiet) return;
-  fmt::print("{}", text);
+  fmt::print("{}", printable(text));
   if (!output.empty()) fmt::print("\nWritten to {}\n", output);
 }
 
