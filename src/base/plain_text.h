@@ -6,25 +6,63 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace weir {
 
-// Replaces each control character by `instead`: those below a blank, DEL, and C1 (U+0080 to U+009F), whose U+009B
-// begins an escape sequence just as ESC [ does, both as UTF-8 and as stray bytes. Characters in `kept` stay.
+// Length of the UTF-8 character that begins at `at`; 0 if it is invalid (overlong, surrogate, truncated).
+inline std::size_t character_bytes(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
+  const unsigned char lead = byte(0);
+  const std::size_t length = lead < 0x80                   ? 1
+                             : lead >= 0xc2 && lead < 0xe0 ? 2
+                             : lead >= 0xe0 && lead < 0xf0 ? 3
+                             : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                           : 0;
+  if (length == 0 || at + length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  if (lead == 0xe0 && byte(1) < 0xa0) return 0;
+  if (lead == 0xed && byte(1) >= 0xa0) return 0;
+  if (lead == 0xf0 && byte(1) < 0x90) return 0;
+  if (lead == 0xf4 && byte(1) >= 0x90) return 0;
+  return length;
+}
+
+// The code point of one whole character.
+constexpr char32_t code_point(std::string_view character) noexcept {
+  const auto lead = static_cast<unsigned char>(character[0]);
+  char32_t c = character.size() == 1 ? lead : lead & (0xffU >> (character.size() + 1));
+  for (const char following : character.substr(1)) c = c << 6U | (static_cast<unsigned char>(following) & 0x3fU);
+  return c;
+}
+
+// Whether a terminal obeys this character instead of showing it, or shows nothing: control characters (C1 too: U+009B
+// begins an escape sequence just as ESC [ does), line separators, marks that change the direction of the text around
+// them (U+202E makes "gpj.exe" of "exe.jpg"), invisible ones, and code points that are no characters.
+constexpr bool is_control(char32_t c) noexcept {
+  constexpr std::pair<char32_t, char32_t> kRanges[] = {
+      {0x0, 0x1f},      {0x7f, 0x9f},     {0xad, 0xad},     {0x34f, 0x34f},   {0x61c, 0x61c},   {0x115f, 0x1160},
+      {0x17b4, 0x17b5}, {0x180b, 0x180f}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164},
+      {0xfdd0, 0xfdef}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0xe0fff}};
+  if (c >= ' ' && c < 0x7f) return false;
+  for (const auto& [first, last] : kRanges)
+    if (c >= first && c <= last) return true;
+  return (c & 0xfffeU) == 0xfffe;
+}
+
+// Replaces each control character by `instead`, and each byte that is not UTF-8. Characters in `kept` stay.
 inline std::string without_controls(std::string_view text, char instead, std::string_view kept = {}) {
   std::string plain;
   plain.reserve(text.size());
-  int following = 0;  // remaining bytes of the current character
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
-    const bool is_second_set = byte == 0xc2 && next >= 0x80 && next < 0xa0;
-    if (is_second_set) ++i;
-    const bool is_following = following > 0 && (byte & 0xc0U) == 0x80;
-    following = is_following ? following - 1 : is_second_set || byte < 0xc0 ? 0 : byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
-    const bool is_control =
-        is_second_set || byte < 0x20 || byte == 0x7f || (!is_following && byte >= 0x80 && byte < 0xa0);
-    plain += is_control && kept.find(text[i]) == std::string_view::npos ? instead : text[i];
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = character_bytes(text, i);
+    const std::string_view character = text.substr(i, length);
+    if (length == 0 || (is_control(code_point(character)) && kept.find(character) == std::string_view::npos))
+      plain += instead;
+    else
+      plain += character;
+    i += length == 0 ? 1 : length;
   }
   return plain;
 }
@@ -54,14 +92,12 @@ inline std::string shell_word(std::string_view word) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
       "0123456789_-+./:=,@%";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; };
-  bool has_control = false;
-  for (const char c : word) has_control = has_control || is_control(c);
+  const bool has_control = without_controls(word, '?') != word;
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text = has_control ? "$'" : "'";
   for (const char c : word) {
-    if (has_control && (is_control(c) || c == '\'' || c == '\\')) {
-      const auto byte = static_cast<unsigned char>(c);
+    const auto byte = static_cast<unsigned char>(c);
+    if (has_control && (byte < ' ' || byte >= 127 || c == '\'' || c == '\\')) {
       text += "\\x";
       text += kDigits[byte / 16U];
       text += kDigits[byte % 16U];
@@ -80,25 +116,6 @@ inline std::string_view whole_characters(std::string_view text, std::size_t most
   std::size_t end = most;
   while (end > 0 && most - end < 3 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
   return text.substr(0, end);
-}
-
-// Length of the UTF-8 character that begins at `at`; 0 if it is invalid (overlong, surrogate, truncated).
-inline std::size_t character_bytes(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80                   ? 1
-                             : lead >= 0xc2 && lead < 0xe0 ? 2
-                             : lead >= 0xe0 && lead < 0xf0 ? 3
-                             : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                           : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  if (lead == 0xe0 && byte(1) < 0xa0) return 0;
-  if (lead == 0xed && byte(1) >= 0xa0) return 0;
-  if (lead == 0xf0 && byte(1) < 0x90) return 0;
-  if (lead == 0xf4 && byte(1) >= 0x90) return 0;
-  return length;
 }
 
 // Replaces each invalid byte by U+FFFD: names and paths may contain any bytes, but formats require UTF-8.

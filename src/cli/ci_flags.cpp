@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text_gate.h"
 #include "cli/process.h"
 #include "report/figures/judgement.h"
 
@@ -44,6 +45,14 @@ void append_to(const char* variable, std::size_t most, const std::function<std::
 
 }  // namespace
 
+std::string printable(const std::string& text, bool is_json) {
+  bool is_watched = false;
+  for (const char* name : {"GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"})
+    is_watched = is_watched || !environment_variable(name).value_or("").empty();
+  const std::string shown = is_json ? for_json(text) : for_terminal(text);
+  return is_watched ? without_commands(shown, is_json) : shown;
+}
+
 void CiFlags::add_to(CommandSyntax syntax) {
   syntax.add("--github", is_github, "annotate for GitHub Actions; append to $GITHUB_STEP_SUMMARY and $GITHUB_OUTPUT");
   syntax.add("--junit FILE", junit, "write the verdicts as JUnit XML to this file");
@@ -54,11 +63,6 @@ void CiFlags::check(bool is_forced, bool prints_json) const {
   if (is_github && prints_json)
     reject("--github: annotations go to standard output, and so would the JSON document",
            "Write the document to a file with --output FILE.");
-}
-
-std::string CiFlags::printable(const std::string& report, bool is_json) const {
-  const bool is_watched = is_github || environment_variable("GITHUB_ACTIONS") == "true";
-  return is_watched ? without_commands(report, is_json) : report;
 }
 
 void CiFlags::report(const Judged& judged, const std::function<std::string(std::size_t)>& markdown,

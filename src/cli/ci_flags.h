@@ -10,6 +10,9 @@
 
 namespace weir::cli {
 
+// A text that is safe to print: under the runner of a CI system no line of it is a command.
+std::string printable(const std::string& text, bool is_json = false);
+
 struct CiFlags {
   bool is_github = false;
   std::string junit;
@@ -18,8 +21,6 @@ struct CiFlags {
   // Rejects a file that could not be written, before any work is done, and annotations within a document for programs:
   // `prints_json` means that one goes to standard output.
   void check(bool is_forced, bool prints_json) const;
-  // A report that is safe to print: under GitHub's runner no line of it is a command.
-  std::string printable(const std::string& report, bool is_json) const;
   // Prints annotations, appends to the step's summary and outputs, and writes the JUnit file. `markdown` makes the
   // report in at most `most` bytes. A summary that cannot be appended to is reported on stderr and does not change the
   // verdict.

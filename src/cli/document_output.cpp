@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/console.h"
+#include "cli/ci_flags.h"
 
 namespace weir::cli {
 
@@ -21,7 +22,7 @@ void DocumentOutput::print(const Json& document, const std::function<std::string
                            const std::function<std::string()>& markdown) const {
   const std::string printed = report == "json" ? to_text(document) : report == "markdown" ? markdown() : text();
   if (output.empty()) {
-    write_out(printed);
+    write_out(printable(printed, report == "json"));
   } else {
     write(output, printed);
   }

@@ -16,14 +16,14 @@
 #include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/plain_text.h"
+#include "base/text_gate.h"
+#include "cli/ci_flags.h"
 #include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/manual/manual.h"
 #include "cli/manual/reference.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "report/figures/judgement.h"
 #include "report/text/sections.h"
 #include "weir_build.h"
 
@@ -93,11 +93,9 @@ std::string version_text() {
 int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
   // Messages quote the contents of files. Terminals interpret escape sequences, and GitHub's runner interprets lines.
-  std::string text = fmt::format("weir: {}\n", weir::without_controls(weir::cli::in_terms_of_flags(error), ' ', "\n"));
-  if (!error.hint.empty())
-    text += fmt::format("      {}\n", weir::wrapped(weir::without_controls(error.hint, ' ', "\n\t"), 6));
-  if (weir::cli::environment_variable("GITHUB_ACTIONS") == "true") text = weir::without_commands(text);
-  weir::write_err(text);
+  std::string text = fmt::format("weir: {}\n", weir::for_terminal(weir::cli::in_terms_of_flags(error)));
+  if (!error.hint.empty()) text += fmt::format("      {}\n", weir::wrapped(weir::for_terminal(error.hint), 6));
+  weir::write_err(weir::cli::printable(text));
   return static_cast<int>(error.fault);
 }
 
@@ -196,7 +194,8 @@ int run(int argc, char** argv) {
     return code;
   } catch (const CLI::ParseError& error) {
     if (weir::cli::is_first_rank())
-      weir::print_err("weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
+      weir::write_err(weir::cli::printable(
+          fmt::format("weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what())));
     return static_cast<int>(weir::Fault::input);
   }
   return weir::cli::exit_code((*chosen)());

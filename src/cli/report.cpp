@@ -80,7 +80,7 @@ void check_outputs(const ReportFlags& flags, const std::string& html) {
 }
 
 std::string verdict_text(const Json& document) {
-  const std::string headline = without_controls(fields::text(document, {"verdict", "headline"}), '?');
+  const std::string headline = fields::text(document, {"verdict", "headline"});
   std::string text = wrapped(headline, 0) + "\n" + findings_text(document, kMaxFindingsShown, true);
   const std::size_t count = fields::at(document, {"verdict", "findings"}).size();
   if (count > kMaxFindingsShown) text += fmt::format("    {} more in the report\n", count - kMaxFindingsShown);

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/console.h"
 #include "base/error.h"
-#include "base/plain_text.h"
 #include "base/redact.h"
 #include "cli/process.h"
 #include "report/page/baseline.h"
@@ -23,14 +22,12 @@ namespace {
 
 constexpr std::size_t kMaxRefused = 10;
 
-std::string plain(const std::string& text) { return without_controls(text, '?'); }
-
 std::string refused_text(const std::vector<Json>& refused) {
   std::string text;
   for (std::size_t i = 0; i < std::min(refused.size(), kMaxRefused); ++i)
-    text += fmt::format("! {}\n", wrapped(fmt::format("{}: {}", plain(fields::text(refused[i], {"path"})),
-                                                      plain(fields::text(refused[i], {"reason"}))),
-                                          2));
+    text += fmt::format(
+        "! {}\n",
+        wrapped(fmt::format("{}: {}", fields::text(refused[i], {"path"}), fields::text(refused[i], {"reason"})), 2));
   if (refused.size() > kMaxRefused)
     text += fmt::format("! {} more could not be used; the report lists them\n", refused.size() - kMaxRefused);
   return text;
@@ -82,9 +79,9 @@ std::string findings_text(const Json& document, std::size_t most, bool has_advic
     if (++shown > most) break;
     const std::string tone = fields::text(finding, {"tone"});
     const char mark = tone == "bad" ? '!' : tone == "warning" ? '*' : tone == "good" ? '+' : '-';
-    text += fmt::format("  {} {}\n", mark, wrapped(plain(fields::text(finding, {"text"})), 4));
+    text += fmt::format("  {} {}\n", mark, wrapped(fields::text(finding, {"text"}), 4));
     if (const Json& advice = fields::at(finding, {"advice"}); has_advice && advice.is_string())
-      text += fmt::format("    {}\n", wrapped(plain(advice.get<std::string>()), 4));
+      text += fmt::format("    {}\n", wrapped(fields::text(advice, {}), 4));
   }
   return text;
 }

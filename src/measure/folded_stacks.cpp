@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/plain_text.h"
+#include "base/text_gate.h"
 
 namespace weir {
 namespace {
@@ -31,13 +32,7 @@ bool is_moment(std::string_view text) {
   return dot != std::string_view::npos && is_digits(text.substr(0, dot)) && is_digits(text.substr(dot + 1));
 }
 
-// ';' separates frames and '\n' separates stacks, so no name may contain them.
-std::string frame_name(std::string_view text) {
-  std::string name(whole_characters(text, FoldedStacks::kLongestName));
-  name = without_controls(name, '?');
-  std::replace(name.begin(), name.end(), ';', ':');
-  return name;
-}
+std::string frame_name(std::string_view text) { return for_frame(whole_characters(text, FoldedStacks::kLongestName)); }
 
 // "weir  9848 " or "weir worker 3  9848/9850 [001] 47993.736070:    1003009 cpu-clock:pppH: ": the name may contain
 // blanks and numbers; the thread's number is the last one, or the one before the CPU and the time.

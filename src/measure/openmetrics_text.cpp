@@ -5,30 +5,9 @@
 #include <cmath>
 #include <iterator>
 
-#include "base/plain_text.h"
+#include "base/text_gate.h"
 
 namespace weir {
-namespace {
-
-// key="value" with \, " and line breaks escaped. Other control characters become '?'.
-std::string escaped(std::string_view text) {
-  std::string clean;
-  for (const char c : as_utf8(text)) {
-    if (c == '\\') {
-      clean += "\\\\";
-    } else if (c == '"') {
-      clean += "\\\"";
-    } else if (c == '\n') {
-      clean += "\\n";
-    } else {
-      clean += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-    }
-  }
-  return clean;
-}
-
-}  // namespace
-
 // # TYPE weir_watch_queue_busy_ratio gauge
 // # UNIT weir_watch_queue_busy_ratio ratio
 // # HELP weir_watch_queue_busy_ratio Part of the window ...
@@ -47,7 +26,7 @@ void OpenMetricsText::add(const MetricLabels& labels, double value) {
   fmt::format_to(std::back_inserter(text_), "{}{}", name_, suffix_);
   for (std::size_t i = 0; i < labels.size(); ++i)
     fmt::format_to(std::back_inserter(text_), "{}{}=\"{}\"", i == 0 ? "{" : ",", labels[i].first,
-                   escaped(labels[i].second));
+                   for_openmetrics(labels[i].second));
   fmt::format_to(std::back_inserter(text_), "{}{}\n", labels.empty() ? " " : "} ", value);
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/plain_text.h"
+#include "base/text_gate.h"
 
 namespace weir::cli {
 namespace {
@@ -169,8 +169,8 @@ std::string completion_lines(const Values& values) {
   std::string lines;
   for (const Candidate& each : values.candidates) {
     // One line each, even if a workload file's description has several.
-    lines += without_controls(each.text, ' ');
-    if (!each.help.empty()) lines += "\t" + without_controls(each.help, ' ');
+    lines += for_line(each.text);
+    if (!each.help.empty()) lines += "\t" + for_line(each.help);
     lines += "\n";
   }
   constexpr const char* kPaths[] = {"", ":files\n", ":yaml\n", ":folders\n", ":programs\n"};

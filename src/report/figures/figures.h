@@ -63,8 +63,4 @@ std::string results_csv(std::span<const FigureRow> rows);
 // One line per sample: the point's labels, the sample's number from 0, and a column for each series.
 std::string samples_csv(std::span<const FigureRow> rows);
 
-// A text as a cell, quoted where necessary. Spreadsheets execute text that begins with = + - @, so an apostrophe is put
-// before it, unless it is a number.
-std::string csv_cell(std::string_view text);
-
 }  // namespace weir

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/plain_text.h"
+#include "base/text_gate.h"
 #include "report/figures/judgement.h"
 
 namespace weir {
@@ -17,29 +18,10 @@ std::string cut(const std::string& text, std::size_t most) {
   return whole.size() == text.size() ? text : std::string(whole) + "...";
 }
 
-// "##[" would be a command by itself if the line were ever printed inside another.
-std::string plain(const std::string& text, std::string_view kept) {
-  return without_commands(without_controls(as_utf8(text), ' ', kept));
-}
-
-// The order does not matter: each character is examined once.
-std::string escaped(const std::string& text, bool is_property) {
-  std::string safe;
-  for (const char c : text) {
-    const bool is_special = c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ','));
-    if (is_special) {
-      fmt::format_to(std::back_inserter(safe), "%{:02X}", static_cast<unsigned char>(c));
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
-
 // ::error title=weir compare%3A moe is slower::latency 4.21 us -> ...
 std::string annotation(const char* kind, const std::string& title, const std::string& message) {
-  return fmt::format("::{} title={}::{}\n", kind, escaped(cut(plain(title, ""), kLongestTitle), true),
-                     escaped(cut(plain(message, "\n"), kLongestMessage), false));
+  return fmt::format("::{} title={}::{}\n", kind, for_github_property(cut(title, kLongestTitle)),
+                     for_github_message(cut(message, kLongestMessage)));
 }
 
 std::string words_of(CaseStatus finding) {
@@ -102,27 +84,6 @@ std::string github_excerpt(const std::string& markdown, std::size_t most) {
   const std::size_t room = most < kRemark.size() ? 0 : most - kRemark.size();
   const std::size_t end = markdown.rfind('\n', room);
   return markdown.substr(0, end == std::string::npos || end > room ? 0 : end) + std::string(kRemark);
-}
-
-std::string without_commands(std::string_view text, bool is_json) {
-  std::string safe;
-  safe.reserve(text.size());
-  bool is_beginning = true;  // only blanks since the beginning of the line
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::string_view rest = text.substr(i);
-    if (rest.starts_with("##[")) {
-      safe += is_json ? "\\u0023#[" : "# #[";
-      i += 2;
-      is_beginning = false;
-      continue;
-    }
-    // This never happens in JSON, whose lines begin with brackets and quotes.
-    if (is_beginning && rest.starts_with("::")) safe += '|';
-    const char c = text[i];
-    is_beginning = c == '\n' || c == '\r' || (is_beginning && (c == ' ' || c == '\t' || c == '\v' || c == '\f'));
-    safe += c;
-  }
-  return safe;
 }
 
 }  // namespace weir

@@ -66,8 +66,4 @@ std::string github_outputs(const Judged& judged);
 // The first whole lines of a Markdown text that fit into `most` bytes, with a remark if some are left out.
 std::string github_excerpt(const std::string& markdown, std::size_t most);
 
-// The runner executes lines that begin with "::" and anything in "##[...]", wherever they are printed: a name from a
-// file must not become a command. Text without either is unchanged; in JSON the meaning stays the same.
-std::string without_commands(std::string_view text, bool is_json = false);
-
 }  // namespace weir

@@ -1,21 +1,9 @@
 // A comparison as JUnit XML. Knows judgements; writes no file.
-#include <fmt/format.h>
-
-#include "base/plain_text.h"
+#include "base/text_gate.h"
 #include "report/figures/judgement.h"
-#include "report/text/escape.h"
 
 namespace weir {
 namespace {
-
-// XML 1.0 allows no control characters except tab and line breaks, and neither U+FFFE nor U+FFFF, not even escaped.
-std::string xml(const std::string& text) {
-  std::string plain = without_controls(as_utf8(text), '\x01', "\n\t");
-  std::erase(plain, '\x01');
-  for (const char* unwanted : {"\xef\xbf\xbe", "\xef\xbf\xbf"})
-    for (std::size_t at = 0; (at = plain.find(unwanted, at)) != std::string::npos;) plain.erase(at, 3);
-  return replaced(markup_escaped(plain), {{'\n', "&#10;"}, {'\t', "&#9;"}});
-}
 
 enum class Outcome { passed, failure, error, skipped };
 
@@ -44,46 +32,47 @@ struct Counts {
     errors += outcome == Outcome::error;
     skipped += outcome == Outcome::skipped;
   }
-  std::string text() const {
-    return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", tests, failures, errors, skipped);
+  Xml text() const {
+    return Xml::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", tests, failures, errors, skipped);
   }
 };
 
-std::string testcase(const Judgement& judgement, const std::string& tool, bool is_strict) {
-  std::string text = fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(tool), xml(judgement.label));
-  const std::string message = xml(first_line(judgement.text)), type = name_of(judgement.finding);
+Xml testcase(const Judgement& judgement, const std::string& tool, bool is_strict) {
+  const Xml head = Xml::format("    <testcase classname=\"{}\" name=\"{}\">\n      ", tool, judgement.label);
+  const Xml tail = Xml::format("\n    </testcase>\n");
+  const std::string message = first_line(judgement.text), type = name_of(judgement.finding);
   switch (outcome_of(judgement, is_strict)) {
     case Outcome::passed:
-      return text + fmt::format(">\n      <system-out>{}</system-out>\n    </testcase>\n", xml(judgement.text));
+      return head + Xml::format("<system-out>{}</system-out>", judgement.text) + tail;
     case Outcome::skipped:
-      return text + fmt::format(">\n      <skipped message=\"{}: {}\"/>\n    </testcase>\n", type, message);
+      return head + Xml::format("<skipped message=\"{}: {}\"/>", type, message) + tail;
     case Outcome::failure:
-      return text + fmt::format(">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n", type,
-                                message, xml(judgement.text));
+      return head + Xml::format("<failure type=\"{}\" message=\"{}\">{}</failure>", type, message, judgement.text) +
+             tail;
     case Outcome::error:
       break;
   }
-  return text + fmt::format(">\n      <error type=\"{}\" message=\"{}\">{}</error>\n    </testcase>\n", type, message,
-                            xml(judgement.text));
+  return head + Xml::format("<error type=\"{}\" message=\"{}\">{}</error>", type, message, judgement.text) + tail;
 }
 
 }  // namespace
 
 std::string junit_xml(const Judged& judged) {
   Counts all;
-  std::string suites;
+  Xml suites;
   for (const JudgedSuite& suite : judged.suites) {
     Counts counts;
-    std::string cases;
+    Xml cases;
     for (const Judgement& judgement : suite.cases) {
       counts.add(outcome_of(judgement, judged.is_strict));
       all.add(outcome_of(judgement, judged.is_strict));
       cases += testcase(judgement, judged.tool, judged.is_strict);
     }
-    suites += fmt::format("  <testsuite name=\"{}\" {}>\n{}  </testsuite>\n", xml(suite.name), counts.text(), cases);
+    suites += Xml::format("  <testsuite name=\"{}\" {}>\n{}  </testsuite>\n", suite.name, counts.text(), cases);
   }
-  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n{}</testsuites>\n",
-                     xml(judged.tool), all.text(), suites);
+  return Xml::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n{}</testsuites>\n",
+                     judged.tool, all.text(), suites)
+      .text();
 }
 
 }  // namespace weir

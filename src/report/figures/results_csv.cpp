@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/plain_text.h"
+#include "base/text_gate.h"
 #include "report/figures/figures.h"
 
 namespace weir {
@@ -72,16 +72,16 @@ std::string cells(const Line& line, std::size_t columns) {
 
 std::string table(const Columns& columns, const std::vector<Line>& lines) {
   std::string text;
-  for (std::size_t i = 0; i < columns.names().size(); ++i) text += (i == 0 ? "" : ",") + csv_cell(columns.names()[i]);
+  for (std::size_t i = 0; i < columns.names().size(); ++i) text += (i == 0 ? "" : ",") + for_csv(columns.names()[i]);
   text += "\r\n";
   for (const Line& line : lines) text += cells(line, columns.names().size()) + "\r\n";
   return text;
 }
 
 void put_identity(const FigureRow& row, Columns& columns, Line& line) {
-  line[columns.of("kind")] = csv_cell(row.group);
+  line[columns.of("kind")] = for_csv(row.group);
   for (const auto& [name, value] : row.labels)
-    if (!value.empty()) line[columns.of(name)] = csv_cell(value);
+    if (!value.empty()) line[columns.of(name)] = for_csv(value);
 }
 
 // Labels come first: rows of different kinds have different labels, and figures should not come between them.
@@ -93,16 +93,6 @@ void name_labels(std::span<const FigureRow> rows, Columns& columns) {
 
 }  // namespace
 
-std::string csv_cell(std::string_view text) {
-  std::string cell = without_controls(as_utf8(text), ' ', "\n");
-  if (!cell.empty() && std::string_view("=+-@").find(cell[0]) != std::string_view::npos && !parse_as<double>(cell))
-    cell.insert(0, "'");
-  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 std::string results_csv(std::span<const FigureRow> rows) {
   Columns columns;
   name_labels(rows, columns);
@@ -111,11 +101,11 @@ std::string results_csv(std::span<const FigureRow> rows) {
   for (const FigureRow& row : rows) {
     Line& line = lines.emplace_back();
     put_identity(row, columns, line);
-    line[columns.of("status")] = csv_cell(row.status);
-    line[columns.of("failure")] = csv_cell(row.failure);
-    line[columns.of("created")] = csv_cell(row.created);
-    line[columns.of("weir_version")] = csv_cell(row.version);
-    line[columns.of("weir_commit")] = csv_cell(row.commit);
+    line[columns.of("status")] = for_csv(row.status);
+    line[columns.of("failure")] = for_csv(row.failure);
+    line[columns.of("created")] = for_csv(row.created);
+    line[columns.of("weir_version")] = for_csv(row.version);
+    line[columns.of("weir_commit")] = for_csv(row.commit);
     for (const Figure& figure : row.figures) line[columns.of(heading(figure))] = fmt::format("{}", figure.value);
   }
   return table(columns, lines);

@@ -8,6 +8,7 @@
 #include "base/named_values.h"
 #include "base/options.h"
 #include "base/schemas.h"
+#include "base/text_gate.h"
 
 namespace weir::history {
 namespace {
@@ -131,18 +132,6 @@ Json gate_json(const std::vector<Series>& all, std::size_t within) {
          "Leave out --streams, --param, --key or --machine to see what there is.");
 }
 
-// Quoted where necessary; text that a spreadsheet would take for a formula is neutralised.
-std::string csv_cell(const std::string& text) {
-  std::string cell = text;
-  if (!cell.empty() && std::string_view("=+-@\t\r").find(cell[0]) != std::string_view::npos) cell.insert(0, "'");
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-std::string csv_number(std::optional<double> value) { return value ? fmt::format("{}", *value) : std::string(); }
-
 }  // namespace
 
 Json added_document(const Store& store, const Added& added, const AddOptions& options, const Intake& intake) {
@@ -225,13 +214,12 @@ std::string points_csv(Store& store, const PointFilter& filter) {
     std::string key;
     for (const auto& [name, value] : point.key)
       if (name != "workload") key += fmt::format("{}{}={}", key.empty() ? "" : " ", name, value);
-    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", point.entry, csv_cell(point.at),
-                       csv_cell(point.commit), csv_cell(point.tag), csv_cell(point.machine),
-                       csv_cell(labels[point.machine]), csv_cell(point.workload()), csv_cell(key),
-                       csv_cell(point.failure), csv_number(point.latency.median), csv_number(point.latency.low),
-                       csv_number(point.latency.high), point.latency.count, csv_number(point.throughput.median),
-                       csv_cell(point.throughput.unit), csv_number(point.throughput.low),
-                       csv_number(point.throughput.high), point.throughput.count, csv_cell(point.weir_version));
+    csv += CsvLine(point.entry, point.at, point.commit, point.tag, point.machine, labels[point.machine],
+                   point.workload(), key, point.failure, point.latency.median, point.latency.low, point.latency.high,
+                   point.latency.count, point.throughput.median, point.throughput.unit, point.throughput.low,
+                   point.throughput.high, point.throughput.count, point.weir_version)
+               .text() +
+           "\n";
   }
   return csv;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "report/text/escape.h"
+#include "base/text_gate.h"
 #include "report/text/fields.h"
 
 namespace weir::page {
@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::string_view kPlace = ">__WEIR_DOCUMENT__<";  // the scripts may contain the placeholder too
 constexpr std::string_view kTitle = "<title>", kTitleEnd = "</title>";
-
-std::string escaped_text(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  return replaced(markup_escaped(text), {{'\'', "&#39;"}});
-}
-
-// Replaces invalid UTF-8, which browsers would show in different ways.
-std::string repaired(const std::string& text) { return Json::parse(Json(text).dump()).get<std::string>(); }
 
 }  // namespace
 
@@ -60,7 +52,7 @@ std::string html_page(std::string_view html_template, const Json& document) {
   const std::size_t title = html_template.find(kTitle), title_end = html_template.find(kTitleEnd);
   if (title < title_end && title_end < place) {
     html.append(html_template.substr(0, title + kTitle.size()));
-    html += escaped_text(repaired(fields::text(document, {"title"})));
+    html += for_markup(fields::text(document, {"title"}));
     done = title_end;
   }
   html.append(html_template.substr(done, place + 1 - done));

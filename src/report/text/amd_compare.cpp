@@ -58,7 +58,7 @@ void add_both(const std::string& what, const std::string& a, const std::string& 
 
 void add_reason_line(const Json& json, const char* key, const std::string& what, ReportSection& section) {
   const Json& reason = at(json, {key});
-  if (reason.is_string()) section.remark("{}: {}.", what, reason.get<std::string>());
+  if (reason.is_string()) section.remark("{}: {}.", what, fields::text(reason, {}));
 }
 
 std::string priorities_text(const Json& side) {
@@ -67,7 +67,7 @@ std::string priorities_text(const Json& side) {
   for (const Json& queue : list(side, {"queues", "list"})) {
     const Json& priority = at(queue, {"priority"});
     if (priority.is_string()) {
-      ++counts[priority.get<std::string>()];
+      ++counts[fields::text(priority, {})];
     } else {
       ++unknown;
     }
@@ -113,7 +113,7 @@ ReportSection sides_section(const Json& document) {
   add_line(", copies: ", {"copies_reason"});
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")})
     for (const Json& note : list(document, {key, "notes"}))
-      if (note.is_string()) section.remark("{}: {}", letter, note.get<std::string>());
+      if (note.is_string()) section.remark("{}: {}", letter, fields::text(note, {}));
   return section;
 }
 
@@ -241,10 +241,10 @@ std::string number_text(const Json& number) {
   const auto value = fields::number(number, {"value"});
   const Json &bound = at(number, {"bound"}), &reason = at(number, {"reason"});
   std::string text = fields::text(number, {"what"}) + ": ";
-  if (bound.is_string()) text += bound.get<std::string>() + " ";
+  if (bound.is_string()) text += fields::text(bound, {}) + " ";
   text += value ? value_with_unit(*value, unit) : "not known";
   if (at(number, {"interval"}).is_array()) text += " " + value_interval(at(number, {"interval"}), unit);
-  if (reason.is_string()) text += " (" + reason.get<std::string>() + ")";
+  if (reason.is_string()) text += " (" + fields::text(reason, {}) + ")";
   return text;
 }
 
@@ -252,7 +252,7 @@ ReportSection verdict_section(const Json& document) {
   ReportSection section{"Preemption: which strategy fits A, urgent, beside B"};
   const Json& verdict = at(document, {"verdict"});
   const Json& strategy = at(verdict, {"strategy"});
-  section.fact("verdict", strategy.is_string() ? spaced(strategy.get<std::string>()) : "cannot say");
+  section.fact("verdict", strategy.is_string() ? spaced(fields::text(strategy, {})) : "cannot say");
   section.fact("because", text(verdict, {"because"}));
   section.fact("premise", text(verdict, {"premise"}));
   section.fact("by", "rules over the numbers below; no preemption was measured");

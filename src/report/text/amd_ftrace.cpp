@@ -47,8 +47,8 @@ ReportSection trace_section(const Json& document) {
   ReportSection section{"The trace"};
   const Json& trace = at(document, {"trace"});
   std::vector<std::string> forms;
-  for (const auto& [name, lines] : at(trace, {"forms"}).items())
-    if (lines.is_number() && lines > 0) forms.push_back(fmt::format("{} {}", lines.dump(), name));
+  for (const auto& [name, lines] : fields::members(at(trace, {"forms"})))
+    if (lines.is_number() && lines > 0) forms.push_back(fmt::format("{} {}", fields::text(lines, {}), name));
   section.fact("entries", with_commas(forms));
   const std::string tracer = text(trace, {"tracer"});
   section.fact("tracer", tracer == "-" ? ftrace_reason(document, "trace.tracer") : tracer);

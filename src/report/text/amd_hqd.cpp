@@ -204,13 +204,13 @@ void add_unread(TextReport& report, const Json& document) {
   }
   for (const Json& file : at(document, {"files"})) {
     for (const Json& problem : at(file, {"problems"}))
-      section.remark("{}: {}.", text(file, {"name"}), problem.is_string() ? problem.get<std::string>() : "");
+      section.remark("{}: {}.", text(file, {"name"}), problem.is_string() ? fields::text(problem, {}) : "");
     for (const Json& lines : at(file, {"unread"}))
       section.remark("{}: {} x {} (first: line {}).", text(file, {"name"}), text(lines, {"count"}),
                      text(lines, {"reason"}), text(lines, {"first_line"}));
   }
   for (const Json& problem : at(document, {"sysfs", "problems"}))
-    section.remark(problem.is_string() ? problem.get<std::string>() : "");
+    section.remark(problem.is_string() ? fields::text(problem, {}) : "");
   if (!section.remarks.empty()) report.sections.push_back(std::move(section));
 }
 
@@ -226,8 +226,7 @@ TextReport amd_hqd_report(const Json& document, bool is_full) {
     for (const Json& file : files) kinds += (kinds.empty() ? ": " : ", ") + text(file, {"kind"});
     report.title += kinds;
   }
-  for (const Json& sentence : at(document, {"verdict"}))
-    report.open(sentence.is_string() ? sentence.get<std::string>() : sentence.dump());
+  for (const Json& sentence : at(document, {"verdict"})) report.open(fields::text(sentence, {}));
   add_queues(report, document, is_full);
   if (is_full) add_slots(report, document);
   add_times(report, document, is_full);

@@ -155,7 +155,7 @@ void add_creation(TextReport& report, const Json& document, bool is_full) {
                           range_of_durations(at(creation, {"entered_to_left"}), has_mark),
                           range_of_durations(at(creation, {"left_to_created"}), has_mark),
                           range_of_durations(at(creation, {"asked_to_created"}), has_mark)});
-    if (const Json& reason = at(creation, {"reason"}); reason.is_string()) ++reasons[reason.get<std::string>()];
+    if (const Json& reason = at(creation, {"reason"}); reason.is_string()) ++reasons[fields::text(reason, {})];
   }
   std::vector<std::string> remarks;
   if (has_mark)
@@ -233,7 +233,7 @@ TextReport amd_join_report(const Json& document, bool is_full) {
   TextReport report{at(document, {"folder"}).is_string() ? fmt::format("weir amd join {}", text(document, {"folder"}))
                                                          : std::string("weir amd join")};
   for (const Json& verdict : at(document, {"verdicts"}))
-    if (verdict.is_string()) report.open(verdict.get<std::string>());
+    if (verdict.is_string()) report.open(fields::text(verdict, {}));
   if (at(document, {"clock", "warning"}).is_string()) report.open("Warning: " + text(document, {"clock", "warning"}));
   add_join_queues(report, document, is_full);
   add_creation(report, document, is_full);
@@ -244,7 +244,7 @@ TextReport amd_join_report(const Json& document, bool is_full) {
   add_rests(report, document);
   ReportSection notes{"Notes"};
   for (const Json& note : at(document, {"notes"}))
-    if (note.is_string()) notes.remark(note.get<std::string>());
+    if (note.is_string()) notes.remark(fields::text(note, {}));
   if (!notes.remarks.empty()) report.sections.push_back(std::move(notes));
   return report;
 }

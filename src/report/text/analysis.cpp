@@ -103,8 +103,7 @@ TextReport analysis_report(const Json& document, bool is_full) {
   }
   report.open("{}, {}; {}, {}", formats, format_bytes(bytes), counted(document, "commands", "command"),
               counted(document, "calls", "host call"));
-  for (const Json& note : at(document, {"notes"}))
-    report.open("Note: " + (note.is_string() ? note.get<std::string>() : note.dump()));
+  for (const Json& note : at(document, {"notes"})) report.open("Note: " + fields::text(note, {}));
   for (const Json& dropped : at(document, {"dropped"}))
     report.open("Dropped: {} x {} (first: {})", count(dropped, "count"), word(dropped, "reason"),
                 word(dropped, "first"));

@@ -105,11 +105,11 @@ ReportSection path_section(const Json& device, std::size_t most) {
     section.remark("Not known: {}.", fields::text(device, {"unavailable", "critical_path"}));
     return section;
   }
-  for (const auto& [resource, value] : at(path, {"resources"}).items())
+  for (const auto& [resource, value] : fields::members(at(path, {"resources"})))
     if (number(value, {"ns"}).value_or(0) > 0)
       section.fact(resource, "{} ({})", duration(value, "ns"), percent(number(value, {"share"})));
   if (const Json& caveat = at(path, {"caveat"}); caveat.is_string()) {
-    section.remark(sentence(caveat.get<std::string>()));
+    section.remark(sentence(fields::text(caveat, {})));
     return section;
   }
   ReportTable table{{{"on the path", true}, {"steps"}, {"time"}}};
@@ -164,7 +164,7 @@ ReportSection collectives_section(const Json& device, std::size_t most) {
   if (classes.size() > table.rows.size())
     table.after = fmt::format("and {} more classes", classes.size() - table.rows.size());
   if (const Json& why = at(device, {"unavailable", "collectives.bandwidth"}); why.is_string())
-    section.remark("Bandwidth: {}.", why.get<std::string>());
+    section.remark("Bandwidth: {}.", fields::text(why, {}));
   if (const Json& slow = at(device, {"overlap_slowdown"}); slow.is_object()) {
     section.fact("compute beside them", "{:.2f}x as long as alone, {} in all ({} judged, {} clearly different){}",
                  number(slow, {"ratio"}).value_or(0), duration(slow, "cost_ns"), counted(slow, "names", "kernel"),

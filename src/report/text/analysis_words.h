@@ -50,7 +50,7 @@ inline std::string joined(const Json& list, std::size_t most) {
   std::size_t shown = 0;
   for (const Json& item : list) {
     if (shown == most) return text + fmt::format(" and {} more", list.size() - most);
-    text += (shown++ > 0 ? ", " : "") + (item.is_string() ? item.get<std::string>() : item.dump());
+    text += (shown++ > 0 ? ", " : "") + fields::text(item, {});
   }
   return text;
 }

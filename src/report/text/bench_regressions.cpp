@@ -42,7 +42,7 @@ std::string counts_text(const Json& regressions) {
   std::string words;
   const Json& counts = at(regressions, {"counts"});
   if (!counts.is_object()) return words;
-  for (const auto& [name, count] : counts.items()) {
+  for (const auto& [name, count] : fields::members(counts)) {
     std::string plain = name;
     for (char& letter : plain)
       if (letter == '_') letter = ' ';

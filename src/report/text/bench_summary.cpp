@@ -58,9 +58,9 @@ ReportSection environment_section(const Json& summary) {
                                  : "none: the working folder is not in a git repository that has a commit");
   fact("system", fmt::format("{}, {}", text(environment, {"system"}), text(environment, {"kernel"})));
   fact("processor", fmt::format("{}, {} logical cores", text(environment, {"cpu_model"}), text(environment, {"cpus"})));
-  for (const auto& [name, compiler] : at(environment, {"compilers"}).items())
-    if (compiler.is_string()) fact(name == "host" ? "compiler" : name.c_str(), compiler.get<std::string>());
-  for (const auto& [name, device] : at(environment, {"devices"}).items()) {
+  for (const auto& [name, compiler] : fields::members(at(environment, {"compilers"})))
+    if (compiler.is_string()) fact(name == "host" ? "compiler" : name.c_str(), fields::text(compiler, {}));
+  for (const auto& [name, device] : fields::members(at(environment, {"devices"}))) {
     const bool is_here = at(device, {"is_present"}) == true;
     if (name != "cpu")
       fact(name.c_str(),
@@ -69,11 +69,11 @@ ReportSection environment_section(const Json& summary) {
                          word_or_empty(device, "driver").empty() ? "" : ", driver " + word_or_empty(device, "driver"))
                    : fmt::format("not here: {}", text(device, {"reason"})));
   }
-  for (const auto& [name, ceilings] : at(summary, {"ceilings"}).items()) {
+  for (const auto& [name, ceilings] : fields::members(at(summary, {"ceilings"}))) {
     std::string told;
     if (const auto bandwidth = number(ceilings, {"bandwidth", "value"}))
       told = fmt::format("{:.3g} GB/s", *bandwidth / 1e9);
-    for (const auto& [precision, ceiling] : at(ceilings, {"compute"}).items())
+    for (const auto& [precision, ceiling] : fields::members(at(ceilings, {"compute"})))
       if (const auto value = number(ceiling, {"value"}))
         told += fmt::format("{}{} {:.3g} Gflop/s", told.empty() ? "" : ", ", precision, *value / 1e9);
     fact(fmt::format("{} at best", name).c_str(), told);
@@ -210,7 +210,7 @@ ReportSection resources(const Json& cases, std::size_t most, bool is_full) {
 ReportSection list_section(const char* title, const Json& lines) {
   ReportSection section{title};
   for (const Json& line : lines)
-    if (line.is_string()) section.remark("- " + line.get<std::string>());
+    if (line.is_string()) section.remark("- " + fields::text(line, {}));
   if (section.remarks.empty()) section.remark(kNone);
   return section;
 }
@@ -222,7 +222,7 @@ TextReport bench_report(const Json& summary, bool is_full) {
   TextReport report{"weir bench"};
   const Json &cases = at(summary, {"cases"}), &counts = at(summary, {"counts"});
   std::string told = fmt::format("{} case{}", cases.size(), cases.size() == 1 ? "" : "s");
-  for (const auto& [status, count] : counts.items())
+  for (const auto& [status, count] : fields::members(counts))
     if (count.is_number_integer() && count.get<std::int64_t>() > 0)
       told += fmt::format(", {} {}", count.get<std::int64_t>(), status == "timed_out" ? "timed out" : status);
   report.open("{}; {}", told, text(summary, {"created"}));
@@ -271,10 +271,9 @@ TextReport bench_plan_report(const Json& plan) {
 std::string bench_line(const Json& entry) {
   std::string line = fmt::format("{}: {}", word_or_empty(entry, "key"), word_or_empty(entry, "status"));
   if (has_samples(entry)) line += ", p50 " + milliseconds(entry, "latency_ms_p50");
-  if (const std::string what = text(entry, {"error", "what"}); what != "-")
-    line += ": " + what.substr(0, std::min<std::size_t>(what.find('\n'), 200));
-  // Names and messages come from packages, and terminals interpret escape sequences.
-  return without_controls(line, ' ');
+  if (const std::string what = fields::first_line(entry, {"error", "what"}); !what.empty())
+    line += fmt::format(": {}", whole_characters(what, 200));
+  return line;
 }
 
 }  // namespace weir

@@ -55,7 +55,8 @@ TextReport opening_of(const Json& document) {
   if (unavailable > 0) report.title += fmt::format(", {} cannot be run here", unavailable);
   const Json& settings = at(document, {"settings"});
   std::string cores;
-  for (const Json& core : at(settings, {"cores"})) cores += fmt::format("{}{}", cores.empty() ? "" : ",", core.dump());
+  for (const Json& core : at(settings, {"cores"}))
+    cores += fmt::format("{}{}", cores.empty() ? "" : ",", fields::text(core, {}));
   const Json& environment = at(document, {"environment"});
   report.open("{} processes in shuffled order (seed {}), {} samples of about {} ms each, channels of {} commands",
               text(settings, {"processes"}), text(settings, {"seed"}), text(settings, {"samples"}),
@@ -222,7 +223,7 @@ void add_comparison(const Json& document, TextReport& report) {
       section.remark("{} benchmark{} only in {}", alone, alone == 1 ? " is" : "s are",
                      list[0] == 'b' ? "the baseline" : "this run");
   for (const Json& note : at(comparison, {"notes"}))
-    if (note.is_string()) section.remark("! " + note.get<std::string>());
+    if (note.is_string()) section.remark("! " + fields::text(note, {}));
   report.sections.push_back(std::move(section));
 }
 

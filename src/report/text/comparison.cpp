@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/named_values.h"
-#include "base/plain_text.h"
 #include "base/schemas.h"
+#include "base/text_gate.h"
 #include "base/units.h"
 #include "measure/result.h"
 
@@ -16,10 +16,9 @@ namespace {
 
 constexpr std::size_t kTextColumns = 80;
 
-// Names come from files, and terminals interpret escape sequences. Breaks lines at blanks; lines after the first are
-// indented by `indent` + 2.
+// Breaks lines at blanks; lines after the first are indented by `indent` + 2.
 std::string wrapped_words(const std::string& text, std::size_t indent) {
-  std::istringstream words(without_controls(text, ' '));
+  std::istringstream words(for_line(text));
   std::string lines(indent, ' ');
   std::size_t column = indent;
   bool is_first = true;

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/plain_text.h"
+#include "base/text_gate.h"
 #include "base/units.h"
 #include "report/text/comparison.h"
 
@@ -16,33 +16,12 @@ constexpr std::size_t kReserve = 1'000;  // for the closing text
 constexpr std::size_t kLongestName = 300, kLongestRemark = 600;
 constexpr double kShareOfRows = 0.75;  // of the space; remarks get the rest
 
-// Cells of a table must not end early, and names from files must not become markup. GitHub detects mentions (@name),
-// issues (#12) and addresses in the rendered text, where backslashes are gone: an empty comment breaks them up.
-std::string inert(std::string_view text, std::size_t most) {
-  const std::string plain = without_controls(as_utf8(text), ' ');
-  const std::string_view whole = whole_characters(plain, most);
-  const auto is_word = [&](std::size_t i) {
-    return i < whole.size() && (std::isalnum(static_cast<unsigned char>(whole[i])) != 0 || whole[i] == '_');
-  };
-  std::string safe;
-  for (std::size_t i = 0; i < whole.size(); ++i) {
-    const char c = whole[i];
-    if (c == '_' && (i == 0 || !is_word(i - 1) || !is_word(i + 1))) safe += '\\';
-    if (std::string_view("|<`*\\[]~$").find(c) != std::string_view::npos) safe += '\\';
-    if (c == '&') {
-      safe += "&amp;";
-      continue;
-    }
-    safe += c;
-    const std::string_view rest = whole.substr(i);
-    if (c == '@' || c == '#' || rest.starts_with("://") || (c == '-' && i >= 2 && whole.substr(i - 2, 2) == "GH") ||
-        (c == 'w' && rest.starts_with("w.") && i >= 2 && whole.substr(i - 2, 2) == "ww"))
-      safe += "<!-- -->";
-  }
-  return safe + (whole.size() < plain.size() ? "..." : "");
+Markdown cut(std::string_view text, std::size_t most) {
+  const std::string_view whole = whole_characters(text, most);
+  return Markdown(whole) + (whole.size() < text.size() ? Markdown::literal("...") : Markdown());
 }
 
-std::string name(const std::string& text) { return inert(text, kLongestName); }
+Markdown name(std::string_view text) { return cut(text, kLongestName); }
 
 // The order in which readers should see them.
 int rank_of(const PairComparison& pair) {
@@ -62,27 +41,28 @@ int rank_of(const PairComparison& pair) {
 }
 
 // The rows of one pair, which are kept together or left out together.
-std::string rows_of(const PairComparison& pair) {
+Markdown rows_of(const PairComparison& pair) {
   if (pair.metrics.empty())
-    return fmt::format("| {} | - | - | - | - | - | - | **{}** |\n", name(pair.label),
-                       pair.failure.empty() || pair.verdict != Verdict::slower ? name_of(pair.verdict) : "failed");
-  std::string rows;
+    return Markdown::format("| {} | - | - | - | - | - | - | **{}** |\n", name(pair.label),
+                            pair.failure.empty() || pair.verdict != Verdict::slower ? name_of(pair.verdict) : "failed");
+  Markdown rows;
   for (const MetricComparison& metric : pair.metrics) {
     const bool is_loud = metric.verdict == Verdict::slower || metric.verdict == Verdict::faster;
     const std::string unit = metric.metric == "throughput" && !metric.unit.empty() ? " " + metric.unit : "";
-    rows += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", name(pair.label), name(metric.metric),
-                        name(value_text(metric, metric.baseline_median) + unit),
-                        name(value_text(metric, metric.test_median) + unit),
-                        metric.ratio ? format_ratio(*metric.ratio) : "-", interval_text(metric), name(p_text(metric)),
-                        is_loud ? fmt::format("**{}**", name_of(metric.verdict)) : name_of(metric.verdict));
+    rows += Markdown::format(
+        "| {} | {} | {} | {} | {} | {} | {} | {} |\n", name(pair.label), name(metric.metric),
+        name(value_text(metric, metric.baseline_median) + unit), name(value_text(metric, metric.test_median) + unit),
+        metric.ratio ? format_ratio(*metric.ratio) : "-", interval_text(metric), name(p_text(metric)),
+        is_loud ? Markdown::format("**{}**", name_of(metric.verdict)) : Markdown(name_of(metric.verdict)));
   }
   return rows;
 }
 
-std::vector<std::string> remarks_of(const TestComparison& test, const std::vector<const PairComparison*>& pairs) {
-  std::vector<std::string> remarks;
+std::vector<Markdown> remarks_of(const TestComparison& test, const std::vector<const PairComparison*>& pairs) {
+  std::vector<Markdown> remarks;
   const auto say = [&](const std::string& about, const std::string& text) {
-    remarks.push_back(fmt::format("- {}{}{}\n", name(about), about.empty() ? "" : ": ", inert(text, kLongestRemark)));
+    remarks.push_back(
+        Markdown::format("- {}{}{}\n", name(about), about.empty() ? "" : ": ", cut(text, kLongestRemark)));
   };
   for (const PairComparison* pair : pairs) {
     if (!pair->failure.empty()) say(pair->label, pair->failure);
@@ -105,25 +85,25 @@ class Page {
     limit_ = max_ < kReserve ? 0 : static_cast<std::size_t>(static_cast<double>(max_ - kReserve) * share);
   }
   // Headings and ends of folds: they are small, and the text would be broken without them.
-  void put(const std::string& text) { text_ += text; }
+  void put(const Markdown& text) { text_ += text; }
   bool has_room() const { return text_.size() < limit_; }
-  bool put_if_room(const std::string& text) {
+  bool put_if_room(const Markdown& text) {
     if (text_.size() + text.size() > limit_) return false;
     text_ += text;
     return true;
   }
-  std::string& text() { return text_; }
+  const std::string& text() const { return text_.text(); }
 
  private:
   std::size_t max_, limit_ = 0;
-  std::string text_;
+  Markdown text_;
 };
 
 constexpr const char* kTableHead =
     "| run | metric | baseline | test | ratio | 95 % interval | p | verdict |\n"
     "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n";
 
-std::string fold(const std::string& summary) { return fmt::format("\n<details><summary>{}</summary>\n\n", summary); }
+Markdown fold(const std::string& summary) { return Markdown::format("\n<details><summary>{}</summary>\n\n", summary); }
 constexpr const char* kEndOfFold = "\n</details>\n";
 
 struct LeftOut {
@@ -143,43 +123,43 @@ void put_test(Page& page, const TestComparison& test, const std::string& baselin
     left_out.pairs += pairs.size();
     return;
   }
-  page.put(fmt::format("\n## {} against {}\n", name(test.name), name(baseline)));
+  page.put(Markdown::format("\n## {} against {}\n", name(test.name), name(baseline)));
   const auto put_rows = [&](auto from, auto to) {
-    page.put(kTableHead);
+    page.put(Markdown::literal(kTableHead));
     for (; from != to; ++from)
       if (!page.put_if_room(rows_of(**from))) ++left_out.pairs;
   };
   if (!is_folded) {
-    page.put("\n");
+    page.put(Markdown::literal("\n"));
     put_rows(pairs.begin(), pairs.end());
   } else {
-    if (same != pairs.begin()) page.put("\n");
+    if (same != pairs.begin()) page.put(Markdown::literal("\n"));
     if (same != pairs.begin()) put_rows(pairs.begin(), same);
     if (same != pairs.end()) {
       page.put(fold(fmt::format("{} the same", pairs.end() - same)));
       put_rows(same, pairs.end());
-      page.put(kEndOfFold);
+      page.put(Markdown::literal(kEndOfFold));
     }
   }
   page.allow(1);
-  const std::vector<std::string> remarks = remarks_of(test, pairs);
+  const std::vector<Markdown> remarks = remarks_of(test, pairs);
   if (remarks.empty()) return;
   const bool has_fold = remarks.size() > kMaxOpen;
-  page.put(has_fold ? fold(fmt::format("{} remarks", remarks.size())) : "\n");
-  for (const std::string& remark : remarks)
+  page.put(has_fold ? fold(fmt::format("{} remarks", remarks.size())) : Markdown::literal("\n"));
+  for (const Markdown& remark : remarks)
     if (!page.put_if_room(remark)) ++left_out.remarks;
-  if (has_fold) page.put(kEndOfFold);
+  if (has_fold) page.put(Markdown::literal(kEndOfFold));
 }
 
 }  // namespace
 
 std::string comparison_markdown(const Comparison& comparison, std::size_t most) {
   Page page(most);
-  page.put(fmt::format("# Comparison: {}\n\n{}\n", verdict_line(comparison), method_line(comparison)));
+  page.put(Markdown::format("# Comparison: {}\n\n{}\n", verdict_line(comparison), method_line(comparison)));
   LeftOut left_out;
   for (const TestComparison& test : comparison.tests) put_test(page, test, comparison.baseline, left_out);
   if (left_out.pairs + left_out.remarks > 0)
-    page.put(fmt::format(
+    page.put(Markdown::format(
         "\n**Cut:** {} runs and {} remarks are left out, because GitHub takes {} characters here. `weir compare "
         "--format json` has them all.\n",
         left_out.pairs, left_out.remarks, most));

@@ -73,7 +73,7 @@ std::string describe_conformance(const Json& device) {
       out += fmt::format("    {}\n      {}\n", wrapped(text(each, {"group"}) + "/" + text(each, {"name"}), 4),
                          wrapped(text(each, {"text"}), 6));
   if (const Json& lost = at(device, {"lost"}); lost.is_string())
-    out += fmt::format("\n  The device does not work any more: {}\n", wrapped(lost.get<std::string>(), 2));
+    out += fmt::format("\n  The device does not work any more: {}\n", wrapped(fields::text(lost, {}), 2));
   add_outcome_reasons(out, device, "skipped", "skipped, and why");
   add_outcome_reasons(out, device, "not_run", "not run");
   return out + "\n" + wrapped(verdict(device), 0) + "\n";

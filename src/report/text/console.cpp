@@ -257,7 +257,7 @@ std::string sweep_summary(const Json& sweep) {
   std::string out;
   const Json& results = at(sweep, {"results"});
   const std::string unit = results.empty() ? "" : text(results[0], {"workload", "unit"});
-  for (const auto& [submit, analysis] : at(sweep, {"scaling"}).items())
+  for (const auto& [submit, analysis] : fields::members(at(sweep, {"scaling"})))
     if (const std::string words = scaling_words(submit, analysis, unit); !words.empty()) out += narrow(words, 2) + "\n";
   // One line per kind of warning: where it occurred, and its first message.
   std::map<std::string, std::pair<std::string, std::string>> seen;

@@ -1,12 +1,10 @@
 // A step for Graphviz: a row per stream, an arrow wherever a stream waits for another.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
 
+#include "base/text_gate.h"
 #include "base/units.h"
-#include "report/text/escape.h"
 #include "report/text/step_text.h"
 
 namespace weir {
@@ -21,10 +19,6 @@ constexpr std::string_view shape_of(CommandKind kind) {
   constexpr std::string_view kShapes[] = {"box", "cds", "note", "hexagon"};
   return kShapes[static_cast<int>(kind)];
 }
-
-std::string escaped(std::string_view text) { return replaced(text, {{'"', "\\\""}, {'\\', "\\\\"}, {'\n', " "}}); }
-
-std::string html(std::string_view text) { return replaced(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}}); }
 
 // Consecutive commands on one stream that are drawn as one.
 struct Node {
@@ -61,13 +55,13 @@ class Drawing {
   }
 
   std::string text() {
-    out_ = "digraph step {\n";
+    out_ = Dot::literal("digraph step {\n");
     header();
     streams();
     edges();
     legend();
-    out_ += "}\n";
-    return std::move(out_);
+    out_ += Dot::literal("}\n");
+    return std::move(out_).text();
   }
 
  private:
@@ -108,16 +102,16 @@ class Drawing {
 
   void header() {
     const Step& step = view_.step;
-    std::string title = fmt::format("{}: {} streams, {} commands, ", escaped(view_.workload),
-                                    view_.placement.stream_count, step.commands().size());
-    title += step.counted() ? fmt::format("work counted by the device ({})", escaped(view_.unit))
-                            : fmt::format("work {:.4g} per iteration ({})", step.work(), escaped(view_.unit));
-    title += fmt::format("\\l{} scale, {}, placed {}", view_.scale, view_.precision, escaped(view_.placement.name));
-    for (const auto& [name, value] : view_.params) title += fmt::format(", {}={}", escaped(name), escaped(value));
+    Dot title = Dot::format("{}: {} streams, {} commands, ", view_.workload, view_.placement.stream_count,
+                            step.commands().size());
+    title += step.counted() ? Dot::format("work counted by the device ({})", view_.unit)
+                            : Dot::format("work {:.4g} per iteration ({})", step.work(), view_.unit);
+    title += Dot::format("\\l{} scale, {}, placed {}", view_.scale, view_.precision, view_.placement.name);
+    for (const auto& [name, value] : view_.params) title += Dot::format(", {}={}", name, value);
     if (merging_ != Merging::none)
-      title += fmt::format("\\lin summary: {} commands drawn as {} nodes ({})", step.commands().size(), nodes_.size(),
+      title += Dot::format("\\lin summary: {} commands drawn as {} nodes ({})", step.commands().size(), nodes_.size(),
                            words_of_merging(merging_));
-    out_ += fmt::format(
+    out_ += Dot::format(
         "  graph [rankdir=LR, newrank=true, fontname=\"Helvetica\", fontsize=16, labelloc=t, labeljust=l,\n"
         "         nodesep=0.18, ranksep=0.35, pad=0.3, splines=true, label=\"{}\\l\"];\n"
         "  node [fontname=\"Helvetica\", fontsize=10, style=filled, color=\"#555555\", height=0.4, "
@@ -126,13 +120,12 @@ class Drawing {
         title);
   }
 
-  std::string label(const Node& node) const {
+  Dot label(const Node& node) const {
     const CommandId first = node.commands.front();
     const Command& command = view_.step.commands()[first];
-    const std::string urgent = command.priority == 0 ? "" : fmt::format("\\npriority {}", command.priority);
+    const Dot urgent = command.priority == 0 ? Dot() : Dot::format("\\npriority {}", command.priority);
     if (node.commands.size() == 1)
-      return fmt::format("#{} {}\\n{}{}", first, command_name(command), escaped(command_size(view_.step, first)),
-                         urgent);
+      return Dot::format("#{} {}\\n{}{}", first, command_name(command), command_size(view_.step, first), urgent);
     std::vector<std::string> names;
     bool is_one_role = true;
     for (const CommandId id : node.commands) {
@@ -140,47 +133,47 @@ class Drawing {
       if (names.size() < 4 && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
       is_one_role = is_one_role && view_.step.commands()[id].role == command.role;
     }
-    std::string list;
+    Dot list;
     for (std::size_t i = 0; i < names.size(); ++i)
-      list += i == 3 ? ", ..." : fmt::format("{}{}", i == 0 ? "" : ", ", names[i]);
-    return fmt::format("{} x {}\\n#{} ... #{}{}{}", node.commands.size(), list, first, node.commands.back(),
-                       is_one_role ? "" : "\\nseveral roles", urgent);
+      list += i == 3 ? Dot::literal(", ...") : Dot::format("{}{}", i == 0 ? "" : ", ", names[i]);
+    return Dot::format("{} x {}\\n#{} ... #{}{}{}", node.commands.size(), list, first, node.commands.back(),
+                       is_one_role ? Dot() : Dot::literal("\\nseveral roles"), urgent);
   }
 
   std::string_view colour(std::uint8_t role) const { return kColours[role % kColours.size()]; }
 
   void streams() {
     const auto streams = static_cast<std::size_t>(view_.placement.stream_count);
-    std::vector<std::string> rows(streams);
+    std::vector<Dot> rows(streams);
     std::vector<std::size_t> last(streams, SIZE_MAX), commands(streams, 0);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const Node& node = nodes_[i];
       const Command& command = view_.step.commands()[node.commands.front()];
       const bool is_run = node.commands.size() > 1;
-      rows[node.stream] +=
-          fmt::format("    n{} [label=\"{}\", shape={}, fillcolor=\"{}\"{}{}];\n", i, label(node),
-                      shape_of(command.kind), colour(command.role),
-                      command.kind == CommandKind::kernel ? ", style=\"filled,rounded\"" : ", margin=\"0.2,0.08\"",
-                      is_run ? ", peripheries=2" : "");
+      rows[node.stream] += Dot::format("    n{} [label=\"{}\", shape={}, fillcolor=\"{}\"{}{}];\n", i, label(node),
+                                       shape_of(command.kind), colour(command.role),
+                                       command.kind == CommandKind::kernel ? Dot::literal(", style=\"filled,rounded\"")
+                                                                           : Dot::literal(", margin=\"0.2,0.08\""),
+                                       is_run ? ", peripheries=2" : "");
       // Edges along a row weigh more than any arrow across, which keeps the row together.
       std::size_t& before = last[node.stream];
       rows[node.stream] +=
           before == SIZE_MAX
-              ? fmt::format("    s{} -> n{} [style=invis, weight=20];\n", node.stream, i)
-              : fmt::format("    n{} -> n{} [color=\"#999999\", arrowsize=0.5, weight=20];\n", before, i);
+              ? Dot::format("    s{} -> n{} [style=invis, weight=20];\n", node.stream, i)
+              : Dot::format("    n{} -> n{} [color=\"#999999\", arrowsize=0.5, weight=20];\n", before, i);
       before = i;
       commands[node.stream] += node.commands.size();
     }
-    std::string same;
+    Dot same;
     // In reverse, because Graphviz stacks rows from the bottom; it reorders them only to avoid crossings.
     for (std::size_t s = streams; s-- > 0;) {
-      out_ += fmt::format(
+      out_ += Dot::format(
           "  subgraph cluster_{0} {{\n    style=\"filled,rounded\"; color=\"#f4f4f4\"; label=\"\";\n"
           "    s{0} [label=\"stream {0}\\n{1} command{2}\", shape=plaintext, style=\"\", fontsize=11];\n{3}  }}\n",
           s, commands[s], commands[s] == 1 ? "" : "s", rows[s]);
-      same += fmt::format(" s{};", s);
+      same += Dot::format(" s{};", s);
     }
-    out_ += fmt::format("  {{ rank=same;{} }}\n\n", same);
+    out_ += Dot::format("  {{ rank=same;{} }}\n\n", same);
   }
 
   void edges() {
@@ -190,34 +183,34 @@ class Drawing {
       if (from != to) ++counts[{from, to, wait.is_carried}];
     }
     for (const auto& [edge, count] : counts) {
-      const std::string times = count == 1 ? "" : fmt::format(", label=\"{}\"", count);
+      const Dot times = count == 1 ? Dot() : Dot::format(", label=\"{}\"", count);
       out_ += edge[2] != 0
-                  ? fmt::format("  n{} -> n{} [style=dashed, color=\"#b03060\", constraint=false{}];\n", edge[0],
+                  ? Dot::format("  n{} -> n{} [style=dashed, color=\"#b03060\", constraint=false{}];\n", edge[0],
                                 edge[1], times)
-                  : fmt::format("  n{} -> n{} [color=\"#1f3f7f\", penwidth=1.4{}];\n", edge[0], edge[1], times);
+                  : Dot::format("  n{} -> n{} [color=\"#1f3f7f\", penwidth=1.4{}];\n", edge[0], edge[1], times);
     }
   }
 
   void legend() {
-    std::string rows;
+    Markup rows;
     for (std::size_t i = 0; i < view_.roles.size() && i < 40; ++i)
-      rows += fmt::format("<tr><td bgcolor=\"{}\" width=\"24\"></td><td align=\"left\">{}</td></tr>",
-                          colour(static_cast<std::uint8_t>(i)), html(view_.roles[i]));
-    const auto row = [&](std::string_view sign, std::string_view colour, std::string_view text) {
-      rows +=
-          fmt::format("<tr><td><font color=\"{}\">{}</font></td><td align=\"left\">{}</td></tr>", colour, sign, text);
+      rows += Markup::format("<tr><td bgcolor=\"{}\" width=\"24\"></td><td align=\"left\">{}</td></tr>",
+                             colour(static_cast<std::uint8_t>(i)), view_.roles[i]);
+    const auto row = [&](const Markup& sign, std::string_view colour, std::string_view text) {
+      rows += Markup::format("<tr><td><font color=\"{}\">{}</font></td><td align=\"left\">{}</td></tr>", colour, sign,
+                             text);
     };
-    row("&#8594;", "#999999", "order within a stream");
-    row("&#8594;", "#1f3f7f", "waits for an event of another stream");
+    row(Markup::literal("&#8594;"), "#999999", "order within a stream");
+    row(Markup::literal("&#8594;"), "#1f3f7f", "waits for an event of another stream");
     const bool is_carried =
         std::any_of(view_.waits.begin(), view_.waits.end(), [](const auto& wait) { return wait.is_carried; });
-    if (is_carried) row("&#8669;", "#b03060", "dashed: waits for the iteration before");
-    out_ += fmt::format(
+    if (is_carried) row(Markup::literal("&#8669;"), "#b03060", "dashed: waits for the iteration before");
+    out_ += Dot::format(
         "\n  subgraph cluster_legend {{\n    style=\"\"; color=\"#cccccc\"; label=\"\";\n"
         "    legend [shape=plaintext, style=\"\", label=<<table border=\"0\" cellborder=\"0\" "
         "cellspacing=\"3\">{}</table>>];\n"
         "  }}\n",
-        rows);
+        Dot::embed(rows));
     if (merging_ == Merging::none || has_other_kinds()) kinds();
   }
 
@@ -239,9 +232,9 @@ class Drawing {
       const bool is_used = std::any_of(commands.begin(), commands.end(),
                                        [kind = kind](const Command& command) { return command.kind == kind; });
       if (is_used)
-        out_ += fmt::format("  subgraph cluster_legend {{ k{} [label=\"{}\", shape={}, fillcolor=white{}]; }}\n",
+        out_ += Dot::format("  subgraph cluster_legend {{ k{} [label=\"{}\", shape={}, fillcolor=white{}]; }}\n",
                             static_cast<int>(kind), name, shape_of(kind),
-                            kind == CommandKind::kernel ? ", style=\"filled,rounded\"" : "");
+                            kind == CommandKind::kernel ? Dot::literal(", style=\"filled,rounded\"") : Dot());
     }
   }
 
@@ -250,7 +243,7 @@ class Drawing {
   Merging merging_ = Merging::none;
   std::vector<Node> nodes_;
   std::vector<std::size_t> node_of_;
-  std::string out_;
+  Dot out_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text_gate.h"
 #include "base/units.h"
 
 namespace weir::fields {
@@ -15,12 +16,17 @@ std::optional<double> number(const Json& json, JsonPath keys) {
 
 std::string text(const Json& json, JsonPath keys) {
   const Json& value = at(json, keys);
-  return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
+  return value.is_null() ? "-" : for_line(value.is_string() ? value.string() : value.dump());
 }
 
 std::string string(const Json& json, JsonPath keys, const std::string& otherwise) {
   const Json& value = at(json, keys);
-  return value.is_string() ? value.string() : otherwise;
+  return value.is_string() ? for_line(value.string()) : otherwise;
+}
+
+std::string first_line(const Json& json, JsonPath keys) {
+  const Json& value = at(json, keys);
+  return value.is_string() ? for_line(value.string().substr(0, value.string().find('\n'))) : std::string();
 }
 
 bool is_true(const Json& json, JsonPath keys) { return at(json, keys) == true; }
@@ -35,6 +41,13 @@ const Json& object(const Json& json, JsonPath keys) {
   static const Json kNone = Json::object();
   const Json& value = at(json, keys);
   return value.is_object() ? value : kNone;
+}
+
+std::vector<std::pair<std::string, const Json&>> members(const Json& object) {
+  std::vector<std::pair<std::string, const Json&>> all;
+  if (!object.is_object()) return all;
+  for (const auto& [name, value] : object.items()) all.emplace_back(for_line(name), value);
+  return all;
 }
 
 std::optional<std::pair<double, double>> interval(const Json& json, JsonPath keys) {
@@ -66,7 +79,7 @@ std::string bytes(const Json& json, std::initializer_list<const char*> keys) {
 std::string joined(const Json& list, std::string_view glue) {
   std::string words;
   for (const Json& word : list)
-    if (word.is_string()) words += fmt::format("{}{}", words.empty() ? "" : glue, word.string());
+    if (word.is_string()) words += fmt::format("{}{}", words.empty() ? "" : glue, for_line(word.string()));
   return words;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
 
@@ -14,7 +15,8 @@ namespace weir::fields {
 // Follows keys as long as they exist; null otherwise.
 inline const Json& at(const Json& json, JsonPath keys) { return at_path(json, keys); }
 std::optional<double> number(const Json& json, JsonPath keys);
-// A string as it is, "-" for null, anything else as JSON.
+// A string, "-" for null, anything else as JSON. All texts from here are parts of a line for people: they have passed
+// the gate (for_line).
 std::string text(const Json& json, JsonPath keys);
 inline std::string word(const Json& json, const char* key) { return text(json, {key}); }
 std::string string(const Json& json, JsonPath keys, const std::string& otherwise = {});
@@ -22,6 +24,10 @@ bool is_true(const Json& json, JsonPath keys);
 // An array or an object; empty where the document has something else.
 const Json& list(const Json& json, JsonPath keys);
 const Json& object(const Json& json, JsonPath keys);
+// The first line of a message that may have several; empty where there is no text.
+std::string first_line(const Json& json, JsonPath keys);
+// The members of an object, by names that have passed the gate.
+std::vector<std::pair<std::string, const Json&>> members(const Json& object);
 // [low, high]; empty where these are not two numbers.
 std::optional<std::pair<double, double>> interval(const Json& json, JsonPath keys = {});
 

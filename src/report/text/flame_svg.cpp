@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/plain_text.h"
 #include "report/text/svg.h"
 
 namespace weir {
@@ -71,7 +72,7 @@ std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string&
     }
   }
   const double height = kFlameTop + kRow * static_cast<double>(rows) + kFlameMargin;
-  std::string svg = fmt::format(
+  Markup svg = Markup::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "font-family=\"monospace\" font-size=\"11\" role=\"img\">\n"
       "<style>rect{{stroke:#fff;stroke-width:.5}}g:hover rect{{stroke:#000;stroke-width:1}}text{{fill:#111}}</style>\n"
@@ -79,22 +80,22 @@ std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string&
       "<text x=\"{2}\" y=\"22\" font-size=\"15\">{3}</text>\n"
       "<text x=\"{2}\" y=\"38\">{4} samples; a frame is as wide as it was seen often, callers above what they "
       "call</text>\n",
-      kWidth, height, kFlameMargin, svg_escaped(title), frames[0].count);
+      kWidth, height, kFlameMargin, title, frames[0].count);
   for (const Box& box : boxes) {
     const double width = width_of(box.frame), y = kFlameTop + kRow * static_cast<double>(box.row);
-    svg += fmt::format(
+    svg += Markup::format(
         "<g><title>{}: {} samples, {:.2f} %</title><rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" "
         "height=\"{:.0f}\" fill=\"{}\"/>",
-        svg_escaped(box.name), frames[box.frame].count, 100 * static_cast<double>(frames[box.frame].count) / all, box.x,
-        y, width, kRow - 1, colour_of(box.name));
+        box.name, frames[box.frame].count, 100 * static_cast<double>(frames[box.frame].count) / all, box.x, y, width,
+        kRow - 1, colour_of(box.name));
     if (const auto letters = static_cast<std::size_t>(std::max(0.0, width - 4) / kLetter); letters >= 3) {
-      const std::string_view shown = box.name.size() <= letters ? box.name : box.name.substr(0, letters - 2);
-      svg += fmt::format("<text x=\"{:.2f}\" y=\"{:.0f}\">{}{}</text>", box.x + 2, y + 12, svg_escaped(shown),
-                         shown.size() < box.name.size() ? ".." : "");
+      const std::string_view shown = box.name.size() <= letters ? box.name : whole_characters(box.name, letters - 2);
+      svg += Markup::format("<text x=\"{:.2f}\" y=\"{:.0f}\">{}{}</text>", box.x + 2, y + 12, shown,
+                            shown.size() < box.name.size() ? ".." : "");
     }
-    svg += "</g>\n";
+    svg += Markup::format("</g>\n");
   }
-  return svg + "</svg>\n";
+  return (svg + Markup::format("</svg>\n")).text();
 }
 
 }  // namespace weir

@@ -78,7 +78,7 @@ std::string words_of_add(const Json& document) {
                     failed = count_of(document, "failed");
   std::string entries;
   for (const Json& entry : at(document, {"known_entries"}))
-    entries += (entries.empty() ? "" : ", ") + (entry.is_number() ? entry.dump() : std::string("?"));
+    entries += (entries.empty() ? "" : ", ") + (entry.is_number() ? fields::text(entry, {}) : std::string("?"));
   const std::string there = fmt::format("{} there already (entry {})", known == 1 ? "was" : "were", entries);
   if (points == 0)
     return fmt::format("Nothing was added: {} {}.",
@@ -99,7 +99,7 @@ TextReport add_report(const Json& document) {
   const Json& machines = at(document, {"machines"});
   for (const Json& machine : machines) report.open("Machine: {} ({})", word(machine, "label"), word(machine, "id"));
   for (const Json& note : at(document, {"notes"}))
-    if (note.is_string()) report.open("Note: " + note.get<std::string>());
+    if (note.is_string()) report.open("Note: " + fields::text(note, {}));
   return report;
 }
 
@@ -113,7 +113,7 @@ TextReport list_report(const Json& document) {
       {{"id"}, {"added", true}, {"commit", true}, {"tag", true}, {"machine", true}, {"points"}, {"failed"}});
   for (const Json& entry : first(entries, kMaxListed)) {
     const Json& machines = at(entry, {"machines"});
-    std::string machine = machines.empty() ? "-" : machines[0].is_string() ? machines[0].get<std::string>() : "-";
+    std::string machine = machines.empty() ? "-" : machines[0].is_string() ? fields::text(machines[0], {}) : "-";
     if (machines.size() > 1) machine += fmt::format(" +{}", machines.size() - 1);
     table.rows.push_back({word(entry, "id"), minute_of(word(entry, "added")), commit_of(entry), word(entry, "tag"),
                           machine, word(entry, "points"),
@@ -135,16 +135,16 @@ class Keys {
  public:
   explicit Keys(const std::vector<const Json*>& points) {
     for (const Json* const point : points)
-      for (const auto& [name, value] : at(*point, {"key"}).items())
-        if (name != "workload" && value.is_string()) ++counts_[{name, value.get<std::string>()}];
+      for (const auto& [name, value] : fields::members(at(*point, {"key"})))
+        if (name != "workload" && value.is_string()) ++counts_[{name, fields::text(value, {})}];
     for (const auto& [pair, count] : counts_)
       if (count == points.size() && pair.first != "streams") shared_.insert(pair.first);
   }
   std::string own(const Json& point) const {
     std::string words;
-    for (const auto& [name, value] : at(point, {"key"}).items())
+    for (const auto& [name, value] : fields::members(at(point, {"key"})))
       if (name != "workload" && value.is_string() && !shared_.contains(name))
-        words += (words.empty() ? "" : " ") + word_of_key(name, value.get<std::string>());
+        words += (words.empty() ? "" : " ") + word_of_key(name, fields::text(value, {}));
     return words;
   }
   std::string shared() const {
@@ -245,7 +245,7 @@ void add_history_series(const Json& document, const Json& series, bool is_full, 
   else if (at(series, {"changes"}).empty() && !number(series, {"drift", "change"}))
     section.remark("No change.");
   for (const Json& note : at(series, {"notes"}))
-    if (note.is_string()) section.remark("Note: " + note.get<std::string>());
+    if (note.is_string()) section.remark("Note: " + fields::text(note, {}));
   if (!points.empty()) section.tables.push_back(runs_table(series, is_full));
 }
 

@@ -25,7 +25,7 @@ std::string as_sentence(std::string text) {
 std::vector<std::string> overlap_opening(const Json& summary) {
   std::vector<std::string> lines;
   const Json& overlap = at(summary, {"overlap"});
-  if (at(summary, {"failure"}).is_string()) lines.push_back("FAILED: " + at(summary, {"failure"}).get<std::string>());
+  if (at(summary, {"failure"}).is_string()) lines.push_back("FAILED: " + fields::text(summary, {"failure"}));
   if (!at(overlap, {"efficiency"}).is_number()) {
     lines.emplace_back("No communication was measured.");
     return lines;
@@ -54,12 +54,11 @@ std::vector<std::string> overlap_opening(const Json& summary) {
   for (const Json& cause : at(summary, {"causes"})) {
     if (number_or_zero(at(cause, {"share"})) < 0.1 || ++listed > 3) break;
     lines.push_back(fmt::format("{} of what was exposed: {}. {}", percent(at(cause, {"share"})),
-                                at(cause, {"meaning"}).get<std::string>(),
-                                as_sentence(at(cause, {"advice"}).get<std::string>()) + "."));
+                                fields::text(cause, {"meaning"}), as_sentence(fields::text(cause, {"advice"})) + "."));
   }
   for (const Json& straggler : at(summary, {"stragglers"}))
     lines.push_back(fmt::format("Rank {} keeps the others waiting: {}.", at(straggler, {"rank"}).get<int>(),
-                                at(straggler, {"reason"}).get<std::string>()));
+                                fields::text(straggler, {"reason"})));
   return lines;
 }
 
@@ -71,7 +70,7 @@ ReportSection step_section(const Json& summary) {
                    {"idle", duration(at(overlap, {"idle_ns"}))},
                    {"compute", duration(at(overlap, {"compute_ns"}))},
                    {"communication", duration(at(overlap, {"communication_ns"}))}};
-  for (const auto& [kind, ns] : at(overlap, {"collectives"}).items()) section.fact("  " + kind, duration(ns));
+  for (const auto& [kind, ns] : fields::members(at(overlap, {"collectives"}))) section.fact("  " + kind, duration(ns));
   section.facts.insert(
       section.facts.end(),
       {{"copies", duration(at(overlap, {"copy_ns"}))},
@@ -125,7 +124,7 @@ ReportSection causes_section(const Json& summary) {
   }
   ReportTable& table = section.table({{"cause", true}, {"a step"}, {"share"}, {"stretches"}});
   for (const Json& cause : at(summary, {"causes"})) {
-    std::string name = at(cause, {"cause"}).get<std::string>();
+    std::string name = fields::text(cause, {"cause"});
     if (!at(cause, {"queues"}).empty()) {
       name += " (queue";
       for (const Json& queue : at(cause, {"queues"})) name += fmt::format(" {}", queue.get<int>());
@@ -137,13 +136,12 @@ ReportSection causes_section(const Json& summary) {
   for (const Json& cause : at(summary, {"causes"})) {
     if (at(cause, {"worst"}).empty()) continue;
     const Json& worst = at(cause, {"worst"})[0];
-    std::string remark =
-        fmt::format("{}: {}; the longest {} on rank {}, step {}", at(cause, {"cause"}).get<std::string>(),
-                    at(cause, {"meaning"}).get<std::string>(), duration(at(worst, {"ns"})),
-                    at(worst, {"rank"}).get<int>(), at(worst, {"iteration"}).get<int>());
-    if (at(worst, {"collective"}).is_string()) remark += ", during " + at(worst, {"collective"}).get<std::string>();
-    if (at(worst, {"blocked"}).is_string()) remark += ", before " + at(worst, {"blocked"}).get<std::string>();
-    section.remark(remark + ". " + as_sentence(at(cause, {"advice"}).get<std::string>()) + ".");
+    std::string remark = fmt::format("{}: {}; the longest {} on rank {}, step {}", fields::text(cause, {"cause"}),
+                                     fields::text(cause, {"meaning"}), duration(at(worst, {"ns"})),
+                                     at(worst, {"rank"}).get<int>(), at(worst, {"iteration"}).get<int>());
+    if (at(worst, {"collective"}).is_string()) remark += ", during " + fields::text(worst, {"collective"});
+    if (at(worst, {"blocked"}).is_string()) remark += ", before " + fields::text(worst, {"blocked"});
+    section.remark(remark + ". " + as_sentence(fields::text(cause, {"advice"})) + ".");
   }
   return section;
 }
@@ -152,9 +150,9 @@ ReportSection ranks_section(const Json& summary) {
   ReportSection section{"Ranks"};
   section.fact("ranks", std::to_string(at(summary, {"ranks", "count"}).get<std::size_t>()));
   if (const Json& carried = at(summary, {"ranks", "collectives"});
-      carried.is_string() && !carried.get<std::string>().empty())
-    section.fact("collectives", carried.get<std::string>());
-  section.fact("library", at(summary, {"ranks", "library"}).get<std::string>());
+      carried.is_string() && !fields::text(carried, {}).empty())
+    section.fact("collectives", fields::text(carried, {}));
+  section.fact("library", fields::text(summary, {"ranks", "library"}));
   if (at(summary, {"skew"}).is_object())
     section.fact("skew", "p50 {}, p95 {}, at most {}; clocks agree to {}", duration(at(summary, {"skew", "p50_ns"})),
                  duration(at(summary, {"skew", "p95_ns"})), duration(at(summary, {"skew", "max_ns"})),
@@ -168,13 +166,13 @@ ReportSection ranks_section(const Json& summary) {
     const Json& pass = at(rank, {"overlapped"});
     const auto of = [&](const char* field) { return pass.is_object() ? at(pass, {field}) : Json(nullptr); };
     // A separate column would not fit into 80.
-    const std::string device = at(rank, {"device"}).get<std::string>(), host = at(rank, {"host"}).get<std::string>();
+    const std::string device = fields::text(rank, {"device"}), host = fields::text(rank, {"host"});
     table.rows.push_back({std::to_string(at(rank, {"rank"}).get<int>()), is_one_host ? device : host + " " + device,
                           duration(of("compute_ns")), duration(of("communication_ns")), duration(of("exposed_ns")),
                           percent(of("efficiency")), ratio(at(rank, {"inflation"})),
                           bytes(at(rank, {"memory", "allocated_bytes"}))});
   }
-  if (is_one_host && !ranks.empty()) section.fact("host", at(ranks.front(), {"host"}).get<std::string>());
+  if (is_one_host && !ranks.empty()) section.fact("host", fields::text(ranks.front(), {"host"}));
   return section;
 }
 
@@ -182,9 +180,8 @@ ReportSection training_section(const Json& summary) {
   ReportSection section{"Training"};
   const Json& parameters = at(summary, {"parameters"});
   std::string text;
-  for (const auto& [name, value] : parameters.items())
-    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name,
-                        value.is_string() ? value.get<std::string>() : value.dump());
+  for (const auto& [name, value] : fields::members(parameters))
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, fields::text(value, {}));
   section.fact("step", text);
   section.fact("commands", std::to_string(at(summary, {"commands_per_step"}).get<std::size_t>()));
   if (at(summary, {"losses"}).is_array() && !at(summary, {"losses"}).empty())
@@ -193,8 +190,8 @@ ReportSection training_section(const Json& summary) {
                  at(summary, {"step_ns", "serial"}).is_object() ? ", serial and overlapped alike" : "");
   else
     section.fact("loss", "not known: the device computes nothing");
-  section.fact("check", at(summary, {"check", "status"}).get<std::string>());
-  for (const Json& note : at(summary, {"notes"})) section.remark(note.get<std::string>());
+  section.fact("check", fields::text(summary, {"check", "status"}));
+  for (const Json& note : at(summary, {"notes"})) section.remark(fields::text(note, {}));
   return section;
 }
 
@@ -202,10 +199,10 @@ ReportSection training_section(const Json& summary) {
 
 TextReport overlap_report(const Json& summary) {
   TextReport report;
-  report.title = fmt::format("weir overlap {}: {} rank{} on {}", at(summary, {"name"}).get<std::string>(),
+  report.title = fmt::format("weir overlap {}: {} rank{} on {}", fields::text(summary, {"name"}),
                              at(summary, {"ranks", "count"}).get<std::size_t>(),
                              at(summary, {"ranks", "count"}).get<std::size_t>() == 1 ? "" : "s",
-                             at(summary, {"device", "model"}).get<std::string>());
+                             fields::text(summary, {"device", "model"}));
   report.opening = overlap_opening(summary);
   if (at(summary, {"status"}) == "interrupted") report.open("Interrupted: the results so far are below.");
   report.sections = {runs_section(summary), step_section(summary), causes_section(summary), ranks_section(summary),
@@ -221,9 +218,9 @@ TextReport overlap_sweep_report(const Json& points) {
   for (const Json& point : points) {
     std::string settings;
     for (const Json& each : at(point, {"assignments"}))
-      settings += fmt::format("{}{}", settings.empty() ? "" : " ", each.get<std::string>());
+      settings += fmt::format("{}{}", settings.empty() ? "" : " ", fields::text(each, {}));
     if (at(point, {"failure"}).is_string()) {
-      section.remark("FAILED: {}: {}", settings, at(point, {"failure"}).get<std::string>());
+      section.remark("FAILED: {}: {}", settings, fields::text(point, {"failure"}));
       settings += " FAILED";
     }
     const Json& summary = at(point, {"summary"});

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/plain_text.h"
 #include "report/text/documents.h"
 #include "report/text/fields.h"
 
@@ -17,9 +18,9 @@ constexpr std::size_t kMaxTrials = 12;
 // "prefetch 2, streams 6": the differences from the first trial, without section names.
 std::string settings_of(const Json& trial, const Json& first) {
   std::string text;
-  for (const auto& [key, value] : at(trial, {"settings"}).items()) {
+  for (const auto& [key, value] : fields::members(at(trial, {"settings"}))) {
     if (at(first, {"settings", key.c_str()}) == value) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key.substr(key.rfind('.') + 1), value.get<std::string>());
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key.substr(key.rfind('.') + 1), fields::text(value, {}));
   }
   return text.empty() ? "as given" : text;
 }
@@ -42,7 +43,7 @@ ReportTable trial_table(const std::vector<const Json*>& trials, const Json& firs
 TextReport tune_report(const Json& document) {
   TextReport report;
   const Json& trials = at(document, {"trials"});
-  report.title = fmt::format("weir overlap tune {}", at(document, {"config"}).get<std::string>());
+  report.title = fmt::format("weir overlap tune {}", fields::text(document, {"config"}));
   if (trials.empty()) {
     report.open("No trial ran.");
     return report;
@@ -55,9 +56,9 @@ TextReport tune_report(const Json& document) {
       number.is_number_unsigned() && number.get<std::size_t>() < trials.size()) {
     const Json& best = trials[number.get<std::size_t>()];
     std::string sets;
-    for (const auto& [key, value] : at(best, {"settings"}).items())
+    for (const auto& [key, value] : fields::members(at(best, {"settings"})))
       if (at(first, {"settings", key.c_str()}) != value)
-        sets += fmt::format(" --set {}={}", key, value.get<std::string>());
+        sets += " --set " + shell_word(fmt::format("{}={}", key, fields::text(value, {})));
     report.open("Least exposed: {} a step ({} as given), a step of {} ({}).", duration(at(best, {"exposed_ns"})),
                 duration(at(first, {"exposed_ns"})), duration(at(best, {"step_ns"})), duration(at(first, {"step_ns"})));
     report.open(sets.empty() ? "That is with the settings as given." : "Use:" + sets);
@@ -80,7 +81,7 @@ TextReport tune_report(const Json& document) {
   ReportSection all{"Trials, least exposed first"};
   all.tables.push_back(trial_table(usable, first, kMaxTrials));
   for (const Json* trial : failed)
-    all.remark("failed: {}: {}", settings_of(*trial, first), (*trial)["failure"].get<std::string>());
+    all.remark("failed: {}: {}", settings_of(*trial, first), fields::text(*trial, {"failure"}));
   report.sections = {std::move(pareto), std::move(all)};
   return report;
 }

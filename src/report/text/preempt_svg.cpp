@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/plain_text.h"
 #include "base/units.h"
 #include "report/text/fields.h"
 #include "report/text/svg.h"
@@ -219,7 +220,7 @@ class PreemptPicture {
     }
     const double height =
         kPictureHead + (kPanelHeight + 14) * std::ceil(static_cast<double>(panels.size()) / 2) + kPreemptMargin;
-    return svg_picture(width, height, kPreemptStyle, body_);
+    return svg_picture(width, height, Markup::literal(kPreemptStyle), body_);
   }
 
  private:
@@ -262,8 +263,8 @@ class PreemptPicture {
     label(left + kLeft, top + 18, "h", panel.title);
     body_ += svg_box(x0, y0, x1 - x0, y1 - y0, "p");
     const auto line = [&](double ax, double ay, double bx, double by, bool is_main) {
-      body_ +=
-          fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>\n", is_main ? "g" : "f", ax, ay, bx, by);
+      body_ += Markup::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>\n", is_main ? "g" : "f", ax, ay,
+                              bx, by);
     };
     const auto grid = [](const Range& range, const auto& draw) {
       for (double decade = range.low; decade <= range.high; ++decade)
@@ -282,7 +283,7 @@ class PreemptPicture {
     });
     label((x0 + x1) / 2, y1 + 32, "q", panel.axis, "middle");
     if (panel.has_alone && is_drawable(low_) && is_drawable(high_)) {
-      body_ += fmt::format(
+      body_ += Markup::format(
           "<rect class=\"a\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>alone: p50 {}, {} "
           "{}</title></rect>\n",
           x0, y(*high_), x1 - x0, std::max(1.5, y(*low_) - y(*high_)), format_duration(*low_), tail_,
@@ -295,29 +296,30 @@ class PreemptPicture {
 
   template <class X, class Y>
   void draw_series(const Series& series, const X& x, const Y& y) {
-    const char* const dash = series.is_published ? " stroke-dasharray=\"5 4\"" : "";
-    std::string middle, tail, back;
+    const Markup dash = series.is_published ? Markup::format(" stroke-dasharray=\"5 4\"") : Markup();
+    Markup middle, tail, back;
     for (const CurvePoint& place : series.places) {
-      middle += fmt::format("{}{:.1f} {:.1f}", middle.empty() ? "M" : "L", x(place.x), y(place.p50));
+      middle += Markup::format("{}{:.1f} {:.1f}", middle.empty() ? "M" : "L", x(place.x), y(place.p50));
       if (!place.tail) continue;
-      tail += fmt::format("{}{:.1f} {:.1f}", tail.empty() ? "M" : "L", x(place.x), y(*place.tail));
-      back = fmt::format("L{:.1f} {:.1f}", x(place.x), y(place.p50)) + back;
+      tail += Markup::format("{}{:.1f} {:.1f}", tail.empty() ? "M" : "L", x(place.x), y(*place.tail));
+      back = Markup::format("L{:.1f} {:.1f}", x(place.x), y(place.p50)) + back;
     }
-    body_ += fmt::format("<g class=\"m{}\" fill=\"none\" stroke=\"currentColor\">\n", series.colour);
+    body_ += Markup::format("<g class=\"m{}\" fill=\"none\" stroke=\"currentColor\">\n", series.colour);
     if (!tail.empty())
-      body_ += fmt::format("<path d=\"{}{}Z\" fill=\"currentColor\" stroke=\"none\" opacity=\".08\"/>\n", tail, back);
-    body_ += fmt::format("<path d=\"{}\" stroke-width=\"2.4\"{}/>\n", middle, dash);
-    if (!tail.empty()) body_ += fmt::format("<path d=\"{}\" stroke-width=\"1\"{}/>\n", tail, dash);
+      body_ +=
+          Markup::format("<path d=\"{}{}Z\" fill=\"currentColor\" stroke=\"none\" opacity=\".08\"/>\n", tail, back);
+    body_ += Markup::format("<path d=\"{}\" stroke-width=\"2.4\"{}/>\n", middle, dash);
+    if (!tail.empty()) body_ += Markup::format("<path d=\"{}\" stroke-width=\"1\"{}/>\n", tail, dash);
     if (!series.is_published)
       for (const CurvePoint& place : series.places) {
-        body_ += fmt::format(
+        body_ += Markup::format(
             "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"currentColor\"><title>{}: p50 {}{}</title>"
             "</circle>\n",
-            x(place.x), y(place.p50), svg_escaped(series.name), format_duration(place.p50), tail_words(place));
+            x(place.x), y(place.p50), series.name, format_duration(place.p50), tail_words(place));
         if (place.tail)
-          body_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\"/>\n", x(place.x), y(*place.tail));
+          body_ += Markup::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\"/>\n", x(place.x), y(*place.tail));
       }
-    body_ += "</g>\n";
+    body_ += Markup::format("</g>\n");
   }
 
   std::string tail_words(const CurvePoint& place) const {
@@ -337,7 +339,8 @@ class PreemptPicture {
     for (auto name = names.rbegin(); name != names.rend(); ++name)
       last = (name->first = std::min(name->first, last)) - kLabelStep;
     for (const auto& [place, series] : names)
-      label(right + 7, place + 4, fmt::format("l m{}", series->colour), series->name.substr(0, kLongestLabel));
+      label(right + 7, place + 4, fmt::format("l m{}", series->colour),
+            std::string(whole_characters(series->name, kLongestLabel)));
   }
 
   // 1 us, 10 us: format_duration would write 10.0 us.
@@ -353,7 +356,7 @@ class PreemptPicture {
   std::string tail_;  // p99, p90 or p50
   Range y_, times_, counts_;
   std::optional<double> low_, high_;  // for the command alone
-  std::string body_;
+  Markup body_;
 };
 
 }  // namespace

@@ -23,8 +23,8 @@ std::string cost_words(const Json& document) {
 std::string commands_words(const Json& device) {
   std::string words = text(device, {"commands"});
   std::string kinds;
-  for (const auto& [kind, count] : at(device, {"kinds"}).items())
-    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count.dump(), kind);
+  for (const auto& [kind, count] : fields::members(at(device, {"kinds"})))
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", fields::text(count, {}), kind);
   if (!kinds.empty()) words += " (" + kinds + ")";
   const auto streams = static_cast<std::size_t>(number(device, {"streams"}).value_or(0));
   words += " on " + counted(streams, "stream");
@@ -97,7 +97,7 @@ std::string describe_profile(const Json& document) {
   if (is_program) {
     std::string words;
     for (const Json& word : at(document, {"program", "command"}))
-      words += (words.empty() ? "" : " ") + (word.is_string() ? word.get<std::string>() : word.dump());
+      words += (words.empty() ? "" : " ") + fields::text(word, {});
     out += fmt::format("weir profile -- {}\n\n", words);
     line(out, "program", text(document, {"program", "end"}));
     line(out, "profiler", text(document, {"program", "profiler"}));
@@ -118,7 +118,7 @@ std::string describe_profile(const Json& document) {
   }
   if (at(document, {"devices"}).empty()) line(out, "timeline", reason(document, "devices"));
   for (const Json& note : at(document, {"notes"}))
-    if (note.is_string()) line(out, "note", note.get<std::string>());
+    if (note.is_string()) line(out, "note", fields::text(note, {}));
   for (const Json& dropped : at(document, {"dropped"}))
     line(out, "not read", fmt::format("{}: {}", text(dropped, {"count"}), text(dropped, {"reason"})));
   warnings(out, document);

@@ -86,8 +86,7 @@ std::string describe_queue_cost(const Json& document) {
                      text(blocked, {"of_commands"}), duration(at(blocked, {"waited_ns"})),
                      duration(at(blocked, {"longest_ns"}))));
   out += table(cost);
-  if (at(cost, {"explanation"}).is_string())
-    out += "\n" + wrapped(at(cost, {"explanation"}).get<std::string>(), 0) + "\n";
+  if (at(cost, {"explanation"}).is_string()) out += "\n" + wrapped(fields::text(cost, {"explanation"}), 0) + "\n";
   out += fmt::format("\n  -> {}\n", wrapped(text(cost, {"advice", "sentence"}), 5));
   queues_text::warnings(out, document);
   return out;

@@ -44,7 +44,7 @@ std::string describe_fairness(const Json& document) {
                    number(fairness, {"largest_share"}).value_or(NAN)));
   const Json& starved = at(fairness, {"starved"});
   std::string names;
-  for (const Json& stream : starved) names += (names.empty() ? "" : ", ") + stream.dump();
+  for (const Json& stream : starved) names += (names.empty() ? "" : ", ") + fields::text(stream, {});
   line(out, "starved", starved.empty() ? "none" : fmt::format("streams {}", names));
   line(out, "how",
        fmt::format("{} commands of {} blocks of {} on each of {} streams, {} priorities; {} blocks run at once; all "

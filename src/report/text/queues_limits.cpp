@@ -15,10 +15,10 @@ using namespace queues_text;
 
 // "8; the device says 8", or the reason why it is not known.
 std::string found_and_reported(const Json& document, const Json& found, const Json& reported, const std::string& name) {
-  std::string words = found.is_null() ? "not known" : found.dump();
+  std::string words = found.is_null() ? "not known" : fields::text(found, {});
   if (found.is_null())
     if (const std::string why = reason(document, name); !why.empty()) words += " (" + why + ")";
-  words += reported.is_null() ? "; the device does not say" : "; the device says " + reported.dump();
+  words += reported.is_null() ? "; the device does not say" : "; the device says " + fields::text(reported, {});
   return words;
 }
 
@@ -38,7 +38,8 @@ std::string resident_words(const Json& document, const Json& resident) {
     if (kernels == limit || kernels == limit + 1)
       evidence += fmt::format("{}{} take {}", evidence.empty() ? "" : ", ", kernels, duration(point, {"makespan_ns"}));
   }
-  const std::string words = value.is_null() ? reason(document, "limits.resident_kernels") : value.dump() + " at once";
+  const std::string words =
+      value.is_null() ? reason(document, "limits.resident_kernels") : fields::text(value, {}) + " at once";
   if (at(resident, {"is_in_graph"}) == Json(true))
     return fmt::format("{} in a graph (one block of {} each); on streams each queue runs one kernel at a time", words,
                        length);
@@ -72,7 +73,7 @@ void add_copies(std::string& out, const Json& document, const Json& copies) {
   for (const Json& set : at(copies, {"together"})) {
     std::string names;
     for (const Json& direction : at(set, {"directions"}))
-      names += (names.empty() ? "" : "+") + short_name(direction.is_string() ? direction.get<std::string>() : "?");
+      names += (names.empty() ? "" : "+") + short_name(direction.is_string() ? fields::text(direction, {}) : "?");
     const auto known = number(set, {"overlap"});
     const double overlap = std::clamp(known.value_or(0), 0.0, 1.0);
     out += fmt::format("    {:<13}{:>10}     {} {}\n", names, duration(set, {"time_ns"}),
@@ -85,8 +86,9 @@ void add_priorities(std::string& out, const Json& document, const Json& prioriti
   const Json& value = at(priorities, {"value"});
   const std::string range = fmt::format("{} to {}", text(priorities, {"lowest"}), text(priorities, {"highest"}));
   line(out, "priority levels",
-       value.is_null() ? fmt::format("not known of {}: {}", range, reason(document, "limits.priorities"))
-                       : fmt::format("{} that make a difference; the device offers {}", value.dump(), range));
+       value.is_null()
+           ? fmt::format("not known of {}: {}", range, reason(document, "limits.priorities"))
+           : fmt::format("{} that make a difference; the device offers {}", fields::text(value, {}), range));
   if (at(priorities, {"pairs"}).empty()) return;
   out +=
       "\n  a small kernel that comes while a large one runs starts after this share of\n"

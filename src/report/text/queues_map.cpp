@@ -71,7 +71,7 @@ std::string others(const Json& document) {
     text +=
         map_line("by ids", fmt::format("{} queues ({}); {} of {} marks beside held streams were stuck exactly if their "
                                        "queue was held",
-                                       at(ids, {"queues"}).get<int>(), at(ids, {"source"}).get<std::string>(),
+                                       at(ids, {"queues"}).get<int>(), fields::text(ids, {"source"}),
                                        at(ids, {"agreeing_marks"}).get<int>(), at(ids, {"marks"}).get<int>()));
   } else {
     text += map_line("by ids", why("map.runtime"));
@@ -83,7 +83,7 @@ std::string others(const Json& document) {
     text += map_line("by a step", fmt::format("{} of {} pairs of streams are on different queues by the order of their "
                                               "starts{} ({})",
                                               at(step, {"pairs_apart"}).get<int>(), at(step, {"pairs"}).get<int>(),
-                                              fixed, at(step, {"step"}).get<std::string>()));
+                                              fixed, fields::text(step, {"step"})));
   } else {
     text += map_line("by a step", why("map.timeline"));
   }
@@ -102,19 +102,17 @@ std::string describe_queue_map(const Json& document) {
   const Json& map = at(document, {"map"});
   const Json& probe = at(map, {"probe"});
   const Json& base = at(probe, {"baseline"});
-  std::string text =
-      wrapped(fmt::format("Hardware queues of {} ({})", at(document, {"device", "name"}).get<std::string>(),
-                          at(document, {"device", "model"}).get<std::string>()),
-              0) +
-      "\n\n";
+  std::string text = wrapped(fmt::format("Hardware queues of {} ({})", fields::text(document, {"device", "name"}),
+                                         fields::text(document, {"device", "model"})),
+                             0) +
+                     "\n\n";
   const std::string count = at(probe, {"queues"}).is_null()
                                 ? "not known"
                                 : fmt::format("{}{}", at(probe, {"is_lower_bound"}).get<bool>() ? "at least " : "",
                                               at(probe, {"queues"}).get<int>());
   text += map_line("queues", count);
-  text += map_line("mapping", at(probe, {"mapping"}).get<std::string>());
-  if (!at(probe, {"reason"}).get<std::string>().empty())
-    text += map_line("note", at(probe, {"reason"}).get<std::string>());
+  text += map_line("mapping", fields::text(probe, {"mapping"}));
+  if (!fields::text(probe, {"reason"}).empty()) text += map_line("note", fields::text(probe, {"reason"}));
   if (!at(probe, {"queues"}).is_null())
     text += map_line("certain",
                      fmt::format("{}: {} repetitions of each verdict, {} of {} marks late with nothing held",

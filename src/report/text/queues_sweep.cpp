@@ -18,9 +18,9 @@ constexpr std::size_t kHeadWidth = 8, kCellWidth = 18;
 constexpr std::size_t kCellsPerLine = (kReportColumns - kHeadWidth) / kCellWidth;
 
 std::string size_of(const Json& point) {
-  std::string text = at(point, {"scale"}).get<std::string>();
-  for (const auto& [name, value] : at(point, {"params"}).items())
-    text += fmt::format(", {}={}", name, value.get<std::string>());
+  std::string text = fields::text(point, {"scale"});
+  for (const auto& [name, value] : fields::members(at(point, {"params"})))
+    text += fmt::format(", {}={}", name, fields::text(value, {}));
   return text;
 }
 
@@ -28,7 +28,7 @@ std::string size_of(const Json& point) {
 std::string sweep_cell(const Json& points, const std::string& size, int queues, int streams) {
   for (const Json& point : points) {
     if (at(point, {"queues"}) != queues || at(point, {"streams"}) != streams || size_of(point) != size) continue;
-    if (at(point, {"status"}) != "complete") return at(point, {"status"}).get<std::string>();
+    if (at(point, {"status"}) != "complete") return fields::text(point, {"status"});
     const Json& verdict = at(point, {"verdict"});
     const char mark = verdict == "best" ? '*' : verdict == "same" ? '=' : verdict.is_null() ? '?' : ' ';
     const Json& ratio = at(point, {"ratio"});
@@ -68,13 +68,12 @@ std::string describe_queues_sweep(const Json& document) {
   const Json& points = at(sweep, {"points"});
   const Json& settings = at(sweep, {"settings"});
   std::string out = "\n";
-  add_wrapped(out,
-              fmt::format("{} on {} ({}): median latency of an iteration, and how many times the best queue count "
-                          "of its column. Each point is {} {} its own; queues set by {}.",
-                          at(settings, {"workload"}).get<std::string>(), at(settings, {"device"}).get<std::string>(),
-                          at(settings, {"model"}).get<std::string>(), at(settings, {"repeats"}).dump(),
-                          at(settings, {"repeats"}) == 1 ? "process of" : "processes of",
-                          at(settings, {"queues_set_by"}).get<std::string>()));
+  add_wrapped(out, fmt::format("{} on {} ({}): median latency of an iteration, and how many times the best queue count "
+                               "of its column. Each point is {} {} its own; queues set by {}.",
+                               fields::text(settings, {"workload"}), fields::text(settings, {"device"}),
+                               fields::text(settings, {"model"}), fields::text(settings, {"repeats"}),
+                               at(settings, {"repeats"}) == 1 ? "process of" : "processes of",
+                               fields::text(settings, {"queues_set_by"})));
   out += "\n";
   std::vector<std::string> sizes;
   for (const Json& point : points)
@@ -90,8 +89,8 @@ std::string describe_queues_sweep(const Json& document) {
     out += sweep_matrix(points, size, queues, {streams.begin(), streams.end()});
     for (const Json& best : at(sweep, {"best"}))
       if (size_of(best) == size)
-        add_wrapped(out, fmt::format("{} stream{}: {}.", at(best, {"streams"}).dump(),
-                                     at(best, {"streams"}) == 1 ? "" : "s", at(best, {"sentence"}).get<std::string>()));
+        add_wrapped(out, fmt::format("{} stream{}: {}.", fields::text(best, {"streams"}),
+                                     at(best, {"streams"}) == 1 ? "" : "s", fields::text(best, {"sentence"})));
     out += "\n";
   }
   if (points.empty())
@@ -99,8 +98,8 @@ std::string describe_queues_sweep(const Json& document) {
   else
     add_wrapped(out, "* best of its column; = no difference to it beyond noise; ? too few samples.");
   for (const Json& warning : at(document, {"warnings"}))
-    add_wrapped(out, fmt::format("Careful: {}. {}", at(warning, {"text"}).get<std::string>(),
-                                 at(warning, {"advice"}).get<std::string>()));
+    add_wrapped(out,
+                fmt::format("Careful: {}. {}", fields::text(warning, {"text"}), fields::text(warning, {"advice"})));
   return out;
 }
 

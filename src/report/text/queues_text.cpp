@@ -22,7 +22,7 @@ void line(std::string& out, std::string_view label, std::string_view value) {
 
 std::string reason(const Json& document, const std::string& name) {
   const Json& reasons = at(document, {"unavailable"});
-  return reasons.is_object() && reasons.contains(name) && reasons[name].is_string() ? reasons[name].get<std::string>()
+  return reasons.is_object() && reasons.contains(name) && reasons[name].is_string() ? fields::text(reasons[name], {})
                                                                                     : "";
 }
 

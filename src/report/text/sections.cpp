@@ -6,7 +6,7 @@
 #include <cctype>
 #include <numeric>
 
-#include "base/plain_text.h"
+#include "base/text_gate.h"
 
 namespace weir {
 namespace {
@@ -14,19 +14,6 @@ namespace {
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kBetween = 2;  // blanks between columns
 constexpr std::size_t kMinText = 12;
-
-// Control characters in names from files would move the terminal's cursor.
-std::string plain(std::string_view text) { return without_controls(text, ' '); }
-
-std::string markdown_cell(std::string_view text) {
-  std::string out;
-  for (const char c : plain(text)) {
-    if (c == '|' || c == '<' || c == '>' || c == '*' || c == '_' || c == '`' || c == '\\' || c == '[' || c == ']')
-      out += '\\';
-    out += c;
-  }
-  return out;
-}
 
 std::vector<std::size_t> widths_of(const ReportTable& table) {
   std::vector<std::size_t> widths;
@@ -62,25 +49,26 @@ std::string table_text(const ReportTable& table) {
     text.erase(text.find_last_not_of(' ') + 1);
     return text + "\n";
   };
-  std::string text = line([&](std::size_t i) { return table.columns[i].heading; });
-  for (const auto& row : table.rows) text += line([&](std::size_t i) { return i < row.size() ? plain(row[i]) : ""; });
-  if (!table.after.empty()) text += std::string(kIndent, ' ') + wrapped(table.after, kIndent) + "\n";
+  std::string text = line([&](std::size_t i) { return for_line(table.columns[i].heading); });
+  for (const auto& row : table.rows)
+    text += line([&](std::size_t i) { return i < row.size() ? for_line(row[i]) : ""; });
+  if (!table.after.empty()) text += std::string(kIndent, ' ') + wrapped(for_line(table.after), kIndent) + "\n";
   return text;
 }
 
-std::string table_markdown(const ReportTable& table) {
-  std::string text = "|", rule = "|";
+Markdown table_markdown(const ReportTable& table) {
+  Markdown text = Markdown::literal("|"), rule = text;
   for (const auto& column : table.columns) {
-    text += fmt::format(" {} |", markdown_cell(column.heading));
-    rule += column.is_text ? " --- |" : " ---: |";
+    text += Markdown::format(" {} |", column.heading);
+    rule += column.is_text ? Markdown::literal(" --- |") : Markdown::literal(" ---: |");
   }
-  text += "\n" + rule + "\n";
+  text += Markdown::format("\n{}\n", rule);
   for (const auto& row : table.rows) {
-    text += "|";
-    for (const std::string& cell : row) text += fmt::format(" {} |", markdown_cell(cell));
-    text += "\n";
+    text += Markdown::literal("|");
+    for (const std::string& cell : row) text += Markdown::format(" {} |", cell);
+    text += Markdown::literal("\n");
   }
-  if (!table.after.empty()) text += "\n" + markdown_cell(table.after) + "\n";
+  if (!table.after.empty()) text += Markdown::format("\n{}\n", table.after);
   return text;
 }
 
@@ -180,44 +168,42 @@ std::string wrapped(std::string_view text, std::size_t column, std::size_t colum
 }
 
 std::string report_text(const TextReport& report) {
-  std::string text = plain(report.title) + "\n";
+  std::string text = for_line(report.title) + "\n";
   for (const std::string& line : report.opening)
-    text += std::string(kIndent, ' ') + wrapped(plain(line), kIndent) + "\n";
+    text += std::string(kIndent, ' ') + wrapped(for_line(line), kIndent) + "\n";
   for (const ReportSection& section : report.sections) {
-    text += "\n" + wrapped(plain(section.title), kIndent) + "\n";
+    text += "\n" + wrapped(for_line(section.title), kIndent) + "\n";
     std::size_t label = 0;
     for (const auto& fact : section.facts) label = std::max(label, fact.first.size());
     for (const auto& [name, value] : section.facts)
-      text += fmt::format("  {:<{}}  {}\n", name, label, wrapped(plain(value), label + 2 * kIndent));
+      text += fmt::format("  {:<{}}  {}\n", for_line(name), label, wrapped(for_line(value), label + 2 * kIndent));
     for (const ReportTable& table : section.tables) {
       if (!section.facts.empty() || &table != &section.tables.front()) text += "\n";
       text += table_text(table);
     }
     for (const std::string& remark : section.remarks)
-      text += std::string(kIndent, ' ') + wrapped(plain(remark), kIndent) + "\n";
+      text += std::string(kIndent, ' ') + wrapped(for_line(remark), kIndent) + "\n";
   }
   return text;
 }
 
 std::string report_markdown(const TextReport& report) {
-  std::string text = "# " + markdown_cell(report.title) + "\n";
-  for (const std::string& line : report.opening) text += "\n" + markdown_cell(line) + "\n";
+  Markdown text = Markdown::format("# {}\n", report.title);
+  for (const std::string& line : report.opening) text += Markdown::format("\n{}\n", line);
   for (const ReportSection& section : report.sections) {
-    text += "\n## " + markdown_cell(section.title) + "\n\n";
+    text += Markdown::format("\n## {}\n\n", section.title);
     for (const auto& [name, value] : section.facts) {
       // A fact without a label continues the one before: a picture made of characters.
-      if (name.empty())
-        text += fmt::format("  `{}`\n", plain(value));
-      else
-        text += fmt::format("- {}: {}\n", markdown_cell(name), markdown_cell(value));
+      text += name.empty() ? Markdown::format("  `{}`\n", Markdown::embed(MarkdownCode(value)))
+                           : Markdown::format("- {}: {}\n", name, value);
     }
     for (const ReportTable& table : section.tables) {
-      if (!section.facts.empty() || &table != &section.tables.front()) text += "\n";
+      if (!section.facts.empty() || &table != &section.tables.front()) text += Markdown::literal("\n");
       text += table_markdown(table);
     }
-    for (const std::string& remark : section.remarks) text += "\n" + markdown_cell(remark) + "\n";
+    for (const std::string& remark : section.remarks) text += Markdown::format("\n{}\n", remark);
   }
-  return text;
+  return text.text();
 }
 
 std::string sparkline(const std::vector<double>& values, std::size_t cells) {

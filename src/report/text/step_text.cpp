@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text_gate.h"
 #include "base/units.h"
 #include "kernel/chain.h"
 #include "report/text/sections.h"
@@ -63,9 +64,9 @@ std::string command_size(const Step& step, CommandId id) {
 
 std::string describe_step(const StepView& view) {
   const Step& step = view.step;
-  std::string out = fmt::format("{}: one step, not run\n\n", view.workload);
+  std::string out = fmt::format("{}: one step, not run\n\n", for_line(view.workload));
   const auto line = [&](std::string_view name, const std::string& text) {
-    out += fmt::format("  {:<12}{}\n", name, wrapped(text, 14));
+    out += fmt::format("  {:<12}{}\n", name, wrapped(for_line(text), 14));
   };
   std::string params;
   for (const auto& [name, value] : view.params)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/text_gate.h"
 #include "measure/folded_stacks.h"
 #include "measure/timeline.h"
 
@@ -31,15 +32,10 @@ struct SvgOptions {
 // length: everything within one pixel is drawn once.
 std::string timeline_svg(const Timeline& timeline, const SvgOptions& options);
 
-// For character data or attribute values. Names come from files: control characters are not allowed in XML, and bytes
-// may not be UTF-8, so everything except printable ASCII becomes '?'.
-std::string svg_escaped(std::string_view text);
-
 // Elements with a class of the picture's style.
-std::string svg_label(double x, double y, std::string_view style, std::string_view words,
-                      std::string_view anchor = "start");
-std::string svg_box(double x, double y, double width, double height, std::string_view style);
+Markup svg_label(double x, double y, std::string_view style, std::string_view words, std::string_view anchor = "start");
+Markup svg_box(double x, double y, double width, double height, std::string_view style);
 // The whole file: `body` on a background of the class "b".
-std::string svg_picture(double width, double height, std::string_view style, std::string_view body);
+std::string svg_picture(double width, double height, const Markup& style, const Markup& body);
 
 }  // namespace weir

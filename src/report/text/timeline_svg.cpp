@@ -5,8 +5,10 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
+#include "base/plain_text.h"
 #include "base/units.h"
 #include "report/text/svg.h"
 #include "trace/timeline_builder.h"
@@ -44,7 +46,7 @@ const char* word_of(SpanKind kind) { return kind == SpanKind::kernel ? "compute"
 
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
-  return std::string(text.substr(0, most - 3)) + "...";
+  return std::string(whole_characters(text, most - 3)) + "...";
 }
 
 struct Scale {
@@ -75,12 +77,12 @@ class Lane {
     run = {from, to, 1, &span};
   }
 
-  std::string finish() {
+  Markup finish() {
     for (const SpanKind kind : kKinds) flush(kind);
-    std::string out;
+    Markup out;
     for (const SpanKind kind : kKinds) {
-      const std::string& path = paths_[static_cast<std::size_t>(kind)];
-      if (!path.empty()) out += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", class_of(kind), path);
+      const Markup& path = paths_[static_cast<std::size_t>(kind)];
+      if (!path.empty()) out += Markup::format("<path class=\"{}\" d=\"{}\"/>\n", class_of(kind), path);
     }
     return out + bars_;
   }
@@ -104,12 +106,12 @@ class Lane {
         title = fmt::format("{}: {}", shortened(name, 160),
                             format_duration(static_cast<double>(span.ended_ns - span.started_ns)));
       }
-      bars_ += fmt::format(
+      bars_ += Markup::format(
           "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"><title>{}</title></rect>\n",
-          class_of(kind), run.from, y_, run.to - run.from, height_, svg_escaped(title));
+          class_of(kind), run.from, y_, run.to - run.from, height_, title);
     } else {
-      paths_[static_cast<std::size_t>(kind)] += fmt::format("M{:.2f} {:.1f}h{:.2f}v{:.1f}h-{:.2f}z", run.from, y_,
-                                                            run.to - run.from, height_, run.to - run.from);
+      paths_[static_cast<std::size_t>(kind)] += Markup::format("M{:.2f} {:.1f}h{:.2f}v{:.1f}h-{:.2f}z", run.from, y_,
+                                                               run.to - run.from, height_, run.to - run.from);
     }
     run = {};
   }
@@ -118,8 +120,8 @@ class Lane {
   const Scale& scale_;
   double y_, height_;
   std::array<Run, kKinds.size()> runs_{};
-  std::array<std::string, kKinds.size()> paths_;
-  std::string bars_;
+  std::array<Markup, kKinds.size()> paths_;
+  Markup bars_;
   std::size_t* named_;  // named bars so far, in the whole picture
 };
 
@@ -185,7 +187,7 @@ class TimelinePicture {
       draw_device(device, spans);
     }
     const double height = y_ + kTimelineMargin;
-    return svg_picture(options_.width, height, kTimelineStyle, body_);
+    return svg_picture(options_.width, height, Markup::literal(kTimelineStyle), body_);
   }
 
  private:
@@ -196,8 +198,8 @@ class TimelinePicture {
   void legend() {
     double x = kTimelineMargin;
     const auto entry = [&](const char* style, const char* word) {
-      body_ +=
-          fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\"/>\n", style, x, y_ - 9);
+      body_ += Markup::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\"/>\n", style, x,
+                              y_ - 9);
       text(x + 14, y_, "q", word);
       x += 26 + 6.2 * static_cast<double>(std::string_view(word).size());
     };
@@ -215,9 +217,9 @@ class TimelinePicture {
     const double step = round_step(whole / 8);
     for (double at = 0; at <= whole; at += step) {
       const double x = scale_.left + scale_.width * at / std::max(1.0, whole);
-      grid_ += fmt::format("<path class=\"g\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n", x, top, bottom);
-      grid_ += fmt::format("<text class=\"q\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", x + 2, top + 8,
-                           at == 0 ? "0" : format_duration(at));
+      grid_ += Markup::format("<path class=\"g\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n", x, top, bottom);
+      grid_ += Markup::format("<text class=\"q\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", x + 2, top + 8,
+                              at == 0 ? "0" : format_duration(at));
     }
   }
 
@@ -278,14 +280,14 @@ class TimelinePicture {
 
   void draw_exposed(const std::vector<std::uint32_t>& others, const std::vector<std::uint32_t>& communication,
                     double y) {
-    std::string path;
+    Markup path;
     std::int64_t covered = INT64_MIN;  // end of the communication drawn so far
     std::size_t next = 0;
     const auto add = [&](std::int64_t from, std::int64_t to) {
       if (to <= from) return;
       const double x = scale_.x(from);
-      path += fmt::format("M{:.2f} {:.1f}h{:.2f}v{:.1f}h-{:.2f}z", x, y + kLane - 4, std::max(0.1, scale_.x(to) - x),
-                          3.0, std::max(0.1, scale_.x(to) - x));
+      path += Markup::format("M{:.2f} {:.1f}h{:.2f}v{:.1f}h-{:.2f}z", x, y + kLane - 4, std::max(0.1, scale_.x(to) - x),
+                             3.0, std::max(0.1, scale_.x(to) - x));
     };
     std::int64_t busy_to = INT64_MIN;  // end of the other work seen so far
     for (const std::uint32_t i : communication) {
@@ -305,7 +307,7 @@ class TimelinePicture {
       at = std::max(at, std::min(busy_to, to));
       add(at, to);
     }
-    if (!path.empty()) body_ += fmt::format("<path class=\"x\" d=\"{}\"/>\n", path);
+    if (!path.empty()) body_ += Markup::format("<path class=\"x\" d=\"{}\"/>\n", path);
   }
 
   void draw_device(std::uint16_t device, const std::vector<std::uint32_t>& spans) {
@@ -320,7 +322,7 @@ class TimelinePicture {
     text(kTimelineMargin, y_, "d", title);
     y_ += 6;
     const double top = y_;
-    const std::size_t grid_at = body_.size();
+    const Markup above = std::exchange(body_, {});
     y_ += 12;
     activity(spans);
 
@@ -345,8 +347,7 @@ class TimelinePicture {
     more(queues.size(), "hardware queues");
     arrows(middles);
     axis(top, y_);
-    body_.insert(grid_at, grid_);
-    grid_.clear();
+    body_ = above + std::exchange(grid_, {}) + body_;
   }
 
   void more(std::size_t count, const char* what) {
@@ -363,7 +364,7 @@ class TimelinePicture {
   }
 
   void arrows(const std::map<std::uint32_t, double>& middles) {
-    std::string path;
+    Markup path;
     std::size_t count = 0;
     for (const Dependency& dependency : timeline_.dependencies) {
       const auto before = middles.find(dependency.before), after = middles.find(dependency.after);
@@ -375,9 +376,9 @@ class TimelinePicture {
       }
       const double x0 = scale_.x(timeline_.spans[dependency.before].ended_ns);
       const double x1 = scale_.x(timeline_.spans[dependency.after].started_ns);
-      path += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}", x0, before->second, x1, after->second);
+      path += Markup::format("M{:.1f} {:.1f}L{:.1f} {:.1f}", x0, before->second, x1, after->second);
     }
-    if (!path.empty()) body_ += fmt::format("<path class=\"a\" d=\"{}\"/>\n", path);
+    if (!path.empty()) body_ += Markup::format("<path class=\"a\" d=\"{}\"/>\n", path);
   }
 
   const Timeline& timeline_;
@@ -386,7 +387,7 @@ class TimelinePicture {
   bool has_spans_ = false;
   double y_ = 0;
   std::size_t named_ = 0;
-  std::string body_, grid_;
+  Markup body_, grid_;
 };
 
 }  // namespace

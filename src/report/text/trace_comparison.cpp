@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text_gate.h"
 #include "base/units.h"
 #include "report/text/documents.h"
 #include "report/text/fields.h"
@@ -41,25 +42,6 @@ std::string short_count(const Json& row, std::initializer_list<const char*> keys
   return count < 1e5 ? fmt::format("{:.0f}", count) : format_quantity(count);
 }
 
-// Names come from files: control characters would reach the terminal, and line ends would break tables.
-std::string without_ascii_controls(std::string_view text) {
-  std::string safe(text);
-  for (char& letter : safe)
-    if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = ' ';
-  return safe;
-}
-
-// Cells of a Markdown table must not end early, and names from files must not become markup.
-std::string escaped_cell(std::string_view text) {
-  std::string safe;
-  for (const char letter : without_ascii_controls(text)) {
-    if (letter == '|' || letter == '<' || letter == '`' || letter == '*' || letter == '\\' || letter == '_')
-      safe += '\\';
-    safe += letter;
-  }
-  return safe;
-}
-
 std::string verdict_line(const Json& document) {
   std::string line;
   for (const char* verdict : {"slower", "faster", "same", "ambiguous", "not_comparable"}) {
@@ -90,11 +72,11 @@ std::string category_title(const Json& document) {
 std::string category_name(const Json& row) {
   std::string name = fields::text(row, {"category"});
   std::replace(name.begin(), name.end(), '_', ' ');
-  return without_ascii_controls(name);
+  return name;
 }
 
 std::string paragraph(const std::string& text, std::size_t indent) {
-  return std::string(indent, ' ') + wrapped(without_ascii_controls(text), indent) + "\n";
+  return std::string(indent, ' ') + wrapped(text, indent) + "\n";
 }
 
 bool is_judged(const Json& row) { return at(row, {"verdict"}).is_string(); }
@@ -117,8 +99,7 @@ std::string categories_text(const Json& document) {
 // "  gemm_128x64(...)"
 // "    120 x 4.21 us -> 120 x 4.60 us  1.093x [1.071, 1.110]  p <0.001  slower"
 std::string kernel_text(const Json& row) {
-  std::string text =
-      "  " + short_kernel_name(without_ascii_controls(fields::text(row, {"name"})), kReportColumns - 2) + "\n";
+  std::string text = "  " + short_kernel_name(fields::text(row, {"name"}), kReportColumns - 2) + "\n";
   const std::string times = fmt::format("{} x {} -> {} x {}", short_count(row, {"baseline", "count"}),
                                         duration_text(row, {"baseline", "median_ns"}),
                                         short_count(row, {"test", "count"}), duration_text(row, {"test", "median_ns"}));
@@ -136,7 +117,7 @@ std::string lone_text(const Json& rows, const char* title) {
   for (const Json& row : rows) {
     if (++shown > kRows) break;
     text += fmt::format("  {:>8} in {:>6} x  {}\n", duration_text(row, {"total_ns"}), short_count(row, {"count"}),
-                        short_kernel_name(without_ascii_controls(fields::text(row, {"name"})), kReportColumns - 25));
+                        short_kernel_name(fields::text(row, {"name"}), kReportColumns - 25));
   }
   if (rows.size() > kRows) text += fmt::format("  and {} more\n", rows.size() - kRows);
   return text;
@@ -167,48 +148,43 @@ std::string trace_comparison_text(const Json& document) {
 }
 
 std::string trace_comparison_markdown(const Json& document) {
-  std::string text = fmt::format("# Comparison of traces: {}\n\n{} against {}\n\n{}\n", verdict_line(document),
-                                 escaped_cell(fields::text(document, {"test"})),
-                                 escaped_cell(fields::text(document, {"baseline"})), method_line(document));
+  Markdown text =
+      Markdown::format("# Comparison of traces: {}\n\n{} against {}\n\n{}\n", verdict_line(document),
+                       fields::text(document, {"test"}), fields::text(document, {"baseline"}), method_line(document));
   const auto verdict_cell = [](const Json& row) {
     const std::string verdict = is_judged(row) ? fields::text(row, {"verdict"}) : "-";
-    return verdict == "slower" || verdict == "faster" ? fmt::format("**{}**", verdict) : verdict;
+    return verdict == "slower" || verdict == "faster" ? Markdown::format("**{}**", verdict) : Markdown(verdict);
   };
-  std::string remarks;
-  text += fmt::format("\n## {}\n\n| category | baseline | test | ratio | interval | p | verdict |\n",
-                      category_title(document));
-  text += "| --- | ---: | ---: | ---: | --- | ---: | --- |\n";
+  Markdown remarks;
+  text += Markdown::format("\n## {}\n\n| category | baseline | test | ratio | interval | p | verdict |\n",
+                           category_title(document));
+  text += Markdown::literal("| --- | ---: | ---: | ---: | --- | ---: | --- |\n");
   for (const Json& row : list(document, {"categories"})) {
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", category_name(row),
-                        duration_text(row, {"baseline_ns"}), duration_text(row, {"test_ns"}), row_ratio(row),
-                        ratio_interval(row), escaped_cell(p_text(row)), verdict_cell(row));
+    text += Markdown::format("| {} | {} | {} | {} | {} | {} | {} |\n", category_name(row),
+                             duration_text(row, {"baseline_ns"}), duration_text(row, {"test_ns"}), row_ratio(row),
+                             ratio_interval(row), p_text(row), verdict_cell(row));
     if (at(row, {"reason"}).is_string())
-      remarks += fmt::format("- {}: {}\n", category_name(row), escaped_cell(fields::text(row, {"reason"})));
+      remarks += Markdown::format("- {}: {}\n", category_name(row), fields::text(row, {"reason"}));
   }
-  text += "\n## Kernels\n\n| kernel | baseline | test | ratio | interval | p | verdict |\n";
-  text += "| --- | ---: | ---: | ---: | --- | ---: | --- |\n";
+  text += Markdown::literal("\n## Kernels\n\n| kernel | baseline | test | ratio | interval | p | verdict |\n");
+  text += Markdown::literal("| --- | ---: | ---: | ---: | --- | ---: | --- |\n");
   for (const Json& row : list(document, {"kernels"})) {
-    const std::string name =
-        escaped_cell(short_kernel_name(without_ascii_controls(fields::text(row, {"name"})), kMarkdownName));
-    text += fmt::format("| {} | {} x {} | {} x {} | {} | {} | {} | {} |\n", name,
-                        short_count(row, {"baseline", "count"}), duration_text(row, {"baseline", "median_ns"}),
-                        short_count(row, {"test", "count"}), duration_text(row, {"test", "median_ns"}), row_ratio(row),
-                        ratio_interval(row), escaped_cell(p_text(row)), verdict_cell(row));
-    if (at(row, {"reason"}).is_string())
-      remarks += fmt::format("- {}: {}\n", name, escaped_cell(fields::text(row, {"reason"})));
+    const std::string name = short_kernel_name(fields::text(row, {"name"}), kMarkdownName);
+    text += Markdown::format("| {} | {} x {} | {} x {} | {} | {} | {} | {} |\n", name,
+                             short_count(row, {"baseline", "count"}), duration_text(row, {"baseline", "median_ns"}),
+                             short_count(row, {"test", "count"}), duration_text(row, {"test", "median_ns"}),
+                             row_ratio(row), ratio_interval(row), p_text(row), verdict_cell(row));
+    if (at(row, {"reason"}).is_string()) remarks += Markdown::format("- {}: {}\n", name, fields::text(row, {"reason"}));
   }
   for (const auto& [key, title] : {std::pair{"baseline_only", "baseline"}, std::pair{"test_only", "test"}}) {
     if (list(document, {key}).empty()) continue;
-    text += fmt::format("\n## Only in the {}\n\n| kernel | count | total |\n| --- | ---: | ---: |\n", title);
+    text += Markdown::format("\n## Only in the {}\n\n| kernel | count | total |\n| --- | ---: | ---: |\n", title);
     for (const Json& row : list(document, {key}))
-      text += fmt::format(
-          "| {} | {} | {} |\n",
-          escaped_cell(short_kernel_name(without_ascii_controls(fields::text(row, {"name"})), kMarkdownName)),
-          short_count(row, {"count"}), duration_text(row, {"total_ns"}));
+      text += Markdown::format("| {} | {} | {} |\n", short_kernel_name(fields::text(row, {"name"}), kMarkdownName),
+                               short_count(row, {"count"}), duration_text(row, {"total_ns"}));
   }
-  for (const Json& note : list(document, {"notes"}))
-    remarks += fmt::format("- {}\n", escaped_cell(fields::text(note, {})));
-  return remarks.empty() ? text : text + "\n" + remarks;
+  for (const Json& note : list(document, {"notes"})) remarks += Markdown::format("- {}\n", fields::text(note, {}));
+  return (remarks.empty() ? text : text + Markdown::literal("\n") + remarks).text();
 }
 
 DocumentText text_list::trace_comparison(const Json& document) { return trace_comparison_text(document); }

@@ -29,7 +29,7 @@ std::string change_words(const Json& entry) {
 // "same", "slower"; a verdict that is none comes with the reason below the table.
 std::string verdict_cell(const Json& entry) {
   const Json& verdict = at(entry, {"verdict"});
-  return verdict.is_string() ? verdict.get<std::string>() : "-";
+  return verdict.is_string() ? fields::text(verdict, {}) : "-";
 }
 
 void open_with_failures(const Json& document, TextReport& report) {
@@ -97,7 +97,7 @@ ReportTable settings_table(const Json& document, std::vector<std::string>& reaso
       row.push_back(change_words(setting));
       row.push_back(verdict_cell(setting));
       if (const Json& reason = at(setting, {"reason"}); reason.is_string())
-        reasons.push_back(fmt::format("{}: {}.", text(setting, {"name"}), reason.get<std::string>()));
+        reasons.push_back(fmt::format("{}: {}.", text(setting, {"name"}), fields::text(reason, {})));
     }
     table.rows.push_back(std::move(row));
   }
@@ -108,7 +108,7 @@ ReportTable effects_table(const Json& document) {
   ReportTable table{{{"variable", true}, {"instead of", true}, {"pairs"}, {"ratio"}, {"verdict"}}};
   for (const Json& effect : list(document, {"effects"})) {
     const Json& value = at(effect, {"value"});
-    table.rows.push_back({value.is_string() ? fmt::format("{}={}", text(effect, {"name"}), value.get<std::string>())
+    table.rows.push_back({value.is_string() ? fmt::format("{}={}", text(effect, {"name"}), fields::text(value, {}))
                                             : fmt::format("{} unset", text(effect, {"name"})),
                           string(effect, {"first_value"}, "unset"), whole(effect, {"pairs"}), change_words(effect),
                           verdict_cell(effect)});

@@ -1,34 +1,22 @@
 #include "trace/export/timeline_csv.h"
 
-#include <string_view>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "base/text_gate.h"
 #include "trace/export/text_file.h"
 #include "trace/timeline_builder.h"
 
 namespace weir {
-namespace {
-
-// Kernel names of C++ templates hold commas and quotes.
-void write_text(TextFile& to, std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    to << text;
-    return;
-  }
-  to << '"';
-  for (const char letter : text) {
-    if (letter == '"') to << '"';
-    to << letter;
-  }
-  to << '"';
-}
-
-}  // namespace
-
 void write_timeline_csv(const Timeline& timeline, const std::filesystem::path& path, bool overwrite,
                         const std::function<void()>& progress) {
-  std::unordered_map<std::int32_t, std::string_view> labels;
-  for (const TraceQueue& queue : timeline.queues) labels.emplace(queue.id, queue.label);
+  // There may be millions of commands, so each name passes the gate once.
+  std::unordered_map<std::int32_t, std::string> labels;
+  for (const TraceQueue& queue : timeline.queues) labels.emplace(queue.id, for_csv(queue.label));
+  std::vector<std::string> names;
+  names.reserve(timeline.names.size());
+  for (const std::string& name : timeline.names) names.push_back(for_csv(name));
   TextFile to(path, overwrite, progress);
   to << "rank,device,stream,queue,kind,name,iteration,enqueued_ns,submitted_ns,accepted_ns,launched_ns,started_ns,"
         "ended_ns,seen_ns,bytes\r\n";
@@ -49,11 +37,11 @@ void write_timeline_csv(const Timeline& timeline, const std::filesystem::path& p
       if (label == labels.end() || label->second.empty()) {
         to.number(std::int64_t{span.queue});
       } else {
-        write_text(to, label->second);
+        to << label->second;
       }
     }
     to << ',' << to_string(span.kind) << ',';
-    if (span.name < timeline.names.size()) write_text(to, timeline.names[span.name]);
+    if (span.name < names.size()) to << names[span.name];
     to << ',';
     to.number(std::uint64_t{span.iteration});
     for (const std::int64_t ns : {span.enqueued_ns, span.submitted_ns, span.accepted_ns, span.launched_ns,

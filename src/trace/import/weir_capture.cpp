@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/plain_text.h"
+#include "base/text_gate.h"
 #include "trace/capture_format.h"
 #include "trace/import/cuda_activity.h"
 #include "trace/import/list.h"
@@ -28,13 +30,8 @@ Record as(const char* bytes) noexcept {
 
 std::int64_t time_of(std::int64_t ns) noexcept { return ns == capture::kUnknownTime ? kNoTime : ns; }
 
-// Texts come from other programs; notes show them on one line.
-std::string printable(std::string_view text) {
-  std::string shown(text.substr(0, 200));
-  for (char& c : shown)
-    if (static_cast<unsigned char>(c) < 32 || c == 127) c = ' ';
-  return shown;
-}
+// A note is one line of moderate length.
+std::string note_text(std::string_view text) { return for_line(whole_characters(text, 200)); }
 
 class CaptureReader {
  public:
@@ -155,12 +152,12 @@ class CaptureReader {
       case capture::Block::lost:
         if (has(sizeof(capture::LostFacts)))
           to_.drop(++lost_blocks_ <= kMaxMessages
-                       ? "lost while capturing: " + printable(payload.substr(sizeof(capture::LostFacts)))
+                       ? "lost while capturing: " + note_text(payload.substr(sizeof(capture::LostFacts)))
                        : std::string("lost while capturing"),
                    at_, as<capture::LostFacts>(payload_.data()).records);
         break;
       case capture::Block::message:
-        if (++messages_ <= kMaxMessages) to_.note("while capturing: " + printable(payload));
+        if (++messages_ <= kMaxMessages) to_.note("while capturing: " + note_text(payload));
         break;
       case capture::Block::end:
         has_end_ = true;
@@ -175,15 +172,15 @@ class CaptureReader {
     const auto facts = as<capture::ProcessFacts>(payload_.data());
     const std::string_view texts = payload.substr(sizeof(facts));
     const std::size_t clock_end = std::min(texts.find('\0'), texts.size());
-    const std::string clock = printable(texts.substr(0, clock_end));
+    const std::string clock = note_text(texts.substr(0, clock_end));
     const std::string_view words = texts.substr(std::min(clock_end + 1, texts.size()));
     to_.set_source("CUPTI activity records, " + clock);
-    to_.note(fmt::format("process {}: {}", facts.pid, printable(words)));
+    to_.note(fmt::format("process {}: {}", facts.pid, note_text(words)));
   }
 
   void label_device(std::uint32_t device, std::string_view name) {
     if (const auto lane = to_.device(file_.process, device))
-      to_.label_device(*lane, fmt::format("GPU {}: {}", device, printable(name)));
+      to_.label_device(*lane, fmt::format("GPU {}: {}", device, note_text(name)));
   }
 
   template <class Record, class Use>
