@@ -8,10 +8,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <charconv>
-#include <csignal>
 #include <cstring>
 
 #include "base/error.h"
@@ -27,25 +24,9 @@ constexpr int kWaitMs = 200;    // between looks at whether we were asked to sto
 constexpr mode_t kMode = 0666;  // less the umask
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-std::atomic<bool (*)()> g_is_interrupted{nullptr};
-
 void stop_if_interrupted(const std::string& name) {
-  if (const auto is_interrupted = g_is_interrupted.load(); is_interrupted != nullptr && is_interrupted())
+  if (first_interrupt() != 0)
     throw Error(static_cast<Fault>(kExitInterrupted), fmt::format("{}: interrupted while waiting for it", name));
-}
-
-// Names that a signal handler removes, which may not allocate. Files beyond the last slot are not removed then.
-std::array<std::atomic<const char*>, 64> g_leftovers{};
-
-// `name` must not change or move before forget().
-void remember_leftover(const std::string& name) {
-  for (auto& slot : g_leftovers)
-    if (const char* none = nullptr; slot.compare_exchange_strong(none, name.c_str())) return;
-}
-
-void forget_leftover(const std::string& name) {
-  for (auto& slot : g_leftovers)
-    if (const char* own = name.c_str(); slot.compare_exchange_strong(own, nullptr)) return;
 }
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
@@ -142,13 +123,6 @@ void throw_file_error(const fs::path& path, const std::string& doing, int reason
 
 // ---- Writing ----
 
-void remove_leftovers() noexcept {
-  for (const auto& slot : g_leftovers)
-    if (const char* const name = slot.load()) ::unlink(name);
-}
-
-void survive_size_limit() { [[maybe_unused]] static const auto kBefore = std::signal(SIGXFSZ, SIG_IGN); }
-
 void make_folders(const fs::path& folder) {
   std::error_code status;
   fs::create_directories(folder.empty() ? fs::path(".") : folder, status);
@@ -183,7 +157,6 @@ void write_file(const fs::path& path, std::string_view text, bool overwrite) {
 
 NewFile::NewFile(const fs::path& path, bool overwrite, Until until) : path_(path), overwrites_(overwrite) {
   check_writable(path, overwrite);
-  survive_size_limit();
   is_stream_ = is_stream(path);
   if (is_stream_)
     file_ = open_stream(path);
@@ -194,12 +167,11 @@ NewFile::NewFile(const fs::path& path, bool overwrite, Until until) : path_(path
 NewFile::~NewFile() {
   if (temporary_.empty()) return;
   ::unlink(temporary_.c_str());
-  forget_leftover(temporary_);
 }
 
 void NewFile::remember(const std::string& temporary) {
   temporary_ = temporary;
-  remember_leftover(temporary_);
+  removed_.emplace(temporary_);
 }
 
 void NewFile::open(Until until) {
@@ -260,7 +232,7 @@ void NewFile::commit() {
     if (errno == EEXIST) reject(fmt::format("{}: exists already", path_.string()), kExists);
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) give_up("be renamed");
-  forget_leftover(temporary_);
+  removed_.reset();
   temporary_.clear();
 }
 
@@ -303,13 +275,12 @@ FileLock::FileLock(const fs::path& path, int patience_ms) : name_(lock_of(path))
     // Whoever held it may just have removed it.
     if (::stat(name_.c_str(), &named) == 0 && named.st_ino == ours.st_ino && named.st_dev == ours.st_dev) break;
   }
-  remember_leftover(name_);
+  removed_.emplace(name_);
   if (::ftruncate(file_.get(), 0) == 0) write_all(file_.get(), fmt::format("{}\n", ::getpid()));
 }
 
 FileLock::~FileLock() {
   ::unlink(name_.c_str());  // before the lock is released, so that nobody locks a file that is then removed
-  forget_leftover(name_);
 }
 
 namespace {
@@ -333,7 +304,6 @@ void SavedFile::save(std::string_view text) {
 }
 
 Descriptor open_to_append(const fs::path& path, mode_t mode) {
-  survive_size_limit();
   if (descriptor_named(path.string()) >= 0) return open_stream(path);
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   Descriptor file(::open(path.c_str(), kFlags, mode));
@@ -347,7 +317,6 @@ Descriptor open_to_append(const fs::path& path, mode_t mode) {
 }
 
 Descriptor create_file(const fs::path& path, mode_t mode) {
-  survive_size_limit();
   ::unlink(path.c_str());
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!file) throw_file_error(path, "be written", errno);
@@ -355,8 +324,6 @@ Descriptor create_file(const fs::path& path, mode_t mode) {
 }
 
 // ---- Reading ----
-
-void set_is_interrupted(bool (*is_interrupted)()) noexcept { g_is_interrupted.store(is_interrupted); }
 
 Descriptor open_to_read(const fs::path& path) {
   const std::string name = path.string();

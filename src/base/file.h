@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/stop.h"
 
 namespace weir {
 
@@ -54,6 +56,7 @@ class NewFile {
   bool overwrites_;
   bool is_stream_ = false;
   std::string temporary_;  // empty: none
+  std::optional<RemovedWhenCut> removed_;
   Descriptor file_;
 };
 
@@ -69,6 +72,7 @@ class FileLock {
 
  private:
   std::string name_;
+  std::optional<RemovedWhenCut> removed_;
   Descriptor file_;
 };
 
@@ -97,12 +101,6 @@ Descriptor open_to_append(const std::filesystem::path& path, mode_t mode = 0600)
 // A file in a folder that is ours or the user's, empty at first, and readable while it grows; an old one is removed.
 Descriptor create_file(const std::filesystem::path& path, mode_t mode = 0600);
 
-// Removes incomplete files and locks. For a signal handler that is about to end the program: async-signal-safe.
-void remove_leftovers() noexcept;
-
-// A write beyond `ulimit -f` is then an error with a reason, instead of the end of the program. All of the above do it.
-void survive_size_limit();
-
 // ---- Reading ----
 // What parsers hold in memory as a whole: a document may take 20 times its size there.
 inline constexpr std::uint64_t kLargestDocument = std::uint64_t{256} << 20;
@@ -127,9 +125,6 @@ struct FilesInFolder {
   std::vector<std::filesystem::path> files, skipped;
 };
 FilesInFolder files_in(const std::filesystem::path& folder, std::string_view ending);
-
-// Says whether the program was asked to stop; null: nobody catches signals, so they end it.
-void set_is_interrupted(bool (*is_interrupted)()) noexcept;
 
 // ---- The kernel's ----
 // A file of /proc, /sys, tracefs or /dev, which is never created; otherwise none, with errno.

@@ -101,7 +101,6 @@ int open_folder(const std::string& name) {
 }  // namespace
 
 CaptureFolder::CaptureFolder(const fs::path& path, bool is_forced) : folder_(open_folder(without_slashes(path))) {
-  survive_size_limit();
   const std::string name = without_slashes(path);
   struct stat facts{};
   if (::fstat(folder_.get(), &facts) != 0) fail(fmt::format("-o {}: {}", name, std::strerror(errno)));
