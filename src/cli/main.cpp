@@ -16,6 +16,7 @@
 #include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/plain_text.h"
 #include "base/text_gate.h"
 #include "cli/ci_flags.h"
 #include "cli/command.h"
