@@ -178,7 +178,7 @@ TEST(Locks, TwoSweepsOnOneFileLoseNothing) {
   ASSERT_TRUE(soon([&] { return fs::exists(folder / ".sweep.json.lock") || is_over(holder); }));
   ::kill(holder, SIGSTOP);
   std::vector<std::string> second = first;
-  second[8] = "2,4";
+  second[9] = "2,4";
   for (const char* way : {"--resume", "--force"}) {
     second[second.size() - 3] = way;
     const Outcome outcome = bounded(second, folder);
