@@ -57,7 +57,7 @@ Profiler choose(const std::string& name, bool has_rocprof) {
   return Profiler::cupti;
 }
 
-std::vector<fs::path> files_in(const fs::path& folder, const std::string& extension) {
+std::vector<fs::path> captured_files(const fs::path& folder, const std::string& extension) {
   std::vector<fs::path> files;
   std::error_code ignored;
   for (const auto& entry : fs::recursive_directory_iterator(folder, ignored))
@@ -158,7 +158,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
   const auto took = static_cast<double>(now_ns() - begun);
 
   const bool is_cupti = profiler == Profiler::cupti;
-  const auto files = files_in(folder.path(), is_cupti ? ".weircap" : ".json");
+  const auto files = captured_files(folder.path(), is_cupti ? ".weircap" : ".json");
   // From here on Ctrl-C is for Weir.
   const std::atomic<bool>& stop = request.stop();
   ImportOptions import;

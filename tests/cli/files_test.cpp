@@ -98,8 +98,8 @@ TEST(Pipes, InFoldersArePassedOver) {
   fs::create_symlink("pipe.json", folder / "results/link.json");
   const std::string results = folder / "results", other = folder / "other.json";
   const std::vector<std::vector<std::string>> commands = {
-      {"compare", results, other},
-      {"compare", other, results},
+      {"compare", "--baseline", results, "--test", other},
+      {"compare", "--baseline", other, "--test", results},
       {"export", results, "--format", "csv"},
 #if WEIR_HAVE_SQLITE
       {"history", "add", results, "--db", folder / "history.db", "--commit", "none"},
@@ -122,7 +122,7 @@ TEST(Pipes, ThatNobodyWritesToDoNotSurviveSigterm) {
   ASSERT_EQ(weir(small_run(folder / "run.json")).code, 0);
   const std::vector<std::vector<std::string>> commands = {
       {"analyze", pipe},
-      {"compare", pipe, folder / "run.json"},
+      {"compare", "--baseline", pipe, "--test", folder / "run.json"},
       {"export", pipe},
       {"amd", "log", pipe},
       {"amd", "ftrace", pipe},
@@ -148,7 +148,8 @@ TEST(Pipes, OfTheShellCanBeRead) {
   const Folder folder;
   ASSERT_EQ(weir(small_run(folder / "run.json")).code, 0);
   const Outcome given = run_program(
-      {"bash", "-c", "\"$0\" compare <(cat run.json) run.json && \"$0\" export /dev/stdin < run.json", WEIR_BINARY},
+      {"bash", "-c", "\"$0\" compare --baseline <(cat run.json) --test run.json && \"$0\" export /dev/stdin < run.json",
+       WEIR_BINARY},
       folder.path());
   EXPECT_EQ(given.code, 0) << given.err;
   const Outcome written = run_program({"bash", "-c",
@@ -177,7 +178,7 @@ TEST(Locks, TwoSweepsOnOneFileLoseNothing) {
   ASSERT_TRUE(soon([&] { return fs::exists(folder / ".sweep.json.lock") || is_over(holder); }));
   ::kill(holder, SIGSTOP);
   std::vector<std::string> second = first;
-  second[8] = "2,4";
+  second[9] = "2,4";
   for (const char* way : {"--resume", "--force"}) {
     second[second.size() - 3] = way;
     const Outcome outcome = bounded(second, folder);
@@ -286,7 +287,7 @@ TEST(Folders, ThatCannotBeUsedAreNoBug) {
       {"run", "hetero_kernels", "--device", "sim:h200", "-o", "results/r.json"},
       {"try", "-o", "results/trials", "--", "true"},
       {"export", "/proc/1/fd/x/r.json"},
-      {"compare", "results/a.json", "results/b.json"}};
+      {"compare", "--baseline", "results/a.json", "--test", "results/b.json"}};
   for (const auto& command : commands) {
     const Outcome outcome = bounded(command, folder);
     EXPECT_EQ(outcome.code, 2) << fmt::format("{}: {}", fmt::join(command, " "), outcome.err);
