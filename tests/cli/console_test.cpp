@@ -2,15 +2,14 @@
 // the command would have had, and one clear message.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <fstream>
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
 
 #include "base/json.h"
 #include "cli/program.h"
-#include "support/text.h"
 
 namespace weir::testing {
 namespace {
@@ -145,7 +144,7 @@ TEST(Streams, TextsAreAsWideAsANarrowTerminal) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need address space and threads
 
-// Seconds to a hang's end; a busy machine takes a fraction of it.
+// Ends what hangs; a busy machine takes a fraction of it.
 constexpr const char* kPatience = "timeout -s KILL 120";
 
 TEST(Limits, SixtyMegabytesAndOneProcessAreEnoughToStart) {
@@ -173,7 +172,7 @@ TEST(Limits, NothingIsLoadedBeforeItIsNeeded) {
 
 // Whatever there is room for: it works, or says what is missing. It never hangs, crashes, or calls it a bug.
 TEST(Limits, LittleAddressSpaceIsAnErrorOrEnough) {
-  const std::vector<std::string> commands[] = {kTinyRun, {"list"}, {"info"}, {"conformance", "--device", "cpu"}};
+  const std::vector<std::string> commands[] = {kTinyRun, {"list"}, with(kTinyRun, {"--submit", "threads:2"})};
   for (const std::vector<std::string>& arguments : commands)
     for (const std::string kilobytes : {"70000", "100000", "140000", "200000"}) {
       const Outcome outcome = within("ulimit -v " + kilobytes + "; exec " + kPatience + " \"$@\"", arguments);
@@ -192,8 +191,6 @@ TEST(Limits, FewThreadsAreAnErrorOrEnough) {
     GTEST_SKIP() << "nobody else can run " << WEIR_BINARY;
   const Folder folder;
   for (const std::string processes : {"1", "2", "4"}) {
-    const std::string line = "ulimit -u " + processes + "; exec " + who + kPatience + " \"$@\"";
-    // Its words may be those of `timeout`, which is refused its own process.
     const Outcome outcome = within("ulimit -u " + processes + "; exec " + who + "\"$@\"", with(kTinyRun, {"--quiet"}));
     EXPECT_TRUE(outcome.code == 0 || outcome.code == 1) << processes << ": " << outcome.code << outcome.err;
     EXPECT_FALSE(is_bug(outcome)) << outcome.err;
@@ -201,6 +198,54 @@ TEST(Limits, FewThreadsAreAnErrorOrEnough) {
       EXPECT_NE(outcome.err.find("thread"), std::string::npos) << outcome.err;
       EXPECT_NE(outcome.err.find("ulimit -u"), std::string::npos) << outcome.err;
     }
+  }
+}
+
+// All kinds of commands under all limits, as a table of exit codes.
+TEST(Limits, EveryCommandUnderEveryLimit) {
+  if (std::getenv("WEIR_LONG_TESTS") == nullptr) GTEST_SKIP() << "minutes: set WEIR_LONG_TESTS=1";
+  const Folder folder;
+  const std::string sim = "--device=sim:h200", result = folder / "a.json", trace = folder / "trace.json";
+  ASSERT_EQ(weir({"run", "hetero_kernels", sim, "--scale", "tiny", "-o", result}).code, 0);
+  ASSERT_EQ(weir({"profile", "hetero_kernels", sim, "--scale", "tiny", "-o", trace}).code, 0);
+  const std::vector<std::string> commands[] = {
+      {"--version"},
+      {"list", "-v"},
+      {"info"},
+      kTinyRun,
+      {"run", "hetero_kernels", sim, "--scale", "tiny"},
+      {"sweep", "hetero_kernels", "--streams", "1,2", sim, "--scale", "tiny", "--force", "-o", folder / "sweep.json"},
+      {"profile", "hetero_kernels", "--device", "cpu", "--scale", "tiny", "--force", "-o", folder / "profile.json"},
+      {"analyze", trace},
+      {"export", result},
+      {"report", result, "--force", "-o", folder / "report.html"},
+      {"history", "add", result, "--db", folder / "history.db"},
+      {"queues", "map", sim},
+      {"channel", "--list"},
+      {"nonsense"}};
+  const std::pair<std::string, std::string> limits[] = {{"none", ""},
+                                                        {"-v 60000", "ulimit -v 60000; "},
+                                                        {"-v 120000", "ulimit -v 120000; "},
+                                                        {"-v 200000", "ulimit -v 200000; "},
+                                                        {"-n 8", "ulimit -n 8; "},
+                                                        {"-n 16", "ulimit -n 16; "},
+                                                        {">/dev/full", ">/dev/full"},
+                                                        {"2>/dev/full", "2>/dev/full"},
+                                                        {"<&- >&- 2>&-", "<&- >&- 2>&-"}};
+  for (const auto& arguments : commands) {
+    std::string row = arguments[0] + ":";
+    const int usual = weir(arguments, folder.path()).code;
+    for (const auto& [name, words] : limits) {
+      const bool is_limit = words.starts_with("ulimit");
+      const Outcome outcome =
+          within((is_limit ? words : "") + "exec " + kPatience + " \"$@\" " + (is_limit ? "" : words), arguments,
+                 folder.path());
+      row += " " + name + " " + std::to_string(outcome.code) + ";";
+      const bool may_fail = is_limit || words.find('>') == 0 || words.find(" >") != std::string::npos;
+      EXPECT_TRUE(outcome.code == usual || (may_fail && outcome.code == 1)) << row << outcome.err;
+      EXPECT_FALSE(is_bug(outcome)) << row << outcome.err;
+    }
+    std::cout << row << "\n";
   }
 }
 #endif
