@@ -1,6 +1,8 @@
 // The program: parses the command line, runs one command, turns errors into messages and exit codes.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -168,7 +170,14 @@ std::size_t columns_of_terminal() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : weir::kReportColumns;
 }
 
+// glibc's malloc reserves 64 MiB of address space for every thread. Where that is limited, threads share one arena.
+void spare_address_space() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) ::mallopt(M_ARENA_MAX, 1);
+}
+
 int run(int argc, char** argv) {
+  spare_address_space();
   weir::set_report_columns(columns_of_terminal());
   CLI::App app(
       "Weir follows a GPU command from the host thread that issues it to the hardware\n"

@@ -20,7 +20,7 @@ HostThreads::HostThreads(int count) {
   } catch (const std::exception& error) {
     stop();  // threads that did start must end, or joining them would never return
     fail(fmt::format("cannot start a thread for host functions: {}", error.what()),
-         "Raise the limit on processes (ulimit -u).");
+         "Raise the limits on processes and address space (ulimit -u, ulimit -v).");
   }
 }
 

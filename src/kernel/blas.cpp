@@ -57,10 +57,12 @@ struct OpenBlas : VendorLibrary {
   // By the loader's search, and where it was when this was built.
   OpenBlas() : VendorLibrary({"libopenblas.so.0", "libopenblas.so", WEIR_OPENBLAS}) {
     constexpr const char* kRaise = "Raise the limit on address space (ulimit -v).";
-    if (const std::string why = shortfall("OpenBLAS"); !why.empty())
-      fail(why, is_absent() || !has_limited_address_space()
-                    ? "Install it (Debian and Ubuntu: libopenblas0), or add its folder to LD_LIBRARY_PATH."
-                    : kRaise);
+    if (!is_open())
+      fail("OpenBLAS cannot be opened: " + error(),
+           is_absent() || !has_limited_address_space()
+               ? "Install it (Debian and Ubuntu: libopenblas0), or add its folder to LD_LIBRARY_PATH."
+               : kRaise);
+    if (!missing().empty()) fail("OpenBLAS lacks " + missing(), "Install another version.");
     if (!has_limited_address_space() || allocate == nullptr || release == nullptr) return;
     // It needs a buffer per thread that multiplies, and where address space is limited it would wait forever for one.
     // So they are made now, while it is known that there is room; threads take turns if there are fewer.

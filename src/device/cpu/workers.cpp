@@ -117,7 +117,7 @@ void Engine::start_threads(Unit unit) {
       });
   } catch (const std::system_error& error) {
     fail(fmt::format("cpu: cannot start a worker thread: {}", error.what()),
-         "Raise the limit on processes (ulimit -u).");
+         "Raise the limits on processes and address space (ulimit -u, ulimit -v).");
   }
   // On a busy machine a thread may start late, and its startup would be part of a sample.
   unready->wait();

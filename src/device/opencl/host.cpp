@@ -54,7 +54,7 @@ OpenclHostCalls::OpenclHostCalls(const OpenclContext& context, const Step& step,
     thread_ = std::jthread([this] { work(); });
   } catch (const std::system_error& error) {
     fail(fmt::format("cannot start a thread for host functions: {}", error.what()),
-         "Raise the limit on processes (ulimit -u).");
+         "Raise the limits on processes and address space (ulimit -u, ulimit -v).");
   }
 }
 

@@ -154,6 +154,7 @@ std::string wrapped(std::string_view text, std::size_t column, std::size_t colum
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(' ', begin), text.size());
     if (at != column && at + 1 + end - begin > columns) {
+      out.erase(out.find_last_not_of(' ') + 1);
       out += "\n" + std::string(column, ' ');
       at = column;
     } else if (at != column) {
