@@ -243,7 +243,7 @@ TEST(Ranks, AStoppedOneIsNoticedByTheHangWatch) {
   NEEDS_MPI();
   const std::vector<std::vector<std::string>> commands = {
       {"run", "tiny_kernel_stress", "--device", "cpu", "--scale", "tiny", "--iterations", "10000000"},
-      {"overlap", "default", "--device", "cpu", "--set", "run.scale=tiny", "--set", "run.iterations=10000000", "-o",
+      {"overlap", "default", "--device", "cpu", "--set", "run.scale=tiny", "--set", "run.iterations=1000000", "-o",
        "o"}};
   for (std::vector<std::string> command : commands) {
     const Folder folder;
