@@ -2,7 +2,7 @@
 """Gives hostile files to the commands that read them, as somebody who was sent such a file would.
 
   hostile.py mutate [--runs 10000] [--seed 1] [--only NAME]   damaged copies of the seeds of fuzz/ and tests/
-  hostile.py grow [--only NAME]                               shapes that make readers slow, at 1, 2 and 4 MB
+  hostile.py grow [--only NAME] [--commands 1]                shapes that make readers slow, at 1, 2 and 4 MB
 
 A run passes if its exit code is 0 to 4, it says nothing of an internal error, and it takes neither more than 10 s of
 processor time nor more than 1 GiB. grow also wants 4 times the input to take less than 8 times as long. Inputs that fail
@@ -355,7 +355,7 @@ def grow(options):
     for name, (file_name, commands, make) in SHAPES.items():
         if options.only and options.only not in name:
             continue
-        for command in commands:
+        for command in commands[:options.commands]:
             times, why = [], ""
             for size in options.sizes:
                 folder = os.path.join(base, "run")
@@ -387,6 +387,7 @@ def main():
     parser.add_argument("--runs", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--commands", type=int, default=99, help="most commands for each shape")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1 << 20, 2 << 20, 4 << 20])
     options = parser.parse_args()
     sys.exit(1 if (mutate if options.what == "mutate" else grow)(options) else 0)

@@ -96,7 +96,7 @@ class HostileRepository : public ::testing::Test {
     }
   }
   std::string script() const {
-    return "#!/bin/sh\necho \"$0 $*\" >> " + (folder_ / "marker") + "\ncat > /dev/null\nexit 1\n";
+    return "#!/bin/sh\necho \"$0 $*\" >> " + (folder_ / "marker") + "\nexit 1\n";
   }
   bool has_run() const { return fs::exists(folder_.path() / "marker"); }
   Outcome git(std::vector<std::string> words, const std::string& below = ".") {
