@@ -22,6 +22,8 @@ inline constexpr int kWrongOutput = 3;  // exit code
 
 enum class Joined : std::uint8_t { not_yet, scheduled, unscheduled };
 
+inline constexpr std::int64_t kLongStallNs = 50'000'000;
+
 // What a client reports while it lives, in memory of both.
 struct Note {
   std::atomic<Joined> joined{Joined::not_yet};
@@ -30,6 +32,13 @@ struct Note {
   std::atomic<std::int64_t> ended_ns{0};         // the last of them
   std::atomic<std::int64_t> longest_ns{0};       // from one's end to the next one's
   std::atomic<std::int64_t> longest_held_ns{0};  // of that: the most that the scheduler kept an iteration waiting
+  // The first iterations that took longer than kLongStallNs: when they ended, how long they took and how much of it the
+  // scheduler held them.
+  struct Stall {
+    std::atomic<std::int64_t> ended_ns{0}, took_ns{0}, held_ns{0};
+  };
+  std::atomic<std::uint32_t> stall_count{0};
+  std::array<Stall, 1024> stalls;
 };
 
 template <std::size_t kCount>
@@ -99,7 +108,15 @@ inline int live_as_client(const std::string& socket, const scheduler::Terms& ter
     if (iterate(step, *session, *submitter) != expected) return kWrongOutput;
     const std::int64_t ended = now_ns();
     const auto held = static_cast<std::int64_t>(connection != nullptr ? connection->gate().held_ns() - held_before : 0);
-    if (note.iterations != 0) note.longest_ns = std::max(note.longest_ns.load(), ended - note.ended_ns);
+    const std::int64_t took = note.iterations != 0 ? ended - note.ended_ns : 0;
+    note.longest_ns = std::max(note.longest_ns.load(), took);
+    if (took > kLongStallNs && note.stall_count < note.stalls.size()) {
+      Note::Stall& stall = note.stalls[note.stall_count];
+      stall.ended_ns = ended;
+      stall.took_ns = took;
+      stall.held_ns = held;
+      ++note.stall_count;
+    }
     note.longest_held_ns = std::max(note.longest_held_ns.load(), held);
     note.ended_ns = ended;
     ++note.iterations;

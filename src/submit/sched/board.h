@@ -13,7 +13,7 @@ namespace weir::scheduler {
 inline constexpr std::uint32_t kBoardMagic = 0x57454952;  // "WEIR"
 inline constexpr std::uint32_t kBoardVersion = 2;
 inline constexpr std::int64_t kBeatNs = 20'000'000;    // how often the daemon shows that it is alive
-inline constexpr std::int64_t kSilentNs = 80'000'000;  // a daemon or client that is silent for this long counts as dead
+inline constexpr std::int64_t kSilentNs = 80'000'000;  // a daemon that is silent for this long counts as dead
 // Commands of a client that has nobody to yield to; counted, so that its activity is known.
 inline constexpr std::uint32_t kNoBound = 1024;
 

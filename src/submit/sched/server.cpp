@@ -34,7 +34,8 @@ namespace weir::scheduler {
 namespace {
 
 constexpr std::int64_t kSilentConnection_ns = 1'000'000'000;  // for connections that send nothing
-constexpr std::int64_t kTick_ns = 2'000'000;                  // while somebody is active: checks for ends, charges time
+constexpr std::int64_t kStoppedNs = 50'000'000;  // an active client without a sign of life; it gives one every 20 ms
+constexpr std::int64_t kTick_ns = 2'000'000;     // while somebody is active: checks for ends, charges time
 // Connections that have not yet said what they want. The oldest makes way for the next one, so however many are idle,
 // whoever says what it wants is heard. Fewer are accepted at a time, so none makes way before it was read.
 constexpr std::size_t kMaxSilentConnections = 64;
@@ -54,6 +55,11 @@ Descriptor make_eventfd() {
   Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!made) fail_with_errno("cannot make an eventfd");
   return made;
+}
+
+bool has_input(int file) {
+  pollfd asked{file, POLLIN, 0};
+  return ::poll(&asked, 1, 0) > 0;
 }
 
 void drain(int eventfd) {
@@ -138,9 +144,11 @@ void Server::State::accept(std::int64_t now) {
     if (!socket) {
       if (errno == ECONNABORTED || errno == EINTR) continue;
       const bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
-      if (is_short && (close_oldest_silent() || std::exchange(spare, {}))) continue;
+      // The kernel reports a lack of descriptors even if nobody wants to connect.
+      if (!is_short || !has_input(listener->get())) return;
+      if (close_oldest_silent() || std::exchange(spare, {})) continue;
       // Without descriptors the connection stays in the queue: try again later, instead of in a busy loop.
-      if (is_short) accepts_again_ns = now + kBeatNs;
+      accepts_again_ns = now + kBeatNs;
       return;
     }
     ServerConnection connection{.socket = std::move(socket), .since_ns = now};
@@ -156,8 +164,9 @@ void Server::State::accept(std::int64_t now) {
 }
 
 bool Server::State::close_oldest_silent() {
-  const auto oldest = std::find_if(connections.begin(), connections.end(),
-                                   [](const ServerConnection& connection) { return connection.seat < 0; });
+  const auto oldest = std::find_if(connections.begin(), connections.end(), [](const ServerConnection& connection) {
+    return connection.seat < 0 && !has_input(connection.socket.get());
+  });
   if (oldest == connections.end()) return false;
   refuse(*oldest, "this connection asked for nothing, and others came; connect again when there is a request");
   connections.erase(oldest);
@@ -281,7 +290,7 @@ void Server::State::observe(std::int64_t now) {
     const Seat& place = board->seats[seat];
     arrived[static_cast<std::size_t>(seat)] = std::min(now, place.arrived_ns.load(std::memory_order_relaxed));
     // Stopped (^Z) or hung: a client that sleeps in its turn must not keep others waiting.
-    if (now - place.alive_ns.load(std::memory_order_relaxed) > kSilentNs) silent |= std::uint64_t{1} << seat;
+    if (now - place.alive_ns.load(std::memory_order_relaxed) > kStoppedNs) silent |= std::uint64_t{1} << seat;
   }
   conductor.set_active(marked & ~silent, now, arrived.data());
   conductor.advance(now);

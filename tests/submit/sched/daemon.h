@@ -93,7 +93,9 @@ class Child {
 
   pid_t pid() const { return pid_; }
   void forget() { pid_ = -1; }
-  void send(int signal) const { ::kill(pid_, signal); }
+  void send(int signal) const {
+    if (pid_ > 0) ::kill(pid_, signal);  // -1, where fork() failed, would mean every process
+  }
   // Its exit code, or -signal.
   int wait() {
     int status = 0;
