@@ -92,6 +92,9 @@ std::string for_line(std::string_view text) {
 }
 
 std::string for_terminal(std::string_view text) {
+  // Tables may have millions of lines, and nearly all of them are like this.
+  const auto is_plain = [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\t'; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
   std::string lines = without_controls(text, '?', "\n\t\r");
   for (std::size_t at = 0; (at = lines.find('\r', at)) != std::string::npos; ++at)
     if (at + 1 == lines.size() || lines[at + 1] != '\n') lines[at] = '?';
