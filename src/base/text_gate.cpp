@@ -61,6 +61,17 @@ bool is_bracket_command(std::string_view text) {
          shown.find('[') != std::string::npos;
 }
 
+// Whether the bracket at `at` belongs to "[1.071, 1.110]", which is no link: numbers between brackets, and nothing
+// after them that would make a link of it.
+bool is_within_interval(std::string_view text, std::size_t at) {
+  if (text[at] != '[' && text[at] != ']') return false;
+  const std::size_t from = text[at] == '[' ? at : text.rfind('[', at);
+  if (from == std::string_view::npos) return false;
+  const std::size_t to = text.find_first_not_of("0123456789., -", from + 1);
+  return to != std::string_view::npos && text[to] == ']' && (text[at] == '[' || to == at) &&
+         text.find(", ", from) < to && text.substr(to + 1).find_first_of("([:") != 0;
+}
+
 std::string percent_encoded(std::string_view text, std::string_view special) {
   std::string safe;
   for (const char c : text) {
@@ -81,6 +92,9 @@ std::string for_line(std::string_view text) {
 }
 
 std::string for_terminal(std::string_view text) {
+  // Tables may have millions of lines, and nearly all of them are like this.
+  const auto is_plain = [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\t'; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
   std::string lines = without_controls(text, '?', "\n\t\r");
   for (std::size_t at = 0; (at = lines.find('\r', at)) != std::string::npos; ++at)
     if (at + 1 == lines.size() || lines[at + 1] != '\n') lines[at] = '?';
@@ -138,10 +152,11 @@ std::string for_markdown(std::string_view text) {
       safe += "&amp;";
       continue;
     }
-    // Within a word '_' is no markup, and names are full of them.
-    if (std::string_view("|<>`*\\[~$").find(c) != std::string_view::npos ||
-        (c == '_' && (i == 0 || !is_word(i - 1) || !is_word(i + 1))))
-      safe += '\\';
+    // Within a word '_' is no markup, and names are full of them; '>' is some only where a line begins.
+    const bool is_markup = std::string_view("|<`*\\[]~$").find(c) != std::string_view::npos ||
+                           (c == '_' && (i == 0 || !is_word(i - 1) || !is_word(i + 1))) ||
+                           (c == '>' && whole.find_first_not_of(' ') == i);
+    if (is_markup && !is_within_interval(whole, i)) safe += '\\';
     safe += c;
     // GitHub detects mentions, issues and addresses in the rendered text, where backslashes are gone: an empty comment
     // breaks them up.

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "base/plain_text.h"
 #include "base/units.h"
+#include "cli/ci_flags.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -103,7 +104,7 @@ int execute_report(const ReportFlags& flags) {
                        patterns_of("--collective", flags.collectives), &catch_interrupts()});
   if (!made) return kExitInterrupted;
   const Json& document = *made;
-  if (!flags.is_quiet) print_out("{}\n", verdict_text(document));
+  if (!flags.is_quiet) print_out("{}\n", printable(verdict_text(document)));
   if (!flags.json.empty()) write_output(flags, flags.json, to_text(document));
   if (!html.empty()) write_output(flags, html, report_html(document));
   return 0;

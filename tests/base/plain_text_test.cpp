@@ -26,6 +26,21 @@ TEST(PlainText, other_characters_stay_although_their_bytes_look_alike) {
   EXPECT_EQ(without_controls(text, '?'), text);
 }
 
+TEST(PlainText, marks_that_nobody_sees_are_replaced) {
+  // U+202E turns the rest of the line around, U+2066 begins such a part, U+200B and U+FEFF have no width.
+  EXPECT_EQ(without_controls("a\xe2\x80\xae"
+                             "b\xe2\x81\xa6"
+                             "c\xe2\x80\x8b"
+                             "d\xef\xbb\xbf"
+                             "e",
+                             '?'),
+            "a?b?c?d?e");
+  EXPECT_EQ(without_controls("a\xe2\x80\xa8\xef\xbf\xbf\xc2\xad", '?'), "a???");
+  EXPECT_EQ(without_controls("a\xff\xe2\x86", '?'), "a???") << "bytes that are no character";
+  EXPECT_EQ(shell_word("a\xe2\x80\xae"), "$'a\\xe2\\x80\\xae'");
+  EXPECT_EQ(shell_word("\xc3\xa9"), "'\xc3\xa9'");
+}
+
 TEST(PlainText, a_cut_leaves_no_part_of_a_character) {
   EXPECT_EQ(whole_characters("abc", 3), "abc");
   EXPECT_EQ(whole_characters("abcd", 3), "abc");

@@ -15,15 +15,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Rule {
+struct GateRule {
   std::regex code;
   const char* below;   // part of the tree that it holds for
   const char* except;  // files whose path has this in it
   const char* advice;
 };
 
-const std::vector<Rule>& gate_rules() {
-  static const std::vector<Rule> kRules = {
+const std::vector<GateRule>& gate_rules() {
+  static const std::vector<GateRule> kRules = {
       {std::regex(R"(\.get<std::string>\(\)|\.string\(\)|\.dump\(|\.items\(\))"), "src/report/text", "fields.cpp",
        "take texts of documents by report/text/fields.h, which has the gate"},
       {std::regex(R"(fmt::format(_to)?\(\s*"\s*<[a-z/!?])"), "src", "/manual/", "use Markup::format or Xml::format"},
@@ -35,7 +35,7 @@ const std::vector<Rule>& gate_rules() {
 
 std::vector<std::string> around_the_gate(const fs::path& root) {
   std::vector<std::string> findings;
-  for (const Rule& rule : gate_rules())
+  for (const GateRule& rule : gate_rules())
     for (const auto& file : files_below(root / rule.below, {".h", ".cpp"})) {
       const std::string name = fs::relative(file, root).string();
       if (name.find(rule.except) != std::string::npos || name.find("/manual/") != std::string::npos) continue;

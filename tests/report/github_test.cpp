@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "base/text_gate.h"
 #include "report/figures/judgement.h"
 #include "support/comparisons.h"
 

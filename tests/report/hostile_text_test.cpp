@@ -90,11 +90,16 @@ std::vector<Json> documents() {
 TEST(HostileText, every_form_of_every_document_is_safe) {
   std::map<std::string, int> written;
   for (const Json& document : documents())
-    for (std::size_t first = 0; first < hostile_texts().size(); first += 2) {
-      const Json hostile = poisoned(document, first);
-      for (const Form& form : kForms) {
-        const auto text = form.write(hostile);
-        if (!text) continue;
+    for (const Form& form : kForms) {
+      // Some texts are for documents of this version only: those of 0.1 are renewed before.
+      try {
+        if (!form.write(document)) continue;
+      } catch (const std::exception&) {
+        continue;
+      }
+      for (std::size_t first = 0; first < hostile_texts().size(); first += 2) {
+        const auto text = form.write(poisoned(document, first));
+        ASSERT_TRUE(text.has_value());
         ++written[form.name];
         ASSERT_EQ(form.rule(*text), "") << form.name << " of " << document["schema"] << " from " << first;
       }

@@ -78,7 +78,7 @@ TEST(ResultsOpenMetrics, names_from_files_take_no_effect) {
   hostile["created"] = "yesterday";
   const std::string text = results_openmetrics(figures_of(hostile, "r.json"));
   const Exposition read = check_openmetrics(text);
-  EXPECT_NE(read.find("weir_run_failed", {{"workload", "a\"} 1\n# EOF\n\\x?[31m\xef\xbf\xbd"}}), nullptr) << text;
+  EXPECT_NE(read.find("weir_run_failed", {{"workload", "a\"} 1\n# EOF\n\\x?[31m?"}}), nullptr) << text;
   EXPECT_EQ(read.find("weir_run_latency_seconds", {{"quantile", "0.5"}}), nullptr);
   EXPECT_FALSE(read.types.contains("weir_run_created_timestamp_seconds"));
   EXPECT_LT(text.size(), 100'000U) << "labels are bounded";

@@ -45,7 +45,7 @@ TEST(Sections, markdown_escapes_what_would_be_markup) {
   EXPECT_NE(text.find("# Title\n"), std::string::npos);
   EXPECT_NE(text.find("## Section\n"), std::string::npos);
   EXPECT_NE(text.find("| --- | ---: | ---: |\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("k\\|x\\_y"), std::string::npos) << text;
+  EXPECT_NE(text.find("k\\|x_y"), std::string::npos) << text;
   EXPECT_NE(text.find("\n  `[.:=@]`\n"), std::string::npos) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }

@@ -186,8 +186,8 @@ std::string markdown_rule(const std::string& text) {
       if (line[i] == '`') is_code = !is_code;
       bars += line[i] == '|';
       if (is_code) continue;
-      if (line[i] == '<' && !begins("<!-- -->") && !begins("<details><summary>") && !begins("</details>") &&
-          !begins("</summary>"))
+      if (line[i] == '<' && !begins("<!-- -->") && !begins("<details><summary>") && !begins("<summary>") &&
+          !begins("</details>") && !begins("</summary>"))
         return "HTML " + around(line, i);
       if (line[i] == '[' && line.find("](", i) != std::string::npos) return "a link " + around(line, i);
       if (line[i] == '*' && !begins("**") && (i == 0 || line[i - 1] != '*')) return "emphasis " + around(line, i);

@@ -9,6 +9,9 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "support/programs.h"
+#include "support/sink_rules.h"
+#include "support/text.h"
 
 namespace weir {
 namespace {
@@ -46,6 +49,27 @@ TEST(TimelineCsv, rows_are_rfc_4180) {
             "1,2,7,,kernel,\"f<int, \"\"x\"\">\",3,,,,,10,20,,\r\n"
             "1,2,7,copy engine 0,copy,plain,3,,5,,,10,20,30,64\r\n");
   std::filesystem::remove_all(folder);
+}
+
+// Names and labels of queues come from files and programs.
+TEST(TimelineCsv, hostile_names_stay_in_their_cells) {
+  const testing::Folder folder;
+  Timeline t;
+  t.processes = {{0, "p"}};
+  t.devices = {{0, 0, "GPU"}};
+  t.streams = {{0, 7, "stream 7"}};
+  for (const std::string& text : testing::hostile_texts()) {
+    Span span;
+    span.name = static_cast<std::uint32_t>(t.names.size());
+    span.queue = static_cast<std::int32_t>(t.names.size());
+    t.names.push_back(text);
+    t.queues.push_back({span.queue, 0, text});
+    t.spans.push_back(span);
+  }
+  write_timeline_csv(t, folder / "t.csv", false);
+  const std::string text = content(folder / "t.csv");
+  EXPECT_EQ(testing::csv_rule(text), "") << text;
+  EXPECT_EQ(lines_of(text).size(), t.spans.size() + 1);
 }
 
 }  // namespace

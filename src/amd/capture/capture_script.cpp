@@ -3,6 +3,7 @@
 
 #include "amd/capture/capture_plan.h"
 #include "base/plain_text.h"
+#include "base/text_gate.h"
 
 namespace weir::amd {
 namespace {
@@ -119,9 +120,7 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
   for (const CapturePart& part : plan.missing) {
     std::string line = fmt::format("# missing: {}: {}", part.name, part.reason);
     if (!part.hint.empty()) line += ". " + part.hint;
-    for (char& c : line)
-      if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
-    text += line + "\n";
+    text += for_line(line) + "\n";
   }
   text += fmt::format(
       "\n# one folder, new and for you alone: whoever made it before could lead root elsewhere\n"

@@ -1,6 +1,7 @@
 // weir.profile/1: a traced pass next to a timed one.
 #include <fmt/format.h>
 
+#include "base/plain_text.h"
 #include "base/units.h"
 #include "report/text/documents.h"
 #include "report/text/queues_text.h"
@@ -125,7 +126,7 @@ std::string describe_profile(const Json& document) {
   const Json& files = at(document, {"files"});
   for (const Json& file : files) out += fmt::format("\nWritten to {}", text(file, {"path"}));
   if (!files.empty() && text(document, {"format"}) == "kineto") {
-    out += fmt::format("\nOpen it in https://ui.perfetto.dev, or: weir analyze {}\n", text(files[0], {"path"}));
+    out += fmt::format("\nOpen it in https://ui.perfetto.dev, or: weir analyze {}\n", shell_word(text(files[0], {"path"})));
   } else if (!files.empty()) {
     out += '\n';
   }

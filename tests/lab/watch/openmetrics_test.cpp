@@ -65,7 +65,7 @@ TEST(OpenMetrics, labels_are_escaped_and_come_back) {
   const Exposition read = check_openmetrics(metrics_text(sample));
   EXPECT_NE(read.find("weir_watch_queue_active", {{"queue", "a\"b\\c\nd"}}), nullptr);
   EXPECT_NE(read.find("weir_watch_queue_active", {{"queue", "?[31m?"}}), nullptr);
-  const std::string mark = "\xef\xbf\xbd";
+  const std::string mark = "?";
   EXPECT_NE(read.find("weir_watch_queue_active",
                       {{"queue", "\xc3\xa4 " + mark + " " + mark + mark + mark + " \xf0\x9f\x98\x80 " + mark + mark}}),
             nullptr);
