@@ -66,7 +66,7 @@ struct OpenBlas : VendorLibrary {
     if (!has_limited_address_space() || allocate == nullptr || release == nullptr) return;
     // It needs a buffer per thread that multiplies, and where address space is limited it would wait forever for one.
     // So they are made now, while it is known that there is room; threads take turns if there are fewer.
-    constexpr std::size_t kBuffer = std::size_t{32} << 20;  // 0.3.20 to 0.3.28, x86-64 and arm64
+    constexpr std::size_t kBuffer = std::size_t{32} << 20;  // as 0.3.21 maps it on arm64; others were not looked at
     const std::size_t wanted = std::max(1U, std::thread::hardware_concurrency());
     std::vector<void*> buffers;
     // Twice as much, because its first one is cut from a larger piece.
