@@ -114,10 +114,10 @@ class Interruption {
 
  private:
   static constexpr std::int64_t kLookNs = 50'000'000;
-  static constexpr std::int64_t kGraceNs = 400'000'000;            // for mpirun to end by itself
-  static constexpr std::int64_t kLaunchersEndNs = 10'000'000'000;  // the same, after its ranks have ended
-  static constexpr std::int64_t kRemarkNs = 5'000'000'000;         // until the user hears what it waits for
-  static constexpr std::int64_t kStartNs = 2'000'000'000;          // for ranks to appear
+  static constexpr std::int64_t kGraceNs = 400'000'000;           // for mpirun to end by itself
+  static constexpr std::int64_t kLaunchersEndNs = 3'000'000'000;  // the same, after its ranks have ended
+  static constexpr std::int64_t kRemarkNs = 5'000'000'000;        // until the user hears what it waits for
+  static constexpr std::int64_t kStartNs = 2'000'000'000;         // for ranks to appear
 
   void ask(const std::vector<pid_t>& ranks) {
     for (const pid_t rank : ranks)
