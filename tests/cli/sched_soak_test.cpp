@@ -140,8 +140,8 @@ class Soak {
   }
 
  private:
-  // One command each, so that a stall is that of a command, and not the sum over many.
-  static constexpr Life kAlways{.commands = 1, .least_pause_us = 0, .more_pause_us = 0};
+  // Two commands each: a stall is that of one or two commands, and not the sum over many.
+  static constexpr Life kAlways{.commands = 2, .least_pause_us = 0, .more_pause_us = 0};
 
   static bool failed(const char* what) {
     ADD_FAILURE() << what;
