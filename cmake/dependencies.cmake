@@ -43,6 +43,10 @@ weir_import(weir_blas HEADER cblas.h LIBRARY openblas SUFFIXES ${WEIR_BLAS_SUFFI
 if(NOT TARGET weir_blas)
   message(FATAL_ERROR "OpenBLAS (cblas.h, libopenblas) is missing: run scripts/setup.sh, or set CMAKE_PREFIX_PATH")
 endif()
+# Opened when a product needs it (src/kernel/blas.cpp), not linked: at load it starts threads.
+set_property(TARGET weir_blas PROPERTY INTERFACE_LINK_LIBRARIES "")
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/kernel/blas.cpp PROPERTIES
+                            COMPILE_DEFINITIONS WEIR_OPENBLAS="${weir_blas_LIBRARY}")
 
 weir_import(weir_hwloc HEADER hwloc.h LIBRARY hwloc)
 if(TARGET weir_hwloc)

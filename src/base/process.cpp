@@ -12,13 +12,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "base/plain_text.h"
 
 namespace weir {
@@ -168,7 +168,7 @@ void Process::start() {
   if (!is_ours && options_.err_file < 0) words.open(program);
   trouble.open(program);
   const int err = is_ours ? STDERR_FILENO : options_.err_file >= 0 ? options_.err_file : words.write.get();
-  if (is_ours) std::fflush(nullptr);  // our own output comes first
+  if (is_ours) flush_out();  // our own output comes first
 
   const pid_t parent = ::getpid();
   pid_ = ::fork();
@@ -179,11 +179,12 @@ void Process::start() {
     if (::getppid() != parent) ::_exit(127);
     if (shares) {
       ::sigprocmask(SIG_SETMASK, options_.shares_terminal, nullptr);
+      restore_signals();
     } else {
       sigset_t none;
       ::sigemptyset(&none);
       ::sigprocmask(SIG_SETMASK, &none, nullptr);
-      for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
+      for (const int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
       const int nothing = ::open("/dev/null", O_RDWR);  // exec() must not close it: it may be one of the three itself
       ::dup2(options_.has_input ? in.read.get() : nothing, STDIN_FILENO);
       if (!is_ours)

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/units.h"
 
@@ -44,8 +44,8 @@ namespace slot_check {
 
 void abort_with(const char* what, const SlotRecord& record) noexcept {
   const std::size_t bytes = record.store != nullptr ? slot_bins::bytes_of(record.bin) : record.size_bytes;
-  std::fprintf(stderr, "weir: %s of %zu bytes at %p %s\n", record.store != nullptr ? "a pool's slot" : "a payload",
-               bytes, static_cast<const void*>(record.data), what);
+  print_err("weir: {} of {} bytes at {} {}\n", record.store != nullptr ? "a pool's slot" : "a payload", bytes,
+            static_cast<const void*>(record.data), what);
   std::abort();
 }
 
@@ -85,7 +85,7 @@ void give(SlotRecord& record, std::uint32_t generation) noexcept {
 
 void Slot::check(PayloadHandle handle, std::size_t size_bytes) noexcept {
   if (kind_of(handle) != HandleKind::slot) {
-    std::fprintf(stderr, "weir: %#llx is no handle of a pool's slot\n", static_cast<unsigned long long>(handle));
+    print_err("weir: {:#x} is no handle of a pool's slot\n", handle);
     std::abort();
   }
   const SlotRecord& record = *payload_handle::record<SlotRecord>(handle);
@@ -101,7 +101,7 @@ MemoryPool::~MemoryPool() {
   const std::size_t bytes = store_->statistics().allocated_bytes;
   if (bytes == 0) return;
   if constexpr (kChecksMemory) {
-    std::fprintf(stderr, "weir: a memory pool goes while %s of its slots are in use\n", format_bytes(bytes).c_str());
+    print_err("weir: a memory pool goes while {} of its slots are in use\n", format_bytes(bytes));
     std::abort();
   }
   store_.release();

@@ -1,9 +1,10 @@
 #include "channel/payload.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <new>
+
+#include "base/console.h"
 
 namespace weir {
 namespace {
@@ -53,7 +54,7 @@ void Payload::dispose(SlotRecord& shared, PayloadHandle handle) noexcept {
 void Payload::check() const noexcept {
   if (handle_ == 0) return;
   if (kind_of(handle_) != HandleKind::payload) {
-    std::fprintf(stderr, "weir: %#llx is no handle of a payload\n", static_cast<unsigned long long>(handle_));
+    print_err("weir: {:#x} is no handle of a payload\n", handle_);
     std::abort();
   }
   const SlotRecord& record = *payload_handle::record<SlotRecord>(handle_);

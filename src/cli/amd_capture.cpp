@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
 #include "amd/capture/capture_run.h"
 #include "amd/capture/capture_sources.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/default_output.h"
@@ -126,22 +126,22 @@ int execute_amd_capture(const AmdCaptureFlags& flags) {
     request.folder = fs::absolute(output).lexically_normal().string();
     request.pid = ::getpid();
     const amd::CaptureFacts facts = survey(request);
-    fmt::print("{}", amd::capture_script(request, amd::plan_capture(request, facts)));
+    print_out("{}", amd::capture_script(request, amd::plan_capture(request, facts)));
     return 0;
   }
   amd::CaptureFolder folder(output, flags.is_forced);
   const amd::CaptureEnd end = amd::capture_program(std::move(request), folder);
   const Json document = amd::to_json(end.manifest);
   if (flags.report == "json") {
-    fmt::print("{}", to_text(document));
+    write_json(to_text(document));
   } else if (!flags.is_quiet) {
     // Standard output belongs to the program.
     const TextReport report = capture_report(document, end.bytes, output.string());
-    fmt::print(stderr, "{}", flags.report == "markdown" ? report_markdown(report) : report_text(report));
+    print_err("{}", flags.report == "markdown" ? report_markdown(report) : report_text(report));
   }
   if (!end.problem.empty()) {
     if (end.code == 0) fail(fmt::format("cannot write the manifest: {}", end.problem));
-    fmt::print(stderr, "weir: cannot write the manifest: {}\n", end.problem);
+    print_err("weir: cannot write the manifest: {}\n", end.problem);
   }
   return end.code;
 }

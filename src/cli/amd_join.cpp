@@ -5,6 +5,7 @@
 
 #include "amd/join/join_load.h"
 #include "amd/join/merged_timeline.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
@@ -115,8 +116,8 @@ int execute_amd_join(const AmdJoinFlags& flags) {
   }
   flags.print(document, amd_join_report(document, flags.is_full));
   // Printed to stderr, so as not to corrupt a document that goes through a pipe.
-  if (!flags.is_quiet && !timeline.empty()) fmt::print(stderr, "Timeline written to {}\n", timeline.string());
-  if (!flags.is_quiet && !note.empty()) fmt::print(stderr, "{}\n", note);
+  if (!flags.is_quiet && !timeline.empty()) print_err("Timeline written to {}\n", timeline.string());
+  if (!flags.is_quiet && !note.empty()) print_err("{}\n", note);
   return 0;
 }
 

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cfloat>
-#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
@@ -240,7 +240,7 @@ class BenchRun {
     events.measured = [&](const Json& entry, int round) {
       if (!flags_.is_verbose) return;
       progress.clear();
-      fmt::print(stderr, "round {}: {}\n", round + 1, bench_line(entry));
+      print_err("round {}: {}\n", round + 1, bench_line(entry));
     };
     return bench::run_units(plan, settings_, events, *results_, catch_interrupts());
   }
@@ -269,7 +269,7 @@ class BenchRun {
         summary, [&] { return report_text(bench_report(summary, false)); },
         [&] { return report_markdown(bench_report(summary, true)); });
     if (!flags_.document_output.is_quiet && flags_.document_output.report != "json")
-      fmt::print("\nReports are in {}\n", folder.path().string());
+      print_out("\nReports are in {}\n", folder.path().string());
   }
 
   const BenchCommandFlags& flags_;
@@ -286,7 +286,6 @@ int execute_bench(const BenchCommandFlags& flags) {
     // Destructors of loaded packages are not run: the results have been sent, so they could only do harm.
     ::_exit(0);
   }
-  std::signal(SIGXFSZ, SIG_IGN);  // reports a file-size limit as a write error instead of dying
   return BenchRun(flags).run();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/flag_values.h"
@@ -130,12 +131,12 @@ int execute_calibrate(const CalibrateFlags& flags) {
   std::filesystem::create_directories(file.has_parent_path() ? file.parent_path() : ".");
   write_file(file, calibration_json(steps).dump(2) + "\n", true);
   if (!flags.is_quiet)
-    fmt::print("Medians of processes of identical code differ by this much (standard deviation):\n{}Kept in {}\n",
-               table, file.string());
+    print_out("Medians of processes of identical code differ by this much (standard deviation):\n{}Kept in {}\n", table,
+              file.string());
   if (!is_interrupted) return 0;
   if (!flags.is_quiet)
-    fmt::print("Interrupted: {} of {} steps had the {} processes that it takes\n", known, found.size(),
-               kFewestForSpread);
+    print_out("Interrupted: {} of {} steps had the {} processes that it takes\n", known, found.size(),
+              kFewestForSpread);
   return kExitInterrupted;
 }
 

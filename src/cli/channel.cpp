@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
@@ -176,7 +177,7 @@ std::string listed_names(const Json& names) {
 int list(const ChannelCommandFlags& flags, const channel_bench::Conditions& conditions) {
   const Json all = describe_groups(choose_benchmarks(channel_bench::groups(), flags.words(), conditions));
   if (flags.is_json) {
-    fmt::print("{}", to_text(all));
+    write_json(to_text(all));
     return 0;
   }
   std::string out;
@@ -193,7 +194,7 @@ int list(const ChannelCommandFlags& flags, const channel_bench::Conditions& cond
     for (const auto& [reason, places] : group["unavailable"].items())
       line("not here", fmt::format("{} ({})", listed_names(places), reason));
   }
-  fmt::print("{}", out);
+  write_out(out);
   return 0;
 }
 
@@ -235,8 +236,8 @@ bool measure(const ChannelCommandFlags& flags, ChannelReport& report, const std:
   for (const ChannelResult& result : report.run.results)
     if (result.unavailable.empty()) plan.ids.push_back(result.id());
   if (!flags.is_quiet && !plan.ids.empty())
-    fmt::print(stderr, "{} benchmarks in {} processes: about {}\n", plan.ids.size(), plan.processes,
-               format_duration(estimate_s(settings, plan.ids.size()) * 1e9));
+    print_err("{} benchmarks in {} processes: about {}\n", plan.ids.size(), plan.processes,
+              format_duration(estimate_s(settings, plan.ids.size()) * 1e9));
   ProgressLine progress(flags.is_quiet);
   const std::int64_t begun_ns = now_ns();
   ChannelEvents events;
@@ -262,11 +263,11 @@ bool measure(const ChannelCommandFlags& flags, ChannelReport& report, const std:
 
 void deliver(const ChannelCommandFlags& flags, const Json& document) {
   if (flags.is_json) {
-    fmt::print("{}", to_text(document));
+    write_json(to_text(document));
   } else if (!flags.is_quiet) {
-    fmt::print("{}", flags.format == "markdown" ? report_markdown(channel_report(document))
-                                                : report_text(channel_report(document)));
-    if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
+    print_out("{}", flags.format == "markdown" ? report_markdown(channel_report(document))
+                                               : report_text(channel_report(document)));
+    if (!flags.output.empty()) print_out("\nWritten to {}\n", flags.output);
   }
 }
 
@@ -328,7 +329,7 @@ int execute_channel(const ChannelCommandFlags& flags) {
     const bool stays = !is_complete && !flags.is_forced && std::filesystem::exists(file);  // half a run is no better
     if (!stays) write_file(file, to_text(document), true);
     if (!flags.is_quiet && !flags.is_json)
-      fmt::print("\nBaseline '{}' {} {}\n", flags.save_baseline, stays ? "was not replaced:" : "is in", file.string());
+      print_out("\nBaseline '{}' {} {}\n", flags.save_baseline, stays ? "was not replaced:" : "is in", file.string());
   }
   if (!is_complete) return kExitInterrupted;
   if (has("failed")) return 1;

@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/console.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/text_gate.h"
 #include "cli/process.h"
 #include "report/figures/judgement.h"
 
@@ -23,9 +23,7 @@ namespace {
 void append_to(const char* variable, std::size_t most, const std::function<std::string(std::size_t room)>& text) {
   const auto path = environment_variable(variable);
   if (!path || path->empty()) return;
-  const auto print_warning = [&](const std::string& why) {
-    fmt::print(stderr, "weir: {} {}: {}\n", variable, *path, why);
-  };
+  const auto print_warning = [&](const std::string& why) { print_err("weir: {} {}: {}\n", variable, *path, why); };
   const Descriptor file(::open(path->c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
   struct stat status{};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return print_warning(std::strerror(errno));
@@ -40,20 +38,13 @@ void append_to(const char* variable, std::size_t most, const std::function<std::
 
 }  // namespace
 
-std::string printable(const std::string& text, bool is_json) {
-  bool is_watched = false;
-  for (const char* name : {"GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"})
-    is_watched = is_watched || !environment_variable(name).value_or("").empty();
-  const std::string shown = is_json ? for_json(text) : for_terminal(text);
-  return is_watched ? without_commands(shown, is_json) : shown;
-}
-
 void CiFlags::add_to(CommandSyntax syntax) {
   syntax.add("--github", is_github, "annotate for GitHub Actions; append to $GITHUB_STEP_SUMMARY and $GITHUB_OUTPUT");
   syntax.add("--junit FILE", junit, "write the verdicts as JUnit XML to this file");
 }
 
 void CiFlags::check(bool is_forced, bool prints_json) const {
+  if (is_github) expect_runner(true);  // annotations make the output one for GitHub, wherever this runs
   if (!junit.empty()) check_writable(junit, is_forced);
   if (is_github && prints_json)
     reject("--github: annotations go to standard output, and so would the JSON document",
@@ -63,7 +54,7 @@ void CiFlags::check(bool is_forced, bool prints_json) const {
 void CiFlags::report(const Judged& judged, const std::function<std::string(std::size_t)>& markdown,
                      bool is_forced) const {
   if (is_github) {
-    fmt::print("{}", github_annotations(judged));
+    write_raw_out(github_annotations(judged));
     append_to("GITHUB_STEP_SUMMARY", kMaxSummary,
               [&](std::size_t room) { return markdown(room == 0 ? 0 : room - 1) + "\n"; });
     append_to("GITHUB_OUTPUT", kMaxSummary, [&](std::size_t) { return github_outputs(judged); });

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/text_gate.h"
 #include "base/units.h"
 #include "cli/flag_values.h"
 #include "report/text/comparison.h"
@@ -37,12 +37,10 @@ int CompareFlags::print(const Comparison& comparison, const char* tool) const {
     report = format == "markdown" ? comparison_markdown(comparison) : comparison_text(comparison);
   }
   if (output.empty()) {
-    const std::string shown = printable(report, format == "json");
-    // Annotations make the output one for GitHub, wherever this runs.
-    fmt::print("{}", ci.is_github ? without_commands(shown) : shown);
+    format == "json" ? write_json(report) : write_out(report);
   } else {
     write_file(output, report, is_forced);
-    fmt::print("{} ({})\n", verdict_line(comparison), output);
+    print_out("{} ({})\n", verdict_line(comparison), output);
   }
   ci.report(
       judge(comparison, tool, is_strict), [&](std::size_t most) { return comparison_markdown(comparison, most); },

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/list.h"
@@ -154,7 +155,7 @@ struct CompletionFlags {
 int execute_completion(const CompletionFlags& flags) {
   const CommandSyntax root = *flags.root;
   if (flags.is_asked) {
-    fmt::print("{}", completion_lines(complete(facts_of(root), flags.words)));
+    print_out("{}", completion_lines(complete(facts_of(root), flags.words)));
     return 0;
   }
   std::vector<std::string> shells;
@@ -165,7 +166,7 @@ int execute_completion(const CompletionFlags& flags) {
                                          [&](const auto& each) { return each.shell == flags.words[0]; });
   if (found == std::end(kScripts))
     reject(fmt::format("completion {}: unknown shell", flags.words[0]), suggestion(flags.words[0], shells));
-  fmt::print("{}", found->text);
+  write_out(found->text);
   return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -81,7 +82,7 @@ int execute_conformance(const ConformanceFlags& flags) {
     reject(fmt::format("--filter {}: no case has such a name", flags.filters.front()),
            "`weir conformance --list` shows all of them.");
   if (flags.is_list) {
-    for (const conformance::ConformanceCase* const each : chosen) fmt::print("{}\n", each->full_name());
+    for (const conformance::ConformanceCase* const each : chosen) print_out("{}\n", each->full_name());
     return 0;
   }
   if (flags.takes_all && !flags.devices.empty()) reject("--all: cannot be combined with --device", "Use one of them.");
@@ -105,13 +106,13 @@ int execute_conformance(const ConformanceFlags& flags) {
       has_written = true;
     }
     if (!flags.is_quiet)
-      fmt::print("{}{}", run.reports.size() > 1 ? "\n" : "", describe_conformance(document["devices"].back()));
-    std::fflush(stdout);
+      print_out("{}{}", run.reports.size() > 1 ? "\n" : "", describe_conformance(document["devices"].back()));
+    flush_out();
     if (run.is_interrupted) break;
   }
   if (!flags.is_quiet) {
-    fmt::print("{}", conformance_summary(conformance_document(run, context)));
-    if (has_written) fmt::print("\nWritten to {}\n", flags.output);
+    print_out("{}", conformance_summary(conformance_document(run, context)));
+    if (has_written) print_out("\nWritten to {}\n", flags.output);
   }
   if (run.is_interrupted) return kExitInterrupted;
   return has_passed ? 0 : 1;

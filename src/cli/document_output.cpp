@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/ci_flags.h"
+#include "base/console.h"
 
 namespace weir::cli {
 
@@ -21,7 +21,7 @@ void DocumentOutput::print(const Json& document, const std::function<std::string
                            const std::function<std::string()>& markdown) const {
   const std::string printed = report == "json" ? to_text(document) : report == "markdown" ? markdown() : text();
   if (output.empty()) {
-    fmt::print("{}", printable(printed, report == "json"));
+    report == "json" ? write_json(printed) : write_out(printed);
   } else {
     write(output, printed);
   }
@@ -37,7 +37,7 @@ void DocumentOutput::write(const std::string& path, const std::string& text) con
 }
 
 void DocumentOutput::report_written(const std::string& path) const {
-  if (!is_quiet) fmt::print("Written to {}\n", path);
+  if (!is_quiet) print_out("Written to {}\n", path);
 }
 
 }  // namespace weir::cli

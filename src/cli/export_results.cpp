@@ -5,9 +5,8 @@
 #include <iterator>
 #include <set>
 
+#include "base/console.h"
 #include "base/error.h"
-#include "base/text_gate.h"
-#include "cli/ci_flags.h"
 #include "cli/list.h"
 #include "report/figures/figures.h"
 
@@ -54,7 +53,7 @@ void append_folder(std::vector<FigureRow>& rows, const fs::path& folder, bool is
       append(rows, document, file.string());
       has_any = true;
     } else if (!is_quiet) {
-      fmt::print(stderr, "weir: {} was skipped: it holds no result\n", for_line(file.string()));
+      print_err("weir: {} was skipped: it holds no result\n", file.string());
     }
   }
   if (!has_any)
@@ -81,11 +80,11 @@ int execute_export_results(const ExportResultsFlags& flags) {
                            : flags.has_samples           ? samples_csv(rows)
                                                          : results_csv(rows);
   if (flags.output.empty()) {
-    fmt::print("{}", printable(text));
+    write_out(text);
     return 0;
   }
   write_file(flags.output, text, flags.is_forced);
-  if (!flags.is_quiet) fmt::print("{} point{} written to {}\n", rows.size(), rows.size() == 1 ? "" : "s", flags.output);
+  if (!flags.is_quiet) print_out("{} point{} written to {}\n", rows.size(), rows.size() == 1 ? "" : "s", flags.output);
   return 0;
 }
 

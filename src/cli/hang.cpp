@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <system_error>
 #include <thread>
 
 #include "base/descriptor.h"
@@ -26,11 +27,15 @@ std::atomic<bool> is_ending{false};
 void end_hung(const std::string& report) {
   if (is_ending.exchange(true, std::memory_order_relaxed)) return;  // read by is_ending_hung(); a claim only
   // Ends the process in any case, because the write below may block if nobody reads.
-  std::thread([] {
-    ::pthread_setname_np(::pthread_self(), "hang limit");  // so named because it appears among the stacks
-    std::this_thread::sleep_for(kLimit);
-    ::_exit(static_cast<int>(Fault::run));
-  }).detach();
+  try {
+    std::thread([] {
+      ::pthread_setname_np(::pthread_self(), "hang limit");  // so named because it appears among the stacks
+      std::this_thread::sleep_for(kLimit);
+      ::_exit(static_cast<int>(Fault::run));
+    }).detach();
+  } catch (const std::system_error&) {
+    // Without a thread for it, the write below may take its time.
+  }
   write_all(STDERR_FILENO,
             fmt::format("weir: {}\nHost threads, innermost function first:\n{}\n", report, host_stacks()));
   // Without other ranks there is no report to wait for. MPI is not asked to end the job: some thread may be inside it,

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/list.h"
@@ -61,12 +62,12 @@ int execute_help(const HelpFlags& flags) {
   if ((flags.is_markdown || flags.is_man) && !flags.words.empty())
     reject(fmt::format("help {}: --markdown and --man print all commands", flags.words[0]), "Leave one of them out.");
   if (flags.is_markdown) {
-    fmt::print("{}", markdown_reference(facts_of(root)));
+    print_out("{}", markdown_reference(facts_of(root)));
   } else if (flags.is_man) {
-    fmt::print("{}", man_page(facts_of(root), WEIR_VERSION));
+    print_out("{}", man_page(facts_of(root), WEIR_VERSION));
   } else {
-    fmt::print("{}", page_of(root, flags.words));
-    if (flags.words.empty()) fmt::print("{}", list_of_topics());
+    print_out("{}", page_of(root, flags.words));
+    if (flags.words.empty()) write_out(list_of_topics());
   }
   return 0;
 }

@@ -1,8 +1,8 @@
 // weir history export: all points as CSV, for spreadsheets.
 #include <fmt/format.h>
 
+#include "base/console.h"
 #include "base/json.h"
-#include "cli/ci_flags.h"
 #include "cli/history_flags.h"
 #include "cli/list.h"
 #include "report/history/document.h"
@@ -31,11 +31,11 @@ int execute_history_export(const HistoryExportFlags& flags) {
   history::Store store(flags.database, history::DatabaseAccess::read);
   const std::string csv = history::points_csv(store, flags.filter);
   if (flags.output.empty()) {
-    fmt::print("{}", printable(csv));
+    write_out(csv);
     return 0;
   }
   write_file(flags.output, csv, flags.is_forced);
-  if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
+  if (!flags.is_quiet) print_out("Written to {}\n", flags.output);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // weir history remove: removes an entry and its points.
 #include <fmt/format.h>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "cli/history_flags.h"
 #include "cli/list.h"
@@ -28,7 +29,7 @@ int execute_history_remove(const HistoryRemoveFlags& flags) {
   history::Store store(flags.database, history::DatabaseAccess::write);
   if (!store.remove(entry))
     reject(fmt::format("{}: has no entry {}", flags.database, entry), "`weir history list` shows them.");
-  if (!flags.is_quiet) fmt::print("Entry {} was removed from {}.\n", entry, flags.database);
+  if (!flags.is_quiet) print_out("Entry {} was removed from {}.\n", entry, flags.database);
   return 0;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/flag_values.h"
@@ -40,26 +41,26 @@ void print_lacks(const DeviceInfo& info) {
                                                                     {"host memory in kernels", &info.host_memory},
                                                                     {"clock in kernels", &info.kernel_clock}};
   for (const auto& [name, capability] : capabilities)
-    if (!*capability) fmt::print("             no {}: {}\n", name, capability->reason);
+    if (!*capability) print_out("             no {}: {}\n", name, capability->reason);
 }
 
 void print_device(const std::string& name) {
   try {
     const auto device = open_device(name, device_options("", {}));
     const DeviceInfo info = device->info();
-    fmt::print("  {:<10} {}\n", info.name, info.model);
+    print_out("  {:<10} {}\n", info.name, info.model);
     if (info.backend == "null") return;
     std::vector<std::string_view> precisions;
     for (const Precision precision : info.precisions) precisions.push_back(name_of(precision));
-    fmt::print("             hardware queues {}\n", fact(info.hardware_queues));
-    fmt::print("             {} multiprocessors, {} copy engines, {}\n", fact(info.multiprocessors),
-               fact(info.copy_engines), fmt::join(precisions, " "));
-    fmt::print("             {}\n", priorities_of(info));
+    print_out("             hardware queues {}\n", fact(info.hardware_queues));
+    print_out("             {} multiprocessors, {} copy engines, {}\n", fact(info.multiprocessors),
+              fact(info.copy_engines), fmt::join(precisions, " "));
+    print_out("             {}\n", priorities_of(info));
     print_lacks(info);
-    if (info.memory_bytes.value) fmt::print("             memory {}\n", format_bytes(*info.memory_bytes.value));
-    if (!info.driver.empty()) fmt::print("             driver {}\n", info.driver);
+    if (info.memory_bytes.value) print_out("             memory {}\n", format_bytes(*info.memory_bytes.value));
+    if (!info.driver.empty()) print_out("             driver {}\n", info.driver);
   } catch (const Error& error) {
-    fmt::print("  {:<10} found, but cannot be opened: {}\n", name, in_terms_of_flags(error));
+    print_out("  {:<10} found, but cannot be opened: {}\n", name, in_terms_of_flags(error));
   }
 }
 
@@ -74,44 +75,44 @@ std::string describe_activity() {
 }
 
 int execute_info() {
-  fmt::print("weir {} ({}), {}, {}\n\nDevices\n", WEIR_VERSION, WEIR_COMMIT, WEIR_BUILD_TYPE, WEIR_COMPILER);
+  print_out("weir {} ({}), {}, {}\n\nDevices\n", WEIR_VERSION, WEIR_COMMIT, WEIR_BUILD_TYPE, WEIR_COMPILER);
   for (const DeviceType& type : device_types()) {
     const DeviceType::Found found = type.find();
     for (const std::string& name : found.names) print_device(name);
-    if (found.names.empty()) fmt::print("  {:<10} not here: {}\n", type.name, found.reason);
-    for (const std::string& note : found.notes) fmt::print("  {:<10} {}\n", type.name, note);
+    if (found.names.empty()) print_out("  {:<10} not here: {}\n", type.name, found.reason);
+    for (const std::string& note : found.notes) print_out("  {:<10} {}\n", type.name, note);
   }
-  fmt::print("\nHardware-queue settings\n");
+  print_out("\nHardware-queue settings\n");
   for (const char* name : kQueueSettings)
-    fmt::print("  {:<34}{}\n", name, environment_variable(name).value_or("(not set)"));
-  fmt::print("\nBuild\n");
-  fmt::print("  CUDA device code   {}\n", WEIR_HAVE_CUDA ? fmt::format("yes, nvcc {}", WEIR_NVCC_VERSION)
-                                                         : fmt::format("left out: {}", WEIR_CUDA_REASON));
-  fmt::print("  CUPTI              {}\n", describe_activity());
-  fmt::print("  HIP device code    {}\n", WEIR_HAVE_HIP
-                                              ? fmt::format("yes, hipcc {}: {}", WEIR_HIPCC_VERSION, WEIR_HIP_BUILT)
-                                              : fmt::format("left out: {}", WEIR_HIP_REASON));
-  fmt::print("  OpenCL             {}\n", WEIR_HAVE_OPENCL ? "yes" : fmt::format("left out: {}", WEIR_OPENCL_REASON));
-  fmt::print("  .gz traces         {}\n", WEIR_HAVE_ZLIB ? "yes" : "left out: zlib was not found when this was built");
-  fmt::print("  SQLite traces      {}\n",
-             WEIR_HAVE_SQLITE ? "yes" : "left out: SQLite was not found when this was built");
-  fmt::print("  ncurses            {}\n",
-             WEIR_HAVE_NCURSES ? "yes" : "left out: not found when this was built, so `weir watch` has no live view");
-  fmt::print("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");
-  fmt::print("  MPI                {}\n", describe_mpi());
+    print_out("  {:<34}{}\n", name, environment_variable(name).value_or("(not set)"));
+  print_out("\nBuild\n");
+  print_out("  CUDA device code   {}\n", WEIR_HAVE_CUDA ? fmt::format("yes, nvcc {}", WEIR_NVCC_VERSION)
+                                                        : fmt::format("left out: {}", WEIR_CUDA_REASON));
+  print_out("  CUPTI              {}\n", describe_activity());
+  print_out("  HIP device code    {}\n", WEIR_HAVE_HIP
+                                             ? fmt::format("yes, hipcc {}: {}", WEIR_HIPCC_VERSION, WEIR_HIP_BUILT)
+                                             : fmt::format("left out: {}", WEIR_HIP_REASON));
+  print_out("  OpenCL             {}\n", WEIR_HAVE_OPENCL ? "yes" : fmt::format("left out: {}", WEIR_OPENCL_REASON));
+  print_out("  .gz traces         {}\n", WEIR_HAVE_ZLIB ? "yes" : "left out: zlib was not found when this was built");
+  print_out("  SQLite traces      {}\n",
+            WEIR_HAVE_SQLITE ? "yes" : "left out: SQLite was not found when this was built");
+  print_out("  ncurses            {}\n",
+            WEIR_HAVE_NCURSES ? "yes" : "left out: not found when this was built, so `weir watch` has no live view");
+  print_out("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");
+  print_out("  MPI                {}\n", describe_mpi());
   // What `weir channel` measures next to Weir's own channels.
   constexpr const char* kNoQueue = "left out: not found when this was built";
-  fmt::print("  Boost.Lockfree     {}\n", WEIR_HAVE_BOOST_LOCKFREE ? "yes" : kNoQueue);
-  fmt::print("  ConcurrentQueue    {}\n", WEIR_HAVE_CONCURRENTQUEUE ? "yes" : kNoQueue);
-  fmt::print("  ReaderWriterQueue  {}\n", WEIR_HAVE_READERWRITERQUEUE ? "yes" : kNoQueue);
+  print_out("  Boost.Lockfree     {}\n", WEIR_HAVE_BOOST_LOCKFREE ? "yes" : kNoQueue);
+  print_out("  ConcurrentQueue    {}\n", WEIR_HAVE_CONCURRENTQUEUE ? "yes" : kNoQueue);
+  print_out("  ReaderWriterQueue  {}\n", WEIR_HAVE_READERWRITERQUEUE ? "yes" : kNoQueue);
   const Json environment = run_context().environment;
-  fmt::print("\nMachine\n");
+  print_out("\nMachine\n");
   for (const char* key : {"system", "kernel", "architecture", "cpus", "governor"}) {
     const Json& value = environment[key];
-    fmt::print("  {:<19}{}\n", key,
-               value.is_string() ? value.get<std::string>()
-               : value.is_null() ? "unknown"
-                                 : value.dump());
+    print_out("  {:<19}{}\n", key,
+              value.is_string() ? value.get<std::string>()
+              : value.is_null() ? "unknown"
+                                : value.dump());
   }
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
@@ -60,27 +61,26 @@ void print_params(const Workload& workload) {
     for (std::size_t i = 0; i < 3 && param.choices.empty(); ++i)
       widths[i] = std::max(widths[i], to_string(param.defaults[i]).size());
   }
-  fmt::print("  {:<{}}  {:>{}}  {:>{}}  {:>{}}   {}\n", "--param", name_width, "tiny", widths[0], "small", widths[1],
-             "full", widths[2], "range");
+  print_out("  {:<{}}  {:>{}}  {:>{}}  {:>{}}   {}\n", "--param", name_width, "tiny", widths[0], "small", widths[1],
+            "full", widths[2], "range");
   for (const ParamSpec& param : workload.params) {
     if (!param.choices.empty()) {
-      fmt::print("  {:<{}}  {}\n", param.name, name_width,
-                 wrapped(fmt::format("{} (of {})", to_string(param.defaults[0]), fmt::join(param.choices, ", ")),
-                         name_width + 4));
+      print_out("  {:<{}}  {}\n", param.name, name_width,
+                wrapped(fmt::format("{} (of {})", to_string(param.defaults[0]), fmt::join(param.choices, ", ")),
+                        name_width + 4));
     } else {
-      fmt::print("  {:<{}}  {:>{}}  {:>{}}  {:>{}}   {} to {}\n", param.name, name_width, to_string(param.defaults[0]),
-                 widths[0], to_string(param.defaults[1]), widths[1], to_string(param.defaults[2]), widths[2],
-                 bound(param.lowest), bound(param.highest));
+      print_out("  {:<{}}  {:>{}}  {:>{}}  {:>{}}   {} to {}\n", param.name, name_width, to_string(param.defaults[0]),
+                widths[0], to_string(param.defaults[1]), widths[1], to_string(param.defaults[2]), widths[2],
+                bound(param.lowest), bound(param.highest));
     }
-    if (!param.help.empty()) fmt::print("      {}\n", wrapped(param.help, 6));
+    if (!param.help.empty()) print_out("      {}\n", wrapped(param.help, 6));
   }
 }
 
 void print_details(const Workload& workload) {
-  fmt::print("{}  (P{}, {})\n  {}\n", workload.name, workload.priority, workload.category,
-             wrapped(workload.summary, 2));
+  print_out("{}  (P{}, {})\n  {}\n", workload.name, workload.priority, workload.category, wrapped(workload.summary, 2));
   const auto line = [](std::string_view name, const std::string& text) {
-    fmt::print("  {:<10}  {}\n", name, wrapped(text, 14));
+    print_out("  {:<10}  {}\n", name, wrapped(text, 14));
   };
   line("shows", workload.shows);
   line("streams", fmt::format("{} to {}, {} recommended", workload.streams.min, workload.streams.max,
@@ -93,7 +93,7 @@ void print_details(const Workload& workload) {
     line("roles", roles);
   }
   print_params(workload);
-  fmt::print("\n");
+  print_out("\n");
 }
 
 void print_brief(std::span<const Workload* const> chosen) {
@@ -107,9 +107,9 @@ void print_brief(std::span<const Workload* const> chosen) {
     name_width = std::max(name_width, workload->name.size());
     unit_width = std::max(unit_width, workload->unit.size());
   }
-  fmt::print("{:<{}}  class  streams  unit\n", "workload", name_width + 2);
+  print_out("{:<{}}  class  streams  unit\n", "workload", name_width + 2);
   for (const std::string& category : categories) {
-    fmt::print("\n{}\n", category);
+    print_out("\n{}\n", category);
     for (const Workload* workload : chosen) {
       if (workload->category != category) continue;
       const std::string head =
@@ -117,13 +117,13 @@ void print_brief(std::span<const Workload* const> chosen) {
                       fmt::format("{}-{}", workload->streams.min, workload->streams.max), workload->unit, unit_width);
       // The summary goes on the next line where the name leaves no room for it.
       if (head.size() + 24 <= kReportColumns) {
-        fmt::print("{}{}\n", head, wrapped(workload->summary, head.size()));
+        print_out("{}{}\n", head, wrapped(workload->summary, head.size()));
       } else {
-        fmt::print("{}\n      {}\n", head, wrapped(workload->summary, 6));
+        print_out("{}\n      {}\n", head, wrapped(workload->summary, 6));
       }
     }
   }
-  fmt::print("\n`weir list -v` shows what each must show, and its parameters.\n");
+  print_out("\n`weir list -v` shows what each must show, and its parameters.\n");
 }
 
 Json workload_json(const Workload& workload) {
@@ -171,7 +171,7 @@ int execute_list_workloads(const ListWorkloadsFlags& flags) {
   if (flags.is_json) {
     Json list = Json::array();
     for (const Workload* workload : chosen) list.push_back(workload_json(*workload));
-    fmt::print("{}", to_text(list));
+    write_json(to_text(list));
   } else if (flags.is_verbose) {
     for (const Workload* workload : chosen) print_details(*workload);
   } else {

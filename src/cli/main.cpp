@@ -1,20 +1,23 @@
 // The program: parses the command line, runs one command, turns errors into messages and exit codes.
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <memory>
 #include <new>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/plain_text.h"
 #include "base/text_gate.h"
-#include "cli/ci_flags.h"
 #include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/manual/manual.h"
@@ -38,7 +41,8 @@ std::string broken_lines(const std::string& text, std::size_t column) {
   for (std::string line; std::getline(lines, line);) {
     if (!result.empty()) result += '\n';
     const bool fits = column + line.size() <= weir::kReportColumns;  // if so, its blanks are kept
-    result += fits ? line : CLI::detail::find_and_replace(weir::wrapped(line, column), indent, "\n");
+    result +=
+        fits ? line : CLI::detail::find_and_replace(weir::wrapped(line, column, weir::kReportColumns), indent, "\n");
   }
   return result;
 }
@@ -87,12 +91,49 @@ std::string version_text() {
 
 int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
-  std::fflush(stdout);  // keeps earlier output above the message
-  // Messages quote the contents of files. Terminals interpret escape sequences, and GitHub's runner interprets lines.
-  std::string text = fmt::format("weir: {}\n", weir::for_terminal(weir::cli::in_terms_of_flags(error)));
+  std::string text = fmt::format("weir: {}\n", weir::cli::in_terms_of_flags(error));
   if (!error.hint.empty()) text += fmt::format("      {}\n", weir::wrapped(weir::for_terminal(error.hint), 6));
-  fmt::print(stderr, "{}", weir::cli::printable(text));
+  weir::write_err(text);
   return static_cast<int>(error.fault);
+}
+
+// What the current exception is to the user.
+weir::Error current_error() {
+  try {
+    throw;
+  } catch (const weir::Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {weir::Fault::run, "out of host memory",
+            "Use a smaller --scale or smaller --param sizes, or raise the limit on address space (ulimit -v)."};
+  } catch (const std::system_error& error) {
+    // std::thread's only error.
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      return {weir::Fault::run, "cannot start a thread: " + error.code().message(),
+              "Raise the limits on processes and address space (ulimit -u, ulimit -v)."};
+    return {weir::Fault::run, error.what()};
+  } catch (const std::exception& error) {
+    return {weir::Fault::run, fmt::format("internal error: {}", error.what()), "This is a bug in weir."};
+  } catch (...) {
+    return {weir::Fault::run, "internal error: an exception of unknown type", "This is a bug in weir."};
+  }
+}
+
+int report_current() noexcept { return report(current_error()); }
+
+// Runs where an exception left a thread, a destructor, or report() itself. Without memory: the text may not need any.
+[[noreturn]] void end_at_once() noexcept {
+  try {
+    if (std::current_exception() != nullptr) throw;
+    weir::write_err("weir: internal error: terminated\n      This is a bug in weir.\n");
+  } catch (const std::bad_alloc&) {
+    weir::write_err("weir: out of host memory\n      Raise the limit on address space (ulimit -v).\n");
+  } catch (const std::exception& error) {
+    weir::print_err("weir: {}\n      It ended a thread.\n", error.what());
+  } catch (...) {
+    weir::write_err("weir: internal error: an exception of unknown type ended a thread\n");
+  }
+  ::_exit(static_cast<int>(weir::Fault::run));
 }
 
 // CLI11 only reports that a command is required.
@@ -116,9 +157,18 @@ void leave_arguments_alone(CLI::App& app) {
   for (CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) leave_arguments_alone(*below);
 }
 
-}  // namespace
+// As wide as the terminal, if that is narrower than reports are; COLUMNS overrides it.
+std::size_t columns_of_terminal() {
+  if (const auto columns = weir::cli::environment_variable("COLUMNS"))
+    if (const auto count = weir::parse_as<std::size_t>(*columns); count && *count > 0) return *count;
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : weir::kReportColumns;
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
+  for (const char* variable : {"GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"})
+    if (!weir::cli::environment_variable(variable).value_or("").empty()) weir::expect_runner(true);
+  weir::set_report_columns(columns_of_terminal());
   CLI::App app(
       "Weir follows a GPU command from the host thread that issues it to the hardware\n"
       "queue that runs it, and says where the time went.",
@@ -129,34 +179,37 @@ int main(int argc, char** argv) {
   app.footer(kExitCodes);
   const auto chosen = weir::cli::CommandSyntax(app).add_commands(weir::cli::commands());
   leave_arguments_alone(app);
-  try {
-    weir::cli::remember_process(argc, argv);
-    if (argc < 2) {
-      fmt::print("{}", app.help());
-      return 0;
-    }
-    reject_unknown_command(argc, argv);
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::CallForHelp& help) {
-      return app.exit(help);
-    } catch (const CLI::CallForVersion& version) {
-      return app.exit(version);
-    } catch (const CLI::ParseError& error) {
-      if (weir::cli::is_first_rank())
-        fmt::print(stderr, "{}",
-                   weir::cli::printable(
-                       fmt::format("weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what())));
-      return static_cast<int>(weir::Fault::input);
-    }
-    const int code = (*chosen)();
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) weir::fail("cannot write to standard output");
-    return weir::cli::exit_code(code);
-  } catch (const weir::Error& error) {
-    return report(error);
-  } catch (const std::bad_alloc&) {
-    return report({weir::Fault::run, "out of host memory", "Use a smaller --scale or smaller --param sizes."});
-  } catch (const std::exception& error) {
-    return report({weir::Fault::run, fmt::format("internal error: {}", error.what()), "This is a bug in weir."});
+  weir::cli::remember_process(argc, argv);
+  if (argc < 2) {
+    weir::write_out(app.help());
+    return 0;
   }
+  reject_unknown_command(argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help_or_version) {
+    std::ostringstream text;
+    const int code = app.exit(help_or_version, text, text);
+    weir::write_out(text.view());
+    return code;
+  } catch (const CLI::ParseError& error) {
+    if (weir::cli::is_first_rank())
+      weir::print_err("weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
+    return static_cast<int>(weir::Fault::input);
+  }
+  return weir::cli::exit_code((*chosen)());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  weir::open_console();
+  std::set_terminate(end_at_once);
+  int code = 0;
+  try {
+    code = run(argc, argv);
+  } catch (...) {
+    code = report_current();
+  }
+  return weir::finish_console(code);
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "cli/default_output.h"
 #include "cli/export_flags.h"
@@ -132,7 +133,7 @@ void list_keys() {
   for (const OverlapKey& key : overlap_keys()) {
     std::string range = !key.choices.empty() ? std::string(key.choices) : "";
     if (!key.initial.empty()) range += fmt::format("{}default {}", range.empty() ? "" : "; ", key.initial);
-    fmt::print("{:<28} {}{}\n", key.name, key.help, range.empty() ? "" : fmt::format(" ({})", range));
+    print_out("{:<28} {}{}\n", key.name, key.help, range.empty() ? "" : fmt::format(" ({})", range));
   }
 }
 
@@ -198,12 +199,12 @@ MeasuredPoint run_point(const OverlapCommandFlags& flags, const OverlapPoint& po
   } else {
     const std::vector<std::string> written = write_overlap(folder, run, flags.is_forced);
     if (!flags.is_quiet && !flags.is_json)
-      fmt::print("{}\nWritten to {}: {} files{}\n", report_text(overlap_report(run.summary)), folder.string(),
-                 written.size(), written.back() == "trace.json" ? ", trace.json holds all ranks" : "");
+      print_out("{}\nWritten to {}: {} files{}\n", report_text(overlap_report(run.summary)), folder.string(),
+                written.size(), written.back() == "trace.json" ? ", trace.json holds all ranks" : "");
   }
   // Several documents in a row are not valid JSON; those of a sweep are printed as one list.
-  if (flags.is_json && point.assignments.empty()) fmt::print("{}", to_text(run.summary));
-  std::fflush(stdout);
+  if (flags.is_json && point.assignments.empty()) write_json(to_text(run.summary));
+  flush_out();
   return result;
 }
 
@@ -215,11 +216,11 @@ int finish_overlap(const OverlapCommandFlags& flags, const OverlapConfig& config
     for (const Json& each : sweep) summaries.push_back(each["summary"]);
     flags.exports.write(summaries, flags.is_forced);
   }
-  if (flags.is_json && !config.sweeps.empty()) fmt::print("{}", to_text(sweep));
+  if (flags.is_json && !config.sweeps.empty()) write_json(to_text(sweep));
   if (overlap_points(config).size() > 1) {
     const TextReport report = overlap_sweep_report(sweep);
     write_file(folder / "report.md", report_markdown(report), flags.is_forced);
-    if (!flags.is_quiet && !flags.is_json) fmt::print("\n{}", report_text(report));
+    if (!flags.is_quiet && !flags.is_json) print_out("\n{}", report_text(report));
   }
   for (const Json& each : sweep)
     if (each["failure"].is_string()) fail(each["failure"].string(), "The summary has the details.");
@@ -280,9 +281,9 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
     } else {
       write_file(flags.summary, to_text(summary), flags.is_forced);
     }
-    if (flags.is_json && config.sweeps.empty()) fmt::print("{}", to_text(summary));
+    if (flags.is_json && config.sweeps.empty()) write_json(to_text(summary));
     if (!flags.is_quiet && !flags.is_json)
-      fmt::print("{}\nWritten to {}\n", report_text(report), flags.summary.empty() ? place.string() : flags.summary);
+      print_out("{}\nWritten to {}\n", report_text(report), flags.summary.empty() ? place.string() : flags.summary);
   }
   if (sweep.empty() && lost == nullptr) return kExitInterrupted;
   const bool is_interrupted = outcome.end == RoundsEnd::interrupted;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -129,8 +130,8 @@ int execute_overlap_tune(const OverlapTuneFlags& flags) {
   document["ranks"] = ranks;
   if (!flags.output.empty()) write_file(flags.output, to_text(document), flags.is_forced);
   if (!flags.is_quiet) {
-    fmt::print("{}", report_text(tune_report(document)));
-    if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
+    print_out("{}", report_text(tune_report(document)));
+    if (!flags.output.empty()) print_out("\nWritten to {}\n", flags.output);
   }
   if (result.is_interrupted) return kExitInterrupted;
   if (!result.best)

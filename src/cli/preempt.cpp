@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/plain_text.h"
@@ -237,8 +238,8 @@ class Run {
     double all = length(plan_) * plan_.alone_repeats;
     for (const Victim& victim : plan_.victims)
       all += length(flags_.paced(plan_, victim)) * offered_ + 2 * static_cast<double>(plan_.undisturbed_ns);
-    fmt::print(stderr, "{} mechanisms, {} victims: about {}{}\n", offered_, plan_.victims.size(), format_duration(all),
-               stage_.info().is_virtual ? " of simulated time" : "");
+    print_err("{} mechanisms, {} victims: about {}{}\n", offered_, plan_.victims.size(), format_duration(all),
+              stage_.info().is_virtual ? " of simulated time" : "");
   }
 
   preempt::Progress progress(const std::string& what) {
@@ -337,9 +338,9 @@ class Run {
     if (!flags_.svg.empty()) write_file(flags_.svg, preempt_svg(all), flags_.document_output.is_forced);
     const bool has_file = !flags_.document_output.output.empty();
     if (!has_file) {
-      fmt::print("{}", text_of(all));
+      write_out(text_of(all));
     } else if (!flags_.document_output.is_quiet) {
-      fmt::print("{}\n", report_text(preempt_report(all, false)));
+      print_out("{}\n", report_text(preempt_report(all, false)));
       flags_.document_output.report_written(flags_.document_output.output);
     }
     if (!flags_.svg.empty() && flags_.document_output.report != "json")

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 
+#include "base/console.h"
+#include "base/text_gate.h"
 #include "cli/scheduled.h"
 #include "measure/environment.h"
 
@@ -109,15 +110,13 @@ void ProgressLine::show(std::string_view what, int done, int total) {
   const int filled = total > 0 ? std::min(kCells, kCells * done / total) : 0;
   std::string bar(static_cast<std::size_t>(filled), '#');
   bar.resize(kCells, '.');
-  fmt::print(stderr, "\r\x1b[K[{}] {} {}/{}", bar, what, done, total);
-  std::fflush(stderr);
+  write_raw_err(fmt::format("\r\x1b[K[{}] {} {}/{}", bar, for_line(what), done, total));
   is_shown_ = true;
 }
 
 void ProgressLine::clear() {
   if (!is_shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  write_raw_err("\r\x1b[K");
   is_shown_ = false;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/default_output.h"
@@ -76,12 +77,12 @@ ProfileOutput output_of(const ProfileFlags& flags, const std::string& stem) {
   return output;
 }
 
-// `to` is not standard output where that belongs to the user's program.
-void print(const ProfileFlags& flags, const Json& document, std::FILE* to) {
+// `write` is not write_out() where standard output belongs to the user's program.
+void print(const ProfileFlags& flags, const Json& document, void (*write)(std::string_view) noexcept) {
   if (flags.is_json) {
-    fmt::print("{}", to_text(document));
+    write_json(to_text(document));
   } else if (!flags.run.is_quiet) {
-    fmt::print(to, "{}", describe_profile(document));
+    write(describe_profile(document));
   }
 }
 
@@ -112,10 +113,10 @@ int profile_any_program(const ProfileFlags& flags, const std::vector<std::string
   request.stop = catch_interrupts;
   const ProgramProfile profile = profile_program(request);
   if (profile.is_interrupted) {
-    fmt::print(stderr, "weir: interrupted: what was captured is lost\n");
+    print_err("weir: interrupted: what was captured is lost\n");
     return kExitInterrupted;
   }
-  print(flags, profile.document, stderr);
+  print(flags, profile.document, write_err);
   if (profile.code != 0) return profile.code;
   return profile.has_timeline ? 0 : 1;
 }
@@ -175,7 +176,7 @@ int execute_profile(const ProfileFlags& flags) {
                  output.named(word, profile.timeline.spans.size()), profile.document);
   leave_ranks();
   if (!is_first_rank()) return 0;
-  print(flags, profile.document, stdout);
+  print(flags, profile.document, write_out);
   if (!has_timeline)
     fail(fmt::format("no trace was written: {}", profile.timeline.source), "Use another --submit mode.");
   return profile.is_interrupted ? kExitInterrupted : 0;

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/list.h"
@@ -205,7 +206,7 @@ int execute_queues_cost(const QueuesCostFlags& flags) {
   if (!flags.profile.empty()) write_file(flags.profile, sim::to_yaml(cost.profile), flags.shared.is_forced);
   flags.shared.deliver(cost.document, describe_queue_cost(cost.document));
   if (!flags.profile.empty() && !flags.shared.is_quiet)
-    fmt::print("\nThe calibrated device is in {}: --device sim:{} runs on it.\n", flags.profile, flags.profile);
+    print_out("\nThe calibrated device is in {}: --device sim:{} runs on it.\n", flags.profile, flags.profile);
   return control.is_stopped() ? kExitInterrupted : 0;
 }
 

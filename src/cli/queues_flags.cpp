@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/ci_flags.h"
 #include "cli/run_flags.h"
 
 namespace weir::cli {
@@ -52,8 +52,8 @@ void QueuesFlags::check_output() const {
 void QueuesFlags::deliver(const Json& document, const std::string& text) const {
   if (!output.empty()) write_file(output, to_text(document), is_forced);
   if (is_quiet) return;
-  fmt::print("{}", printable(text));
-  if (!output.empty()) fmt::print("\nWritten to {}\n", output);
+  write_out(text);
+  if (!output.empty()) print_out("\nWritten to {}\n", output);
 }
 
 }  // namespace weir::cli

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/default_output.h"
@@ -163,10 +164,10 @@ int execute_queues_sweep(const QueuesSweepFlags& flags) {
   const Json& sweep = document["sweep"];
   const bool is_stopped = sweep["status"] != "complete";
   if (!flags.is_quiet) {
-    fmt::print("{}\nWritten to {}\n", describe_queues_sweep(document), request.output.string());
+    print_out("{}\nWritten to {}\n", describe_queues_sweep(document), request.output.string());
     if (is_stopped)
-      fmt::print("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n",
-                 sweep["points"].size(), sweep["asked"].get<std::size_t>());
+      print_out("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n",
+                sweep["points"].size(), sweep["asked"].get<std::size_t>());
   }
   if (is_stopped) return kExitInterrupted;
   const auto is_bad = [](const Json& point) { return point["failure"].is_string(); };

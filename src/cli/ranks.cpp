@@ -5,12 +5,12 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "base/console.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "cli/flag_values.h"
@@ -142,8 +142,7 @@ void watch_ranks() {
     // One of the remaining ranks prints. All wait a while, so that one that notices late does not take the printing
     // rank for the first that died.
     if (own_rank == lowest_alive) {
-      fmt::print(stderr, "weir: rank {} (pid {}) died; ending the run\n", dead.rank, dead.pid);
-      std::fflush(stderr);
+      print_err("weir: rank {} (pid {}) died; ending the run\n", dead.rank, dead.pid);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     ::_exit(static_cast<int>(Fault::run));
@@ -178,16 +177,14 @@ void end_ranks(const Error& error) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }
-  std::fflush(stdout);
   if (is_common && job.rank == 0) {
-    fmt::print(stderr, "weir: {}\n", in_terms_of_flags(error));
+    print_err("weir: {}\n", in_terms_of_flags(error));
   } else {
     const std::string who = fmt::format("rank {} of {} ({})", job.rank, job.count, joined->host());
     const bool is_named = std::string_view(error.what()).starts_with(who);
-    fmt::print(stderr, "weir: {}{}\n", is_named ? "" : who + ": ", in_terms_of_flags(error));
+    print_err("weir: {}{}\n", is_named ? "" : who + ": ", in_terms_of_flags(error));
   }
-  if (!error.hint.empty()) fmt::print(stderr, "      {}\n", error.hint);
-  std::fflush(stderr);
+  if (!error.hint.empty()) print_err("      {}\n", error.hint);
   joined->abort(code);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "cli/process.h"
 #include "report/page/baseline.h"
@@ -58,7 +59,7 @@ std::optional<Json> report_document(const ReportRequest& request) {
     return std::nullopt;
   }
   const std::string refused = refused_text(page.refused());
-  if (!refused.empty()) fmt::print(stderr, "{}", refused);
+  if (!refused.empty()) write_err(refused);
   if (page.item_count() == 0)
     reject(
         "nothing to report on: no file that was given can be shown",

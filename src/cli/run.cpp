@@ -1,6 +1,7 @@
 // weir run: one workload, one device, one result.
 #include <fmt/format.h>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "cli/export_flags.h"
 #include "cli/hang.h"
@@ -53,13 +54,13 @@ struct RunCommandFlags {
 void show_step(const RunCommandFlags& flags, const RunRequest& request, const DeviceInfo& info, Ranks ranks) {
   const StepView view = view_of(request, build_run(info, request, ranks));
   if (flags.dot == "-") {
-    fmt::print("{}", draw_step(view));
+    write_out(draw_step(view));
   } else if (!flags.dot.empty()) {
     write_file(flags.dot, draw_step(view), flags.run.is_forced);
   }
   if (!flags.is_dry || flags.run.is_quiet || flags.dot == "-") return;
-  fmt::print("{}", describe_step(view));
-  if (!flags.dot.empty()) fmt::print("\nDrawn to {}\n", flags.dot);
+  write_out(describe_step(view));
+  if (!flags.dot.empty()) print_out("\nDrawn to {}\n", flags.dot);
 }
 
 // Writes perf's view of the host, as a flame graph where the file's name ends in .svg, and adds it to the result; if
@@ -86,11 +87,11 @@ int finish_run(const RunCommandFlags& flags, const Json& json, bool is_quiet) {
   if (!flags.output.empty()) write_file(flags.output, to_text(json), flags.run.is_forced);
   flags.exports.write({&json, 1}, flags.run.is_forced);
   if (!is_quiet) {
-    fmt::print("{}", describe_result(json));
-    if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
-    if (!flags.dot.empty()) fmt::print("\nDrawn to {}\n", flags.dot);
+    write_out(describe_result(json));
+    if (!flags.output.empty()) print_out("\nWritten to {}\n", flags.output);
+    if (!flags.dot.empty()) print_out("\nDrawn to {}\n", flags.dot);
     if (const Json& profile = at_path(json, {"metrics", "host_profile"}); profile.is_object())
-      fmt::print("\nHost profile of {} samples written to {}\n", profile["samples"].dump(), flags.host_profile);
+      print_out("\nHost profile of {} samples written to {}\n", profile["samples"].dump(), flags.host_profile);
   }
   return json["status"] == "interrupted" ? kExitInterrupted : 0;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/default_output.h"
@@ -71,14 +72,13 @@ void write_report(const std::vector<std::string>& sweeps, const std::filesystem:
     if (reason.empty()) write_file(page, report_html(*document), flags.run.is_forced || flags.resumes);
     if (flags.run.is_quiet) return;
     const std::string findings = findings_text(*document, kMaxClosingFindings, false);
-    fmt::print("{}\n\n{}\n",
-               wrapped(reason.empty() ? fmt::format("The report is in {}", page.string())
-                                      : fmt::format("No report.html was written: {}.", reason),
-                       0),
-               findings.empty() ? "Nothing stands out in it.\n" : "What stands out:\n" + findings);
+    print_out("{}\n\n{}\n",
+              wrapped(reason.empty() ? fmt::format("The report is in {}", page.string())
+                                     : fmt::format("No report.html was written: {}.", reason),
+                      0),
+              findings.empty() ? "Nothing stands out in it.\n" : "What stands out:\n" + findings);
   } catch (const Error& error) {
-    std::fflush(stdout);
-    fmt::print(stderr, "weir: no report was written: {}\n", error.what());
+    print_err("weir: no report was written: {}\n", error.what());
   }
 }
 
@@ -94,8 +94,8 @@ void print_next(const DeviceInfo& info, const std::string& workload) {
                                          std::string("whether CPU time for launches is the limit")}
                              : std::pair{fmt::format("sweep {} --device sim:h200", workload),
                                          std::string("the same on a simulated H200")}};
-  fmt::print("To try next:\n");
-  for (const auto& [words, why] : commands) fmt::print("  {} {}\n      {}\n", own_arguments()[0], words, why);
+  print_out("To try next:\n");
+  for (const auto& [words, why] : commands) print_out("  {} {}\n      {}\n", own_arguments()[0], words, why);
 }
 
 // An empty folder counts as free: the process that starts the ranks creates it, and they check again.
@@ -158,8 +158,7 @@ int execute_run_priority(const RunPriorityFlags& flags) {
       code = print_sweep(device->info(), device.get(), request, flags.run, ranks);
     } catch (const Error& error) {
       if (ranks != nullptr) throw;
-      std::fflush(stdout);
-      fmt::print(stderr, "weir: {}: {}\n      {}\n", request.run.workload, in_terms_of_flags(error), error.hint);
+      print_err("weir: {}: {}\n      {}\n", request.run.workload, in_terms_of_flags(error), error.hint);
       code = static_cast<int>(Fault::run);
     }
     if (std::filesystem::exists(request.output, status)) written.push_back(request.output.string());
@@ -180,10 +179,9 @@ int execute_run_priority(const RunPriorityFlags& flags) {
   if (is_interrupted) return kExitInterrupted;
   if (!flags.run.is_quiet) print_next(info, requests.front().run.workload);
   if (failed.empty()) return 0;
-  std::fflush(stdout);
   std::string names;
   for (const std::string& name : failed) names += " " + name;
-  fmt::print(stderr, "weir: {} of {} workloads failed:{}\n", failed.size(), requests.size(), names);
+  print_err("weir: {} of {} workloads failed:{}\n", failed.size(), requests.size(), names);
   return static_cast<int>(Fault::run);
 }
 

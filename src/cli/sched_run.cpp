@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "cli/list.h"
 #include "cli/process.h"
@@ -84,10 +85,12 @@ int execute_sched_run(const SchedRunFlags& flags) {
   std::vector<std::string> notes;
   for (const auto& [name, value] : variables_of(socket, terms, notes)) ::setenv(name.c_str(), value.c_str(), 1);
   if (!flags.is_quiet)
-    for (const std::string& note : notes) fmt::print(stderr, "weir: {}\n", note);
+    for (const std::string& note : notes) print_err("weir: {}\n", note);
   std::vector<char*> words;
   for (std::string& word : program) words.push_back(word.data());
   words.push_back(nullptr);
+  flush_out();
+  restore_signals();
   ::execvp(words[0], words.data());
   reject(fmt::format("{}: cannot be executed: {}", program[0], std::strerror(errno)),
          errno == ENOENT ? "Is the interpreter that its first line names there?" : "");

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/console.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "cli/flag_values.h"
@@ -112,7 +113,6 @@ void cut_ties(int keep, int log) {
   [[maybe_unused]] const int moved = ::chdir("/");
   ::umask(077);
   std::signal(SIGHUP, SIG_IGN);
-  std::signal(SIGPIPE, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -129,15 +129,14 @@ void cut_ties(int keep, int log) {
     serve(server);
   } catch (const Error& error) {
     write_all(to_starter.get(), message_of(error));
-    fmt::print(stderr, "weir: {}\n", in_terms_of_flags(error));
+    print_err("weir: {}\n", in_terms_of_flags(error));
     code = static_cast<int>(error.fault);
   } catch (const std::exception& error) {
     write_all(to_starter.get(), message_of(Error(Fault::run, error.what())));
-    fmt::print(stderr, "weir: {}\n", error.what());
+    print_err("weir: {}\n", error.what());
     code = 1;
   }
-  // Not exit(): buffers inherited from the starter (standard output) are the starter's to flush.
-  std::fflush(stderr);
+  // Not exit(): what runs there is the starter's.
   ::_exit(code);
 }
 
@@ -155,7 +154,7 @@ void start_daemon(const scheduler::ServerOptions& options, const std::string& lo
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   const Descriptor read_end(ends[0]);
   Descriptor write_end(ends[1]);
-  std::fflush(nullptr);
+  flush_out();  // or both processes would print it
   const pid_t child = ::fork();
   if (child < 0) fail(fmt::format("cannot start a process: {}", std::strerror(errno)));
   if (child == 0) {
@@ -181,8 +180,8 @@ void start_daemon(const scheduler::ServerOptions& options, const std::string& lo
 int execute_sched_start(const SchedStartFlags& flags) {
   const scheduler::ServerOptions options = server_options_of(flags);
   const auto say = [&](const char* how) {
-    if (!flags.is_quiet) fmt::print("{} at {}\n  {}\n", how, options.socket.string(), words_of(flags, options));
-    std::fflush(stdout);
+    if (!flags.is_quiet) print_out("{} at {}\n  {}\n", how, options.socket.string(), words_of(flags, options));
+    flush_out();
   };
   if (flags.is_foreground) {
     if (!flags.log.empty()) reject("--log: is for a daemon in the background", "Redirect standard error instead.");
@@ -194,7 +193,7 @@ int execute_sched_start(const SchedStartFlags& flags) {
   start_daemon(options, flags.log);
   scheduler::ask_status(options.socket);
   say("Started: a scheduler");
-  if (!flags.is_quiet) fmt::print("  Run programs under it: weir sched run --priority high -- ./program\n");
+  if (!flags.is_quiet) print_out("  Run programs under it: weir sched run --priority high -- ./program\n");
   return 0;
 }
 

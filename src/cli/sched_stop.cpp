@@ -1,6 +1,7 @@
 // weir sched stop: ends the daemon; its clients continue unscheduled.
 #include <fmt/format.h>
 
+#include "base/console.h"
 #include "cli/list.h"
 #include "cli/sched_flags.h"
 #include "submit/sched/ask.h"
@@ -24,9 +25,9 @@ int execute_sched_stop(const SchedStopFlags& flags) {
   scheduler::ask_stop(socket);
   const std::size_t clients = status.contains("clients") ? status["clients"].size() : 0;
   if (!flags.is_quiet)
-    fmt::print("Stopped.{}\n", clients == 0   ? ""
-                               : clients == 1 ? " One client runs on unscheduled."
-                                              : fmt::format(" {} clients run on unscheduled.", clients));
+    print_out("Stopped.{}\n", clients == 0   ? ""
+                              : clients == 1 ? " One client runs on unscheduled."
+                                             : fmt::format(" {} clients run on unscheduled.", clients));
   return 0;
 }
 

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -64,8 +64,8 @@ int print_tables(const SchedTopFlags& flags, std::int64_t interval_ns, std::uint
   for (std::uint64_t i = 0; i < count; ++i, next += interval_ns) {
     if (!pause_until(next, stop)) return kExitInterrupted;
     Json status = scheduler::ask_status(socket);
-    fmt::print("{}{}", i == 0 ? "" : "\n", report_text(sched_status_report(status, before)));
-    if (std::fflush(stdout) != 0) fail("cannot write to standard output");
+    print_out("{}{}", i == 0 ? "" : "\n", report_text(sched_status_report(status, before)));
+    if (!flush_out()) break;
     before = std::move(status);
   }
   return 0;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/plain_text.h"
 #include "cli/process.h"
@@ -78,8 +79,7 @@ std::string own_name() {
 void note_unscheduled(const std::string& reason, bool is_quiet) {
   g_facts["is_scheduled"] = false;
   g_facts["reason"] = reason;
-  if (!is_quiet && is_first_rank())
-    fmt::print(stderr, "weir: {}: this runs unscheduled\n", without_controls(reason, ' '));
+  if (!is_quiet && is_first_rank()) print_err("weir: {}: this runs unscheduled\n", without_controls(reason, ' '));
 }
 
 // Lives as long as the device.

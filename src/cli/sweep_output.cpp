@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/hang.h"
@@ -27,8 +27,8 @@ std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>
     }
   }
   if (!others.empty() && is_first_rank())
-    fmt::print(stderr, "weir: {} runs on {} to {} streams: leaving out {}\n", workload.name, workload.streams.min,
-               workload.streams.max, others);
+    print_err("weir: {} runs on {} to {} streams: leaving out {}\n", workload.name, workload.streams.min,
+              workload.streams.max, others);
   return fitting;
 }
 
@@ -80,8 +80,8 @@ int print_sweep(const DeviceInfo& info, Device* device, const SweepRequest& requ
     if (!is_first_rank()) return;
     if (is_quiet) {
       if (is_failed)
-        fmt::print(stderr, "weir: {}, {} streams, {}: {}\n", request.run.workload, result["streams"].dump(),
-                   result.value("submit", ""), result.value("failure", "failed"));
+        print_err("weir: {}, {} streams, {}: {}\n", request.run.workload, result["streams"].dump(),
+                  result.value("submit", ""), result.value("failure", "failed"));
       return;
     }
     if (!has_head) {
@@ -89,11 +89,11 @@ int print_sweep(const DeviceInfo& info, Device* device, const SweepRequest& requ
       head["workload"] = result["workload"]["name"];
       head["model"] = result["device"]["model"];
       head["device"] = result["device"]["name"];
-      fmt::print("{}", sweep_head(head, width));
+      print_out("{}", sweep_head(head, width));
       has_head = true;
     }
-    fmt::print("{}", sweep_row(result, was_kept, width));
-    std::fflush(stdout);
+    print_out("{}", sweep_row(result, was_kept, width));
+    flush_out();
   };
   const Json sweep = run_sweep(info, device, request, run_context(), control);
   line.clear();
@@ -101,13 +101,13 @@ int print_sweep(const DeviceInfo& info, Device* device, const SweepRequest& requ
   if (!is_quiet && is_first_rank()) {
     if (!floors.empty())
       floors = wrapped(fmt::format("Floor, at most, per command on the null device: {}.", floors), 0) + "\n";
-    fmt::print("\n{}{}Written to {}\n", floors, sweep_summary(sweep), request.output.string());
+    print_out("\n{}{}Written to {}\n", floors, sweep_summary(sweep), request.output.string());
     if (is_stopped && control.run_process)
-      fmt::print("Interrupted. The same command with --resume runs the processes that are missing.\n");
+      print_out("Interrupted. The same command with --resume runs the processes that are missing.\n");
     else if (is_stopped)
-      fmt::print("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n", ended,
-                 asked);
-    fmt::print("\n");
+      print_out("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n", ended,
+                asked);
+    print_out("\n");
   }
   if (is_stopped) return kExitInterrupted;
   return has_failed ? static_cast<int>(Fault::run) : 0;

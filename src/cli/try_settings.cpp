@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/default_output.h"
@@ -103,10 +104,10 @@ fs::path folder_of(const TryFlags& flags) {
 
 void print_trial(const Plan& plan, const trials::TrialRecord& record, std::size_t count) {
   const std::string value = record.metric ? fmt::format(", {:g}", *record.metric) : "";
-  fmt::print("{:>4}/{}  {}: {}, {}{}\n", count, plan.matrix(),
-             words_for(plan.design, plan.design.settings[record.setting]),
-             record.failure.empty() ? "ok" : "failed: " + record.failure, format_duration(record.duration_ns), value);
-  std::fflush(stdout);
+  print_out("{:>4}/{}  {}: {}, {}{}\n", count, plan.matrix(),
+            words_for(plan.design, plan.design.settings[record.setting]),
+            record.failure.empty() ? "ok" : "failed: " + record.failure, format_duration(record.duration_ns), value);
+  flush_out();
 }
 
 int execute_try(const TryFlags& flags) {
@@ -115,17 +116,17 @@ int execute_try(const TryFlags& flags) {
   Experiment experiment(std::move(plan), folder, run_context());
   if (flags.resumes) experiment.resume();
   const std::size_t kept = experiment.records().size();
-  if (kept > 0 && !flags.is_quiet) fmt::print("Continuing after {}.\n", counted(kept, "trial"));
+  if (kept > 0 && !flags.is_quiet) print_out("Continuing after {}.\n", counted(kept, "trial"));
   const bool is_complete =
       experiment.run(catch_interrupts(), [&](const trials::TrialRecord& record, std::size_t count) {
         if (!flags.is_quiet) print_trial(experiment.plan(), record, count);
       });
-  fmt::print("{}{}", flags.is_quiet ? "" : "\n",
-             report_text(trials_report(experiment.document(is_complete ? "complete" : "interrupted"))));
-  fmt::print("\nWritten to {}\n", experiment.file().string());
+  print_out("{}{}", flags.is_quiet ? "" : "\n",
+            report_text(trials_report(experiment.document(is_complete ? "complete" : "interrupted"))));
+  print_out("\nWritten to {}\n", experiment.file().string());
   if (!is_complete) {
-    fmt::print("Interrupted after {}. The same command with --resume -o {} runs the rest.\n",
-               counted(experiment.records().size(), "trial"), folder.string());
+    print_out("Interrupted after {}. The same command with --resume -o {} runs the rest.\n",
+              counted(experiment.records().size(), "trial"), folder.string());
     return kExitInterrupted;
   }
   return exit_code_of(experiment.findings(), flags.is_strict);

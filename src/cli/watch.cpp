@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -174,13 +174,13 @@ int print_samples(const WatchFlags& flags, const watch::View& view, const Source
     if (!flags.output.empty()) write_file(flags.output, to_text(document), flags.is_forced);
     if (flags.is_quiet) continue;
     if (flags.is_json && flags.is_once) {
-      fmt::print("{}", to_text(document));
+      write_json(to_text(document));
     } else if (flags.is_json) {
-      fmt::print("{}\n", document.dump());
+      write_json(document.dump() + "\n");
     } else if (flags.is_once) {
-      fmt::print("{}", watch::table_text(view, *sample));
+      print_out("{}", watch::table_text(view, *sample));
     }
-    if (std::fflush(stdout) != 0) fail("cannot write to standard output");
+    if (!flush_out()) break;
   }
   return 0;
 }
@@ -189,7 +189,7 @@ int print_samples(const WatchFlags& flags, const watch::View& view, const Source
 void end_feed(watch::Feed& feed) {
   feed.stop();
   feed.await(UINT64_MAX, 1'000'000'000);
-  if (!feed.has_ended()) fmt::print(stderr, "weir: waiting for the iteration that runs to end; Ctrl-C ends at once\n");
+  if (!feed.has_ended()) print_err("weir: waiting for the iteration that runs to end; Ctrl-C ends at once\n");
 }
 
 int show_live(const WatchFlags& flags, watch::View view, const std::function<Source()>& open, std::uint64_t count) {

@@ -1,6 +1,5 @@
 #include "device/host_threads.h"
 
-#include <cblas.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,10 +15,9 @@ int HostThreads::default_count() noexcept {
 }
 
 HostThreads::HostThreads(int count) {
-  openblas_set_num_threads(1);  // bodies call it from several threads, and its own threads would compete with them
   try {
     for (int i = 1; i < count; ++i) threads_.emplace_back([this] { work(); });
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {
     stop();  // threads that did start must end, or joining them would never return
     fail(fmt::format("cannot start a thread for host functions: {}", error.what()),
          "Raise the limit on processes (ulimit -u).");

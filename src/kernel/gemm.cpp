@@ -2,11 +2,11 @@
 // it is OpenBLAS on tiles.
 #include "kernel/gemm.h"
 
-#include <cblas.h>
-
 #include <atomic>
 #include <thread>
 
+#include "base/spare_threads.h"
+#include "kernel/blas.h"
 #include "kernel/body.h"
 #include "kernel/random.h"
 
@@ -63,9 +63,6 @@ void load_tile(const T* matrix, const Tile& tile, Number* to) {
       to[r * tile.columns + c] = to_float(matrix[tile.begin + r * tile.stride + c]);
 }
 
-blasint blas(std::int64_t size) { return static_cast<blasint>(size); }
-CBLAS_TRANSPOSE order(bool is_transposed) { return is_transposed ? CblasTrans : CblasNoTrans; }
-
 // Blocks are row panels. A product with few of them is also split by columns, so that a flat one feeds all workers.
 struct Panels {
   explicit Panels(const Product& product)
@@ -78,6 +75,7 @@ struct Panels {
 };
 
 std::uint32_t blocks(const KernelShape& shape) {
+  open_blas();  // whoever asks is about to run them
   return Panels(Product(shape)).count * static_cast<std::uint32_t>(gemm_batch(shape));
 }
 
@@ -97,9 +95,8 @@ void run_narrow(const KernelCall& call, const Product& product, Range i, Range p
       const Tile from_a = a_tile(product, i, p), from_b = b_tile(product, p, j);
       load_tile(operand<const T>(call, 0), from_a, a);
       load_tile(operand<const T>(call, 1), from_b, b);
-      cblas_sgemm(CblasRowMajor, order(product.a_is_transposed), order(product.b_is_transposed), blas(i.size()),
-                  blas(j.size()), blas(p.size()), 1, a, blas(from_a.columns), b, blas(from_b.columns),
-                  p.begin == 0 ? 0.0f : 1.0f, sums, blas(j.size()));
+      blas_multiply(i.size(), j.size(), p.size(), 1.0f, {a, from_a.columns, product.a_is_transposed},
+                    {b, from_b.columns, product.b_is_transposed}, p.begin == 0 ? 0.0f : 1.0f, sums, j.size());
     }
     for (std::int64_t row = 0; row < i.size(); ++row) {
       T* const to = c + (i.begin + row) * product.n + j.begin;
@@ -123,10 +120,10 @@ void run_block(const KernelCall& batch, std::uint32_t block) {
   if (call.shape.type == ElementType::f16) return run_narrow<F16>(call, product, i, j);
   if (call.shape.type == ElementType::bf16) return run_narrow<Bf16>(call, product, i, j);
   const Tile a = a_tile(product, i, {0, product.k}), b = b_tile(product, {0, product.k}, j);
-  cblas_sgemm(CblasRowMajor, order(product.a_is_transposed), order(product.b_is_transposed), blas(i.size()),
-              blas(j.size()), blas(product.k), product.alpha, operand<const float>(call, 0) + a.begin, blas(a.stride),
-              operand<const float>(call, 1) + b.begin, blas(b.stride), product.beta,
-              operand<float>(call, 2) + i.begin * product.n + j.begin, blas(product.n));
+  blas_multiply(i.size(), j.size(), product.k, product.alpha,
+                {operand<const float>(call, 0) + a.begin, a.stride, product.a_is_transposed},
+                {operand<const float>(call, 1) + b.begin, b.stride, product.b_is_transposed}, product.beta,
+                operand<float>(call, 2) + i.begin * product.n + j.begin, product.n);
 }
 
 template <class T>
@@ -170,9 +167,9 @@ void large_reference(const KernelCall& batch, const Product& product) {
         const Tile from_a = a_tile(product, i, p), from_b = b_tile(product, p, {0, product.n});
         load_tile(operand<const T>(call, 0), from_a, a.data());
         load_tile(operand<const T>(call, 1), from_b, b.data());
-        cblas_dgemm(CblasRowMajor, order(product.a_is_transposed), order(product.b_is_transposed), blas(i.size()),
-                    blas(product.n), blas(p.size()), 1, a.data(), blas(from_a.columns), b.data(), blas(from_b.columns),
-                    p.begin == 0 ? 0.0 : 1.0, sums.data(), blas(product.n));
+        blas_multiply(i.size(), product.n, p.size(), 1.0, {a.data(), from_a.columns, product.a_is_transposed},
+                      {b.data(), from_b.columns, product.b_is_transposed}, p.begin == 0 ? 0.0 : 1.0, sums.data(),
+                      product.n);
       }
       for (std::int64_t row = 0; row < i.size(); ++row)
         store_reference(product, sums.data() + row * product.n, i.begin + row, operand<T>(call, 2));
@@ -182,22 +179,15 @@ void large_reference(const KernelCall& batch, const Product& product) {
   static std::atomic<std::uint32_t> running{0};
   const std::uint32_t others = running.fetch_add(1, std::memory_order_relaxed) + 1;  // only a hint
   {
-    std::vector<std::jthread> helpers;
     const std::uint32_t threads = std::min(panels, std::max(1u, std::thread::hardware_concurrency() / others));
-    for (std::uint32_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+    const auto helpers = start_spare_threads(threads - 1, work);
     work();
   }
   running.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// References and verifications run on all cores. Threads that OpenBLAS starts in each of them would compete for the
-// cores and spend the system's time on yielding to each other.
-void use_one_thread() {
-  if (openblas_get_num_threads() != 1) openblas_set_num_threads(1);
-}
-
 void reference(const KernelCall& call) {
-  use_one_thread();
+  open_blas();
   const Product product(call.shape);
   const std::int64_t batch = gemm_batch(call.shape);
   const double work = static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
@@ -296,9 +286,8 @@ class Freivalds {
       const Range i{begin, std::min(product_.m, begin + kRows)};
       const Tile tile = a_tile(product_, i, {0, product_.k});
       load_tile(operand<const T>(call_, 0), tile, a.data());
-      cblas_dgemm(CblasRowMajor, order(product_.a_is_transposed), CblasTrans, blas(i.size()), blas(vectors()),
-                  blas(product_.k), 1, a.data(), blas(tile.columns), bx_.data(), blas(product_.k), 0,
-                  abx_.data() + begin * vectors(), blas(vectors()));
+      blas_multiply(i.size(), vectors(), product_.k, 1.0, {a.data(), tile.columns, product_.a_is_transposed},
+                    {bx_.data(), product_.k, true}, 0.0, abx_.data() + begin * vectors(), vectors());
     }
   }
 
@@ -418,7 +407,7 @@ class Freivalds {
 // For beta 0 only: otherwise the inputs have been overwritten, and the error is NaN, which passes no comparison.
 Verification verify(const KernelCall& call) {
   if (call.shape.scalars[1] != 0) return {std::numeric_limits<double>::quiet_NaN(), tolerance(call.shape), 0};
-  use_one_thread();
+  open_blas();
   Verification worst{.tolerance = tolerance(call.shape)};
   for (std::int64_t index = 0; index < gemm_batch(call.shape); ++index) {
     const KernelCall one = product_of(call, index);

@@ -2,10 +2,9 @@
 // those are unchanged.
 #include "kernel/ragged_gemm.h"
 
-#include <cblas.h>
-
 #include <numbers>
 
+#include "kernel/blas.h"
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -35,11 +34,10 @@ struct Product {
   std::int64_t rows_of_a;
 };
 
-blasint blas(std::int64_t size) { return static_cast<blasint>(size); }
-
 constexpr std::int64_t kRows = 128, kColumns = 1024, kDepth = 512;
 
 std::uint32_t blocks(const KernelShape& shape) {
+  open_blas();  // whoever asks is about to run them
   const Product product(shape);
   return block_count(product.capacity, kRows) * block_count(product.n, kColumns);
 }
@@ -52,8 +50,8 @@ void multiply(const Product& product, const T* a, const T* b, Range i, Range j, 
   float* const wide_a = sums + i.size() * j.size();
   float* const wide_b = wide_a + i.size() * depth;
   if constexpr (sizeof(T) == sizeof(float)) {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, blas(i.size()), blas(j.size()), blas(product.k), 1,
-                a + i.begin * product.k, blas(product.k), b + j.begin, blas(product.n), 0, sums, blas(j.size()));
+    blas_multiply(i.size(), j.size(), product.k, 1.0f, {a + i.begin * product.k, product.k}, {b + j.begin, product.n},
+                  0.0f, sums, j.size());
   } else {
     for (Range p{0, 0}; p.begin < product.k; p.begin = p.end) {
       p.end = std::min(product.k, p.begin + depth);
@@ -61,8 +59,8 @@ void multiply(const Product& product, const T* a, const T* b, Range i, Range j, 
         load_floats(a + (i.begin + row) * product.k + p.begin, wide_a + row * p.size(), p.size());
       for (std::int64_t row = 0; row < p.size(); ++row)
         load_floats(b + (p.begin + row) * product.n + j.begin, wide_b + row * j.size(), j.size());
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, blas(i.size()), blas(j.size()), blas(p.size()), 1, wide_a,
-                  blas(p.size()), wide_b, blas(j.size()), p.begin == 0 ? 0.0f : 1.0f, sums, blas(j.size()));
+      blas_multiply(i.size(), j.size(), p.size(), 1.0f, {wide_a, p.size()}, {wide_b, j.size()},
+                    p.begin == 0 ? 0.0f : 1.0f, sums, j.size());
     }
   }
   for (std::int64_t row = 0; row < i.size(); ++row) {
@@ -111,14 +109,13 @@ void sum_rows(const Product& product, const T* a, const T* b, Range i, std::vect
       left[static_cast<std::size_t>(e)] = to_float(a[(i.begin + e / depth) * product.k + p + e % depth]);
     for (std::int64_t e = 0; e < depth * product.n; ++e)
       right[static_cast<std::size_t>(e)] = to_float(b[p * product.n + e]);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, blas(i.size()), blas(product.n), blas(depth), 1, left.data(),
-                blas(depth), right.data(), blas(product.n), 1, sums.data(), blas(product.n));
+    blas_multiply(i.size(), product.n, depth, 1.0, {left.data(), depth}, {right.data(), product.n}, 1.0, sums.data(),
+                  product.n);
   }
 }
 
 void reference(const KernelCall& call) {
-  // As gemm's references: threads of its own would compete with those that call this.
-  if (openblas_get_num_threads() != 1) openblas_set_num_threads(1);
+  open_blas();
   constexpr std::int64_t kPanel = 256;
   const Product product(call.shape);
   const Range rows = product.rows(call);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/named_values.h"
 #include "base/relax.h"
+#include "base/spare_threads.h"
 #include "device/rank/communicator.h"
 #include "kernel/difference.h"
 #include "run/check_order.h"
@@ -101,9 +102,9 @@ class Checker {
     {
       const std::size_t threads =
           std::min<std::size_t>(step_.commands().size(), std::max(1u, std::thread::hardware_concurrency()));
-      std::vector<std::jthread> helpers;
-      for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back([&] { work(groups); });
-      work(groups);
+      const auto body = [&] { work(groups); };
+      const auto helpers = start_spare_threads(std::max<std::size_t>(threads, 1) - 1, body);
+      body();
     }
     if (error_) std::rethrow_exception(error_);
     if (report_.status != CheckReport::Status::failed) report_.status = CheckReport::Status::passed;

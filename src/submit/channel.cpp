@@ -80,7 +80,7 @@ class ChannelSubmitter final : public Submitter {
         threads_.emplace_back([this, i] { serve([&](std::uint64_t iteration) { enqueue(i, iteration); }); });
       for (std::size_t i = 1; i < drains_.size(); ++i)
         threads_.emplace_back([this, i] { serve([&](std::uint64_t) { drain(i); }); });
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {
       close();  // threads that did start must end, or joining them would wait for ever
       fail(fmt::format("cannot start a thread of {}: {}", choice.name, error.what()), "Use fewer producers.");
     }

@@ -46,7 +46,7 @@ class ThreadsSubmitter final : public Submitter {
     // The caller's thread is one of the k: it submits lane 0.
     try {
       for (std::size_t i = 1; i < lanes_.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {
       close();  // threads that did start must end, or joining them would wait for ever
       fail(fmt::format("cannot start {} threads that submit: {}", threads, error.what()), "Use fewer threads.");
     }

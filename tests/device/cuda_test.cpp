@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "device/gpu/libraries.h"
 #include "device/list.h"
-#include "device/vendor_library.h"
+#include "base/vendor_library.h"
 
 namespace weir {
 namespace {

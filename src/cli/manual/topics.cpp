@@ -15,6 +15,12 @@ constexpr Topic kTopics[] = {
   4    only with --strict: too noisy to say
   130  interrupted by Ctrl-C or SIGUSR1 (143 by SIGTERM); what there was is
        written. A second Ctrl-C ends at once
+  141  standard output was a pipe, and its reader has gone (weir list | head).
+       Files are written all the same; no message
+
+What cannot be written to standard output for another reason (a full disk, a
+closed descriptor) is one message at the end, and 1 in place of 0. Standard
+error that cannot be written changes no code.
 
 Commands that run a program of yours (profile --, sched run --, amd capture --)
 end with the program's own code, and with 1 where nothing could be captured.

@@ -1,7 +1,6 @@
 // The cpu device: a software GPU with real threads. Streams share hardware queues that block at their heads; kernels
 // run as blocks by priority; copies, host functions and collectives run on engines of their own. This file has only the
 // device and the session; the hardware is in workers.h.
-#include <cblas.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -204,9 +203,6 @@ class CpuDevice final : public Device {
   std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
                                    const SessionOptions& options) override {
     check_memory(step);
-    // Workers call OpenBLAS at the same time, and its own threads would compete with them for the cores. With one
-    // thread each, two workers reach 42, 98 and 101 GFLOP/s at n = 64, 256 and 512 (2 Neoverse-V1 cores, by 2026-11).
-    openblas_set_num_threads(1);
     if (!engine_) engine_ = std::make_shared<Engine>(queue_count_, worker_count_);
     return std::make_unique<CpuSession>(engine_, step, placement, options, seams_, communicator_);
   }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/spare_threads.h"
 #include "base/units.h"
 #include "device/cpu/blocks.h"
 #include "device/cpu/queue.h"
@@ -115,11 +116,8 @@ void PreparedStep::reset() {
       initialise(buffers[i], bytes(static_cast<BufferId>(i)));
   };
   const std::uint64_t total = step.size_bytes(Place::device) + step.size_bytes(Place::host);
-  std::vector<std::jthread> threads;
-  if (total > kWorthThreads) {
-    const std::size_t count = std::min<std::size_t>(buffers.size(), std::thread::hardware_concurrency());
-    for (std::size_t i = 1; i < count; ++i) threads.emplace_back(work);
-  }
+  const std::size_t count = std::min<std::size_t>(buffers.size(), std::thread::hardware_concurrency());
+  const auto threads = start_spare_threads(total > kWorthThreads && count > 0 ? count - 1 : 0, work);
   work();
 }
 

@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/vendor_library.h"
 #include "device/compiler_log.h"
 #include "device/gpu/cuda_toolkit.h"
-#include "device/vendor_library.h"
 
 namespace weir {
 namespace {

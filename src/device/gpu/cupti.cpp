@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "device/vendor_library.h"
+#include "base/vendor_library.h"
 
 static_assert(CUPTI_API_VERSION >= 19, "CUPTI's headers are older than CUDA 12.0");
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "base/vendor_library.h"
 #include "device/gpu/api.h"
-#include "device/vendor_library.h"
 
 namespace weir {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/handle.h"
-#include "device/vendor_library.h"
+#include "base/vendor_library.h"
 
 namespace weir {
 

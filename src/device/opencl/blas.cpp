@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "device/vendor_library.h"
+#include "base/vendor_library.h"
 
 namespace weir {
 namespace {

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <barrier>
 #include <functional>
+#include <future>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/units.h"
 #include "lab/kernels/ceiling_loops.h"
 #include "lab/kernels/package/host_memory.h"
@@ -36,9 +39,12 @@ double best_seconds(int threads, int rounds, const std::function<void(int thread
     const double seconds = static_cast<double>(*std::max_element(ended.begin(), ended.end()) - first) / 1e9;
     best = best == 0 ? seconds : std::min(best, seconds);
   });
+  std::promise<bool> is_complete;  // false: one could not be started, and the barriers would wait for it forever
+  const std::shared_future<bool> may_begin = is_complete.get_future().share();
   std::vector<std::jthread> team;
-  for (int t = 0; t < threads; ++t)
+  const auto start_one = [&](int t) {
     team.emplace_back([&, t] {
+      if (!may_begin.get()) return;
       prepare(t);
       for (int round = 0; round < rounds; ++round) {
         start.arrive_and_wait();
@@ -48,6 +54,15 @@ double best_seconds(int threads, int rounds, const std::function<void(int thread
         end.arrive_and_wait();
       }
     });
+  };
+  try {
+    for (int t = 0; t < threads; ++t) start_one(t);
+  } catch (const std::system_error& error) {
+    is_complete.set_value(false);
+    fail(fmt::format("cannot start {} threads: {}", threads, error.code().message()),
+         "Raise the limits on processes and address space (ulimit -u, ulimit -v).");
+  }
+  is_complete.set_value(true);
   team.clear();
   return best;
 }

@@ -1,5 +1,6 @@
 #include "lab/watch/screen.h"
 
+#include "base/console.h"
 #include "base/error.h"
 #include "weir_build.h"
 
@@ -145,6 +146,7 @@ Screen::Screen(const std::optional<std::string>& terminal) {
   if (made < 0) fail(fmt::format("cannot make an eventfd: {}", std::strerror(errno)));
   bell.store(made, std::memory_order_relaxed);
   install(kEndings, on_ending, old_endings);
+  flush_out();
   // newterm() and not initscr(), which ends the program where it does not know the terminal.
   screen = ::newterm(nullptr, stdout, stdin);
   if (screen == nullptr) {

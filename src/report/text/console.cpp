@@ -31,11 +31,13 @@ std::string rate(std::optional<double> value, const std::string& unit) {
 }
 
 void add_line(std::string& out, const char* label, const std::string& value) {
-  out += fmt::format("  {:<13}{}\n", label, value);
+  out += fmt::format("  {:<13}{}\n", label, wrapped(value, 15));
 }
 
 // One column narrower than other texts.
-std::string narrow(const std::string& words, std::size_t indent) { return wrapped(words, indent, kReportColumns - 1); }
+std::string narrow(const std::string& words, std::size_t indent) {
+  return wrapped(words, indent, report_columns() - 1);
+}
 
 void add_convoy(std::string& out, const Json& result) {
   if (at(result, {"metrics", "convoy"}).is_null()) return;
@@ -98,8 +100,7 @@ void add_run_ranks(std::string& out, const Json& result) {
   for (const Json& member : members) busiest = std::max(busiest, number(member, {"collective_share"}).value_or(0));
   if (busiest > 0) add_line(out, "collectives", fmt::format("up to {:.0f} % of a rank's time", 100 * busiest));
   for (const Json& straggler : at(ranks, {"stragglers"}))
-    add_line(out, "straggler",
-             narrow(fmt::format("rank {} {}", text(straggler, {"rank"}), text(straggler, {"reason"})), 15));
+    add_line(out, "straggler", fmt::format("rank {} {}", text(straggler, {"rank"}), text(straggler, {"reason"})));
 }
 
 void add_check(std::string& out, const Json& result) {
@@ -110,7 +111,7 @@ void add_check(std::string& out, const Json& result) {
         fmt::format("passed: {} buffers as the CPU reference, worst error {:.1e}", text(result, {"check", "buffers"}),
                     number(result, {"check", "worst_relative_error"}).value_or(0)));
   } else {
-    add_line(out, "check", narrow(fmt::format("{}: {}", status, text(result, {"check", "reason"})), 15));
+    add_line(out, "check", fmt::format("{}: {}", status, text(result, {"check", "reason"})));
   }
 }
 
@@ -132,8 +133,10 @@ std::string processes_text(const Json& result) {
 
 std::string describe_result(const Json& result) {
   std::string out =
-      fmt::format("{}, {} streams, on {} ({})\n", text(result, {"workload", "name"}), text(result, {"streams"}),
-                  text(result, {"device", "name"}), text(result, {"device", "model"}));
+      wrapped(fmt::format("{}, {} streams, on {} ({})", text(result, {"workload", "name"}), text(result, {"streams"}),
+                          text(result, {"device", "name"}), text(result, {"device", "model"})),
+              0) +
+      "\n";
   out += fmt::format("  {}\n\n",
                      narrow(fmt::format("{}, scale {}; submit {}, placement {}, sync {}", text(result, {"precision"}),
                                         text(result, {"scale"}), text(result, {"submit"}), text(result, {"placement"}),

@@ -23,7 +23,7 @@ std::vector<std::size_t> widths_of(const ReportTable& table) {
   std::size_t used =
       kIndent + kBetween * (widths.size() - 1) + std::accumulate(widths.begin(), widths.end(), std::size_t{0});
   // Text columns are shortened, the widest first.
-  while (used > kReportColumns) {
+  while (used > report_columns()) {
     std::size_t widest = widths.size();
     for (std::size_t i = 0; i < widths.size(); ++i)
       if (table.columns[i].is_text && widths[i] > kMinText && (widest == widths.size() || widths[i] > widths[widest]))
@@ -123,6 +123,8 @@ std::string_view without_parameters(std::string_view name) {
   return name;
 }
 
+std::size_t columns_now = kReportColumns;  // written before there are threads
+
 bool is_continuation(char letter) { return (static_cast<unsigned char>(letter) & 0xC0) == 0x80; }
 
 }  // namespace
@@ -139,6 +141,11 @@ std::string short_kernel_name(std::string_view name, std::size_t columns) {
   while (head > 0 && is_continuation(text[head])) --head;
   while (tail < text.size() && is_continuation(text[tail])) ++tail;
   return text.substr(0, head) + ".." + text.substr(tail);
+}
+
+std::size_t report_columns() noexcept { return columns_now; }
+void set_report_columns(std::size_t columns) noexcept {
+  columns_now = std::clamp<std::size_t>(columns, 40, kReportColumns);
 }
 
 std::string wrapped(std::string_view text, std::size_t column, std::size_t columns) {

@@ -62,12 +62,15 @@ struct TextReport {
 };
 
 inline constexpr std::size_t kReportColumns = 80;
+// How wide texts are: kReportColumns, or what main() set for a narrower terminal, at least 40.
+std::size_t report_columns() noexcept;
+void set_report_columns(std::size_t columns) noexcept;
 
 std::string report_text(const TextReport& report);
 std::string report_markdown(const TextReport& report);
 
 // Breaks lines at blanks; every line begins at `column`, and the first is assumed to be there already.
-std::string wrapped(std::string_view text, std::size_t column, std::size_t columns = kReportColumns);
+std::string wrapped(std::string_view text, std::size_t column, std::size_t columns = report_columns());
 
 // A kernel name in at most `columns`: template arguments and parameters are removed first, then the middle.
 std::string short_kernel_name(std::string_view name, std::size_t columns);

@@ -11,7 +11,7 @@ namespace weir::inject {
 // Null, with the loader's message, if there is none. WEIR_CUPTI_LIBRARY can name it.
 void* open_cupti(std::string& reason);
 
-// Looks up entry points of an open library. Not device/vendor_library.h, which formats its messages with a library that
+// Looks up entry points of an open library. Not base/vendor_library.h, which formats its messages with a library that
 // other people's programs must not be given, and would load a library of its own instead of the program's.
 class EntryPoints {
  public:

@@ -7,8 +7,10 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
+#include "base/error.h"
 #include "channel/system.h"
 
 namespace weir::channel_bench {
@@ -26,17 +28,19 @@ bool bind(const std::vector<int>& cores, int index) {
 
 std::int64_t run_team(const std::vector<int>& cores, int threads, const std::function<void(int)>& body) {
   std::atomic<int> ready{0};
-  std::atomic<bool> is_released{false};
+  enum class Gate { closed, open, cancelled };
+  std::atomic<Gate> gate{Gate::closed};
   std::atomic<std::int64_t> ended_ns{0};
   std::exception_ptr thrown;
   std::mutex thrown_mutex;
   std::vector<std::jthread> team;
-  for (int i = 0; i < threads; ++i) {
+  const auto start = [&](int i) {
     team.emplace_back([&, i] {
       bind(cores, i);
       ready.fetch_add(1, std::memory_order_relaxed);
-      for (int spins = 0; !is_released.load(std::memory_order_acquire); ++spins)
-        System::relax(spins);  // pairs with the store below
+      for (int spins = 0; gate.load(std::memory_order_acquire) == Gate::closed; ++spins)
+        System::relax(spins);  // pairs with the stores below
+      if (gate.load(std::memory_order_relaxed) == Gate::cancelled) return;
       try {
         body(i);
       } catch (...) {
@@ -48,10 +52,17 @@ std::int64_t run_team(const std::vector<int>& cores, int threads, const std::fun
       while (latest < now && !ended_ns.compare_exchange_weak(latest, now, std::memory_order_relaxed)) {
       }
     });
+  };
+  try {
+    for (int i = 0; i < threads; ++i) start(i);
+  } catch (const std::system_error& error) {
+    gate.store(Gate::cancelled, std::memory_order_release);  // or joining those that did start would never return
+    fail(fmt::format("cannot start {} threads: {}", threads, error.code().message()),
+         "Raise the limits on processes and address space (ulimit -u, ulimit -v).");
   }
   while (ready.load(std::memory_order_relaxed) != threads) yield_core();
   const std::int64_t began_ns = now_ns();
-  is_released.store(true, std::memory_order_release);  // pairs with the load of each thread
+  gate.store(Gate::open, std::memory_order_release);  // pairs with the load of each thread
   team.clear();
   if (thrown) std::rethrow_exception(thrown);
   return ended_ns.load(std::memory_order_relaxed) - began_ns;

@@ -10,6 +10,7 @@
 #include <future>
 #include <map>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "base/error.h"
@@ -166,7 +167,11 @@ class Finder {
     };
     std::vector<std::future<void>> others;
     const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), packages.size() / 16);
-    while (others.size() + 1 < threads) others.push_back(std::async(std::launch::async, read));
+    try {
+      while (others.size() + 1 < threads) others.push_back(std::async(std::launch::async, read));
+    } catch (const std::system_error&) {
+      // No more threads: the others read the rest.
+    }
     read();
     for (auto& other : others) other.get();
     return {std::move(packages), std::move(notes_)};

@@ -1,4 +1,4 @@
-#include "device/vendor_library.h"
+#include "base/vendor_library.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
