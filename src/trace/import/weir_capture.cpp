@@ -30,8 +30,12 @@ Record as(const char* bytes) noexcept {
 
 std::int64_t time_of(std::int64_t ns) noexcept { return ns == capture::kUnknownTime ? kNoTime : ns; }
 
-// A note is one line of moderate length.
-std::string note_text(std::string_view text) { return for_line(whole_characters(text, 200)); }
+// A note is one line of moderate length. NUL separates the words of a command line.
+std::string note_text(std::string_view text) {
+  std::string shown(whole_characters(text, 200));
+  std::replace(shown.begin(), shown.end(), '\0', ' ');
+  return for_line(shown);
+}
 
 class CaptureReader {
  public:
