@@ -4,12 +4,16 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <string>
+
+#include "base/text_gate.h"
 
 namespace weir {
 namespace {
@@ -18,7 +22,8 @@ namespace {
 constinit std::array<char, 1 << 14> buffer{};
 constinit std::size_t used = 0;
 constinit int first_error = 0;
-constinit std::mutex turn;  // guards the three above
+constinit bool has_runner = false;  // written once, before there are threads
+constinit std::mutex turn;          // guards the three above
 
 constexpr std::array kIgnored = {SIGPIPE, SIGXFSZ};
 constinit std::array<void (*)(int), kIgnored.size()> earlier_handlers{};
@@ -48,6 +53,23 @@ void write_buffer() noexcept {
   used = 0;
 }
 
+void pass_gate(std::string_view text, std::string (*gate)(std::string_view), bool is_json,
+               void (*write)(std::string_view) noexcept) noexcept {
+  try {
+    const std::string shown = gate(text);
+    write(has_runner ? without_commands(shown, is_json) : shown);
+  } catch (const std::exception&) {  // std::bad_alloc: the gate that needs no memory shows ASCII only
+    std::array<char, 256> part{};
+    while (!text.empty()) {
+      const std::size_t length = std::min(part.size(), text.size());
+      std::transform(text.begin(), text.begin() + length, part.begin(),
+                     [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\t' ? c : '?'; });
+      write({part.data(), length});
+      text.remove_prefix(length);
+    }
+  }
+}
+
 bool is_terminal() noexcept {
   static const bool kIsTerminal = ::isatty(STDOUT_FILENO) == 1;
   return kIsTerminal;
@@ -68,7 +90,13 @@ void restore_signals() noexcept {
   for (std::size_t i = 0; is_open && i < kIgnored.size(); ++i) std::signal(kIgnored[i], earlier_handlers[i]);
 }
 
-void write_out(std::string_view text) noexcept {
+void expect_runner(bool is_there) noexcept { has_runner = is_there; }
+
+void write_out(std::string_view text) noexcept { pass_gate(text, for_terminal, false, write_raw_out); }
+
+void write_json(std::string_view text) noexcept { pass_gate(text, for_json, true, write_raw_out); }
+
+void write_raw_out(std::string_view text) noexcept {
   const std::lock_guard lock(turn);
   if (used + text.size() > buffer.size()) write_buffer();
   if (text.size() > buffer.size()) {
@@ -91,7 +119,9 @@ int out_error() noexcept {
   return first_error;
 }
 
-void write_err(std::string_view text) noexcept {
+void write_err(std::string_view text) noexcept { pass_gate(text, for_terminal, false, write_raw_err); }
+
+void write_raw_err(std::string_view text) noexcept {
   flush_out();
   write_whole(STDERR_FILENO, text);
 }

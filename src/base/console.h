@@ -15,9 +15,19 @@ void open_console() noexcept;
 // Undoes the latter before a program of the user takes this process over. Async-signal-safe.
 void restore_signals() noexcept;
 
+// Everything that is printed passes the last gate for text (base/text_gate.h), whatever it was made of: terminals get
+// nothing that they would obey. Where the runner of a CI system reads it, which executes some lines, no line is a
+// command: main() says once whether it does.
+void expect_runner(bool is_there) noexcept;
+
 // Standard output: kept until there is enough of it, flush_out(), or something for standard error; shown at once on a
 // terminal.
 void write_out(std::string_view text) noexcept;
+// A JSON document, which keeps its meaning.
+void write_json(std::string_view text) noexcept;
+// As it is, for the terminal or the runner itself: progress and annotations.
+void write_raw_out(std::string_view text) noexcept;
+void write_raw_err(std::string_view text) noexcept;
 // False once a write has failed: nobody gets what follows.
 bool flush_out() noexcept;
 // The errno of the first write that failed, or 0.

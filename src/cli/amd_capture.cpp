@@ -133,7 +133,7 @@ int execute_amd_capture(const AmdCaptureFlags& flags) {
   const amd::CaptureEnd end = amd::capture_program(std::move(request), folder);
   const Json document = amd::to_json(end.manifest);
   if (flags.report == "json") {
-    write_out(to_text(document));
+    write_json(to_text(document));
   } else if (!flags.is_quiet) {
     // Standard output belongs to the program.
     const TextReport report = capture_report(document, end.bytes, output.string());

@@ -177,7 +177,7 @@ std::string listed_names(const Json& names) {
 int list(const ChannelCommandFlags& flags, const channel_bench::Conditions& conditions) {
   const Json all = describe_groups(choose_benchmarks(channel_bench::groups(), flags.words(), conditions));
   if (flags.is_json) {
-    write_out(to_text(all));
+    write_json(to_text(all));
     return 0;
   }
   std::string out;
@@ -263,7 +263,7 @@ bool measure(const ChannelCommandFlags& flags, ChannelReport& report, const std:
 
 void deliver(const ChannelCommandFlags& flags, const Json& document) {
   if (flags.is_json) {
-    write_out(to_text(document));
+    write_json(to_text(document));
   } else if (!flags.is_quiet) {
     print_out("{}", flags.format == "markdown" ? report_markdown(channel_report(document))
                                                : report_text(channel_report(document)));

@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/text_gate.h"
 #include "cli/process.h"
 #include "report/figures/judgement.h"
 
@@ -45,20 +44,13 @@ void append_to(const char* variable, std::size_t most, const std::function<std::
 
 }  // namespace
 
-std::string printable(const std::string& text, bool is_json) {
-  bool is_watched = false;
-  for (const char* name : {"GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"})
-    is_watched = is_watched || !environment_variable(name).value_or("").empty();
-  const std::string shown = is_json ? for_json(text) : for_terminal(text);
-  return is_watched ? without_commands(shown, is_json) : shown;
-}
-
 void CiFlags::add_to(CommandSyntax syntax) {
   syntax.add("--github", is_github, "annotate for GitHub Actions; append to $GITHUB_STEP_SUMMARY and $GITHUB_OUTPUT");
   syntax.add("--junit FILE", junit, "write the verdicts as JUnit XML to this file");
 }
 
 void CiFlags::check(bool is_forced, bool prints_json) const {
+  if (is_github) expect_runner(true);  // annotations make the output one for GitHub, wherever this runs
   if (!junit.empty()) check_writable(junit, is_forced);
   if (is_github && prints_json)
     reject("--github: annotations go to standard output, and so would the JSON document",
@@ -68,7 +60,7 @@ void CiFlags::check(bool is_forced, bool prints_json) const {
 void CiFlags::report(const Judged& judged, const std::function<std::string(std::size_t)>& markdown,
                      bool is_forced) const {
   if (is_github) {
-    write_out(github_annotations(judged));
+    write_raw_out(github_annotations(judged));
     append_to("GITHUB_STEP_SUMMARY", kMaxSummary,
               [&](std::size_t room) { return markdown(room == 0 ? 0 : room - 1) + "\n"; });
     append_to("GITHUB_OUTPUT", kMaxSummary, [&](std::size_t) { return github_outputs(judged); });

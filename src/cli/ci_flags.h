@@ -10,9 +10,6 @@
 
 namespace weir::cli {
 
-// A text that is safe to print: under the runner of a CI system no line of it is a command.
-std::string printable(const std::string& text, bool is_json = false);
-
 struct CiFlags {
   bool is_github = false;
   std::string junit;

@@ -5,7 +5,6 @@
 #include "base/console.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/text_gate.h"
 #include "base/units.h"
 #include "cli/flag_values.h"
 #include "report/text/comparison.h"
@@ -38,9 +37,7 @@ int CompareFlags::print(const Comparison& comparison, const char* tool) const {
     report = format == "markdown" ? comparison_markdown(comparison) : comparison_text(comparison);
   }
   if (output.empty()) {
-    const std::string shown = printable(report, format == "json");
-    // Annotations make the output one for GitHub, wherever this runs.
-    write_out(ci.is_github ? without_commands(shown) : shown);
+    format == "json" ? write_json(report) : write_out(report);
   } else {
     write_file(output, report, is_forced);
     print_out("{} ({})\n", verdict_line(comparison), output);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/console.h"
-#include "cli/ci_flags.h"
 
 namespace weir::cli {
 
@@ -22,7 +21,7 @@ void DocumentOutput::print(const Json& document, const std::function<std::string
                            const std::function<std::string()>& markdown) const {
   const std::string printed = report == "json" ? to_text(document) : report == "markdown" ? markdown() : text();
   if (output.empty()) {
-    write_out(printable(printed, report == "json"));
+    report == "json" ? write_json(printed) : write_out(printed);
   } else {
     write(output, printed);
   }

@@ -6,8 +6,6 @@
 
 #include "base/console.h"
 #include "base/error.h"
-#include "base/text_gate.h"
-#include "cli/ci_flags.h"
 #include "cli/list.h"
 #include "report/figures/figures.h"
 
@@ -43,7 +41,7 @@ void append(std::vector<FigureRow>& rows, const Json& document, const std::strin
 void append_folder(std::vector<FigureRow>& rows, const fs::path& folder, bool is_quiet) {
   const FilesInFolder found = files_in(folder, ".json");
   const auto skip = [&](const fs::path& file, const char* why) {
-    if (!is_quiet) print_err("weir: {} was skipped: {}\n", for_line(file.string()), why);
+    if (!is_quiet) print_err("weir: {} was skipped: {}\n", file.string(), why);
   };
   for (const fs::path& other : found.skipped) skip(other, "it is not a regular file");
   bool has_any = false;
@@ -80,7 +78,7 @@ int execute_export_results(const ExportResultsFlags& flags) {
                            : flags.has_samples           ? samples_csv(rows)
                                                          : results_csv(rows);
   if (flags.output.empty()) {
-    write_out(printable(text));
+    write_out(text);
     return 0;
   }
   write_file(flags.output, text, flags.is_forced);

@@ -3,7 +3,6 @@
 
 #include "base/console.h"
 #include "base/json.h"
-#include "cli/ci_flags.h"
 #include "cli/history_flags.h"
 #include "cli/list.h"
 #include "report/history/document.h"
@@ -32,7 +31,7 @@ int execute_history_export(const HistoryExportFlags& flags) {
   history::Store store(flags.database, history::DatabaseAccess::read);
   const std::string csv = history::points_csv(store, flags.filter);
   if (flags.output.empty()) {
-    write_out(printable(csv));
+    write_out(csv);
     return 0;
   }
   write_file(flags.output, csv, flags.is_forced);

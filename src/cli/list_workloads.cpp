@@ -171,7 +171,7 @@ int execute_list_workloads(const ListWorkloadsFlags& flags) {
   if (flags.is_json) {
     Json list = Json::array();
     for (const Workload* workload : chosen) list.push_back(workload_json(*workload));
-    write_out(to_text(list));
+    write_json(to_text(list));
   } else if (flags.is_verbose) {
     for (const Workload* workload : chosen) print_details(*workload);
   } else {

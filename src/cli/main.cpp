@@ -20,7 +20,6 @@
 #include "base/options.h"
 #include "base/plain_text.h"
 #include "base/text_gate.h"
-#include "cli/ci_flags.h"
 #include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/manual/manual.h"
@@ -95,10 +94,9 @@ std::string version_text() {
 
 int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
-  // Messages quote the contents of files. Terminals interpret escape sequences, and GitHub's runner interprets lines.
-  std::string text = fmt::format("weir: {}\n", weir::for_terminal(weir::cli::in_terms_of_flags(error)));
+  std::string text = fmt::format("weir: {}\n", weir::cli::in_terms_of_flags(error));
   if (!error.hint.empty()) text += fmt::format("      {}\n", weir::wrapped(weir::for_terminal(error.hint), 6));
-  weir::write_err(weir::cli::printable(text));
+  weir::write_err(text);
   return static_cast<int>(error.fault);
 }
 
@@ -178,6 +176,8 @@ void spare_address_space() {
 
 int run(int argc, char** argv) {
   spare_address_space();
+  for (const char* variable : {"GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"})
+    if (!weir::cli::environment_variable(variable).value_or("").empty()) weir::expect_runner(true);
   weir::set_report_columns(columns_of_terminal());
   CLI::App app(
       "Weir follows a GPU command from the host thread that issues it to the hardware\n"
@@ -204,8 +204,7 @@ int run(int argc, char** argv) {
     return code;
   } catch (const CLI::ParseError& error) {
     if (weir::cli::is_first_rank())
-      weir::write_err(weir::cli::printable(
-          fmt::format("weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what())));
+      weir::print_err("weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
     return static_cast<int>(weir::Fault::input);
   }
   return weir::cli::exit_code((*chosen)());

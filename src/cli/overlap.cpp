@@ -203,7 +203,7 @@ MeasuredPoint run_point(const OverlapCommandFlags& flags, const OverlapPoint& po
                 written.size(), written.back() == "trace.json" ? ", trace.json holds all ranks" : "");
   }
   // Several documents in a row are not valid JSON; those of a sweep are printed as one list.
-  if (flags.is_json && point.assignments.empty()) write_out(to_text(run.summary));
+  if (flags.is_json && point.assignments.empty()) write_json(to_text(run.summary));
   flush_out();
   return result;
 }
@@ -216,7 +216,7 @@ int finish_overlap(const OverlapCommandFlags& flags, const OverlapConfig& config
     for (const Json& each : sweep) summaries.push_back(each["summary"]);
     flags.exports.write(summaries, flags.is_forced);
   }
-  if (flags.is_json && !config.sweeps.empty()) write_out(to_text(sweep));
+  if (flags.is_json && !config.sweeps.empty()) write_json(to_text(sweep));
   if (overlap_points(config).size() > 1) {
     const TextReport report = overlap_sweep_report(sweep);
     write_file(folder / "report.md", report_markdown(report), flags.is_forced);
@@ -281,7 +281,7 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
     } else {
       write_file(flags.summary, to_text(summary), flags.is_forced);
     }
-    if (flags.is_json && config.sweeps.empty()) write_out(to_text(summary));
+    if (flags.is_json && config.sweeps.empty()) write_json(to_text(summary));
     if (!flags.is_quiet && !flags.is_json)
       print_out("{}\nWritten to {}\n", report_text(report), flags.summary.empty() ? place.string() : flags.summary);
   }

@@ -10,6 +10,7 @@
 #include "base/console.h"
 #include "base/file.h"
 #include "base/secrets.h"
+#include "base/text_gate.h"
 #include "cli/scheduled.h"
 #include "measure/environment.h"
 
@@ -79,13 +80,13 @@ void ProgressLine::show(std::string_view what, int done, int total) {
   const int filled = total > 0 ? std::min(kCells, kCells * done / total) : 0;
   std::string bar(static_cast<std::size_t>(filled), '#');
   bar.resize(kCells, '.');
-  print_err("\r\x1b[K[{}] {} {}/{}", bar, what, done, total);
+  write_raw_err(fmt::format("\r\x1b[K[{}] {} {}/{}", bar, for_line(what), done, total));
   is_shown_ = true;
 }
 
 void ProgressLine::clear() {
   if (!is_shown_) return;
-  print_err("\r\x1b[K");
+  write_raw_err("\r\x1b[K");
   is_shown_ = false;
 }
 

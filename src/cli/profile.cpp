@@ -81,7 +81,7 @@ ProfileOutput output_of(const ProfileFlags& flags, const std::string& stem) {
 // `write` is not write_out() where standard output belongs to the user's program.
 void print(const ProfileFlags& flags, const Json& document, void (*write)(std::string_view) noexcept) {
   if (flags.is_json) {
-    write_out(to_text(document));
+    write_json(to_text(document));
   } else if (!flags.run.is_quiet) {
     write(describe_profile(document));
   }

@@ -8,7 +8,6 @@
 #include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/ci_flags.h"
 #include "cli/run_flags.h"
 
 namespace weir::cli {
@@ -53,7 +52,7 @@ void QueuesFlags::check_output() const {
 void QueuesFlags::deliver(const Json& document, const std::string& text) const {
   if (!output.empty()) write_file(output, to_text(document), is_forced);
   if (is_quiet) return;
-  write_out(printable(text));
+  write_out(text);
   if (!output.empty()) print_out("\nWritten to {}\n", output);
 }
 

@@ -7,9 +7,7 @@
 #include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/plain_text.h"
 #include "base/units.h"
-#include "cli/ci_flags.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -90,7 +88,7 @@ std::string verdict_text(const Json& document) {
 
 void write_output(const ReportFlags& flags, const std::string& path, const std::string& text) {
   write_file(path, text, flags.is_forced);
-  if (!flags.is_quiet) print_out("Written to {} ({})\n", without_controls(path, '?'), format_bytes(text.size()));
+  if (!flags.is_quiet) print_out("Written to {} ({})\n", path, format_bytes(text.size()));
 }
 
 int execute_report(const ReportFlags& flags) {
@@ -104,7 +102,7 @@ int execute_report(const ReportFlags& flags) {
                        patterns_of("--collective", flags.collectives), &catch_interrupts()});
   if (!made) return kExitInterrupted;
   const Json& document = *made;
-  if (!flags.is_quiet) print_out("{}\n", printable(verdict_text(document)));
+  if (!flags.is_quiet) print_out("{}\n", verdict_text(document));
   if (!flags.json.empty()) write_output(flags, flags.json, to_text(document));
   if (!html.empty()) write_output(flags, html, report_html(document));
   return 0;

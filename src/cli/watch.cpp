@@ -174,9 +174,9 @@ int print_samples(const WatchFlags& flags, const watch::View& view, const Source
     if (!flags.output.empty()) write_file(flags.output, to_text(document), flags.is_forced);
     if (flags.is_quiet) continue;
     if (flags.is_json && flags.is_once) {
-      write_out(to_text(document));
+      write_json(to_text(document));
     } else if (flags.is_json) {
-      print_out("{}\n", document.dump());
+      write_json(document.dump() + "\n");
     } else if (flags.is_once) {
       print_out("{}", watch::table_text(view, *sample));
     }

@@ -201,6 +201,18 @@ TEST_F(HostileTextOutput, every_command_is_safe_in_every_format) {
   judge(kOutputs);
 }
 
+TEST_F(HostileTextOutput, variables_are_shown_safely) {
+  for (const char* github : {"GITHUB_ACTIONS=", "GITHUB_ACTIONS=true"})
+    for (const std::string& text : hostile_texts()) {
+      const std::string value = text.substr(0, text.find('\0'));
+      const Outcome outcome = run_program(
+          {"env", github, "CUDA_DEVICE_MAX_CONNECTIONS=" + value, "GPU_MAX_HW_QUEUES=" + value, WEIR_BINARY, "info"});
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+      EXPECT_EQ(terminal_rule(outcome.out), "") << outcome.out;
+      EXPECT_EQ(std::string(github).ends_with("true") ? runner_rule(outcome.out) : "", "") << outcome.out;
+    }
+}
+
 TEST_F(HostileTextOutput, histories_are_safe_in_every_format) {
 #if !WEIR_HAVE_SQLITE
   GTEST_SKIP() << "built without SQLite";
