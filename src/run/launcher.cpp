@@ -130,7 +130,7 @@ class Interruption {
   // ffff8c000000-ffff8c400000 rw-s 00000000 00:19 62  /dev/shm/vader_segment.host.0.22a00001.1
   void note_segments(const std::vector<pid_t>& ranks) {
     for (const pid_t rank : ranks) {
-      std::ifstream maps(fmt::format("/proc/{}/maps", rank));
+      std::istringstream maps(read_kernel_file(fmt::format("/proc/{}/maps", rank)));
       for (std::string line; std::getline(maps, line);) {
         const std::size_t name = line.find("/dev/shm/");
         if (name == std::string::npos || line.ends_with(" (deleted)")) continue;
