@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <initializer_list>
 #include <utility>
+
+#include "base/plain_text.h"
 
 namespace weir {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr std::string_view kDigits = "0123456789";
+constexpr std::size_t kLongestCount = 200;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_name(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; }
+bool is_name(char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '.'; }
 bool is_blank(char c) { return kBlanks.find(c) != std::string_view::npos; }
 
 std::string upper(std::string_view text) {
@@ -28,11 +29,37 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-// --max-tokens 512, --passes 3, --keys 1000: a plural with a plain number is a count.
-bool is_count(std::string_view name, std::string_view value) {
+// --max-tokens 512, --passes 3, --tokens-per-batch=4k, --key-bits 128: a name that counts or measures.
+bool is_countable(std::string_view name) {
   const std::string large = upper(name);
-  return !value.empty() && value.size() <= 9 && value.find_first_not_of(kDigits) == std::string_view::npos &&
-         (large.ends_with("TOKENS") || large.ends_with("PASSES") || large.ends_with("KEYS"));
+  if (has_any(large, {"PASSW", "PASSPH", "SECRET", "CREDENTIAL", "AUTH", "COOKIE", "SIGNATURE", "API", "ACCESS"}))
+    return false;
+  if (has_any(large, {"TOKENS", "PASSES", "KEYS"})) return true;
+  for (std::size_t begin = 0; begin < large.size();) {
+    const std::size_t end = std::min(large.find_first_of("-_.", begin), large.size());
+    const std::string_view part = std::string_view(large).substr(begin, end - begin);
+    for (const std::string_view measure : {"MAX", "MIN", "NUM", "COUNT", "LEN", "LENGTH", "SIZE", "BITS", "BYTES",
+                                           "DIM", "HEADS", "PER", "LIMIT", "BUDGET", "RATE", "RATIO"})
+      if (part == measure) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+// 512, 4k, 1e6, 0.5, and lists and ranges of them: 128,256 and 1:64:2. Short ones: a long one may be a secret.
+bool is_count(std::string_view name, std::string_view value) {
+  constexpr std::size_t kLongest = 9;
+  if (value.empty() || value.size() > kLongestCount || !is_countable(name)) return false;
+  for (std::size_t begin = 0; begin <= value.size();) {
+    const std::size_t end = std::min(value.find_first_of(",:", begin), value.size());
+    std::string_view number = value.substr(begin, end - begin);
+    if (!number.empty() && std::string_view("kKmMgG").find(number.back()) != std::string_view::npos)
+      number.remove_suffix(1);
+    if (number.empty() || number.size() > kLongest || !parse_as<double>(number) || !is_digit(number.back()))
+      return false;
+    begin = end + 1;
+  }
+  return true;
 }
 
 // aws configure set aws_secret_access_key X: a name that is no flag, with its value as the next word. Only names that
@@ -96,6 +123,14 @@ class Cleaning {
     return at;
   }
 
+  // What a shell or JSON would take for one word: MAX_TOKENS=512 ./p, "max_tokens": 512, "n": 1
+  std::string_view word_at(std::size_t begin) const {
+    std::string_view word = text_.substr(begin, kLongestCount);
+    word = word.substr(0, word.find_first_of(" \t\r\n\"'&;|)}]"));
+    if (word.ends_with(',')) word.remove_suffix(1);
+    return word;
+  }
+
   // https://user:password@host, https://TOKEN@host. The user "git" is no secret.
   void take_address() {
     const std::size_t begin = at_ + 3;
@@ -146,7 +181,7 @@ class Cleaning {
       end = std::min(text_.find(peek(quote), from), text_.size());
       while (end > from && text_[end - 1] == '\\') --end;
     }
-    if (from >= end || is_count(name, text_.substr(from, end - from))) return;
+    if (from >= end || is_count(name, text_.substr(from, end - from)) || is_count(name, word_at(begin))) return;
     out_ += text_.substr(at_, from - at_);
     out_ += kRedacted;
     at_ = end;
@@ -163,9 +198,20 @@ bool is_secret_name(std::string_view name) {
   // Longer names are no names; the limit bounds the time that removing words takes.
   std::string large = upper(name.substr(0, 1000));
   // --tokenizer, TOKENIZERS_PARALLELISM, --author: not what they contain.
-  for (const std::string_view harmless : {"TOKENIZ", "AUTHORS", "AUTHOR_"})
+  for (const std::string_view harmless : {"TOKENIZ", "AUTHORS", "AUTHOR_", "AUTHOR-"})
     for (std::size_t at = large.find(harmless); at != std::string::npos; at = large.find(harmless, at))
       large.erase(at, harmless.size());
+  // --bypass, MONKEY: as whole words only, since BYPASSWORD is none of them.
+  for (const std::string_view harmless : {"BYPASS", "COMPASS", "PASSIVE", "PASSTHROUGH", "MONKEY", "KEYBOARD",
+                                          "KEYFRAME", "KEYFRAMES", "KEYPOINT", "KEYPOINTS", "KEYWORD", "KEYWORDS"})
+    for (std::size_t at = large.find(harmless); at != std::string::npos; at = large.find(harmless, at)) {
+      const std::size_t end = at + harmless.size();
+      if ((at > 0 && std::isalnum(static_cast<unsigned char>(large[at - 1])) != 0) ||
+          (end < large.size() && std::isalnum(static_cast<unsigned char>(large[end])) != 0))
+        at = end;
+      else
+        large.erase(at, harmless.size());
+    }
   if (large.ends_with("AUTHOR")) large.resize(large.size() - 6);
   if (large == "PWD" || large == "OLDPWD") return false;
   return has_any(large, {"KEY", "TOKEN", "JWT", "SECRET", "PASS", "CREDENTIAL", "CREDS", "AUTH", "COOKIE", "PWD",

@@ -65,11 +65,14 @@ bool is_bracket_command(std::string_view text) {
 // after them that would make a link of it.
 bool is_within_interval(std::string_view text, std::size_t at) {
   if (text[at] != '[' && text[at] != ']') return false;
-  const std::size_t from = text[at] == '[' ? at : text.rfind('[', at);
-  if (from == std::string_view::npos) return false;
-  const std::size_t to = text.find_first_not_of("0123456789., -", from + 1);
-  return to != std::string_view::npos && text[to] == ']' && (text[at] == '[' || to == at) &&
-         text.find(", ", from) < to && text.substr(to + 1).find_first_of("([:") != 0;
+  // Only as far as an interval goes, in either direction: a text of brackets would take quadratic time.
+  constexpr std::string_view kInside = "0123456789., -";
+  const std::size_t from = text[at] == '[' ? at : text.substr(0, at).find_last_not_of(kInside);
+  if (from == std::string_view::npos || text[from] != '[') return false;
+  const std::size_t to = text.find_first_not_of(kInside, from + 1);
+  return to != std::string_view::npos && text[to] == ']' &&
+         text.substr(from, to - from).find(", ") != std::string_view::npos &&
+         text.substr(to + 1, 1).find_first_of("([:") != 0;
 }
 
 std::string percent_encoded(std::string_view text, std::string_view special) {
@@ -142,6 +145,7 @@ std::string for_xml(std::string_view text) { return replaced(without_controls(te
 std::string for_markdown(std::string_view text) {
   const std::string line = for_line(text);
   const std::string_view whole = line;
+  const std::size_t begin = whole.find_first_not_of(' ');
   const auto is_word = [&](std::size_t i) {
     return i < whole.size() && (std::isalnum(static_cast<unsigned char>(whole[i])) != 0 || whole[i] == '_');
   };
@@ -154,8 +158,7 @@ std::string for_markdown(std::string_view text) {
     }
     // Within a word '_' is no markup, and names are full of them; '>' is some only where a line begins.
     const bool is_markup = std::string_view("|<`*\\[]~$").find(c) != std::string_view::npos ||
-                           (c == '_' && (i == 0 || !is_word(i - 1) || !is_word(i + 1))) ||
-                           (c == '>' && whole.find_first_not_of(' ') == i);
+                           (c == '_' && (i == 0 || !is_word(i - 1) || !is_word(i + 1))) || (c == '>' && i == begin);
     if (is_markup && !is_within_interval(whole, i)) safe += '\\';
     safe += c;
     // GitHub detects mentions, issues and addresses in the rendered text, where backslashes are gone: an empty comment

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "support/growth.h"
 
 namespace weir {
 namespace {
 
 TEST(Yaml, many_keys_are_read_in_linear_time) {
+  if (std::getenv("WEIR_LONG_TESTS") == nullptr) GTEST_SKIP() << "compares times: set WEIR_LONG_TESTS=1";
   const auto parse = [](int keys) {
     std::string text;
     for (int i = 0; i < keys; ++i) text += fmt::format("k{}: 1\n", i);

@@ -5,6 +5,7 @@
 // scheduled at all stands still as well, which a bystander shows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -34,6 +35,11 @@ bool comes_soon(const std::function<bool()>& is_so) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;
+}
+
+bool has_ended(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
 std::size_t open_files(pid_t pid) {
@@ -92,7 +98,10 @@ class Soak {
       sizes_kb.push_back(resident_kb(daemon_->pid()));
       most_files_ = std::max(most_files_, open_files(daemon_->pid()));
       const std::uint64_t before = notes_[kSteady].iterations;
-      if (!comes_soon([&] { return notes_[kSteady].iterations > before; })) return failed("the steady client waits");
+      const bool goes_on = comes_soon([&] { return notes_[kSteady].iterations > before || has_ended(steady_->pid()); });
+      if (has_ended(steady_->pid()))
+        return failed(fmt::format("the steady client ended by itself, with code {}", steady_->wait()).c_str());
+      if (!goes_on) return failed("the steady client waits");
     }
     silent_sockets_.clear();
     for (std::size_t i = 0; i < kGuests; ++i)
@@ -140,7 +149,8 @@ class Soak {
   }
 
  private:
-  // Two commands each: a stall is that of one or two commands, and not the sum over many.
+  // Two commands each, one for each stream (a stream without any is refused): a stall is that of one or two commands,
+  // and not the sum over many.
   static constexpr Life kAlways{.commands = 2, .least_pause_us = 0, .more_pause_us = 0};
 
   static bool failed(const char* what) {

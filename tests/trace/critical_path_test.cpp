@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "measure/bootstrap.h"
@@ -305,6 +306,7 @@ TEST(CriticalPath, SharesSumToOne) {
 
 // Everything submitted at once, and no calls: the path goes from one submission to the next.
 TEST(CriticalPath, many_equal_times_take_linear_time) {
+  if (std::getenv("WEIR_LONG_TESTS") == nullptr) GTEST_SKIP() << "compares times: set WEIR_LONG_TESTS=1";
   const auto walk = [](int count) {
     Timeline timeline;
     timeline.spans = {command_on(0, 0, 10)};

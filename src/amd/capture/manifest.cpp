@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/named_values.h"
+#include "base/redact.h"
 #include "base/schemas.h"
 #include "base/yaml.h"
 
@@ -169,7 +170,8 @@ Json to_json(const CaptureManifest& manifest) {
 }
 
 CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
-  const Json json = parse_json(text, name);
+  Json json = parse_json(text, name);
+  redact(json);  // as read_json() does
   const Place root(json, "", name);
   if (!json.is_object() || !json.contains("schema"))
     reject(fmt::format("{}: is not the manifest of a capture: `schema` is missing", name), kHint);

@@ -60,7 +60,6 @@ std::string words(sqlite3* handle, int code) {
 }  // namespace
 
 Database::Database(const fs::path& path, DatabaseAccess access) : name_(path.string()) {
-  survive_size_limit();  // SQLite writes by itself
   std::error_code status;
   const bool is_there = fs::exists(path, status);
   if (access == DatabaseAccess::read && !is_there)

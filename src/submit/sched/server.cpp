@@ -356,10 +356,10 @@ void Server::State::wait(std::int64_t now) {
   files.push_back({stop_bell.get(), POLLIN, 0});
   files.push_back({doorbell.get(), POLLIN, 0});
   files.push_back({accepts_again_ns > now ? -1 : listener->get(), POLLIN, 0});
-  for (const ServerConnection& connection : connections) {
-    files.push_back({connection.socket.get(), POLLIN, 0});
-    files.push_back({connection.process.get(), POLLIN, 0});  // -1: ignored
-  }
+  // Only what is open: the kernel refuses more entries than a process may have descriptors.
+  for (const ServerConnection& connection : connections) files.push_back({connection.socket.get(), POLLIN, 0});
+  for (const ServerConnection& connection : connections)
+    if (connection.process) files.push_back({connection.process.get(), POLLIN, 0});
   const std::int64_t next = next_wake_ns(now);
   timespec most{};
   const std::int64_t left = std::max<std::int64_t>(0, next - now);
@@ -378,11 +378,12 @@ void Server::State::serve() {
     board->beat_ns.store(now, std::memory_order_relaxed);  // read by threads that wait at a gate
     if (files[0].revents != 0) is_stopping = true;
     if (files[1].revents != 0) drain(doorbell.get());
+    std::size_t process = 3 + connections.size();
     for (std::size_t i = 0; i < connections.size(); ++i) {
       ServerConnection& connection = connections[i];
-      if (files[4 + 2 * i].revents != 0)
+      if (connection.process && files[process++].revents != 0)
         connection.is_gone = true;
-      else if (files[3 + 2 * i].revents != 0)
+      else if (files[3 + i].revents != 0)
         read_requests(connection, now);
       else if (connection.seat < 0 && now - connection.since_ns >= kSilentConnection_ns)
         refuse(connection, "this connection asked for nothing in a second; connect again when there is a request");
