@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/console.h"
 #include "base/error.h"
 
 namespace weir {
@@ -67,15 +68,28 @@ bool is_stream(const fs::path& path) {
   return S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode);
 }
 
+// For a descriptor that we have. Another process may have made a shared pipe or terminal non-blocking, and writing all
+// of a text would fail: opened again it blocks. Without O_NONBLOCK that would wait where the reader has gone.
+Descriptor open_again(const fs::path& path, int own) {
+  if (own == STDOUT_FILENO) flush_out();  // what was printed before comes first
+  struct stat facts{};
+  const int flags = ::fcntl(own, F_GETFL);
+  if (flags >= 0 && (flags & O_NONBLOCK) != 0 && (flags & O_ACCMODE) != O_RDONLY && ::fstat(own, &facts) == 0 &&
+      (S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode))) {
+    const std::string name = fmt::format("/proc/self/fd/{}", own);
+    Descriptor again(::open(name.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (again && ::fcntl(again.get(), F_SETFL, 0) == 0) return again;
+  }
+  Descriptor same(::fcntl(own, F_DUPFD_CLOEXEC, 0));
+  if (!same) throw_file_error(path, "be opened", errno);
+  return same;
+}
+
 // Waits for the reader of a pipe, for ever if need be, as a shell does.
 Descriptor open_stream(const fs::path& path) {
   const std::string name = path.string();
   std::error_code status;
-  if (const int own = descriptor_named(name); own >= 0) {
-    Descriptor same(::fcntl(own, F_DUPFD_CLOEXEC, 0));
-    if (!same) throw_file_error(path, "be opened", errno);
-    return same;
-  }
+  if (const int own = descriptor_named(name); own >= 0) return open_again(path, own);
   while (true) {
     Descriptor file(::open(name.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC));
     const int reason = errno;

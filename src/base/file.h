@@ -65,7 +65,8 @@ class NewFile {
 // end; after a crash it no longer locks.
 class FileLock {
  public:
-  explicit FileLock(const std::filesystem::path& path, int patience_ms = 0);
+  static constexpr int kPatienceMs = 100;  // is_locked() holds it for a moment, too
+  explicit FileLock(const std::filesystem::path& path, int patience_ms = kPatienceMs);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;

@@ -19,7 +19,7 @@ namespace {
 
 // All of this is read by a signal handler. Orders are relaxed where nothing else is published.
 std::atomic<bool> is_interrupted{false}, is_only_counted{false}, is_cut{false};
-std::atomic<int> interrupts{0}, first_signal{0};
+std::atomic<int> interrupts{0}, first_signal{0}, late_alarms{0};
 std::atomic<pid_t> owner{0};  // the process that catches them: a fork that has not executed yet must end nothing
 std::atomic<void (*)() noexcept> bell{nullptr};
 std::array<std::atomic<void (*)() noexcept>, 4> hooks{};
@@ -27,7 +27,8 @@ std::array<std::atomic<pid_t>, 64> groups{};
 
 enum class PlaceState : int { free, claimed, used };
 struct RemovedPlace {
-  std::atomic<PlaceState> state{PlaceState::free};  // released as used after the name is written; acquired by cut()
+  // Released as used after the name is written; acquired by cut(), which claims it, so that the name stays as it is.
+  std::atomic<PlaceState> state{PlaceState::free};
   std::array<char, 1024> name{};
 };
 std::array<RemovedPlace, 32> places;
@@ -36,6 +37,8 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
               "a signal handler may only touch lock-free atomics");
 
 constexpr long kPatienceUs = 800'000;  // from the second signal to the end
+constexpr long kPeriodUs = 10'000;     // of the alarm from then on
+constexpr int kMostAlarms = 100;       // while the end is under way: something in it is stuck, say on a dead disk
 constexpr int kDepth = 16;             // of folders that are removed
 
 // Async-signal-safe, unlike opendir() and std::filesystem.
@@ -73,7 +76,8 @@ void cut() noexcept {
     if (const auto call = each.load(std::memory_order_relaxed)) call();
   signal_groups(SIGKILL);
   for (RemovedPlace& place : places) {
-    if (place.state.load(std::memory_order_acquire) != PlaceState::used)
+    PlaceState expected = PlaceState::used;
+    if (!place.state.compare_exchange_strong(expected, PlaceState::claimed, std::memory_order_acquire))
       continue;  // pairs with the release in its claim
     // Whoever still writes there may make it fail.
     for (int i = 0; i < 5 && !remove_tree(AT_FDCWD, place.name.data(), kDepth); ++i) ::usleep(10'000);
@@ -85,30 +89,39 @@ void cut() noexcept {
   ::_exit(code);
 }
 
-void on_alarm(int) { cut(); }
+void on_alarm(int) {
+  const int error = errno;
+  if (is_cut.load(std::memory_order_relaxed) && late_alarms.fetch_add(1, std::memory_order_relaxed) >= kMostAlarms)
+    ::_exit(128 + first_signal.load(std::memory_order_relaxed));
+  cut();
+  errno = error;
+}
 
 void on_signal(int signal) {
+  if (owner.load(std::memory_order_relaxed) != ::getpid()) ::_exit(128 + signal);  // as without this handler
   const int error = errno;
   const bool is_first = !is_interrupted.exchange(true, std::memory_order_relaxed);
   if (is_first) first_signal.store(signal, std::memory_order_relaxed);
   if (is_first || signal != SIGUSR1) {
     const int count = 1 + interrupts.fetch_add(1, std::memory_order_relaxed);
     if (const auto call = bell.load(std::memory_order_relaxed)) call();
-    if (count > 1 && !is_only_counted.load(std::memory_order_relaxed)) {
-      if (count > 2) cut();
+    const bool is_counted = is_only_counted.load(std::memory_order_relaxed);
+    if (count > 2 && !is_counted) cut();
+    if (count == 2 && !is_counted) {
       signal_groups(SIGTERM);
-      const itimerval patience{{0, 10'000}, {0, kPatienceUs}};  // repeats, in case a thread that blocks it is chosen
+      // Repeats, in case a thread that blocks it is chosen, or the end takes too long.
+      const itimerval patience{{0, kPeriodUs}, {0, kPatienceUs}};
       ::setitimer(ITIMER_REAL, &patience, nullptr);
     }
   }
   errno = error;
 }
 
-void install(int signal, void (*handler)(int)) {
+void install(int signal, void (*handler)(int), int more_flags = 0) {
   struct sigaction action{};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | more_flags;
   ::sigaction(signal, &action, nullptr);
 }
 
@@ -124,7 +137,7 @@ void replace_first(std::array<std::atomic<T>, N>& values, T before, T after) noe
 
 const std::atomic<bool>& catch_interrupts() {
   owner.store(::getpid(), std::memory_order_relaxed);
-  install(SIGALRM, on_alarm);
+  install(SIGALRM, on_alarm, SA_NODEFER);  // it also ends an end that is stuck
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) install(signal, on_signal);
   struct sigaction hangup{};
   if (::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) install(SIGHUP, on_signal);
@@ -163,7 +176,10 @@ RemovedWhenCut::RemovedWhenCut(const std::filesystem::path& path) noexcept {
 }
 
 RemovedWhenCut::~RemovedWhenCut() {
-  if (place_ >= 0) places[static_cast<std::size_t>(place_)].state.store(PlaceState::free, std::memory_order_release);
+  if (place_ < 0) return;
+  PlaceState expected = PlaceState::used;  // otherwise cut() has it, and this process is about to end
+  places[static_cast<std::size_t>(place_)].state.compare_exchange_strong(expected, PlaceState::free,
+                                                                         std::memory_order_release);
 }
 
 }  // namespace weir

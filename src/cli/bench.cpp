@@ -291,6 +291,7 @@ int execute_bench(const BenchCommandFlags& flags) {
     // Destructors of loaded packages are not run: the results have been sent, so they could only do harm.
     ::_exit(0);
   }
+  catch_interrupts();  // before it has a temporary folder
   return BenchRun(flags).run();
 }
 

@@ -97,7 +97,7 @@ int report(const weir::Error& error) {
   std::string text = fmt::format("weir: {}\n", weir::cli::in_terms_of_flags(error));
   if (!error.hint.empty()) text += fmt::format("      {}\n", weir::wrapped(weir::for_terminal(error.hint), 6));
   weir::write_err(text);
-  return static_cast<int>(error.fault);
+  return weir::cli::exit_code(static_cast<int>(error.fault));
 }
 
 // What the current exception is to the user.

@@ -189,7 +189,9 @@ int print_samples(const WatchFlags& flags, const watch::View& view, const Source
 void end_feed(watch::Feed& feed) {
   feed.stop();
   feed.await(UINT64_MAX, 1'000'000'000);
-  if (!feed.has_ended()) print_err("weir: waiting for the iteration that runs to end; Ctrl-C ends at once\n");
+  if (!feed.has_ended())
+    print_err("weir: waiting for the iteration that runs to end; Ctrl-C{} ends it within a second\n",
+              first_interrupt() != 0 ? "" : ", twice,");
 }
 
 int show_live(const WatchFlags& flags, watch::View view, const std::function<Source()>& open, std::uint64_t count) {
@@ -204,7 +206,6 @@ int show_live(const WatchFlags& flags, watch::View view, const std::function<Sou
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(wake, &one, sizeof one);
   });
-  int signal = 0;
   try {
     watch::Screen screen(environment_variable("TERM"));
     std::shared_ptr<const watch::Sample> newest, shown;
@@ -228,14 +229,13 @@ int show_live(const WatchFlags& flags, watch::View view, const std::function<Sou
       }
       if (view.has_quit || screen.is_ended()) break;
     }
-    signal = screen.signal();
   } catch (...) {
     end_feed(feed);
     throw;
   }
   end_feed(feed);
   feed.rethrow();
-  return signal != 0 ? kExitInterrupted : 0;
+  return first_interrupt() != 0 ? kExitInterrupted : 0;
 }
 
 int execute_watch(WatchFlags flags) {

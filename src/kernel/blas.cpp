@@ -69,8 +69,9 @@ struct OpenBlas : VendorLibrary {
     constexpr std::size_t kBuffer = std::size_t{32} << 20;  // as 0.3.21 maps it on arm64; others were not looked at
     const std::size_t wanted = std::max(1U, std::thread::hardware_concurrency());
     std::vector<void*> buffers;
-    // Twice as much, because its first one is cut from a larger piece.
-    while (buffers.size() < wanted && has_room(2 * kBuffer)) buffers.push_back(allocate(0));
+    // Twice as much, because its first one is cut from a larger piece. That for each of them, because the program needs
+    // the rest: one per core would take all of it on a machine with many.
+    while (buffers.size() < wanted && has_room(2 * kBuffer * (buffers.size() + 1))) buffers.push_back(allocate(0));
     for (void* const buffer : buffers) release(buffer);
     if (buffers.empty()) fail("out of address space: OpenBLAS needs 64 MiB for matrix products", kRaise);
     turns.emplace(static_cast<std::ptrdiff_t>(buffers.size()));

@@ -103,7 +103,8 @@ ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& sto
     outcome.end = ChildEnd::timed_out;
     outcome.message =
         fmt::format("it took longer than {} and was ended", format_duration(static_cast<double>(request.limit_ns)));
-  } else if (end.how == ProcessEnd::How::stopped || outcome.code == kExitInterrupted) {
+  } else if (end.how == ProcessEnd::How::stopped || outcome.code == kExitInterrupted ||
+             (stop.load(std::memory_order_relaxed) && outcome.code > 128)) {  // the same signal may reach both
     outcome.end = ChildEnd::interrupted;
     outcome.message = "it was interrupted";
   } else if (outcome.code == 0) {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/descriptor.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/options.h"
@@ -27,6 +27,8 @@ namespace fs = std::filesystem;
 
 // Exit codes that docs/cli.md promises.
 constexpr int kLastExitCode = 4;
+
+constexpr int kLooks = 20;  // every 10 ms, at what was killed; a driver may keep it for longer
 
 // The descendants of this process: all of them, and the ranks among them, which run this same program.
 struct Descendants {
@@ -102,10 +104,10 @@ class Interruption {
     } else {
       ask(found.ranks);
       if (now - asked_ns_ > kRemarkNs && !std::exchange(has_remarked_, true))
-        write_all(STDERR_FILENO,
-                  fmt::format("weir: waits for the ranks to finish their iteration and save, until {:g} s "
-                              "after the signal; a second one ends them now\n",
-                              static_cast<double>(patience_ns_) * 1e-9));
+        print_err(
+            "weir: waits for the ranks to finish their iteration and save, until {:g} s after the signal; a second one "
+            "ends them now\n",
+            static_cast<double>(patience_ns_) * 1e-9);
       // There are none here; they may all be on other hosts.
       if (seen_ns_ == 0 && now - asked_ns_ > kStartNs && !std::exchange(is_launcher_asked_, true))
         ::kill(launcher_, SIGUSR1);
@@ -157,7 +159,12 @@ int wait_for(Process& launcher, const std::atomic<int>& interrupts, std::int64_t
   Interruption interruption(launcher.id(), interrupts, patience_ns);
   while (launcher.listen(20)) interruption.pass_on();
   const int code = launcher.end().code();
-  for (const pid_t left : find_descendants().all) ::kill(left, SIGKILL);
+  // Until they have gone: their folder is removed next.
+  std::vector<pid_t> left = find_descendants().all;
+  for (int i = 0; i < kLooks && !left.empty(); ++i, left = find_descendants().all) {
+    for (const pid_t process : left) ::kill(process, SIGKILL);
+    ::usleep(10'000);
+  }
   interruption.remove_segments();
   // An interrupted launcher may report the signals that ended it or its ranks.
   const bool is_cut = interruption.is_ending() || (interruption.is_asked() && code > kLastExitCode);

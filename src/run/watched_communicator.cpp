@@ -4,11 +4,40 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string_view>
 
+#include "base/file.h"
 #include "base/process.h"
 #include "base/units.h"
 
 namespace weir {
+namespace {
+
+// The processors' time of a process without its own watches, which also run where everything else in it is stuck. Empty
+// where there is no such process.
+std::optional<unsigned long long> ticks_of(pid_t process) {
+  std::optional<unsigned long long> ticks;
+  std::error_code status;
+  for (std::filesystem::directory_iterator thread(fmt::format("/proc/{}/task", process), status), end;
+       !status && thread != end; thread.increment(status)) {
+    // 1234 (hang watch) S 1200 ...: see facts_of()
+    const std::string text = read_kernel_file((thread->path() / "stat").string(), 4096);
+    const std::size_t name = text.find('('), name_end = text.rfind(')');
+    if (name == std::string::npos || name_end == std::string::npos) continue;
+    const std::string_view own = std::string_view(text).substr(name + 1, name_end - name - 1);
+    std::istringstream fields(text.substr(name_end + 1));
+    std::string skipped;
+    for (int field = 3; field < 14; ++field) fields >> skipped;
+    unsigned long long user = 0, system = 0;
+    if (fields >> user >> system)
+      ticks = ticks.value_or(0) + (own == "hang watch" || own == "rank watch" ? 0 : user + system);
+  }
+  return ticks;
+}
+
+}  // namespace
 
 void WatchedCommunicator::watch(std::int64_t timeout_ns, std::span<const RankProcess> neighbours,
                                 std::function<void(const std::string&)> on_hang) {
@@ -19,7 +48,7 @@ void WatchedCommunicator::watch(std::int64_t timeout_ns, std::span<const RankPro
   watch_.emplace(
       timeout_ns,
       [this] {
-        const std::uint64_t runs = count_runs();
+        const std::uint64_t runs = is_waiting_.load(std::memory_order_relaxed) ? count_runs() : runs_;
         return std::vector<StreamProgress>{{runs, runs}};
       },
       [this, on_hang = std::move(on_hang)](std::span<const StreamProgress>, std::int64_t still_ns) {
@@ -31,10 +60,10 @@ std::uint64_t WatchedCommunicator::count_runs() {
   // Ranks on other hosts cannot be seen, so a wait for them must end in time.
   if (neighbours_.empty() || static_cast<int>(neighbours_.size()) + 1 < ranks().count) return 0;
   for (Neighbour& each : neighbours_) {
-    const auto facts = facts_of(each.process.pid);
-    if (!facts) continue;
-    each.has_run |= facts->cpu_ticks != each.ticks;
-    each.ticks = facts->cpu_ticks;
+    const auto ticks = ticks_of(each.process.pid);
+    if (!ticks) continue;
+    each.has_run |= *ticks != each.ticks;
+    each.ticks = *ticks;
   }
   if (!std::all_of(neighbours_.begin(), neighbours_.end(), [](const Neighbour& each) { return each.has_run; }))
     return runs_;

@@ -2,6 +2,7 @@
 // host; forwards everything.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,7 +30,7 @@ class WatchedCommunicator final : public Communicator {
   Ranks local_ranks() const override { return inner_->local_ranks(); }
   std::string library() const override { return inner_->library(); }
   void open_channels(int count) override {
-    const auto wait = inside();
+    const Wait wait(*this);
     inner_->open_channels(count);
   }
   Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
@@ -39,23 +40,23 @@ class WatchedCommunicator final : public Communicator {
   bool test(Request request) override { return inner_->test(request); }
   std::optional<std::uint64_t> started(int channel) const noexcept override { return inner_->started(channel); }
   void barrier() override {
-    const auto wait = inside();
+    const Wait wait(*this);
     inner_->barrier();
   }
   void broadcast(std::span<std::byte> bytes, int from) override {
-    const auto wait = inside();
+    const Wait wait(*this);
     inner_->broadcast(bytes, from);
   }
   std::vector<std::string> gather(const std::string& text) override {
-    const auto wait = inside();
+    const Wait wait(*this);
     return inner_->gather(text);
   }
   bool any(bool claim) override {
-    const auto wait = inside();
+    const Wait wait(*this);
     return inner_->any(claim);
   }
   RankClockOffset clock_offset() override {
-    const auto wait = inside();
+    const Wait wait(*this);
     return inner_->clock_offset();
   }
   std::string host() const override { return inner_->host(); }
@@ -68,14 +69,30 @@ class WatchedCommunicator final : public Communicator {
     bool has_run = false;          // since all have been counted
   };
 
-  HangWatch::Inside inside() noexcept { return HangWatch::Inside(watch_ ? &*watch_ : nullptr); }
+  // A time in which this rank waits for the others.
+  class Wait {
+   public:
+    explicit Wait(WatchedCommunicator& of) noexcept
+        : is_waiting_(of.is_waiting_), inside_(of.watch_ ? &*of.watch_ : nullptr) {
+      is_waiting_.store(true, std::memory_order_relaxed);
+    }
+    ~Wait() { is_waiting_.store(false, std::memory_order_relaxed); }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+   private:
+    std::atomic<bool>& is_waiting_;
+    HangWatch::Inside inside_;
+  };
+
   std::uint64_t count_runs();  // increases when every neighbour has run since it last did
   std::string report(std::int64_t still_ns) const;
 
   std::unique_ptr<Communicator> inner_;
   std::vector<Neighbour> neighbours_;  // used by the watch's thread only
   std::uint64_t runs_ = 0;
-  std::optional<HangWatch> watch_;  // last: its thread uses the members above
+  std::atomic<bool> is_waiting_{false};  // neighbours are looked at only then. Relaxed: it publishes nothing else
+  std::optional<HangWatch> watch_;       // last: its thread uses the members above
 };
 
 }  // namespace weir

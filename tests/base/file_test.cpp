@@ -13,6 +13,7 @@
 #include <csignal>
 #include <thread>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "support/message_of.h"
 #include "support/programs.h"
@@ -232,8 +233,37 @@ TEST(NewFile, PipesAndDevicesStayWhatTheyAre) {
   ::dup2(file.get(), STDOUT_FILENO);
   EXPECT_TRUE(write_all(STDOUT_FILENO, "first, "));
   write_file("/dev/stdout", "second", true);
+  write_out(", third");
+  write_file("/dev/stdout", ", fourth", true);
   ::dup2(kept.get(), STDOUT_FILENO);
-  EXPECT_EQ(content(folder / "out"), "first, second");
+  EXPECT_EQ(content(folder / "out"), "first, second, third, fourth");
+}
+
+// Other processes make shared pipes non-blocking.
+TEST(NewFile, NonBlockingPipesLoseNothing) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  const Descriptor in(ends[0]);
+  Descriptor out(ends[1]);
+  const std::string name = "/dev/fd/" + std::to_string(out.get()), text(std::size_t{1} << 20, 'x');
+  std::string got;
+  std::thread writer([&] {
+    write_file(name, text, false);
+    out.reset();
+  });
+  got = read_file("/dev/fd/" + std::to_string(in.get()));
+  writer.join();
+  EXPECT_EQ(got, text);
+}
+
+TEST(NewFile, NonBlockingPipesWithoutAReaderAreAnError) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  ::close(ends[0]);
+  const Descriptor out(ends[1]);
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  EXPECT_EQ(fault_of([&] { write_file("/dev/fd/" + std::to_string(out.get()), "text", false); }), 1);
+  std::signal(SIGPIPE, before);
 }
 
 TEST(NewFile, SocketsAreRejected) {

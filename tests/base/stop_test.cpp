@@ -97,6 +97,39 @@ TEST(Stop, later_ones_are_only_counted_on_request) {
             3);
 }
 
+// Between fork() and exec() handlers are still the parent's, but what they know is not for the child.
+TEST(Stop, a_fork_ends_by_itself_alone) {
+  EXPECT_EQ(wait_for(forked([] {
+              const std::atomic<bool>& is_asked = catch_interrupts();
+              ProcessOptions options;
+              options.command = {"sleep", "1000"};
+              const Process other(std::move(options));
+              ::raise(SIGINT);
+              const pid_t child = ::fork();
+              if (child == 0) {
+                ::raise(SIGTERM);
+                ::_exit(1);
+              }
+              if (wait_for(child) != 128 + SIGTERM || !is_asked) ::_exit(2);
+              const auto facts = facts_of(other.id());
+              ::_exit(facts && !facts->is_ended() ? 5 : 3);
+            })),
+            5);
+}
+
+TEST(Stop, an_end_that_is_stuck_ends) {
+  EXPECT_EQ(wait_for(forked([] {
+              catch_interrupts();
+              call_when_cut([]() noexcept {
+                for (;;) ::pause();
+              });
+              ::raise(SIGHUP);
+              ::raise(SIGHUP);
+              for (;;) ::pause();
+            })),
+            128 + SIGHUP);
+}
+
 // Threads may be stuck anywhere, holding anything: the handler itself cleans up.
 TEST(Stop, the_end_leaves_no_files_and_no_processes) {
   const Folder folder;

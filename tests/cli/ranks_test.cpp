@@ -1,7 +1,6 @@
 // Drives the built binary on several ranks: under its own mpirun, with a rank that is killed, with bad arguments.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -295,11 +294,7 @@ TEST(Ranks, SecondCtrlCEndsAllAndKeepsWhatWasSaved) {
   ASSERT_EQ(ranks.size(), 2u);
   while (!std::filesystem::exists(folder / "s.json") && is_running(launcher)) ::usleep(1000);
   ::kill(ranks[1], SIGSTOP);  // the iteration will not end, and so the first Ctrl-C ends nothing
-  const auto has_ended = [&] {
-    siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(launcher), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
-  };
-  while (!has_ended()) {
+  while (!has_ended(launcher)) {
     ::kill(launcher, SIGINT);
     ::usleep(100'000);
   }

@@ -5,7 +5,6 @@
 // scheduled at all stands still as well, which a bystander shows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +17,7 @@
 #include "base/units.h"
 #include "cli/sched_client.h"
 #include "submit/sched/ask.h"
+#include "support/programs.h"
 
 namespace weir::testing {
 namespace {
@@ -35,11 +35,6 @@ bool comes_soon(const std::function<bool()>& is_so) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;
-}
-
-bool has_ended(pid_t child) {
-  siginfo_t info{};
-  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
 std::size_t open_files(pid_t pid) {

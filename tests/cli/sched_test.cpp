@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -362,10 +361,6 @@ TEST(Sched, a_daemon_killed_under_a_run_does_not_hurt_it) {
               tiny_run_of("2000") + std::vector<std::string>{"-q"},
           "."));
     // One that has ended already does not come any more.
-    const auto has_ended = [](pid_t run) {
-      siginfo_t ended{};
-      return ::waitid(P_PID, static_cast<id_t>(run), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0;
-    };
     while (daemon.status()["clients"].size() < 2 - static_cast<std::size_t>(round == 2) &&
            std::none_of(runs.begin(), runs.end(), has_ended))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -3,7 +3,6 @@
 // few.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,11 +25,6 @@ namespace fs = std::filesystem;
 bool has_mpi() {
   return fs::exists(fs::path(WEIR_BINARY).parent_path() / "libweir_mpi.so") &&
          run_program({"mpirun", "--version"}).code == 0;
-}
-
-bool has_ended(pid_t process) {
-  siginfo_t info{};
-  return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
 // A command in a folder of its own: with folders for temporary files and for sockets, and a mark in its environment by

@@ -41,6 +41,11 @@ int wait_for(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+bool has_ended(pid_t process) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+}
+
 void await_handler(pid_t process, int signal, bool is_fork) {
   // Between fork and exec the child still has our own handlers, which other tests may have set.
   const auto program_of = [](const std::string& id) {

@@ -22,6 +22,8 @@ pid_t start_program(const std::vector<std::string>& command, const std::filesyst
                     const std::string& out, const std::string& err);
 // Returns its exit code, or 128 + signal.
 int wait_for(pid_t process);
+// Whether it has ended; wait_for() still returns its code.
+bool has_ended(pid_t process);
 // Returns once the process has a handler for the signal: earlier it would only die of it. Gives up after a minute.
 // `is_fork`: of this very program, which runs on without another one.
 void await_handler(pid_t process, int signal, bool is_fork = false);

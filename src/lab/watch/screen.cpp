@@ -49,7 +49,9 @@ void ring() noexcept {
 void give_back() noexcept {
   if (screen == nullptr) return;
   if (has_saved_terminal) ::tcsetattr(STDIN_FILENO, TCSANOW, &saved_terminal);
-  [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, leave_text.data(), leave_bytes);
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};  // Ctrl-S would make us wait
+  if (::poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0) [[maybe_unused]]
+    const auto written = ::write(STDOUT_FILENO, leave_text.data(), leave_bytes);
 }
 
 void on_crash(int signal) {

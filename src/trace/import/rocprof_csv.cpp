@@ -210,14 +210,15 @@ bool sniff_rocprof_csv(std::string_view start) {
 
 // out/123_kernel_trace.csv and out/123_hip_api_trace.csv -> out/123
 std::string capture_of(const std::filesystem::path& path) {
-  std::string name = path.filename().string();
+  const std::string whole = path.filename().string();
+  std::string_view name = whole;
   for (const std::string_view suffix : {".gz", ".csv", "_trace"})
-    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
   for (const std::string_view kind :
        {"kernel", "memory_copy", "hip_api", "hsa_api", "hip", "hsa", "marker_api", "marker", "rccl_api"}) {
     if (!name.ends_with(kind)) continue;
-    name.resize(name.size() - kind.size());
-    if (name.ends_with('_')) name.pop_back();
+    name.remove_suffix(kind.size());
+    if (name.ends_with('_')) name.remove_suffix(1);
     return (path.parent_path() / name).string();
   }
   return path.string();
