@@ -296,7 +296,7 @@ TEST(AmdCapture, writes_through_no_link_that_is_planted_while_it_runs) {
        fmt::format("cd {0}/out; for f in ftrace.txt dmesg.txt log_1 manifest.json; do ln -sf {0}/victim $f; "
                    "done; rm -r snapshots; ln -s {0} snapshots",
                    machine.root().string())});
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
   EXPECT_EQ(content(machine.root() / "victim"), "untouched");
   EXPECT_FALSE(fs::exists(machine.root() / "after"));
   EXPECT_FALSE(fs::is_symlink(machine.root() / "out/manifest.json"));
@@ -341,7 +341,7 @@ TEST(AmdCapture, puts_tracing_back_where_files_may_not_grow) {
   std::vector<std::string> words = {"bash", "-c", "ulimit -f 32; exec \"$@\"", "bash", WEIR_BINARY};
   for (const std::string& word : machine.words({"--top-instance"}, {"true"})) words.push_back(word);
   const Outcome outcome = run_program(words, machine.root());
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
   EXPECT_EQ(machine.settings(), expected);
   EXPECT_TRUE(has(part(machine.manifest(), "hqds").reason, "File too large"));
 }

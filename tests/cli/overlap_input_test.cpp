@@ -55,8 +55,8 @@ TEST(OverlapInput, files_are_refused_by_line) {
 TEST(OverlapInput, files_that_are_none_are_refused) {
   const Folder folder;
   expect_refused(weir(tiny_overlap("absent.yaml"), folder.path()),
-                 {"absent.yaml: No such file", "config/default.yaml"});
-  expect_refused(weir(tiny_overlap("."), folder.path()), {".: Is a directory"});
+                 {"absent.yaml: cannot be read: No such file", "config/default.yaml"});
+  expect_refused(weir(tiny_overlap("."), folder.path()), {".: is a folder, not a file"});
   expect_refused(weir({"overlap"}, folder.path()), {"a config is required", "weir overlap config/default.yaml"});
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }

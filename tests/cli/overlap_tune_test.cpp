@@ -113,7 +113,7 @@ TEST(OverlapTune, refuses_what_it_cannot_search) {
   EXPECT_TRUE(has(refusal(tiny_overlap(config_file("default"), {"--budget", "soon"})), "--budget soon: not a time"));
   EXPECT_TRUE(has(refusal(tiny_overlap(config_file("prefetch_sweep"))), "it sweeps fsdp.prefetch"));
   EXPECT_TRUE(has(refusal(tiny_overlap(config_file("default"), {"--set", "fsdp.prefech=1"})), "fsdp.prefetch"));
-  EXPECT_TRUE(has(refusal(tiny_overlap("absent.yaml")), "absent.yaml: No such file"));
+  EXPECT_TRUE(has(refusal(tiny_overlap("absent.yaml")), "absent.yaml: cannot be read: No such file"));
   // Every trial would be refused alike: that is told once, and at once.
   EXPECT_TRUE(has(refusal(tiny_overlap(config_file("default"), {"--ranks", "3", "--budget", "5s"})),
                   "training.batch=8: world size = 3"));

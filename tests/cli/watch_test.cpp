@@ -186,10 +186,10 @@ TEST(Watch, a_failure_on_the_way_is_said_on_a_terminal_that_works_again) {
   Terminal terminal(words, 80, 24);
   ASSERT_TRUE(terminal.await("queue 0"));
   fs::remove_all(folder / "metrics");
-  EXPECT_EQ(terminal.end(), 1);
+  EXPECT_EQ(terminal.end(), 2);
   EXPECT_TRUE(terminal.is_cooked());
   EXPECT_FALSE(terminal.screen.is_alternate());
-  EXPECT_TRUE(has(terminal.bytes(), "--openmetrics")) << terminal.screen.text();
+  EXPECT_TRUE(has(terminal.bytes(), "does not exist")) << terminal.screen.text();
 }
 
 TEST(Watch, a_terminal_that_nobody_knows_is_rejected) {

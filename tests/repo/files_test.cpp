@@ -2,6 +2,8 @@
 // around it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <regex>
@@ -19,6 +21,8 @@ namespace fs = std::filesystem;
 const std::map<std::string, std::string>& allowed() {
   static const std::map<std::string, std::string> kAllowed = {
       {"src/base/file.cpp", "it is the place"},
+      {"src/base/console.cpp", "puts /dev/null where standard streams are closed"},
+      {"src/base/stop.cpp", "removes folders in a signal handler, where nothing else may be called"},
       {"src/base/process.cpp", "opens /dev/null between fork() and exec(), where nothing may be allocated"},
       {"src/amd/capture/capture_folder.cpp",
        "opens relative to a folder that it holds, which others may move meanwhile"},
@@ -40,8 +44,12 @@ std::vector<std::string> file_findings(const fs::path& root) {
     const std::string name = fs::relative(file, root).string();
     if (allowed().contains(name)) continue;
     const auto lines = read_lines(file);
+    const auto has_word = [](const std::string& line) {  // saves most of the time
+      static constexpr std::array kWords = {"open", "creat", "tmp", "temp", "stream", "filebuf"};
+      return std::any_of(kWords.begin(), kWords.end(), [&](const char* word) { return line.find(word) != line.npos; });
+    };
     for (std::size_t i = 0; i < lines.size(); ++i)
-      if (!trim(lines[i]).starts_with("//") && std::regex_search(lines[i], opening))
+      if (has_word(lines[i]) && !trim(lines[i]).starts_with("//") && std::regex_search(lines[i], opening))
         findings.push_back(name + ":" + std::to_string(i + 1) + ": use base/file.h: " + std::string(trim(lines[i])));
   }
   return findings;

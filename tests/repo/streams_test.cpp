@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 // Files, or folders, that may do it themselves, and why.
 const std::vector<std::pair<std::string, std::string>> kMayWrite = {
     {"src/base/console.cpp", "the one place"},
+    {"src/base/stop.cpp", "says so in a signal handler, where nothing else may be called"},
     {"src/submit/inject/", "lives in other people's programs, without libraries of its own"},
     {"src/lab/watch/screen.cpp", "hands the terminal to ncurses, and restores it in a signal handler"},
     {"src/cli/hang.cpp", "must not wait for a thread that is stuck in writing standard output"},

@@ -133,11 +133,12 @@ Of the system
   XDG_RUNTIME_DIR        the scheduler's socket
   PATH                   mpirun, rocprofv3 and programs after --
   HWLOC_COMPONENTS       for mpirun; without OpenCL where it is not set
+  COLUMNS                width of reports, 40 to 80; without it the terminal's
   LD_LIBRARY_PATH, LD_PRELOAD, TERM   as everywhere
   GITHUB_ACTIONS, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT   for --github
 
-Every known variable that can change a measurement (of CUDA, HIP, NCCL, OpenMP ...)
-is kept in the result, so that two runs can be told apart.
+Every known variable that can change a measurement (of CUDA, HIP, NCCL, OpenMP
+...) is kept in the result, so that two runs can be told apart.
 )"},
     {"configuration", "YAML files: workloads, scenarios, devices, kernels",
      R"(  a workload    `weir run --file FILE`: commands, buffers, streams, parameters

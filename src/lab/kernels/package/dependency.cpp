@@ -130,7 +130,7 @@ bool is_in_loader_cache(const std::string& library) {
 std::string file_beginning(const fs::path& file, std::size_t most) {
   const std::string name = printable(file.string(), 300);
   const Descriptor descriptor = open_regular(file);
-  if (!descriptor && errno == EINVAL) reject(fmt::format("{}: not a file", name));
+  if (!descriptor && (errno == EINVAL || errno == EISDIR)) reject(fmt::format("{}: not a file", name));
   std::string text;
   if (!descriptor || !read_all(descriptor.get(), text, most))
     reject(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
