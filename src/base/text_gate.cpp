@@ -165,7 +165,7 @@ std::string for_markdown(std::string_view text) {
     // breaks them up.
     const std::string_view rest = whole.substr(i);
     const std::string_view before = whole.substr(i < 2 ? 0 : i - 2, i < 2 ? 0 : 2);
-    if (c == '@' || (c == '#' && whole.size() > 1) || rest.starts_with("://") || (c == '-' && before == "GH") ||
+    if (c == '@' || c == '#' || rest.starts_with("://") || (c == '-' && before == "GH") ||
         (rest.starts_with("w.") && before == "ww"))
       safe += "<!-- -->";
   }

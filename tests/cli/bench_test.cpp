@@ -484,7 +484,7 @@ TEST(Bench, tells_json_and_markdown) {
   make_package(folder.path(), "doubles", kOne);
   const Outcome json = weir(quick({"--report", "json"}), folder.path());
   EXPECT_EQ(parse_json(json.out, "summary")["schema"], "weir.bench/1");
-  EXPECT_TRUE(has(weir(quick({"--report", "markdown"}), folder.path()).out, "| # | case |"));
+  EXPECT_TRUE(has(weir(quick({"--report", "markdown"}), folder.path()).out, "| no. | case |"));
 }
 
 TEST(Bench, refuses_flags_by_name) {

@@ -102,7 +102,7 @@ void add_cells(std::vector<std::string>& row, const Json& entry, bool is_full) {
 
 ReportSection leaderboard(const Json& cases, std::size_t most, bool is_full) {
   ReportSection section{"Performance Leaderboard"};
-  ReportTable table{{{"#"}}};
+  ReportTable table{{{"no."}}};
   add_columns(table, is_full);
   table.columns.push_back({"p50"});
   if (is_full) table.columns.push_back({"p90"});
