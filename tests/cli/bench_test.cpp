@@ -414,9 +414,9 @@ TEST(Bench, an_interrupted_run_writes_what_it_has) {
   const pid_t process =
       start_weir(quick({"--iters", "10000", "--rounds", "1", "--budget", "60s", "--filter", "a_first,b_slow,c_last"}),
                  folder.path());
-  await_handler(process, SIGINT);
+  const fs::path kernels = folder.path() / "reports/kernels", manifest = folder.path() / "reports/kernel_manifest.json";
+  for (int i = 0; i < 600 && !fs::exists(manifest); ++i) ::usleep(100'000);
   // Packages take turns in random order, so the slow one may come first: then there is nothing to wait for.
-  const fs::path kernels = folder.path() / "reports/kernels";
   for (int i = 0; i < 30 && !fs::exists(kernels / "a_first.json") && !fs::exists(kernels / "c_last.json"); ++i)
     ::usleep(100'000);
   ::kill(process, SIGINT);

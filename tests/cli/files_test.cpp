@@ -104,8 +104,11 @@ TEST(Pipes, InFoldersArePassedOver) {
 #if WEIR_HAVE_SQLITE
       {"history", "add", results, "--db", folder / "history.db", "--commit", "none"},
 #endif
+#if WEIR_HAVE_HTML
       {"report", other, "--baseline", results, "-o", folder / "page.html"},
-      {"report", results, "-o", folder / "second.html"}};
+      {"report", results, "-o", folder / "second.html"},
+#endif
+  };
   for (const auto& command : commands) {
     const Outcome outcome = bounded(command, folder);
     EXPECT_NE(outcome.code, kStuck) << fmt::format("{}", fmt::join(command, " "));

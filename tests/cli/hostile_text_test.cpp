@@ -95,8 +95,10 @@ const Output kOutputs[] = {
     {{"export", "@result", "@bench", "--format", "csv", "--samples"}, csv_rule},
     {{"export", "@result", "@bench", "@overlap", "@preempt"}, openmetrics_rule},
     {{"export", "@result", "--format", "csv", "-o", ""}, csv_rule, true},
+#if WEIR_HAVE_HTML
     {{"report", "@result", "@bench", "@overlap", "@preempt", "@trace", "-o", ""}, terminal_rule},
     {{"report", "@result", "@bench", "@overlap", "@preempt", "@trace", "-q", "-o", ""}, html_rule, true},
+#endif
     {{"amd", "log", "@log"}, terminal_rule},
     {{"amd", "log", "@log", "--report", "markdown", "--full"}, markdown_rule},
     {{"amd", "log", "@log", "--report", "json"}, json_rule},

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/bench_packages.h"
 #include "cli/program.h"
+#include "weir_build.h"
 
 namespace weir::testing {
 namespace {
@@ -73,7 +74,9 @@ TEST(Trust, no_command_writes_a_secret) {
       {"try", "--env", std::string("HF_TOKEN=") + kSecret + ",b", "--trials", "3", "--resume", "-o", "try", "--", "./p",
        flag, "--password", kSecret},
       {"try", "--trials", "2", "-o", "two", "./p 1 " + flag, "./p 2 " + flag},
+#if WEIR_HAVE_HTML
       {"report", ".", "-o", "page.html", "--json", "page.json"},
+#endif
       {"history", "add", "run.json", "--db", "h.db"},
       {"export", "run.json", "-o", "run.prom"},
   };
@@ -100,8 +103,10 @@ TEST(Trust, secrets_of_an_old_result_go_no_further) {
   ASSERT_NE(content_of(folder / "old.json").find(kSecret), std::string::npos);
   fs::create_directories(folder.path() / "out");
   const std::vector<Arguments> commands = {
+#if WEIR_HAVE_HTML
       {"report", "old.json", "-o", "out/page.html", "--json", "out/page.json"},
       {"report", "old.json", "--baseline", "old.json.b", "-o", "out/page2.html"},
+#endif
       {"history", "add", "old.json", "--db", "out/h.db"},
       {"history", "export", "--db", "out/h.db", "-o", "out/h.csv"},
       {"export", "old.json", "--format", "csv", "-o", "out/x.csv"},
