@@ -67,11 +67,9 @@ void signal_groups(int signal) noexcept {
     if (const pid_t group = each.load(std::memory_order_relaxed); group > 0) ::kill(-group, signal);
 }
 
-// Ends the process in a signal handler, whatever its threads are doing.
-void cut() noexcept {
-  const int code = 128 + first_signal.load(std::memory_order_relaxed);
-  if (owner.load(std::memory_order_relaxed) != ::getpid()) ::_exit(code);
-  if (is_cut.exchange(true, std::memory_order_relaxed)) return;  // another thread is at it
+// Async-signal-safe. False: another thread is doing it.
+bool leave_nothing() noexcept {
+  if (is_cut.exchange(true, std::memory_order_relaxed)) return false;
   for (const auto& each : hooks)
     if (const auto call = each.load(std::memory_order_relaxed)) call();
   signal_groups(SIGKILL);
@@ -82,6 +80,14 @@ void cut() noexcept {
     // Whoever still writes there may make it fail.
     for (int i = 0; i < 5 && !remove_tree(AT_FDCWD, place.name.data(), kDepth); ++i) ::usleep(10'000);
   }
+  return true;
+}
+
+// Ends the process in a signal handler, whatever its threads are doing.
+void cut() noexcept {
+  const int code = 128 + first_signal.load(std::memory_order_relaxed);
+  if (owner.load(std::memory_order_relaxed) != ::getpid()) ::_exit(code);
+  if (!leave_nothing()) return;
   pollfd err{STDERR_FILENO, POLLOUT, 0};
   constexpr std::string_view kMessage = "weir: ended by a second signal; what was saved before is kept\n";
   if (::poll(&err, 1, 0) == 1 && (err.revents & POLLOUT) != 0) [[maybe_unused]]
@@ -162,6 +168,11 @@ void call_when_cut(void (*call)() noexcept) noexcept {
 
 void remember_group(pid_t group) noexcept { replace_first<pid_t>(groups, 0, group); }
 void forget_group(pid_t group) noexcept { replace_first<pid_t>(groups, group, 0); }
+
+void end_at_once(int code) noexcept {
+  if (owner.load(std::memory_order_relaxed) == ::getpid()) leave_nothing();
+  ::_exit(code);
+}
 
 RemovedWhenCut::RemovedWhenCut(const std::filesystem::path& path) noexcept {
   const std::string& name = path.native();

@@ -24,6 +24,9 @@ int first_interrupt() noexcept;
 // Called by the handler for each of these signals, so only async-signal-safe calls. Null: nothing is called.
 void on_interrupt(void (*call)() noexcept) noexcept;
 
+// Ends the process as a second signal does, without waiting for its threads: for a run that hangs.
+[[noreturn]] void end_at_once(int code) noexcept;
+
 // Called before a second signal ends the process, from now on. Only async-signal-safe calls; at most 4 functions.
 void call_when_cut(void (*call)() noexcept) noexcept;
 

@@ -12,6 +12,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/stop.h"
 #include "cli/ranks.h"
 #include "run/host_stacks.h"
 
@@ -31,7 +32,7 @@ void end_hung(const std::string& report) {
     std::thread([] {
       ::pthread_setname_np(::pthread_self(), "hang limit");  // so named because it appears among the stacks
       std::this_thread::sleep_for(kLimit);
-      ::_exit(static_cast<int>(Fault::run));
+      end_at_once(static_cast<int>(Fault::run));
     }).detach();
   } catch (const std::system_error&) {
     // Without a thread for it, the write below may take its time.
@@ -41,7 +42,7 @@ void end_hung(const std::string& report) {
   // Without other ranks there is no report to wait for. MPI is not asked to end the job: some thread may be inside it,
   // and MPI_THREAD_SERIALIZED does not allow two at once.
   if (job_ranks().count > 1) std::this_thread::sleep_for(kGrace);
-  ::_exit(static_cast<int>(Fault::run));
+  end_at_once(static_cast<int>(Fault::run));
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ void watch_ranks() {
       print_err("weir: rank {} (pid {}) died; ending the run\n", dead.rank, dead.pid);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    ::_exit(static_cast<int>(Fault::run));
+    end_at_once(static_cast<int>(Fault::run));
   });
 }
 

@@ -21,6 +21,7 @@
 #include "base/plain_text.h"
 #include "base/private_folder.h"
 #include "base/process.h"
+#include "base/stop.h"
 
 namespace weir {
 namespace {
@@ -58,6 +59,7 @@ constexpr std::int64_t kScriptNs = 120'000'000'000;
 constexpr std::size_t kPart = 65536;  // of its output, read at a time
 constexpr std::size_t kMaxScript = std::size_t{1} << 30;
 constexpr int kPerfPollMs = 20;
+constexpr const char* kInterrupted = "it was interrupted";
 constexpr const char* kMaxDataSize = "256M";
 
 // perf's errors are paragraphs, whose first lines state the problem.
@@ -131,6 +133,7 @@ void PerfRecorder::command(const char* word) {
   std::string answer;
   while (answer.find("ack") == std::string::npos) {
     if (has_ended()) return;
+    if (first_interrupt() != 0) return give_up(kInterrupted);
     if (static_cast<double>(now_ns() - begun) > kAnswerS * 1e9) return give_up("perf did not answer within 20 s");
     pollfd wanted{from_.get(), POLLIN, 0};
     if (::poll(&wanted, 1, kPerfPollMs) <= 0) continue;
@@ -172,6 +175,7 @@ bool PerfRecorder::read_script(FoldedStacks& into) {
     into.add(script.unread());
     bytes += script.unread().size();
     script.unread().clear();
+    if (first_interrupt() != 0) reason_ = kInterrupted;
     if (now_ns() - begun > kScriptNs) reason_ = "perf script took longer than 120 s";
     if (bytes > kMaxScript) reason_ = "perf script printed more than 1 GiB";
   }
@@ -219,13 +223,14 @@ HostProfile profile_host(Device& device, const RunRequest& request, const RunCon
   std::int64_t begun_ns = 0, measured_ns = 0;
   watched.stop = &is_over;
   watched.progress = [&](std::string_view name, int done, int total) {
+    if (control.is_stopped()) is_over.store(true, std::memory_order_relaxed);
     if (phase == Phase::before && name == "warm-up" && done == total) {
       perf.enable();
       phase = Phase::on;
       begun_ns = now_ns();
     } else if (phase == Phase::on && name == "measure") {
       const bool is_last = done >= total;
-      if (control.is_stopped() || now_ns() - begun_ns > limit_ns) is_over.store(true, std::memory_order_relaxed);
+      if (now_ns() - begun_ns > limit_ns) is_over.store(true, std::memory_order_relaxed);
       if (is_last || is_over.load(std::memory_order_relaxed)) {
         measured_ns = now_ns() - begun_ns;
         perf.disable();

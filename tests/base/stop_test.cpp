@@ -175,6 +175,18 @@ TEST(Stop, the_end_leaves_no_files_and_no_processes) {
   EXPECT_TRUE(fs::exists(folders[0] / "kept")) << "links are not followed";
 }
 
+TEST(Stop, a_run_that_hangs_can_end_in_the_same_way) {
+  const Folder folder;
+  EXPECT_EQ(wait_for(forked([&] {
+              catch_interrupts();
+              std::ofstream(folder / "half.tmp") << "half";
+              const RemovedWhenCut half(folder / "half.tmp");
+              end_at_once(7);
+            })),
+            7);
+  EXPECT_FALSE(fs::exists(folder / "half.tmp"));
+}
+
 void write_mark() noexcept { [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, "x", 1); }
 
 TEST(Stop, callbacks_come_with_each_signal_and_before_the_end) {
