@@ -287,6 +287,8 @@ class BenchRun {
 
 int execute_bench(const BenchCommandFlags& flags) {
   if (!flags.child.empty()) {
+    catch_interrupts();
+    on_interrupt([]() noexcept { end_at_once(128 + first_interrupt()); });  // it has nothing to save
     bench::run_bench_child(flags.child);
     // Destructors of loaded packages are not run: the results have been sent, so they could only do harm.
     ::_exit(0);

@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kGraceNs = 5'000'000'000;  // between the last line of a child and its end
+constexpr std::int64_t kEndNs = 500'000'000;      // for a child that is asked to end
 constexpr std::int64_t kPollMs = 500;  // rarely, so that the parent does not take a core from the measurement
 constexpr std::size_t kLongestLine = 64 << 20;
 constexpr std::size_t kMaxErrors = 16 * 1024;  // of stderr, from its end, which has the reason
@@ -65,6 +66,10 @@ LineProcess::End LineProcess::follow(const std::atomic<bool>& stop, const std::f
     const bool is_over =
         !process_->listen(static_cast<int>(std::clamp<std::int64_t>(left_ms, 1, kPollMs)), kLongestLine);
     if (stop.load(std::memory_order_relaxed)) {
+      // Asked first, so that it can remove what it has not finished.
+      process_->signal(SIGTERM);
+      for (const std::int64_t end_ns = now_ns() + kEndNs; now_ns() < end_ns && process_->listen(100, kLongestLine);)
+        text.clear();
       process_->end();
       return {How::interrupted, "", "it was interrupted"};
     }

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "base/stop.h"
 #include "lab/kernels/package/build_cache.h"
 #include "lab/kernels/package/compile_flags.h"
 #include "lab/kernels/package/text.h"
@@ -160,6 +161,7 @@ fs::path build(const Package& package, const Part& part, const Recipe& recipe, c
   command.emplace_back("-lm");
   if (recipe.is_plain) command.emplace_back("-pthread");
 
+  const RemovedWhenCut library(entry.unfinished()), dependencies(entry.unfinished_deps());
   Process process = start(std::move(command), recipe, package, options);
   const ProcessEnd end = process.finish(options.compile_limit_s);
   const std::string output = process.output().text();
