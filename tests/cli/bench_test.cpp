@@ -429,6 +429,31 @@ TEST(Bench, an_interrupted_run_writes_what_it_has) {
   EXPECT_EQ(names, (std::set<std::string>{"a_first", "b_slow", "c_last"})) << "cases that were not reached vanish";
 }
 
+TEST(Bench, a_compilation_that_is_interrupted_leaves_nothing) {
+  const Folder folder;
+  make_package(folder.path(), "doubles", kOne);
+  // Like a compiler that has just begun: its list of dependencies is there.
+  put_file(folder / "slow",
+           "#!/bin/sh\ncase \"$*\" in *-MF*) ;; *) exec c++ \"$@\" ;; esac\n"
+           "while [ \"$1\" != -MF ]; do shift; done\necho a: b > \"$2\"\nsleep 1000\n");
+  fs::permissions(folder / "slow", fs::perms::owner_all);
+  std::vector<std::string> words = {"env", "CXX=" + folder / "slow", "XDG_CACHE_HOME=" + folder / "cache", WEIR_BINARY};
+  for (const std::string& word : quick({})) words.push_back(word);
+  const pid_t process = start_program(words, folder.path(), folder / "out", folder / "err");
+  const auto unfinished = [&] {
+    int count = 0;
+    std::error_code ignored;
+    for (fs::recursive_directory_iterator entry(folder / "cache", ignored), end; entry != end; entry.increment(ignored))
+      count += entry->path().extension() == ".tmp";
+    return count;
+  };
+  for (int i = 0; i < 6000 && unfinished() == 0 && !has_ended(process); ++i) ::usleep(10'000);
+  EXPECT_EQ(unfinished(), 1) << content_of(folder / "err");
+  ::kill(process, SIGINT);
+  EXPECT_EQ(wait_for(process), 130);
+  EXPECT_EQ(unfinished(), 0);
+}
+
 TEST(Bench, nothing_vanishes_where_it_is_interrupted_before_the_first_case) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);
