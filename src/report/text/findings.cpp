@@ -67,11 +67,11 @@ std::optional<Standout> launch_bound(const Json& device, double span_ns) {
       : is_in_driver
           ? "The host was in other calls of the driver: look for allocations and modules that are loaded late."
           : "The host was outside of the driver: use graphs, fewer and larger kernels, or a faster host thread.";
-  const std::string then = launch_ns > 0 ? fmt::format(": {} until it did, {} from then to the start",
+  const std::string then = launch_ns > 0 ? fmt::format(" It took {} until it did, and {} from then to the start.",
                                                        format_duration(host_ns), format_duration(launch_ns))
                                          : "";
   return Standout{share,
-                  fmt::format("idle {} because the host had not asked for the next command{}.", cost(ns, share), then),
+                  fmt::format("idle {} because the host had not asked for the next command.{}", cost(ns, share), then),
                   advice};
 }
 
@@ -92,7 +92,7 @@ std::optional<Standout> held_back(const Json& device, double span_ns) {
   if (ns == 0) return std::nullopt;
   return Standout{
       share,
-      fmt::format("idle {} although the driver had the next command: it waited for something that this trace does "
+      fmt::format("idle {} although the driver had the next command. It waited for something that this trace does "
                   "not show, {} at most{}.",
                   cost(ns, share), duration(bound, "held_most_ns"),
                   at(bound, {"held_before"}).is_string()
