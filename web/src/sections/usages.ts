@@ -32,11 +32,11 @@ function names(item: Usage): HTMLElement {
   const rows = item.top.map((one) => ({
     cells: [
       command_name(one.name, 64),
-      one.kind,
-      count(one.count),
-      duration(one.total_ns),
-      duration(one.count > 0 ? one.total_ns / one.count : null),
       el("span", { class: "usage-share" }, el("span", { class: "usage-track", "aria-hidden": "true" }, el("span", { style: `width: ${((100 * one.share) / most).toFixed(1)}%` })), percent(one.share)),
+      duration(one.total_ns),
+      count(one.count),
+      duration(one.count > 0 ? one.total_ns / one.count : null),
+      one.kind,
     ],
   }));
   const others = item.names - item.top.length;
@@ -45,7 +45,7 @@ function names(item: Usage): HTMLElement {
     {},
     table(
       "Commands that took most time",
-      [{ heading: "name", is_text: true }, { heading: "kind", is_text: true }, { heading: "commands" }, { heading: "total" }, { heading: "mean" }, { heading: "share of all" }],
+      [{ heading: "name", is_text: true }, { heading: "share of all" }, { heading: "total" }, { heading: "commands" }, { heading: "mean" }, { heading: "kind", is_text: true }],
       rows,
     ),
     others > 0 && el("p", { class: "hint" }, `${plural(item.commands, "command")} have at least ${plural(item.names, "name")}; the others took less.`),
