@@ -37,6 +37,7 @@ struct AnalyzeFlags : DocumentOutput {
   std::string format;
   std::string svg, kineto, csv;
   std::string memory;
+  std::string window = "steady";
   std::string threshold = "5%";
   std::string top = "15";
   std::vector<std::string> collectives;
@@ -54,6 +55,9 @@ struct AnalyzeFlags : DocumentOutput {
     syntax.add("--compare", are_compared, "compare two traces, the first is the baseline").excludes("--ranks");
     syntax.add("--collective PATTERN", collectives,
                "kernels whose name has this in it communicate; * stands for any text, repeatable");
+    syntax.add("--window PART", window,
+               "the part to analyse: steady (without the program's start-up, if the trace shows one), all, or "
+               "BEGIN..END since the first command, e.g. 1.5s..3s");
     syntax.add("--full", is_full, "all devices and long lists");
     syntax.add("--top", top, "names per list of the document");
     DocumentOutput::add_to(syntax);
@@ -87,6 +91,22 @@ std::uint64_t memory_of(const AnalyzeFlags& flags) {
   return static_cast<std::uint64_t>(*value) << shift;
 }
 
+// "steady", "all", "1.5s..3s", "1.5s..", "..3s"
+std::optional<TimeInterval> window_of(const AnalyzeFlags& flags) {
+  if (flags.window == "steady") return std::nullopt;
+  if (flags.window == "all") return kWholeTrace;
+  constexpr std::int64_t kWeek = std::int64_t{7} * 24 * 3600 * 1'000'000'000;
+  const std::size_t dots = flags.window.find("..");
+  if (dots == std::string::npos)
+    reject(fmt::format("--window {}: not a part of a trace", flags.window), "Write 1.5s..3s, steady or all.");
+  const std::string begin = flags.window.substr(0, dots), end = flags.window.substr(dots + 2);
+  const TimeInterval part{begin.empty() || begin == "0" ? 0 : duration_of("--window", begin, 0, kWeek),
+                          end.empty() ? kWeek : duration_of("--window", end, 0, kWeek)};
+  if (part.from_ns >= part.to_ns)
+    reject(fmt::format("--window {}: it ends before it begins", flags.window), "Write 1.5s..3s.");
+  return part;
+}
+
 std::set<int> ranks_of(const Timeline& timeline) {
   std::set<int> ranks;
   for (const TraceProcess& process : timeline.processes) ranks.insert(process.rank);
@@ -109,6 +129,7 @@ std::string title_of(const std::vector<ImportedFile>& files) {
 int compare_two(const AnalyzeFlags& flags, const std::vector<ImportedTrace>& traces) {
   CompareOptions options;
   options.threshold = share_of("--threshold", flags.threshold);
+  if (flags.window != "steady") reject("--window is for one timeline", "Pass only one file, or use --ranks.");
   for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv})
     if (!path->empty()) reject("--svg, --export and --csv are for one timeline", "Pass only one file, or use --ranks.");
   const TraceComparison comparison = compare_traces(traces[0].timeline, title_of(traces[0].files), traces[1].timeline,
@@ -143,6 +164,7 @@ int execute_analyze(const AnalyzeFlags& flags) {
   AnalyzeOptions options;
   options.top = static_cast<std::size_t>(number_within("--top", flags.top, 1, 1000));
   options.command_line = run_context().command_line;
+  options.window = window_of(flags);
 
   const std::atomic<bool>& stop = catch_interrupts();
   ProgressLine line(flags.is_quiet);
@@ -171,7 +193,7 @@ int execute_analyze(const AnalyzeFlags& flags) {
   Timeline timeline = parts.size() == 1 ? std::move(parts[0]) : merge(std::move(parts));
   const Json document = analyze_timeline(timeline, files, options);
   flags.print(document, analysis_report(document, flags.is_full));
-  if (!flags.svg.empty()) flags.write(flags.svg, timeline_svg(timeline, {title_of(files)}));
+  if (!flags.svg.empty()) flags.write(flags.svg, timeline_svg(analysed_part(timeline, document), {title_of(files)}));
   if (!flags.kineto.empty()) export_kineto(flags, timeline);
   if (!flags.csv.empty()) {
     write_timeline_csv(timeline, flags.csv, flags.is_forced);

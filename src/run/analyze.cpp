@@ -7,9 +7,13 @@
 #include <span>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/named_values.h"
 #include "base/schemas.h"
+#include "base/units.h"
 #include "trace/analyse/iterations.h"
+#include "trace/analyse/slice.h"
+#include "trace/analyse/steady.h"
 #include "trace/clock_alignment.h"
 #include "trace/rank_collectives.h"
 #include "trace/timeline_builder.h"
@@ -66,6 +70,24 @@ std::int64_t first_start(const Timeline& timeline) {
   return first == INT64_MAX ? 0 : first;
 }
 
+// The window as times of the timeline; empty where all of it is analysed.
+std::optional<TimeInterval> window_of(const Timeline& timeline, std::int64_t origin_ns, const AnalyzeOptions& options) {
+  if (options.window == kWholeTrace) return std::nullopt;
+  // Times of a file may be near the limits.
+  const auto later = [&](std::int64_t ns) { return origin_ns > INT64_MAX - ns ? INT64_MAX : origin_ns + ns; };
+  if (options.window) return TimeInterval{later(options.window->from_ns), later(options.window->to_ns)};
+  const std::optional<std::int64_t> steady_ns = steady_from(timeline);
+  if (!steady_ns) return std::nullopt;
+  return TimeInterval{*steady_ns, INT64_MAX};
+}
+
+std::int64_t last_end(const Timeline& timeline) {
+  std::int64_t last = INT64_MIN;
+  for (const Span& span : timeline.spans)
+    if (span.ended_ns != kNoTime) last = std::max(last, span.ended_ns);
+  return last;
+}
+
 // Devices with commands, by rank, then by number.
 std::vector<std::uint16_t> devices_of(const Timeline& timeline) {
   std::set<std::uint16_t> used;
@@ -84,7 +106,7 @@ std::vector<std::uint16_t> devices_of(const Timeline& timeline) {
 
 }  // namespace
 
-Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files, const AnalyzeOptions& options) {
+Json analyze_timeline(Timeline& whole, const std::vector<ImportedFile>& files, const AnalyzeOptions& options) {
   Json document;
   document["schema"] = schemas::analysis;
   document["created"] = wall_time();
@@ -93,13 +115,29 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
       json_list(files, [](const ImportedFile& file) { return WEIR_NAMED(file.name, file.format, file.bytes); });
   Json unavailable = Json::object();
 
-  const std::optional<ClockAlignment> alignment = align_clocks(timeline);
-  if (alignment) apply_alignment(timeline, *alignment);
-  const std::int64_t origin_ns = first_start(timeline);
-  document["origin_ns"] = timeline.spans.empty() ? Json() : Json(origin_ns);
+  const std::optional<ClockAlignment> alignment = align_clocks(whole);
+  if (alignment) apply_alignment(whole, *alignment);
+  const std::int64_t origin_ns = first_start(whole);
+  const std::optional<TimeInterval> window = window_of(whole, origin_ns, options);
+  const Timeline part = window ? within(whole, *window) : Timeline{};
+  const Timeline& timeline = window ? part : whole;
+  document["window"] = nullptr;
+  if (window) {
+    const double last_ns = length_between(origin_ns, last_end(whole));
+    if (part.spans.empty())
+      reject(fmt::format("the window from {} to {} holds no command",
+                         format_duration(length_between(origin_ns, window->from_ns)),
+                         format_duration(length_between(origin_ns, window->to_ns))),
+             fmt::format("The trace's commands are from 0 to {}.", format_duration(last_ns)));
+    document["window"] = {{"begin_ns", minus(window->from_ns, origin_ns)},
+                          {"end_ns", std::min(last_ns, length_between(origin_ns, window->to_ns))},
+                          {"commands", part.spans.size()},
+                          {"reason", options.window ? "asked for" : "start-up"}};
+  }
+  document["origin_ns"] = whole.spans.empty() ? Json() : Json(origin_ns);
   document["source"] = timeline.source;
-  document["commands"] = timeline.spans.size();
-  document["calls"] = timeline.calls.size();
+  document["commands"] = whole.spans.size();
+  document["calls"] = whole.calls.size();
   document["dependencies"] = timeline.has_dependencies ? Json(timeline.dependencies.size()) : Json();
   if (!timeline.has_dependencies) unavailable["dependencies"] = "the source records no waits between streams";
   document["clocks"] = alignment ? clocks_json(*alignment) : Json();
@@ -120,7 +158,7 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   }
   if (devices.empty()) unavailable["devices"] = "the trace has no GPU commands";
   if (devices.size() > kMaxDevices)
-    timeline.notes.push_back(fmt::format("{} devices; the first {} were analysed", devices.size(), kMaxDevices));
+    whole.notes.push_back(fmt::format("{} devices; the first {} were analysed", devices.size(), kMaxDevices));
   std::size_t overlapping = 0;
   for (const std::uint16_t process : processes) {
     std::size_t own = 0;
@@ -128,15 +166,22 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
     overlapping += own;
   }
   if (overlapping > 0)
-    timeline.notes.push_back(
+    whole.notes.push_back(
         fmt::format("{} iteration range{} overlapped the next one by more than rounding explains; each is cut where "
                     "the next one begins",
                     overlapping, overlapping == 1 ? "" : "s"));
-  document["dropped"] = json_list(timeline.dropped, [](const Dropped& dropped) {
-    return WEIR_NAMED(dropped.reason, dropped.count, dropped.first);
-  });
-  document.update(WEIR_NAMED(timeline.notes, std::move(unavailable)));
+  document["dropped"] = json_list(
+      whole.dropped, [](const Dropped& dropped) { return WEIR_NAMED(dropped.reason, dropped.count, dropped.first); });
+  document.update(WEIR_NAMED(whole.notes, std::move(unavailable)));
   return document;
+}
+
+Timeline analysed_part(const Timeline& timeline, const Json& document) {
+  const Json& window = document["window"];
+  if (window.is_null()) return timeline;
+  const std::int64_t origin_ns = first_start(timeline);
+  return within(timeline,
+                {origin_ns + window["begin_ns"].get<std::int64_t>(), origin_ns + window["end_ns"].get<std::int64_t>()});
 }
 
 }  // namespace weir

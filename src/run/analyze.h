@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,16 +13,25 @@
 #include "measure/timeline.h"
 #include "trace/analyse/exposed_causes.h"
 #include "trace/import/import.h"
+#include "trace/intervals.h"
 
 namespace weir {
 
 struct AnalyzeOptions {
   std::size_t top = 15;  // length of the lists of kernels and other names
   std::vector<std::string> command_line;
+  // The part to analyse, counted from the first start (not negative); empty: all but the program's start-up, where that
+  // is clear.
+  std::optional<TimeInterval> window;
 };
+
+inline constexpr TimeInterval kWholeTrace{INT64_MIN, INT64_MAX};  // as AnalyzeOptions::window
 
 // Several processes with commands are ranks: their clocks are aligned first, which may shift times in `timeline`.
 Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files, const AnalyzeOptions& options);
+
+// The part of the timeline that this document of it is about.
+Timeline analysed_part(const Timeline& timeline, const Json& document);
 
 // The part of the document about one device. Its times count from `origin_ns`; `arrivals` are those of the other ranks,
 // indexed by the spans of the device's slice.

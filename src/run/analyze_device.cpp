@@ -152,10 +152,11 @@ Json switch_json(const QueueSwitch& found) {
 }
 
 Json launch_bound_json(const LaunchBound& bound, const Timeline& part, const Words& words) {
-  Json json =
-      WEIR_NAMED(bound.gaps, bound.idle_ns, bound.host_gaps, bound.host_ns, bound.launch_ns, bound.share_of_idle,
-                 bound.calling_gaps, bound.calling_ns, bound.calling_launch_ns, bound.unknown_gaps, bound.unknown_ns,
-                 bound.synchronizing_ns, bound.in_calls_ns, bound.outside_ns);
+  Json json = WEIR_NAMED(bound.gaps, bound.idle_ns, bound.host_gaps, bound.host_ns, bound.launch_ns,
+                         bound.share_of_idle, bound.calling_gaps, bound.calling_ns, bound.calling_launch_ns,
+                         bound.held_gaps, bound.held_ns, bound.held_most_ns, bound.unknown_gaps, bound.unknown_ns,
+                         bound.synchronizing_ns, bound.in_calls_ns, bound.outside_ns);
+  json["held_before"] = bound.held_gaps > 0 ? words.span(part, bound.held_span) : Json();
   json["longest"] = json_list(bound.longest, [&](const LaunchStall& stall) -> Json {
     return {{"at_ns", words.at(stall.from_ns)},
             {"idle_ns", stall.to_ns - stall.from_ns},

@@ -197,7 +197,8 @@ double floor_ns_per_command(const Step& step, const Placement& placement, const 
     if (i >= 2) samples.push_back(static_cast<double>(taken) / repeat);
     if (i == 1 && taken > kBusyNs) repeat = 1;
   }
-  return median(samples) / commands;
+  // The least, because a floor is what no run goes below; a busy machine only adds to it.
+  return *std::min_element(samples.begin(), samples.end()) / commands;
 }
 
 void note_untraced(Result& result, const std::string& reason) {

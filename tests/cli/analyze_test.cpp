@@ -83,6 +83,49 @@ TEST(Analyze, tells_a_trace_as_text_markdown_and_json) {
   expect_valid_as(folder / "a.json", "weir.analysis.1.json");
 }
 
+// One kernel, three seconds of loading, then 100 kernels that keep the device busy for 90 %.
+TEST(Analyze, leaves_out_the_start_up_and_says_so) {
+  const Folder folder;
+  std::string events;
+  for (int i = 0; i <= 100; ++i)
+    events += fmt::format(
+        R"({}{{"ph":"X","cat":"kernel","name":"axpy","pid":0,"tid":7,"ts":{},"dur":90,"args":{{"device":0,"stream":7}}}})",
+        i == 0 ? "" : ",\n", i == 0 ? 0 : 3'000'000 + 100 * i);
+  write_into(folder, "t.json", fmt::format(R"({{"schemaVersion":1,"traceEvents":[{}]}})", events));
+  const Outcome text = weir({"analyze", "t.json"}, folder.path());
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(has(text.out, "Analysed: 3.00 s to 3.01 s of the trace, 100 commands")) << text.out;
+  EXPECT_TRUE(has(text.out, "Start-up took 3.00 s (99.7 % of the trace)")) << text.out;
+  EXPECT_TRUE(has(text.out, "9.99 ms, first start to last end")) << text.out;
+
+  const auto window = [&](const char* part) {
+    const std::string path = fmt::format("part {}.json", part);
+    EXPECT_EQ(weir({"analyze", "t.json", "--window", part, "--report", "json", "-o", path}, folder.path()).code, 0);
+    expect_valid_as(folder / path, "weir.analysis.1.json");
+    return json_of(folder / path);
+  };
+  const Json steady = window("steady");
+  EXPECT_EQ(steady["window"]["reason"], "start-up");
+  EXPECT_EQ(steady["window"]["begin_ns"], 3'000'100'000);
+  const Json all = window("all");
+  EXPECT_TRUE(all["window"].is_null());
+  EXPECT_EQ(all["devices"][0]["commands"], 101);
+  const Json part = window("3.001s..3.002s");
+  EXPECT_EQ(part["window"]["reason"], "asked for");
+  EXPECT_EQ(part["devices"][0]["commands"], 10);
+  EXPECT_EQ(window("..1s")["devices"][0]["commands"], 1);
+
+  for (const auto& [value, message] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"1", "Write 1.5s..3s, steady or all."},
+           {"2s..1s", "it ends before it begins"},
+           {"1..2", "not a time"},
+           {"1s..2s", "The trace's commands are from 0 to 3.01 s."}}) {
+    const Outcome outcome = weir({"analyze", "t.json", "--window", value}, folder.path());
+    EXPECT_EQ(outcome.code, 2) << value;
+    EXPECT_TRUE(has(outcome.err, message)) << outcome.err;
+  }
+}
+
 TEST(Analyze, profiles_are_valid_documents) {
   const Folder folder;
   const Outcome outcome =

@@ -36,6 +36,18 @@ TEST(Console, ShowsTheNumbersWithUnits) {
   expect_narrow(text);
 }
 
+TEST(Console, AFloorAboveTheCostIsNotCalledFloor) {
+  Json result = sample_result();
+  EXPECT_TRUE(has(describe_result(result), "(floor 1.00 ns)")) << describe_result(result);
+  result["metrics"]["host_ns_per_command"] = 741;
+  result["metrics"]["floor_ns_per_command"] = 2010;
+  const std::string text = describe_result(result);
+  EXPECT_TRUE(has(text, "741 ns per command")) << text;
+  EXPECT_TRUE(has(text, "(no more than the null device's")) << text;
+  EXPECT_FALSE(has(text, "floor")) << text;
+  expect_narrow(text);
+}
+
 TEST(Console, SurvivesResultsThatLackThings) {
   // Files may come from anywhere: whatever is missing or of another type is left out, never a crash.
   const Json whole = sample_result();

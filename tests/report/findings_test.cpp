@@ -63,7 +63,7 @@ TEST(Findings, SayWhatIsNotKnown) {
 TEST(Findings, NeverCallAnIdleDeviceGood) {
   for (const double busy : {0.021, 0.3, 0.499, 0.7, 0.89}) {
     const double idle = 1 - busy;
-    for (const char* part : {"host_ns", "launch_ns", "calling_ns", "calling_launch_ns", "none"}) {
+    for (const char* part : {"host_ns", "launch_ns", "calling_ns", "calling_launch_ns", "held_ns", "none"}) {
       for (const double share : {0.005, 0.015, 0.5, 0.97, 1.0}) {
         Json one = device(1e9, busy * 1e9);
         one["launch_bound"] = {{part, share * idle * 1e9}};
@@ -83,6 +83,40 @@ TEST(Findings, NeverCallAnIdleDeviceGood) {
   Json parts = device(1e9, 0.88e9);
   parts["launch_bound"] = {{"host_ns", 0.04e9}, {"calling_ns", 0.04e9}};
   for (const Standout& each : standouts({{"devices", {parts}}})) EXPECT_TRUE(each.is_warning) << each.text;
+}
+
+// The device that a finding names may be another one than the device that is idle for too long.
+TEST(Findings, WarnIfAnyDeviceIsIdle) {
+  Json idle = device(1e9, 0.89e9), other = device(1e9, 0.905e9);
+  idle["launch_bound"] = {{"host_ns", 0.046e9}, {"calling_ns", 0.046e9}};
+  other["launch_bound"] = {{"host_ns", 0.047e9}, {"calling_ns", 0.047e9}};
+  for (const Standout& each : standouts({{"devices", {idle, other}}})) EXPECT_TRUE(each.is_warning) << each.text;
+  for (const Standout& each : standouts({{"devices", {other}}})) EXPECT_FALSE(each.is_warning) << each.text;
+}
+
+TEST(Findings, SayWhenTheDriverHadTheNextCommand) {
+  Json one = device(1e9, 0.3e9);
+  one["launch_bound"] = {{"host_ns", 1e6},
+                         {"held_gaps", 2},
+                         {"held_ns", 0.69e9},
+                         {"held_most_ns", 0.5e9},
+                         {"held_before", "void add<float, 4>(float*, const float*, unsigned long)"}};
+  const auto found = findings({{"devices", {one}}});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(has(found[0], "Idle 690 ms (69.0 % of the span) although the driver had the next command")) << found[0];
+  EXPECT_TRUE(has(found[0], "500 ms at most (before add<float, 4>)")) << found[0];
+  EXPECT_FALSE(has(found[0], "had not asked")) << found[0];
+}
+
+TEST(Findings, SayThatStartUpIsLeftOut) {
+  Json document = {{"devices", {device(1e9, 99e7)}},
+                   {"window", {{"begin_ns", 9e9}, {"end_ns", 1e10}, {"commands", 500}, {"reason", "start-up"}}}};
+  const auto found = findings(document);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(has(found[0], "Start-up took 9.00 s (90.0 % of the trace) and is not in these figures.")) << found[0];
+  EXPECT_TRUE(has(found[0], "the device was busy for 99.0 % of the time")) << found[0];
+  document["window"]["reason"] = "asked for";
+  EXPECT_TRUE(has(findings(document).at(0), "Nothing: ")) << findings(document).at(0);
 }
 
 TEST(Findings, SayThatNothingStandsOut) {

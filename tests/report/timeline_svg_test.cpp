@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
+#include <sstream>
 
 #include "report/text/svg.h"
 #include "support/text.h"
@@ -79,6 +81,68 @@ TEST(TimelineSvg, stays_small_however_long_the_timeline_is) {
     timeline.spans.push_back(span);
   }
   EXPECT_LT(timeline_svg(timeline, {}).size(), 2'500'000U);
+}
+
+// Ink of the lanes, by their top edge: width times opacity of everything drawn there.
+std::map<std::string, double> ink_of(const std::string& svg) {
+  std::map<std::string, double> ink;
+  const auto attribute = [](const std::string& line, const std::string& name) {
+    const std::size_t at = line.find(" " + name + "=\"");
+    return at == std::string::npos
+               ? ""
+               : line.substr(at + name.size() + 3, line.find('"', at + name.size() + 3) - at - name.size() - 3);
+  };
+  std::istringstream lines(svg);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("<rect") && line.find("<title>") != std::string::npos)
+      ink[attribute(line, "y")] += std::stod(attribute(line, "width"));
+    const std::string opacity = attribute(line, "opacity");
+    if (!line.starts_with("<path") || opacity.empty()) continue;
+    // "M186 60.0h3v12.0h-3zM..."
+    std::istringstream path(attribute(line, "d"));
+    for (std::string run; std::getline(path, run, 'z');) {
+      const std::size_t blank = run.find(' '), h = run.find('h'), v = run.find('v');
+      ink[run.substr(blank + 1, h - blank - 1)] += std::stod(opacity) * std::stod(run.substr(h + 1, v - h - 1));
+    }
+  }
+  return ink;
+}
+
+// Neighbours with idle time between them must not be joined, at any density.
+TEST(TimelineSvg, a_lane_has_as_much_ink_as_it_was_busy) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 60; ++round) {
+    Timeline timeline = two_streams();
+    timeline.spans.clear();
+    timeline.dependencies.clear();
+    const auto commands = static_cast<int>(1 + random() % (round % 3 == 0 ? 20 : round % 3 == 1 ? 3000 : 30'000));
+    const std::int64_t mean_gap = 1 + static_cast<std::int64_t>(random() % 20'000);
+    std::int64_t at = 0, busy = 0;
+    for (int i = 0; i < commands; ++i) {
+      Span span;
+      span.kind = SpanKind::kernel;
+      span.name = 0;
+      // Some begin while the one before still runs.
+      span.started_ns = std::max<std::int64_t>(0, at + static_cast<std::int64_t>(random() % (2 * mean_gap)) - 500);
+      span.ended_ns = span.started_ns + 1 + static_cast<std::int64_t>(random() % (random() % 50 == 0 ? 200'000 : 4000));
+      if (!timeline.spans.empty()) span.started_ns = std::max(span.started_ns, timeline.spans.back().started_ns);
+      span.ended_ns = std::max(span.ended_ns, span.started_ns);
+      busy += std::max<std::int64_t>(0, span.ended_ns - std::max(at, span.started_ns));
+      at = std::max(at, span.ended_ns);
+      timeline.spans.push_back(span);
+    }
+    const auto first = timeline.spans.front().started_ns;
+    const double share = static_cast<double>(busy) / static_cast<double>(std::max<std::int64_t>(1, at - first));
+    SvgOptions options;
+    options.width = 170 + 32 + 1000;
+    const auto ink = ink_of(timeline_svg(timeline, options));
+    ASSERT_EQ(ink.size(), 2U);  // compute, and the only stream
+    for (const auto& [lane, width] : ink) {
+      EXPECT_GT(width / 1000, share - 0.012) << round << ": " << commands << " commands";
+      // The faintest column is 6 % opaque.
+      EXPECT_LT(width / 1000, share + 0.06 * (1 - share) + 0.012) << round << ": " << commands << " commands";
+    }
+  }
 }
 
 TEST(TimelineSvg, many_lanes_are_cut_with_a_word) {

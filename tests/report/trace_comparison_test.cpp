@@ -82,6 +82,7 @@ TEST(ShortKernelName, DropsWhatTellsLeastFirst) {
   EXPECT_EQ(short_kernel_name("void f<a::B<c::D<int>, x>, E>(F)", 20), "f<B<D<int>, x>, E>");
   EXPECT_EQ(short_kernel_name("void f<(int)128, a::B<c::D<int>, x>, E>(F)", 16), "f<128, B<..>, E>");
   EXPECT_EQ(short_kernel_name("(anonymous namespace)::kernel(int)", 30), "(anonymous namespace)::kernel");
+  EXPECT_EQ(short_kernel_name("void (anonymous namespace)::kernel<long>(int)", 20), "kernel<long>");
   const std::string cut = short_kernel_name(std::string(50, 'a') + std::string(50, 'z'), 40);
   EXPECT_EQ(cut.size(), 40u);
   EXPECT_EQ(cut.substr(0, 3), "aaa");

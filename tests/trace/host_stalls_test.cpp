@@ -68,6 +68,25 @@ TEST(HostStalls, TellsGapsThatBeganWithinTheCallOfTheNextCommand) {
   EXPECT_EQ(host_stalls(timeline).launch_bound->calling_gaps, 1u);
 }
 
+// A launch that returned starts within microseconds; the rest of a long gap is not the host's.
+TEST(HostStalls, SeparatesCommandsThatWereHeldBack) {
+  constexpr std::int64_t ms = 1'000'000;
+  Timeline timeline;
+  timeline.calls = {host_call(CallKind::launch, -10, -5), host_call(CallKind::launch, 150, 160),
+                    host_call(CallKind::launch, 170, 180), host_call(CallKind::launch, 9 * ms, 9 * ms + 40)};
+  timeline.spans = {command_of(-10, 0, 100, 0), command_of(150, 5 * ms, 5 * ms + 100, 1),
+                    command_of(170, 8 * ms, 8 * ms + 100, 2), command_of(9 * ms, 10 * ms, 11 * ms, 3)};
+  const LaunchBound bound = host_stalls(timeline).launch_bound.value();
+  EXPECT_EQ(bound.gaps, 3u);
+  EXPECT_EQ(bound.held_gaps, 2u);
+  EXPECT_EQ(bound.held_ns, (5 * ms - 160) + (3 * ms - 100));
+  EXPECT_EQ(bound.held_most_ns, 5 * ms - 160);
+  EXPECT_EQ(bound.held_span, 1u);
+  EXPECT_EQ(bound.host_ns, 50 + (ms - 100));
+  EXPECT_EQ(bound.launch_ns, 10 + ms);  // not more than a millisecond: the way to the device, as far as is known
+  EXPECT_EQ(bound.host_ns + bound.launch_ns + bound.held_ns, bound.idle_ns);
+}
+
 TEST(HostStalls, NamesNoCallWhereTheHostWasOutside) {
   Timeline timeline;
   timeline.calls = {host_call(CallKind::other, 120, 150), host_call(CallKind::launch, 250, 260),

@@ -12,6 +12,7 @@ export interface ReportDocument {
   refused: Refused[];
   verdict: Verdict;
   comparisons: Comparison[];
+  usages: Usage[];
   scaling: Scaling[];
   distributions: Distribution[];
   queue_maps: QueueMap[];
@@ -175,6 +176,22 @@ export interface QueueCell {
   stream: number; // index
   queue: number; // index
   commands: number | null;
+}
+
+// Where the time of a trace's devices went, and which commands took most of it.
+export interface Usage extends Item {
+  bars: OverlapBar[]; // one for each device, of its whole span
+  top: UsedName[]; // most time first
+  names: number; // different names of commands, at least
+  commands: number;
+}
+
+export interface UsedName {
+  name: string;
+  kind: string;
+  count: number;
+  total_ns: number;
+  share: number; // of the time of all commands
 }
 
 // Where a command's time goes, hop by hop.

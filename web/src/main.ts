@@ -18,6 +18,7 @@ import * as scaling from "./sections/scaling";
 import * as sources from "./sections/sources";
 import * as texts from "./sections/texts";
 import * as timelines from "./sections/timelines";
+import * as usages from "./sections/usages";
 import * as verdict from "./sections/verdict";
 import { start_print } from "./print";
 import * as waterfalls from "./sections/waterfalls";
@@ -70,12 +71,13 @@ function words_of(item: object, section: string, report: ReportDocument): string
 
 const kSections = [
   each("comparisons", "What changed", "Test over baseline, with the interval of the ratio.", 520, comparisons.render),
+  each("usages", "Where the time went", "All of each device's time, and the commands that took most of it.", 620, usages.render),
   each("scaling", "Scaling", "Throughput and latency over streams.", 1180, scaling.render),
   each("distributions", "Latency distributions", "Share of samples at or below a latency.", 640, distributions.render),
-  each("queue_maps", "Streams and queues", "Which stream ran on which hardware queue.", 480, queue_maps.render),
-  each("waterfalls", "Hop by hop", "Where a command's time goes on its way to the device.", 420, waterfalls.render),
   each("timelines", "Timeline", "A lane for each stream and hardware queue.", 860, timelines.render),
+  each("queue_maps", "Streams and queues", "Which stream ran on which hardware queue.", 480, queue_maps.render),
   each("overlaps", "Overlap", "Compute beside communication, and what stands between.", 760, overlaps.render),
+  each("waterfalls", "Hop by hop", "Where a command's time goes on its way to the device.", 160, waterfalls.render),
   each("preemptions", "Preemption", "Urgent work behind long work: how long it waits.", 820, preemptions.render),
   each("benches", "Kernels", "Leaderboard and roofline.", 1100, benches.render),
   each("histories", "History", "Medians over time, one machine and device each.", 620, histories.render),

@@ -30,6 +30,41 @@ export function name(text: string, limit = kNameLimit): HTMLElement {
   return el("bdi", { title: text.length > limit ? cut(text, kTitleLimit) : null }, shown);
 }
 
+// Without template arguments deeper than `depth`: "f<g<int>, 3>" becomes "f<g<>, 3>" at 1 and "f<>" at 0.
+function without_arguments(text: string, depth: number): string {
+  let open = 0;
+  let kept = "";
+  for (const letter of text) {
+    if (letter === ">" && !kept.endsWith("-")) open = Math.max(0, open - 1);
+    if (open <= depth) kept += letter;
+    if (letter === "<") ++open;
+  }
+  return kept;
+}
+
+/** A kernel's name in at most `limit` letters. Return type, parameters and namespaces go first, then template arguments, the
+ *  innermost first; only what is still too long is cut. */
+export function short_command(text: string, limit: number): string {
+  if (text.length <= limit) return visible(text);
+  let short = text.slice(0, kTitleLimit).replace(/^void /, "").replace(/\(anonymous namespace\)::/g, "");
+  let open = 0;
+  for (let i = 1; i < short.length; ++i) {
+    if (short[i] === "<") ++open;
+    else if (short[i] === ">") open = Math.max(0, open - 1);
+    else if (short[i] === "(" && open === 0) short = short.slice(0, i);
+  }
+  if (short.length > limit) short = short.replace(/\b[A-Za-z_]\w*::/g, "");
+  for (let depth = 3; depth >= 1 && short.length > limit; --depth) short = without_arguments(short, depth);
+  // The first arguments tell kernels of one template apart, where there is room for them.
+  const bare = without_arguments(short, 0);
+  return cut(short.length > limit && bare.length <= limit && bare.length > 0.6 * limit ? bare : short, limit);
+}
+
+/** A kernel's name as `short_command`, whole in its title. */
+export function command_name(text: string, limit = kNameLimit): HTMLElement {
+  return el("bdi", { title: text.length > limit ? cut(text, kTitleLimit) : null }, short_command(text, limit));
+}
+
 /** Prose of any length: what is too long folds away, whole, behind "all of it". */
 export function prose(text: string, limit = kProseLimit): HTMLElement {
   if (text.length <= limit) return el("span", {}, el("bdi", {}, visible(text)));

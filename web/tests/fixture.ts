@@ -1,6 +1,6 @@
 // A full report as weir makes it, with every kind of item, from seeded noise; and a hostile one. For tests and for looking.
 import { encode_spans, type Triple } from "./timeline_fixture";
-import type { Bench, ComparedMetric, Comparison, Distribution, DistributionSeries, DocumentText, History, Overlap, Preemption, QueueMap, ReportDocument, Scaling, ScalingCurve, ScalingPoint, Timeline, Waterfall } from "../src/document";
+import type { Bench, ComparedMetric, Comparison, Distribution, DistributionSeries, DocumentText, History, Overlap, Preemption, QueueMap, ReportDocument, Scaling, ScalingCurve, ScalingPoint, Timeline, Usage, Waterfall } from "../src/document";
 
 /** Numbers between 0 and 1, the same on every run. */
 export function random(seed: number): () => number {
@@ -175,7 +175,7 @@ function timelines(next: () => number): Timeline[] {
   ];
 }
 
-function pictures(next: () => number): Pick<ReportDocument, "queue_maps" | "waterfalls" | "timelines" | "overlaps" | "preemptions" | "benches"> {
+function pictures(next: () => number): Pick<ReportDocument, "usages" | "queue_maps" | "waterfalls" | "timelines" | "overlaps" | "preemptions" | "benches"> {
   const queue_maps: QueueMap[] = [
     { ...item("queue_maps-1", "Streams on hardware queues"), basis: "probe", mapping: "fixed, round robin: stream n runs on queue n mod 8", queues: Array.from({ length: 8 }, (_, i) => `queue ${i}`), streams: Array.from({ length: 16 }, (_, i) => `stream ${i}`), cells: Array.from({ length: 16 }, (_, i) => ({ stream: i, queue: i % 8, commands: 400 - 12 * i })) },
   ];
@@ -193,6 +193,9 @@ function pictures(next: () => number): Pick<ReportDocument, "queue_maps" | "wate
       missing: [{ hop: "launched to started", reason: "This device gives no time of launch." }],
     },
   ];
+  const usages: Usage[] = [
+    { ...item("usages-1", "trace.json.gz", 1, 2), bars: [0, 1].map((rank) => ({ label: `rank ${rank}, NVIDIA H200`, span_ns: 9_100_000, compute_only_ns: 4_000_000, hidden_ns: 1_000_000, exposed_ns: 600_000, idle_ns: 3_200_000, other_ns: 300_000 })), top: [{ name: "void gemm_kernel<float, 128, 64, Tile<float, 16, 16>, false>(float const*, float const*, float*, int, int, int)", kind: "kernel", count: 480, total_ns: 3_900_000, share: 0.66 }, { name: "ncclDevKernel_AllReduce_Sum_f32_RING_LL", kind: "collective", count: 12, total_ns: 1_600_000, share: 0.27 }], names: 9, commands: 600 },
+  ];
   const overlaps: Overlap[] = [
     { ...item("overlaps-1", "all_reduce_overlap: step by rank", 1, 2), step_p50_ns: 1_910_000, serial_step_p50_ns: 2_840_000, efficiency: 0.71, best_efficiency: 0.92, inflation: 1.08, bars: [0, 1, 2, 3].map((rank) => ({ label: `rank ${rank}`, span_ns: 1_910_000, compute_only_ns: 880_000 - 9000 * rank, hidden_ns: 610_000, exposed_ns: 310_000 + 9000 * rank, idle_ns: 80_000, other_ns: 30_000 })), causes: [{ cause: "late start of the collective", ns_per_step: 210_000, share: 0.68, meaning: "The collective waits for the last gradient bucket.", advice: "Use smaller buckets." }, { cause: "slow links", ns_per_step: 100_000, share: 0.32, meaning: "Bandwidth is below the links' rate.", advice: "Check the ring's order." }] },
   ];
@@ -202,7 +205,7 @@ function pictures(next: () => number): Pick<ReportDocument, "queue_maps" | "wate
   const benches: Bench[] = [
     { ...item("benches-1", "Kernel packages"), cases: [{ kernel: "gemm", backend: "cuda", precision: "fp32", status: "ok", failure: null, p50_ns: 310_000, p50_interval_ns: [305_000, 316_000], throughput: 3.2e3, throughput_unit: "runs/s", gflops: 42_000, intensity: 85, share_of_roof: 0.71, energy_j: 0.12, error: 2.1e-6, change: { verdict: "same", ratio: 1.01 } }, { kernel: "saxpy", backend: "cuda", precision: "fp32", status: "failed", failure: "wrong result: 3 of 1024 differ", p50_ns: null, p50_interval_ns: null, throughput: null, throughput_unit: null, gflops: null, intensity: 0.16, share_of_roof: null, energy_j: null, error: 0.4, change: null }], rooflines: [{ backend: "cuda", precision: "fp32", peak_gflops: 60_000, bandwidth_gbs: 4000, reason: null }] },
   ];
-  return { queue_maps, waterfalls, timelines: timelines(next), overlaps, preemptions, benches };
+  return { usages, queue_maps, waterfalls, timelines: timelines(next), overlaps, preemptions, benches };
 }
 
 function texts(): DocumentText[] {
@@ -258,7 +261,7 @@ export function full_document(): ReportDocument {
 /** Everything empty but the verdict: what the report of one small file may come to. */
 export function bare_document(): ReportDocument {
   const full = full_document();
-  return { ...full, comparisons: [], scaling: [], distributions: [], queue_maps: [], waterfalls: [], timelines: [], overlaps: [], preemptions: [], benches: [], histories: [], texts: [], environments: [], refused: [], sources: [], command_line: [], verdict: { tone: "neutral", headline: "Nothing stands out.", findings: [] } };
+  return { ...full, comparisons: [], usages: [], scaling: [], distributions: [], queue_maps: [], waterfalls: [], timelines: [], overlaps: [], preemptions: [], benches: [], histories: [], texts: [], environments: [], refused: [], sources: [], command_line: [], verdict: { tone: "neutral", headline: "Nothing stands out.", findings: [] } };
 }
 
 export const kHostile = `</script><script>window.pwned=1</script><img src=x onerror="window.pwned=1">\u202Egpj.exe\u2066\u0007 ${"W".repeat(100_000)}`;

@@ -24,6 +24,7 @@ export function empty_report(): ReportDocument {
     queue_maps: [],
     waterfalls: [],
     timelines: [],
+    usages: [],
     overlaps: [],
     preemptions: [],
     benches: [],

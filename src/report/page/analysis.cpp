@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/named_values.h"
+#include "base/units.h"
 #include "report/page/items.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxPicturedDevices = 64;  // that get their own pictures
 constexpr std::size_t kMaxBars = 1024;
+constexpr std::size_t kMaxNames = 15;
 
 std::string device_words(const std::string& name, const Json& document, const Json& device) {
   const std::string label = values::word(device, {"label"}, "device " + fields::text(device, {"id"}));
@@ -87,6 +90,55 @@ std::string add_overlap(Page& page, std::size_t source, const std::string& name,
   return page.add("overlaps", std::move(item));
 }
 
+struct NameSum {
+  std::string kind;
+  double count = 0, ns = 0;
+};
+
+// Where the time of each device went, and the commands that took most of it on all of them.
+std::string add_usage(Page& page, std::size_t source, const std::string& name, const Json& document) {
+  Json bars = Json::array();
+  std::vector<std::string> notes;
+  std::map<std::string, NameSum> names;
+  double all_ns = 0, all_count = 0, all_names = 0;
+  for (const Json& device : values::list(document, {"devices"})) {
+    OverlapBar bar;
+    bar.label = fmt::format("rank {}, {}", fields::text(device, {"rank"}), fields::text(device, {"label"}));
+    if (bars.size() < kMaxBars && make_bar(values::at(device, {"times"}), bar, notes)) bars.push_back(to_json(bar));
+    all_ns += values::amount(device, {"top", "total_ns"}).value_or(0);
+    all_count += values::amount(device, {"top", "commands"}).value_or(0);
+    all_names = std::max(all_names, values::amount(device, {"top", "kernels"}).value_or(0));
+    for (const Json& each : values::list(device, {"top", "top"})) {
+      NameSum& sum = names[values::word(each, {"name"}, "without a name")];
+      sum.kind = values::word(each, {"kind"}, "kernel");
+      sum.count += values::amount(each, {"count"}).value_or(0);
+      sum.ns += values::amount(each, {"total_ns"}).value_or(0);
+    }
+  }
+  if (bars.empty()) return {};
+  std::vector<std::pair<std::string, NameSum>> top(names.begin(), names.end());
+  std::stable_sort(top.begin(), top.end(), [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+  if (top.size() > kMaxNames) top.resize(kMaxNames);
+  Json item = page.item("usages", name, source, page.environment_of(source));
+  item["bars"] = std::move(bars);
+  item["top"] = Json::array();
+  for (const auto& [text, sum] : top) {
+    all_ns = std::max(all_ns, sum.ns);  // a document may contradict itself
+    item["top"].push_back(WEIR_NAMED(named("name", text), sum.kind, sum.count, named("total_ns", sum.ns),
+                                     named("share", all_ns > 0 ? sum.ns / all_ns : 0)));
+  }
+  item["names"] = std::max(all_names, static_cast<double>(top.size()));
+  item["commands"] = all_count;
+  if (const Json& window = values::at(document, {"window"}); window.is_object())
+    notes.push_back(fmt::format(
+        "Of the trace from {} to {}: {}.", format_duration(values::amount(window, {"begin_ns"}).value_or(0)),
+        format_duration(values::amount(window, {"end_ns"}).value_or(0)),
+        values::word(window, {"reason"}) == "start-up" ? "what is before is the program's start-up"
+                                                       : "the part that was asked for"));
+  item["notes"] = std::move(notes);
+  return page.add("usages", std::move(item));
+}
+
 // Ids of the items that findings link to.
 struct Anchors {
   std::string timeline, waterfall, queue_map, overlap;
@@ -100,8 +152,8 @@ struct Anchors {
 
 void find_standouts(Page& page, const std::string& name, const Json& document, const Anchors& anchors) {
   if (values::list(document, {"devices"}).empty()) {
-    page.find({Tone::warning, 0, name + ": the trace has no GPU commands, so there is nothing to analyse.",
-               "Was the GPU traced (PyTorch: ProfilerActivity.CUDA)?", anchors.timeline});
+    page.find({Tone::warning, 0, "The trace has no GPU commands, so there is nothing to analyse.",
+               "Was the GPU traced (PyTorch: ProfilerActivity.CUDA)?", anchors.timeline, name});
     return;
   }
   for (const Standout& each : standouts(document)) {
@@ -109,10 +161,8 @@ void find_standouts(Page& page, const std::string& name, const Json& document, c
     page.find({is_nothing_found  ? Tone::good
                : each.is_warning ? Tone::warning
                                  : Tone::neutral,
-               each.share,
-               is_nothing_found ? fmt::format("{}: nothing stands out{}", name, each.text.substr(7))
-                                : fmt::format("{}: {}", name, each.text),
-               each.advice, anchors.of(each.text)});
+               each.share, is_nothing_found ? "Nothing stands out" + each.text.substr(7) : each.text, each.advice,
+               anchors.of(each.text), name});
   }
 }
 
@@ -122,6 +172,7 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
                   const std::string& timeline, CountedQueues counted) {
   Anchors anchors;
   anchors.timeline = timeline;
+  add_usage(page, source, name, document);
   std::size_t drawn = 0;
   for (const Json& device : values::list(document, {"devices"})) {
     if (++drawn > kMaxPicturedDevices) break;
@@ -137,10 +188,9 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
   anchors.overlap = add_overlap(page, source, name, document);
   find_standouts(page, name, document, anchors);
   if (drawn > kMaxPicturedDevices)
-    page.find(
-        {Tone::neutral, 0,
-         fmt::format("{}: waterfalls and queue maps of the first {} devices are shown.", name, kMaxPicturedDevices), "",
-         anchors.waterfall});
+    page.find({Tone::neutral, 0,
+               fmt::format("Waterfalls and queue maps of the first {} devices are shown.", kMaxPicturedDevices), "",
+               anchors.waterfall, name});
   add_text(page, source, document, name);
 }
 

@@ -23,8 +23,8 @@ constexpr std::size_t kMaxFindings = 200;
 constexpr std::size_t kMaxRefused = 500;
 constexpr int kDeepestFact = 4;
 
-constexpr std::array kLists = {"comparisons", "scaling",     "distributions", "queue_maps", "waterfalls", "timelines",
-                               "overlaps",    "preemptions", "benches",       "histories",  "texts"};
+constexpr std::array kLists = {"comparisons", "usages",   "scaling",     "distributions", "queue_maps", "waterfalls",
+                               "timelines",   "overlaps", "preemptions", "benches",       "histories",  "texts"};
 
 const char* tone_name(Tone tone) {
   constexpr std::array kNames = {"good", "neutral", "warning", "bad"};
@@ -244,6 +244,10 @@ void Page::find(Finding finding) {
 
 Json Page::verdict() const {
   std::vector<Finding> sorted = findings_;
+  // With one file everything is about that file.
+  if (sources_.size() > 1)
+    for (Finding& each : sorted)
+      if (!each.about.empty()) each.text = bounded(each.about + ": " + each.text);
   // Worst first; good news comes before plain information.
   const auto order = [](Tone tone) {
     return tone == Tone::bad ? 0 : tone == Tone::warning ? 1 : tone == Tone::good ? 2 : 3;
@@ -265,7 +269,11 @@ Json Page::verdict() const {
       headline += fmt::format(" And {} more {}{}.", of_tone - 1, tone == Tone::bad ? "problem" : "warning",
                               of_tone == 2 ? "" : "s");
   } else if (tone == Tone::good) {
-    headline = fmt::format("Nothing is wrong in {}, and: {}", over, first_sentence(sorted.front().text));
+    headline = sources_.size() == 1 && !sorted.front().about.empty()
+                   ? first_sentence(sorted.front().text)
+                   : fmt::format("Nothing is wrong in {}, and: {}", over, first_sentence(sorted.front().text));
+  } else if (sources_.size() == 1 && !sorted.empty() && !sorted.front().about.empty()) {
+    headline = first_sentence(sorted.front().text);
   } else {
     headline = fmt::format("Nothing stands out in {}.", over);
   }

@@ -22,6 +22,7 @@ struct Finding {
   std::string text;
   std::string advice;  // empty: none
   std::string anchor;  // id of an item; empty: none
+  std::string about;   // the file; put before the text where the page has several
 };
 
 class Page {

@@ -103,6 +103,12 @@ TextReport analysis_report(const Json& document, bool is_full) {
   }
   report.open("{}, {}; {}, {}", formats, format_bytes(bytes), counted(document, "commands", "command"),
               counted(document, "calls", "host call"));
+  if (const Json& window = at(document, {"window"}); window.is_object())
+    report.open("Analysed: {} to {} of the trace, {}{}", duration(window, "begin_ns"), duration(window, "end_ns"),
+                counted(window, "commands", "command"),
+                word(window, "reason") == "start-up"
+                    ? "; what is before is the program's start-up (--window all includes it)"
+                    : "");
   for (const Json& note : at(document, {"notes"})) report.open("Note: " + fields::text(note, {}));
   for (const Json& dropped : at(document, {"dropped"}))
     report.open("Dropped: {} x {} (first: {})", count(dropped, "count"), word(dropped, "reason"),

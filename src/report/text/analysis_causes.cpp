@@ -71,6 +71,9 @@ ReportSection host_section(const Json& device) {
                  "to its start",
                  duration(bound, "calling_ns"), counted(bound, "calling_gaps", "gap"),
                  duration(bound, "calling_launch_ns"));
+  if (const Json& bound = at(device, {"launch_bound"}); number(bound, {"held_gaps"}).value_or(0) > 0)
+    section.fact("held back", "{} in {}, {} at most: the device was idle though the driver had the next command",
+                 duration(bound, "held_ns"), counted(bound, "held_gaps", "gap"), duration(bound, "held_most_ns"));
   if (const Json& blocked = at(device, {"host_blocked"}); blocked.is_object()) {
     const auto calls = [&](const char* label, const char* key, const char* words) {
       const Json& found = at(blocked, {key});

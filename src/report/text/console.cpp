@@ -170,11 +170,15 @@ std::string describe_result(const Json& result) {
              fmt::format("p50 {} from the first start to the last end", duration(number(device, {"p50"}))));
   // A scheduled host waits until a command may run; that is not a cost of submitting.
   const bool waits = text(result, {"submit"}).starts_with("scheduled:");
+  const auto cost = number(result, {"metrics", "host_ns_per_command"});
+  const auto floor = number(result, {"metrics", "floor_ns_per_command"});
+  // The floor is measured apart from the run, so noise may put it above the cost, and then it is none.
+  const bool is_below = cost && floor && *cost < *floor;
   add_line(out, "host cost",
-           fmt::format("{} per command{}, {} commands (floor {})",
-                       duration(number(result, {"metrics", "host_ns_per_command"})), waits ? " with waiting" : "",
+           fmt::format("{} per command{}, {} commands ({})", duration(cost), waits ? " with waiting" : "",
                        text(result, {"commands_per_iteration"}),
-                       duration(number(result, {"metrics", "floor_ns_per_command"}))));
+                       is_below ? fmt::format("no more than the null device's {}", duration(floor))
+                                : fmt::format("floor {}", duration(floor))));
   add_traced(out, result);
   if (const auto bytes = number(result, {"metrics", "memory", "allocated_bytes"}))
     add_line(out, "memory", format_bytes(static_cast<std::uint64_t>(*bytes)));

@@ -46,6 +46,10 @@ double launching_ns(const Json& device, double span_ns) {
   const double ns = value(bound, {"calling_ns"}) + value(bound, {"calling_launch_ns"});
   return ns / span_ns < kMinShare ? 0 : ns;
 }
+double held_ns(const Json& device, double span_ns) {
+  const double ns = value(device, {"launch_bound", "held_ns"});
+  return ns / span_ns < kMinShare ? 0 : ns;
+}
 
 std::optional<Standout> launch_bound(const Json& device, double span_ns) {
   const Json& bound = at(device, {"launch_bound"});
@@ -63,11 +67,11 @@ std::optional<Standout> launch_bound(const Json& device, double span_ns) {
       : is_in_driver
           ? "The host was in other calls of the driver: look for allocations and modules that are loaded late."
           : "The host was outside of the driver: use graphs, fewer and larger kernels, or a faster host thread.";
-  const std::string then = launch_ns > 0 ? fmt::format(": {} until it did, {} from then to the start",
+  const std::string then = launch_ns > 0 ? fmt::format(" It took {} until it did, and {} from then to the start.",
                                                        format_duration(host_ns), format_duration(launch_ns))
                                          : "";
   return Standout{share,
-                  fmt::format("idle {} because the host had not asked for the next command{}.", cost(ns, share), then),
+                  fmt::format("idle {} because the host had not asked for the next command.{}", cost(ns, share), then),
                   advice};
 }
 
@@ -80,6 +84,22 @@ std::optional<Standout> launch_limited(const Json& device, double span_ns) {
                               "kernels end faster than it can launch them.",
                               cost(ns, share), each ? fmt::format(" ({} each)", format_duration(*each)) : ""),
                   "Use graphs, fewer and larger kernels, or several submitting threads."};
+}
+
+std::optional<Standout> held_back(const Json& device, double span_ns) {
+  const Json& bound = at(device, {"launch_bound"});
+  const double ns = held_ns(device, span_ns), share = ns / span_ns;
+  if (ns == 0) return std::nullopt;
+  return Standout{
+      share,
+      fmt::format("idle {} although the driver had the next command. It waited for something that this trace does "
+                  "not show, {} at most{}.",
+                  cost(ns, share), duration(bound, "held_most_ns"),
+                  at(bound, {"held_before"}).is_string()
+                      ? fmt::format(" (before {})", short_kernel_name(word(bound, "held_before"), 40))
+                      : ""),
+      "That can be an event of another device, of another process or from before the trace, or another program on the "
+      "device. Trace those too, or begin the trace earlier."};
 }
 
 std::optional<Standout> exposed(const Json& device, double span_ns) {
@@ -146,7 +166,8 @@ std::optional<Standout> queue_full(const Json& device, double span_ns) {
 // The idle time that no other finding reports.
 std::optional<Standout> idle_otherwise(const Json& device, double span_ns) {
   const double ns = value(device, {"times", "idle_ns"});
-  const double rest_ns = ns - host_late_ns(device, span_ns) - launching_ns(device, span_ns), share = rest_ns / span_ns;
+  const double rest_ns = ns - host_late_ns(device, span_ns) - launching_ns(device, span_ns) - held_ns(device, span_ns);
+  const double share = rest_ns / span_ns;
   if (!is_idle(device, span_ns) || share < kMinShare) return std::nullopt;
   if (at(device, {"launch_bound"}).is_object())
     return Standout{
@@ -188,6 +209,18 @@ std::optional<Standout> straggler(const Json& document) {
                   fmt::format("Look at what rank {} does before them.", count(late, "rank"))};
 }
 
+// The figures of a trace without its start-up say little about all of it, so it is never just good.
+std::optional<Standout> startup(const Json& document, const Json* device, bool is_all) {
+  const Json& window = at(document, {"window"});
+  if (word(window, "reason") != "start-up") return std::nullopt;
+  std::string text = fmt::format("start-up took {} ({} of the trace) and is not in these figures.",
+                                 duration(window, "begin_ns"), share_of(window, "begin_ns", "end_ns"));
+  if (is_all && device != nullptr)
+    text += fmt::format(" After it nothing stands out: the device was busy for {} of the time.",
+                        share_of(at(*device, {"times"}), "busy_ns", "span_ns"));
+  return Standout{0, std::move(text), "`weir analyze --window all` includes it."};
+}
+
 }  // namespace
 
 std::vector<Standout> standouts(const Json& document) {
@@ -197,23 +230,29 @@ std::vector<Standout> standouts(const Json& document) {
     found.push_back(std::move(*late));
   }
   const Json* busiest = nullptr;
-  for (const Look look :
-       {launch_bound, launch_limited, exposed, serialised, slowed, copies, queue_full, idle_otherwise, shared_queues}) {
+  for (const Look look : {launch_bound, launch_limited, held_back, exposed, serialised, slowed, copies, queue_full,
+                          idle_otherwise, shared_queues}) {
+    const bool is_of_idle =
+        look == launch_bound || look == launch_limited || look == held_back || look == idle_otherwise;
     std::optional<Standout> worst;
+    bool must_warn = false;  // a device that is not the worst may still be idle for too long
     for (const Json& device : at(document, {"devices"})) {
       const double span_ns = value(device, {"times", "span_ns"});
       if (span_ns <= 0) continue;
       if (busiest == nullptr) busiest = &device;
       std::optional<Standout> here = look(device, span_ns);
-      if (!here || (worst && worst->share >= here->share)) continue;
+      if (!here) continue;
+      must_warn = must_warn || here->share >= kMinWarned || (is_of_idle && is_idle(device, span_ns));
+      if (worst && worst->share >= here->share) continue;
       here->text = where(document, device) + here->text;
-      here->is_warning =
-          here->share >= kMinWarned ||
-          (is_idle(device, span_ns) && (look == launch_bound || look == launch_limited || look == idle_otherwise));
       worst = std::move(here);
     }
-    if (worst) found.push_back(std::move(*worst));
+    if (worst) {
+      worst->is_warning = must_warn;
+      found.push_back(std::move(*worst));
+    }
   }
+  if (auto before = startup(document, busiest, found.empty())) found.push_back(std::move(*before));
   if (found.empty() && busiest != nullptr)
     found.push_back({0,
                      fmt::format("Nothing: the device was busy for {} of the span, with compute for {}.",

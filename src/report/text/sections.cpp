@@ -132,6 +132,9 @@ bool is_continuation(char letter) { return (static_cast<unsigned char>(letter) &
 std::string short_kernel_name(std::string_view name, std::size_t columns) {
   if (name.size() <= columns) return std::string(name);
   std::string text(without_parameters(name));
+  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  if (const std::size_t at = text.find(kUnnamed); text.size() > columns && at != std::string::npos)
+    text.erase(at, kUnnamed.size());
   if (text.size() > columns) text = without_qualifiers(text);
   for (int depth = 4; depth >= 2 && text.size() > columns; --depth) text = without_arguments(text, depth);
   if (text.size() <= columns) return text;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ constexpr double kLane = 14;  // height
 constexpr double kLaneGap = 4;
 constexpr double kNamedBar = 2.5;  // wider bars show their name
 constexpr std::size_t kMaxNamedBars = 12'000;
+constexpr double kFaintest = 0.06;  // opacity: a single short kernel in an empty second is still seen
 
 constexpr std::array kKinds = {SpanKind::kernel, SpanKind::collective, SpanKind::copy, SpanKind::memset,
                                SpanKind::host};
@@ -58,69 +60,83 @@ struct Scale {
   }
 };
 
-// Bars of one lane: those too narrow to point at are merged with neighbours of the same kind.
+// Bars of one lane. Wide ones have their exact place and a name; all others share columns of one pixel, which are as
+// opaque as the lane was busy there and have the colour of the kind with most time. The page's timeline follows the
+// same rule (web/src/timeline/pixels.ts, palette.ts), so a lane's ink is its busy time.
 class Lane {
  public:
   Lane(const Timeline& timeline, const Scale& scale, double y, double height, std::size_t* named)
-      : timeline_(timeline), scale_(scale), y_(y), height_(height), named_(named) {}
+      : timeline_(timeline),
+        scale_(scale),
+        y_(y),
+        height_(height),
+        columns_(static_cast<std::size_t>(std::ceil(scale.width))),
+        named_(named) {}
 
+  // In the order of their starts. Where several run at once, the first one is drawn.
   void add(const Span& span) {
-    const double from = scale_.x(span.started_ns);
-    const double to = std::max(scale_.x(span.ended_ns), from + 0.15);
-    Run& run = runs_[static_cast<std::size_t>(span.kind)];
-    if (run.count > 0 && from <= run.to + 0.35 && (run.to - run.from < kNamedBar || to - from < kNamedBar / 4)) {
-      run.to = std::max(run.to, to);
-      ++run.count;
+    const double from = std::max(scale_.x(span.started_ns) - scale_.left, covered_);
+    const double to = std::max(scale_.x(span.ended_ns) - scale_.left, from);
+    covered_ = to;
+    if (to - from >= kNamedBar && *named_ < kMaxNamedBars) {
+      add_bar(span, from, to);
       return;
     }
-    flush(span.kind);
-    run = {from, to, 1, &span};
+    for (auto at = std::min(static_cast<std::size_t>(from), columns_.size() - 1); at < columns_.size(); ++at) {
+      const auto left = static_cast<double>(at);
+      columns_[at].is_used = true;  // instants too
+      columns_[at].busy[static_cast<std::size_t>(span.kind)] += std::min(to, left + 1) - std::max(from, left);
+      if (to <= left + 1) break;
+    }
   }
 
   Markup finish() {
-    for (const SpanKind kind : kKinds) flush(kind);
-    Markup out;
-    for (const SpanKind kind : kKinds) {
-      const Markup& path = paths_[static_cast<std::size_t>(kind)];
-      if (!path.empty()) out += Markup::format("<path class=\"{}\" d=\"{}\"/>\n", class_of(kind), path);
+    std::map<std::pair<SpanKind, int>, Markup> paths;  // by kind and opacity in hundredths
+    for (std::size_t at = 0; at < columns_.size();) {
+      const auto [kind, opacity] = look(columns_[at]);
+      std::size_t end = at + 1;
+      while (end < columns_.size() && look(columns_[end]) == std::pair(kind, opacity)) ++end;
+      if (opacity > 0)
+        paths[{kind, opacity}] += Markup::format("M{:.0f} {:.1f}h{}v{:.1f}h-{}z", scale_.left + static_cast<double>(at),
+                                                 y_, end - at, height_, end - at);
+      at = end;
     }
+    Markup out;
+    for (const auto& [look, path] : paths)
+      out += Markup::format("<path class=\"{}\" opacity=\"{:.2f}\" d=\"{}\"/>\n", class_of(look.first),
+                            look.second / 100.0, path);
     return out + bars_;
   }
 
  private:
-  struct Run {
-    double from = 0, to = 0;
-    std::size_t count = 0;
-    const Span* first = nullptr;
+  struct Column {
+    std::array<double, kKinds.size()> busy{};  // by kind
+    bool is_used = false;
   };
 
-  void flush(SpanKind kind) {
-    Run& run = runs_[static_cast<std::size_t>(kind)];
-    if (run.count == 0) return;
-    if (run.to - run.from >= kNamedBar && *named_ < kMaxNamedBars) {
-      ++*named_;
-      std::string title = fmt::format("{} commands", run.count);
-      if (run.count == 1) {
-        const Span& span = *run.first;
-        const std::string name = span.name < timeline_.names.size() ? timeline_.names[span.name] : word_of(kind);
-        title = fmt::format("{}: {}", shortened(name, 160),
-                            format_duration(static_cast<double>(span.ended_ns - span.started_ns)));
-      }
-      bars_ += Markup::format(
-          "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"><title>{}</title></rect>\n",
-          class_of(kind), run.from, y_, run.to - run.from, height_, title);
-    } else {
-      paths_[static_cast<std::size_t>(kind)] += Markup::format("M{:.2f} {:.1f}h{:.2f}v{:.1f}h-{:.2f}z", run.from, y_,
-                                                               run.to - run.from, height_, run.to - run.from);
-    }
-    run = {};
+  static std::pair<SpanKind, int> look(const Column& column) {
+    if (!column.is_used) return {SpanKind::kernel, 0};
+    const auto most = std::max_element(column.busy.begin(), column.busy.end());
+    const double busy = std::accumulate(column.busy.begin(), column.busy.end(), 0.0);
+    return {static_cast<SpanKind>(most - column.busy.begin()),
+            static_cast<int>(std::lround(100 * std::clamp(busy, kFaintest, 1.0)))};
+  }
+
+  void add_bar(const Span& span, double from, double to) {
+    ++*named_;
+    const std::string name = span.name < timeline_.names.size() ? timeline_.names[span.name] : word_of(span.kind);
+    const std::string title = fmt::format("{}: {}", shortened(name, 160),
+                                          format_duration(static_cast<double>(span.ended_ns - span.started_ns)));
+    bars_ += Markup::format(
+        "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"><title>{}</title></rect>\n",
+        class_of(span.kind), scale_.left + from, y_, to - from, height_, title);
   }
 
   const Timeline& timeline_;
   const Scale& scale_;
   double y_, height_;
-  std::array<Run, kKinds.size()> runs_{};
-  std::array<Markup, kKinds.size()> paths_;
+  double covered_ = 0;  // pixels from the left that are drawn already
+  std::vector<Column> columns_;
   Markup bars_;
   std::size_t* named_;  // named bars so far, in the whole picture
 };

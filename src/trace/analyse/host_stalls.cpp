@@ -19,6 +19,8 @@ constexpr double kSlowFactor = 10, kSlowAtLeast = 20'000;
 constexpr std::size_t kDeepBacklog = 16;
 // Functions with fewer launches have no usual duration.
 constexpr std::size_t kMinLaunches = 5;
+// A launch reaches an idle device within tens of microseconds.
+constexpr double kHeld = 1'000'000;
 // After this many calls in a row that ended before an interval, no earlier call is expected to reach into it. Calls
 // nest (runtime around driver), so one is not enough.
 constexpr int kMaxNested = 4;
@@ -122,18 +124,29 @@ std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std
       found.unknown_ns += length_between(from, to);
       continue;
     }
+    const std::int64_t handed = handed_over(timeline, waits, *next);
+    const std::int64_t asked = std::min(next->submitted_ns, to);
+    double held_ns = handed == kNoTime ? 0 : length_between(std::max({from, handed, asked}), to);
+    if (held_ns <= kHeld) held_ns = 0;
+    if (held_ns > 0) {
+      ++found.held_gaps;
+      found.held_ns += held_ns;
+      if (held_ns > found.held_most_ns) {
+        found.held_most_ns = held_ns;
+        found.held_span = which;
+      }
+    }
     if (next->submitted_ns <= from) {
-      const std::int64_t handed = handed_over(timeline, waits, *next);
       if (handed == kNoTime || handed <= from) continue;
       ++found.calling_gaps;
       found.calling_ns += length_between(from, handed);
-      found.calling_launch_ns += length_between(handed, to);
+      found.calling_launch_ns += length_between(handed, to) - held_ns;
       continue;
     }
-    LaunchStall stall{from, to, std::min(next->submitted_ns, to), which, kNoCall, 0};
+    LaunchStall stall{from, to, asked, which, kNoCall, 0};
     ++found.host_gaps;
     found.host_ns += length_between(from, stall.submitted_ns);
-    found.launch_ns += length_between(stall.submitted_ns, to);
+    found.launch_ns += length_between(stall.submitted_ns, to) - held_ns;
     if (next->call < timeline.calls.size()) {
       const HostPart part = host_part(timeline, waits, next->call, from, stall.submitted_ns);
       synchronizing += part.synchronizing_ns;

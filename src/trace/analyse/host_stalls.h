@@ -26,13 +26,18 @@ struct LaunchBound {
   double idle_ns = 0;         // and their sum
   std::size_t host_gaps = 0;  // those that began before the host submitted the next command
   double host_ns = 0;         // in these: idle time until the call
-  double launch_ns = 0;       // in these: idle time from the call to the start
+  double launch_ns = 0;       // in these: idle time from the call to the start, without held_ns
   double share_of_idle = 0;   // host_ns over idle_ns, 0 where there was no idle time
   // Gaps that began while the host was in the call that submitted the next command: it cannot launch faster.
   std::size_t calling_gaps = 0;
   double calling_ns = 0;         // in these: idle time until the driver had it
-  double calling_launch_ns = 0;  // in these: idle time from then to the start
-  std::size_t unknown_gaps = 0;  // the next command has no time of submission
+  double calling_launch_ns = 0;  // in these: idle time from then to the start, without held_ns
+  // Idle for over a millisecond although the driver had the next command: no launch takes as long, so the command
+  // waited for something that is not on this device's timeline.
+  std::size_t held_gaps = 0;
+  double held_ns = 0, held_most_ns = 0;  // in all, and in the longest of them
+  std::uint32_t held_span = 0;           // which ended the longest
+  std::size_t unknown_gaps = 0;          // the next command has no time of submission
   double unknown_ns = 0;
   // host_ns by what the submitting thread did: it waited for the device, was in another driver call, or neither. Empty
   // where the source has no calls.

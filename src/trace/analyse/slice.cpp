@@ -1,5 +1,6 @@
 #include "trace/analyse/slice.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace weir {
@@ -57,6 +58,32 @@ Timeline slice(const Timeline& whole, std::uint16_t device) {
   take_commands(whole, call_at, part, [&](const Span& span) { return whole.streams[span.stream].device == device; });
   for (const TraceRange& range : whole.ranges)
     if (range.process == process) part.ranges.push_back(range);
+  return part;
+}
+
+Timeline within(const Timeline& whole, const TimeInterval& interval) {
+  Timeline part = framed(whole);
+  part.names = whole.names;
+  const auto is_kept = [&](const Span& span) {
+    return span.started_ns != kNoTime && span.started_ns >= interval.from_ns && span.started_ns < interval.to_ns;
+  };
+  // The host runs ahead of the device.
+  std::int64_t from_ns = interval.from_ns;
+  for (const Span& span : whole.spans)
+    if (is_kept(span) && span.submitted_ns != kNoTime) from_ns = std::min(from_ns, span.submitted_ns);
+  const auto reaches_in = [&](const auto& one) {
+    return one.started_ns != kNoTime && one.ended_ns != kNoTime && one.ended_ns >= from_ns &&
+           one.started_ns < interval.to_ns;
+  };
+  std::vector<std::uint32_t> call_at(whole.calls.size(), kNoCall);
+  for (std::uint32_t i = 0; i < whole.calls.size(); ++i) {
+    if (!reaches_in(whole.calls[i])) continue;
+    call_at[i] = static_cast<std::uint32_t>(part.calls.size());
+    part.calls.push_back(whole.calls[i]);
+  }
+  take_commands(whole, call_at, part, is_kept);
+  for (const TraceRange& range : whole.ranges)
+    if (reaches_in(range)) part.ranges.push_back(range);
   return part;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "measure/timeline.h"
+#include "trace/intervals.h"
 
 namespace weir {
 
@@ -9,6 +10,10 @@ namespace weir {
 // so labels stay valid. Names are not copied: look them up in the whole. Returns everything where the timeline has no
 // lanes.
 Timeline slice(const Timeline& whole, std::uint16_t device);
+
+// What begins in this interval: commands with their dependencies and collectives, the calls from the first of their
+// submissions on, and ranges that reach into it.
+Timeline within(const Timeline& whole, const TimeInterval& interval);
 
 // The commands of one iteration with the dependencies among them; without calls and ranges.
 Timeline only_iteration(const Timeline& whole, std::uint32_t iteration);

@@ -99,6 +99,44 @@ TEST(AnalysisPicture, finds_the_largest_loss_and_says_what_to_do) {
   EXPECT_EQ(report["texts"].size(), 1U) << "the rest is told";
 }
 
+TEST(AnalysisPicture, begins_with_where_the_time_went) {
+  Timeline timeline = traced_ranks();
+  const Json document = analyze_timeline(timeline, {}, {});
+  const Json report = page_of(document);
+  ASSERT_EQ(report["usages"].size(), 1U);
+  const Json& item = report["usages"][0];
+  ASSERT_EQ(item["bars"].size(), document["devices"].size());
+  double total = 0, shares = 0;
+  for (const Json& device : document["devices"]) total += device["top"]["total_ns"].get<double>();
+  for (std::size_t i = 0; i < item["bars"].size(); ++i) {
+    const Json& bar = item["bars"][i];
+    EXPECT_EQ(bar["span_ns"], document["devices"][i]["times"]["span_ns"]);  // the whole span, not one step
+    EXPECT_EQ(bar["idle_ns"], document["devices"][i]["times"]["idle_ns"]);
+  }
+  ASSERT_FALSE(item["top"].empty());
+  for (std::size_t i = 0; i < item["top"].size(); ++i) {
+    if (i > 0) EXPECT_LE(item["top"][i]["total_ns"], item["top"][i - 1]["total_ns"]);
+    EXPECT_NEAR(item["top"][i]["share"].get<double>(), item["top"][i]["total_ns"].get<double>() / total, 1e-9);
+    shares += item["top"][i]["share"].get<double>();
+  }
+  EXPECT_NEAR(shares, 1, 1e-9);
+}
+
+// With one file the finding is the headline; with several, each finding names its file.
+TEST(AnalysisPicture, names_the_file_only_where_there_are_several) {
+  Timeline timeline = traced_ranks();
+  const Json document = analyze_timeline(timeline, {{"one.json", "kineto", 1000}}, {});
+  const Json one = page_of(document)["verdict"];
+  EXPECT_EQ(one["headline"].get<std::string>().find("one.json"), std::string::npos) << one.dump(1);
+  EXPECT_TRUE(
+      one["findings"][0]["text"].get<std::string>().starts_with(one["headline"].get<std::string>().substr(0, 20)))
+      << one.dump(1);
+  page::Page page("two", "", {});
+  for (const char* path : {"a", "b"})
+    page::section_for("weir.analysis/1")(page, page.add_source(path, "weir.analysis/1", document), document);
+  EXPECT_TRUE(std::move(page).document()["verdict"]["headline"].get<std::string>().starts_with("one.json: "));
+}
+
 TEST(AnalysisPicture, says_that_nothing_is_there_to_analyse) {
   Timeline none;
   const Json report = page_of(analyze_timeline(none, {}, {}));

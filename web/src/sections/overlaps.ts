@@ -33,7 +33,7 @@ export function render(container: HTMLElement, items: readonly Overlap[], report
         report,
         el("p", {}, step_words(item)),
         efficiency(item),
-        item.bars.length > 0 && bars(item.bars),
+        item.bars.length > 0 && bars(item.bars, "One step of each rank"),
         item.causes.length > 0 && causes(item.causes),
         numbers("Parts of a step, as a table", () => bar_table(item.bars)),
         item.causes.length > 0 && numbers("Causes, as a table", () => cause_table(item.causes)),
@@ -71,7 +71,8 @@ function efficiency(item: Overlap): HTMLElement {
   );
 }
 
-function bars(all: readonly OverlapBar[]): HTMLElement {
+/** A bar for each device or rank, with its parts and their meanings. */
+export function bars(all: readonly OverlapBar[], heading: string | null): HTMLElement {
   const longest = Math.max(1, ...all.map((bar) => bar.span_ns));
   const lines = all.map((bar) => {
     const track = el("div", { class: "overlap-track", "aria-hidden": "true" });
@@ -94,7 +95,7 @@ function bars(all: readonly OverlapBar[]): HTMLElement {
   return el(
     "div",
     {},
-    el("h4", {}, "One step of each rank"),
+    heading !== null && el("h4", {}, heading),
     el("ul", { class: "overlap-bars" }, ...lines),
     el("ul", { class: "overlap-key", "aria-label": "Parts" }, ...kParts.filter((part) => all.some((bar) => bar[part.key] > 0)).map((part) => el("li", {}, el("span", { class: `overlap-sample ${part.class}` }), el("strong", {}, part.title), `: ${part.meaning}`))),
     odd.length > 0 && el("p", { class: "hint" }, `The parts of ${odd.map((bar) => cut(bar.label, 40)).join(", ")} do not add up to the step: ${percent(Math.max(...odd.map((bar) => Math.abs(unaccounted(bar)))))} is not accounted for.`),

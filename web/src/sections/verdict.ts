@@ -16,18 +16,21 @@ export function render(container: HTMLElement, items: readonly Verdict[], report
         "div",
         { class: `verdict tone-${verdict.tone}` },
         el("div", { class: "verdict-head" }, tone_icon(verdict.tone, 36), el("div", {}, el("p", { class: "overline" }, `Verdict: ${tone_word(verdict.tone).toLowerCase()}`), el("h2", { id: "verdict-title" }, prose(verdict.headline, 200)))),
-        first.length > 0 && list(first, report),
-        rest.length > 0 && el("details", { class: "more" }, el("summary", {}, `${rest.length} more`), list(rest, report)),
+        first.length > 0 && list(first, report, verdict.headline),
+        rest.length > 0 && el("details", { class: "more" }, el("summary", {}, `${rest.length} more`), list(rest, report, "")),
       ),
     );
   }
 }
 
-function list(findings: readonly Finding[], report: ReportDocument): HTMLElement {
-  return el("ol", { class: "findings" }, ...findings.map((finding) => row(finding, report)));
+function list(findings: readonly Finding[], report: ReportDocument, headline: string): HTMLElement {
+  return el("ol", { class: "findings" }, ...findings.map((finding) => row(finding, report, headline)));
 }
 
-function row(finding: Finding, report: ReportDocument): HTMLElement {
+// What the headline says already is not said again.
+function row(finding: Finding, report: ReportDocument, headline: string): HTMLElement {
+  const first = finding.text.indexOf(". ") < 0 ? finding.text.length : finding.text.indexOf(". ") + 1;
+  const text = headline.startsWith(finding.text.slice(0, first)) ? finding.text.slice(first).trim() : finding.text;
   const target = finding.anchor === null ? null : title_of(finding.anchor, report);
   return el(
     "li",
@@ -36,7 +39,7 @@ function row(finding: Finding, report: ReportDocument): HTMLElement {
     el(
       "div",
       {},
-      el("p", { class: "finding-text" }, el("span", { class: `finding-tone tone-${finding.tone}` }, tone_word(finding.tone)), " ", prose(finding.text)),
+      el("p", { class: "finding-text" }, el("span", { class: `finding-tone tone-${finding.tone}` }, tone_word(finding.tone)), " ", prose(text)),
       finding.advice !== null && el("p", { class: "advice" }, prose(finding.advice)),
       finding.anchor !== null && target !== null && el("p", { class: "finding-link" }, el("a", { href: `#${finding.anchor}` }, "See ", name(target))),
     ),

@@ -39,9 +39,7 @@ export function render(container: HTMLElement, items: readonly Waterfall[], repo
         item,
         report,
         el("p", {}, el("strong", {}, `${plural(item.commands, "command")} of kind ${cut(item.kind, 60)}.`), " ", item.way_ns === null ? "" : `The whole way takes ${duration(item.way_ns)}. `, main_words(item)),
-        item.hops.length > 0 && picture(placed, reach),
-        missing(item),
-        numbers("Hops, as a table", () => hop_table(item)),
+        numbers("Hops", () => el("div", {}, item.hops.length > 0 && picture(placed, reach), missing(item), hop_table(item))),
       ),
     );
   }

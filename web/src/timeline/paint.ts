@@ -6,6 +6,7 @@ import { colour_index, kBands, kLevels, kProfiles, kShades, type Palette } from 
 import { kNothing, new_pixels, type Pixels } from "./pixels";
 import { Pyramid } from "./pyramid";
 import type { Row } from "./rows";
+import { short_command } from "../text";
 import { ticks_of } from "./ticks";
 import type { View } from "./view";
 
@@ -201,7 +202,7 @@ export class Painter {
     let short = this.shorts_.get(key);
     if (short === undefined) {
       if (this.shorts_.size > 20_000) this.shorts_.clear();
-      this.shorts_.set(key, (short = `${text.slice(0, room - 1)}…`));
+      this.shorts_.set(key, (short = short_command(text, room)));
     }
     return short;
   }

@@ -115,7 +115,7 @@ export function read_palette(element: Element): Palette {
         const ground = is_stripe ? stripe : background;
         for (let level = 0; level < kLevels; ++level) {
           // The faintest is still seen: a single short kernel in an empty second is news.
-          const share = 0.32 + 0.68 * (level / (kLevels - 1));
+          const share = Math.max(0.06, level / (kLevels - 1));
           const colour = mix(ground, fill, share);
           colours[colour_index(0, is_stripe, k, shade, level)] = word(colour);
           const grey = (colour[0] + colour[1] + colour[2]) / 3;

@@ -4,7 +4,7 @@
 import { el, svg } from "../dom";
 import { count, duration, percent, plural } from "../format";
 import { table, type Row } from "../table";
-import { name } from "../text";
+import { command_name, name } from "../text";
 import { totals_of_group, type Model } from "./model";
 import { kBands, kProfiles, kSeries } from "./palette";
 import { kKinds } from "./model";
@@ -78,7 +78,7 @@ export function totals(model: Model): HTMLElement {
       const sums = totals_of_group(model, g);
       const all = sums.reduce((sum, one) => sum + one.ns, 0);
       const rows: Row[] = sums.slice(0, kTopNames).map((one) => ({
-        cells: [name(model.name(one.name)), model.kind(one.name), count(one.count), duration(one.ns), duration(one.ns / one.count), percent(all > 0 ? one.ns / all : null)],
+        cells: [command_name(model.name(one.name)), model.kind(one.name), count(one.count), duration(one.ns), duration(one.ns / one.count), percent(all > 0 ? one.ns / all : null)],
       }));
       const rest = sums.slice(kTopNames);
       if (rest.length > 0) {

@@ -24,12 +24,23 @@ describe("the full report", () => {
   test("opens from disk without a message, an error or a request, and shows every section", async () => {
     const { page, problems, requests } = await whole_page();
     const navigation = await page.locator("nav li a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
-    expect(navigation.slice(0, 4)).toEqual(["#verdict", "#comparisons", "#scaling", "#distributions"]);
+    expect(navigation.slice(0, 4)).toEqual(["#verdict", "#comparisons", "#usages", "#scaling"]);
     expect(navigation.slice(-6)).toEqual(["#histories", "#texts", "#environments", "#reproduce", "#refused", "#sources"]);
     expect(await page.locator(".slot[data-waiting]").count()).toBe(0);
     expect(await page.locator(".failure-box").allTextContents()).toEqual([]);
     expect(problems).toEqual([]);
     expect(requests).toEqual([]);
+  });
+
+  test("shows where a trace's time went, whole names in titles, and folds the hops away", async () => {
+    const { page } = await whole_page();
+    const { bars, top } = report.usages[0]!;
+    expect(await page.locator("#usages-1 .overlap-line").count()).toBe(bars.length);
+    const names = await page.locator("#usages-1 tbody th bdi").evaluateAll((all) => all.map((one) => [one.textContent, one.getAttribute("title")]));
+    expect(names[0]).toEqual(["gemm_kernel<float, 128, 64, Tile<float, 16, 16>, false>", top[0]!.name]);
+    expect(names[1]).toEqual([top[1]!.name, null]);
+    expect(await page.locator("#waterfalls-1 .waterfall-bar").first().isVisible()).toBe(false);
+    expect(await page.locator("#verdict .finding-text").first().textContent()).not.toContain(report.verdict.headline.split(". ")[0]);
   });
 
   test("shows the document's numbers", async () => {
@@ -171,7 +182,7 @@ describe("without a mouse", () => {
     await page.keyboard.press("j");
     expect(await page.evaluate(focused)).toBe("comparisons");
     await page.keyboard.press("n");
-    expect(await page.evaluate(focused)).toBe("scaling");
+    expect(await page.evaluate(focused)).toBe("usages");
     await page.keyboard.press("k");
     expect(await page.evaluate(focused)).toBe("comparisons");
     await page.keyboard.press("?");

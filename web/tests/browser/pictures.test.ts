@@ -50,6 +50,7 @@ describe("pictures", () => {
 
   it("show each hop where the one before ends", async () => {
     const { page } = shown;
+    await page.locator("#waterfall-kernel details > summary").first().click();
     const bars = await page.locator("#waterfall-kernel .waterfall-bar").evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect()).map(({ left, right }) => [left, right] as const));
     const { hops } = waterfall();
     expect(bars.length).toBe(hops.length);

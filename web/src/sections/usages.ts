@@ -1,0 +1,53 @@
+// Where the time of a trace went: one bar for each device, then the commands that took most of it. The first thing below
+// the verdict of a trace.
+
+import type { ReportDocument, Usage } from "../document";
+import { el } from "../dom";
+import { count, duration, percent, plural } from "../format";
+import { card } from "../item";
+import { table } from "../table";
+import { command_name } from "../text";
+import { bars } from "./overlaps";
+import "./usages.css";
+
+const kShown = 8; // bars and names; the rest folds away
+
+export function render(container: HTMLElement, items: readonly Usage[], report: ReportDocument): void {
+  for (const item of items) {
+    const rest = item.bars.slice(kShown);
+    container.append(
+      card(
+        item,
+        report,
+        bars(item.bars.slice(0, kShown), null),
+        rest.length > 0 && el("details", { class: "more" }, el("summary", {}, plural(rest.length, "more device")), bars(rest, null)),
+        item.top.length > 0 && names(item),
+      ),
+    );
+  }
+}
+
+function names(item: Usage): HTMLElement {
+  const most = Math.max(...item.top.map((one) => one.share), 1e-9);
+  const rows = item.top.map((one) => ({
+    cells: [
+      command_name(one.name, 64),
+      el("span", { class: "usage-share" }, el("span", { class: "usage-track", "aria-hidden": "true" }, el("span", { style: `width: ${((100 * one.share) / most).toFixed(1)}%` })), percent(one.share)),
+      duration(one.total_ns),
+      count(one.count),
+      duration(one.count > 0 ? one.total_ns / one.count : null),
+      one.kind,
+    ],
+  }));
+  const others = item.names - item.top.length;
+  return el(
+    "div",
+    {},
+    table(
+      "Commands that took most time",
+      [{ heading: "name", is_text: true }, { heading: "share of all" }, { heading: "total" }, { heading: "commands" }, { heading: "mean" }, { heading: "kind", is_text: true }],
+      rows,
+    ),
+    others > 0 && el("p", { class: "hint" }, `${plural(item.commands, "command")} have at least ${plural(item.names, "name")}; the others took less.`),
+  );
+}
