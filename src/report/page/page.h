@@ -22,6 +22,7 @@ struct Finding {
   std::string text;
   std::string advice;  // empty: none
   std::string anchor;  // id of an item; empty: none
+  bool leads = false;  // comes before all others, whatever their tone: what was asked for
 };
 
 class Page {
