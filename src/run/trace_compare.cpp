@@ -90,8 +90,9 @@ std::vector<double> thinned(const std::vector<double>& samples) {
 }
 
 struct Times {
-  std::vector<BusyTimes> iterations;  // of all devices
-  std::vector<BusyTimes> whole;       // by device
+  // By number, of all devices. Devices of one job wait for each other, so an iteration is one sample: their mean.
+  std::map<std::uint32_t, std::vector<BusyTimes>> iterations;
+  std::vector<BusyTimes> whole;  // by device
   std::array<double, kSpanKinds> commands{};
   double copied_bytes = 0;
   std::size_t iteration_count = 0;  // of the device that has the most
@@ -111,7 +112,7 @@ Times times_of(const Timeline& timeline) {
     std::size_t count = 0;
     for (const IterationTimes& iteration : found.iterations) {
       if (!iteration.times) continue;
-      times.iterations.push_back(*iteration.times);
+      times.iterations[iteration.number].push_back(*iteration.times);
       ++count;
     }
     times.iteration_count = std::max(times.iteration_count, count);
@@ -125,6 +126,12 @@ Times times_of(const Timeline& timeline) {
 std::vector<double> samples_of(const std::vector<BusyTimes>& times, const Category& category) {
   std::vector<double> samples;
   for (const BusyTimes& one : times) samples.push_back(one.*category.time);
+  return samples;
+}
+
+std::vector<double> iteration_samples(const Times& times, const Category& category) {
+  std::vector<double> samples;
+  for (const auto& [number, devices] : times.iterations) samples.push_back(mean(samples_of(devices, category)));
   return samples;
 }
 
@@ -154,8 +161,10 @@ void add_categories(const Times& before, const Times& after, TraceComparison& co
   for (const Category& category : kCategories) {
     CategoryChange& change = comparison.categories.emplace_back();
     change.category = category.name;
-    const std::vector<double> baseline = samples_of(has_iterations ? before.iterations : before.whole, category);
-    const std::vector<double> test = samples_of(has_iterations ? after.iterations : after.whole, category);
+    const std::vector<double> baseline =
+        has_iterations ? iteration_samples(before, category) : samples_of(before.whole, category);
+    const std::vector<double> test =
+        has_iterations ? iteration_samples(after, category) : samples_of(after.whole, category);
     change.baseline_ns = has_iterations ? median(baseline) : mean(baseline);
     change.test_ns = has_iterations ? median(test) : mean(test);
     if (*change.baseline_ns > 0) change.ratio = *change.test_ns / *change.baseline_ns;

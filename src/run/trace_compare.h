@@ -31,7 +31,7 @@ struct KernelChange {
   bool is_judged = false;      // at least 1 % of either trace's time, and among the largest
 };
 
-// The median time of an iteration if both traces have at least two, else the mean over devices of the whole trace.
+// The mean over devices: of the median iteration if both traces have at least two, else of the whole trace.
 struct CategoryChange {
   std::string category;  // span, busy, compute, communication, exposed_communication, copy, idle
   std::optional<double> baseline_ns, test_ns;

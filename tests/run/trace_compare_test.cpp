@@ -309,6 +309,26 @@ TEST(TraceCompare, ThePaceOfIdenticalCodeIsSeldomCalledSlower) {
   EXPECT_GE(found, 38);
 }
 
+// Four ranks that wait for each other are no four times as many samples.
+TEST(TraceCompare, AnIterationIsOneSampleHoweverManyDevices) {
+  Timeline before = trace(1, 1, 3), after = trace(2, 2, 3);
+  for (Timeline* timeline : {&before, &after}) {
+    const std::size_t spans = timeline->spans.size();
+    for (std::uint16_t device = 1; device < 4; ++device) {
+      timeline->devices.push_back({0, device, "GPU"});
+      timeline->streams.push_back({device, 7, "stream 7"});
+      for (std::size_t i = 0; i < spans; ++i) {
+        timeline->spans.push_back(timeline->spans[i]);
+        timeline->spans.back().stream = device;
+      }
+    }
+  }
+  const TraceComparison found = compare_traces(before, "before", after, "after");
+  EXPECT_EQ(category(found, "span").iterations.baseline_count, 3u);
+  EXPECT_EQ(category(found, "span").iterations.verdict, Verdict::ambiguous);
+  EXPECT_EQ(found.pace.times.baseline_count, 2u);
+}
+
 TEST(TraceCompare, WritesItsDocument) {
   const Json json = trace_comparison_json(compare_traces(trace(1, 1), "before", trace(1.3, 2), "after"), false);
   EXPECT_EQ(json["schema"], "weir.trace_comparison/1");
