@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/secrets.h"
 #include "base/text_gate.h"
+#include "cli/ranks.h"
 #include "cli/scheduled.h"
 #include "measure/environment.h"
 
@@ -22,10 +23,15 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<std::string> arguments;
+bool is_launched_on_terminal = false;
 
 }  // namespace
 
-void remember_process(int argc, char** argv) { arguments.assign(argv, argv + argc); }
+void remember_process(int argc, char** argv) {
+  arguments.assign(argv, argv + argc);
+  is_launched_on_terminal = environment_variable(kTerminalVariable).has_value();
+  ::unsetenv(kTerminalVariable);  // no fact about the run, so results must not record it
+}
 
 const std::vector<std::string>& own_arguments() { return arguments; }
 
@@ -72,10 +78,22 @@ int exit_code(int code) {
   return code == kExitInterrupted && (signal == SIGTERM || signal == SIGHUP) ? 128 + signal : code;
 }
 
-ProgressLine::ProgressLine(bool is_quiet) : is_on_(!is_quiet && isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine(bool is_quiet) {
+  if (is_quiet) return;
+  if (isatty(STDERR_FILENO) == 1 || is_launched_on_terminal)
+    form_ = Form::line;
+  else if (job_ranks().count > 1)
+    form_ = Form::stages;
+}
 
 void ProgressLine::show(std::string_view what, int done, int total) {
-  if (!is_on_) return;
+  if (form_ == Form::none) return;
+  if (form_ == Form::stages) {
+    if (what != stage_)
+      print_err("weir: {}{}\n", for_line(what), total > 1 ? fmt::format(", {} iterations", total) : "");
+    stage_ = what;
+    return;
+  }
   constexpr int kCells = 24;
   const int filled = total > 0 ? std::min(kCells, kCells * done / total) : 0;
   std::string bar(static_cast<std::size_t>(filled), '#');

@@ -31,7 +31,11 @@ std::optional<std::filesystem::path> find_program(const std::string& name);
 // main() turns the exit code of an interrupted command into 143 where the signal was SIGTERM, 129 where it was SIGHUP.
 int exit_code(int code);
 
-// One line on stderr that is rewritten in place, only if stderr is a terminal and --quiet was not given.
+// Set for ranks by the process that starts them, where its stderr is a terminal: the launcher puts a pipe between.
+inline constexpr const char* kTerminalVariable = "WEIR_TERMINAL";
+
+// One line on stderr that is rewritten in place where stderr is a terminal. Rank 0 of a job that is not on a terminal
+// writes one line for each stage instead: its runs take long. Nothing with --quiet.
 class ProgressLine {
  public:
   explicit ProgressLine(bool is_quiet);
@@ -43,8 +47,10 @@ class ProgressLine {
   void clear();
 
  private:
-  bool is_on_;
+  enum class Form { none, line, stages };
+  Form form_ = Form::none;
   bool is_shown_ = false;
+  std::string stage_;  // the last one that has a line
 };
 
 }  // namespace weir::cli

@@ -112,6 +112,7 @@ int start_ranks(int count) {
   // PoCL 3.1). Remove this when mpirun no longer looks for such devices.
   const std::string components = environment_variable("HWLOC_COMPONENTS").value_or("");
   launch.variables = {{"HWLOC_COMPONENTS", components.empty() ? "-opencl" : "-opencl," + components}};
+  if (::isatty(STDERR_FILENO) == 1) launch.variables.emplace_back(kTerminalVariable, "1");
   return launch_ranks(launch, count_interrupts());
 }
 

@@ -37,15 +37,16 @@ struct ReportFlags {
     syntax.add("--output,-o FILE", output, "the page (default: report.html; none with --json alone)");
     syntax.add("--json FILE", json, "write the report's document (weir.report/1) to this file");
     syntax.add("--title", title, "title of the page (default: names of the paths)");
-    syntax.add("--baseline PATH", baseline,
-               "result, sweep or folder to compare the results with: what changed comes first");
+    syntax.add("--baseline PATH", baseline, "result, sweep, trace or folder to compare with: what changed comes first");
     syntax.add("--history FILE", history, "show the series of this history as well");
     syntax.add("--max-spans", max_spans, "most spans that are drawn of all traces together");
     syntax.add("--collective PATTERN", collectives,
                "kernels of traces whose name has this in it communicate; * stands for any text, repeatable");
     syntax.add("--force,-f", is_forced, "replace files that exist");
     syntax.add("--quiet,-q", is_quiet, "no verdict, no names of files written");
-    syntax.footer("Exit code: 0 written, 2 nothing could be used. `weir compare` turns a verdict into an exit code.");
+    syntax.footer(
+        "Exit code: 0 written, 2 a path that was named could not be used (the page of the others is written). `weir "
+        "compare` turns a verdict into an exit code.");
   }
 };
 
@@ -96,16 +97,16 @@ int execute_report(const ReportFlags& flags) {
     reject("nothing to report on", "Name results, sweeps, traces or folders of them; or --history FILE.");
   const std::string html = html_file(flags);
   check_outputs(flags, html);
-  const std::optional<Json> made =
+  const std::optional<MadeReport> made =
       report_document({flags.paths, title_of(flags), flags.baseline, flags.history,
                        static_cast<std::size_t>(number_within("--max-spans", flags.max_spans, 1, 100'000'000)),
                        patterns_of("--collective", flags.collectives), &catch_interrupts()});
   if (!made) return kExitInterrupted;
-  const Json& document = *made;
+  const Json& document = made->document;
   if (!flags.is_quiet) print_out("{}\n", verdict_text(document));
   if (!flags.json.empty()) write_output(flags, flags.json, to_text(document));
   if (!html.empty()) write_output(flags, html, report_html(document));
-  return 0;
+  return made->is_complete ? 0 : static_cast<int>(Fault::input);
 }
 
 }  // namespace

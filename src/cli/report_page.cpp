@@ -40,20 +40,21 @@ std::string why_no_page() {
   return "this program was built without the report's page: there was no npm, or no package registry, at build time";
 }
 
-std::optional<Json> report_document(const ReportRequest& request) {
+std::optional<MadeReport> report_document(const ReportRequest& request) {
   page::GatherOptions options;
   options.max_spans = request.max_spans;
   options.collectives = request.collectives;
   options.passed_over = request.history;
+  options.baseline = request.baseline;
   options.progress = [&](const std::string&) {
     if (request.stop != nullptr && request.stop->load(std::memory_order_relaxed)) throw Interrupted{};
   };
   page::Page page(request.title, wall_time(), run_context().command_line);
   try {
-    const std::vector<page::Measured> measured =
-        page::gather(page, {request.paths.begin(), request.paths.end()}, options);
-    if (!request.baseline.empty()) page::add_baseline(page, request.baseline, measured);
-    page::add_results(page, measured);
+    const page::Gathered gathered = page::gather(page, {request.paths.begin(), request.paths.end()}, options);
+    if (!request.baseline.empty() && !gathered.is_baseline_trace)
+      page::add_baseline(page, request.baseline, gathered.measured);
+    page::add_results(page, gathered.measured);
     if (!request.history.empty()) page::add_history(page, request.history);
   } catch (const Interrupted&) {
     return std::nullopt;
@@ -64,10 +65,16 @@ std::optional<Json> report_document(const ReportRequest& request) {
     reject(
         "nothing to report on: no file that was given can be shown",
         "Give what `weir run`, `weir sweep`, `weir compare`, `weir bench`, `weir profile` and others write with -o.");
+  MadeReport made;
+  for (const Json& each : page.refused()) {
+    const std::string path = fields::text(each, {"path"});
+    made.is_complete &=
+        path != request.baseline && std::find(request.paths.begin(), request.paths.end(), path) == request.paths.end();
+  }
   // Pages are given to others.
-  Json document = std::move(page).document();
-  make_shareable(document, environment_variable("HOME").value_or(""));
-  return document;
+  made.document = std::move(page).document();
+  make_shareable(made.document, environment_variable("HOME").value_or(""));
+  return made;
 }
 
 std::string report_html(const Json& document) { return page::html_page(page::page_template(), document); }

@@ -23,9 +23,13 @@ struct ReportRequest {
 // Why this program cannot write HTML; empty where it can.
 std::string why_no_page();
 
-// The document (weir.report/1); empty where it was stopped. Prints unusable files to stderr, and rejects if nothing is
-// usable.
-std::optional<Json> report_document(const ReportRequest& request);
+struct MadeReport {
+  Json document;            // weir.report/1
+  bool is_complete = true;  // every path that was named can be shown; those found in folders do not count
+};
+
+// Empty where it was stopped. Prints unusable files to stderr, and rejects if nothing is usable.
+std::optional<MadeReport> report_document(const ReportRequest& request);
 // The HTML page of such a document.
 std::string report_html(const Json& document);
 

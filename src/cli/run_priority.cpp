@@ -65,13 +65,13 @@ void write_report(const std::vector<std::string>& sweeps, const std::filesystem:
                   const RunPriorityFlags& flags, const DeviceInfo& info) {
   try {
     const std::string title = fmt::format("{} on {} ({})", flags.priority, info.name, info.model);
-    const std::optional<Json> document = report_document({sweeps, title});
+    const std::optional<MadeReport> made = report_document({sweeps, title});
     const std::filesystem::path page =
         default_output((folder / "report").string(), ".html", earlier_output(flags.run.is_forced, flags.resumes));
     const std::string reason = why_no_page();
-    if (reason.empty()) write_file(page, report_html(*document), flags.run.is_forced || flags.resumes);
+    if (reason.empty()) write_file(page, report_html(made->document), flags.run.is_forced || flags.resumes);
     if (flags.run.is_quiet) return;
-    const std::string findings = findings_text(*document, kMaxClosingFindings, false);
+    const std::string findings = findings_text(made->document, kMaxClosingFindings, false);
     print_out("{}\n\n{}\n",
               wrapped(reason.empty() ? fmt::format("The report is in {}", page.string())
                                      : fmt::format("No report.html was written: {}.", reason),

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/named_values.h"
 #include "base/schemas.h"
+#include "base/units.h"
 #include "measure/result.h"
 #include "measure/statistics.h"
 #include "trace/analyse/breakdown.h"
@@ -31,6 +34,9 @@ constexpr int kMaxResamples = 1000;
 
 // If instances of one name differ by more than this factor, they have several sizes.
 constexpr double kSeveralSizes = 3;
+
+// From this share of idle time on, in percent, the host may be what limits a trace.
+constexpr double kHostsShare = 10;
 
 struct Category {
   const char* name;
@@ -84,9 +90,12 @@ std::vector<double> thinned(const std::vector<double>& samples) {
 }
 
 struct Times {
-  std::vector<BusyTimes> iterations;  // of all devices
-  std::vector<BusyTimes> whole;       // by device
-  std::size_t iteration_count = 0;    // of the device that has the most
+  // By number, of all devices. Devices of one job wait for each other, so an iteration is one sample: their mean.
+  std::map<std::uint32_t, std::vector<BusyTimes>> iterations;
+  std::vector<BusyTimes> whole;  // by device
+  std::array<double, kSpanKinds> commands{};
+  double copied_bytes = 0;
+  std::size_t iteration_count = 0;  // of the device that has the most
 };
 
 Times times_of(const Timeline& timeline) {
@@ -96,16 +105,21 @@ Times times_of(const Timeline& timeline) {
     std::vector<TraceRange> ranges;
     if (!timeline.devices.empty()) ranges = iteration_ranges(timeline, timeline.devices[device].process);
     const Breakdown found = breakdown(slice(timeline, static_cast<std::uint16_t>(device)), ranges);
+    for (std::size_t kind = 0; kind < kSpanKinds; ++kind)
+      times.commands[kind] += static_cast<double>(found.kinds[kind].commands);
     if (!found.times) continue;
     times.whole.push_back(*found.times);
     std::size_t count = 0;
     for (const IterationTimes& iteration : found.iterations) {
       if (!iteration.times) continue;
-      times.iterations.push_back(*iteration.times);
+      times.iterations[iteration.number].push_back(*iteration.times);
       ++count;
     }
     times.iteration_count = std::max(times.iteration_count, count);
   }
+  for (const Span& span : timeline.spans)
+    if (is_device_work(span) && (span.kind == SpanKind::copy || span.kind == SpanKind::memset))
+      times.copied_bytes += static_cast<double>(span.bytes);
   return times;
 }
 
@@ -113,6 +127,30 @@ std::vector<double> samples_of(const std::vector<BusyTimes>& times, const Catego
   std::vector<double> samples;
   for (const BusyTimes& one : times) samples.push_back(one.*category.time);
   return samples;
+}
+
+std::vector<double> iteration_samples(const Times& times, const Category& category) {
+  std::vector<double> samples;
+  for (const auto& [number, devices] : times.iterations) samples.push_back(mean(samples_of(devices, category)));
+  return samples;
+}
+
+void add_totals(const Times& before, const Times& after, TraceComparison& comparison) {
+  const auto add = [&](const char* quantity, const char* unit, double baseline, double test) {
+    if (baseline <= 0 && test <= 0) return;
+    comparison.totals.push_back(
+        {quantity, unit, baseline, test, baseline > 0 ? std::optional(test / baseline) : std::nullopt});
+  };
+  for (const Category& category : kCategories)
+    if (std::string_view(category.name) == "span" || !category.is_judged)
+      add(category.name, "ns", mean(samples_of(before.whole, category)), mean(samples_of(after.whole, category)));
+  for (const auto& [quantity, kind] : {std::pair{"kernels", SpanKind::kernel},
+                                       {"collectives", SpanKind::collective},
+                                       {"copies", SpanKind::copy},
+                                       {"memsets", SpanKind::memset}})
+    add(quantity, "", before.commands[static_cast<std::size_t>(kind)], after.commands[static_cast<std::size_t>(kind)]);
+  add("copied_bytes", "bytes", before.copied_bytes, after.copied_bytes);
+  add("iterations", "", static_cast<double>(before.iteration_count), static_cast<double>(after.iteration_count));
 }
 
 void add_categories(const Times& before, const Times& after, TraceComparison& comparison) {
@@ -123,8 +161,10 @@ void add_categories(const Times& before, const Times& after, TraceComparison& co
   for (const Category& category : kCategories) {
     CategoryChange& change = comparison.categories.emplace_back();
     change.category = category.name;
-    const std::vector<double> baseline = samples_of(has_iterations ? before.iterations : before.whole, category);
-    const std::vector<double> test = samples_of(has_iterations ? after.iterations : after.whole, category);
+    const std::vector<double> baseline =
+        has_iterations ? iteration_samples(before, category) : samples_of(before.whole, category);
+    const std::vector<double> test =
+        has_iterations ? iteration_samples(after, category) : samples_of(after.whole, category);
     change.baseline_ns = has_iterations ? median(baseline) : mean(baseline);
     change.test_ns = has_iterations ? median(test) : mean(test);
     if (*change.baseline_ns > 0) change.ratio = *change.test_ns / *change.baseline_ns;
@@ -209,7 +249,7 @@ bool has_several_sizes(const std::vector<double>& samples) {
 // Everything that has a verdict.
 template <class Comparison>
 auto judged(Comparison& comparison) {
-  std::vector<decltype(&comparison.kernels.front().durations)> metrics;
+  std::vector<decltype(&comparison.kernels.front().durations)> metrics{&comparison.pace.times};
   for (auto& change : comparison.categories)
     if (change.is_judged) metrics.push_back(&change.iterations);
   for (auto& change : comparison.kernels)
@@ -217,9 +257,106 @@ auto judged(Comparison& comparison) {
   return metrics;
 }
 
+// One entry was chosen before it was measured: the pace. It has half of the significance to itself, and the others
+// share the other half, so together they accuse identical code no more often than one comparison does.
+void judge(TraceComparison& comparison) {
+  TracePace& pace = comparison.pace;
+  const auto metrics = judged(comparison);
+  CompareOptions half = comparison.options;
+  half.significance /= 2;
+  Change* const first = &pace.times;
+  comparison.hypotheses = decide(std::span(&first, 1), half);
+  comparison.hypotheses += decide(std::vector<Change*>(metrics.begin() + 1, metrics.end()), half);
+  Change& times = pace.times;
+  const auto doubt = [&](Verdict verdict, std::string reason) {
+    times.verdict = verdict;
+    times.reason = std::move(reason);
+  };
+  if (!pace.is_marked && pace.other_work > kOtherWork)
+    return doubt(Verdict::not_comparable,
+                 fmt::format("the traces did different work: {:.0f} % of the device time from one start of {} to the "
+                             "next is of commands that only one of them has; mark iterations to compare them",
+                             100 * pace.other_work, pace.kernel));
+  if (!pace.mean_ratio || !times.ratio) return;
+  const double limit = 1 + comparison.options.threshold;
+  const bool disagrees = times.verdict == Verdict::same     ? *pace.mean_ratio > limit || *pace.mean_ratio < 1 / limit
+                         : times.verdict == Verdict::slower ? *pace.mean_ratio < 1
+                         : times.verdict == Verdict::faster ? *pace.mean_ratio > 1
+                                                            : false;
+  if (disagrees)
+    doubt(Verdict::ambiguous, fmt::format("the median is {} of the baseline's but the mean {}: a few long pauses "
+                                          "decide, and they are too few to judge",
+                                          format_ratio(*times.ratio), format_ratio(*pace.mean_ratio)));
+}
+
+double total_of(const TraceComparison& comparison, std::string_view quantity, double TraceTotal::* side) {
+  for (const TraceTotal& each : comparison.totals)
+    if (each.quantity == quantity) return each.*side;
+  return 0;
+}
+
+// The verdict on the pace, then what is certain: how much work was done, in which time, and how much of it was idle.
+void add_summary(TraceComparison& comparison) {
+  const TracePace& pace = comparison.pace;
+  const Change& times = pace.times;
+  const std::string unit = pace.is_marked ? "an iteration" : "a repetition";
+  std::string first =
+      fmt::format("{}: ", times.verdict == Verdict::not_comparable ? "not comparable" : name_of(times.verdict));
+  if (times.ratio && times.verdict != Verdict::not_comparable)
+    first += times.interval ? fmt::format("{} took {} as long ({:g} % interval {:.2f} to {:.2f})", unit,
+                                          format_ratio(*times.ratio), 100 * comparison.options.bootstrap.confidence,
+                                          times.interval->low, times.interval->high)
+                            : fmt::format("{} took {} as long", unit, format_ratio(*times.ratio));
+  const bool has_ratio = !first.ends_with(": ");
+  if (!has_ratio) first += times.reason;
+  comparison.summary.push_back(first + ".");
+
+  const auto before = [&](const char* quantity) { return total_of(comparison, quantity, &TraceTotal::baseline); };
+  const auto after = [&](const char* quantity) { return total_of(comparison, quantity, &TraceTotal::test); };
+  const auto idle_share = [&](auto&& side) { return side("span") > 0 ? 100 * side("idle") / side("span") : 0; };
+  const auto change = [](double ratio) {
+    return std::fabs(ratio - 1) < 0.0005 ? std::string("unchanged") : fmt::format("{:+.1f} %", 100 * (ratio - 1));
+  };
+  std::string facts;
+  for (const char* quantity : {"kernels", "span"})
+    if (before(quantity) > 0)
+      facts +=
+          fmt::format("{}{} {}", facts.empty() ? "" : ", ", quantity == std::string_view("span") ? "time" : quantity,
+                      change(after(quantity) / before(quantity)));
+  comparison.summary.push_back(
+      fmt::format("The test against the baseline: {}; the device was idle for {:.1f} % of the "
+                  "time, {:.1f} % before.",
+                  facts, idle_share(after), idle_share(before)));
+  if (has_ratio && !times.reason.empty())
+    comparison.summary.push_back(fmt::format("Why {}: {}.", name_of(times.verdict), times.reason));
+  if (pace.is_marked && pace.other_work > kOtherWork)
+    comparison.summary.push_back(
+        fmt::format("An iteration is not the same work in both: {:.0f} commands before, {:.0f} now; {:.0f} % of its "
+                    "device time is of commands that only one trace has.",
+                    pace.baseline_commands, pace.test_commands, 100 * pace.other_work));
+  const bool is_changed = times.verdict == Verdict::slower || times.verdict == Verdict::faster;
+  if (is_changed && std::max(idle_share(before), idle_share(after)) > kHostsShare)
+    comparison.notes.push_back(
+        "the device waits in these traces; where it waits for the host, two processes of identical code often differ "
+        "by 10 % and sometimes by 40 %: trace another run of each before you blame the code");
+}
+
 Json verdict_json(const MetricComparison& metric, bool is_judged) {
   return WEIR_NAMED(named("verdict", is_judged ? Json(name_of(metric.verdict)) : Json(nullptr)),
                     text_or_null(metric.reason), interval_or_null(metric.interval), metric.p, metric.adjusted_p);
+}
+
+Json pace_json(const TracePace& pace) {
+  const Change& times = pace.times;
+  Json json = WEIR_NAMED(pace.is_marked, text_or_null(pace.kernel));
+  json["baseline"] = {{"count", times.baseline_count},
+                      {"commands", pace.baseline_commands},
+                      {"median_ns", number_or_null(times.baseline_median)}};
+  json["test"] = {
+      {"count", times.test_count}, {"commands", pace.test_commands}, {"median_ns", number_or_null(times.test_median)}};
+  json.update(WEIR_NAMED(times.ratio, pace.mean_ratio, pace.other_work));
+  json.update(verdict_json(pace.times, true));
+  return json;
 }
 
 Json side_json(const TraceSide& side, const std::optional<double>& median_ns) {
@@ -249,19 +386,22 @@ TraceComparison compare_traces(const Timeline& baseline, const std::string& base
     if (kernels->empty())
       reject(fmt::format("{}: no command of a GPU in it, so there is nothing to compare", *name),
              "Capture GPU activity as well (torch.profiler: ProfilerActivity.CUDA).");
-  add_categories(times_of(baseline), times_of(test), comparison);
+  const Times baseline_times = times_of(baseline), test_times = times_of(test);
+  add_totals(baseline_times, test_times, comparison);
+  add_categories(baseline_times, test_times, comparison);
   add_kernels(before, before_ns, after, after_ns, comparison);
   if (comparison.kernels.empty())
     reject(fmt::format("{} and {} have no command of the same name", baseline_name, test_name),
            "Compare traces of one program on devices of one kind.");
-  const auto metrics = judged(comparison);
-  comparison.hypotheses = decide(std::vector<Change*>(metrics.begin(), metrics.end()), comparison.options);
+  comparison.pace = measure_pace(baseline, test, comparison.options);
+  judge(comparison);
   for (KernelChange& change : comparison.kernels)
     if (change.is_judged && change.durations.verdict == Verdict::ambiguous && change.durations.interval &&
         has_several_sizes(before.at(change.name).samples))
       change.durations.reason =
           "instances of this name differ several times over within one trace, as of several sizes: the median tells "
           "little";
+  add_summary(comparison);
   return comparison;
 }
 
@@ -274,6 +414,11 @@ VerdictCounts count_verdicts(const TraceComparison& comparison) {
 Json trace_comparison_json(const TraceComparison& comparison, bool is_strict) {
   Json json = WEIR_NAMED(named("schema", schemas::trace_comparison), comparison.baseline, comparison.test);
   add_method(json, comparison.options, comparison.hypotheses, count_verdicts(comparison), is_strict);
+  json["summary"] = comparison.summary;
+  json["totals"] = Json::array();
+  for (const TraceTotal& each : comparison.totals)
+    json["totals"].push_back(WEIR_NAMED(each.quantity, text_or_null(each.unit), each.baseline, each.test, each.ratio));
+  json["pace"] = pace_json(comparison.pace);
   const bool has_iterations = comparison.baseline_iterations > 0;
   json["iterations"] = has_iterations
                            ? Json{{"baseline", comparison.baseline_iterations}, {"test", comparison.test_iterations}}

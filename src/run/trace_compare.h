@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "measure/timeline.h"
 #include "run/compare.h"
+#include "run/trace_pace.h"
 
 namespace weir {
 
@@ -30,7 +31,7 @@ struct KernelChange {
   bool is_judged = false;      // at least 1 % of either trace's time, and among the largest
 };
 
-// The median time of an iteration if both traces have at least two, else the mean over devices of the whole trace.
+// The mean over devices: of the median iteration if both traces have at least two, else of the whole trace.
 struct CategoryChange {
   std::string category;  // span, busy, compute, communication, exposed_communication, copy, idle
   std::optional<double> baseline_ns, test_ns;
@@ -39,9 +40,20 @@ struct CategoryChange {
   bool is_judged = false;       // never for busy and idle: faster commands leave more idle time
 };
 
+// What a whole trace holds: times are means over devices, counts are of all devices.
+struct TraceTotal {
+  std::string quantity;  // span, busy, idle, kernels, collectives, copies, memsets, copied_bytes, iterations
+  std::string unit;      // ns, bytes, or empty for counts
+  double baseline = 0, test = 0;
+  std::optional<double> ratio;
+};
+
 struct TraceComparison {
   std::string baseline, test;
   CompareOptions options;
+  std::vector<std::string> summary;  // whole sentences, the verdict first
+  std::vector<TraceTotal> totals;    // quantities that either trace has
+  TracePace pace;
   std::size_t hypotheses = 0;
   std::size_t baseline_iterations = 0, test_iterations = 0;  // 0 unless both traces have at least two
   std::vector<CategoryChange> categories;
@@ -55,7 +67,7 @@ struct TraceComparison {
 TraceComparison compare_traces(const Timeline& baseline, const std::string& baseline_name, const Timeline& test,
                                const std::string& test_name, CompareOptions options = {});
 
-// Counts all judged categories and kernels.
+// Counts the pace and all judged categories and kernels.
 VerdictCounts count_verdicts(const TraceComparison& comparison);
 inline int exit_code(const TraceComparison& comparison, bool is_strict) {
   return exit_code(count_verdicts(comparison), is_strict);

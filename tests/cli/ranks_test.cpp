@@ -88,7 +88,10 @@ TEST(Ranks, WriteOneValidResult) {
     const std::string file = folder / (std::string(sync) + ".json");
     const Outcome outcome = weir(tiny_rank_run({"--ranks", "2", "--sync-mode", sync, "-o", file}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_TRUE(outcome.err.empty()) << outcome.err;
+    // Rank 0 says what it does, a line for each stage; no line is rewritten where nobody sees it.
+    EXPECT_EQ(outcome.err.find('\r'), std::string::npos) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "weir: measure, 5 iterations\n")) << outcome.err;
+    EXPECT_EQ(outcome.err.find("weir: measure"), outcome.err.rfind("weir: measure")) << "one rank prints";
     EXPECT_EQ(outcome.out.find("Written to"), outcome.out.rfind("Written to")) << "one rank prints";
     EXPECT_TRUE(has(outcome.out, "2 on 1 host")) << outcome.out;
     std::istringstream lines(outcome.out.substr(0, outcome.out.find("Written")));

@@ -31,6 +31,22 @@ Json document() {
           {"hypotheses", 2},
           {"verdicts", {{"slower", 0}, {"faster", 1}, {"same", 0}, {"ambiguous", 1}}},
           {"exit_code", 0},
+          {"summary", {"slower: an iteration took 1.200x as long (95 % interval 1.10 to 1.30).", "A second sentence."}},
+          {"totals",
+           {{{"quantity", "span"}, {"unit", "ns"}, {"baseline", 299e6}, {"test", 299e6}, {"ratio", 1.0}},
+            {{"quantity", "idle"}, {"unit", "ns"}, {"baseline", 28.7e6}, {"test", 52.2e6}, {"ratio", 1.818}},
+            {{"quantity", "kernels"}, {"unit", nullptr}, {"baseline", 4010}, {"test", 3587}, {"ratio", 0.895}},
+            {{"quantity", "copied_bytes"}, {"unit", "bytes"}, {"baseline", 1024}, {"test", 4096}, {"ratio", 4.0}}}},
+          {"pace",
+           {{"is_marked", true},
+            {"kernel", nullptr},
+            {"baseline", {{"count", 5}, {"commands", 3.0}, {"median_ns", 16.7e6}}},
+            {"test", {{"count", 6}, {"commands", 3.0}, {"median_ns", 20.04e6}}},
+            {"ratio", 1.2},
+            {"verdict", "slower"},
+            {"reason", nullptr},
+            {"interval", {1.1, 1.3}},
+            {"adjusted_p", 0.001}}},
           {"iterations", {{"baseline", 5}, {"test", 6}}},
           {"categories",
            {{{"category", "exposed_communication"},
@@ -59,6 +75,25 @@ TEST(TraceComparisonReport, KeepsTo80Columns) {
   EXPECT_NE(text.find("1 faster, 1 ambiguous"), std::string::npos);
   EXPECT_NE(text.find("4.50 us in      3 x  gone"), std::string::npos) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(TraceComparisonReport, LeadsWithBusyIdleAndWorkDone) {
+  const std::string text = trace_comparison_text(document());
+  const auto place = [&](const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+    return text.find(part);
+  };
+  EXPECT_LT(place("slower: an iteration took 1.200x as long"), place("idle                   28.7 ms"));
+  EXPECT_LT(place("52.2 ms   +81.8 %"), place("Kernels in both"));
+  place("4010      3587   -10.5 %");
+  place("bytes copied          1.00 KiB  4.00 KiB 4.0 times");
+  place("time per iteration     16.7 ms   20.0 ms   +20.0 % [1.100, 1.300] slower");
+  Json unmarked = document();
+  unmarked["pace"]["is_marked"] = false;
+  unmarked["pace"]["kernel"] = "gemm";
+  EXPECT_NE(trace_comparison_text(unmarked).find("A repetition lasts from one start of gemm to the next."),
+            std::string::npos);
+  EXPECT_NE(trace_comparison_markdown(document()).find("| idle | 28.7 ms | 52.2 ms | +81.8 % |"), std::string::npos);
 }
 
 TEST(TraceComparisonReport, MarkdownTablesHold) {

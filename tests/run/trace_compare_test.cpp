@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "base/error.h"
 #include "support/gauss.h"
@@ -176,11 +177,167 @@ TEST(TraceCompare, ManyKernelsMustBeShownToExceedTheThreshold) {
   EXPECT_GE(exits(1.1), 38);
 }
 
+struct Paced {
+  double period_ns = 1e6;
+  int iterations = 40;
+  bool is_marked = false;
+  double noise = 0.03;  // of the pauses, which follow each other (AR(1), 0.3), as a host's do
+  int pauses = 0;       // of 50 periods
+  const char* gemm = "gemm";
+};
+
+// The same three commands in each iteration, and a pause after them. What differs between traces is the host.
+Timeline paced(const Paced& how, std::uint64_t seed) {
+  Timeline made;
+  made.names = {how.gemm, "add", "Memcpy HtoD"};
+  made.processes = {{0, "rank"}};
+  made.devices = {{0, 0, "GPU 0"}};
+  made.streams = {{0, 7, "stream 7"}};
+  SplitMix random(seed);
+  double at = 0, level = 0;
+  for (int i = 0; i < how.iterations; ++i) {
+    const auto begin = static_cast<std::int64_t>(at);
+    double started = at;
+    for (const auto& [name, kind, took] : {std::tuple{0U, SpanKind::kernel, 400'000.0},
+                                           {1U, SpanKind::kernel, 100'000.0},
+                                           {2U, SpanKind::copy, 20'000.0}}) {
+      Span span;
+      span.name = name;
+      span.kind = kind;
+      span.bytes = kind == SpanKind::copy ? 4096 : 0;
+      span.started_ns = span.submitted_ns = static_cast<std::int64_t>(started);
+      started += took * (1 + 0.005 * gauss(random));
+      span.ended_ns = static_cast<std::int64_t>(started);
+      made.spans.push_back(span);
+    }
+    level = 0.3 * level + how.noise * gauss(random);
+    at += std::max(600'000.0, how.period_ns * std::exp(level)) + (i > 0 && i <= how.pauses ? 50 * how.period_ns : 0);
+    if (!how.is_marked) continue;
+    made.names.push_back("ProfilerStep#" + std::to_string(i));
+    made.ranges.push_back({static_cast<std::uint32_t>(made.names.size() - 1), 0, begin, static_cast<std::int64_t>(at)});
+  }
+  return made;
+}
+
+double total(const TraceComparison& comparison, const std::string& quantity) {
+  for (const TraceTotal& each : comparison.totals)
+    if (each.quantity == quantity) return each.ratio.value_or(-1);
+  return -1;
+}
+
+// Every kernel takes as long as before, but the device waits longer for the next: all of it was called the same.
+TEST(TraceCompare, IdleTimeBetweenTheSameKernelsIsSlower) {
+  for (const bool is_marked : {true, false}) {
+    Paced how{1e6, 40, is_marked};
+    const Timeline before = paced(how, 1);
+    how.period_ns = 1.3e6;
+    how.iterations = 31;  // in the same time
+    const TraceComparison found = compare_traces(before, "before", paced(how, 2), "after");
+    for (const KernelChange& change : found.kernels) EXPECT_EQ(change.durations.verdict, Verdict::same) << change.name;
+    EXPECT_EQ(found.pace.is_marked, is_marked);
+    EXPECT_EQ(found.pace.kernel.empty(), is_marked);
+    EXPECT_EQ(found.pace.times.verdict, Verdict::slower) << found.pace.times.reason;
+    EXPECT_NEAR(*found.pace.times.ratio, 1.3, 0.05);
+    EXPECT_NEAR(found.pace.baseline_commands, 3, 1e-9);
+    EXPECT_EQ(exit_code(found, false), 3);
+    EXPECT_TRUE(found.summary[0].starts_with(is_marked ? "slower: an iteration took" : "slower: a repetition took"))
+        << found.summary[0];
+    EXPECT_NE(found.summary[1].find("kernels -22.5 %"), std::string::npos) << found.summary[1];
+    EXPECT_NEAR(total(found, "kernels"), 31.0 / 40, 1e-9);
+    EXPECT_NEAR(total(found, "copied_bytes"), 31.0 / 40, 1e-9);
+    EXPECT_NEAR(total(found, "span"), 1, 0.05);
+    EXPECT_GT(total(found, "idle"), 1.2);
+    EXPECT_EQ(total(found, "iterations"), is_marked ? 31.0 / 40 : -1);
+    // One process of each: the reader is told what that cannot know.
+    EXPECT_NE(found.notes.back().find("identical code"), std::string::npos);
+    EXPECT_EQ(exit_code(compare_traces(paced(how, 2), "before", before, "after"), true), 0);  // faster
+  }
+}
+
+TEST(TraceCompare, OtherWorkHasNoPaceUnlessIterationsAreMarked) {
+  Paced how, other;
+  other.gemm = "new_gemm";
+  other.period_ns = 2e6;
+  const TraceComparison found = compare_traces(paced(how, 1), "before", paced(other, 2), "after");
+  EXPECT_EQ(found.pace.times.verdict, Verdict::not_comparable);
+  EXPECT_GT(found.pace.other_work, 0.5);
+  EXPECT_NE(found.summary[0].find("not comparable: the traces did different work"), std::string::npos);
+  EXPECT_EQ(exit_code(found, false), 0);
+  EXPECT_EQ(exit_code(found, true), 4);
+  how.is_marked = other.is_marked = true;
+  const TraceComparison marked = compare_traces(paced(how, 1), "before", paced(other, 2), "after");
+  EXPECT_EQ(marked.pace.times.verdict, Verdict::slower);
+  EXPECT_EQ(marked.summary.size(), 3u);  // and says that an iteration is not the same work
+}
+
+TEST(TraceCompare, AFewLongPausesAreNotCalledTheSame) {
+  Paced how, paused;
+  how.noise = paused.noise = 0.005;
+  paused.pauses = 3;
+  const TraceComparison found = compare_traces(paced(how, 1), "before", paced(paused, 2), "after");
+  EXPECT_EQ(found.pace.times.verdict, Verdict::ambiguous);
+  EXPECT_NE(found.pace.times.reason.find("a few long pauses"), std::string::npos) << found.pace.times.reason;
+  EXPECT_GT(*found.pace.mean_ratio, 3);
+}
+
+TEST(TraceCompare, WhatDoesNotRecurIsAmbiguous) {
+  Paced how;
+  how.iterations = 3;
+  const TraceComparison found = compare_traces(paced(how, 1), "before", paced(how, 2), "after");
+  EXPECT_EQ(found.pace.times.verdict, Verdict::ambiguous);
+  EXPECT_NE(found.summary[0].find("no kernel recurs"), std::string::npos);
+  EXPECT_EQ(exit_code(found, false), 0);
+}
+
+// docs/statistics.md: identical code exits 3 in about 1 % at most, the pace included.
+TEST(TraceCompare, ThePaceOfIdenticalCodeIsSeldomCalledSlower) {
+  CompareOptions options;
+  options.bootstrap.resamples = 400;
+  Paced how;
+  how.noise = 0.15;
+  int alarms = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed)
+    alarms +=
+        exit_code(compare_traces(paced(how, seed), "before", paced(how, 1000 + seed), "after", options), false) == 3;
+  EXPECT_LE(alarms, 6);
+  how.noise = 0.05;
+  int found = 0;
+  const Paced slower{1.2e6, 40, false, 0.05};
+  for (std::uint64_t seed = 1; seed <= 40; ++seed)
+    found +=
+        exit_code(compare_traces(paced(how, seed), "before", paced(slower, 1000 + seed), "after", options), false) == 3;
+  EXPECT_GE(found, 38);
+}
+
+// Four ranks that wait for each other are no four times as many samples.
+TEST(TraceCompare, AnIterationIsOneSampleHoweverManyDevices) {
+  Timeline before = trace(1, 1, 3), after = trace(2, 2, 3);
+  for (Timeline* timeline : {&before, &after}) {
+    const std::size_t spans = timeline->spans.size();
+    for (std::uint16_t device = 1; device < 4; ++device) {
+      timeline->devices.push_back({0, device, "GPU"});
+      timeline->streams.push_back({device, 7, "stream 7"});
+      for (std::size_t i = 0; i < spans; ++i) {
+        timeline->spans.push_back(timeline->spans[i]);
+        timeline->spans.back().stream = device;
+      }
+    }
+  }
+  const TraceComparison found = compare_traces(before, "before", after, "after");
+  EXPECT_EQ(category(found, "span").iterations.baseline_count, 3u);
+  EXPECT_EQ(category(found, "span").iterations.verdict, Verdict::ambiguous);
+  EXPECT_EQ(found.pace.times.baseline_count, 2u);
+}
+
 TEST(TraceCompare, WritesItsDocument) {
   const Json json = trace_comparison_json(compare_traces(trace(1, 1), "before", trace(1.3, 2), "after"), false);
   EXPECT_EQ(json["schema"], "weir.trace_comparison/1");
   EXPECT_EQ(json["exit_code"], 3);
   EXPECT_EQ(json["iterations"]["test"], 40);
+  EXPECT_EQ(json["pace"]["is_marked"], true);
+  EXPECT_EQ(json["pace"]["test"]["count"], 39);
+  EXPECT_EQ(json["totals"][0]["quantity"], "span");
+  EXPECT_EQ(json["summary"].size(), 2u);
   EXPECT_EQ(json["kernels"][0]["verdict"], "slower");
   EXPECT_EQ(json["kernels"][0]["kind"], "kernel");
   EXPECT_TRUE(json["categories"].back()["verdict"].is_null());  // idle

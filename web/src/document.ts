@@ -83,6 +83,15 @@ export interface Comparison extends Item {
   verdicts: Record<string, number>; // slower, faster, same, ambiguous, not_comparable
   pairs: ComparedPair[];
   only: { label: string; side: "baseline" | "test" }[]; // points without a partner
+  totals?: ComparedTotal[]; // of two traces: busy, idle and work done
+}
+
+export interface ComparedTotal {
+  quantity: string;
+  unit: string; // "ns", "bytes", or empty for counts
+  baseline: number | null;
+  test: number | null;
+  ratio: number | null;
 }
 
 export interface ComparedPair {

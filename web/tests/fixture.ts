@@ -126,6 +126,11 @@ function comparisons(): Comparison[] {
         { label: "hetero_kernels, 32 streams, inline", verdict: "ambiguous" as const, failure: "The test's run failed: out of memory.", metrics: [] },
       ],
       only: [{ label: "hetero_kernels, 64 streams, graph", side: "test" }],
+      totals: [
+        { quantity: "idle", unit: "ns", baseline: 28_700_000, test: 52_200_000, ratio: 1.818 },
+        { quantity: "kernels", unit: "", baseline: 3944, test: 3525, ratio: 0.894 },
+        { quantity: "copied_bytes", unit: "bytes", baseline: 0, test: 4096, ratio: null },
+      ],
     },
   ];
 }

@@ -87,7 +87,9 @@ class OverlapRunner {
     const auto submitter = make_submitter(built_.submit, variant.step, variant.placement, *session);
     Training training;
     RunControl control = control_;
-    control.progress = [&](std::string_view, int done, int total) { report(variant.name, done, total); };
+    control.progress = [&](std::string_view phase, int done, int total) {
+      report(fmt::format("{}: {}", variant.name, phase), done, total);
+    };
     if (info_.computes) {
       const BufferId loss = ranking_buffers(variant.step).loss;
       control.after_iteration = [&training, loss](Session& ended) { training.losses.push_back(loss_in(ended, loss)); };
@@ -103,7 +105,7 @@ class OverlapRunner {
   // Traces some iterations and describes the timeline. Appends each iteration's loss to `losses` unless it is null.
   TracedPass trace(const Variant& variant, std::vector<double>* losses) {
     RunControl control = control_;
-    report(variant.name, 0, 1);
+    report(fmt::format("{}: trace", variant.name), 0, 1);
     if (losses != nullptr && info_.computes) {
       const BufferId loss = ranking_buffers(variant.step).loss;
       control.after_iteration = [losses, loss](Session& ended) { losses->push_back(loss_in(ended, loss)); };

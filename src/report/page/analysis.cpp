@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/named_values.h"
 #include "base/units.h"
@@ -139,6 +140,21 @@ std::string add_usage(Page& page, std::size_t source, const std::string& name, c
   return page.add("usages", std::move(item));
 }
 
+// The devices that get pictures of their own. Of a job of several ranks the one that idled most stands for all: twenty
+// pictures of the same program hide the one that matters.
+std::vector<const Json*> pictured_devices(const Json& document) {
+  std::vector<const Json*> devices;
+  std::set<std::string> ranks;
+  for (const Json& device : values::list(document, {"devices"})) {
+    if (devices.size() < kMaxPicturedDevices) devices.push_back(&device);
+    ranks.insert(fields::text(device, {"rank"}));
+  }
+  if (ranks.size() < 2) return devices;
+  const auto idle = [](const Json* device) { return values::amount(*device, {"times", "idle_ns"}).value_or(0); };
+  return {*std::max_element(devices.begin(), devices.end(),
+                            [&](const Json* a, const Json* b) { return idle(a) < idle(b); })};
+}
+
 // Ids of the items that findings link to.
 struct Anchors {
   std::string timeline, waterfall, queue_map, overlap;
@@ -173,9 +189,9 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
   Anchors anchors;
   anchors.timeline = timeline;
   add_usage(page, source, name, document);
-  std::size_t drawn = 0;
-  for (const Json& device : values::list(document, {"devices"})) {
-    if (++drawn > kMaxPicturedDevices) break;
+  const std::vector<const Json*> pictured = pictured_devices(document);
+  for (const Json* const each : pictured) {
+    const Json& device = *each;
     const std::string where = device_words(name, document, device);
     const std::string way = add_waterfalls(page, source, where, values::at(device, {"waterfall", "classes"}));
     if (anchors.waterfall.empty()) anchors.waterfall = way;
@@ -187,10 +203,13 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
   }
   anchors.overlap = add_overlap(page, source, name, document);
   find_standouts(page, name, document, anchors);
-  if (drawn > kMaxPicturedDevices)
+  if (const std::size_t count = values::list(document, {"devices"}).size(); pictured.size() < count)
     page.find({Tone::neutral, 0,
-               fmt::format("Waterfalls and queue maps of the first {} devices are shown.", kMaxPicturedDevices), "",
-               anchors.waterfall, name});
+               pictured.size() == 1
+                   ? fmt::format("The way of commands is shown for {}, which idled most of {} devices.",
+                                 device_words("", document, *pictured[0]).substr(2), count)
+                   : fmt::format("Waterfalls and queue maps of the first {} devices are shown.", pictured.size()),
+               "", anchors.waterfall, name});
   add_text(page, source, document, name);
 }
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/options.h"
@@ -175,6 +177,36 @@ class Gatherer {
     }
   }
 
+  // Shows the traces that were read and not shown yet.
+  void show_job() {
+    if (job_.paths.empty()) return;
+    TraceJob job = std::exchange(job_, {});
+    const fs::path path = job.paths.front();
+    try {
+      const BaselineTrace* const before = baseline_ ? &*baseline_ : nullptr;
+      spans_left_ -= std::min(spans_left_, add_trace(page_, std::move(job), before, trace_options(path)));
+      has_compared_ = before != nullptr;
+    } catch (const Error& error) {
+      page_.refuse(path.string(), reason_of(error, path.string()));
+    }
+  }
+
+  // All traces among the files are ranks of the baseline, as those given to `weir analyze --ranks` are.
+  bool take_baseline(const std::vector<FoundFile>& files) {
+    TraceJob job;
+    for (const FoundFile& file : files) {
+      if (begins_as_document(start_of_file(file.path, 4096)) || !is_trace(file.path)) continue;
+      ImportedTrace trace = read_trace(file.path, trace_options(file.path));
+      if (!job.join(file.path, trace))
+        reject(fmt::format("--baseline: {} and {} are two runs", job.paths.front().string(), file.path.string()),
+               "Name one trace, or the folder of one job.");
+    }
+    if (job.paths.empty()) return false;
+    baseline_ = baseline_trace(std::move(job));
+    return true;
+  }
+  bool lacks_comparison() const { return baseline_ && !has_compared_; }
+
   std::vector<Measured> measured;
 
  private:
@@ -220,15 +252,23 @@ class Gatherer {
     }
   }
 
+  TraceOptions trace_options(const fs::path& path) const {
+    TraceOptions options;
+    options.max_spans = spans_left_;
+    options.collectives = options_.collectives;
+    if (options_.progress) options.progress = [this, path] { options_.progress(path.string()); };
+    return options;
+  }
+
+  // The next file may be another rank of the same job, so it is shown only when that is known.
   void take_trace(const fs::path& path) {
     if (spans_left_ == 0)
       reject(fmt::format("other traces have filled the {} spans that a report may have", options_.max_spans),
              "Raise --max-spans, or make a report of this trace alone.");
-    TraceOptions options;
-    options.max_spans = spans_left_;
-    options.collectives = options_.collectives;
-    if (options_.progress) options.progress = [&] { options_.progress(path.string()); };
-    spans_left_ -= std::min(spans_left_, add_trace(page_, path, options));
+    ImportedTrace trace = read_trace(path, trace_options(path));
+    if (job_.join(path, trace)) return;
+    show_job();
+    job_.join(path, trace);
   }
 
   void take_document(const FoundFile& file, const std::string& name, const Json& document) {
@@ -289,18 +329,31 @@ class Gatherer {
   Page& page_;
   const GatherOptions& options_;
   std::size_t spans_left_;
+  TraceJob job_;  // read, not shown yet
+  std::optional<BaselineTrace> baseline_;
+  bool has_compared_ = false;
   std::uintmax_t sum_ = 0;
 };
 
 }  // namespace
 
-std::vector<Measured> gather(Page& page, const std::vector<fs::path>& paths, const GatherOptions& options) {
+Gathered gather(Page& page, const std::vector<fs::path>& paths, const GatherOptions& options) {
   Walker walker;
   for (const fs::path& path : paths) walker.start(path);
   Gatherer gatherer(page, options);
+  Gathered gathered;
+  if (!options.baseline.empty()) {
+    Walker before;
+    before.start(options.baseline);
+    gathered.is_baseline_trace = gatherer.take_baseline(before.walk.files);
+  }
   for (const FoundFile& file : walker.walk.files) gatherer.take(file);
+  gatherer.show_job();
   for (const Walk::Left& left : walker.walk.left) page.refuse(left.path, left.reason);
-  return std::move(gatherer.measured);
+  if (gatherer.lacks_comparison())
+    page.refuse(options.baseline.string(), "there is no trace to compare with this baseline.");
+  gathered.measured = std::move(gatherer.measured);
+  return gathered;
 }
 
 }  // namespace weir::page

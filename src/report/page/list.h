@@ -4,9 +4,9 @@
 
 #include "report/page/page.h"
 
-#define WEIR_PICTURES(picture)                                                                            \
-  picture(comparison) picture(analysis) picture(bench) picture(overlap) picture(preempt) picture(profile) \
-      picture(queues)
+#define WEIR_PICTURES(picture)                                                                                     \
+  picture(comparison) picture(trace_comparison) picture(analysis) picture(bench) picture(overlap) picture(preempt) \
+      picture(profile) picture(queues)
 
 namespace weir::page::section_list {
 

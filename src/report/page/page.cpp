@@ -253,6 +253,7 @@ Json Page::verdict() const {
     return tone == Tone::bad ? 0 : tone == Tone::warning ? 1 : tone == Tone::good ? 2 : 3;
   };
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Finding& a, const Finding& b) {
+    if (a.leads != b.leads) return a.leads;
     return order(a.tone) != order(b.tone) ? order(a.tone) < order(b.tone) : a.weight > b.weight;
   });
   const std::size_t beyond = sorted.size() > kMaxFindings ? sorted.size() - kMaxFindings : 0;
@@ -263,9 +264,9 @@ Json Page::verdict() const {
       std::count_if(sorted.begin(), sorted.end(), [&](const Finding& each) { return each.tone == tone; }));
   const std::string over = looked_at(sources_);
   std::string headline;
-  if (tone == Tone::bad || tone == Tone::warning) {
+  if (tone == Tone::bad || tone == Tone::warning || (!sorted.empty() && sorted.front().leads)) {
     headline = first_sentence(sorted.front().text);
-    if (of_tone > 1)
+    if (of_tone > 1 && (tone == Tone::bad || tone == Tone::warning))
       headline += fmt::format(" And {} more {}{}.", of_tone - 1, tone == Tone::bad ? "problem" : "warning",
                               of_tone == 2 ? "" : "s");
   } else if (tone == Tone::good) {

@@ -23,6 +23,7 @@ struct Finding {
   std::string advice;  // empty: none
   std::string anchor;  // id of an item; empty: none
   std::string about;   // the file; put before the text where the page has several
+  bool leads = false;  // comes before all others, whatever their tone: what was asked for
 };
 
 class Page {

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "report/page/items.h"
+#include "report/page/list.h"
 #include "report/page/timeline.h"
 #include "run/analyze.h"
+#include "run/trace_compare.h"
 #include "trace/import/byte_source.h"
 #include "trace/import/import.h"
 #include "trace/import/list.h"
@@ -57,33 +61,72 @@ bool is_trace(const std::filesystem::path& file) {
   }
 }
 
-std::size_t add_trace(Page& page, const std::filesystem::path& file, const TraceOptions& options) {
+ImportedTrace read_trace(const std::filesystem::path& file, const TraceOptions& options) {
   ImportOptions import;
   import.format = options.format;
   import.collectives = options.collectives;
   import.limits.memory_bytes = options.memory_bytes;
   import.progress = options.progress;
-  std::vector<ImportedTrace> traces = import_traces({file}, import);
-  ImportedTrace trace = std::move(traces.front());
-  const std::string format = trace.files.empty() ? "trace" : trace.files.front().format;
-  const std::size_t source = page.add_source(file.string(), format, Json::object());
-  const std::string name = file.filename().string();
+  return std::move(import_traces({file}, import).front());
+}
+
+bool TraceJob::join(const std::filesystem::path& path, ImportedTrace& trace) {
+  std::set<int> own;
+  for (const TraceProcess& process : trace.timeline.processes) own.insert(process.rank);
+  if (own.empty()) own.insert(0);
+  if (std::any_of(own.begin(), own.end(), [&](int rank) { return ranks.contains(rank); })) return false;
+  ranks.merge(own);
+  paths.push_back(path);
+  files.insert(files.end(), trace.files.begin(), trace.files.end());
+  parts.push_back(std::move(trace.timeline));
+  return true;
+}
+
+std::string TraceJob::name() const {
+  const std::string first = paths.front().filename().string();
+  return paths.size() == 1
+             ? first
+             : fmt::format("{} and {} more rank{}", first, paths.size() - 1, paths.size() == 2 ? "" : "s");
+}
+
+BaselineTrace baseline_trace(TraceJob job) {
+  return {job.name(), job.parts.size() == 1 ? std::move(job.parts[0]) : merge(std::move(job.parts))};
+}
+
+std::size_t add_trace(Page& page, TraceJob job, const BaselineTrace* baseline, const TraceOptions& options) {
+  std::size_t source = Page::kNoSource;
+  for (const std::filesystem::path& path : job.paths) {
+    const std::size_t index =
+        page.add_source(path.string(), job.files.empty() ? "trace" : job.files.front().format, Json::object());
+    if (source == Page::kNoSource) source = index;
+  }
+  const std::string name = job.name();
+  const std::vector<ImportedFile> files = job.files;
+  Timeline timeline = baseline_trace(std::move(job)).timeline;
+  if (baseline != nullptr) {
+    try {
+      const TraceComparison found = compare_traces(baseline->timeline, baseline->name, timeline, name);
+      section_list::trace_comparison(page, source, trace_comparison_json(found, false));
+    } catch (const Error& error) {
+      page.refuse(fmt::format("{} against {}", name, baseline->name), error.what());
+    }
+  }
   // Aligns the clocks of ranks, so it comes before the drawing.
-  const Json analysis = analyze_timeline(trace.timeline, trace.files, {});
+  const Json analysis = analyze_timeline(timeline, files, {});
 
   std::string id;
-  DrawnTimeline drawn = draw_timeline(trace.timeline, options.max_spans);
+  DrawnTimeline drawn = draw_timeline(timeline, options.max_spans);
   if (drawn.spans > 0 || drawn.fields["left_out"] != 0) {
     Json item = page.item("timelines", name, source, page.environment_of(source));
-    for (const Dropped& dropped : trace.timeline.dropped)
+    for (const Dropped& dropped : timeline.dropped)
       drawn.notes.push_back(fmt::format("{} x {} (first: {})", dropped.count, dropped.reason, dropped.first));
-    drawn.notes.insert(drawn.notes.end(), trace.timeline.notes.begin(), trace.timeline.notes.end());
+    drawn.notes.insert(drawn.notes.end(), timeline.notes.begin(), timeline.notes.end());
     item["notes"] = std::move(drawn.notes);
     for (auto& [key, value] : drawn.fields.items()) item[key] = std::move(value);
     id = page.add("timelines", std::move(item));
   }
-  CountedQueues counted = count_queues(trace.timeline);
-  trace.timeline = {};
+  CountedQueues counted = count_queues(timeline);
+  timeline = {};
   add_analysis(page, source, name, analysis, id, std::move(counted));
   return drawn.spans;
 }

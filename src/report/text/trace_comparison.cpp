@@ -54,10 +54,10 @@ std::string verdict_line(const Json& document) {
 std::string method_line(const Json& document) {
   const double hypotheses = number(document, {"hypotheses"}).value_or(0);
   return fmt::format(
-      "Ratios are test / baseline of medians with {:g} % intervals; p is Mann-Whitney after Holm over {:.0f} test{}; "
-      "changes count where they are shown to exceed {:g} %. A trace is one process: what differs between processes is "
-      "not "
-      "in the intervals.",
+      "Ratios are test / baseline of medians with {:g} % intervals; p is Mann-Whitney, of {:.0f} test{} (all but that "
+      "of "
+      "the time per iteration or repetition after Holm); changes of these count where they are shown to exceed {:g} %. "
+      "A trace is one process: what differs between processes is not in the intervals.",
       100 * number(document, {"confidence"}).value_or(0), hypotheses, hypotheses == 1 ? "" : "s",
       100 * number(document, {"threshold"}).value_or(0));
 }
@@ -81,9 +81,64 @@ std::string paragraph(const std::string& text, std::size_t indent) {
 
 bool is_judged(const Json& row) { return at(row, {"verdict"}).is_string(); }
 
+std::string amount_text(const Json& row, const char* side) {
+  const auto value = number(row, {side});
+  if (!value) return "-";
+  const std::string unit = fields::string(row, {"unit"}, "");
+  return unit == "ns"      ? format_duration(*value)
+         : unit == "bytes" ? format_bytes(static_cast<std::uint64_t>(*value))
+                           : fmt::format("{:.0f}", *value);
+}
+
+// "+12.1 %", or in how many times as much where a percentage would be hard to read.
+std::string total_change(const Json& row) {
+  const auto ratio = number(row, {"ratio"});
+  if (!ratio) return "-";
+  return *ratio < 3 ? fmt::format("{:+.1f} %", 100 * (*ratio - 1)) : fmt::format("{:.1f} times", *ratio);
+}
+
+std::string quantity_name(const Json& row) {
+  const std::string name = fields::text(row, {"quantity"});
+  return name == "span" ? "time" : name == "copied_bytes" ? "bytes copied" : name;
+}
+
+std::string pace_unit(const Json& document) {
+  return is_true(document, {"pace", "is_marked"}) ? "iteration" : "repetition";
+}
+
+// What a repetition is; empty for iterations, which the program marked.
+std::string repetition_text(const Json& document) {
+  const std::string kernel = fields::string(document, {"pace", "kernel"}, "");
+  return kernel.empty()
+             ? ""
+             : fmt::format("A repetition lasts from one start of {} to the next.", short_kernel_name(kernel, 60));
+}
+
+std::string totals_text(const Json& document) {
+  std::string text = fmt::format("  {:<20}{:>10}{:>10}{:>10}\n", "", "baseline", "test", "change");
+  for (const Json& row : list(document, {"totals"}))
+    text += fmt::format("  {:<20}{:>10}{:>10}{:>10}\n", quantity_name(row), amount_text(row, "baseline"),
+                        amount_text(row, "test"), total_change(row));
+  const Json& pace = at(document, {"pace"});
+  if (number(pace, {"ratio"}))
+    text += fmt::format("  {:<20}{:>10}{:>10}{:>10} {} {}\n", "time per " + pace_unit(document),
+                        duration_text(pace, {"baseline", "median_ns"}), duration_text(pace, {"test", "median_ns"}),
+                        total_change(pace), ratio_interval(pace), fields::text(pace, {"verdict"}));
+  const std::string repetition = repetition_text(document);
+  return repetition.empty() ? text : text + paragraph(repetition, 2);
+}
+
+// Busy, idle and the whole are among the totals, where categories are of whole traces too.
+bool is_repeated(const Json& document, const Json& row) {
+  if (!at(document, {"iterations"}).is_null()) return false;
+  const std::string name = fields::text(row, {"category"});
+  return name == "span" || name == "busy" || name == "idle";
+}
+
 std::string categories_text(const Json& document) {
   std::string text = category_title(document) + "\n";
   for (const Json& row : list(document, {"categories"})) {
+    if (is_repeated(document, row)) continue;
     const std::string times =
         fmt::format("{} -> {}", duration_text(row, {"baseline_ns"}), duration_text(row, {"test_ns"}));
     std::string line =
@@ -128,7 +183,9 @@ std::string lone_text(const Json& rows, const char* title) {
 std::string trace_comparison_text(const Json& document) {
   std::string text = paragraph(
       fmt::format("{} against baseline {}", fields::text(document, {"test"}), fields::text(document, {"baseline"})), 0);
-  text += "\n" + categories_text(document) + "\nKernels in both, by time\n";
+  text += "\n";
+  for (const Json& sentence : list(document, {"summary"})) text += paragraph(fields::text(sentence, {}), 0);
+  text += "\n" + totals_text(document) + "\n" + categories_text(document) + "\nKernels in both, by time\n";
   std::size_t rest = 0, shown = 0;
   for (const Json& row : list(document, {"kernels"})) {
     if (is_judged(row) || shown < kRows)
@@ -151,6 +208,12 @@ std::string trace_comparison_markdown(const Json& document) {
   Markdown text =
       Markdown::format("# Comparison of traces: {}\n\n{} against {}\n\n{}\n", verdict_line(document),
                        fields::text(document, {"test"}), fields::text(document, {"baseline"}), method_line(document));
+  for (const Json& sentence : list(document, {"summary"}))
+    text += Markdown::format("\n{}\n", fields::text(sentence, {}));
+  text += Markdown::literal("\n| whole traces | baseline | test | change |\n| --- | ---: | ---: | ---: |\n");
+  for (const Json& row : list(document, {"totals"}))
+    text += Markdown::format("| {} | {} | {} | {} |\n", quantity_name(row), amount_text(row, "baseline"),
+                             amount_text(row, "test"), total_change(row));
   const auto verdict_cell = [](const Json& row) {
     const std::string verdict = is_judged(row) ? fields::text(row, {"verdict"}) : "-";
     return verdict == "slower" || verdict == "faster" ? Markdown::format("**{}**", verdict) : Markdown(verdict);
@@ -159,7 +222,14 @@ std::string trace_comparison_markdown(const Json& document) {
   text += Markdown::format("\n## {}\n\n| category | baseline | test | ratio | interval | p | verdict |\n",
                            category_title(document));
   text += Markdown::literal("| --- | ---: | ---: | ---: | --- | ---: | --- |\n");
+  if (const Json& pace = at(document, {"pace"}); number(pace, {"ratio"}))
+    text += Markdown::format("| {} | {} | {} | {} | {} | {} | {} |\n", "time per " + pace_unit(document),
+                             duration_text(pace, {"baseline", "median_ns"}), duration_text(pace, {"test", "median_ns"}),
+                             row_ratio(pace), ratio_interval(pace), p_text(pace), verdict_cell(pace));
+  if (const std::string repetition = repetition_text(document); !repetition.empty())
+    remarks += Markdown::format("- {}\n", repetition);
   for (const Json& row : list(document, {"categories"})) {
+    if (is_repeated(document, row)) continue;
     text += Markdown::format("| {} | {} | {} | {} | {} | {} | {} |\n", category_name(row),
                              duration_text(row, {"baseline_ns"}), duration_text(row, {"test_ns"}), row_ratio(row),
                              ratio_interval(row), p_text(row), verdict_cell(row));

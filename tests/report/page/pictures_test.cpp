@@ -34,26 +34,37 @@ TEST(AnalysisPicture, has_the_hops_of_the_document) {
   const Json document = analysis_document();
   const Json report = page_of(document);
   std::size_t at = 0;
-  for (const Json& device : document["devices"])
-    for (const Json& each : device["waterfall"]["classes"]) {
-      ASSERT_LT(at, report["waterfalls"].size());
-      const Json& item = report["waterfalls"][at++];
-      EXPECT_EQ(item["kind"], each["kind"]);
-      EXPECT_EQ(item["commands"], each["commands"]);
-      EXPECT_EQ(item["way_ns"], each["way_ns"]);
-      ASSERT_EQ(item["hops"].size(), each["hops"].size());
-      for (std::size_t i = 0; i < item["hops"].size(); ++i)
-        for (const char* key : {"from", "to", "count", "mean_ns", "p50_ns", "p95_ns", "p99_ns", "share"})
-          EXPECT_EQ(item["hops"][i][key], each["hops"][i][key]) << key;
-      EXPECT_EQ(item["missing"].size(), each["missing"].size());
-    }
+  for (const Json& each : document["devices"][0]["waterfall"]["classes"]) {
+    ASSERT_LT(at, report["waterfalls"].size());
+    const Json& item = report["waterfalls"][at++];
+    EXPECT_EQ(item["kind"], each["kind"]);
+    EXPECT_EQ(item["commands"], each["commands"]);
+    EXPECT_EQ(item["way_ns"], each["way_ns"]);
+    ASSERT_EQ(item["hops"].size(), each["hops"].size());
+    for (std::size_t i = 0; i < item["hops"].size(); ++i)
+      for (const char* key : {"from", "to", "count", "mean_ns", "p50_ns", "p95_ns", "p99_ns", "share"})
+        EXPECT_EQ(item["hops"][i][key], each["hops"][i][key]) << key;
+    EXPECT_EQ(item["missing"].size(), each["missing"].size());
+  }
   EXPECT_EQ(at, report["waterfalls"].size());
-  EXPECT_EQ(at, 6U) << "kernels, collectives and copies of two devices";
+  EXPECT_EQ(at, 3U) << "kernels, collectives and copies of one device";
+}
+
+TEST(AnalysisPicture, shows_the_rank_that_idled_most) {
+  Json document = analysis_document();
+  document["devices"][1]["times"]["idle_ns"] = 1e9;
+  const Json report = page_of(document);
+  EXPECT_EQ(report["waterfalls"].size(), 3U);
+  EXPECT_NE(report["waterfalls"][0]["title"].get<std::string>().find("rank 1, GPU 1"), std::string::npos);
+  EXPECT_NE(finding_of(report, "rank 1, GPU 1, which idled most of 2 devices"), nullptr);
+  // Devices of one process are all shown.
+  for (Json& device : document["devices"]) device["rank"] = 0;
+  EXPECT_EQ(page_of(document)["waterfalls"].size(), 6U);
 }
 
 TEST(AnalysisPicture, has_the_queues_of_each_stream) {
   const Json report = page_of(analysis_document());
-  ASSERT_EQ(report["queue_maps"].size(), 2U);
+  ASSERT_EQ(report["queue_maps"].size(), 1U);
   const Json& map = report["queue_maps"][0];
   EXPECT_EQ(map["basis"], "timeline");
   EXPECT_EQ(map["queues"], Json::array({"queue 0", "queue 1"}));

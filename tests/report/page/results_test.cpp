@@ -220,7 +220,7 @@ TEST(ReportComparison, compares_results_with_a_baseline) {
   ResultShape slow = shape(4);
   slow.latency_ns = 2000;
   Page page("A report", "now", {});
-  const auto measured = gather(page, {folder.put("new.json", result_document(slow))}, {});
+  const auto measured = gather(page, {folder.put("new.json", result_document(slow))}, {}).measured;
   add_baseline(page, folder.put("old.json", result_document(shape(4))), measured);
   ASSERT_EQ(page.item_count(), 1u);
   const Json document = std::move(page).document();
@@ -233,7 +233,7 @@ TEST(ReportComparison, compares_results_with_a_baseline) {
 TEST(ReportComparison, refuses_a_baseline_without_a_partner_and_goes_on) {
   PageFolder folder;
   Page page("A report", "now", {});
-  const auto measured = gather(page, {folder.put("new.json", result_document(shape(4)))}, {});
+  const auto measured = gather(page, {folder.put("new.json", result_document(shape(4)))}, {}).measured;
   ResultShape other = shape(4);
   other.workload = "another";
   add_baseline(page, folder.put("old.json", result_document(other)), measured);

@@ -100,7 +100,7 @@ Json comparison_document(const std::string& verdict, double ratio) {
 
 Json report_on(const std::vector<fs::path>& paths) {
   page::Page page("A report", "2026-01-02T03:04:05Z", {"weir", "report"});
-  const std::vector<page::Measured> measured = page::gather(page, paths, {});
+  const std::vector<page::Measured> measured = page::gather(page, paths, {}).measured;
   page::add_results(page, measured);
   return std::move(page).document();
 }

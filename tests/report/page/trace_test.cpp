@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "report/page/decoded_lane.h"
+#include "report/page/gather.h"
 #include "report/page/picture_documents.h"
 #include "trace/export/chrome_json.h"
 #include "trace/importer_testing.h"
@@ -13,9 +14,16 @@ namespace {
 
 using namespace weir::testing;
 
+std::size_t add_file(Page& page, const std::filesystem::path& file, const TraceOptions& options) {
+  ImportedTrace trace = read_trace(file, options);
+  TraceJob job;
+  job.join(file, trace);
+  return add_trace(page, std::move(job), nullptr, options);
+}
+
 Json report_of(const std::filesystem::path& file, const TraceOptions& options = {}) {
   Page page("test", "2026-01-31T12:00:00Z", {});
-  add_trace(page, file, options);
+  add_file(page, file, options);
   return std::move(page).document();
 }
 
@@ -54,10 +62,75 @@ TEST(PageTrace, draws_what_chrome_json_wrote) {
   EXPECT_EQ(check_lanes(timeline, "Hardware queues"), 12U);
   EXPECT_EQ(check_lanes(timeline, "host threads"), 12U);
   EXPECT_EQ(check_lanes(timeline, "steps"), 4U);
-  EXPECT_EQ(report["waterfalls"].size(), 6U);
-  EXPECT_EQ(report["overlaps"].size(), 1U);
-  ASSERT_EQ(report["queue_maps"].size(), 2U);
+  // Of the two ranks, one stands for both; overlap has a bar of each.
+  EXPECT_EQ(report["waterfalls"].size(), 3U);
+  ASSERT_EQ(report["overlaps"].size(), 1U);
+  EXPECT_EQ(report["overlaps"][0]["bars"].size(), 2U);
+  ASSERT_EQ(report["queue_maps"].size(), 1U);
   EXPECT_EQ(report["queue_maps"][0]["cells"][0]["commands"], 4);
+}
+
+// A file of each rank.
+void write_ranks(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (std::uint16_t rank = 0; rank < 2; ++rank) {
+    ChromeExport options;
+    options.process = rank;
+    options.world_size = 2;
+    write_chrome_json(traced_ranks(), options, folder / ("rank" + std::to_string(rank) + ".json"), false);
+  }
+}
+
+Json gathered(const std::vector<std::filesystem::path>& paths, const std::filesystem::path& baseline = {}) {
+  Page page("test", "2026-01-31T12:00:00Z", {});
+  GatherOptions options;
+  options.baseline = baseline;
+  EXPECT_EQ(gather(page, paths, options).is_baseline_trace, !baseline.empty());
+  return std::move(page).document();
+}
+
+TEST(PageTrace, ranks_of_one_job_are_one_card) {
+  const ScratchFolder folder;
+  write_ranks(folder / "job");
+  const Json report = gathered({folder / "job"});
+  EXPECT_TRUE(report["refused"].empty()) << report["refused"].dump();
+  EXPECT_EQ(report["sources"].size(), 2U);
+  ASSERT_EQ(report["timelines"].size(), 1U);
+  EXPECT_EQ(report["timelines"][0]["title"], "rank0.json and 1 more rank");
+  EXPECT_EQ(check_lanes(report["timelines"][0], "Streams"), 12U);  // of both
+  ASSERT_EQ(report["overlaps"].size(), 1U);
+  EXPECT_EQ(report["overlaps"][0]["bars"].size(), 2U);
+  EXPECT_EQ(report["texts"].size(), 1U);
+  // The same rank twice is two runs.
+  write_ranks(folder / "other");
+  EXPECT_EQ(gathered({folder / "job", folder / "other"})["timelines"].size(), 2U);
+}
+
+TEST(PageTrace, a_baseline_is_compared_and_leads) {
+  const ScratchFolder folder;
+  write_ranks(folder / "before");
+  write_ranks(folder / "after");
+  for (const char* path : {"before", "before/rank0.json"}) {
+    const bool is_job = std::filesystem::is_directory(folder / path);
+    const Json report = gathered({folder / (is_job ? "after" : "after/rank0.json")}, folder / path);
+    ASSERT_EQ(report["comparisons"].size(), 1U) << report["refused"].dump();
+    const Json& item = report["comparisons"][0];
+    EXPECT_EQ(item["totals"][0]["quantity"], "span");
+    EXPECT_EQ(item["totals"][0]["ratio"], 1);
+    ASSERT_FALSE(item["pairs"].empty());
+    EXPECT_EQ(item["pairs"][0]["label"], "time per iteration");
+    // Two iterations cannot be judged, and this comes before all that is said of the trace itself.
+    EXPECT_EQ(report["verdict"]["findings"][0]["anchor"], item["id"]);
+    EXPECT_TRUE(report["verdict"]["headline"].get<std::string>().starts_with("Ambiguous: an iteration took"))
+        << report["verdict"]["headline"];
+  }
+  // Two runs are no baseline; a result has no partner here.
+  EXPECT_THROW(gathered({folder / "after"}, folder / ""), Error);
+  Page page("test", "2026-01-31T12:00:00Z", {});
+  GatherOptions options;
+  options.baseline = folder / "before";
+  gather(page, {folder.write("text.json", R"({"schema": "weir.unknown/1"})")}, options);
+  EXPECT_EQ(page.refused().back()["path"], (folder / "before").string());
 }
 
 TEST(PageTrace, counts_the_streams_of_a_shared_queue_apart) {
@@ -84,7 +157,7 @@ TEST(PageTrace, keeps_to_its_limit_and_says_what_is_left_out) {
   TraceOptions few;
   few.max_spans = 10;
   Page page("test", "2026-01-31T12:00:00Z", {});
-  EXPECT_EQ(add_trace(page, folder / "trace.json", few), 10U);
+  EXPECT_EQ(add_file(page, folder / "trace.json", few), 10U);
   const Json report = std::move(page).document();
   EXPECT_EQ(report["timelines"][0]["left_out"], 14);
   EXPECT_TRUE(report["timelines"][0]["left_out_reason"].is_string());
@@ -98,7 +171,7 @@ TEST(PageTrace, tells_traces_from_other_files) {
   EXPECT_FALSE(is_trace(folder.write("empty.json", "")));
   EXPECT_TRUE(is_trace(folder.write("c.json", R"({"traceEvents": []})")));
   Page page("test", "2026-01-31T12:00:00Z", {});
-  EXPECT_THROW(add_trace(page, folder / "b.bin", {}), Error);
+  EXPECT_THROW(add_file(page, folder / "b.bin", {}), Error);
 }
 
 TEST(PageTrace, draws_real_captures) {

@@ -1,8 +1,8 @@
 // What changed between two results: every ratio with its interval, drawn in its row against the threshold (a forest plot
 // that is a table), the worst first.
-import type { ComparedMetric, ComparedPair, Comparison, ReportDocument, Tone } from "../document";
+import type { ComparedMetric, ComparedPair, ComparedTotal, Comparison, ReportDocument, Tone } from "../document";
 import { el, svg } from "../dom";
-import { change, interval, plural, probability, rate, ratio } from "../format";
+import { bytes, change, count, duration, interval, plural, probability, rate, ratio } from "../format";
 import { card } from "../item";
 import { numbers, table, type Row } from "../table";
 import { cut, name, prose } from "../text";
@@ -58,11 +58,30 @@ function draw(comparison: Comparison, report: ReportDocument): HTMLElement {
     comparison,
     report,
     el("p", { class: "versus" }, el("span", {}, "baseline "), name(comparison.baseline), el("span", {}, " against test "), name(comparison.test)),
+    comparison.totals !== undefined && comparison.totals.length > 0 && totals(comparison.totals),
     tally(comparison),
     rows.length > 0 && picture(rows.slice(0, kFirst), caption),
     rows.length > kFirst && numbers(`${rows.length - kFirst} more rows`, () => picture(rows.slice(kFirst), `${caption}, continued`)),
     el("p", { class: "hint" }, `The band is the threshold, ±${(100 * comparison.threshold).toFixed(1)} %: a change counts when its whole interval leaves it. Latency: above 1 is slower; throughput: below 1 is slower.`),
     comparison.only.length > 0 && without_partner(comparison),
+  );
+}
+
+const kQuantities: Record<string, string> = { span: "time", copied_bytes: "bytes copied" };
+
+/** A quantity of two traces in words: name, baseline, test, change. */
+export function total_cells({ quantity, unit, baseline, test, ratio }: ComparedTotal): string[] {
+  const amount = (value: number | null): string => (unit === "ns" ? duration(value) : unit === "bytes" ? bytes(value) : count(value));
+  return [cut(kQuantities[quantity] ?? quantity, 40), amount(baseline), amount(test), change(ratio)];
+}
+
+/** Busy, idle and work done of two traces: what is certain, before what had to be judged. */
+function totals(list: readonly ComparedTotal[]): HTMLElement {
+  return table(
+    "Whole traces",
+    [{ heading: "Whole traces" }, { heading: "Baseline" }, { heading: "Test" }, { heading: "Change" }],
+    list.map((total) => ({ cells: total_cells(total) })),
+    { is_caption_hidden: true },
   );
 }
 

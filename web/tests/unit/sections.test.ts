@@ -7,7 +7,7 @@ import { full_document } from "../fixture";
 vi.mock("uplot", () => ({ default: class {} }));
 Object.assign(globalThis, { window: { matchMedia: () => ({ matches: false, addEventListener: () => undefined }) } });
 const { ecdf } = await import("../../src/sections/distributions");
-const { forest_scale, in_order } = await import("../../src/sections/comparisons");
+const { forest_scale, in_order, total_cells } = await import("../../src/sections/comparisons");
 const { places } = await import("../../src/sections/histories");
 const { series_of, usl_at, usl_points } = await import("../../src/sections/scaling");
 const { title_of } = await import("../../src/sections/verdict");
@@ -54,6 +54,14 @@ test("failures come first, then what is slower, then the rest", () => {
   const comparison = full_document().comparisons[0];
   const order = in_order(comparison?.pairs ?? []).map((pair) => (pair.failure !== null ? "failed" : pair.verdict));
   expect(order).toEqual(["failed", "slower", "ambiguous", "faster", "same", "same"]);
+});
+
+test("totals of two traces have their units and their change", () => {
+  const rows = (full_document().comparisons[0]?.totals ?? []).map((total) => total_cells(total));
+  expect(rows[0]).toEqual(["idle", "28.7 ms", "52.2 ms", "+81.8 %"]);
+  expect(rows[1]?.[0]).toBe("kernels");
+  expect(rows[2]?.slice(0, 1)).toEqual(["bytes copied"]);
+  expect(rows[2]?.[2]).toContain("KiB");
 });
 
 test("a history without usable times is drawn by run", () => {
