@@ -91,7 +91,7 @@ void section_list::trace_comparison(Page& page, std::size_t source, const Json& 
   if (slower > (verdict == "slower" ? 1 : 0))
     text +=
         fmt::format(" {} of {} times that were compared are slower.", slower, values::count(document, {"hypotheses"}));
-  page.find({tone, 2, text.empty() ? name + ": a comparison of an older Weir." : text, "", id, true});
+  page.find({tone, 2, text.empty() ? name + ": a comparison of an older Weir." : text, "", id, "", true});
   add_text(page, source, document, name);
 }
 
