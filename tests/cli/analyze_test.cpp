@@ -269,6 +269,12 @@ TEST(Analyze, compares_two_traces_of_one_rank) {
   EXPECT_EQ(json_of(folder / "c.json")["exit_code"], 3);
   expect_valid_as(folder / "c.json", "weir.trace_comparison.1.json");
   EXPECT_TRUE(has(weir({"analyze", "a.json", "slow.json", "--report", "markdown"}, folder.path()).out, "**slower**"));
+  // A report says the same, and first.
+  ASSERT_EQ(weir({"report", "slow.json", "--baseline", "a.json", "--json", "page.json"}, folder.path()).code, 0);
+  const Json page = json_of(folder / "page.json");
+  EXPECT_EQ(page["comparisons"][0]["title"], "slow.json against a.json");
+  EXPECT_EQ(page["verdict"]["tone"], "bad");
+  EXPECT_EQ(page["verdict"]["findings"][0]["anchor"], page["comparisons"][0]["id"]);
 }
 
 TEST(Analyze, puts_ranks_together) {

@@ -121,7 +121,9 @@ TEST(Overlap, four_ranks_train_as_one_does_and_their_trace_says_the_same) {
   const Outcome outcome = weir(
       tiny_overlap(config_file("default"), {"--ranks", "4", "--set", "network.latency_us=200", "-o", folder / "four"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.err, "");
+  // Rank 0 says what it does, a line for each stage.
+  EXPECT_TRUE(has(outcome.err, "weir: overlapped: measure, 3 iterations\n")) << outcome.err;
+  EXPECT_EQ(outcome.err.find("weir: serial: trace\n"), outcome.err.rfind("weir: serial: trace\n")) << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_EQ(outcome.out.find("Written to"), outcome.out.rfind("Written to")) << "one rank prints";
   for (const char* name : {"rank_03.jsonl", "rank_03.svg"}) EXPECT_TRUE(fs::exists(folder.path() / "four" / name));
