@@ -226,7 +226,7 @@ TEST(Locks, AFolderOfTrialsHasOneWriter) {
   const std::vector<std::string> words = {
       "try", "-o", folder / "trials", "--force", "--trials", "2", "--", "sh", "-c", "read line < " + folder / "gate"};
   const pid_t holder = start_weir(words, folder.path());
-  ASSERT_TRUE(soon([&] { return fs::exists(folder / "trials/.trials.json.lock") || is_over(holder); }));
+  ASSERT_TRUE(soon([&] { return is_held(folder / "trials/.trials.json.lock") || is_over(holder); }));
   const Outcome outcome = bounded(words, folder);
   EXPECT_EQ(outcome.code, 2) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "is writing it")) << outcome.err;
