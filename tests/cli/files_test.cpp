@@ -169,6 +169,13 @@ TEST(Pipes, AreNoLogsOfADaemonWithoutAReader) {
   EXPECT_TRUE(has(outcome.err, "is a pipe that nobody reads")) << outcome.err;
 }
 
+// A lock has its holder's number as soon as it is held.
+bool is_held(const fs::path& lock) {
+  std::error_code missing;
+  const auto size = fs::file_size(lock, missing);
+  return !missing && size > 0;
+}
+
 TEST(Locks, TwoSweepsOnOneFileLoseNothing) {
   const Folder folder;
   const std::string file = folder / "sweep.json";
@@ -176,7 +183,7 @@ TEST(Locks, TwoSweepsOnOneFileLoseNothing) {
                                           "tiny",       "--iterations",       "500",      "--streams", "1,64,128",
                                           "--no-trace", "--resume",           "--output", file};
   const pid_t holder = start_weir(first, folder.path());
-  ASSERT_TRUE(soon([&] { return fs::exists(folder / ".sweep.json.lock") || is_over(holder); }));
+  ASSERT_TRUE(soon([&] { return is_held(folder / ".sweep.json.lock") || is_over(holder); }));
   ::kill(holder, SIGSTOP);
   std::vector<std::string> second = first;
   second[9] = "2,4";
@@ -202,7 +209,7 @@ TEST(Locks, NamesThatWeirChoseAreNotInTheWay) {
                                           "--no-trace"};
   const pid_t holder = start_weir(words, folder.path());
   const std::string lock = folder / "results/.sweep-tiny_kernel_stress-cpu.json.lock";
-  ASSERT_TRUE(soon([&] { return fs::exists(lock) || is_over(holder); }));
+  ASSERT_TRUE(soon([&] { return is_held(lock) || is_over(holder); }));
   ::kill(holder, SIGSTOP);
   std::vector<std::string> second = words;
   second[9] = "1";
@@ -219,7 +226,7 @@ TEST(Locks, AFolderOfTrialsHasOneWriter) {
   const std::vector<std::string> words = {
       "try", "-o", folder / "trials", "--force", "--trials", "2", "--", "sh", "-c", "read line < " + folder / "gate"};
   const pid_t holder = start_weir(words, folder.path());
-  ASSERT_TRUE(soon([&] { return fs::exists(folder / "trials/.trials.json.lock") || is_over(holder); }));
+  ASSERT_TRUE(soon([&] { return is_held(folder / "trials/.trials.json.lock") || is_over(holder); }));
   const Outcome outcome = bounded(words, folder);
   EXPECT_EQ(outcome.code, 2) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "is writing it")) << outcome.err;
