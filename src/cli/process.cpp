@@ -25,7 +25,7 @@ std::vector<std::string> arguments;
 
 }  // namespace
 
-void remember_process(int argc, char** argv) { arguments.assign(argv, argv + argc); }
+void remember_process(std::vector<std::string> words) { arguments = std::move(words); }
 
 const std::vector<std::string>& own_arguments() { return arguments; }
 
