@@ -1,6 +1,6 @@
 # Two commands do most of it: `make run` and `make test`. CMake presets do the work; this only names it.
 JOBS ?= $(shell nproc)
-RUN_ARGS ?= run-priority P0 --streams 1..16:x2 --output-dir results/$(shell date +%Y%m%d-%H%M%S)
+RUN_ARGS ?= run P0 --streams 1..16:x2 -o results/$(shell date +%Y%m%d-%H%M%S)
 BUILD = cmake --preset release > /dev/null && cmake --build --preset release --parallel $(JOBS) --target
 export JOBS
 
@@ -45,10 +45,10 @@ test-long: ## Everything under ASan+UBSan, all threads under TSan; 10^9 commands
 bench: setup ## Run the benchmarks that need no GPU, then all kernel packages, 30 samples each; writes reports/
 	@$(BUILD) weir
 	@$(BUILD) run_bench -- -k 0
-	build/release/weir bench --iters 30 $(BENCH_ARGS)
+	build/release/weir bench --iterations 30 $(BENCH_ARGS)
 
 bench-quick: build ## All kernel packages, 10 samples each; writes reports/
-	build/release/weir bench --iters 10 $(BENCH_ARGS)
+	build/release/weir bench --iterations 10 $(BENCH_ARGS)
 
 bench-gpu: setup ## Compare Weir with a hand-written CUDA loop (needs a GPU)
 	@$(BUILD) run_bench_gpu -- -k 0

@@ -40,11 +40,10 @@ def seeds(*patterns):
 # folder. Commands take turns.
 DOCUMENTS = [["report", "FILE", "-o", "DIR/page.html", "-f", "-q"], ["export", "FILE"],
              ["export", "FILE", "--format", "csv", "--samples"], ["history", "add", "FILE", "--db", "DIR/h.db"],
-             ["compare", "--baseline", "FILE", "--test", "FILE"], ["report", "FILE", "--json", "DIR/page.json", "-f"],
-             ["overlap", "compare", "--baseline", "FILE", "--test", "FILE"],
+             ["compare", "FILE", "FILE"], ["report", "FILE", "-o", "DIR/page.json", "-f"],
              ["report", "DIR/good.json", "--baseline", "FILE", "-o", "DIR/page.html", "-f", "-q"],
-             ["compare", "--baseline", "DIR/good.json", "--test", "DIR/good.json", "--calibration", "FILE"]]
-TRACES = [["analyze", "FILE"], ["analyze", "FILE", "FILE", "--compare"], ["analyze", "FILE", "--report", "json", "--full"],
+             ["compare", "DIR/good.json", "DIR/good.json", "--calibration", "FILE"]]
+TRACES = [["analyze", "FILE"], ["analyze", "FILE", "FILE", "--compare"], ["analyze", "FILE", "--json", "--full"],
           ["report", "FILE", "-o", "DIR/page.html", "-f", "-q"], ["amd", "compare", "FILE", "FILE"],
           ["analyze", "FILE", "FILE", "--ranks"]]
 READERS = {
@@ -56,7 +55,7 @@ READERS = {
     "cupti_text": (["fuzz/seeds/cupti_text/*"], "t.txt", TRACES),
     "weir_capture": (["fuzz/seeds/weir_capture/*"], "1.weircap", TRACES),
     "gzip": (["fuzz/seeds/kineto/*", "fuzz/seeds/rocprof_csv/*"], "t.json.gz", TRACES[:2]),
-    "amd_log": (["fuzz/seeds/amd_log/*"], "log", [["amd", "log", "FILE"], ["amd", "log", "FILE", "--report", "json"],
+    "amd_log": (["fuzz/seeds/amd_log/*"], "log", [["amd", "log", "FILE"], ["amd", "log", "FILE", "--json"],
                 ["amd", "join", "--log", "FILE", "--no-timeline"], ["amd", "compare", "FILE", "FILE"]]),
     "amd_ftrace": (["fuzz/seeds/amd_ftrace/*"], "ftrace.txt", [["amd", "ftrace", "FILE"],
                    ["amd", "join", "--ftrace", "FILE", "--timeline", "DIR/t.json", "-f"]]),

@@ -47,7 +47,7 @@ test_tree() {
   expect "weir " "$("$weir" --version)"
   # Files that come with it, and modules, from where it lies now.
   expect "fork_join" "$("$weir" list --file fork_join)"
-  expect "reduction" "$("$weir" bench --path reduction --backends cpu --list)"
+  expect "reduction" "$("$weir" bench --path reduction --device cpu --list)"
   said=$("$weir" overlap default --device cpu --set run.scale=tiny --set run.iterations=2 --set run.warmup=1 -o overlap 2>&1) ||
     complain "overlap: $said"
   if [ -e "$prefix/lib/weir/libweir_mpi.so" ]; then
@@ -73,7 +73,7 @@ project(somebodys LANGUAGES CXX)
 find_package(weir 0.1 REQUIRED)
 weir_add_kernel(sum kernel.cpp)
 enable_testing()
-add_test(NAME bench COMMAND weir::program bench --path ${CMAKE_CURRENT_BINARY_DIR}/kernels --backends cpu --iters 2
+add_test(NAME bench COMMAND weir::program bench --path ${CMAKE_CURRENT_BINARY_DIR}/kernels --device cpu --iterations 2
                             --warmup 1 --no-roofline --output-dir ${CMAKE_CURRENT_BINARY_DIR}/reports)
 CMAKE
   "$cmake" -S "$scratch/project" -B "$scratch/project/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null ||

@@ -196,13 +196,13 @@ finds --times "$weir" planted_command --help
 finds planted "$weir" planted_command
 finds planted_format "$weir" analyze --help
 finds planted_format "$weir" help --markdown
-finds planted_format "$weir" completion --complete -- analyze --format planted_
+finds planted_format "$weir" completion --complete -- analyze --input-format planted_
 finds planted_mechanism "$weir" preempt --help
 finds planted_mechanism "$weir" completion --complete -- preempt --mechanisms planted_
 finds planted_policy "$weir" sched start --help
 finds planted_policy "$weir" completion --complete -- sched start --policy planted_
 echo '{"schema": "weir.planted_document/1", "word": "hello"}' >planted.json
-finds 'Written to report.json' "$weir" report planted.json --json report.json
+finds 'Written to report.json' "$weir" report planted.json -o report.json
 finds 'A planted document' cat report.json
 finds 'It says hello.' cat report.json
 echo "$passed passed, $failed failed"

@@ -27,32 +27,34 @@ struct AmdCaptureFlags {
   std::vector<std::string> program;
   std::string output;
   std::string log_level = std::to_string(amd::kQueueLogLevel), log_mask = fmt::format("{:#x}", amd::kQueueLogMask);
-  std::string log_size = "8192", buffer = "16", interval = "1", snapshots = "20", keep = "first", report = "text";
-  bool has_no_trace = false, wants_graph = false, uses_top = false, is_dry = false, is_forced = false, is_quiet = false;
+  std::string log_size = "8G", buffer = "16M", interval = "1s", snapshots = "20", keep = "first", format = "text";
+  bool has_no_trace = false, wants_graph = false, uses_top = false, is_dry = false, is_json = false, is_forced = false,
+       is_quiet = false;
   amd::CaptureRoots roots;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("program", program, "after --: the program and its arguments");
-    syntax.add("--output,-o", output, "the folder (default: NAME.capture)");
-    syntax.add("--log-level", log_level, "AMD_LOG_LEVEL of the program");
-    syntax.add("--log-mask", log_mask, "AMD_LOG_MASK of the program");
-    syntax.add("--log-size", log_size, "MiB of log before ROCm starts it anew");
+    syntax.add("program WORD", program, "after --: the program and its arguments");
+    syntax.add("--output,-o PATH", output, "the folder (default: NAME.capture)");
+    syntax.add("--log-level N", log_level, "AMD_LOG_LEVEL of the program");
+    syntax.add("--log-mask MASK", log_mask, "AMD_LOG_MASK of the program");
+    syntax.add("--log-size SIZE", log_size, "size of the log at which ROCm starts it anew");
     syntax.add("--graph", wants_graph, "trace calls with their durations (function_graph)");
     syntax.add("--no-ftrace", has_no_trace, "leave the kernel's trace out");
-    syntax.add("--buffer", buffer, "MiB of trace per CPU; halved where memory is short");
-    syntax.add("--keep", keep, "of a trace that is too long: first or last");
+    syntax.add("--buffer SIZE", buffer, "size of the trace of each CPU; halved where memory is short");
+    syntax.add("--keep NAME", keep, "of a trace that is too long: first or last");
     syntax.add("--top-instance", uses_top,
                "trace in the kernel's own buffer; its settings are put back, what is in it is lost");
-    syntax.add("--interval", interval, "seconds between snapshots");
-    syntax.add("--snapshots", snapshots, "of KFD's state while the program runs, at most");
+    syntax.add("--interval DURATION", interval, "time between snapshots: 500ms, 1s");
+    syntax.add("--snapshots N", snapshots, "of KFD's state while the program runs, at most");
     syntax.add("--dry-run", is_dry, "print the commands, change nothing");
-    syntax.add("--report", report, "text, markdown or json (the manifest)");
-    syntax.add("--force", is_forced, "replace an earlier capture");
+    syntax.add("--json", is_json, "print the manifest, for programs");
+    syntax.add("--format NAME", format, "form of the summary").one_of({"text", "markdown"});
+    syntax.add("--force,-f", is_forced, "replace an earlier capture");
     syntax.add("--quiet,-q", is_quiet, "no summary");
-    syntax.add("--tracefs", roots.tracefs, "where tracefs is, for tests").for_tests();
-    syntax.add("--debugfs", roots.debugfs, "where debugfs is, for tests").for_tests();
-    syntax.add("--sysfs", roots.sysfs, "where sysfs is, for tests").for_tests();
-    syntax.add("--kmsg", roots.kmsg, "the kernel's log, for tests").for_tests();
+    syntax.add("--tracefs PATH", roots.tracefs, "where tracefs is, for tests").for_tests();
+    syntax.add("--debugfs PATH", roots.debugfs, "where debugfs is, for tests").for_tests();
+    syntax.add("--sysfs PATH", roots.sysfs, "where sysfs is, for tests").for_tests();
+    syntax.add("--kmsg PATH", roots.kmsg, "the kernel's log, for tests").for_tests();
   }
 };
 
@@ -73,10 +75,9 @@ std::uint32_t mask(const std::string& text) {
   return static_cast<std::uint32_t>(value);
 }
 
-std::int64_t interval_ns(const std::string& text) {
-  const double seconds =
-      real_number("--interval", text, 0.01, 86'400.0, "out of range", "Use seconds from 0.01 to 86400.");
-  return static_cast<std::int64_t>(seconds * 1e9);
+// In MiB, as ROCm and the kernel take it.
+int mebibytes(const char* flag, const std::string& text, std::uint64_t highest) {
+  return static_cast<int>(size_of(flag, text, 1 << 20, highest << 20) >> 20);
 }
 
 // The words after "--"; without it, the words after the flags.
@@ -97,20 +98,17 @@ amd::CaptureRequest request_of(const AmdCaptureFlags& flags) {
     reject("a program is required after --", "For example: weir amd capture -- ./program arguments");
   request.log_level = whole("--log-level", flags.log_level, 0, 5);
   request.log_mask = mask(flags.log_mask);
-  request.log_size_mib = whole("--log-size", flags.log_size, 1, 1'000'000);
+  request.log_size_mib = mebibytes("--log-size", flags.log_size, 1'000'000);
   request.has_trace = !flags.has_no_trace;
   request.wants_graph = flags.wants_graph;
   request.uses_top_instance = flags.uses_top;
-  request.buffer_mib = whole("--buffer", flags.buffer, 1, 1024);
-  request.interval_ns = interval_ns(flags.interval);
+  request.buffer_mib = mebibytes("--buffer", flags.buffer, 1024);
+  request.interval_ns = duration_of("--interval", flags.interval, 10'000'000, 86'400'000'000'000);
   request.max_snapshots = whole("--snapshots", flags.snapshots, 0, 10'000);
   const std::vector<std::string> ends = {"first", "last"};
   if (flags.keep != "first" && flags.keep != "last")
     reject(fmt::format("--keep {}: is neither first nor last", flags.keep), suggestion(flags.keep, ends));
   request.keeps_first = flags.keep == "first";
-  const std::vector<std::string> reports = {"text", "markdown", "json"};
-  if (std::find(reports.begin(), reports.end(), flags.report) == reports.end())
-    reject(fmt::format("--report {}: unknown report", flags.report), suggestion(flags.report, reports));
   if (!find_program(request.command[0]))
     reject(fmt::format("{}: no such program", request.command[0]), "Give a path, or a name that PATH has.");
   request.roots = flags.roots;
@@ -132,12 +130,12 @@ int execute_amd_capture(const AmdCaptureFlags& flags) {
   amd::CaptureFolder folder(output, flags.is_forced);
   const amd::CaptureEnd end = amd::capture_program(std::move(request), folder);
   const Json document = amd::to_json(end.manifest);
-  if (flags.report == "json") {
+  if (flags.is_json) {
     write_json(to_text(document));
   } else if (!flags.is_quiet) {
     // Standard output belongs to the program.
     const TextReport report = capture_report(document, end.bytes, output.string());
-    print_err("{}", flags.report == "markdown" ? report_markdown(report) : report_text(report));
+    print_err("{}", flags.format == "markdown" ? report_markdown(report) : report_text(report));
   }
   if (!end.problem.empty()) {
     const std::string what = fmt::format("the capture is not complete: {}", end.problem);

@@ -17,7 +17,7 @@ struct AmdCompareFlags : DocumentOutput {
 
   void add_to(CommandSyntax syntax) {
     constexpr const char* kHelp =
-        "a runtime log, a folder of `weir amd capture`, a report of `weir amd log --report json`, or a timeline "
+        "a runtime log, a folder of `weir amd capture`, a report of `weir amd log --json`, or a timeline "
         "(`weir profile WORKLOAD -o FILE`, or any trace that `weir analyze` reads)";
     syntax.add("A FILE", a, fmt::format("the urgent case: {}", kHelp)).required();
     syntax.add("B FILE", b, "the case that may wait, likewise").required();

@@ -26,7 +26,7 @@ struct AmdFtraceFlags : DocumentOutput {
              "text of /sys/kernel/tracing/trace or of trace-cmd report; .gz too. function, function_graph, "
              "events, probes and texts of trace_printk are read")
         .required();
-    syntax.add("--trace-clock", clock, "the clock that was set (trace_clock); the text does not say");
+    syntax.add("--trace-clock NAME", clock, "the clock that was set (trace_clock); the text does not say");
     syntax.add("--full", is_full, "all processes and creates");
     DocumentOutput::add_to(syntax);
   }

@@ -27,8 +27,8 @@ struct AmdHqdFlags : DocumentOutput {
     syntax.add("files FILE|FOLDER", files,
                "text of hqds, mqds and rls, .gz too, recognised by content; or a folder of them");
     syntax.add("--live", is_live, "read the running kernel, as root");
-    syntax.add("--debugfs DIR", debugfs, "live: where debugfs is mounted (default: /sys/kernel/debug)");
-    syntax.add("--sysfs DIR", sysfs, "live: where sysfs is mounted (default: /sys)");
+    syntax.add("--debugfs PATH", debugfs, "live: where debugfs is mounted (default: /sys/kernel/debug)");
+    syntax.add("--sysfs PATH", sysfs, "live: where sysfs is mounted (default: /sys)");
     syntax.add("--full", is_full, "all queues, their slots with VMIDs and pointers, and all GPUs");
     DocumentOutput::add_to(syntax);
     syntax.footer("Exit code: 0 fine, 1 the running kernel shows nothing, 2 bad input.");

@@ -29,14 +29,14 @@ struct AmdJoinFlags : DocumentOutput {
 
   void add_to(CommandSyntax syntax) {
     syntax.add("folder DIR", folder, "what weir amd capture wrote");
-    syntax.add("--log FILE", logs, "without a capture: a runtime log (AMD_LOG_LEVEL); repeatable");
-    syntax.add("--ftrace FILE", traces, "without a capture: text of the kernel's tracer");
-    syntax.add("--snapshot DIR", snapshots,
+    syntax.add("--log PATH", logs, "without a capture: a runtime log (AMD_LOG_LEVEL); repeatable");
+    syntax.add("--ftrace PATH", traces, "without a capture: text of the kernel's tracer");
+    syntax.add("--snapshot PATH", snapshots,
                "without a capture: a folder with hqds, mqds, rls, sysfs; repeatable, in the order of time");
     syntax.add("--trace-clock NAME", trace_clock,
                "clock of the trace (local, mono, boot ...) where no manifest says it");
     syntax.add("--pid LOG=HOST", pids, "a process of the log is this one of the host; repeatable");
-    syntax.add("--timeline FILE", timeline, "Chrome JSON of everything (default: timeline.json in the folder)");
+    syntax.add("--timeline PATH", timeline, "Chrome JSON of everything (default: timeline.json in the folder)");
     syntax.add("--no-timeline", has_no_timeline, "write no timeline").excludes("--timeline");
     syntax.add("--full", is_full, "also other processes, handles of streams, each snapshot");
     DocumentOutput::add_to(syntax);

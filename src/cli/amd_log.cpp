@@ -21,8 +21,8 @@ struct AmdLogFlags : DocumentOutput {
   void add_to(CommandSyntax syntax) {
     syntax.add("files FILE", files, "logs of ROCm's runtime, of any size, .gz too").required();
     syntax.add("--full", is_full, "long lists as well");
-    syntax.add("--top", top, "names per list of the document");
-    syntax.add("--threads", threads, "threads that read a file; 0: as many as help");
+    syntax.add("--top N", top, "names per list of the document");
+    syntax.add("--threads N", threads, "threads that read a file; 0: as many as help");
     DocumentOutput::add_to(syntax);
     syntax.footer("Exit code: 0 fine, 2 bad input.");
   }

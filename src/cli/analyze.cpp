@@ -34,7 +34,7 @@ std::string format_help() {
 
 struct AnalyzeFlags : DocumentOutput {
   std::vector<std::string> files;
-  std::string format;
+  std::string input_format;
   std::string svg, kineto, csv;
   std::string memory;
   std::string window = "steady";
@@ -48,9 +48,10 @@ struct AnalyzeFlags : DocumentOutput {
     syntax
         .add("files FILE", files,
              "traces: Kineto/PyTorch, rocprofv3, Nsight Systems, rocmProfileData, CUPTI text or Weir's own; "
-             ".gz and .tar.gz too. Files of several ranks are put together; two of the same are compared")
+             ".gz and .tar.gz too (-: standard input). Files of several ranks are put together; two of the same are "
+             "compared")
         .required();
-    syntax.add("--format", format, format_help());
+    syntax.add("--input-format NAME", input_format, format_help());
     syntax.add("--ranks", are_ranks, "the files are ranks of one job, whatever they say of themselves");
     syntax.add("--compare", are_compared, "compare two traces, the first is the baseline").excludes("--ranks");
     syntax.add("--collective PATTERN", collectives,
@@ -59,19 +60,18 @@ struct AnalyzeFlags : DocumentOutput {
                "the part to analyse: steady (without the program's start-up, if the trace shows one), all, or "
                "BEGIN..END since the first command, e.g. 1.5s..3s");
     syntax.add("--full", is_full, "all devices and long lists");
-    syntax.add("--top", top, "names per list of the document");
+    syntax.add("--top N", top, "names per list of the document");
     DocumentOutput::add_to(syntax);
-    syntax.add("--svg FILE", svg, "draw the timeline to this file");
-    syntax.add("--export FILE", kineto, "write the timeline as Chrome/Kineto JSON");
-    syntax.add("--csv FILE", csv, "write the timeline as CSV");
-    syntax.add("--memory", memory, "most memory for timelines, e.g. 4G (default: half of the machine's)");
-    syntax.add("--threshold", threshold, "comparing: the smallest change that matters");
+    syntax.add("--svg PATH", svg, "draw the timeline to this file");
+    syntax.add("--export PATH", kineto, "write the timeline as Chrome/Kineto JSON");
+    syntax.add("--csv PATH", csv, "write the timeline as CSV");
+    syntax.add("--memory SIZE", memory, "most memory for timelines, e.g. 4G (default: half of the machine's)");
+    syntax.add("--threshold PERCENT", threshold, "comparing: the smallest change that matters");
     syntax.add("--strict", is_strict, "comparing: exit 4 if a pair is too noisy to judge");
     syntax.footer("Exit code: 0 fine, 2 bad input; comparing: 3 something slower, 4 (--strict) too noisy to say.");
   }
 };
 
-// "4", "4G", "512M": gibibytes where there is no unit.
 std::uint64_t memory_of(const AnalyzeFlags& flags) {
   if (flags.memory.empty()) {
     // Half of the machine's memory: the analyses need about as much again as the timeline.
@@ -79,16 +79,7 @@ std::uint64_t memory_of(const AnalyzeFlags& flags) {
     const auto size = static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PAGE_SIZE)));
     return std::max(pages * size / 2, std::uint64_t{256} << 20);
   }
-  std::string digits = flags.memory;
-  int shift = 30;
-  if (!digits.empty() && (digits.back() == 'G' || digits.back() == 'M')) {
-    shift = digits.back() == 'G' ? 30 : 20;
-    digits.pop_back();
-  }
-  const auto value = parse_integer(digits);
-  if (!value || *value < 1 || *value > 1'000'000)
-    reject(fmt::format("--memory {}: not an amount of memory", flags.memory), "Write 4G or 512M.");
-  return static_cast<std::uint64_t>(*value) << shift;
+  return size_of("--memory", flags.memory, 1 << 20, std::uint64_t{1} << 50);
 }
 
 // "steady", "all", "1.5s..3s", "1.5s..", "..3s"
@@ -159,7 +150,8 @@ void export_kineto(const AnalyzeFlags& flags, const Timeline& timeline) {
 }
 
 int execute_analyze(const AnalyzeFlags& flags) {
-  for (const std::string* path : {&flags.output, &flags.svg, &flags.kineto, &flags.csv})
+  flags.check_output();
+  for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv})
     if (!path->empty()) check_writable(*path, flags.is_forced);
   AnalyzeOptions options;
   options.top = static_cast<std::size_t>(number_within("--top", flags.top, 1, 1000));
@@ -169,7 +161,7 @@ int execute_analyze(const AnalyzeFlags& flags) {
   const std::atomic<bool>& stop = catch_interrupts();
   ProgressLine line(flags.is_quiet);
   ImportOptions import;
-  import.format = flags.format;
+  import.format = flags.input_format;
   import.collectives = patterns_of("--collective", flags.collectives);
   import.limits.memory_bytes = memory_of(flags);
   import.progress = [&] {
@@ -177,7 +169,9 @@ int execute_analyze(const AnalyzeFlags& flags) {
   };
   std::vector<ImportedTrace> traces;
   try {
-    traces = import_traces({flags.files.begin(), flags.files.end()}, import);
+    std::vector<std::filesystem::path> files;
+    for (const std::string& file : flags.files) files.emplace_back(input_path(file));
+    traces = import_traces(files, import);
   } catch (const Interrupted&) {
     line.clear();
     return kExitInterrupted;

@@ -60,10 +60,10 @@ std::vector<Word> words_of(const char* flag, const std::string& text, const char
 
 // As typed. Numbers are kept as text, so that messages can show the flag and the word.
 struct BenchCommandFlags {
-  std::vector<std::string> paths;
-  std::string iterations, warmup, precision, backends, output_dir = "reports", seed, filter, compare_to;
+  std::vector<std::string> paths, devices;
+  std::string iterations, warmup, precision, output_dir = "reports", seed, filter, compare_to;
   std::string latency_threshold = "10%", accuracy_threshold = "1e-3";
-  std::string stop = "iterations", budget = "30s", rounds, time_limit, threads, device = "0";
+  std::string stop = "iterations", budget = "30s", rounds, time_limit, threads;
   bool is_cold = false, leaves_roofline = false, is_list = false, is_strict = false, is_verbose = false;
   bool asks_changes = false;
   DocumentOutput document_output;
@@ -73,35 +73,39 @@ struct BenchCommandFlags {
 
   void add_to(CommandSyntax syntax);
   // Each rejects bad values, naming the flag.
+  void choose_devices(bench::BenchOptions& options) const;
   bench::BenchOptions options() const;
   bench::RegressionOptions regression() const;
 };
 
 void BenchCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add(
-      "--path DIR", paths,
+      "--path PATH", paths,
       "a package, or a folder of packages; may be repeated (default: kernels, src/kernels, integrations/kernels)");
-  syntax.add("--filter", filter, "packages: words of their names or patterns such as spmv*, with commas");
-  syntax.add("--backends", backends, "cpu,cuda,hip,opencl (default: those that are here)");
-  syntax.add("--precision", precision, "fp64,fp32,fp16,bf16 (default: those of bench.yaml, or all of the kernel)");
-  syntax.add("--iters", iterations, "samples of each case (default: bench.yaml, or 30)");
-  syntax.add("--warmup", warmup, "runs before the first sample, at least (default: bench.yaml, or 3)");
-  syntax.add("--rounds", rounds, "processes that samples are divided over (default 5; 1 for fewer than 15 samples)");
-  syntax.add("--stop", stop, "what ends a case: so many iterations, a narrow interval, or entropy")
+  syntax.add("--filter PATTERN", filter, "packages: words of their names or patterns such as spmv*, with commas");
+  syntax.add("--device NAME", devices,
+             "where kernels run: cpu, cuda:0, hip:0, opencl:0, with commas (default: all that are here)");
+  syntax.add("--precision NAME", precision, "fp64,fp32,fp16,bf16 (default: those of bench.yaml, or all of the kernel)");
+  syntax.add("--iterations N", iterations, "samples of each case (default: bench.yaml, or 30)");
+  syntax.add("--warmup N", warmup, "runs before the first sample, at least (default: bench.yaml, or 3)");
+  syntax.add("--processes N", rounds,
+             "processes that samples are divided over (default 5; 1 for fewer than 15 samples)");
+  syntax.add("--stop NAME", stop, "what ends a case: so many iterations, a narrow interval, or entropy")
       .one_of({"iterations", "interval", "entropy"});
-  syntax.add("--budget", budget, "measuring one case ends after this time: 500ms, 30s, 5m");
-  syntax.add("--time-limit", time_limit, "one case is ended by force after this time (default: bench.yaml, or 120s)");
+  syntax.add("--budget DURATION", budget, "measuring one case ends after this time: 500ms, 30s, 5m");
+  syntax.add("--time-limit DURATION", time_limit,
+             "one case is ended by force after this time (default: bench.yaml, or 120s)");
   syntax.add("--cold", is_cold, "empty caches before every run");
-  syntax.add("--seed", seed, "of the inputs (default: bench.yaml, or 1337)");
-  syntax.add("--threads", threads, "that a kernel may use on the CPU (default: all cores)");
-  syntax.add("--device", device, "which of a backend's devices");
+  syntax.add("--seed N", seed, "of the inputs (default: bench.yaml, or 1337)");
+  syntax.add("--threads N", threads, "that a kernel may use on the CPU (default: all cores)");
   syntax.add("--no-roofline", leaves_roofline, "do not measure what the devices can do at best");
-  syntax.add("--output-dir DIR", output_dir, "where reports go; an earlier report there is replaced");
-  syntax.add("--compare-to REF|FILE", compare_to, "a summary.json, or a git ref that has one in --output-dir");
+  syntax.add("--output-dir PATH", output_dir, "where reports go; an earlier report there is replaced");
+  syntax.add("--baseline PATH|REF", compare_to,
+             "a summary.json to compare with, or a git ref that has one in --output-dir");
   syntax.add("--git-changes", asks_changes,
              "also note whether tracked files differ from the commit (looks at all of them, with git's filters off)");
-  syntax.add("--latency-threshold", latency_threshold, "a slowdown up to this does not matter");
-  syntax.add("--accuracy-threshold", accuracy_threshold, "an error may grow by this much");
+  syntax.add("--latency-threshold PERCENT", latency_threshold, "a slowdown up to this does not matter");
+  syntax.add("--accuracy-threshold N", accuracy_threshold, "an error may grow by this much");
   syntax.add("--strict", is_strict, "exit 4 where a comparison is too uncertain to say");
   syntax.add("--list", is_list, "show what would run; measure and write nothing");
   syntax.add("--verbose,-v", is_verbose, "print each case as it is measured");
@@ -112,6 +116,27 @@ void BenchCommandFlags::add_to(CommandSyntax syntax) {
   syntax.footer(
       "Exit code: 0 fine, 1 a kernel failed, crashed, timed out or was inaccurate, 2 bad input,\n"
       "3 slower or less accurate than the baseline, 4 (--strict) too uncertain to say, 130 interrupted.");
+}
+
+// "cuda:1,cpu": backends, and which of their devices. A number alone is for all backends: an old spelling.
+void BenchCommandFlags::choose_devices(bench::BenchOptions& options) const {
+  std::string names;
+  std::optional<int> index;
+  for (const std::string& text : devices)
+    for (const std::string& word : parse_names("--device", text)) {
+      const bool is_number = parse_integer(word).has_value();
+      const std::size_t colon = is_number ? 0 : std::min(word.find(':'), word.size());
+      if (!is_number) names += (names.empty() ? "" : ",") + word.substr(0, colon);
+      if (colon == word.size()) continue;
+      const int number = one_count("--device", is_number ? word : word.substr(colon + 1), 0, 1023);
+      if (index.value_or(number) != number)
+        reject(fmt::format("--device {}: devices with different numbers are measured one after the other", text),
+               fmt::format("Run `weir bench --device {}` by itself.", word));
+      index = number;
+    }
+  options.backends =
+      words_of<package::Backend>("--device", names, "device", package::parse_backend, package::kBackends);
+  options.device = index.value_or(0);
 }
 
 bench::BenchOptions BenchCommandFlags::options() const {
@@ -125,12 +150,11 @@ bench::BenchOptions BenchCommandFlags::options() const {
   }
   options.precisions =
       words_of<Precision>("--precision", precision, "precision", package::parse_precision, package::kPrecisions);
-  options.backends =
-      words_of<package::Backend>("--backends", backends, "backend", package::parse_backend, package::kBackends);
+  choose_devices(options);
   if (!filter.empty()) options.filters = parse_names("--filter", filter);
-  if (!iterations.empty()) options.iterations = one_count("--iters", iterations, 1, 1'000'000);
+  if (!iterations.empty()) options.iterations = one_count("--iterations", iterations, 1, 1'000'000);
   if (!warmup.empty()) options.warmup = one_count("--warmup", warmup, 0, 1'000'000);
-  if (!rounds.empty()) options.rounds = one_count("--rounds", rounds, 1, 100);
+  if (!rounds.empty()) options.rounds = one_count("--processes", rounds, 1, 100);
   if (!seed.empty()) options.seed = seed_of(seed);
   if (!time_limit.empty()) options.time_limit_s = seconds_of("--time-limit", time_limit);
   options.budget_s = seconds_of("--budget", budget);
@@ -138,7 +162,6 @@ bench::BenchOptions BenchCommandFlags::options() const {
                                           std::begin(bench::kStops));
   options.threads =
       threads.empty() ? static_cast<int>(usable_cores().size()) : one_count("--threads", threads, 1, 4096);
-  options.device = one_count("--device", device, 0, 1023);
   options.is_cold = is_cold;
   options.has_roofline = !leaves_roofline;
   return options;
@@ -189,8 +212,7 @@ class BenchRun {
         {environment_variable("PATH").value_or("/usr/bin:/bin"), environment_variable("LD_LIBRARY_PATH").value_or("")});
     if (flags_.is_list) return list(plan);
     flags_.document_output.check_output();
-    flags_.ci.check(flags_.document_output.is_forced,
-                    flags_.document_output.report == "json" && flags_.document_output.output.empty());
+    flags_.ci.check(flags_.document_output.is_forced, flags_.document_output.prints_json());
     flags_.exports.check(flags_.document_output.is_forced);
     // Before anything is measured or replaced: an unusable baseline must not cost a run, and it may be the very report
     // in the output folder.
@@ -273,7 +295,7 @@ class BenchRun {
     flags_.document_output.print(
         summary, [&] { return report_text(bench_report(summary, false)); },
         [&] { return report_markdown(bench_report(summary, true)); });
-    if (!flags_.document_output.is_quiet && flags_.document_output.report != "json")
+    if (!flags_.document_output.is_quiet && !flags_.document_output.prints_json())
       print_out("\nReports are in {}\n", folder.path().string());
   }
 

@@ -40,15 +40,15 @@ struct CalibrateFlags {
   bool is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("workload", workload, "a step to calibrate (default: two short and two long ones)");
-    syntax.add("--device", device, "Device whose spread is measured");
-    syntax.add("--scale", scale, "Size of the workload");
-    syntax.add("--processes N", processes, "Processes of each step");
-    syntax.add("--iterations N", iterations, "Iterations of each process");
-    syntax.add("--budget TIME", budget, "Stop after this time, once each step has five processes");
-    syntax.add("--seed N", seed, "Order of the steps within a round");
-    syntax.add("--output,-o FILE", output, "Document to add to (default: the one that `weir compare` reads)");
-    syntax.add("--quiet,-q", is_quiet, "Print only errors");
+    syntax.add("workload NAME", workload, "a step to calibrate (default: two short and two long ones)");
+    syntax.add("--device NAME", device, "device whose spread is measured");
+    syntax.add("--scale NAME", scale, "size of the workload");
+    syntax.add("--processes N", processes, "processes of each step");
+    syntax.add("--iterations N", iterations, "iterations of each process");
+    syntax.add("--budget DURATION", budget, "stop after this time, once each step has five processes");
+    syntax.add("--seed N", seed, "order of the steps within a round");
+    syntax.add("--output,-o PATH", output, "document to add to (default: the one that `weir compare` reads)");
+    syntax.add("--quiet,-q", is_quiet, "print only errors");
   }
 
   std::vector<std::vector<std::string>> runs() const {
@@ -146,7 +146,7 @@ int execute_calibrate(const CalibrateFlags& flags) {
 }  // namespace
 
 CliCommand calibrate() {
-  return command("calibrate", "Measure how much processes of identical code differ, for `weir compare`",
+  return command("calibrate", "measure how much processes of identical code differ, for `weir compare`",
                  execute_calibrate);
 }
 

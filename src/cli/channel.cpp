@@ -57,7 +57,7 @@ struct ChannelCommandFlags {
   std::vector<std::string> groups;
   std::string channels;
   std::string save_baseline, baseline, baseline_dir = ".weir/channel";
-  std::string processes, samples, cores = "auto", capacity = "1024", device = "cpu", seed = "1", limit = "20";
+  std::string processes, samples, cores = "auto", capacity = "1024", device = "cpu", seed = "1", limit = "20s";
   std::string threshold = "5%";
   std::string output, format = "text";
   std::string child;  // set in a child of Weir: the file with its request
@@ -78,29 +78,29 @@ struct ChannelCommandFlags {
 void ChannelCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("groups GROUP", groups, "groups of benchmarks (default: all; --list shows them)");
   syntax.add("--list", is_list, "show groups, contestants, and what cannot be run here");
-  syntax.add("--channel", channels, "contestants, with commas; floors and competitors stay beside them");
+  syntax.add("--channel NAME", channels, "contestants, with commas; floors and competitors stay beside them");
   syntax.add("--only", is_only, "with --channel: nothing beside them");
   syntax.add("--save-baseline NAME", save_baseline, "keep the result under this name");
   syntax.add("--baseline NAME", baseline, "compare with the result of this name");
-  syntax.add("--baseline-dir", baseline_dir, "where baselines are");
+  syntax.add("--baseline-dir PATH", baseline_dir, "where baselines are");
   syntax.add("--calibrate", is_calibration,
              "compare this program with itself: how many false alarms do the rules raise?");
-  syntax.add("--threshold", threshold, "smallest change that matters");
-  syntax.add("--processes", processes,
+  syntax.add("--threshold PERCENT", threshold, "smallest change that matters");
+  syntax.add("--processes N", processes,
              "processes of each benchmark (default 5; quick 2; baselines 10; calibrate 2 x 8)");
-  syntax.add("--samples", samples, "samples of each process (default 10; quick: 5)");
+  syntax.add("--samples N", samples, "samples of each process (default 10; quick: 5)");
   syntax.add("--quick", is_quick, "a first look: fewer and shorter samples");
-  syntax.add("--cores", cores, "cores that threads are bound to: auto, none, or 0,1");
-  syntax.add("--capacity", capacity, "commands that a channel holds; rounded up to a power of two");
-  syntax.add("--device", device, "of the groups that run kernels");
-  syntax.add("--seed", seed, "of the orders of benchmarks");
-  syntax.add("--limit", limit, "seconds after which a benchmark that does not end is ended");
+  syntax.add("--cores LIST", cores, "cores that threads are bound to: auto, none, or 0,1");
+  syntax.add("--capacity N", capacity, "commands that a channel holds; rounded up to a power of two");
+  syntax.add("--device NAME", device, "of the groups that run kernels");
+  syntax.add("--seed N", seed, "of the orders of benchmarks");
+  syntax.add("--limit DURATION", limit, "a benchmark that takes longer is ended by force");
   syntax.add("--json", is_json, "print the document (weir.channel/1) instead of text");
-  syntax.add("--output,-o", output, "write the document to this file");
-  syntax.add("--format", format, "output format").one_of({"text", "markdown"});
+  syntax.add("--output,-o PATH", output, "write the document to this file");
+  syntax.add("--format NAME", format, "output format").one_of({"text", "markdown"});
   syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   syntax.add("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
-  syntax.add("--force", is_forced, "replace existing files and baselines");
+  syntax.add("--force,-f", is_forced, "replace existing files and baselines");
   syntax.add("--child", child, "").hidden();
   syntax.footer(
       "Exit code: 0 nothing slower, 1 a benchmark failed, 2 bad input, 3 slower than the baseline,\n"
@@ -145,7 +145,7 @@ ChannelSettings ChannelCommandFlags::settings() const {
 }
 
 std::int64_t ChannelCommandFlags::limit_ns(const channel_bench::Conditions& conditions) const {
-  const double seconds = real_number("--limit", limit, 0.1, 3600, "not a number of seconds");
+  const double seconds = static_cast<double>(duration_of("--limit", limit, 100'000'000, 3'600'000'000'000)) / 1e9;
   // Samples that take twenty times as long as they should still count as progress.
   const double samples_s = conditions.samples * conditions.sample_ms * 1e-3;
   return static_cast<std::int64_t>(std::max(seconds, 20 * samples_s) * 1e9);

@@ -46,7 +46,7 @@ void append_to(const char* variable, std::size_t most, const std::function<std::
 
 void CiFlags::add_to(CommandSyntax syntax) {
   syntax.add("--github", is_github, "annotate for GitHub Actions; append to $GITHUB_STEP_SUMMARY and $GITHUB_OUTPUT");
-  syntax.add("--junit FILE", junit, "write the verdicts as JUnit XML to this file");
+  syntax.add("--junit PATH", junit, "write the verdicts as JUnit XML to this file");
 }
 
 void CiFlags::check(bool is_forced, bool prints_json) const {

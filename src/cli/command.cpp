@@ -1,15 +1,28 @@
 #include "cli/command.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/options.h"
+
 namespace weir::cli {
 
 const Flag& Flag::one_of(std::initializer_list<const char*> values) const {
-  option_->check(CLI::IsMember(std::vector<std::string>(values.begin(), values.end())));
+  const std::vector<std::string> choices(values.begin(), values.end());
+  const auto check = [choices, name = option_->get_name()](const std::string& value) {
+    if (std::find(choices.begin(), choices.end(), value) == choices.end())
+      reject(fmt::format("{} {}: unknown {}", name, value, name.substr(name.find_first_not_of('-'))),
+             suggestion(value, choices));
+    return std::string();
+  };
+  option_->check(CLI::Validator(check, fmt::format("{{{}}}", fmt::join(choices, ","))));
   return *this;
 }
 
@@ -66,7 +79,7 @@ template Flag CommandSyntax::add(const char*, bool&, const std::string&) const;
 std::shared_ptr<std::function<int()>> CommandSyntax::add_commands(std::span<const CliCommand> commands) const {
   const auto chosen = std::make_shared<std::function<int()>>();
   for (const CliCommand& command : commands) {
-    CLI::App* const sub = app_->add_subcommand(command.name, command.summary);
+    CLI::App* const sub = app_->add_subcommand(command.name, command.summary)->group(command.heading);
     sub->callback([chosen, action = command.configure(CommandSyntax(*sub))] { *chosen = action; });
   }
   return chosen;

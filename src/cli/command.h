@@ -69,6 +69,7 @@ struct CliCommand {
   const char* name;
   const char* summary;
   std::function<std::function<int()>(CommandSyntax syntax)> configure;
+  const char* heading = "Commands";  // above it in the help
 };
 
 // A command from flags that can add themselves, and a function that uses them.

@@ -1,23 +1,42 @@
-// weir compare: reads result files, compares, prints, and turns the verdict into the exit code.
+// weir compare: recognises what it is given, compares it by the rules for that, and turns the verdict into the exit
+// code.
 #include "run/compare.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "amd/compare/case_document.h"
+#include "amd/compare/case_load.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/schemas.h"
 #include "cli/compare_flags.h"
 #include "cli/list.h"
+#include "cli/process.h"
 #include "cli/state_folder.h"
+#include "lab/channels/channel_baseline.h"
+#include "lab/channels/channel_document.h"
+#include "lab/kernels/regression.h"
+#include "lab/overlap/overlap_compare.h"
+#include "report/figures/judgement.h"
 #include "report/history/intake.h"
 #include "report/history/store.h"
+#include "report/text/documents.h"
 #include "run/known_spread.h"
 #include "run/load.h"
+#include "run/trace_compare.h"
+#include "trace/import/import.h"
+#include "trace/import/list.h"
 
 namespace weir::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct CompareCommandFlags {
   std::string baseline;
@@ -26,11 +45,18 @@ struct CompareCommandFlags {
   CompareFlags compare;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--baseline FILE", baseline, "Result, sweep or folder to compare with").required();
-    syntax.add("--test FILE", tests, "One or more results, sweeps or folders to judge").required().takes_several();
-    syntax.add("--calibration FILE", calibration,
-               "What `weir calibrate` wrote, for files of one process (default: this machine's)");
-    syntax.add("--history FILE", history, "A history whose runs show how much processes differ (weir history)");
+    syntax
+        .add("baseline PATH", baseline,
+             "what to compare with: a result, a sweep or a folder of them, a trace, a folder of `weir overlap` or "
+             "`weir bench`, a document of `weir channel`, a folder of `weir amd capture` or a runtime log "
+             "(-: standard input)")
+        .required();
+    syntax.add("test PATH", tests, "what to judge, of the same kind; of results and sweeps one or more")
+        .required()
+        .takes_several();
+    syntax.add("--calibration PATH", calibration,
+               "what `weir calibrate` wrote, for results of one process (default: this machine's)");
+    syntax.add("--history PATH", history, "a history whose runs show how much processes differ (weir history)");
     compare.add_to(syntax);
   }
 };
@@ -60,18 +86,143 @@ FindSpread known_spreads(const CompareCommandFlags& flags) {
   };
 }
 
+int compare_result_files(const CompareCommandFlags& flags, const CompareOptions& options) {
+  const ResultFile baseline = load_results(input_path(flags.baseline));
+  std::vector<ResultFile> tests;
+  for (const std::string& test : flags.tests) tests.push_back(load_results(input_path(test)));
+  return flags.compare.print(compare_results(baseline, tests, options, known_spreads(flags)), "weir compare");
+}
+
+int compare_overlap_folders(const CompareCommandFlags& flags, const CompareOptions& options) {
+  return flags.compare.print(compare_overlap(load_overlap(flags.baseline), load_overlap(flags.tests[0]), options),
+                             "weir compare");
+}
+
+// Files that may take long to read: Ctrl-C ends that.
+ImportOptions import_options() {
+  ImportOptions import;
+  import.progress = [&stop = catch_interrupts()] {
+    if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
+  };
+  return import;
+}
+
+int compare_trace_files(const CompareCommandFlags& flags, const CompareOptions& options) {
+  std::vector<ImportedTrace> sides;
+  for (const std::string& path : {flags.baseline, flags.tests[0]}) {
+    std::vector<ImportedTrace> traces = import_traces({path}, import_options());
+    if (traces.size() != 1) reject(fmt::format("{}: holds {} traces", path, traces.size()), "Name one of them.");
+    sides.push_back(std::move(traces[0]));
+  }
+  const TraceComparison comparison =
+      compare_traces(sides[0].timeline, flags.baseline, sides[1].timeline, flags.tests[0], options);
+  const Json document = trace_comparison_json(comparison, flags.compare.is_strict);
+  flags.compare.document.print(
+      document, [&] { return trace_comparison_text(document); }, [&] { return trace_comparison_markdown(document); });
+  return exit_code(comparison, flags.compare.is_strict);
+}
+
+// The summary of the second, with the comparison in it.
+int compare_bench_folders(const CompareCommandFlags& flags, const CompareOptions& options) {
+  const auto summary_of = [](const std::string& path) {
+    std::error_code ignored;
+    return read_json(fs::is_directory(path, ignored) ? fs::path(path) / "summary.json" : fs::path(path));
+  };
+  bench::RegressionOptions limits;
+  limits.latency = options.threshold;
+  Json summary = summary_of(flags.tests[0]);
+  summary["regressions"] = bench::compare_summaries(summary_of(flags.baseline), summary, flags.baseline, limits);
+  const Json& regressions = summary["regressions"];
+  flags.compare.document.print(summary, regressions_report(regressions));
+  const bool is_unclear = flags.compare.is_strict && regressions["verdict"] == "ambiguous";
+  const int code = bench::exit_code(regressions);
+  flags.compare.ci.report(
+      judge_bench(summary, flags.compare.is_strict, code),
+      [&](std::size_t most) { return github_excerpt(report_markdown(regressions_report(regressions)), most); },
+      flags.compare.document.is_forced);
+  return code == 0 && is_unclear ? 4 : code;
+}
+
+int compare_channel_documents(const CompareCommandFlags& flags, const CompareOptions& options) {
+  ChannelReport report;
+  report.run = load_channel_run(flags.tests[0]);
+  report.capacity_asked = report.run.settings.conditions.capacity;
+  report.comparison = compare_channels(load_channel_run(flags.baseline), flags.baseline, report.run, options);
+  const Json document = channel_document(report, run_context());
+  flags.compare.document.print(document, channel_report(document));
+  return exit_code(*report.comparison, flags.compare.is_strict);
+}
+
+int compare_amd_captures(const CompareCommandFlags& flags, const CompareOptions&) {
+  amd::CaseLoadOptions options;
+  options.stop = &catch_interrupts();
+  options.import = import_options();
+  const amd::CaseSide baseline = amd::load_case(flags.baseline, options);
+  const Json document = amd::case_comparison(baseline, amd::load_case(flags.tests[0], options));
+  flags.compare.document.print(document, amd_compare_report(document));
+  return 0;
+}
+
+// {"schema": "weir.result/1", ...: as all documents of Weir begin.
+std::string schema_at_start(std::string_view start) {
+  const std::size_t key = start.substr(0, 64).find("\"schema\"");
+  if (key == std::string_view::npos) return {};
+  const std::size_t open = start.find('"', key + 8), close = start.find('"', open + 1);
+  return close >= start.size() ? std::string() : std::string(start.substr(open + 1, close - open - 1));
+}
+
+using CompareKind = int (*)(const CompareCommandFlags&, const CompareOptions&);
+
+CompareKind kind_of_schema(const std::string& schema) {
+  return schema == schemas::bench     ? compare_bench_folders
+         : schema == schemas::overlap ? compare_overlap_folders
+         : schema == schemas::channel ? compare_channel_documents
+         : schema == schemas::amd_log ? compare_amd_captures
+                                      : compare_result_files;
+}
+
+// The comparison for what lies there. What cannot be recognised is for the comparison of results, which says what it
+// takes.
+CompareKind kind_of(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    if (fs::exists(path / "manifest.json", ignored)) return compare_amd_captures;
+    if (fs::exists(path / "summary.json", ignored))
+      return kind_of_schema(schema_at_start(start_of_file(path / "summary.json", 4096)));
+    for (const auto& below : fs::directory_iterator(path, ignored))
+      if (fs::exists(below.path() / "summary.json", ignored)) return compare_overlap_folders;  // of a sweep
+    return compare_result_files;
+  }
+  if (!fs::is_regular_file(path, ignored)) return compare_result_files;
+  const std::unique_ptr<ByteSource> bytes = open_bytes(path);
+  const std::string_view start = bytes->peek(kSniffBytes);
+  if (const std::string schema = schema_at_start(start); schema.starts_with("weir.")) return kind_of_schema(schema);
+  const auto all = importers();
+  if (TarReader::sniff(start) ||
+      std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.sniff(start); }))
+    return compare_trace_files;
+  const std::size_t first = start.find_first_not_of(" \t\r\n");
+  const bool is_json = first != std::string_view::npos && (start[first] == '{' || start[first] == '[');
+  return is_json || start.empty() ? compare_result_files : compare_amd_captures;
+}
+
 int execute_compare(const CompareCommandFlags& flags) {
   const CompareOptions options = flags.compare.options();
-  const ResultFile baseline = load_results(flags.baseline);
-  std::vector<ResultFile> tests;
-  for (const std::string& test : flags.tests) tests.push_back(load_results(test));
-  return flags.compare.print(compare_results(baseline, tests, options, known_spreads(flags)), "weir compare");
+  const CompareKind judge_them = kind_of(flags.baseline);
+  if (judge_them != compare_result_files && flags.tests.size() != 1)
+    reject(fmt::format("{}: is compared with one other, not with {}", flags.baseline, flags.tests.size()),
+           "weir compare BASELINE TEST");
+  try {
+    return judge_them(flags, options);
+  } catch (const Interrupted&) {
+    return kExitInterrupted;
+  }
 }
 
 }  // namespace
 
 CliCommand compare() {
-  return command("compare", "Say whether a run is slower, faster or the same as its baseline", execute_compare);
+  return command("compare", "say whether a run is slower, faster or the same as its baseline", execute_compare);
 }
 
 }  // namespace weir::cli

@@ -11,11 +11,9 @@
 
 namespace weir::cli {
 void CompareFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--threshold PERCENT", threshold, "Smallest change of the median that matters");
-  syntax.add("--strict", is_strict, "Exit 4 if a pair is too noisy to judge");
-  syntax.add("--format", format, "Output format").one_of({"text", "markdown", "json"});
-  syntax.add("--output FILE", output, "Write the report to a file");
-  syntax.add("--force", is_forced, "Replace files that exist");
+  syntax.add("--threshold PERCENT", threshold, "smallest change of the median that matters");
+  syntax.add("--strict", is_strict, "exit 4 if a pair is too noisy to judge");
+  document.add_to(syntax);
   ci.add_to(syntax);
   syntax.footer("Exit code: 0 nothing slower, 2 bad input, 3 something slower, 4 (--strict) too noisy to say.");
 }
@@ -23,28 +21,25 @@ void CompareFlags::add_to(CommandSyntax syntax) {
 CompareOptions CompareFlags::options() const {
   CompareOptions options;
   options.threshold = share_of("--threshold", threshold);
-  if (!output.empty()) check_writable(output, is_forced);
-  ci.check(is_forced, format == "json" && output.empty());
+  document.check_output();
+  ci.check(document.is_forced, document.prints_json());
   return options;
 }
 
 int CompareFlags::print(const Comparison& comparison, const char* tool) const {
-  std::string report;
-  if (format == "json") {
-    // Paths may hold invalid UTF-8, which must not prevent the report.
-    report = comparison_json(comparison, is_strict).dump(2) + "\n";
+  // Paths may hold invalid UTF-8, which must not prevent the report.
+  const std::string report = document.wants_json()       ? comparison_json(comparison, is_strict).dump(2) + "\n"
+                             : document.wants_markdown() ? comparison_markdown(comparison)
+                                                         : comparison_text(comparison);
+  if (document.has_file()) {
+    write_file(document.output, report, document.is_forced);
+    if (!document.is_quiet) print_out("{} ({})\n", verdict_line(comparison), document.output);
   } else {
-    report = format == "markdown" ? comparison_markdown(comparison) : comparison_text(comparison);
-  }
-  if (output.empty()) {
-    format == "json" ? write_json(report) : write_out(report);
-  } else {
-    write_file(output, report, is_forced);
-    print_out("{} ({})\n", verdict_line(comparison), output);
+    document.wants_json() ? write_json(report) : write_out(report);
   }
   ci.report(
       judge(comparison, tool, is_strict), [&](std::size_t most) { return comparison_markdown(comparison, most); },
-      is_forced);
+      document.is_forced);
   return exit_code(comparison, is_strict);
 }
 

@@ -1,20 +1,19 @@
-// The flags that comparisons share: what counts as a change, the output format, and the destination.
+// The flags of a comparison: what counts as a change, the output format, and the destination.
 #pragma once
 
 #include <string>
 
 #include "cli/ci_flags.h"
 #include "cli/command.h"
+#include "cli/document_output.h"
 #include "run/compare.h"
 
 namespace weir::cli {
 
 struct CompareFlags {
   std::string threshold = "5%";
-  std::string format = "text";
-  std::string output;
   bool is_strict = false;
-  bool is_forced = false;
+  DocumentOutput document;
   CiFlags ci;
 
   void add_to(CommandSyntax syntax);

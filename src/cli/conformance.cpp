@@ -5,6 +5,8 @@
 
 #include "base/console.h"
 #include "base/error.h"
+#include "base/options.h"
+#include "cli/document_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
@@ -17,17 +19,17 @@ namespace {
 
 struct ConformanceFlags {
   std::vector<std::string> devices, filters;
-  std::string output;
+  DocumentFile document;
   bool takes_all = false, is_list = false, is_quiet = false, is_forced = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--device", devices, "cpu, cuda:0, hip:0, sim:h200 ..., repeatable (default: auto)");
+    syntax.add("--device NAME", devices, "cpu, cuda:0, hip:0, sim:h200 ..., with commas, repeatable (default: auto)");
     syntax.add("--all", takes_all, "every device that is found");
-    syntax.add("--filter", filters, "cases whose name has this in it, or matches it with * and ?; repeatable");
+    syntax.add("--filter PATTERN", filters, "cases whose name has this in it, or matches it with * and ?; repeatable");
     syntax.add("--list", is_list, "show the cases and run none");
-    syntax.add("--output,-o,--json", output, "write the result (weir.conformance/1) to this file");
+    document.add_to(syntax, "write the result (weir.conformance/1) to this file (-: standard output)");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
-    syntax.add("--force", is_forced, "replace an existing output file");
+    syntax.add("--force,-f", is_forced, "replace an existing output file");
     syntax.footer(
         "Exit code: 0 nothing failed, 1 a case failed or a device was lost, 2 bad input,\n"
         "130 interrupted.");
@@ -86,32 +88,38 @@ int execute_conformance(const ConformanceFlags& flags) {
     return 0;
   }
   if (flags.takes_all && !flags.devices.empty()) reject("--all: cannot be combined with --device", "Use one of them.");
-  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  const std::string output = flags.document.path();
+  const bool is_quiet = flags.is_quiet || flags.document.prints_json();
+  if (!output.empty()) check_writable(output, flags.is_forced);
 
   ConformanceRun run;
   run.filters = flags.filters;
-  std::vector<std::string> names = flags.takes_all ? all_devices(run) : flags.devices;
+  std::vector<std::string> names = flags.takes_all ? all_devices(run) : std::vector<std::string>();
+  for (const std::string& each : flags.devices)
+    for (std::string& name : parse_names("--device", each)) names.push_back(std::move(name));
   if (names.empty()) names = {"auto"};
   const RunContext context = run_context();
   std::optional<SavedFile> file;
-  if (!flags.output.empty()) file.emplace(flags.output, flags.is_forced);
+  if (!output.empty()) file.emplace(output, flags.is_forced);
   bool has_passed = true;
   for (const std::string& name : names) {
     const auto device = open_or_note(name, flags, run);
     if (device == nullptr) continue;
-    run.reports.push_back(examine(name, *device, chosen, flags.is_quiet));
+    run.reports.push_back(examine(name, *device, chosen, is_quiet));
     has_passed = has_passed && run.reports.back().has_passed();
     run.is_interrupted = run.reports.back().is_interrupted;
     const Json document = conformance_document(run, context);
     if (file) file->save(to_text(document));
-    if (!flags.is_quiet)
+    if (!is_quiet)
       print_out("{}{}", run.reports.size() > 1 ? "\n" : "", describe_conformance(document["devices"].back()));
     flush_out();
     if (run.is_interrupted) break;
   }
-  if (!flags.is_quiet) {
+  if (flags.document.prints_json()) {
+    write_json(to_text(conformance_document(run, context)));
+  } else if (!flags.is_quiet) {
     print_out("{}", conformance_summary(conformance_document(run, context)));
-    if (file && !run.reports.empty()) print_out("\nWritten to {}\n", flags.output);
+    if (file && !run.reports.empty()) print_out("\nWritten to {}\n", output);
   }
   if (run.is_interrupted) return kExitInterrupted;
   return has_passed ? 0 : 1;

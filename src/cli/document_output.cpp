@@ -7,23 +7,31 @@
 namespace weir::cli {
 
 void DocumentOutput::add_to(CommandSyntax syntax) {
-  syntax.add("--report", report, "output format").one_of({"text", "markdown", "json"});
-  syntax.add("--output,-o FILE", output, "write the report to this file");
+  syntax.add("--json", is_json, "the document, for programs");
+  syntax.add("--format NAME", format, "form for people (default: text; .md in --output is markdown, .json is --json)")
+      .one_of({"text", "markdown"});
+  syntax.add("--output,-o PATH", output, "write the report to this file (-: standard output)");
   syntax.add("--force,-f", is_forced, "replace files that exist");
   syntax.add("--quiet,-q", is_quiet, "no progress, no names of files written");
 }
 
+bool DocumentOutput::wants_json() const { return is_json || (format.empty() && output.ends_with(".json")); }
+
+bool DocumentOutput::wants_markdown() const {
+  return !wants_json() && (format == "markdown" || (format.empty() && output.ends_with(".md")));
+}
+
 void DocumentOutput::check_output() const {
-  if (!output.empty()) check_writable(output, is_forced);
+  if (has_file()) check_writable(output, is_forced);
 }
 
 void DocumentOutput::print(const Json& document, const std::function<std::string()>& text,
                            const std::function<std::string()>& markdown) const {
-  const std::string printed = report == "json" ? to_text(document) : report == "markdown" ? markdown() : text();
-  if (output.empty()) {
-    report == "json" ? write_json(printed) : write_out(printed);
-  } else {
+  const std::string printed = wants_json() ? to_text(document) : wants_markdown() ? markdown() : text();
+  if (has_file()) {
     write(output, printed);
+  } else {
+    wants_json() ? write_json(printed) : write_out(printed);
   }
 }
 
@@ -37,7 +45,14 @@ void DocumentOutput::write(const std::string& path, const std::string& text) con
 }
 
 void DocumentOutput::report_written(const std::string& path) const {
-  if (!is_quiet) print_out("Written to {}\n", path);
+  if (!is_quiet && !prints_json()) print_out("Written to {}\n", path);
 }
+
+void DocumentFile::add_to(CommandSyntax syntax, const std::string& help) {
+  syntax.add("--json", is_json, "print the document, and no text");
+  syntax.add("--output,-o PATH", output, help);
+}
+
+std::string input_path(const std::string& typed) { return typed == "-" ? "/dev/stdin" : typed; }
 
 }  // namespace weir::cli

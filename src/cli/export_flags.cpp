@@ -7,8 +7,8 @@
 namespace weir::cli {
 
 void ExportFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--openmetrics FILE", openmetrics, "write the figures for Prometheus to this file");
-  syntax.add("--csv FILE", csv, "write the figures as a table for spreadsheets to this file");
+  syntax.add("--openmetrics PATH", openmetrics, "write the figures for Prometheus to this file");
+  syntax.add("--csv PATH", csv, "write the figures as a table for spreadsheets to this file");
 }
 
 void ExportFlags::check(bool is_forced) const {

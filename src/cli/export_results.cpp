@@ -6,6 +6,7 @@
 
 #include "base/console.h"
 #include "base/error.h"
+#include "cli/document_output.h"
 #include "cli/list.h"
 #include "report/figures/figures.h"
 
@@ -22,10 +23,10 @@ struct ExportResultsFlags {
   bool has_samples = false, is_forced = false, is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("paths PATH", paths, "results: files, or folders of them").required();
-    syntax.add("--format", format, "how to write them").one_of({"openmetrics", "csv"});
+    syntax.add("paths PATH", paths, "results: files, or folders of them (-: standard input)").required();
+    syntax.add("--format NAME", format, "how to write them").one_of({"openmetrics", "csv"});
     syntax.add("--samples", has_samples, "with csv: one line per sample instead of one per point");
-    syntax.add("--output,-o FILE", output, "write to this file (default: standard output)");
+    syntax.add("--output,-o PATH", output, "write to this file (default: standard output)");
     syntax.add("--force,-f", is_forced, "replace the file if it exists");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   }
@@ -63,11 +64,13 @@ void append_folder(std::vector<FigureRow>& rows, const fs::path& folder, bool is
 int execute_export_results(const ExportResultsFlags& flags) {
   if (flags.has_samples && flags.format != "csv")
     reject("--samples: only --format csv has samples", "OpenMetrics is for figures: Prometheus takes samples itself.");
-  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  if (!flags.output.empty() && flags.output != "-") check_writable(flags.output, flags.is_forced);
   std::vector<FigureRow> rows;
   for (const std::string& path : flags.paths) {
     std::error_code ignored;
-    if (fs::is_directory(path, ignored)) {
+    if (path == "-") {
+      append(rows, read_json(input_path(path)), "standard input");
+    } else if (fs::is_directory(path, ignored)) {
       append_folder(rows, path, flags.is_quiet);
     } else {
       append(rows, read_json(path), path);
@@ -77,7 +80,7 @@ int execute_export_results(const ExportResultsFlags& flags) {
   const std::string text = flags.format == "openmetrics" ? results_openmetrics(rows)
                            : flags.has_samples           ? samples_csv(rows)
                                                          : results_csv(rows);
-  if (flags.output.empty()) {
+  if (flags.output.empty() || flags.output == "-") {
     write_out(text);
     return 0;
   }

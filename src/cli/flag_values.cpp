@@ -25,6 +25,12 @@ std::string range_text(std::int64_t min_ns, std::int64_t max_ns) {
                      format_duration(static_cast<double>(max_ns)));
 }
 
+// 30 may be seconds or milliseconds: nobody should have to guess.
+void reject_bare(const std::string& flag, const std::string& text, const char* unit) {
+  if (parse_number(text))
+    reject(fmt::format("{} {}: the unit is missing", flag, text), fmt::format("Write {} {}{}.", flag, text, unit));
+}
+
 // "10us", "1.5ms", "2s", "500ns"
 std::int64_t time_of(const std::string& flag, const std::string& whole, std::string_view word) {
   if (const auto ns = time_in(word, {"ns", "us", "ms", "s"}); ns && *ns >= 0 && *ns <= 1e15) return std::llround(*ns);
@@ -71,6 +77,9 @@ std::uint64_t seed_of(const std::string& text) {
 }
 
 double share_of(std::string_view flag, const std::string& text, double most) {
+  if (const auto bare = parse_number(text))
+    reject(fmt::format("{} {}: the percent sign is missing", flag, text),
+           *bare < 1 ? fmt::format("Write {} {:g}%.", flag, *bare * 100) : fmt::format("Write {} {}%.", flag, text));
   double share = 0;
   try {
     share = parse_fraction(text, most);
@@ -83,10 +92,23 @@ double share_of(std::string_view flag, const std::string& text, double most) {
   return share;
 }
 
+std::uint64_t size_of(const std::string& flag, const std::string& text, std::uint64_t lowest, std::uint64_t highest) {
+  reject_bare(flag, text, "M");
+  constexpr std::string_view kUnits = "KMGT";
+  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
+  const auto number = unit == std::string_view::npos ? std::nullopt : parse_number(text.substr(0, text.size() - 1));
+  if (!number) reject(fmt::format("{} {}: not a size", flag, text), "For example 512M or 4G.");
+  const double bytes = std::ldexp(*number, 10 * (static_cast<int>(unit) + 1));
+  if (!(bytes >= static_cast<double>(lowest) && bytes <= static_cast<double>(highest)))
+    reject(fmt::format("{} {}: out of range", flag, text),
+           fmt::format("Use {} to {}.", format_bytes(lowest), format_bytes(highest)));
+  return static_cast<std::uint64_t>(bytes);
+}
+
 std::optional<double> time_in(std::string_view text, std::initializer_list<std::string_view> units) {
   // Longer suffixes first: "ms" ends in "s".
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1},   {"us", 1e3},   {"ms", 1e6}, {"s", 1e9},
-                                                            {"m", 60e9}, {"h", 3600e9}, {"", 1e9}};
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1},  {"us", 1e3}, {"ms", 1e6},
+                                                            {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
   for (const auto& [unit, ns] : kUnits) {
     if (!text.ends_with(unit) || std::find(units.begin(), units.end(), unit) == units.end()) continue;
     const auto number = parse_number(text.substr(0, text.size() - unit.size()));
@@ -96,14 +118,16 @@ std::optional<double> time_in(std::string_view text, std::initializer_list<std::
 }
 
 double seconds_of(const std::string& flag, const std::string& text) {
-  const auto ns = time_in(text, {"ms", "s", "m", "h", ""});
+  reject_bare(flag, text, "s");
+  const auto ns = time_in(text, {"us", "ms", "s", "m", "h"});
   if (!ns || *ns <= 0 || *ns > 7 * 86400e9)
     reject(fmt::format("{} {}: not a time", flag, text), "For example 30s, 5m or 1h.");
   return *ns / 1e9;
 }
 
 std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t min_ns, std::int64_t max_ns) {
-  const auto ns = time_in(text, {"us", "ms", "s"});
+  reject_bare(flag, text, "ms");
+  const auto ns = time_in(text, {"us", "ms", "s", "m", "h"});
   if (!ns) reject(fmt::format("{} {}: not a time", flag, text), "For example 500us, 2ms or 1.5s.");
   if (!(*ns >= static_cast<double>(min_ns) && *ns <= static_cast<double>(max_ns)))
     reject(fmt::format("{} {}: out of range", flag, text), range_text(min_ns, max_ns));

@@ -30,12 +30,15 @@ const std::vector<std::string>& patterns_of(std::string_view flag, const std::ve
 // The value of --seed.
 std::uint64_t seed_of(const std::string& text);
 
-// "5%", "0.05": greater than 0. Above 1 a run twice as slow would pass, and at 0 nothing would ever be the same.
+// "5%": greater than 0. Above 100% a run twice as slow would pass, and at 0 nothing would ever be the same.
 double share_of(std::string_view flag, const std::string& text, double most = 1);
 
-// "1.5ms" in nanoseconds, in one of these units ("" is seconds); empty where it is not a time.
+// "512M" in bytes, within the bounds; K, M, G and T are powers of 1024.
+std::uint64_t size_of(const std::string& flag, const std::string& text, std::uint64_t lowest, std::uint64_t highest);
+
+// "1.5ms" in nanoseconds, in one of these units; empty where it is not a time.
 std::optional<double> time_in(std::string_view text, std::initializer_list<std::string_view> units);
-// "300", "300s", "500ms", "5m", "1h": greater than 0 and at most a week.
+// "300s", "500ms", "5m", "1h": greater than 0 and at most a week.
 double seconds_of(const std::string& flag, const std::string& text);
 // "500us", "2ms", "1.5s", in nanoseconds, within the bounds.
 std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t min_ns, std::int64_t max_ns);

@@ -11,8 +11,8 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/options.h"
 #include "base/stop.h"
+#include "cli/flag_values.h"
 #include "cli/ranks.h"
 #include "run/host_stacks.h"
 
@@ -21,7 +21,6 @@ namespace {
 
 constexpr auto kGrace = std::chrono::milliseconds(2000);  // for the other ranks' reports
 constexpr auto kLimit = std::chrono::milliseconds(4000);  // for the whole procedure
-constexpr double kMaxSeconds = 7 * 86400.0;
 
 std::atomic<bool> is_ending{false};
 
@@ -49,11 +48,7 @@ void end_hung(const std::string& report) {
 
 std::int64_t hang_timeout_ns(const std::string& flag) {
   if (flag.empty()) return 0;
-  const auto seconds = parse_number(flag);
-  if (!seconds || !(*seconds > 0) || *seconds > kMaxSeconds)
-    reject(fmt::format("--hang-timeout {}: not a number of seconds above 0", flag),
-           "Use more than the longest command takes, for example 60.");
-  return static_cast<std::int64_t>(*seconds * 1e9);
+  return static_cast<std::int64_t>(seconds_of("--hang-timeout", flag) * 1e9);
 }
 
 void watch_hangs(RunControl& control, const std::string& flag) {

@@ -9,7 +9,7 @@
 
 namespace weir::cli {
 
-// `--hang-timeout` as typed, in seconds; empty: off (0). Rejects anything but a number above 0.
+// `--hang-timeout` as typed ("60s"); empty: off (0). Rejects anything but a time above 0.
 std::int64_t hang_timeout_ns(const std::string& flag);
 
 // Starts watching the run. On a hang, the report and the stacks of all threads go to stderr in one write, and the

@@ -9,6 +9,7 @@
 #include "cli/list.h"
 #include "cli/manual/reference.h"
 #include "cli/manual/topics.h"
+#include "cli/old_spellings.h"
 #include "weir_build.h"
 
 namespace weir::cli {
@@ -16,13 +17,14 @@ namespace {
 
 struct HelpFlags {
   std::vector<std::string> words;
-  bool is_markdown = false, is_man = false;
+  bool is_markdown = false, is_man = false, lists_old = false;
   std::optional<CommandSyntax> root;
 
   void add_to(CommandSyntax syntax) {
     syntax.add("words COMMAND|TOPIC", words, "a command (queues map) or a topic (exit-codes); none: a list");
     syntax.add("--markdown", is_markdown, "all commands as Markdown: docs/cli.md");
     syntax.add("--man", is_man, "all commands as a manual page: weir.1").excludes("--markdown");
+    syntax.add("--old-spellings", lists_old, "old spellings of commands and flags, and the new ones");
     root = syntax.parent();
   }
 };
@@ -61,7 +63,10 @@ int execute_help(const HelpFlags& flags) {
   const CommandSyntax root = *flags.root;
   if ((flags.is_markdown || flags.is_man) && !flags.words.empty())
     reject(fmt::format("help {}: --markdown and --man print all commands", flags.words[0]), "Leave one of them out.");
-  if (flags.is_markdown) {
+  if (flags.lists_old) {
+    for (const OldSpelling& row : old_spellings())
+      print_out("{:<17}{:<24}  {}\n", row.command.empty() ? "(any)" : row.command, row.was, row.is);
+  } else if (flags.is_markdown) {
     print_out("{}", markdown_reference(facts_of(root)));
   } else if (flags.is_man) {
     print_out("{}", man_page(facts_of(root), WEIR_VERSION));

@@ -24,8 +24,8 @@ struct HistoryAddFlags : HistoryFlags {
              "results, sweeps, summaries of weir bench, or folders of them; the same result is never "
              "added twice")
         .required();
-    syntax.add("--tag", tag, "a word to find this entry by: nightly, v1.2, ...");
-    syntax.add("--commit", commit, "commit of the program that was measured (default: git's HEAD of this folder)");
+    syntax.add("--tag NAME", tag, "a word to find this entry by: nightly, v1.2, ...");
+    syntax.add("--commit REF", commit, "commit of the program that was measured (default: git's HEAD of this folder)");
     syntax.add(
         "--git-changes", asks_changes,
         "also note whether tracked files differ from that commit (looks at all of them, with git's filters off)");
@@ -62,7 +62,7 @@ int execute_history_add(const HistoryAddFlags& flags) {
   history::Store store(flags.database, history::DatabaseAccess::write);
   const history::Added added = store.add(intake, options);
   const Json document = history::added_document(store, added, options, intake);
-  if (!flags.is_quiet || flags.report != "text" || !flags.output.empty())
+  if (!flags.is_quiet || flags.wants_json() || flags.wants_markdown() || flags.has_file())
     flags.print(document, history_report(document));
   return 0;
 }

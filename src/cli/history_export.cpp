@@ -17,20 +17,20 @@ struct HistoryExportFlags {
   bool is_forced = false, is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--workload", filter.workload, "only this workload");
-    syntax.add("--machine", filter.machine, "only this machine: its id, or the beginning of it");
-    syntax.add("--db FILE", database, "the history's file (SQLite)");
-    syntax.add("--output,-o FILE", output, "write to this file");
+    syntax.add("--workload NAME", filter.workload, "only this workload");
+    syntax.add("--machine NAME", filter.machine, "only this machine: its id, or the beginning of it");
+    syntax.add("--db PATH", database, "the history's file (SQLite)");
+    syntax.add("--output,-o PATH", output, "write to this file");
     syntax.add("--force,-f", is_forced, "replace a file that exists");
     syntax.add("--quiet,-q", is_quiet, "no names of files written");
   }
 };
 
 int execute_history_export(const HistoryExportFlags& flags) {
-  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  if (!flags.output.empty() && flags.output != "-") check_writable(flags.output, flags.is_forced);
   history::Store store(flags.database, history::DatabaseAccess::read);
   const std::string csv = history::points_csv(store, flags.filter);
-  if (flags.output.empty()) {
+  if (flags.output.empty() || flags.output == "-") {
     write_out(csv);
     return 0;
   }

@@ -11,9 +11,9 @@ struct HistoryListFlags : HistoryFlags {
   history::EntryFilter filter;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--tag", filter.tag, "only entries with this tag");
-    syntax.add("--workload", filter.workload, "only entries with this workload");
-    syntax.add("--machine", filter.machine, "only entries of this machine: its id, or the beginning of it");
+    syntax.add("--tag NAME", filter.tag, "only entries with this tag");
+    syntax.add("--workload NAME", filter.workload, "only entries with this workload");
+    syntax.add("--machine NAME", filter.machine, "only entries of this machine: its id, or the beginning of it");
     HistoryFlags::add_to(syntax);
   }
 };

@@ -16,8 +16,8 @@ struct HistoryRemoveFlags {
   bool is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("entry", entry, "its number, as `weir history list` shows it").required();
-    syntax.add("--db FILE", database, "the history's file (SQLite)");
+    syntax.add("entry N", entry, "its number, as `weir history list` shows it").required();
+    syntax.add("--db PATH", database, "the history's file (SQLite)");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   }
 };

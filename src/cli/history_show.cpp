@@ -11,7 +11,7 @@ struct HistoryShowFlags : HistoryFlags {
   std::string entry;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("entry", entry, "its number, as `weir history list` shows it").required();
+    syntax.add("entry N", entry, "its number, as `weir history list` shows it").required();
     HistoryFlags::add_to(syntax);
   }
 };

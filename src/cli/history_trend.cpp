@@ -21,17 +21,18 @@ struct HistoryTrendFlags : HistoryFlags {
   bool is_gate = false, is_full = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("workload", workload, "its name; of weir bench the kernel's").required();
-    syntax.add("--metric", metric, "latency or throughput (default: latency where there is one)")
+    syntax.add("workload NAME", workload, "its name; of weir bench the kernel's").required();
+    syntax.add("--metric NAME", metric, "latency or throughput (default: latency where there is one)")
         .one_of({"latency", "throughput"});
-    syntax.add("--streams", streams, "only runs with this many streams");
-    syntax.add("--param", params, "name=value, repeatable: only runs with this parameter");
-    syntax.add("--key", keys, "name=value, repeatable: submit, placement, sync_mode, precision, ranks, backend, ...");
-    syntax.add("--machine", machine, "only this machine: its id, or the beginning of it");
-    syntax.add("--threshold", threshold, "the smallest change that matters");
+    syntax.add("--streams N", streams, "only runs with this many streams");
+    syntax.add("--param NAME=VALUE", params, "name=value, repeatable: only runs with this parameter");
+    syntax.add("--key NAME=VALUE", keys,
+               "name=value, repeatable: submit, placement, sync_mode, precision, ranks, backend, ...");
+    syntax.add("--machine NAME", machine, "only this machine: its id, or the beginning of it");
+    syntax.add("--threshold PERCENT", threshold, "the smallest change that matters");
     syntax.add("--gate", is_gate,
                "exit 3 if the last change of a series is for the worse and recent, or its newest run failed");
-    syntax.add("--within", within, "with --gate: how many runs are recent");
+    syntax.add("--within N", within, "with --gate: how many runs are recent");
     syntax.add("--full", is_full, "all runs, not only the last 20");
     HistoryFlags::add_to(syntax);
     syntax.footer("Exit code: 0 fine, 2 bad input; with --gate 3 something is slower.");

@@ -74,7 +74,51 @@ std::string describe_activity() {
   return activity != nullptr ? fmt::format("yes, {}", activity->version) : fmt::format("not here: {}", reason);
 }
 
-int execute_info() {
+// The same facts for programs.
+Json info_json() {
+  Json devices = Json::array(), missing = Json::array(), settings = Json::object();
+  for (const DeviceType& type : device_types()) {
+    const DeviceType::Found found = type.find();
+    const auto miss = [&](const std::string& name, const std::string& reason) {
+      missing.push_back({{"device", name}, {"reason", reason}});
+    };
+    for (const std::string& name : found.names) {
+      try {
+        devices.push_back(to_json(open_device(name, device_options("", {}))->info()));
+      } catch (const Error& error) {
+        miss(name, in_terms_of_flags(error));
+      }
+    }
+    if (found.names.empty()) miss(type.name, found.reason);
+    for (const std::string& note : found.notes) miss(type.name, note);
+  }
+  for (const char* name : kQueueSettings) {
+    const auto value = environment_variable(name);
+    settings[name] = value ? Json(*value) : Json(nullptr);
+  }
+  return {{"weir",
+           {{"version", WEIR_VERSION},
+            {"commit", WEIR_COMMIT},
+            {"build_type", WEIR_BUILD_TYPE},
+            {"compiler", WEIR_COMPILER}}},
+          {"devices", std::move(devices)},
+          {"missing", std::move(missing)},
+          {"queue_settings", std::move(settings)},
+          {"mpi", describe_mpi()},
+          {"environment", run_context().environment}};
+}
+
+struct InfoFlags {
+  bool is_json = false;
+
+  void add_to(CommandSyntax syntax) { syntax.add("--json", is_json, "everything, for programs"); }
+};
+
+int execute_info(const InfoFlags& flags) {
+  if (flags.is_json) {
+    write_json(to_text(info_json()));
+    return 0;
+  }
   print_out("weir {} ({}), {}, {}\n\nDevices\n", WEIR_VERSION, WEIR_COMMIT, WEIR_BUILD_TYPE, WEIR_COMPILER);
   for (const DeviceType& type : device_types()) {
     const DeviceType::Found found = type.find();
@@ -119,9 +163,6 @@ int execute_info() {
 
 }  // namespace
 
-CliCommand info() {
-  return {"info", "show devices, versions and settings",
-          [](CommandSyntax) -> std::function<int()> { return [] { return execute_info(); }; }};
-}
+CliCommand info() { return command("info", "show devices, versions and settings", execute_info); }
 
 }  // namespace weir::cli

@@ -25,7 +25,19 @@ CliCommand history() {
 }
 
 std::span<const CliCommand> commands() {
-  static const std::vector<CliCommand> kCommands = {WEIR_COMMANDS};
+  static const std::vector<CliCommand> kCommands = [] {
+    const std::pair<const char*, std::vector<CliCommand>> groups[] = {
+        {"Your program", {WEIR_PROGRAM_COMMANDS}},    {"This machine", {WEIR_MACHINE_COMMANDS}},
+        {"Verdicts", {WEIR_VERDICT_COMMANDS}},        {"Share and operate", {WEIR_SHARING_COMMANDS}},
+        {"AMD internals", {WEIR_INTERNALS_COMMANDS}}, {"Set-up", {WEIR_SETUP_COMMANDS}}};
+    std::vector<CliCommand> all;
+    for (const auto& [heading, commands] : groups)
+      for (CliCommand command : commands) {
+        command.heading = heading;
+        all.push_back(std::move(command));
+      }
+    return all;
+  }();
   return kCommands;
 }
 

@@ -3,21 +3,28 @@
 
 #include "cli/command.h"
 
-#define WEIR_COMMANDS                                                                                                  \
-  list_workloads(), info(), run(), sweep(), run_priority(), compare(), calibrate(), try_settings(), profile(),         \
-      analyze(), report(), queues(), overlap(), channel(), conformance(), amd(), watch(), bench(), sched(), preempt(), \
-      history(), export_results(), help(), completion()
+#define WEIR_PROGRAM_COMMANDS profile(), analyze(), watch()
+#define WEIR_MACHINE_COMMANDS run(), sweep(), queues(), preempt(), overlap(), channel(), bench()
+#define WEIR_VERDICT_COMMANDS compare(), try_settings(), history(), report(), export_results()
+#define WEIR_SHARING_COMMANDS sched()
+#define WEIR_INTERNALS_COMMANDS amd()
+#define WEIR_SETUP_COMMANDS info(), list_workloads(), conformance(), calibrate(), help(), completion()
 #define WEIR_QUEUES_COMMANDS \
   queues_map(), queues_limits(), queues_switch(), queues_cost(), queues_sweep(), queues_convoy(), queues_fairness()
 #define WEIR_AMD_COMMANDS amd_capture(), amd_log(), amd_hqd(), amd_ftrace(), amd_join(), amd_compare()
 #define WEIR_SCHED_COMMANDS sched_start(), sched_run(), sched_status(), sched_top(), sched_stop()
 #define WEIR_HISTORY_COMMANDS \
   history_add(), history_list(), history_show(), history_trend(), history_remove(), history_export()
-#define WEIR_OVERLAP_COMMANDS overlap_compare(), overlap_tune()
+#define WEIR_OVERLAP_COMMANDS overlap_tune()
 
 namespace weir::cli {
 
-CliCommand WEIR_COMMANDS;
+CliCommand WEIR_PROGRAM_COMMANDS;
+CliCommand WEIR_MACHINE_COMMANDS;
+CliCommand WEIR_VERDICT_COMMANDS;
+CliCommand WEIR_SHARING_COMMANDS;
+CliCommand WEIR_INTERNALS_COMMANDS;
+CliCommand WEIR_SETUP_COMMANDS;
 CliCommand WEIR_QUEUES_COMMANDS;
 CliCommand WEIR_AMD_COMMANDS;
 CliCommand WEIR_SCHED_COMMANDS;

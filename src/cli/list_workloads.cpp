@@ -26,8 +26,8 @@ struct ListWorkloadsFlags {
   bool is_json = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--category", category, "only this category");
-    syntax.add("--file", file, "the workload of this YAML file instead");
+    syntax.add("--category NAME", category, "only this category");
+    syntax.add("--file PATH", file, "the workload of this YAML file instead");
     syntax.add("-v,--verbose", is_verbose, "with parameters and what each shows");
     syntax.add("--json", is_json, "everything, for programs");
   }

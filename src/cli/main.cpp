@@ -24,6 +24,7 @@
 #include "cli/flag_values.h"
 #include "cli/manual/manual.h"
 #include "cli/manual/reference.h"
+#include "cli/old_spellings.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "report/text/sections.h"
@@ -139,13 +140,43 @@ int report_current() noexcept { return report(current_error()); }
   ::_exit(static_cast<int>(weir::Fault::run));
 }
 
-// CLI11 only reports that a command is required.
-void reject_unknown_command(int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
-  std::vector<std::string> names;
-  for (const weir::cli::CliCommand& command : weir::cli::commands()) names.emplace_back(command.name);
-  if (std::find(names.begin(), names.end(), argv[1]) == names.end())
-    weir::reject(fmt::format("unknown command '{}'", argv[1]), weir::suggestion(argv[1], names));
+// Follows the words as the parser would. CLI11 itself reports a command or a flag that it does not know after other
+// mistakes, and together with words that are fine.
+void reject_unknown(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = &app;
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const std::string& word = words[i];
+    if (!word.starts_with('-') || word.size() == 1) {
+      const auto below = command->get_subcommands([&](const CLI::App* each) { return each->check_name(word); });
+      if (!below.empty()) {
+        command = below.front();
+      } else if (command->get_require_subcommand_min() > 0) {
+        std::vector<std::string> names;
+        for (const CLI::App* each : command->get_subcommands({})) names.push_back(each->get_name());
+        const std::string path = weir::cli::path_of(*command);
+        weir::reject(fmt::format("{}unknown command '{}'", path.empty() ? "" : path + ": ", word),
+                     weir::suggestion(word, names));
+      }
+      continue;
+    }
+    const bool is_long = word.starts_with("--");
+    const std::size_t end = is_long ? std::min(word.find('='), word.size()) : 2;
+    const std::string name = word.substr(0, end);
+    const CLI::Option* const option = command->get_option_no_throw(name);
+    if (option != nullptr) {
+      if (option->get_items_expected_max() > 0 && end == word.size()) ++i;  // its value
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const CLI::Option* each : command->get_options())
+      if (!each->get_group().empty())
+        for (const std::string& known : each->get_lnames()) names.push_back("--" + known);
+    const std::string path = weir::cli::path_of(*command);
+    const auto meant = weir::nearest(name, names);
+    weir::reject(fmt::format("{}unknown flag '{}'", path.empty() ? "" : path + ": ", name),
+                 meant ? fmt::format("Did you mean '{}'?", *meant)
+                       : fmt::format("`weir {}{}--help` lists its flags.", path, path.empty() ? "" : " "));
+  }
 }
 
 // A list option of CLI11 takes all following words, including arguments of the command: `run --param size=64 moe`. In
@@ -183,20 +214,30 @@ int run(int argc, char** argv) {
       "Weir follows a GPU command from the host thread that issues it to the hardware\n"
       "queue that runs it, and says where the time went.",
       "weir");
-  app.formatter(std::make_shared<HelpLayout>());  // commands inherit it
-  app.set_version_flag("--version", version_text());
+  const auto layout = std::make_shared<HelpLayout>();
+  layout->label("SUBCOMMAND", "COMMAND");
+  app.formatter(layout);  // commands inherit it
+  app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", version_text(), "print the version, and what this build has");
   app.require_subcommand(1);
   app.footer(kExitCodes);
-  const auto chosen = weir::cli::CommandSyntax(app).add_commands(weir::cli::commands());
+  const weir::cli::CommandSyntax root(app);
+  const auto chosen = root.add_commands(weir::cli::commands());
   leave_arguments_alone(app);
-  weir::cli::remember_process(argc, argv);
-  if (argc < 2) {
+  auto [words, advice] = weir::cli::in_new_spelling(weir::cli::facts_of(root), {argv + std::min(argc, 1), argv + argc});
+  std::vector<std::string> typed = words;
+  typed.insert(typed.begin(), argc > 0 ? argv[0] : "weir");
+  weir::cli::remember_process(std::move(typed));
+  if (weir::cli::is_first_rank())
+    for (const std::string& line : advice) weir::print_err("weir: {}\n", line);
+  if (words.empty()) {
     weir::write_out(app.help());
     return 0;
   }
-  reject_unknown_command(argc, argv);
+  reject_unknown(app, words);
   try {
-    app.parse(argc, argv);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(std::move(words));
   } catch (const CLI::Success& help_or_version) {
     std::ostringstream text;
     const int code = app.exit(help_or_version, text, text);

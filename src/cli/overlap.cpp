@@ -117,13 +117,13 @@ struct OverlapCommandFlags {
   void add_to(CommandSyntax syntax) {
     config.add_to(syntax);
     processes.add_to(syntax);
-    syntax.add("--output,-o", output, "folder for all files (default: results/overlap-NAME)");
-    syntax.add("--summary", summary, "write the summary (weir.overlap/1) to this file, and no other");
+    syntax.add("--output,-o PATH", output, "folder for all files (default: results/overlap-NAME)");
+    syntax.add("--summary PATH", summary, "write the summary (weir.overlap/1) to this file, and no other");
     exports.add_to(syntax);
-    syntax.add("--json", is_json, "print the summary instead of the report; of a sweep, a list of them");
-    syntax.add("--keys", lists_keys, "list the keys of a config, and run nothing");
+    syntax.add("--json", is_json, "print the summary, and no text; of a sweep, a list of them");
+    syntax.add("--list", lists_keys, "list the keys of a config, and run nothing");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
-    syntax.add("--force", is_forced, "replace existing files");
+    syntax.add("--force,-f", is_forced, "replace existing files");
     below = syntax.add_commands(overlap_commands());
     syntax.footer("Exit code: 0 fine, 1 the output or a loss is wrong, or it hung, 2 bad input,\n130 interrupted.");
   }
@@ -183,7 +183,7 @@ MeasuredPoint run_point(const OverlapCommandFlags& flags, const OverlapPoint& po
   ProgressLine line(flags.is_quiet || flags.is_json || !is_first_rank());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   const std::string timeout = point.config.value("run.hang_timeout");
-  watch_hangs(control, timeout == "0" ? "" : timeout);
+  watch_hangs(control, timeout == "0" ? "" : timeout + "s");
   // Without an explicit timeout, reports contain less, and GPUs are not disturbed.
   control.follows_commands = point.config.has("run.hang_timeout");
   const OverlapRun run = run_overlap(*device, point.config, ranks, run_context(), control);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "cli/flag_values.h"
 #include "cli/ranks.h"
 #include "cli/ready_files.h"
 
@@ -29,11 +30,12 @@ std::string config_text(const std::string& path) {
 }  // namespace
 
 void OverlapFlags::add_to(CommandSyntax syntax) {
-  syntax.add("config", file, "YAML file: config/default.yaml, ... or a config of AORTA's");
-  syntax.add("--set", assignments, "key=value, repeatable: fsdp.prefetch=2; --keys lists them");
-  syntax.add("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
-  syntax.add("--device", device, "the same as --set run.device=...");
-  syntax.add("--hang-timeout", hang_timeout, "the same as --set run.hang_timeout=...: seconds");
+  syntax.add("config PATH", file, "YAML file: config/default.yaml, ... or a config of AORTA's");
+  syntax.add("--set NAME=VALUE", assignments, "key=value, repeatable: fsdp.prefetch=2; --list shows them");
+  syntax.add("--ranks N", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
+  syntax.add("--device NAME", device, "the same as --set run.device=...");
+  syntax.add("--hang-timeout DURATION", hang_timeout,
+             "end a run without any progress for this long (default: as the config says)");
 }
 
 OverlapConfig OverlapFlags::load() const {
@@ -48,7 +50,8 @@ OverlapConfig OverlapFlags::load() const {
   OverlapConfig config = parse_overlap_config(config_text(path), path, expected);
   for (const std::string& assignment : assignments) config.assign(assignment, "--set");
   if (!device.empty()) config.set("run.device", device, "--device");
-  if (!hang_timeout.empty()) config.set("run.hang_timeout", hang_timeout, "--hang-timeout");
+  if (!hang_timeout.empty())
+    config.set("run.hang_timeout", fmt::format("{}", seconds_of("--hang-timeout", hang_timeout)), "--hang-timeout");
   return config;
 }
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/console.h"
 #include "base/error.h"
+#include "cli/document_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/overlap_flags.h"
@@ -25,15 +26,15 @@ namespace {
 struct OverlapTuneFlags {
   OverlapFlags config;
   std::string budget = "5m";
-  std::string output;
+  DocumentFile document;
   bool is_quiet = false, is_forced = false;
 
   void add_to(CommandSyntax syntax) {
     config.add_to(syntax);
-    syntax.add("--budget", budget, "how long to search: 30s, 5m, 1h");
-    syntax.add("--output,-o", output, "write all trials (weir.overlap_tune/1) to this file");
+    syntax.add("--budget DURATION", budget, "how long to search: 30s, 5m, 1h");
+    document.add_to(syntax, "write all trials (weir.overlap_tune/1) to this file (-: standard output)");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
-    syntax.add("--force", is_forced, "replace an existing file");
+    syntax.add("--force,-f", is_forced, "replace an existing file");
   }
 };
 
@@ -79,7 +80,8 @@ int execute_overlap_tune(const OverlapTuneFlags& flags) {
     reject(fmt::format("{}: it sweeps {}", flags.config.file, config.sweeps[0].first),
            fmt::format("Fix it (--set {}=...): the search chooses by itself.", config.sweeps[0].first));
   const int ranks = flags.config.ranks_of(config);
-  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  const std::string output = flags.document.path();
+  if (!output.empty()) check_writable(output, flags.is_forced);
   // Closed again before the first trial, so that the trial has the device to itself.
   const DeviceInfo info = open_device(config.value("run.device"), device_options("", {}))->info();
   check_overlap(info, config, {0, ranks, true});  // an error in the config would fail every trial
@@ -128,10 +130,12 @@ int execute_overlap_tune(const OverlapTuneFlags& flags) {
   document["environment"] = context.environment;
   document["device"] = to_json(info);
   document["ranks"] = ranks;
-  if (!flags.output.empty()) write_file(flags.output, to_text(document), flags.is_forced);
-  if (!flags.is_quiet) {
+  if (!output.empty()) write_file(output, to_text(document), flags.is_forced);
+  if (flags.document.prints_json()) {
+    write_json(to_text(document));
+  } else if (!flags.is_quiet) {
     print_out("{}", report_text(tune_report(document)));
-    if (!flags.output.empty()) print_out("\nWritten to {}\n", flags.output);
+    if (!output.empty()) print_out("\nWritten to {}\n", output);
   }
   if (result.is_interrupted) return kExitInterrupted;
   if (!result.best)

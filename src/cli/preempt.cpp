@@ -106,26 +106,26 @@ std::vector<Victim> victims_of(const PreemptCommandFlags& flags) {
 }
 
 void PreemptCommandFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--device", device, "auto, cpu, cuda:0, hip:0, sim:h200 (auto: the first GPU, else cpu)");
+  syntax.add("--device NAME", device, "auto, cpu, cuda:0, hip:0, sim:h200 (auto: the first GPU, else cpu)");
   std::string names;
   for (const Mechanism& mechanism : preempt::mechanisms())
     names += (names.empty() ? "" : ", ") + std::string(mechanism.name);
-  syntax.add("--mechanisms", mechanisms, "all, or a list of: " + names);
-  syntax.add("--victims", victims, "kinds of long kernels: waves, persistent, memory (default: all)");
-  syntax.add("--waves,--blocks", waves, "how often a kernel's blocks fill the device, 1 to 256: 4 or 1..256:x4");
-  syntax.add("--block-times", block_times, "how long a block runs, 10us to 10ms: 100us,1ms or 10us..10ms");
-  syntax.add("--requests,--iterations", requests,
+  syntax.add("--mechanisms NAME", mechanisms, "all, or a list of: " + names);
+  syntax.add("--victims NAME", victims, "kinds of long kernels: waves, persistent, memory (default: all)");
+  syntax.add("--waves N", waves, "how often a kernel's blocks fill the device, 1 to 256: 4 or 1..256:x4");
+  syntax.add("--block-times DURATION", block_times, "how long a block runs, 10us to 10ms: 100us,1ms or 10us..10ms");
+  syntax.add("--iterations N", requests,
              "of the urgent command, per mechanism and victim (default: 1000, fewer for long ones)");
-  syntax.add("--interval", interval, "between them on average (default: 2ms, or 1.25 kernels of the victim)");
-  syntax.add("--intruder-time", intruder, "how long the urgent command runs (default: as short as can be)");
-  syntax.add("--in-flight", in_flight, "commands in flight that the launch gate allows");
-  syntax.add("--queued-ahead", queued_ahead, "kernels that the victim keeps queued where nothing bounds them");
-  syntax.add("--alone", alone, "how often the urgent command is timed alone, spread over the run");
-  syntax.add("--seed", seed, "of the moments at which requests are due");
-  syntax.add("--hw-queues", hardware_queues, "hardware queues of the devices cpu and sim");
-  syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+  syntax.add("--interval DURATION", interval, "between them on average (default: 2ms, or 1.25 kernels of the victim)");
+  syntax.add("--intruder-time DURATION", intruder, "how long the urgent command runs (default: as short as can be)");
+  syntax.add("--in-flight N", in_flight, "commands in flight that the launch gate allows");
+  syntax.add("--queued-ahead N", queued_ahead, "kernels that the victim keeps queued where nothing bounds them");
+  syntax.add("--alone N", alone, "how often the urgent command is timed alone, spread over the run");
+  syntax.add("--seed N", seed, "of the moments at which requests are due");
+  syntax.add("--hw-queues N", hardware_queues, "hardware queues of the devices cpu and sim");
+  syntax.add("--sim NAME=VALUE", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
   syntax.add("--quick", is_quick, "200 requests and fewer victims: no p99.9, a first look");
-  syntax.add("--svg FILE", svg, "draw latency over block time into this file");
+  syntax.add("--svg PATH", svg, "draw latency over block time into this file");
   document_output.add_to(syntax);
   syntax.add("--child", child).hidden();
 }
@@ -133,7 +133,7 @@ void PreemptCommandFlags::add_to(CommandSyntax syntax) {
 ExperimentPlan PreemptCommandFlags::plan() const {
   ExperimentPlan plan;
   plan.victims = victims_of(*this);
-  plan.requests = requests.empty() ? (is_quick ? 200 : 1000) : one_count("--requests", requests, 10, 1'000'000);
+  plan.requests = requests.empty() ? (is_quick ? 200 : 1000) : one_count("--iterations", requests, 10, 1'000'000);
   plan.interval_ns = interval.empty() ? 2'000'000 : one_time("--interval", interval, 100'000, 10'000'000'000);
   plan.intruder_ns = intruder.empty() ? 0 : one_time("--intruder-time", intruder, 0, 100'000'000);
   plan.alone_repeats = one_count("--alone", alone, 1, 100);
@@ -192,7 +192,7 @@ class Run {
         line_(flags.document_output.is_quiet),
         begun_ns_(now_ns()) {
     const DocumentOutput& document = flags.document_output;
-    if (!document.output.empty()) file_.emplace(document.output, document.is_forced);
+    if (document.has_file()) file_.emplace(document.output, document.is_forced);
     const RunContext context = run_context();
     circumstances_ = {context.command_line, to_json(stage_.info()), context.environment};
     for (const Mechanism* mechanism : chosen) {
@@ -319,10 +319,10 @@ class Run {
   }
 
   std::string text_of(const Json& document) const {
-    const std::string& report = flags_.document_output.report;
-    return report == "json"       ? to_text(document)
-           : report == "markdown" ? report_markdown(preempt_report(document, true))
-                                  : report_text(preempt_report(document, false));
+    const DocumentOutput& output = flags_.document_output;
+    return output.wants_json()       ? to_text(document)
+           : output.wants_markdown() ? report_markdown(preempt_report(document, true))
+                                     : report_text(preempt_report(document, false));
   }
 
   Json save(bool is_complete) {
@@ -334,15 +334,14 @@ class Run {
   int finish() {
     const Json all = save(!is_stopped_);
     if (!flags_.svg.empty()) write_file(flags_.svg, preempt_svg(all), flags_.document_output.is_forced);
-    const bool has_file = !flags_.document_output.output.empty();
+    const bool has_file = flags_.document_output.has_file();
     if (!has_file) {
-      write_out(text_of(all));
+      flags_.document_output.wants_json() ? write_json(text_of(all)) : write_out(text_of(all));
     } else if (!flags_.document_output.is_quiet) {
       print_out("{}\n", report_text(preempt_report(all, false)));
       flags_.document_output.report_written(flags_.document_output.output);
     }
-    if (!flags_.svg.empty() && flags_.document_output.report != "json")
-      flags_.document_output.report_written(flags_.svg);
+    if (!flags_.svg.empty() && !flags_.document_output.prints_json()) flags_.document_output.report_written(flags_.svg);
     if (is_stopped_) return kExitInterrupted;
     if (!failures_.empty())
       fail(fmt::format("{}{}", failures_.front(),
@@ -367,15 +366,13 @@ class Run {
   std::optional<SavedFile> file_;
 };
 
-int execute_preempt(PreemptCommandFlags& flags, bool has_report) {
+int execute_preempt(const PreemptCommandFlags& flags) {
   if (!flags.child.empty()) {
     preempt::run_preempt_child(flags.child, device_options("", {}), catch_interrupts());
     return 0;
   }
   if (job_ranks().count > 1)
     reject("preempt: this job has several ranks", "Start it as one process, without mpirun or srun.");
-  if (!has_report && flags.document_output.output.ends_with(".json")) flags.document_output.report = "json";
-  if (!has_report && flags.document_output.output.ends_with(".md")) flags.document_output.report = "markdown";
   const ExperimentPlan plan = flags.plan();
   const std::vector<const Mechanism*> chosen = flags.chosen();
   flags.document_output.check_output();
@@ -386,12 +383,7 @@ int execute_preempt(PreemptCommandFlags& flags, bool has_report) {
 }  // namespace
 
 CliCommand preempt() {
-  return {"preempt", "how long urgent work waits behind long kernels, and what lets it pass",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<PreemptCommandFlags>();
-            flags->add_to(syntax);
-            return [flags, syntax] { return execute_preempt(*flags, syntax.has("--report")); };
-          }};
+  return command("preempt", "how long urgent work waits behind long kernels, and what lets it pass", execute_preempt);
 }
 
 }  // namespace weir::cli

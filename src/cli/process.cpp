@@ -27,8 +27,8 @@ bool is_launched_on_terminal = false;
 
 }  // namespace
 
-void remember_process(int argc, char** argv) {
-  arguments.assign(argv, argv + argc);
+void remember_process(std::vector<std::string> words) {
+  arguments = std::move(words);
   is_launched_on_terminal = environment_variable(kTerminalVariable).has_value();
   ::unsetenv(kTerminalVariable);  // no fact about the run, so results must not record it
 }

@@ -13,9 +13,9 @@
 
 namespace weir::cli {
 
-void remember_process(int argc, char** argv);
+void remember_process(std::vector<std::string> words);
 
-// What the user typed, the program's name first.
+// What the user typed, in new spellings, the program's name first.
 const std::vector<std::string>& own_arguments();
 
 // Command line and environment, as recorded in every result.

@@ -15,9 +15,10 @@ constexpr int kMaxProcesses = 1000;
 }  // namespace
 
 void ProcessFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--processes", processes, "repeat in this many processes, or in 5..20: until the result is precise");
-  syntax.add("--until", until, "with 5..20: precise is a mean of the processes' medians within this (default: 2%)");
-  syntax.add("--budget", budget, "begin no further process that would end after this time: 60s, 5m");
+  syntax.add("--processes N", processes, "repeat in this many processes, or in 5..20: until the result is precise");
+  syntax.add("--until PERCENT", until,
+             "with 5..20: precise is a mean of the processes' medians within this (default: 2%)");
+  syntax.add("--budget DURATION", budget, "begin no further process that would end after this time: 60s, 5m");
 }
 
 ProcessCount ProcessFlags::count() const {

@@ -28,7 +28,7 @@ namespace {
 struct ProfileFlags {
   RunFlags run;
   WorkloadFlags workload;
-  std::string profiler = "auto", limit_mib = "4096";
+  std::string profiler = "auto", limit = "4G";
   std::vector<std::string> rest;  // the words after the first one that is not a flag
   std::string streams;
   SubmitFlags submit;
@@ -40,16 +40,16 @@ struct ProfileFlags {
 
   void add_to(CommandSyntax syntax) {
     workload.add_to(syntax);
-    syntax.add("program", rest, "after --: a program of yours and its arguments");
-    syntax.add("--streams", streams, "number of streams (default: the workload's recommended)");
+    syntax.add("program WORD", rest, "after --: a program of yours and its arguments");
+    syntax.add("--streams N", streams, "number of streams (default: the workload's recommended)");
     submit.add_to(syntax, false);
     run.add_to(syntax);
-    syntax.add("--traced-iterations", traced_iterations, "iterations in the trace");
-    syntax.add("--output,-o", output, "the trace (default: NAME.trace.json, .gz if large); .gz packs it");
-    syntax.add("--format", format, "kineto (Chrome JSON, for Perfetto) or csv");
+    syntax.add("--traced-iterations N", traced_iterations, "iterations in the trace");
+    syntax.add("--output,-o PATH", output, "the trace (default: NAME.trace.json, .gz if large); .gz packs it");
+    syntax.add("--trace-format NAME", format, "kineto (Chrome JSON, for Perfetto) or csv");
     syntax.add("--latency-timestamps", has_latency, "ask CUPTI when each kernel left its queue (costs more)");
-    syntax.add("--profiler", profiler, "of a program after --: auto, cupti or rocprofv3");
-    syntax.add("--capture-limit", limit_mib, "of a program after --: MiB of records per process");
+    syntax.add("--profiler NAME", profiler, "of a program after --: auto, cupti or rocprofv3");
+    syntax.add("--capture-limit SIZE", limit, "of a program after --: most records of each process");
     syntax.add("--json", is_json, "print the document (weir.profile/1)");
   }
 };
@@ -60,7 +60,7 @@ ProfileOutput output_of(const ProfileFlags& flags, const std::string& stem) {
   ProfileOutput output{flags.format, flags.output, flags.run.is_forced};
   const std::vector<std::string> formats = {"kineto", "csv"};
   if (flags.format != formats[0] && flags.format != formats[1])
-    reject(fmt::format("--format {}: traces cannot be written in this format", flags.format),
+    reject(fmt::format("--trace-format {}: traces cannot be written in this format", flags.format),
            suggestion(flags.format, formats));
   output.is_default = output.path.empty();
   if (!output.is_default) return output;
@@ -107,7 +107,7 @@ int profile_any_program(const ProfileFlags& flags, const std::vector<std::string
   request.output = output_of(flags, std::filesystem::path(command[0]).filename().string());
   request.output.check();
   request.limit_mib =
-      whole_number("--capture-limit", flags.limit_mib, 1, 1'000'000, "out of range", "Use 1 to 1000000 (MiB).");
+      static_cast<std::int64_t>(size_of("--capture-limit", flags.limit, 1 << 20, std::uint64_t{1'000'000} << 20) >> 20);
   if (!find_program(command[0]))
     reject(fmt::format("{}: no such program", command[0]), "Give a path, or a name that PATH has.");
   request.command_line = recorded_command(own_arguments());

@@ -22,15 +22,15 @@ namespace {
 
 struct QueuesConvoyFlags {
   QueuesFlags queues;
-  std::string streams = "8", iterations = "100", large_us = "500", small_us = "5", large_blocks;
+  std::string streams = "8", iterations = "100", large = "500us", small = "5us", large_blocks;
   std::string which;  // in a child: the case to measure
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--streams", streams, "streams; half of them have large kernels");
-    syntax.add("--iterations", iterations, "rounds of each case");
-    syntax.add("--large-us", large_us, "duration of a large kernel");
-    syntax.add("--small-us", small_us, "duration of a small kernel");
-    syntax.add("--large-blocks", large_blocks, "blocks of a large kernel (default: together half of the device)");
+    syntax.add("--streams N", streams, "streams; half of them have large kernels");
+    syntax.add("--iterations N", iterations, "rounds of each case");
+    syntax.add("--large-time DURATION", large, "duration of a large kernel");
+    syntax.add("--small-time DURATION", small, "duration of a small kernel");
+    syntax.add("--large-blocks N", large_blocks, "blocks of a large kernel (default: together half of the device)");
     syntax.add("--case", which).hidden();  // for Weir's own children
     queues.add_to(syntax);
   }
@@ -40,10 +40,10 @@ ConvoyRequest request_of(const QueuesConvoyFlags& flags) {
   ConvoyRequest request;
   request.streams = static_cast<int>(number_within("--streams", flags.streams, 2, kMaxStreams));
   request.iterations = static_cast<int>(number_within("--iterations", flags.iterations, 1, 10'000));
-  request.large_ns = 1000 * number_within("--large-us", flags.large_us, 1, 100'000);
-  request.small_ns = 1000 * number_within("--small-us", flags.small_us, 1, 100'000);
+  request.large_ns = duration_of("--large-time", flags.large, 1'000, 100'000'000);
+  request.small_ns = duration_of("--small-time", flags.small, 1'000, 100'000'000);
   if (request.small_ns >= request.large_ns)
-    reject(fmt::format("--small-us {}: not smaller than --large-us {}", flags.small_us, flags.large_us));
+    reject(fmt::format("--small-time {}: not shorter than --large-time {}", flags.small, flags.large));
   if (!flags.large_blocks.empty())
     request.large_blocks = static_cast<int>(number_within("--large-blocks", flags.large_blocks, 1, 1'000'000));
   return request;
@@ -73,8 +73,8 @@ std::optional<Json> run_case(const QueuesConvoyFlags& flags, const ConvoyRequest
                      fmt::format("--device={}", device),
                      fmt::format("--streams={}", request.streams),
                      fmt::format("--iterations={}", request.iterations),
-                     fmt::format("--large-us={}", request.large_ns / 1000),
-                     fmt::format("--small-us={}", request.small_ns / 1000)};
+                     "--large-time=" + flags.large,
+                     "--small-time=" + flags.small};
   if (request.large_blocks > 0) child.arguments.push_back(fmt::format("--large-blocks={}", request.large_blocks));
   flags.queues.pass_on(child.arguments);
   setting.apply(queues, child);

@@ -35,20 +35,21 @@ struct QueuesCostFlags {
 
   void add_to(CommandSyntax syntax) {
     workload.add_to(syntax);
-    syntax.add("--streams", streams, "number of streams (default: the workload's recommended)");
-    syntax.add("--queues", queues, "queue counts to predict for");
+    syntax.add("--streams N", streams, "number of streams (default: the workload's recommended)");
+    syntax.add("--queues N", queues, "queue counts to predict for");
     syntax.add("--verify", verifies, "run the step again with the advised count, in a new process");
     syntax.add("--verify-all", verifies_all, "the same with every count of --queues");
-    syntax.add("--processes", processes, "processes that measure a step, of which the median counts (0: this one)");
-    syntax.add("--save-profile", profile, "write the calibrated device to this file (YAML), for --device sim:FILE");
-    syntax.add("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-    syntax.add("--param", params, "name=value, repeatable; `weir list -v` shows the names");
-    syntax.add("--precision", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-    syntax.add("--submit", submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
-    syntax.add("--placement", placement, "natural, serial, round_robin or critical_path");
-    syntax.add("--iterations", iterations, "measured iterations");
-    syntax.add("--warmup", warmup, "iterations before measuring");
-    syntax.add("--seed", seed, "seed of all data");
+    syntax.add("--processes N", processes, "processes that measure a step, of which the median counts (0: this one)");
+    syntax.add("--save-profile PATH", profile,
+               "write the calibrated device to this file (YAML), for --device sim:FILE");
+    syntax.add("--scale NAME", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+    syntax.add("--param NAME=VALUE", params, "name=value, repeatable; `weir list -v` shows the names");
+    syntax.add("--precision NAME", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+    syntax.add("--submit NAME", submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
+    syntax.add("--placement NAME", placement, "natural, serial, round_robin or critical_path");
+    syntax.add("--iterations N", iterations, "measured iterations");
+    syntax.add("--warmup N", warmup, "iterations before measuring");
+    syntax.add("--seed N", seed, "seed of all data");
     shared.add_to(syntax);
   }
 };
@@ -205,7 +206,7 @@ int cost_of_queues(const QueuesCostFlags& flags) {
   line.clear();
   if (!flags.profile.empty()) write_file(flags.profile, sim::to_yaml(cost.profile), flags.shared.is_forced);
   flags.shared.deliver(cost.document, describe_queue_cost(cost.document));
-  if (!flags.profile.empty() && !flags.shared.is_quiet)
+  if (!flags.profile.empty() && !flags.shared.is_quiet && !flags.shared.document.prints_json())
     print_out("\nThe calibrated device is in {}: --device sim:{} runs on it.\n", flags.profile, flags.profile);
   return control.is_stopped() ? kExitInterrupted : 0;
 }

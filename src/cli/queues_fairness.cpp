@@ -20,9 +20,9 @@ struct QueuesFairnessFlags {
   std::string priorities = "same";
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--streams", streams, "number of streams");
-    syntax.add("--repetitions", repetitions, "of the experiment");
-    syntax.add("--priorities", priorities, "same, or mixed: the device's, in turns");
+    syntax.add("--streams N", streams, "number of streams");
+    syntax.add("--iterations N", repetitions, "of the experiment");
+    syntax.add("--priorities NAME", priorities, "same, or mixed: the device's, in turns");
     queues.add_to(syntax);
   }
 };
@@ -30,7 +30,7 @@ struct QueuesFairnessFlags {
 int execute_queues_fairness(const QueuesFairnessFlags& flags) {
   FairnessRequest request;
   request.streams = one_count("--streams", flags.streams, 2, kMaxStreams);
-  request.repetitions = one_count("--repetitions", flags.repetitions, 1, 1000);
+  request.repetitions = one_count("--iterations", flags.repetitions, 1, 1000);
   if (flags.priorities != "same" && flags.priorities != "mixed")
     reject(fmt::format("--priorities {}: unknown choice", flags.priorities), "Use same or mixed.");
   request.has_mixed_priorities = flags.priorities == "mixed";

@@ -13,13 +13,13 @@
 namespace weir::cli {
 
 void QueuesFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--device", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
-  syntax.add("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
-  syntax.add("--compute-units", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
-  syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-  syntax.add("--output,-o", output, "write the result (weir.queues/1) to this file");
+  syntax.add("--device NAME", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
+  syntax.add("--hw-queues N", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
+  syntax.add("--compute-units N", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
+  syntax.add("--sim NAME=VALUE", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+  document.add_to(syntax, "write the result (weir.queues/1) to this file (-: standard output)");
   syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
-  syntax.add("--force", is_forced, "replace existing output files");
+  syntax.add("--force,-f", is_forced, "replace existing output files");
 }
 
 std::unique_ptr<Device> QueuesFlags::open(int streams) const {
@@ -46,14 +46,16 @@ void QueuesFlags::pass_on(std::vector<std::string>& arguments) const {
 }
 
 void QueuesFlags::check_output() const {
-  if (!output.empty()) check_writable(output, is_forced);
+  if (const std::string path = document.path(); !path.empty()) check_writable(path, is_forced);
 }
 
-void QueuesFlags::deliver(const Json& document, const std::string& text) const {
-  if (!output.empty()) write_file(output, to_text(document), is_forced);
+void QueuesFlags::deliver(const Json& made, const std::string& text) const {
+  const std::string path = document.path();
+  if (!path.empty()) write_file(path, to_text(made), is_forced);
+  if (document.prints_json()) return write_json(to_text(made));
   if (is_quiet) return;
   write_out(text);
-  if (!output.empty()) print_out("\nWritten to {}\n", output);
+  if (!path.empty()) print_out("\nWritten to {}\n", path);
 }
 
 }  // namespace weir::cli

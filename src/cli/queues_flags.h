@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/document_output.h"
 #include "cli/flag_values.h"
 #include "device/device.h"
 
@@ -17,7 +18,7 @@ struct QueuesFlags {
   std::string hardware_queues;
   std::string compute_units;
   std::vector<std::string> sim;
-  std::string output;
+  DocumentFile document;
   bool is_quiet = false;
   bool is_forced = false;
 
@@ -30,8 +31,8 @@ struct QueuesFlags {
   void pass_on(std::vector<std::string>& arguments) const;
   // Rejects an output file that could not be written, before any work is done.
   void check_output() const;
-  // Writes the document (weir.queues/1) to the requested file and prints `text` unless --quiet was given.
-  void deliver(const Json& document, const std::string& text) const;
+  // Writes the document (weir.queues/1) to the requested file, and prints it or `text`.
+  void deliver(const Json& made, const std::string& text) const;
 };
 
 }  // namespace weir::cli

@@ -18,8 +18,8 @@ struct QueuesLimitsFlags {
   std::string launches = "4096";
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--streams", streams, "most kernels at the same time to try");
-    syntax.add("--launches", launches, "most launches behind a held kernel to try");
+    syntax.add("--streams N", streams, "most kernels at the same time to try");
+    syntax.add("--launches N", launches, "most launches behind a held kernel to try");
     queues.add_to(syntax);
   }
 };

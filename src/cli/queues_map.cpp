@@ -20,14 +20,14 @@ namespace {
 struct QueuesMapFlags {
   QueuesFlags shared;
   std::string streams = "40";
-  std::string confidence = "0.999";
+  std::string confidence = "99.9%";
   WorkloadFlags workload;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("workload", workload.name, "a workload whose timeline is to be read as well");
-    syntax.add("--file", workload.file, "the same, from a YAML file (docs/yaml.md)");
-    syntax.add("--streams", streams, "streams to map");
-    syntax.add("--confidence", confidence, "level at which a verdict is certain");
+    syntax.add("workload NAME", workload.name, "a workload whose timeline is to be read as well");
+    syntax.add("--file PATH", workload.file, "the same, from a YAML file (docs/yaml.md)");
+    syntax.add("--streams N", streams, "streams to map");
+    syntax.add("--confidence PERCENT", confidence, "level at which a verdict is certain");
     shared.add_to(syntax);
   }
 };

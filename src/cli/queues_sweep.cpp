@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/default_output.h"
+#include "cli/document_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
@@ -28,36 +29,35 @@ struct QueuesSweepFlags {
   WorkloadFlags workload;
   std::string device = "auto", queues = "1,2,4,8,16,32", streams, scales, precision;
   std::string submit = "inline", placement = "natural", compute_units;
-  std::string iterations = "100", warmup = "10", seed = "1", repeats = "3", limit = "600";
+  std::string iterations = "100", warmup = "10", seed = "1", repeats = "3", limit = "10m";
   std::vector<std::string> params, sim;
-  std::string output;
+  DocumentFile document;
   bool skips_check = false, resumes = false, is_quiet = false, is_forced = false;
 
-  std::int64_t limit_ns() const {
-    return 1'000'000'000 * whole_number("--time-limit", limit, 1, 1'000'000, "not a number of seconds");
-  }
+  std::int64_t limit_ns() const { return static_cast<std::int64_t>(seconds_of("--time-limit", limit) * 1e9); }
   void add_to(CommandSyntax syntax) {
     workload.add_to(syntax);
-    syntax.add("--hw-queues", queues, "queue counts: 1,2,4,8 or 1..32:x2");
-    syntax.add("--streams", streams, "stream counts (default: the workload's recommended)");
-    syntax.add("--scale", scales, "one or several: tiny,small,full (default: full on a GPU, small elsewhere)");
-    syntax.add("--param", params, "name=value or name=v1,v2,v3, repeatable; `weir list -v` shows the names");
-    syntax.add("--device", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
-    syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-    syntax.add("--compute-units", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
-    syntax.add("--iterations", iterations, "measured iterations of each point");
-    syntax.add("--repeats", repeats, "processes for each point");
-    syntax.add("--warmup", warmup, "iterations before measuring");
-    syntax.add("--precision", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-    syntax.add("--submit", submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
-    syntax.add("--placement", placement, "natural, serial, round_robin or critical_path");
-    syntax.add("--seed", seed, "seed of all data");
-    syntax.add("--time-limit", limit, "seconds after which a process is ended and its point counts as failed");
+    syntax.add("--hw-queues N", queues, "queue counts: 1,2,4,8 or 1..32:x2");
+    syntax.add("--streams N", streams, "stream counts (default: the workload's recommended)");
+    syntax.add("--scale NAME", scales, "one or several: tiny,small,full (default: full on a GPU, small elsewhere)");
+    syntax.add("--param NAME=VALUE", params, "name=value or name=v1,v2,v3, repeatable; `weir list -v` shows the names");
+    syntax.add("--device NAME", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
+    syntax.add("--sim NAME=VALUE", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+    syntax.add("--compute-units N", compute_units,
+               "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
+    syntax.add("--iterations N", iterations, "measured iterations of each point");
+    syntax.add("--processes N", repeats, "processes for each point");
+    syntax.add("--warmup N", warmup, "iterations before measuring");
+    syntax.add("--precision NAME", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+    syntax.add("--submit NAME", submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
+    syntax.add("--placement NAME", placement, "natural, serial, round_robin or critical_path");
+    syntax.add("--seed N", seed, "seed of all data");
+    syntax.add("--time-limit DURATION", limit, "a process that takes longer is ended, and its point counts as failed");
     syntax.add("--no-check", skips_check, "do not compare the output with the CPU reference");
-    syntax.add("--output,-o", output, "file (default: results/queues-sweep-WORKLOAD-DEVICE.json)");
+    document.add_to(syntax, "file (default: results/queues-sweep-WORKLOAD-DEVICE.json)");
     syntax.add("--resume", resumes, "keep the points that the output file has, run the others");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
-    syntax.add("--force", is_forced, "replace existing output files");
+    syntax.add("--force,-f", is_forced, "replace existing output files");
   }
 };
 
@@ -97,7 +97,7 @@ QueuesSweepRequest request_of(const QueuesSweepFlags& flags, const DeviceInfo& i
   }
   request.setting = setting.variable.empty() ? "--hw-queues" : setting.variable;
   request.sim = flags.sim;
-  request.repeats = static_cast<int>(whole_number("--repeats", flags.repeats, 1, 1000, "not a number of processes"));
+  request.repeats = static_cast<int>(whole_number("--processes", flags.repeats, 1, 1000, "not a number of processes"));
   request.resumes = flags.resumes;
   request.overwrites = flags.is_forced;
   return request;
@@ -135,8 +135,8 @@ int execute_queues_sweep(const QueuesSweepFlags& flags) {
   const QueueSetting setting = queue_setting(info);
   QueuesSweepRequest request = request_of(flags, info, setting);
   check_queues_sweep(info, request);
-  request.output = flags.output;
-  if (flags.output.empty()) {
+  request.output = flags.document.path();
+  if (request.output.empty()) {
     std::string name = info.name;
     std::replace(name.begin(), name.end(), ':', '-');
     make_folders("results");
@@ -163,7 +163,9 @@ int execute_queues_sweep(const QueuesSweepFlags& flags) {
   line.clear();
   const Json& sweep = document["sweep"];
   const bool is_stopped = sweep["status"] != "complete";
-  if (!flags.is_quiet) {
+  if (flags.document.prints_json()) {
+    write_json(to_text(document));
+  } else if (!flags.is_quiet) {
     print_out("{}\nWritten to {}\n", describe_queues_sweep(document), request.output.string());
     if (is_stopped)
       print_out("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n",

@@ -21,13 +21,13 @@ struct QueuesSwitchFlags {
   std::string streams = "1..64:x2";
   std::string hops = "200";
   std::string repetitions = "5";
-  std::string kernel_us = "10";
+  std::string kernel = "10us";
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--streams", streams, "stream counts: 8, 1,2,4 or 1..64:x2");
-    syntax.add("--hops", hops, "kernels of the chain");
-    syntax.add("--repetitions", repetitions, "of each chain");
-    syntax.add("--kernel-us", kernel_us, "duration of kernels that the advice is for");
+    syntax.add("--streams N", streams, "stream counts: 8, 1,2,4 or 1..64:x2");
+    syntax.add("--hops N", hops, "kernels of the chain");
+    syntax.add("--iterations N", repetitions, "of each chain");
+    syntax.add("--kernel-time DURATION", kernel, "duration of kernels that the advice is for");
     queues.add_to(syntax);
   }
 };
@@ -36,11 +36,8 @@ SwitchSettings settings_of(const QueuesSwitchFlags& flags) {
   SwitchSettings settings;
   settings.streams = parse_counts("--streams", flags.streams, 1, kMaxStreams);
   settings.request.hops = one_count("--hops", flags.hops, 2, 2000);
-  settings.request.repetitions = one_count("--repetitions", flags.repetitions, 1, 1000);
-  const auto kernel_us = parse_number(flags.kernel_us);
-  if (!kernel_us || !(*kernel_us > 0) || *kernel_us > 1e6)
-    reject(fmt::format("--kernel-us {}: not a duration", flags.kernel_us), "Use microseconds: 10, 0.5.");
-  settings.kernel_ns = *kernel_us * 1000;
+  settings.request.repetitions = one_count("--iterations", flags.repetitions, 1, 1000);
+  settings.kernel_ns = static_cast<double>(duration_of("--kernel-time", flags.kernel, 1, 1'000'000'000));
   if (settings.streams.back() > settings.request.hops)
     reject(fmt::format("--hops {}: a chain of that many kernels cannot visit {} streams", flags.hops,
                        settings.streams.back()),
@@ -67,8 +64,8 @@ std::optional<Json> measure_in_child(const QueuesSwitchFlags& flags, const Devic
                      "--device=" + info.name,
                      "--streams=" + flags.streams,
                      "--hops=" + flags.hops,
-                     "--repetitions=" + flags.repetitions,
-                     "--kernel-us=" + flags.kernel_us};
+                     "--iterations=" + flags.repetitions,
+                     "--kernel-time=" + flags.kernel};
   flags.queues.pass_on(child.arguments);
   queue_setting(info).apply(queues, child);
   auto document = child_document(child, catch_interrupts());

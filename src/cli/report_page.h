@@ -1,4 +1,4 @@
-// The report of results, traces and other documents, for `weir report` and for the end of `weir run-priority`.
+// The report of results, traces and other documents, for `weir report` and for the end of `weir run P0`.
 #pragma once
 
 #include <atomic>

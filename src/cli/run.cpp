@@ -1,14 +1,16 @@
-// weir run: one workload, one device, one result.
+// weir run: one workload, one device, one result; or all workloads of a class.
 #include <fmt/format.h>
 
 #include "base/console.h"
 #include "base/error.h"
+#include "cli/document_output.h"
 #include "cli/export_flags.h"
 #include "cli/hang.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/process_flags.h"
 #include "cli/ranks.h"
+#include "cli/run_class.h"
 #include "cli/run_flags.h"
 #include "cli/scheduled.h"
 #include "cli/submit_flags.h"
@@ -28,25 +30,32 @@ struct RunCommandFlags {
   std::string streams;
   SubmitFlags submit;
   ProcessFlags processes;
-  std::string output;
+  DocumentFile document;
   ExportFlags exports;
   std::string dot;
   std::string host_profile;
-  bool is_dry = false;
+  bool is_dry = false, resumes = false;
+
+  // A drawing or a document on standard output is for a program, which could not parse anything else.
+  bool is_quiet() const { return run.is_quiet || dot == "-" || document.prints_json(); }
 
   void add_to(CommandSyntax syntax) {
-    workload.add_to(syntax);
-    syntax.add("--streams", streams, "number of streams (default: the workload's recommended)");
+    workload.add_to(syntax, "name, as `weir list` shows it; or a class of them: P0, P1, P2, P3, all");
+    syntax.add("--streams N", streams,
+               "number of streams; of a class also 1..16:x2 (default: the workload's recommended)");
     submit.add_to(syntax, false);
     run.add_to(syntax);
     processes.add_to(syntax);
-    syntax.add("--output,-o", output, "write the result (weir.result/1) to this file");
+    document.add_to(syntax,
+                    "write the result (weir.result/1) to this file (-: standard output); of a class: the folder "
+                    "for one file per workload and report.html (default: results/CLASS)");
     exports.add_to(syntax);
-    syntax.add("--dot", dot, "draw the step for Graphviz to this file (-: standard output)");
-    syntax.add("--host-profile FILE", host_profile,
+    syntax.add("--dot PATH", dot, "draw the step for Graphviz to this file (-: standard output)");
+    syntax.add("--host-profile PATH", host_profile,
                "run once more under perf: write where the host spent its time to this file, as folded "
                "stacks, or as a flame graph (.svg)");
     syntax.add("--dry-run", is_dry, "build, place, describe and draw the step, but run nothing");
+    syntax.add("--resume", resumes, "of a class: keep the points that the files have, run the others");
   }
 };
 
@@ -58,7 +67,7 @@ void show_step(const RunCommandFlags& flags, const RunRequest& request, const De
   } else if (!flags.dot.empty()) {
     write_file(flags.dot, draw_step(view), flags.run.is_forced);
   }
-  if (!flags.is_dry || flags.run.is_quiet || flags.dot == "-") return;
+  if (!flags.is_dry || flags.is_quiet()) return;
   write_out(describe_step(view));
   if (!flags.dot.empty()) print_out("\nDrawn to {}\n", flags.dot);
 }
@@ -84,11 +93,13 @@ void add_host_profile(const RunCommandFlags& flags, Device& device, const RunReq
 
 // Writes and prints a result; the exit code that follows from its status.
 int finish_run(const RunCommandFlags& flags, const Json& json, bool is_quiet) {
-  if (!flags.output.empty()) write_file(flags.output, to_text(json), flags.run.is_forced);
+  const std::string output = flags.document.path();
+  if (!output.empty()) write_file(output, to_text(json), flags.run.is_forced);
+  if (flags.document.prints_json()) write_json(to_text(json));
   flags.exports.write({&json, 1}, flags.run.is_forced);
   if (!is_quiet) {
     write_out(describe_result(json));
-    if (!flags.output.empty()) print_out("\nWritten to {}\n", flags.output);
+    if (!output.empty()) print_out("\nWritten to {}\n", output);
     if (!flags.dot.empty()) print_out("\nDrawn to {}\n", flags.dot);
     if (const Json& profile = at_path(json, {"metrics", "host_profile"}); profile.is_object())
       print_out("\nHost profile of {} samples written to {}\n", profile["samples"].dump(), flags.host_profile);
@@ -104,7 +115,7 @@ int run_several(const RunCommandFlags& flags, const RunRequest& request, const P
   const BuiltRun built = build_run(info, request, ranks);
   if (!flags.dot.empty()) show_step(flags, request, info, ranks);
   const RunContext context = run_context();
-  const bool is_quiet = flags.run.is_quiet || flags.dot == "-";
+  const bool is_quiet = flags.is_quiet();
   ProgressLine line(is_quiet);
   ProcessesControl control;
   ChildOutcome last;
@@ -135,7 +146,25 @@ int run_several(const RunCommandFlags& flags, const RunRequest& request, const P
   return code;
 }
 
+// All workloads of a class: several results, and none of the pictures of one.
+int run_class_of(const RunCommandFlags& flags) {
+  const std::pair<const char*, bool> others[] = {
+      {"--processes", flags.processes.processes != "1"}, {"--until", !flags.processes.until.empty()},
+      {"--budget", !flags.processes.budget.empty()},     {"--dot", !flags.dot.empty()},
+      {"--host-profile", !flags.host_profile.empty()},   {"--dry-run", flags.is_dry},
+      {"--json", flags.document.prints_json()}};
+  for (const auto& [flag, is_given] : others)
+    if (is_given)
+      reject(fmt::format("{}: is for one workload, and {} is a class of them", flag, flags.workload.name),
+             "Leave it out, or name one workload: `weir list` shows them.");
+  return run_class({flags.workload.name, flags.run, flags.streams, flags.submit, flags.document.path(), flags.exports,
+                    flags.resumes});
+}
+
 int execute_run(const RunCommandFlags& flags) {
+  if (flags.workload.file.empty() && is_class(flags.workload.name)) return run_class_of(flags);
+  if (flags.resumes)
+    reject("--resume: one run has nothing to continue", "It is for a class (`weir run P0`), and for `weir sweep`.");
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   flags.workload.choose(request);
@@ -143,15 +172,17 @@ int execute_run(const RunCommandFlags& flags) {
   const Workload& workload = workload_of(request);
   if (!flags.streams.empty()) request.streams = one_stream_count(flags.streams, workload, "`weir sweep` runs several.");
   const auto check_output = [&] {
-    if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
+    if (const std::string output = flags.document.path(); !output.empty()) check_writable(output, flags.run.is_forced);
     if (!flags.dot.empty() && flags.dot != "-") check_writable(flags.dot, flags.run.is_forced);
     if (!flags.host_profile.empty()) check_writable(flags.host_profile, flags.run.is_forced);
     flags.exports.check(flags.run.is_forced);
   };
-  if (flags.is_dry && (!flags.output.empty() || flags.exports.is_asked()))
-    reject(fmt::format("--{}: a dry run has no result", !flags.output.empty()       ? "output"
-                                                        : flags.exports.csv.empty() ? "openmetrics"
-                                                                                    : "csv"),
+  const bool has_output = !flags.document.path().empty();
+  if (flags.is_dry && (has_output || flags.document.prints_json() || flags.exports.is_asked()))
+    reject(fmt::format("--{}: a dry run has no result", has_output                     ? "output"
+                                                        : flags.document.prints_json() ? "json"
+                                                        : flags.exports.csv.empty()    ? "openmetrics"
+                                                                                       : "csv"),
            "Leave it out, or --dry-run.");
   if (flags.is_dry && !flags.host_profile.empty())
     reject("--host-profile: a dry run runs nothing", "Leave out --host-profile, or --dry-run.");
@@ -180,8 +211,7 @@ int execute_run(const RunCommandFlags& flags) {
     return 0;
   }
 
-  // A drawing on standard output is for a program, which could not parse anything else.
-  const bool is_quiet = flags.run.is_quiet || flags.dot == "-";
+  const bool is_quiet = flags.is_quiet();
   RunControl control;
   control.stop = &catch_interrupts();
   control.communicator = ranks;
@@ -207,6 +237,8 @@ int execute_run(const RunCommandFlags& flags) {
 
 }  // namespace
 
-CliCommand run() { return command("run", "run one workload and say where the time went", execute_run); }
+CliCommand run() {
+  return command("run", "run a workload, or a class of them, and say where the time went", execute_run);
+}
 
 }  // namespace weir::cli

@@ -32,25 +32,26 @@ Precision known_precision(const std::string& name) {
 }  // namespace
 
 void RunFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--device", device, "auto, cpu, null, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
-  syntax.add("--iterations", iterations, "measured iterations");
-  syntax.add("--warmup", warmup, "iterations before measuring");
-  syntax.add("--sync-mode", sync_mode, "per_iteration, end_only or none");
-  syntax.add("--placement", placement, "natural, serial, round_robin or critical_path");
-  syntax.add("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-  syntax.add("--precision", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-  syntax.add("--param", params, "name=value, repeatable; `weir list -v` shows the names");
-  syntax.add("--seed", seed, "seed of all data");
-  syntax.add("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
-  syntax.add("--compute-units", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
-  syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-  syntax.add("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
-  syntax.add("--hang-timeout", hang_timeout,
-             "seconds without any progress after which to say where the run stands, and end (default: never)");
+  syntax.add("--device NAME", device,
+             "auto, cpu, null, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
+  syntax.add("--iterations N", iterations, "measured iterations");
+  syntax.add("--warmup N", warmup, "iterations before measuring");
+  syntax.add("--sync-mode NAME", sync_mode, "per_iteration, end_only or none");
+  syntax.add("--placement NAME", placement, "natural, serial, round_robin or critical_path");
+  syntax.add("--scale NAME", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+  syntax.add("--precision NAME", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+  syntax.add("--param NAME=VALUE", params, "name=value, repeatable; `weir list -v` shows the names");
+  syntax.add("--seed N", seed, "seed of all data");
+  syntax.add("--hw-queues N", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
+  syntax.add("--compute-units N", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
+  syntax.add("--sim NAME=VALUE", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+  syntax.add("--ranks N", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
+  syntax.add("--hang-timeout DURATION", hang_timeout,
+             "after this long without any progress, say where the run stands and end: 60s (default: never)");
   syntax.add("--no-check", skips_check, "do not compare the output with the CPU reference");
   syntax.add("--no-trace", skips_trace, "leave out the traced pass (concurrency, fairness, convoy, queue switch)");
   syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
-  syntax.add("--force", is_forced, "replace existing output files");
+  syntax.add("--force,-f", is_forced, "replace existing output files");
 }
 
 RunRequest RunFlags::request() const {
@@ -69,9 +70,9 @@ RunRequest RunFlags::request() const {
   return request;
 }
 
-void WorkloadFlags::add_to(CommandSyntax syntax) {
-  syntax.add("workload", name, "name, as `weir list` shows it");
-  syntax.add("--file", file, "read the workload from this YAML file (docs/yaml.md)");
+void WorkloadFlags::add_to(CommandSyntax syntax, const std::string& help) {
+  syntax.add("workload NAME", name, help);
+  syntax.add("--file PATH", file, "read the workload from this YAML file (docs/yaml.md)");
 }
 
 void WorkloadFlags::choose(RunRequest& request) const {

@@ -1,4 +1,4 @@
-// The flags that run, sweep and run-priority share, and the requests that follow from them.
+// The flags that run and sweep share, and the requests that follow from them.
 #pragma once
 
 #include <memory>
@@ -48,7 +48,7 @@ struct RunFlags {
 struct WorkloadFlags {
   std::string name, file;
 
-  void add_to(CommandSyntax syntax);
+  void add_to(CommandSyntax syntax, const std::string& help = "name, as `weir list` shows it");
   // Loads the file if one is given. Rejects a name together with a file, and neither.
   void choose(RunRequest& request) const;
 };

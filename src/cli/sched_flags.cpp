@@ -50,9 +50,9 @@ std::filesystem::path SocketFlag::path() const {
 }
 
 void TermsFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--priority", priority, "high, normal, low, or -10 to 10 (policy priority)");
-  syntax.add("--weight", weight, "share of the device, relative to the others' (policy weighted fair)");
-  syntax.add("--deadline", deadline, "of each request, from its begin: 10ms (policy earliest deadline)");
+  syntax.add("--priority NAME", priority, "high, normal, low, or -10 to 10 (policy priority)");
+  syntax.add("--weight N", weight, "share of the device, relative to the others' (policy weighted fair)");
+  syntax.add("--deadline DURATION", deadline, "of each request, from its begin: 10ms (policy earliest deadline)");
 }
 
 scheduler::Terms TermsFlags::terms() const {

@@ -31,7 +31,7 @@ struct SchedRunFlags {
   bool is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("program", program, "after --: the program and its arguments");
+    syntax.add("program WORD", program, "after --: the program and its arguments");
     terms.add_to(syntax);
     socket.add_to(syntax);
     syntax.add("--quiet,-q", is_quiet, "no notes");

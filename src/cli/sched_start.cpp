@@ -37,12 +37,12 @@ struct SchedStartFlags {
     std::string names;
     for (const scheduler::Policy& policy : scheduler::policies())
       names += (names.empty() ? "" : ", ") + std::string(policy.name);
-    syntax.add("--policy", policy, "who comes first: " + names);
-    syntax.add("--slice", slice, "how long a turn lasts, where turns are taken");
-    syntax.add("--ageing", ageing, "a client that waited this long comes first for one slice; 0: never");
-    syntax.add("--in-flight", in_flight, "commands that a program may have on the device while others are there");
+    syntax.add("--policy NAME", policy, "who comes first: " + names);
+    syntax.add("--slice DURATION", slice, "how long a turn lasts, where turns are taken");
+    syntax.add("--ageing DURATION", ageing, "a client that waited this long comes first for one slice; 0: never");
+    syntax.add("--in-flight N", in_flight, "commands that a program may have on the device while others are there");
     socket.add_to(syntax);
-    syntax.add("--log FILE", log, "append later errors to this file");
+    syntax.add("--log PATH", log, "append later errors to this file");
     syntax.add("--foreground", is_foreground, "stay in this terminal until Ctrl-C");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   }

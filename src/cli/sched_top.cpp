@@ -31,8 +31,8 @@ struct SchedTopFlags {
 
   void add_to(CommandSyntax syntax) {
     socket.add_to(syntax);
-    syntax.add("--interval", interval, "from table to table: 500ms, 1s");
-    syntax.add("--iterations", iterations, "end after so many tables (default: until stopped)");
+    syntax.add("--interval DURATION", interval, "from table to table: 500ms, 1s");
+    syntax.add("--iterations N", iterations, "end after so many tables (default: until stopped)");
     syntax.add("--once", is_once, "one table, of what happened in a moment, and end");
     syntax.add("--plain", is_plain, "one table after another, also on a terminal");
   }

@@ -18,14 +18,14 @@ bool is_channel(const std::string& way) { return way == "channel" || way.starts_
 
 void SubmitFlags::add_to(CommandSyntax syntax, bool takes_several) {
   syntax.add(
-      "--submit", submit,
+      "--submit NAME", submit,
       takes_several ? "one or several: inline,threads,graph,channel" : "inline, threads[:k], graph or channel[:mpsc]");
-  syntax.add("--producers", producers, "with channel: threads that enqueue (default: 4, or the streams if fewer)");
-  syntax.add("--submitters", submitters, "with channel: threads that submit what was enqueued (default: 1)");
-  syntax.add("--schedule", schedule,
+  syntax.add("--producers N", producers, "with channel: threads that enqueue (default: 4, or the streams if fewer)");
+  syntax.add("--submitters N", submitters, "with channel: threads that submit what was enqueued (default: 1)");
+  syntax.add("--schedule NAME", schedule,
              takes_several ? "one or several policies that decide whose command is next: fifo,priority"
                            : "policy that decides whose command is next: fifo, priority, ... (docs/scheduling.md)");
-  syntax.add("--in-flight", in_flight, "with --schedule: commands on the device at once (default: 2)");
+  syntax.add("--in-flight N", in_flight, "with --schedule: commands on the device at once (default: 2)");
 }
 
 std::string SubmitFlags::with_counts(const std::string& way) const {

@@ -1,9 +1,11 @@
 // weir sweep: one workload over stream counts, submit modes and parts of the device.
 #include <fmt/format.h>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/default_output.h"
+#include "cli/document_output.h"
 #include "cli/export_flags.h"
 #include "cli/list.h"
 #include "cli/process.h"
@@ -22,17 +24,17 @@ struct SweepFlags {
   std::string streams;
   SubmitFlags submit;
   ProcessFlags processes;
-  std::string output;
+  DocumentFile document;
   ExportFlags exports;
   bool resumes = false;
 
   void add_to(CommandSyntax syntax) {
     workload.add_to(syntax);
-    syntax.add("--streams", streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
+    syntax.add("--streams N", streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
     submit.add_to(syntax, true);
     run.add_to(syntax);
     processes.add_to(syntax);
-    syntax.add("--output,-o", output, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
+    document.add_to(syntax, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
     exports.add_to(syntax);
     syntax.add("--resume", resumes, "keep the points that the output file has, run the others");
   }
@@ -46,7 +48,7 @@ std::vector<int> usual_counts(const Workload& workload) {
 }
 
 std::filesystem::path output_of(const SweepFlags& flags, const Workload& workload, const DeviceInfo& info) {
-  if (!flags.output.empty()) return flags.output;
+  if (const std::string path = flags.document.path(); !path.empty()) return path;
   if (is_first_rank()) make_folders("results");
   std::string name = info.name;
   std::replace(name.begin(), name.end(), ':', '-');
@@ -55,10 +57,11 @@ std::filesystem::path output_of(const SweepFlags& flags, const Workload& workloa
 }
 
 // The file also has the points kept from an earlier sweep.
-void write_exports(const SweepFlags& flags, const SweepRequest& request) {
-  if (!flags.exports.is_asked()) return;
+void write_others(const SweepFlags& flags, const SweepRequest& request) {
+  if (!flags.exports.is_asked() && !flags.document.prints_json()) return;
   const Json sweep = read_json(request.output);
   flags.exports.write({&sweep, 1}, flags.run.is_forced);
+  if (flags.document.prints_json()) write_json(to_text(sweep));
 }
 
 // Every point in several processes, in random order within each round.
@@ -74,11 +77,12 @@ int sweep_processes(const SweepFlags& flags, SweepRequest request) {
         return run_child(child_run(flags.run, flags.workload, info, std::to_string(streams), submit, units, !traces),
                          catch_interrupts());
       });
-  write_exports(flags, request);
+  write_others(flags, request);
   return code;
 }
 
-int execute_sweep(const SweepFlags& flags) {
+int execute_sweep(SweepFlags flags) {
+  flags.run.is_quiet = flags.run.is_quiet || flags.document.prints_json();
   rank_count(flags.run.ranks);  // rejects
   if (is_first_rank()) flags.exports.check(flags.run.is_forced);
   SweepRequest request;
@@ -118,7 +122,7 @@ int execute_sweep(const SweepFlags& flags) {
   device.reset();
   leave_ranks();
   if (!is_first_rank()) return 0;
-  write_exports(flags, request);
+  write_others(flags, request);
   return code;
 }
 

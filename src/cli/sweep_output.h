@@ -1,4 +1,4 @@
-// Runs one sweep and prints its table to the terminal; shared by sweep and run-priority.
+// Runs one sweep and prints its table to the terminal; shared by sweep and by classes of workloads.
 #pragma once
 
 #include "cli/run_flags.h"

@@ -30,18 +30,19 @@ struct TryFlags {
        is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("commands", words, "after --: one program and its arguments; without it: commands, each quoted");
-    syntax.add("--env", variables, "a variable and its values: NAME=A,B,C; an empty item is unset; repeatable");
-    syntax.add("--trials", count, "of each setting in the full matrix, which is the most that is run");
+    syntax.add("commands WORD", words, "after --: one program and its arguments; without it: commands, each quoted");
+    syntax.add("--env NAME=A,B", variables,
+               "a variable and its values: NAME=A,B,C; an empty item is unset; repeatable");
+    syntax.add("--trials N", count, "of each setting in the full matrix, which is the most that is run");
     syntax.add("--metric PATTERN", metric, "compare the last number that its group finds in the output, not wall time");
     syntax.add("--higher-is-better", is_higher_better, "the metric is a rate");
-    syntax.add("--timeout", timeout, "a longer trial is a hang, and fails: 30s, 5m (default: none)");
-    syntax.add("--hash FILE", hashed, "results must be the same: a file that trials write, - is stdout; repeatable");
+    syntax.add("--timeout DURATION", timeout, "a longer trial is a hang, and fails: 30s, 5m (default: none)");
+    syntax.add("--hash PATH", hashed, "results must be the same: a file that trials write, - is stdout; repeatable");
     syntax.add("--failures-only", is_failures_only, "only find out what makes it fail, in fewer trials");
-    syntax.add("--rate", rate, "rarer failures need not be found");
-    syntax.add("--threshold", threshold, "smaller differences do not matter");
-    syntax.add("--seed", seed, "of the order of trials");
-    syntax.add("--output,-o DIR", output, "folder (default: results/try)");
+    syntax.add("--rate PERCENT", rate, "rarer failures need not be found");
+    syntax.add("--threshold PERCENT", threshold, "smaller differences do not matter");
+    syntax.add("--seed N", seed, "of the order of trials");
+    syntax.add("--output,-o PATH", output, "folder (default: results/try)");
     syntax.add("--resume", resumes, "keep the trials that the folder has, run the others");
     syntax.add("--force,-f", is_forced, "replace the trials of a folder that has some");
     syntax.add("--strict", is_strict, "exit 4 where the answer is not clear");

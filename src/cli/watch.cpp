@@ -48,35 +48,35 @@ struct WatchFlags {
   bool is_forced = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--source", source,
+    syntax.add("--source NAME", source,
                "auto, kfd (what AMD's driver shows of all processes) or device (a workload of ours)");
-    syntax.add("--device", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200");
-    syntax.add("--workload", workload,
+    syntax.add("--device NAME", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200");
+    syntax.add("workload NAME", workload,
                fmt::format("runs again and again on the device (default {})", kDefaultWorkload));
-    syntax.add("--file", file, "read the workload from this YAML file (docs/yaml.md)");
-    syntax.add("--streams", streams, "number of streams (default: the workload's recommended)");
-    syntax.add("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-    syntax.add("--param", params, "name=value, repeatable; `weir list -v` shows the names");
-    syntax.add("--hw-queues", hardware_queues, "hardware queues of the devices cpu and sim");
-    syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-    syntax.add("--debugfs", debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
-    syntax.add("--sysfs", sysfs, "where sysfs is mounted (default /sys)");
-    syntax.add("--interval", interval, "from sample to sample: 500ms, 1s, 2m");
-    syntax.add("--iterations", iterations, "end after so many samples (default: until stopped)");
-    syntax.add("--sort", sort, "queue, active, backlog, priority, streams, rate or busy");
+    syntax.add("--file PATH", file, "read the workload from this YAML file (docs/yaml.md)");
+    syntax.add("--streams N", streams, "number of streams (default: the workload's recommended)");
+    syntax.add("--scale NAME", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+    syntax.add("--param NAME=VALUE", params, "name=value, repeatable; `weir list -v` shows the names");
+    syntax.add("--hw-queues N", hardware_queues, "hardware queues of the devices cpu and sim");
+    syntax.add("--sim NAME=VALUE", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+    syntax.add("--debugfs PATH", debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
+    syntax.add("--sysfs PATH", sysfs, "where sysfs is mounted (default /sys)");
+    syntax.add("--interval DURATION", interval, "from sample to sample: 500ms, 1s, 2m");
+    syntax.add("--iterations N", iterations, "end after so many samples (default: until stopped)");
+    syntax.add("--sort NAME", sort, "queue, active, backlog, priority, streams, rate or busy");
     syntax.add("--reverse", is_reversed, "the other way round");
     syntax.add("--once", is_once, "one sample as a table, and end");
     syntax.add("--json", is_json, "documents (weir.watch/1): one with --once, else one per sample and line");
-    syntax.add("--openmetrics", metrics, "rewrite this file at each sample, for Prometheus");
-    syntax.add("--output,-o", output, "with --once: write the document to this file");
+    syntax.add("--openmetrics PATH", metrics, "rewrite this file at each sample, for Prometheus");
+    syntax.add("--output,-o PATH", output, "with --once: write the document to this file");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
-    syntax.add("--force", is_forced, "replace existing files");
+    syntax.add("--force,-f", is_forced, "replace existing files");
   }
 };
 
-// "1s", "500ms", "2m", "1.5"
+// "1s", "500ms", "2m"
 std::int64_t interval_of(const std::string& text) {
-  const auto ns = time_in(text, {"ms", "s", "m", ""});
+  const auto ns = time_in(text, {"ms", "s", "m"});
   if (!ns) reject(fmt::format("--interval {}: not a time", watch::printable(text)), "Use 500ms, 1s, 2m and the like.");
   if (!(*ns >= static_cast<double>(watch::kMinIntervalNs) && *ns <= static_cast<double>(watch::kMaxIntervalNs)))
     reject(fmt::format("--interval {}: out of range", text), "Use 50ms to 60m.");
@@ -129,7 +129,7 @@ Source source_of(const WatchFlags& flags) {
   if (flags.source != "auto" && flags.source != "kfd" && flags.source != "device")
     reject(fmt::format("--source {}: unknown source", watch::printable(flags.source)), "Use auto, kfd or device.");
   if (flags.source == "kfd" && asks_for_device)
-    reject("--source kfd: shows what others run, so it takes no --device, --workload or --file", "Leave them out.");
+    reject("--source kfd: shows what others run, so it takes no --device, workload or --file", "Leave them out.");
   if (flags.source == "device" || asks_for_device) return device_source(flags, {});
   const kfd::Snapshot snapshot = kfd::read_snapshot(flags.roots);
   if (watch::can_watch(snapshot)) return {watch::watch_kfd(flags.roots), false};

@@ -87,7 +87,9 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
     if (type.name == kind)
       return type.open(colon == std::string::npos ? default_device(type, options) : name.substr(colon + 1), options);
   }
-  reject_setting("device", name, "there is no such device", suggestion(kind, kinds));
+  reject_setting("device", name, "there is no such device",
+                 kind == "gpu" ? "Did you mean 'auto', which is the first GPU? `weir info` shows all devices."
+                               : suggestion(kind, kinds));
 }
 
 std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {

@@ -87,7 +87,7 @@ const amd::CapturePart& part(const amd::CaptureManifest& manifest, const std::st
 TEST(AmdCapture, writes_one_folder_with_all_that_there_is) {
   const Machine machine;
   const Outcome outcome = machine.capture(
-      {"--no-ftrace", "--interval", "0.05", "--snapshots", "2"},
+      {"--no-ftrace", "--interval", "50ms", "--snapshots", "2"},
       {"bash", "-c",
        fmt::format(
            "echo to stdout; echo ':3: a log' > \"$AMD_LOG_LEVEL_FILE\"; echo ':3: b' > "
@@ -328,7 +328,7 @@ TEST(AmdCapture, gives_the_program_a_name_for_its_log_that_nobody_can_lead_elsew
 
 TEST(AmdCapture, says_that_there_is_no_snapshot_of_a_short_program) {
   const Machine machine;
-  EXPECT_EQ(machine.capture({"--no-ftrace", "--interval", "60"}, {"true"}).code, 0);
+  EXPECT_EQ(machine.capture({"--no-ftrace", "--interval", "60s"}, {"true"}).code, 0);
   EXPECT_TRUE(has(part(machine.manifest(), "hqds").reason, "no snapshot while the program ran"));
   EXPECT_TRUE(has(part(machine.manifest(), "hqds").hint, "--interval"));
 }
@@ -405,9 +405,9 @@ TEST(AmdCapture, rejects_values_that_make_no_sense) {
   const Machine machine;
   for (const auto& [flag, value] :
        {std::pair("--log-level", "6"), std::pair("--log-level", "x"), std::pair("--log-mask", "0xzz"),
-        std::pair("--log-mask", "-1"), std::pair("--log-mask", "0x1ffffffff"), std::pair("--interval", "0"),
-        std::pair("--interval", "nan"), std::pair("--snapshots", "-1"), std::pair("--buffer", "0"),
-        std::pair("--keep", "all"), std::pair("--report", "html"), std::pair("--log-size", "0")}) {
+        std::pair("--log-mask", "-1"), std::pair("--log-mask", "0x1ffffffff"), std::pair("--interval", "0s"),
+        std::pair("--interval", "nan"), std::pair("--snapshots", "-1"), std::pair("--buffer", "0M"),
+        std::pair("--keep", "all"), std::pair("--format", "html"), std::pair("--log-size", "0M")}) {
     const Outcome outcome = machine.capture({fmt::format("{}={}", flag, value)}, {"true"});
     EXPECT_EQ(outcome.code, 2) << flag << ' ' << value;
     EXPECT_TRUE(has(outcome.err, flag)) << outcome.err;
@@ -417,10 +417,10 @@ TEST(AmdCapture, rejects_values_that_make_no_sense) {
 
 TEST(AmdCapture, prints_the_manifest_as_json_and_the_summary_within_80_columns) {
   const Machine machine;
-  Outcome outcome = machine.capture({"--report", "json", "--no-ftrace"}, {"true"});
+  Outcome outcome = machine.capture({"--json", "--no-ftrace"}, {"true"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out, content(machine.root() / "out/manifest.json"));
-  outcome = machine.capture({"--force", "--report", "markdown"}, {"true"});
+  outcome = machine.capture({"--force", "--format", "markdown"}, {"true"});
   EXPECT_TRUE(has(outcome.err, "## Captured")) << outcome.err;
 }
 

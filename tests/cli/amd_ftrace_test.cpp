@@ -42,7 +42,7 @@ TEST(AmdFtrace, writes_documents_that_fit_the_schema) {
     style.lost_every = form == 0 ? 50 : 0;
     const std::string file = written(folder, kForms[form], ftrace_text(scene, static_cast<TraceForm>(form), style));
     const std::string json = folder / (std::string(kForms[form]) + ".json");
-    const Outcome outcome = weir({"amd", "ftrace", file, "--report", "json", "-o", json, "--trace-clock", "mono"});
+    const Outcome outcome = weir({"amd", "ftrace", file, "--json", "-o", json, "--trace-clock", "mono"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, "Written to"));
     const Json document = read_json(json);
@@ -57,7 +57,7 @@ TEST(AmdFtrace, writes_documents_that_fit_the_schema) {
 TEST(AmdFtrace, tells_markdown) {
   const Folder folder;
   const std::string file = written(folder, "t.txt", ftrace_text(random_scene(1, Gfx::gfx9), TraceForm::kprobes));
-  const Outcome outcome = weir({"amd", "ftrace", file, "--report", "markdown", "--full"});
+  const Outcome outcome = weir({"amd", "ftrace", file, "--format", "markdown", "--full"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_TRUE(has(outcome.out, "## Answers"));
 }

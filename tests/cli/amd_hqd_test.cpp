@@ -37,10 +37,10 @@ TEST_F(AmdHqd, a_folder_and_the_running_kernel_give_the_same_queues) {
   write_snapshot(scene_, folder_.path() / "snapshot");
   write_debugfs(scene_, folder_.path() / "debug");
   write_sysfs(scene_, folder_.path() / "sys");
-  const Outcome stored = weir({"amd", "hqd", folder_ / "snapshot", "--report", "json"});
+  const Outcome stored = weir({"amd", "hqd", folder_ / "snapshot", "--json"});
   ASSERT_EQ(stored.code, 0) << stored.err;
   const Outcome live =
-      weir({"amd", "hqd", "--live", "--debugfs", folder_ / "debug", "--sysfs", folder_ / "sys", "--report", "json"});
+      weir({"amd", "hqd", "--live", "--debugfs", folder_ / "debug", "--sysfs", folder_ / "sys", "--json"});
   ASSERT_EQ(live.code, 0) << live.err;
   const Json first = Json::parse(stored.out), second = Json::parse(live.out);
   EXPECT_EQ(first["schema"], "weir.amd_hqd/1");
@@ -55,19 +55,19 @@ TEST_F(AmdHqd, documents_are_valid) {
   for (const Gfx gfx : {Gfx::gfx9, Gfx::gfx9_4_3, Gfx::gfx12}) {
     const std::string at = folder_ / std::to_string(static_cast<int>(gfx));
     write_snapshot(random_scene(2, gfx), at);
-    ASSERT_EQ(weir({"amd", "hqd", at, "--report", "json", "-o", at + ".json"}).code, 0);
+    ASSERT_EQ(weir({"amd", "hqd", at, "--json", "-o", at + ".json"}).code, 0);
     expect_valid_as(at + ".json", "weir.amd_hqd.1.json");
   }
   // And of one file alone, where most is null.
   save(folder_ / "mqds.txt", mqds_text(scene_));
-  ASSERT_EQ(weir({"amd", "hqd", folder_ / "mqds.txt", "--report", "json", "-o", folder_ / "alone.json"}).code, 0);
+  ASSERT_EQ(weir({"amd", "hqd", folder_ / "mqds.txt", "--json", "-o", folder_ / "alone.json"}).code, 0);
   expect_valid_as(folder_ / "alone.json", "weir.amd_hqd.1.json");
 }
 
 TEST_F(AmdHqd, all_reports_are_written_and_kept) {
   write_snapshot(scene_, folder_.path() / "snapshot");
   const std::string output = folder_ / "report.md";
-  const Outcome first = weir({"amd", "hqd", folder_ / "snapshot", "--report", "markdown", "--full", "-o", output});
+  const Outcome first = weir({"amd", "hqd", folder_ / "snapshot", "--format", "markdown", "--full", "-o", output});
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_TRUE(has(first.out, "Written to"));
   EXPECT_EQ(weir({"amd", "hqd", folder_ / "snapshot", "-o", output}).code, 2);
@@ -86,7 +86,7 @@ TEST_F(AmdHqd, stale_slots_are_no_queues) {
   const Outcome outcome = weir({"amd", "hqd", folder_ / "hqds", folder_ / "mqds"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "No compute queue exists.")) << outcome.out;
-  const Json document = Json::parse(weir({"amd", "hqd", folder_ / "hqds", folder_ / "mqds", "--report", "json"}).out);
+  const Json document = Json::parse(weir({"amd", "hqd", folder_ / "hqds", folder_ / "mqds", "--json"}).out);
   EXPECT_TRUE(document["queues"].empty());
   EXPECT_FALSE(document["stale_slots"].empty());
 }

@@ -72,7 +72,7 @@ TEST(AmdJoinCli, its_document_keeps_the_schema) {
   shape.trace_offset_ns = 382'463'000;
   write_capture(random_scene(3, Gfx::gfx9_4_3), folder.path(), shape);
   const std::string file = (folder.path() / "join.json").string();
-  const Outcome outcome = weir({"amd", "join", folder.path().string(), "--report", "json", "-o", file});
+  const Outcome outcome = weir({"amd", "join", folder.path().string(), "--json", "-o", file});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json document = read_json(file);
   EXPECT_EQ(document["schema"], "weir.amd_join/1");
@@ -90,7 +90,7 @@ TEST(AmdJoinCli, takes_files_without_a_manifest) {
   const std::vector<std::string> files = {"--log",      (folder.path() / "log.txt").string(),
                                           "--ftrace",   (folder.path() / "ftrace.txt").string(),
                                           "--snapshot", (folder.path() / "snapshots/during-02").string(),
-                                          "--report",   "json"};
+                                          "--json"};
   std::vector<std::string> command = {"amd", "join"};
   command.insert(command.end(), files.begin(), files.end());
   command.insert(command.end(), {"--timeline", timeline, "--trace-clock", "mono"});
@@ -113,8 +113,7 @@ TEST(AmdJoinCli, takes_a_process_from_the_user) {
   write_capture(scene, folder.path(), shape);
   const std::string pair =
       std::to_string(scene.processes[0].namespace_pid) + "=" + std::to_string(scene.processes[0].host_pid);
-  const Outcome outcome =
-      weir({"amd", "join", folder.path().string(), "--pid", pair, "--report", "json", "--no-timeline"});
+  const Outcome outcome = weir({"amd", "join", folder.path().string(), "--pid", pair, "--json", "--no-timeline"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   bool is_given = false;
   const Json document = parse_json(outcome.out, "stdout");
@@ -153,7 +152,7 @@ TEST(AmdJoinCli, markdown_has_the_tables) {
   CaptureFolder folder;
   write_capture(random_scene(3, Gfx::gfx9_4_3), folder.path());
   const Outcome outcome =
-      weir({"amd", "join", folder.path().string(), "--report", "markdown", "--no-timeline", "--full"});
+      weir({"amd", "join", folder.path().string(), "--format", "markdown", "--no-timeline", "--full"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(outcome.out.starts_with("# weir amd join"));
   EXPECT_NE(outcome.out.find("## Snapshot by snapshot"), std::string::npos);

@@ -49,7 +49,7 @@ TEST_F(AmdLog, level_3_says_what_it_rests_on) {
 
 TEST_F(AmdLog, the_document_is_valid_and_has_totals_of_all_files) {
   const std::string a = scene("a.log", 4), b = scene("b.log", 3, 8);
-  const Outcome outcome = weir({"amd", "log", a, b, "--report", "json", "-o", folder / "log.json"});
+  const Outcome outcome = weir({"amd", "log", a, b, "--json", "-o", folder / "log.json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const Json document = read_json(folder / "log.json");
   EXPECT_EQ(document["files"].size(), 2u);
@@ -60,12 +60,12 @@ TEST_F(AmdLog, the_document_is_valid_and_has_totals_of_all_files) {
   const Outcome again = weir({"amd", "log", a, "-o", folder / "log.json"});
   EXPECT_EQ(again.code, 2);
   EXPECT_EQ(weir({"amd", "log", a, "-o", folder / "log.json", "--force", "--quiet"}).out, "");
-  EXPECT_EQ(weir({"amd", "log", a, "--report", "json", "-o", folder / "log.json", "--force"}).code, 0);
+  EXPECT_EQ(weir({"amd", "log", a, "--json", "-o", folder / "log.json", "--force"}).code, 0);
   expect_valid_as(folder / "log.json", "weir.amd_log.1.json");
 }
 
 TEST_F(AmdLog, markdown_has_tables) {
-  const Outcome outcome = weir({"amd", "log", scene("a.log", 4), "--report", "markdown"});
+  const Outcome outcome = weir({"amd", "log", scene("a.log", 4), "--format", "markdown"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "| HWq |")) << outcome.out;
 }

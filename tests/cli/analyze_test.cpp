@@ -30,7 +30,7 @@ void profile_moe(const Folder& folder, const std::string& name) {
 }
 
 Json analysed(const Folder& folder, const std::string& name) {
-  const Outcome outcome = weir({"analyze", name, "--report", "json"}, folder.path());
+  const Outcome outcome = weir({"analyze", name, "--json"}, folder.path());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   return Json::parse(outcome.out);
 }
@@ -74,10 +74,10 @@ TEST(Analyze, tells_a_trace_as_text_markdown_and_json) {
     EXPECT_TRUE(has(text.out, title)) << title;
   for (const char* wrong : {" 1 calls", " 1 commands", " 1 gaps", "null", "nan"})
     EXPECT_FALSE(has(text.out, wrong)) << wrong;
-  const Outcome markdown = weir({"analyze", "t.json", "--report", "markdown"}, folder.path());
+  const Outcome markdown = weir({"analyze", "t.json", "--format", "markdown"}, folder.path());
   EXPECT_TRUE(has(markdown.out, "## What stands out"));
   EXPECT_TRUE(has(markdown.out, "| --- |"));
-  const Outcome json = weir({"analyze", "t.json", "--report", "json", "-o", "a.json"}, folder.path());
+  const Outcome json = weir({"analyze", "t.json", "--json", "-o", "a.json"}, folder.path());
   EXPECT_TRUE(has(json.out, "Written to a.json"));
   EXPECT_EQ(json_of(folder / "a.json")["schema"], "weir.analysis/1");
   expect_valid_as(folder / "a.json", "weir.analysis.1.json");
@@ -100,7 +100,7 @@ TEST(Analyze, leaves_out_the_start_up_and_says_so) {
 
   const auto window = [&](const char* part) {
     const std::string path = fmt::format("part {}.json", part);
-    EXPECT_EQ(weir({"analyze", "t.json", "--window", part, "--report", "json", "-o", path}, folder.path()).code, 0);
+    EXPECT_EQ(weir({"analyze", "t.json", "--window", part, "--json", "-o", path}, folder.path()).code, 0);
     expect_valid_as(folder / path, "weir.analysis.1.json");
     return json_of(folder / path);
   };
@@ -141,7 +141,7 @@ TEST(Analyze, lists_are_as_long_as_wanted) {
   ASSERT_NO_FATAL_FAILURE(profile_moe(folder, "t.json"));
   const std::string brief = weir({"analyze", "t.json"}, folder.path()).out;
   EXPECT_GT(weir({"analyze", "t.json", "--full"}, folder.path()).out.size(), brief.size());
-  const Json one = Json::parse(weir({"analyze", "t.json", "--top", "1", "--report", "json"}, folder.path()).out);
+  const Json one = Json::parse(weir({"analyze", "t.json", "--top", "1", "--json"}, folder.path()).out);
   EXPECT_EQ(one["devices"][0]["top"]["top"].size(), 1u);
   EXPECT_GT(analysed(folder, "t.json")["devices"][0]["top"]["top"].size(), 1u);
   EXPECT_EQ(weir({"analyze", "t.json", "--top", "0"}, folder.path()).code, 2);
@@ -234,14 +234,14 @@ TEST(Analyze, says_why_communication_was_exposed) {
   EXPECT_EQ(found["causes"][1]["total_ns"], 10'000);
   EXPECT_EQ(found["causes"][0]["worst"][0]["blocked"], "relu");
   EXPECT_EQ(found["causes"][0]["worst"][0]["collective"], "ncclDevKernel_AllGather");
-  ASSERT_EQ(weir({"analyze", "t.json", "--report", "json", "-o", "a.json"}, folder.path()).code, 0);
+  ASSERT_EQ(weir({"analyze", "t.json", "--json", "-o", "a.json"}, folder.path()).code, 0);
   expect_valid_as(folder / "a.json", "weir.analysis.1.json");
   const std::string printed = weir({"analyze", "t.json"}, folder.path()).out;
   weir::expect_narrow(printed);
   EXPECT_TRUE(has(printed, "40.0 us (40.0 %) of it, while something else ran")) << printed;
   EXPECT_TRUE(has(printed, "60.0 us (60.0 %) of it, while nothing else ran")) << printed;
   EXPECT_TRUE(has(printed, "Exposed communication: why nothing else ran")) << printed;
-  EXPECT_TRUE(has(weir({"analyze", "t.json", "--report", "markdown"}, folder.path()).out, "| dependency | 50.0 us |"));
+  EXPECT_TRUE(has(weir({"analyze", "t.json", "--format", "markdown"}, folder.path()).out, "| dependency | 50.0 us |"));
   // Without communication there is nothing to say, and a reason.
   write_into(folder, "none.json", kineto(0, 5, [](int) { return 10; }));
   const Json none = analysed(folder, "none.json")["devices"][0];
@@ -265,12 +265,12 @@ TEST(Analyze, compares_two_traces_of_one_rank) {
   const Outcome strict = weir({"analyze", "a.json", "wild.json", "--strict"}, folder.path());
   EXPECT_EQ(wild.code, 0) << wild.out;
   EXPECT_EQ(strict.code, 4) << strict.out;
-  EXPECT_EQ(weir({"analyze", "a.json", "slow.json", "--report", "json", "-o", "c.json"}, folder.path()).code, 3);
+  EXPECT_EQ(weir({"analyze", "a.json", "slow.json", "--json", "-o", "c.json"}, folder.path()).code, 3);
   EXPECT_EQ(json_of(folder / "c.json")["exit_code"], 3);
   expect_valid_as(folder / "c.json", "weir.trace_comparison.1.json");
-  EXPECT_TRUE(has(weir({"analyze", "a.json", "slow.json", "--report", "markdown"}, folder.path()).out, "**slower**"));
+  EXPECT_TRUE(has(weir({"analyze", "a.json", "slow.json", "--format", "markdown"}, folder.path()).out, "**slower**"));
   // A report says the same, and first.
-  ASSERT_EQ(weir({"report", "slow.json", "--baseline", "a.json", "--json", "page.json"}, folder.path()).code, 0);
+  ASSERT_EQ(weir({"report", "slow.json", "--baseline", "a.json", "-o", "page.json"}, folder.path()).code, 0);
   const Json page = json_of(folder / "page.json");
   EXPECT_EQ(page["comparisons"][0]["title"], "slow.json against a.json");
   EXPECT_EQ(page["verdict"]["tone"], "bad");
@@ -282,7 +282,7 @@ TEST(Analyze, puts_ranks_together) {
   const auto lasts = [](int) { return 50; };
   write_into(folder, "r0.json", kineto(0, 20, lasts, "ncclDevKernel_AllReduce_Sum_f32"));
   write_into(folder, "r1.json", kineto(1, 20, lasts, "ncclDevKernel_AllReduce_Sum_f32"));
-  const Outcome outcome = weir({"analyze", "r0.json", "r1.json", "--report", "json", "-o", "r.json"}, folder.path());
+  const Outcome outcome = weir({"analyze", "r0.json", "r1.json", "--json", "-o", "r.json"}, folder.path());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json ranks = json_of(folder / "r.json");
   EXPECT_EQ(ranks["devices"].size(), 2u);
@@ -290,7 +290,7 @@ TEST(Analyze, puts_ranks_together) {
   expect_valid_as(folder / "r.json", "weir.analysis.1.json");
   // What files say of themselves can be overruled, both ways.
   EXPECT_TRUE(has(weir({"analyze", "r0.json", "r1.json", "--compare"}, folder.path()).out, "against baseline"));
-  const Outcome forced = weir({"analyze", "r0.json", "r0.json", "--ranks", "--report", "json"}, folder.path());
+  const Outcome forced = weir({"analyze", "r0.json", "r0.json", "--ranks", "--json"}, folder.path());
   ASSERT_EQ(forced.code, 0) << forced.err;
   EXPECT_EQ(Json::parse(forced.out)["devices"].size(), 2u);
   // One export per rank.
@@ -330,8 +330,8 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
   expect({"empty"}, "is empty");
   expect({"dir"}, "is a folder");
   expect({"missing.json"}, "cannot be read");
-  expect({"t.json", "--format", "nsys"}, WEIR_HAVE_SQLITE ? "is not an SQLite database" : "built without SQLite");
-  expect({"t.json", "--format", "nope"}, "unknown trace format");
+  expect({"t.json", "--input-format", "nsys"}, WEIR_HAVE_SQLITE ? "is not an SQLite database" : "built without SQLite");
+  expect({"t.json", "--input-format", "nope"}, "unknown trace format");
   expect({"t.json", "-o", "text"}, "exists already");
   expect({"t.json", "--svg", "text"}, "exists already");
   expect({"t.json", "--export", "text"}, "exists already");
@@ -340,10 +340,10 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
   EXPECT_EQ(weir({"analyze", "t.json", "-o", "text", "--force"}, folder.path()).code, 0);
   EXPECT_TRUE(has(content(folder / "text"), "What stands out"));
   expect({"t.json", "--collective", ""}, "--collective: the pattern is empty");
-  expect({"t.json", "--memory", "lots"}, "not an amount of memory");
+  expect({"t.json", "--memory", "lots"}, "not a size");
   expect({"t.json", "--compare"}, "two traces are needed");
   expect({"t.json", "t.json", "--threshold", "700%"}, "out of range");
-  expect({"t.json", "t.json", "--threshold", "1"}, "--threshold 1: write 1% (0.01)");
+  expect({"t.json", "t.json", "--threshold", "1"}, "Write --threshold 1%.");
   expect({"t.json", "t.json", "--svg", "x.svg"}, "are for one timeline");
   const Outcome nothing = weir({"analyze", "no_gpu.json"}, folder.path());
   EXPECT_EQ(nothing.code, 0);

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 // Few samples, no roofline: what is driven is the command, not the method.
 std::vector<std::string> quick(std::initializer_list<std::string> more) {
-  std::vector<std::string> arguments = {"bench", "--iters",       "5",          "--budget",
-                                        "1s",    "--no-roofline", "--backends", "cpu"};
+  std::vector<std::string> arguments = {"bench", "--iterations",  "5",        "--budget",
+                                        "1s",    "--no-roofline", "--device", "cpu"};
   for (const std::string& word : more) {
     // A flag of the test's own replaces the one above.
     const auto there = std::find(arguments.begin(), arguments.end(), word);
@@ -65,7 +65,7 @@ TEST(Bench, measures_a_package_and_writes_every_report) {
   expect_valid_as(folder / "reports/kernel_manifest.json", "weir.kernel_manifest.1.json");
   expect_valid_as(folder / "reports/summary.json", "weir.bench.1.json");
   expect_valid_as(folder / "reports/kernels/doubles.json", "weir.bench_kernel.1.json");
-  const Outcome report = weir({"report", "reports", "--json", "page.json"}, folder.path());
+  const Outcome report = weir({"report", "reports", "-o", "page.json"}, folder.path());
   EXPECT_EQ(report.code, 0) << report.err;
   EXPECT_EQ(read_json(folder / "page.json")["refused"], Json::array()) << "all of it belongs to a report";
   const Json kernel = read_json(folder / "reports/kernels/doubles.json");
@@ -80,12 +80,12 @@ TEST(Bench, measures_a_package_and_writes_every_report) {
 TEST(Bench, divides_samples_over_processes) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);
-  ASSERT_EQ(weir(quick({"--iters", "17"}), folder.path()).code, 0);
+  ASSERT_EQ(weir(quick({"--iterations", "17"}), folder.path()).code, 0);
   const Json timing = entry_of(summary_of(folder), "doubles/cpu/fp32/count=1000")["timing"];
   EXPECT_EQ(timing["rounds"], Json({6, 6, 5}));
   EXPECT_EQ(timing["samples_ms"].size(), 17U);
   EXPECT_EQ(timing["iterations"], 17);
-  ASSERT_EQ(weir(quick({"--iters", "17", "--rounds", "1"}), folder.path()).code, 0);
+  ASSERT_EQ(weir(quick({"--iterations", "17", "--processes", "1"}), folder.path()).code, 0);
   EXPECT_EQ(entry_of(summary_of(folder), "doubles/cpu/fp32/count=1000")["timing"]["rounds"], Json({17}));
 }
 
@@ -96,7 +96,7 @@ TEST(Bench, list_writes_nothing) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "doubles")) << outcome.out;
   expect_narrow(outcome.out);
-  const Outcome json = weir({"bench", "--list", "--report", "json"}, folder.path());
+  const Outcome json = weir({"bench", "--list", "--json"}, folder.path());
   EXPECT_EQ(parse_json(json.out, "plan")["schema"], "weir.bench_plan/1");
   EXPECT_FALSE(fs::exists(folder / "reports"));
 }
@@ -146,7 +146,7 @@ TEST(Bench, every_key_of_the_config_has_an_effect) {
   EXPECT_EQ(entry["accuracy"]["tolerance"]["relative_error"], 0.5);
   EXPECT_EQ(summary_of(folder)["cases"].size(), 1U);
   // Flags win.
-  ASSERT_EQ(weir({"bench", "--no-roofline", "--iters", "5", "--seed", "3"}, folder.path()).code, 0);
+  ASSERT_EQ(weir({"bench", "--no-roofline", "--iterations", "5", "--seed", "3"}, folder.path()).code, 0);
   const Json other = entry_of(summary_of(folder), "doubles/cpu/fp64/count=64");
   EXPECT_EQ(other["timing"]["iterations"], 5);
   EXPECT_EQ(other["seed"], 3);
@@ -177,7 +177,7 @@ TEST(Bench, broken_yaml_names_its_line) {
 TEST(Bench, a_kernel_for_the_cpu_gives_no_result_of_another_name) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);
-  const Outcome outcome = weir(quick({"--backends", "cpu,cuda"}), folder.path());
+  const Outcome outcome = weir(quick({"--device", "cpu,cuda"}), folder.path());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const Json summary = summary_of(folder);
   for (const Json& entry : summary["cases"]) {
@@ -192,18 +192,18 @@ TEST(Bench, a_kernel_for_the_cpu_gives_no_result_of_another_name) {
   }
 }
 
-// Known flaw: --backends that filters nothing.
-TEST(Bench, backends_filter) {
+// Known flaw: a list of backends that filters nothing.
+TEST(Bench, devices_filter) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);
-  const Outcome outcome = weir(quick({"--backends", "opencl"}), folder.path());
+  const Outcome outcome = weir(quick({"--device", "opencl"}), folder.path());
   EXPECT_EQ(outcome.code, 1) << "nothing could run";
   EXPECT_TRUE(has(outcome.err, "nothing could run")) << outcome.err;
   const Json summary = summary_of(folder);
   ASSERT_EQ(summary["cases"].size(), 1U);
   EXPECT_EQ(summary["cases"][0]["backend"], "opencl");
   EXPECT_EQ(summary["cases"][0]["status"], "skipped");
-  EXPECT_EQ(weir(quick({"--backends", "opencll"}), folder.path()).code, 2);
+  EXPECT_EQ(weir(quick({"--device", "opencll"}), folder.path()).code, 2);
 }
 
 // Known flaw: precision as a mere label.
@@ -309,7 +309,7 @@ TEST(Bench, a_crash_costs_one_case_and_keeps_its_samples) {
                        "    std::raise(SIGSEGV);\n  }",
                 .setup = "  runs = 0;"});
   make_package(folder.path(), "good", kOne);
-  const Outcome outcome = weir(quick({"--iters", "8000", "--rounds", "1", "--budget", "20s"}), folder.path());
+  const Outcome outcome = weir(quick({"--iterations", "8000", "--processes", "1", "--budget", "20s"}), folder.path());
   EXPECT_EQ(outcome.code, 1) << outcome.out;
   const Json summary = summary_of(folder);
   const Json crashed = entry_of(summary, "crashes/cpu/fp32/count=20");
@@ -329,7 +329,7 @@ TEST(Bench, a_case_that_fails_leaves_the_next_a_process_of_its_own) {
                {.run = "if (count == 20) is_spoilt = true;\n  if (is_spoilt) return 7;",
                 .setup = "  if (is_spoilt) return 8;",
                 .globals = "static bool is_spoilt = false;"});
-  const Outcome outcome = weir(quick({"--rounds", "1"}), folder.path());
+  const Outcome outcome = weir(quick({"--processes", "1"}), folder.path());
   EXPECT_EQ(outcome.code, 1) << outcome.out;
   const Json summary = summary_of(folder);
   EXPECT_EQ(entry_of(summary, "spoils/cpu/fp32/count=10")["status"], "ok");
@@ -411,9 +411,9 @@ TEST(Bench, an_interrupted_run_writes_what_it_has) {
   make_package(folder.path(), "a_first", kOne);
   make_package(folder.path(), "b_slow", kOne, {.run = "::usleep(200000);"});
   make_package(folder.path(), "c_last", kOne);
-  const pid_t process =
-      start_weir(quick({"--iters", "10000", "--rounds", "1", "--budget", "60s", "--filter", "a_first,b_slow,c_last"}),
-                 folder.path());
+  const pid_t process = start_weir(
+      quick({"--iterations", "10000", "--processes", "1", "--budget", "60s", "--filter", "a_first,b_slow,c_last"}),
+      folder.path());
   const fs::path kernels = folder.path() / "reports/kernels", manifest = folder.path() / "reports/kernel_manifest.json";
   for (int i = 0; i < 600 && !fs::exists(manifest); ++i) ::usleep(100'000);
   // Packages take turns in random order, so the slow one may come first: then there is nothing to wait for.
@@ -458,7 +458,7 @@ TEST(Bench, nothing_vanishes_where_it_is_interrupted_before_the_first_case) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);
   const pid_t process =
-      start_weir({"bench", "--backends", "cpu", "--iters", "10000", "--budget", "60s"}, folder.path());
+      start_weir({"bench", "--device", "cpu", "--iterations", "10000", "--budget", "60s"}, folder.path());
   // What the CPU can do at best is measured behind this, for seconds.
   const fs::path manifest = folder.path() / "reports/kernel_manifest.json";
   for (int i = 0; i < 600 && !fs::exists(manifest); ++i) ::usleep(100'000);
@@ -476,14 +476,14 @@ TEST(Bench, a_slowdown_against_a_git_ref_exits_3) {
     return run_program(words, folder.path()).code;
   };
   if (git({"init", "-q", "-b", "main"}) != 0) GTEST_SKIP() << "git is not installed";
-  ASSERT_EQ(weir(quick({"--iters", "15", "--rounds", "3"}), folder.path()).code, 0);
+  ASSERT_EQ(weir(quick({"--iterations", "15", "--processes", "3"}), folder.path()).code, 0);
   // As if it had taken a tenth of the time then.
   Json before = summary_of(folder);
   for (Json& sample : before["cases"][0]["timing"]["samples_ms"]) sample = sample.get<double>() / 10;
   put_file(folder.path() / "reports/summary.json", before.dump(1));
   ASSERT_EQ(git({"add", "-A"}), 0);
   ASSERT_EQ(git({"commit", "-q", "-m", "reports"}), 0);
-  const Outcome outcome = weir(quick({"--iters", "15", "--rounds", "3", "--compare-to", "main"}), folder.path());
+  const Outcome outcome = weir(quick({"--iterations", "15", "--processes", "3", "--baseline", "main"}), folder.path());
   EXPECT_EQ(outcome.code, 3) << outcome.out << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_EQ(summary_of(folder)["regressions"]["cases"][0]["verdict"], "slower");
@@ -497,7 +497,7 @@ TEST(Bench, a_baseline_of_another_kind_costs_no_run) {
   make_package(folder.path(), "doubles", kOne);
   for (const char* text : {"{\"schema\": \"weir.result/1\"}", "null", "{\"schema\": \"weir.bench/1\"}"}) {
     put_file(folder.path() / "other.json", text);
-    const Outcome outcome = weir(quick({"--compare-to", "other.json"}), folder.path());
+    const Outcome outcome = weir(quick({"--baseline", "other.json"}), folder.path());
     EXPECT_EQ(outcome.code, 2) << text;
     EXPECT_TRUE(has(outcome.err, "other.json")) << outcome.err;
     EXPECT_FALSE(fs::exists(folder / "reports")) << "measured before the baseline was looked at: " << text;
@@ -507,18 +507,28 @@ TEST(Bench, a_baseline_of_another_kind_costs_no_run) {
 TEST(Bench, tells_json_and_markdown) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);
-  const Outcome json = weir(quick({"--report", "json"}), folder.path());
+  const Outcome json = weir(quick({"--json"}), folder.path());
   EXPECT_EQ(parse_json(json.out, "summary")["schema"], "weir.bench/1");
-  EXPECT_TRUE(has(weir(quick({"--report", "markdown"}), folder.path()).out, "| no. | case |"));
+  EXPECT_TRUE(has(weir(quick({"--format", "markdown"}), folder.path()).out, "| no. | case |"));
 }
 
 TEST(Bench, refuses_flags_by_name) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);
-  const std::pair<const char*, const char*> kBad[] = {
-      {"--iters", "0"},  {"--precision", "fp23"},         {"--budget", "soon"},         {"--time-limit", "-1s"},
-      {"--seed", "x"},   {"--latency-threshold", "lots"}, {"--latency-threshold", "5"}, {"--accuracy-threshold", "-1"},
-      {"--rounds", "0"}, {"--path", "nowhere"},           {"--threads", "0"},           {"--stop", "never"}};
+  const std::pair<const char*, const char*> kBad[] = {{"--iterations", "0"},
+                                                      {"--precision", "fp23"},
+                                                      {"--budget", "soon"},
+                                                      {"--time-limit", "-1s"},
+                                                      {"--seed", "x"},
+                                                      {"--latency-threshold", "lots"},
+                                                      {"--latency-threshold", "5"},
+                                                      {"--accuracy-threshold", "-1"},
+                                                      {"--processes", "0"},
+                                                      {"--path", "nowhere"},
+                                                      {"--threads", "0"},
+                                                      {"--device", "cuda:1,hip:0"},
+                                                      {"--device", "cpu:x"},
+                                                      {"--stop", "never"}};
   for (const auto& [flag, value] : kBad) {
     const Outcome outcome = weir({"bench", flag, value}, folder.path());
     EXPECT_EQ(outcome.code, 2) << flag;

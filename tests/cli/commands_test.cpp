@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -29,6 +30,83 @@ TEST(Help, TheProgramAloneShowsIt) {
   const Outcome alone = weir({});
   EXPECT_EQ(alone.code, 0) << alone.err;
   EXPECT_EQ(alone.out, weir({"--help"}).out);
+}
+
+TEST(Help, ListsCommandsByWhatTheyAreFor) {
+  const std::string help = weir({}).out;
+  std::size_t at = 0;
+  for (const char* part :
+       {"Your program:\n  profile ", "\n  analyze ", "\n  watch ", "This machine:\n  run ", "\n  sweep ", "\n  bench ",
+        "Verdicts:\n  compare ", "\n  export ", "Share and operate:\n  sched ", "AMD internals:\n  amd ",
+        "Set-up:\n  info ", "\n  completion "}) {
+    const std::size_t found = help.find(part, at);
+    ASSERT_NE(found, std::string::npos) << part << " is missing or too early in\n" << help;
+    at = found;
+  }
+  EXPECT_FALSE(has(help, "run-priority")) << help;
+}
+
+TEST(Mistakes, NameWhatWasMeant) {
+  const struct {
+    std::vector<std::string> words;
+    const char* answer;
+  } mistakes[] = {
+      {{"run", "moe", "--itertions", "5"}, "run: unknown flag '--itertions'\n      Did you mean '--iterations'?"},
+      {{"run", "moe", "--itertions=5"}, "Did you mean '--iterations'?"},
+      {{"queues", "map", "--stream", "4"}, "queues map: unknown flag '--stream'\n      Did you mean '--streams'?"},
+      {{"queues", "mpa"}, "queues: unknown command 'mpa'\n      Did you mean 'map'?"},
+      {{"swep", "moe"}, "unknown command 'swep'\n      Did you mean 'sweep'?"},
+      {{"analyze", "x.json", "--format", "markdwon"},
+       "--format markdwon: unknown format\n      Did you mean 'markdown'?"},
+      {{"run", "moe", "-z"}, "unknown flag '-z'"},
+      {{"run", "moe", "--device", "gpu"}, "Did you mean 'auto'"},
+      {{"run", "moe", "--device", "sim:h100"}, "Did you mean 'sim:h200'?"},
+      {{"overlap", "tune", "default", "--budget", "soon"}, "For example 30s, 5m or 1h."},
+  };
+  for (const auto& [words, answer] : mistakes) {
+    const Outcome outcome = weir(words);
+    EXPECT_EQ(outcome.code, 2) << answer;
+    EXPECT_TRUE(has(outcome.err, answer)) << outcome.err;
+    EXPECT_EQ(outcome.out, "") << answer;
+  }
+}
+
+TEST(Document, IsAllThatStandardOutputHolds) {
+  const Folder folder;
+  const std::vector<std::string> tiny = {"--device", "sim:h200", "--scale", "tiny", "--iterations", "3"};
+  const auto document = [&](std::vector<std::string> words, bool is_tiny) {
+    if (is_tiny) words.insert(words.end(), tiny.begin(), tiny.end());
+    const Outcome outcome = weir(words, folder.path());
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return parse_json(outcome.out, words[0]);
+  };
+  for (const std::vector<std::string>& last : {std::vector<std::string>{"--json"}, {"-o", "-"}, {"--output=-"}}) {
+    std::vector<std::string> run = {"run", "moe"}, sweep = {"sweep", "moe", "--streams", "4,8"};
+    std::vector<std::string> map = {"queues", "map", "--device", "sim:h200"};
+    for (auto* words : {&run, &sweep, &map}) words->insert(words->end(), last.begin(), last.end());
+    EXPECT_EQ(document(run, true)["schema"], "weir.result/1");
+    EXPECT_EQ(document(sweep, true)["schema"], "weir.sweep/1");
+    EXPECT_EQ(document(map, false)["schema"], "weir.queues/1");
+  }
+  const Json info = document({"info", "--json"}, false);
+  EXPECT_TRUE(std::any_of(info["devices"].begin(), info["devices"].end(), [](const Json& device) {
+    return device["name"] == "cpu";
+  })) << info.dump(2);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "-"));
+}
+
+TEST(Document, IsReadFromStandardInput) {
+  const Folder folder;
+  const std::string line =
+      "set -e -o pipefail; run() { \"$0\" run moe --device sim:h200 --scale tiny --iterations 5 --json; }; "
+      "run > a.json; run | \"$0\" compare a.json - ; run | \"$0\" export - --format csv -o -; "
+      "run | \"$0\" report - --json | grep -c weir.report/1; "
+      "\"$0\" profile moe --device sim:h200 --scale tiny --iterations 3 -o t.json -q; "
+      "\"$0\" analyze - --json < t.json | grep -c weir.analysis/1";
+  const Outcome outcome = run_program({"bash", "-c", "cd \"$1\"; " + line, WEIR_BINARY, folder.path().string()});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "same")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "workload,")) << outcome.out;
 }
 
 TEST(Run, ArgumentsMayFollowRepeatableFlags) {
@@ -70,6 +148,12 @@ TEST(Info, NamesDevicesAndWhatIsMissing) {
     EXPECT_TRUE(has(outcome.out, part)) << part;
 }
 
+// Of a list of commands.
+bool is_heading(const std::string& line) {
+  return line == "Commands:" || line == "Your program:" || line == "This machine:" || line == "Verdicts:" ||
+         line == "Share and operate:" || line == "AMD internals:" || line == "Set-up:";
+}
+
 // Looks at the help of a command and of all that are listed there; returns how many.
 int check_help(std::vector<std::string> command) {
   const std::string name = command.empty() ? "weir" : command.back();
@@ -79,11 +163,12 @@ int check_help(std::vector<std::string> command) {
   EXPECT_EQ(outcome.code, 0) << name;
   EXPECT_TRUE(has(outcome.out, name)) << outcome.out;
   EXPECT_LE(widest_line(outcome.out), 80u) << outcome.out;
+  EXPECT_EQ(has(outcome.out, " TEXT"), name == "report") << "say what it takes: " << outcome.out;
   int looked_at = 1;
   std::istringstream lines(outcome.out);
   bool lists_commands = false;
   for (std::string line; std::getline(lines, line);) {
-    lists_commands = line == "Subcommands:" || (lists_commands && !line.empty());
+    lists_commands = is_heading(line) || (lists_commands && !line.empty());
     //   run                         run a workload
     if (!lists_commands || line.size() < 3 || !line.starts_with("  ") || line[2] == ' ') continue;
     command.push_back(line.substr(2, line.find(' ', 2) - 2));
@@ -186,7 +271,7 @@ TEST(File, ExamplesRunSweepAndCompare) {
     sweep.insert(sweep.end(), more.begin(), more.end());
     ASSERT_EQ(weir(sweep).code, 0);
     expect_valid_as(swept, "weir.sweep.1.json");
-    const Outcome compared = weir({"compare", "--baseline", swept, "--test", swept});
+    const Outcome compared = weir({"compare", swept, swept});
     EXPECT_EQ(compared.code, 0) << compared.err;
   }
   EXPECT_TRUE(has(weir({"list", "-v", "--file", WEIR_SOURCE_DIR "/config/pipeline.yaml"}).out, "batches"));
@@ -268,8 +353,8 @@ INSTANTIATE_TEST_SUITE_P(
                  {"run", "hetero_kernels", "--device", "cpu", "-o", "absent/x.json"},
                  "does not exist"},
         BadInput{"no_hang_timeout",
-                 {"run", "hetero_kernels", "--device", "cpu", "--hang-timeout", "0"},
-                 "--hang-timeout 0: not a number of seconds"},
+                 {"run", "hetero_kernels", "--device", "cpu", "--hang-timeout", "0s"},
+                 "--hang-timeout 0s: not a time"},
         BadInput{"bad_hang_timeout",
                  {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "2", "--hang-timeout", "soon"},
                  "--hang-timeout soon"},
@@ -278,11 +363,10 @@ INSTANTIATE_TEST_SUITE_P(
                  {"run", "hetero_kernels", "--device", "cpu", "--sim", "queues=2"},
                  "--sim queues=..."},
         BadInput{"sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "65,128"}, "1 to 64"},
-        BadInput{"unknown_class", {"run-priority", "P7"}, "P0, P1, P2, P3 or all"},
-        BadInput{"compare_bare_threshold",
-                 {"compare", "--baseline", "no.json", "--test", "no.json", "--threshold", "5"},
-                 "--threshold 5: write 5% (0.05)"},
-        BadInput{"compare_absent", {"compare", "--baseline", "no.json", "--test", "no.json"}, "no.json"}),
+        BadInput{"unknown_class", {"run", "P7"}, "P7"},
+        BadInput{
+            "compare_bare_threshold", {"compare", "no.json", "no.json", "--threshold", "5"}, "Write --threshold 5%."},
+        BadInput{"compare_absent", {"compare", "no.json", "no.json"}, "no.json"}),
     [](const ::testing::TestParamInfo<BadInput>& parameter) { return parameter.param.name; });
 
 TEST(Run, NeverOverwritesWithoutForce) {
@@ -309,18 +393,18 @@ TEST(Run, ReadOnlyFolderIsRefusedBeforeAnythingRuns) {
 
 TEST(RunPriority, WritesOneFilePerWorkload) {
   const Folder folder;
-  const Outcome outcome = weir({"run-priority", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "3",
-                                "--streams", "1,2,4", "--output-dir", folder / "results"});
+  const Outcome outcome = weir({"run", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "3", "--streams",
+                                "1,2,4", "-o", folder / "results"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   for (const char* name : {"hetero_kernels", "tiny_kernel_stress", "large_gemm_only"}) {
     const std::string file = folder / ("results/" + std::string(name) + ".json");
     expect_valid_as(file, "weir.sweep.1.json");
     EXPECT_EQ(read_json(file)["results"].size(), 3u);
   }
-  EXPECT_EQ(weir({"run-priority", "P0", "--device", "cpu", "--output-dir", folder / "results"}).code, 2);
+  EXPECT_EQ(weir({"run", "P0", "--device", "cpu", "-o", folder / "results"}).code, 2);
 }
 
-// The lines that `run-priority` suggests, as they can be pasted into a shell.
+// The lines that `weir run P0` suggests, as they can be pasted into a shell.
 std::vector<std::string> suggestions(const std::string& out) {
   std::vector<std::string> commands;
   std::istringstream lines(out);
@@ -331,15 +415,15 @@ std::vector<std::string> suggestions(const std::string& out) {
 
 TEST(RunPriority, EndsWithAReportAndCommandsThatWork) {
   const Folder folder;
-  const Outcome outcome = weir({"run-priority", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "3",
-                                "--streams", "1,2", "--output-dir", "out"},
-                               folder.path());
+  const Outcome outcome =
+      weir({"run", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "3", "--streams", "1,2", "-o", "out"},
+           folder.path());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(std::filesystem::exists(folder / "out/report.html"), WEIR_HAVE_HTML != 0);
   EXPECT_TRUE(has(outcome.out, WEIR_HAVE_HTML ? "The report is in out/report.html" : "No report.html was written"));
   // What it says is what the report of the same files, in the same order, says.
-  ASSERT_EQ(weir({"report", "out/hetero_kernels.json", "out/tiny_kernel_stress.json", "out/large_gemm_only.json",
-                  "--json", "r.json", "-q"},
+  ASSERT_EQ(weir({"report", "out/hetero_kernels.json", "out/tiny_kernel_stress.json", "out/large_gemm_only.json", "-o",
+                  "r.json", "-q"},
                  folder.path())
                 .code,
             0);
@@ -359,8 +443,8 @@ TEST(RunPriority, CtrlCKeepsWhatThereIs) {
   const Folder folder;
   const std::string file = folder / "out/hetero_kernels.json";
   // The first point is over at once and saved; the others take long enough for a signal to come in the middle.
-  const pid_t child = start_weir({"run-priority", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "500",
-                                  "--streams", "1,64", "--no-trace", "--output-dir", "out"},
+  const pid_t child = start_weir({"run", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "500", "--streams",
+                                  "1,64", "--no-trace", "-o", "out"},
                                  folder.path());
   for (int i = 0; i < 60'000 && !std::filesystem::exists(file); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -32,8 +32,7 @@ class CompareGitHub : public ::testing::Test {
   Outcome compare(std::vector<std::string> more, std::vector<std::string> variables = {}) {
     std::vector<std::string> command = {"env", "-u", "GITHUB_ACTIONS"};
     command.insert(command.end(), variables.begin(), variables.end());
-    command.insert(command.end(),
-                   {WEIR_BINARY, "compare", "--baseline", folder_ / "a.json", "--test", folder_ / "b.json"});
+    command.insert(command.end(), {WEIR_BINARY, "compare", folder_ / "a.json", folder_ / "b.json"});
     command.insert(command.end(), more.begin(), more.end());
     return run_program(command, folder_.path());
   }
@@ -115,10 +114,10 @@ TEST_F(CompareGitHub, messages_of_errors_hold_no_command_either) {
 TEST_F(CompareGitHub, annotations_are_not_put_into_a_document) {
   put("a.json", result_of(1e6));
   put("b.json", result_of(1.5e6));
-  const Outcome outcome = compare({"--github", "--format", "json"});
+  const Outcome outcome = compare({"--github", "--json"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(has(outcome.err, "--output")) << outcome.err;
-  EXPECT_EQ(compare({"--github", "--format", "json", "--output", folder_ / "c.json"}).code, 3);
+  EXPECT_EQ(compare({"--github", "--json", "--output", folder_ / "c.json"}).code, 3);
   EXPECT_EQ(read_json(folder_ / "c.json")["exit_code"], 3);
 }
 

@@ -2,6 +2,7 @@
 // known.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "base/json.h"
@@ -29,7 +30,7 @@ TEST(Compare, SameRunIsTheSame) {
   quiet["processes"] = Json::array();
   for (int i = 0; i < 5; ++i) quiet["processes"].push_back({{"samples", 8}, {"seed", i}, {"wall_ns", 1}});
   write_file(folder / "a.json", quiet.dump(), true);
-  const Outcome same = weir({"compare", "--baseline", folder / "a.json", "--test", folder / "a.json"});
+  const Outcome same = weir({"compare", folder / "a.json", folder / "a.json"});
   EXPECT_EQ(same.code, 0) << same.out;
 
   // A copy whose every sample is twice as long is slower for certain.
@@ -37,16 +38,51 @@ TEST(Compare, SameRunIsTheSame) {
   for (const char* list : {"latency_ns", "interval_ns"})
     for (Json& sample : slow["samples"][list]) sample = sample.get<std::int64_t>() * 2;
   write_file(folder / "slow.json", slow.dump(), false);
-  EXPECT_EQ(weir({"compare", "--baseline", folder / "a.json", "--test", folder / "slow.json"}).code, 3);
-  EXPECT_EQ(weir({"compare", "--baseline", folder / "slow.json", "--test", folder / "a.json"}).code, 0);
-  for (const char* format : {"text", "markdown", "json"}) {
-    const Outcome outcome =
-        weir({"compare", "--baseline", folder / "a.json", "--test", folder / "slow.json", "--format", format});
+  EXPECT_EQ(weir({"compare", folder / "a.json", folder / "slow.json"}).code, 3);
+  EXPECT_EQ(weir({"compare", folder / "slow.json", folder / "a.json"}).code, 0);
+  for (const char* format : {"--format=text", "--format=markdown", "--json"}) {
+    const Outcome outcome = weir({"compare", folder / "a.json", folder / "slow.json", format});
     EXPECT_EQ(outcome.code, 3);
     EXPECT_TRUE(has(outcome.out, "slower")) << outcome.out;
     write_file(folder / "comparison", outcome.out, true);
   }
   expect_valid_as(folder / "comparison", "weir.comparison.1.json");  // the last one is JSON
+}
+
+// Each kind by its own comparison: the document says which it was.
+TEST(Compare, RecognisesWhatItIsGiven) {
+  const Folder folder;
+  const std::string old = WEIR_SOURCE_DIR "/tests/data/v0.1/";
+  ASSERT_EQ(weir({"profile", "moe", "--device", "sim:h200", "--scale", "tiny", "-o", folder / "trace.json"}).code, 0);
+  std::filesystem::create_directories(folder / "reports");
+  std::filesystem::copy_file(old + "bench.json", folder / "reports/summary.json");
+  const std::pair<std::string, const char*> kinds[] = {
+      {old + "result.json", "weir.comparison/1"},
+      {old + "sweep.json", "weir.comparison/1"},
+      {old + "overlap.json", "weir.comparison/1"},
+      {folder / "trace.json", "weir.trace_comparison/1"},
+      {old + "bench.json", "weir.bench/1"},
+      {folder / "reports", "weir.bench/1"},
+      {old + "channel.json", "weir.channel/1"},
+      {WEIR_SOURCE_DIR "/fuzz/seeds/amd_log/rocm63_level5.log", "weir.amd_compare/1"}};
+  for (const auto& [path, schema] : kinds) {
+    const Outcome outcome = weir({"compare", path, path, "--json"});
+    EXPECT_EQ(outcome.code, 0) << path << ": " << outcome.err;
+    if (outcome.code == 0) {
+      EXPECT_EQ(parse_json(outcome.out, path)["schema"], schema) << path;
+    }
+    const Outcome text = weir({"compare", path, path});
+    EXPECT_EQ(text.code, 0) << path << ": " << text.err;
+    EXPECT_GT(text.out.size(), 100U) << path;
+  }
+  const Json bench = parse_json(weir({"compare", old + "bench.json", folder / "reports", "--json"}).out, "bench");
+  EXPECT_TRUE(bench["regressions"].is_object());
+  const Json channel =
+      parse_json(weir({"compare", old + "channel.json", old + "channel.json", "--json"}).out, "channel");
+  EXPECT_TRUE(channel["comparison"].is_object());
+  const Outcome several = weir({"compare", folder / "trace.json", folder / "trace.json", folder / "trace.json"});
+  EXPECT_EQ(several.code, 2);
+  EXPECT_TRUE(has(several.err, "weir compare BASELINE TEST")) << several.err;
 }
 
 TEST(Calibrate, WhatItKeepsJudgesSingleProcesses) {
@@ -71,8 +107,7 @@ TEST(Calibrate, WhatItKeepsJudgesSingleProcesses) {
     run.insert(run.end(), step.begin(), step.end());
     ASSERT_EQ(weir(run).code, 0);
   }
-  const std::vector<std::string> compare = {"compare",  "--baseline", folder / "a.json", "--test", folder / "b.json",
-                                            "--format", "json",       "--calibration"};
+  const std::vector<std::string> compare = {"compare", folder / "a.json", folder / "b.json", "--json", "--calibration"};
   const auto compared = [&](const std::string& calibration) {
     std::vector<std::string> command = compare;
     command.push_back(calibration);
@@ -108,11 +143,11 @@ TEST(Compare, ReadsAortaAndRefusesTheRest) {
   std::ofstream(folder / "aorta.json")
       << R"({"workload_name": "tiny_kernel_stress", "stream_count": 4, "throughput": 1000.0,
     "latency_ms": {"p50": 1.0, "p95": 1.1, "p99": 1.2}, "iteration_times_ms": [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0]})";
-  EXPECT_EQ(weir({"compare", "--baseline", folder / "aorta.json", "--test", folder / "aorta.json"}).code, 0);
+  EXPECT_EQ(weir({"compare", folder / "aorta.json", folder / "aorta.json"}).code, 0);
   std::ofstream(folder / "cut.json") << R"({"schema": "weir.result/1", "stre)";
   std::ofstream(folder / "foreign.json") << R"({"hello": "world"})";
   for (const char* bad : {"cut.json", "foreign.json"})
-    EXPECT_EQ(weir({"compare", "--baseline", folder / "aorta.json", "--test", folder / bad}).code, 2) << bad;
+    EXPECT_EQ(weir({"compare", folder / "aorta.json", folder / bad}).code, 2) << bad;
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ struct Offer {
 TEST(CompletionWords, offer_what_may_follow) {
   const Offer offers_there[] = {
       {{""}, "run"},
-      {{"ru"}, "run-priority"},
+      {{"ru"}, "run"},
       {{"queues", ""}, "map"},
       {{"queues", "cost", "--ver"}, "--verify-all"},
       {{"run", ""}, "hetero_kernels"},
@@ -60,25 +60,23 @@ TEST(CompletionWords, offer_what_may_follow) {
       {{"run", "--sim", "host.la"}, "host.launch_ns="},
       {{"run", "-o", ""}, ":files"},
       {{"sweep", "moe", "--submit", "inline,"}, "inline,graph"},
-      {{"run-priority", ""}, "P0"},
+      {{"run", ""}, "P0"},
       {{"list", "--category", ""}, "latency_sensitive"},
-      {{"compare", "--baseline", ""}, ":files"},
-      {{"compare", "--test", "a.json", ""}, ":files"},
-      {{"compare", ""}, "--baseline"},
+      {{"compare", "a.json", ""}, ":files"},
       {{"compare", "--format", ""}, "markdown"},
-      {{"profile", "--format", ""}, "csv"},
+      {{"profile", "--trace-format", ""}, "csv"},
       {{"profile", "--profiler", ""}, "cupti"},
       {{"profile", "--", ""}, ":programs"},
       {{"profile", "--", "./train", "--st"}, ":files"},
       {{"sched", "run", "--priority", ""}, "high"},
       {{"sched", "start", "--policy", ""}, "time_slice"},
-      {{"analyze", "--format", ""}, "kineto"},
+      {{"analyze", "--input-format", ""}, "kineto"},
       {{"analyze", ""}, ":files"},
       {{"overlap", ""}, "tune"},
       {{"overlap", ""}, "slow_network"},
       {{"overlap", "default", "--set", "fsdp."}, "fsdp.prefetch="},
       {{"overlap", "default", "--set", "parallel.mode="}, "parallel.mode=ddp"},
-      {{"overlap", "compare", ""}, ":files"},
+      {{"compare", ""}, ":files"},
       {{"channel", ""}, "round_trip"},
       {{"channel", "--channel", ""}, "spsc"},
       {{"preempt", "--mechanisms", "none,"}, "none,priority"},
@@ -86,10 +84,10 @@ TEST(CompletionWords, offer_what_may_follow) {
       {{"queues", "fairness", "--priorities", ""}, "mixed"},
       {{"watch", "--sort", ""}, "backlog"},
       {{"watch", "--source", ""}, "kfd"},
-      {{"watch", "--workload", ""}, "moe"},
+      {{"watch", ""}, "moe"},
       {{"bench", "--path", ""}, "softmax"},
       {{"bench", "--path", ""}, ":folders"},
-      {{"bench", "--backends", "cpu,"}, "cpu,opencl"},
+      {{"bench", "--device", "cpu,"}, "cpu,opencl"},
       {{"bench", "--precision", ""}, "fp64"},
       {{"bench", "--stop", ""}, "entropy"},
       {{"amd", "capture", "--keep", ""}, "last"},
@@ -113,7 +111,6 @@ TEST(CompletionWords, do_not_offer_what_may_not) {
       {{"completion", "--"}, "--complete"},             // hidden
       {{"amd", "capture", "--"}, "--tracefs"},          // for tests
       {{"sweep", "x", "--submit", "graph,"}, "graph,graph"},
-      {{"bench", "--device", ""}, "cpu"},  // a number
       {{"profile", "--", ""}, "--device"},
       {{"info", ""}, ":files"},
   };
@@ -192,7 +189,7 @@ struct BashLine {
 
 TEST_F(Scripts, bash_completes) {
   const BashLine lines[] = {
-      {"weir ru", "weir ru", "run run-priority"},
+      {"weir ru", "weir ru", "run"},
       {"weir run --device sim:h", "weir run --device sim : h", "h200"},
       {"weir run --device=sim:h", "weir run --device = sim : h", "h200"},
       {"weir run --scale=", "weir run --scale =", "tiny small full"},

@@ -98,8 +98,8 @@ TEST(Pipes, InFoldersArePassedOver) {
   fs::create_symlink("pipe.json", folder / "results/link.json");
   const std::string results = folder / "results", other = folder / "other.json";
   const std::vector<std::vector<std::string>> commands = {
-      {"compare", "--baseline", results, "--test", other},
-      {"compare", "--baseline", other, "--test", results},
+      {"compare", results, other},
+      {"compare", other, results},
       {"export", results, "--format", "csv"},
 #if WEIR_HAVE_SQLITE
       {"history", "add", results, "--db", folder / "history.db", "--commit", "none"},
@@ -125,7 +125,7 @@ TEST(Pipes, ThatNobodyWritesToDoNotSurviveSigterm) {
   ASSERT_EQ(weir(small_run(folder / "run.json")).code, 0);
   const std::vector<std::vector<std::string>> commands = {
       {"analyze", pipe},
-      {"compare", "--baseline", pipe, "--test", folder / "run.json"},
+      {"compare", pipe, folder / "run.json"},
       {"export", pipe},
       {"amd", "log", pipe},
       {"amd", "ftrace", pipe},
@@ -295,7 +295,7 @@ TEST(Folders, ThatCannotBeUsedAreNoBug) {
       {"run", "hetero_kernels", "--device", "sim:h200", "-o", "results/r.json"},
       {"try", "-o", "results/trials", "--", "true"},
       {"export", "/proc/1/fd/x/r.json"},
-      {"compare", "--baseline", "results/a.json", "--test", "results/b.json"}};
+      {"compare", "results/a.json", "results/b.json"}};
   for (const auto& command : commands) {
     const Outcome outcome = bounded(command, folder);
     EXPECT_EQ(outcome.code, 2) << fmt::format("{}: {}", fmt::join(command, " "), outcome.err);

@@ -27,7 +27,7 @@ TEST(CliHang, two_streams_that_wait_for_each_other) {
   const Folder folder;
   const auto begun = std::chrono::steady_clock::now();
   const Outcome outcome =
-      weir(deadlock({"--submit", "channel:mpsc", "--hang-timeout", "2", "-o", folder / "result.json"}));
+      weir(deadlock({"--submit", "channel:mpsc", "--hang-timeout", "2s", "-o", folder / "result.json"}));
   EXPECT_EQ(outcome.code, 1) << outcome.out;
   EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2));
   for (const char* part :
@@ -44,7 +44,7 @@ TEST(CliHang, two_streams_that_wait_for_each_other) {
 TEST(CliHang, is_off_unless_asked_for_and_silent_where_the_run_goes_on) {
   Outcome run = weir(deadlock({"--param", "limit_ms=300", "--no-check"}));
   EXPECT_EQ(run.code, 0) << run.err;
-  run = weir(deadlock({"--param", "limit_ms=300", "--no-check", "--hang-timeout", "20"}));
+  run = weir(deadlock({"--param", "limit_ms=300", "--no-check", "--hang-timeout", "20s"}));
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.err, "");
   // What has no reference cannot pass for checked.
@@ -56,7 +56,7 @@ TEST(CliHang, is_off_unless_asked_for_and_silent_where_the_run_goes_on) {
 TEST(CliHang, a_profile_is_watched_too) {
   const Folder folder;
   const Outcome outcome = weir({"profile", "--file", kDeadlock, "--device", "cpu", "--iterations", "3", "--warmup", "0",
-                                "--submit", "graph", "--hang-timeout", "0.5"},
+                                "--submit", "graph", "--hang-timeout", "0.5s"},
                                folder.path());
   EXPECT_EQ(outcome.code, 1) << outcome.out;
   EXPECT_TRUE(has(outcome.err, "cycle: stream 0 waits for stream 1")) << outcome.err;
@@ -75,7 +75,7 @@ TEST(CliHang, a_reader_that_does_not_read_holds_up_nothing) {
   const Folder folder;
   const auto begun = std::chrono::steady_clock::now();
   std::vector<std::string> command = {WEIR_BINARY};
-  for (const std::string& argument : deadlock({"--hang-timeout", "0.5"})) command.push_back(argument);
+  for (const std::string& argument : deadlock({"--hang-timeout", "0.5s"})) command.push_back(argument);
   const pid_t process = start_program(command, folder.path(), "/dev/null", "/proc/self/fd/" + std::to_string(ends[1]));
   siginfo_t ended{};
   while (ended.si_pid == 0 && std::chrono::steady_clock::now() - begun < std::chrono::minutes(4)) {
@@ -92,12 +92,12 @@ TEST(CliHang, every_rank_reports_and_all_end) {
   if (!std::filesystem::exists(std::filesystem::path(WEIR_BINARY).parent_path() / "libweir_mpi.so"))
     GTEST_SKIP() << "libweir_mpi.so was not built: no MPI";
   if (run_program({"mpirun", "--version"}).code != 0) GTEST_SKIP() << "there is no mpirun";
-  const Outcome outcome = weir(deadlock({"--ranks", "2", "--hang-timeout", "1"}));
+  const Outcome outcome = weir(deadlock({"--ranks", "2", "--hang-timeout", "1s"}));
   EXPECT_EQ(outcome.code, 1) << outcome.out;
   for (const char* part : {"rank 0 of 2: the run does not go on", "rank 1 of 2: the run does not go on"})
     EXPECT_TRUE(has(outcome.err, part)) << part << "\n" << outcome.err;
   // Rank 0 has nothing to hold it, and waits for the other one between iterations.
-  const Outcome alone = weir(deadlock({"--ranks", "2", "--hang-timeout", "1", "--param", "calm_rank=0"}));
+  const Outcome alone = weir(deadlock({"--ranks", "2", "--hang-timeout", "1s", "--param", "calm_rank=0"}));
   EXPECT_EQ(alone.code, 1) << alone.out;
   EXPECT_TRUE(has(alone.err, "rank 1 of 2: the run does not go on")) << alone.err;
   EXPECT_FALSE(has(alone.err, "rank 0 of 2: the run does not go on")) << alone.err;

@@ -178,7 +178,7 @@ TEST_F(HipCli, MeasuresLimitsAndSwitches) {
   EXPECT_EQ(read_json(folder / "limits.json")["limits"]["hardware_queues"]["told"], 2);
   const Outcome hops = run("rocm6", {},
                            {"queues", "switch", "--device", "hip", "--hw-queues", "2,4", "--streams", "2,4", "--hops",
-                            "32", "--repetitions", "2", "-o", folder / "switch.json"});
+                            "32", "--iterations", "2", "-o", folder / "switch.json"});
   ASSERT_EQ(hops.code, 0) << hops.err;
   expect_valid(folder / "switch.json");
   const Json settings = read_json(folder / "switch.json")["switch"]["settings"];
@@ -192,7 +192,7 @@ TEST_F(HipCli, SweepsQueueCountsByTheVariable) {
   const Outcome outcome =
       run("rocm6", {},
           {"queues", "sweep", "tiny_kernel_stress", "--device", "hip", "--hw-queues", "1,4", "--scale", "tiny",
-           "--iterations", "5", "--warmup", "1", "--repeats", "1", "-o", folder / "s.json"});
+           "--iterations", "5", "--warmup", "1", "--processes", "1", "-o", folder / "s.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_valid(folder / "s.json");
   const Json sweep = read_json(folder / "s.json")["sweep"];
@@ -302,11 +302,11 @@ TEST_F(HipCli, ASweepOnAGpuThatVanishesKeepsItsPoints) {
   EXPECT_EQ(second["results"][1]["status"], "complete");
 }
 
-TEST_F(HipCli, run_priority_suggests_commands_that_the_gpu_can_run) {
+TEST_F(HipCli, a_class_suggests_commands_that_the_gpu_can_run) {
   const Folder folder;
-  const Outcome outcome = run(
-      "rocm6", {}, {"run-priority", "P0", "--device", "hip", "--scale", "tiny", "--iterations", "3", "--streams", "1"},
-      folder.path());
+  const Outcome outcome =
+      run("rocm6", {}, {"run", "P0", "--device", "hip", "--scale", "tiny", "--iterations", "3", "--streams", "1"},
+          folder.path());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   int count = 0;
   std::istringstream lines(outcome.out);

@@ -61,8 +61,8 @@ TEST_F(History, its_runs_show_how_much_processes_differ) {
   add_days();
   const std::string slower = made(20, 13e6), similar = made(21, 10.1e6);
   const auto compared = [&](const std::string& test, std::vector<std::string> more) {
-    more.insert(more.begin(), {"compare", "--baseline", folder_ / "day_1.json", "--test", test, "--calibration",
-                               folder_ / "nothing.json", "--format", "json"});
+    more.insert(more.begin(),
+                {"compare", folder_ / "day_1.json", test, "--calibration", folder_ / "nothing.json", "--json"});
     return weir(more, folder_.path());
   };
   std::ofstream(folder_ / "nothing.json") << R"({"schema": "weir.calibration/1", "steps": []})";
@@ -107,7 +107,7 @@ TEST_F(History, documents_are_valid) {
                                                                      {"trend", {"trend", "hetero_kernels", "--gate"}},
                                                                      {"add", {"add", "run.json"}}}) {
     std::vector<std::string> words = arguments;
-    words.insert(words.end(), {"--report", "json", "-o", name + ".json", "-q"});
+    words.insert(words.end(), {"--json", "-o", name + ".json", "-q"});
     const Outcome printed = history(words);
     EXPECT_TRUE(printed.code == 0 || printed.code == 3) << printed.err;
     expect_valid_as(folder_ / (name + ".json"), "weir.history.1.json");
@@ -124,10 +124,10 @@ TEST_F(History, a_trend_says_where_it_changed_and_the_gate_fails) {
   EXPECT_EQ(history({"trend", "hetero_kernels", "--gate"}).code, 3);
   EXPECT_EQ(history({"trend", "hetero_kernels", "--gate", "--within", "3"}).code, 0);
   EXPECT_EQ(history({"trend", "hetero_kernels", "--gate", "--threshold", "50%"}).code, 0);
-  EXPECT_EQ(history({"trend", "hetero_kernels", "--gate", "--threshold", "0.5"}).code, 0);
+  EXPECT_EQ(history({"trend", "hetero_kernels", "--gate", "--threshold", "50%"}).code, 0);
   const Outcome bare = history({"trend", "hetero_kernels", "--gate", "--threshold", "50"});
   EXPECT_EQ(bare.code, 2);
-  EXPECT_TRUE(has(bare.err, "--threshold 50: write 50% (0.5)")) << bare.err;
+  EXPECT_TRUE(has(bare.err, "Write --threshold 50%.")) << bare.err;
   const Outcome throughput = history({"trend", "hetero_kernels", "--metric", "throughput", "--streams", "8"});
   EXPECT_TRUE(has(throughput.out, "Slower by ")) << throughput.out << throughput.err;
 }

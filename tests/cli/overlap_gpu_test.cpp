@@ -72,7 +72,7 @@ void expect_sound(const Json& summary) {
 
 // Of one device each; in the order of ranks.
 void expect_same_in_trace(const Folder& folder, const Json& summary) {
-  const Outcome analyzed = weir({"analyze", folder / "out/trace.json", "--report", "json"});
+  const Outcome analyzed = weir({"analyze", folder / "out/trace.json", "--json"});
   ASSERT_EQ(analyzed.code, 0) << analyzed.err;
   const Json document = parse_json(analyzed.out, "analysis");
   double hidden = 0, communication = 0;

@@ -96,7 +96,7 @@ TEST(Overlap, prints_or_writes_only_the_summary_where_asked) {
 }
 
 TEST(Overlap, lists_its_keys) {
-  const Outcome outcome = weir({"overlap", "--keys"});
+  const Outcome outcome = weir({"overlap", "--list"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const char* part : {"training.batch ", "fsdp.prefetch ", "network.latency_us ", "run.hang_timeout "})
     EXPECT_TRUE(has(outcome.out, part)) << part << "\n" << outcome.out;
@@ -147,7 +147,7 @@ TEST(Overlap, four_ranks_train_as_one_does_and_their_trace_says_the_same) {
   ASSERT_EQ(weir(tiny_overlap(config_file("default"), {"--summary", folder / "one.json"})).code, 0);
   expect_same_losses(summary["losses"], read_json(folder / "one.json")["losses"]);
 
-  const Outcome analysed = weir({"analyze", folder / "four/trace.json", "--report", "json"});
+  const Outcome analysed = weir({"analyze", folder / "four/trace.json", "--json"});
   ASSERT_EQ(analysed.code, 0) << analysed.err;
   const Json analysis = Json::parse(analysed.out);
   ASSERT_EQ(analysis["devices"].size(), 4u);
@@ -213,7 +213,7 @@ TEST(Overlap, a_sweep_has_a_folder_for_each_point) {
   }
   expect_same_losses(list[0]["summary"]["losses"], list[1]["summary"]["losses"]);
 
-  const Outcome compared = weir({"overlap", "compare", folder / "out", folder / "out"});
+  const Outcome compared = weir({"compare", folder / "out", folder / "out"});
   EXPECT_EQ(compared.code, 0) << compared.err;
   for (const char* const point : {"fsdp.prefetch=0", "fsdp.prefetch=2"})
     EXPECT_TRUE(has(compared.out, point)) << compared.out;
@@ -263,7 +263,7 @@ TEST(Overlap, a_rank_that_stays_away_is_named_by_all) {
   NEEDS_RANKS();
   const Folder folder;
   const Outcome outcome =
-      weir(tiny_overlap(config_file("hang"), {"--hang-timeout", "2", "-o", folder / "run"}), folder.path());
+      weir(tiny_overlap(config_file("hang"), {"--hang-timeout", "2s", "-o", folder / "run"}), folder.path());
   EXPECT_EQ(outcome.code, 1) << outcome.err;
   EXPECT_FALSE(fs::exists(folder / "run"));
   // Which rank says something: the last that has opened its report before.

@@ -1,4 +1,4 @@
-// Drives `weir overlap compare` and `weir overlap tune` as a user would.
+// Drives `weir compare` and `weir overlap tune` as a user would.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string steady_run(const Folder& folder, const std::string& name) {
 TEST(OverlapCompare, the_same_twice_is_not_slower_and_twice_as_long_is) {
   const Folder folder;
   const std::string before = steady_run(folder, "before"), after = steady_run(folder, "after");
-  const Outcome same = weir({"overlap", "compare", before, after, "--strict"});
+  const Outcome same = weir({"compare", before, after, "--strict"});
   EXPECT_EQ(same.code, 0) << same.out << same.err;
   expect_narrow(same.out.substr(same.out.find('\n')));
   for (const char* const metric : {"step ", "exposed ", "efficiency "})
@@ -30,19 +30,19 @@ TEST(OverlapCompare, the_same_twice_is_not_slower_and_twice_as_long_is) {
   Json doctored = read_json(before + "/summary.json");
   for (Json& sample : doctored["step_ns"]["overlapped"]["samples_ns"]) sample = 2 * sample.get<double>();
   write_text(folder / "slow.json", doctored.dump());
-  const Outcome slower = weir({"overlap", "compare", before, folder / "slow.json"});
+  const Outcome slower = weir({"compare", before, folder / "slow.json"});
   EXPECT_EQ(slower.code, 3) << slower.out << slower.err;
   EXPECT_TRUE(has(slower.out, "slower")) << slower.out;
-  EXPECT_EQ(weir({"overlap", "compare", folder / "slow.json", before}).code, 0) << "faster is no regression";
+  EXPECT_EQ(weir({"compare", folder / "slow.json", before}).code, 0) << "faster is no regression";
 
   doctored["status"] = "failed";
   doctored["failure"] = "step 3: the loss of rank 1 is another: a race";
   write_text(folder / "wrong.json", doctored.dump());
-  const Outcome wrong = weir({"overlap", "compare", before, folder / "wrong.json"});
+  const Outcome wrong = weir({"compare", before, folder / "wrong.json"});
   EXPECT_EQ(wrong.code, 3) << wrong.out << wrong.err;
   EXPECT_TRUE(has(wrong.out, "a race")) << wrong.out;
 
-  const Outcome json = weir({"overlap", "compare", before, folder / "slow.json", "--format", "json"});
+  const Outcome json = weir({"compare", before, folder / "slow.json", "--json"});
   EXPECT_EQ(json.code, 3);
   EXPECT_EQ(Json::parse(json.out)["exit_code"], 3);
 }
@@ -52,7 +52,7 @@ TEST(OverlapCompare, refuses_what_is_no_run) {
   write_text(folder / "other.json", R"({"schema": "weir.result/1"})");
   write_text(folder / "words.json", "words");
   for (const char* const name : {"other.json", "words.json", "absent.json", "."}) {
-    const Outcome outcome = weir({"overlap", "compare", folder / name, folder / name});
+    const Outcome outcome = weir({"compare", folder / name, folder / name});
     EXPECT_EQ(outcome.code, 2) << name << outcome.out;
     EXPECT_EQ(outcome.err.find("weir: "), 0u) << outcome.err;
   }

@@ -15,9 +15,9 @@ namespace weir::testing {
 namespace {
 
 std::vector<std::string> tiny_preempt(std::initializer_list<std::string> more) {
-  std::vector<std::string> all = {"preempt",       "--requests", "20",      "--interval", "500us",
-                                  "--block-times", "50us",       "--waves", "2",          "--victims",
-                                  "waves",         "--alone",    "2"};
+  std::vector<std::string> all = {"preempt",       "--iterations", "20",      "--interval", "500us",
+                                  "--block-times", "50us",         "--waves", "2",          "--victims",
+                                  "waves",         "--alone",      "2"};
   all.insert(all.end(), more);
   return all;
 }
@@ -76,8 +76,8 @@ TEST(Preempt, shows_on_a_simulated_gpu_that_priority_does_not_preempt) {
   const Folder folder;
   const std::string file = folder / "preempt.json", picture = folder / "preempt.svg";
   const Outcome outcome =
-      weir({"preempt", "--device", "sim:h200", "--victims", "waves", "--block-times", "10us..10ms", "--requests", "200",
-            "--mechanisms", "none,priority,cooperative_flag,time_slice", "-o", file, "--svg", picture});
+      weir({"preempt", "--device", "sim:h200", "--victims", "waves", "--block-times", "10us..10ms", "--iterations",
+            "200", "--mechanisms", "none,priority,cooperative_flag,time_slice", "-o", file, "--svg", picture});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_narrow(outcome.out);
   expect_valid_as(file, "weir.preempt.1.json");
@@ -103,15 +103,15 @@ TEST(Preempt, tells_in_markdown_and_by_the_ending_of_a_file) {
   std::string first;
   std::getline(text, first);
   EXPECT_TRUE(has(first, "# weir preempt on")) << first;
-  const Outcome json = weir(tiny_preempt({"--device", "sim:toy", "--mechanisms", "none", "--report", "json"}));
+  const Outcome json = weir(tiny_preempt({"--device", "sim:toy", "--mechanisms", "none", "--json"}));
   ASSERT_EQ(json.code, 0) << json.err;
   EXPECT_EQ(parse_json(json.out, "stdout")["schema"], "weir.preempt/1");
 }
 
 TEST(Preempt, the_same_seed_sees_the_same_in_virtual_time) {
   const auto observed = [](const char* seed) {
-    const Outcome outcome = weir(
-        tiny_preempt({"--device", "sim:h200", "--mechanisms", "none,launch_gate", "--report", "json", "--seed", seed}));
+    const Outcome outcome =
+        weir(tiny_preempt({"--device", "sim:h200", "--mechanisms", "none,launch_gate", "--json", "--seed", seed}));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return parse_json(outcome.out, "stdout")["mechanisms"];
   };
@@ -121,7 +121,7 @@ TEST(Preempt, the_same_seed_sees_the_same_in_virtual_time) {
 
 TEST(Preempt, leaves_a_valid_document_when_it_is_interrupted) {
   const Folder folder;
-  const pid_t process = start_weir({"preempt", "--device", "cpu", "--mechanisms", "none,launch_gate", "--requests",
+  const pid_t process = start_weir({"preempt", "--device", "cpu", "--mechanisms", "none,launch_gate", "--iterations",
                                     "20000", "--interval", "5ms", "--victims", "waves", "-o", "preempt.json"},
                                    folder.path());
   await_handler(process, SIGINT);
@@ -149,8 +149,8 @@ TEST(Preempt, rejects_bad_input_by_the_name_of_the_flag) {
       {{"--block-times", "10us..1ms:x1"}, "is not a step"},
       {{"--block-times", "nan us"}, "is not a time"},
       {{"--block-times", "\x1b[31mus"}, "is not a time"},
-      {{"--requests", "9"}, "--requests"},
-      {{"--requests", "-1"}, "--requests"},
+      {{"--iterations", "9"}, "--iterations"},
+      {{"--iterations", "-1"}, "--iterations"},
       {{"--interval", "0ms"}, "--interval"},
       {{"--interval", "1ms,2ms"}, "one time is needed"},
       {{"--in-flight", "0"}, "--in-flight"},
@@ -160,7 +160,7 @@ TEST(Preempt, rejects_bad_input_by_the_name_of_the_flag) {
       {{"--intruder-time", "3ms", "--interval", "1ms"}, "shorter than --interval"},
       {{"--device", "cup"}, "Did you mean"},
       {{"--device", "null"}, "runs nothing"},
-      {{"--report", "html"}, "--report"},
+      {{"--format", "html"}, "--format"},
       {{"--child", "/nonexistent.json"}, "/nonexistent.json"},
   };
   for (const auto& [arguments, message] : cases) {

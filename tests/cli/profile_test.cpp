@@ -114,7 +114,7 @@ TEST(Profile, reports_cost_waterfall_and_file) {
 TEST(Profile, csv_has_a_row_per_command) {
   const Folder folder;
   const Outcome made =
-      weir(tiny_profile("sim:h200", {"--format", "csv", "--traced-iterations", "2", "-o", folder / "t.csv"}));
+      weir(tiny_profile("sim:h200", {"--trace-format", "csv", "--traced-iterations", "2", "-o", folder / "t.csv"}));
   ASSERT_EQ(made.code, 0) << made.err;
   std::istringstream lines(content(folder / "t.csv"));
   std::string line;
@@ -152,7 +152,7 @@ TEST(Profile, rejects_what_it_cannot_do) {
   };
   EXPECT_EQ(code({"profile"}, "a workload is required"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "null"}, "runs nothing"), 2);
-  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--format", "xml"}, "--format xml"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--trace-format", "xml"}, "--trace-format xml"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--streams", "4,8"}, "one count"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--traced-iterations", "0"}, "--traced-iterations 0"), 2);
   EXPECT_EQ(code({"profile", "moe", "other"}, "after --"), 2);
@@ -167,7 +167,7 @@ TEST(Profile, rejects_what_it_cannot_do) {
   std::filesystem::permissions(other / "script", std::filesystem::perms::owner_all);
   EXPECT_EQ(code({"profile", "--profiler", "cupti", "--", other / "script"}, "interpreter"), 2);
   EXPECT_EQ(code({"profile", "--profiler", "gprof", "--", "true"}, "--profiler gprof"), 2);
-  EXPECT_EQ(code({"profile", "--capture-limit", "0", "--", "true"}, "--capture-limit 0"), 2);
+  EXPECT_EQ(code({"profile", "--capture-limit", "0M", "--", "true"}, "--capture-limit 0M"), 2);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
@@ -309,7 +309,7 @@ TEST_F(ProfileProgram, what_was_ignored_stays_ignored) {
 TEST_F(ProfileProgram, a_limit_on_files_ends_the_capture_and_not_the_program) {
   const Outcome made = run_program(
       {"sh", "-c",
-       "ulimit -f 1000; \"$0\" profile --profiler cupti --format csv -o \"$1.gz\" -- \"$2\" run 50000 say done",
+       "ulimit -f 1000; \"$0\" profile --profiler cupti --trace-format csv -o \"$1.gz\" -- \"$2\" run 50000 say done",
        WEIR_BINARY, trace(), WEIR_FAKE_PROGRAM});
   EXPECT_TRUE(has(made.out, "done")) << made.err;
   EXPECT_TRUE(has(made.err, "exit code 0")) << made.err;
@@ -348,7 +348,7 @@ TEST_F(ProfileProgram, many_buffers_lose_nothing) {
 }
 
 TEST_F(ProfileProgram, a_limit_is_kept_and_what_is_lost_is_told) {
-  const Outcome made = profile({"run", "50000"}, {"--json", "--capture-limit", "1"});
+  const Outcome made = profile({"run", "50000"}, {"--json", "--capture-limit", "1M"});
   ASSERT_EQ(made.code, 0) << made.err;
   const Json document = parse_json(made.out, "profile");
   EXPECT_LT(document["devices"][0]["kinds"]["kernel"].get<int>(), 100'000);

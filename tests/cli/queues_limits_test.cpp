@@ -37,7 +37,7 @@ TEST(QueuesLimits, WritesADocumentAndATextOf80Columns) {
 TEST(QueuesSwitch, MergesQueueCountsAndSaysWhereTheyCross) {
   const Folder folder;
   const Outcome outcome = weir({"queues", "switch", "--device", "cpu", "--hw-queues", "1,4", "--streams", "2,4",
-                                "--hops", "32", "--repetitions", "2", "-o", folder / "switch.json"});
+                                "--hops", "32", "--iterations", "2", "-o", folder / "switch.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_LE(widest_line(outcome.out), 80u);
   EXPECT_TRUE(has(outcome.out, "Where they cross: ")) << outcome.out;
@@ -50,14 +50,14 @@ TEST(QueuesSwitch, MergesQueueCountsAndSaysWhereTheyCross) {
   EXPECT_EQ(settings[1]["rows"].size(), 2u);
   EXPECT_EQ(document["switch"]["best"].size(), 2u);
   const Outcome one =
-      weir({"queues", "switch", "--device", "cpu", "--streams", "2", "--hops", "32", "--repetitions", "1"});
+      weir({"queues", "switch", "--device", "cpu", "--streams", "2", "--hops", "32", "--iterations", "1"});
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_TRUE(has(one.out, "give --hw-queues a list") || has(one.out, "fewer than two queue counts")) << one.out;
 }
 
 TEST(QueuesFairness, ShowsAShareForEachStream) {
   const Folder folder;
-  const Outcome outcome = weir({"queues", "fairness", "--device", "cpu", "--streams", "4", "--repetitions", "1",
+  const Outcome outcome = weir({"queues", "fairness", "--device", "cpu", "--streams", "4", "--iterations", "1",
                                 "--priorities", "mixed", "-o", folder / "fairness.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_LE(widest_line(outcome.out), 80u);
@@ -74,10 +74,10 @@ TEST(QueuesFlags, BadInputNamesItsFlag) {
       {{"limits", "--device", "null"}, "--device null"},
       {{"switch", "--streams", "64", "--hops", "10"}, "--hops"},
       {{"switch", "--hw-queues", "0"}, "--hw-queues"},
-      {{"switch", "--kernel-us", "-1"}, "--kernel-us"},
+      {{"switch", "--kernel-time", "-1"}, "--kernel-time"},
       {{"fairness", "--streams", "1"}, "--streams"},
       {{"fairness", "--priorities", "odd"}, "--priorities"},
-      {{"fairness", "--repetitions", "0"}, "--repetitions"},
+      {{"fairness", "--iterations", "0"}, "--iterations"},
   };
   for (const auto& [arguments, flag] : cases) {
     std::vector<std::string> command = {"queues"};

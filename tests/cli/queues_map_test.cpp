@@ -113,7 +113,7 @@ TEST(QueuesMap, BadInputNamesItsFlag) {
       {{"--streams", "2,4"}, "--streams 2,4"},   {{"--streams", "x"}, "--streams x"},
       {{"--confidence", "2"}, "--confidence 2"}, {{"--confidence", "x"}, "--confidence x"},
       {{"--hw-queues", "0"}, "--hw-queues 0"},   {{"-o", "absent/map.json"}, "absent"},
-      {{"--sim", "queues"}, "--sim queues"},     {{"--confidence", "99"}, "--confidence 99: write 99% (0.99)"},
+      {{"--sim", "queues"}, "--sim queues"},     {{"--confidence", "99"}, "Write --confidence 99%"},
   };
   for (const auto& [more, part] : cases) {
     const Outcome outcome = weir(words({"queues", "map", "--device", "cpu"}, more), folder.path());

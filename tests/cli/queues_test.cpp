@@ -15,7 +15,7 @@ namespace {
 std::vector<std::string> sweep(std::initializer_list<std::string> more) {
   std::vector<std::string> arguments = {
       "queues",   "sweep", "tiny_kernel_stress", "--device", "cpu", "--iterations", "6",
-      "--warmup", "1",     "--repeats",          "2"};
+      "--warmup", "1",     "--processes",        "2"};
   arguments.insert(arguments.end(), more);
   return arguments;
 }
@@ -80,7 +80,7 @@ TEST(QueuesSweep, ProcessesThatTakeTooLongFailTheirPoint) {
   const Folder folder;
   const std::string file = folder / "sweep.json";
   const Outcome outcome = weir({"queues", "sweep", "tiny_kernel_stress", "--device", "cpu", "--iterations", "10000000",
-                                "--hw-queues", "2", "--streams", "2", "--time-limit", "1", "-o", file});
+                                "--hw-queues", "2", "--streams", "2", "--time-limit", "1s", "-o", file});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(has(outcome.err, "took longer than 1.00 s")) << outcome.err;
   expect_valid(file);
@@ -106,8 +106,8 @@ TEST(QueuesSweep, BadArgumentsAreNamed) {
   const Folder folder;
   const std::vector<std::vector<std::string>> bad = {
       {"--hw-queues", "0"}, {"--hw-queues", "1,x"},    {"--hw-queues", "200"},  {"--streams", "4000"},
-      {"--scale", "huge"},  {"--param", "nonsense=1"}, {"--param", "elements"}, {"--time-limit", "0"},
-      {"--repeats", "0"},   {"--iterations", "-1"},    {"--submit", "pigeon"},  {"--placement", "nowhere"},
+      {"--scale", "huge"},  {"--param", "nonsense=1"}, {"--param", "elements"}, {"--time-limit", "0s"},
+      {"--processes", "0"}, {"--iterations", "-1"},    {"--submit", "pigeon"},  {"--placement", "nowhere"},
       {"--device", "null"}, {"--precision", "fp3"},    {"-o", "absent/s.json"}, {"--param", "elements=1,,2"},
   };
   for (const std::vector<std::string>& words : bad) {
@@ -124,8 +124,8 @@ TEST(QueuesSweep, BadArgumentsAreNamed) {
 TEST(QueuesConvoy, MeasuresThreeCasesOnTheirQueues) {
   const Folder folder;
   const std::string file = folder / "convoy.json";
-  const Outcome outcome = weir(
-      {"queues", "convoy", "--device", "cpu", "--streams", "4", "--iterations", "20", "--large-us", "200", "-o", file});
+  const Outcome outcome = weir({"queues", "convoy", "--device", "cpu", "--streams", "4", "--iterations", "20",
+                                "--large-time", "200us", "-o", file});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_TRUE(has(outcome.out, "head-of-line index")) << outcome.out;
@@ -148,8 +148,8 @@ TEST(QueuesConvoy, MeasuresThreeCasesOnTheirQueues) {
 TEST(QueuesConvoy, BadArgumentsAreNamed) {
   const Folder folder;
   const std::vector<std::vector<std::string>> bad = {
-      {"--streams", "1"},    {"--streams", "500"},     {"--iterations", "0"}, {"--large-us", "0"},
-      {"--small-us", "500"}, {"--large-blocks", "-3"}, {"--hw-queues", "4"},  {"--case", "nowhere"}};
+      {"--streams", "1"},        {"--streams", "500"},     {"--iterations", "0"}, {"--large-time", "0us"},
+      {"--small-time", "500us"}, {"--large-blocks", "-3"}, {"--hw-queues", "4"},  {"--case", "nowhere"}};
   for (const std::vector<std::string>& words : bad) {
     const Outcome outcome = weir({"queues", "convoy", "--device", "cpu", words[0], words[1]}, folder.path());
     EXPECT_EQ(outcome.code, 2) << words[0] << " " << words[1] << outcome.err;

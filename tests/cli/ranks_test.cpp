@@ -121,7 +121,7 @@ TEST(Ranks, WriteOneValidResult) {
     expect_valid_as(file, "weir.result.1.json");
   }
   // Other rank counts are other measurements.
-  EXPECT_EQ(weir({"compare", "--baseline", folder / "none.json", "--test", folder / "alone.json"}).code, 2);
+  EXPECT_EQ(weir({"compare", folder / "none.json", folder / "alone.json"}).code, 2);
 }
 
 // Every workload with collectives: what is gathered into slots that are used again (fsdp_tp) is checked, too, and what
@@ -251,7 +251,7 @@ TEST(Ranks, AStoppedOneIsNoticedByTheHangWatch) {
     const Folder folder;
     const bool has_collectives = command[0] == "overlap";
     command.insert(command.begin(), WEIR_BINARY);
-    command.insert(command.end(), {"--ranks", "2", "--hang-timeout", "3"});
+    command.insert(command.end(), {"--ranks", "2", "--hang-timeout", "3s"});
     const pid_t launcher = start_program(command, folder.path(), folder / "out", folder / "err");
     const std::vector<pid_t> ranks = await_ranks(launcher, 2);
     ASSERT_EQ(ranks.size(), 2u) << content(folder / "err");

@@ -32,7 +32,7 @@ void sweep_into(const Folder& folder, const std::string& name) {
 TEST(ReportCommand, writes_the_document_of_a_sweep) {
   Folder folder;
   sweep_into(folder, "sweep.json");
-  const Outcome outcome = weir({"report", folder / "sweep.json", "--json", folder / "report.json"});
+  const Outcome outcome = weir({"report", folder / "sweep.json", "-o", folder / "report.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "Written to")) << outcome.out;
   expect_narrow(outcome.out);
@@ -43,17 +43,17 @@ TEST(ReportCommand, writes_the_document_of_a_sweep) {
   EXPECT_EQ(document["distributions"][0]["series"].size(), 4u);
   EXPECT_TRUE(has(outcome.out, document["verdict"]["headline"].get<std::string>().substr(0, 20))) << outcome.out;
   // The same again is refused, and says how to do it.
-  const Outcome again = weir({"report", folder / "sweep.json", "--json", folder / "report.json"});
+  const Outcome again = weir({"report", folder / "sweep.json", "-o", folder / "report.json"});
   EXPECT_EQ(again.code, 2);
   EXPECT_TRUE(has(again.err, "--force")) << again.err;
-  EXPECT_EQ(weir({"report", folder / "sweep.json", "--json", folder / "report.json", "--force", "--quiet"}).out, "");
+  EXPECT_EQ(weir({"report", folder / "sweep.json", "-o", folder / "report.json", "--force", "--quiet"}).out, "");
 }
 
 TEST(ReportCommand, makes_one_page_that_holds_the_same_document) {
   if (!WEIR_HAVE_HTML) GTEST_SKIP() << "this program was built without the report's page";
   Folder folder;
   sweep_into(folder, "sweep.json");
-  const Outcome outcome = weir({"report", folder / "sweep.json", "-o", folder / "r.html", "--json", folder / "r.json",
+  const Outcome outcome = weir({"report", folder / "sweep.json", "-o", folder / "r.html", "-o", folder / "r.json",
                                 "--title", "Tuesday <b>&</b> </title>"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const std::string html = read(folder / "r.html");
@@ -82,7 +82,7 @@ TEST(ReportCommand, says_what_to_do_where_it_was_built_without_a_page) {
   sweep_into(folder, "sweep.json");
   const Outcome outcome = weir({"report", folder / "sweep.json", "-o", folder / "r.html"});
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_TRUE(has(outcome.err, "npm") && has(outcome.err, "--json")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "npm") && has(outcome.err, "-o report.json")) << outcome.err;
 }
 
 TEST(ReportCommand, reports_on_the_rest_and_names_what_it_refused) {
@@ -90,7 +90,7 @@ TEST(ReportCommand, reports_on_the_rest_and_names_what_it_refused) {
   sweep_into(folder, "sweep.json");
   put_file(folder / "broken.json", "{\"schema\": \"weir.result/1\",");
   put_file(folder / "newer.json", "{\"schema\": \"weir.result/2\"}");
-  const Outcome outcome = weir({"report", folder.path().string(), "--json", folder / "report.json", "--quiet"});
+  const Outcome outcome = weir({"report", folder.path().string(), "-o", folder / "report.json", "--quiet"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "broken.json") && has(outcome.err, "newer.json")) << outcome.err;
   EXPECT_EQ(read_json(folder / "report.json")["refused"].size(), 2u);
@@ -101,7 +101,7 @@ TEST(Version01, its_documents_are_shown_exported_and_compared) {
   const std::filesystem::path old = std::filesystem::path(WEIR_SOURCE_DIR) / "tests/data/v0.1";
   const auto file = [&](const char* name) { return (old / name).string(); };
   Folder folder;
-  const Outcome shown = weir({"report", old.string(), "--json", folder / "report.json", "--quiet"});
+  const Outcome shown = weir({"report", old.string(), "-o", folder / "report.json", "--quiet"});
   ASSERT_EQ(shown.code, 0) << shown.err;
   const Json document = read_json(folder / "report.json");
   EXPECT_EQ(document["refused"].size(), 0u) << document["refused"].dump();
@@ -115,7 +115,7 @@ TEST(Version01, its_documents_are_shown_exported_and_compared) {
   const Outcome exported = weir({"export", file("result.json"), file("sweep.json"), file("bench.json"),
                                  file("overlap.json"), file("channel.json"), "--format", "csv"});
   EXPECT_EQ(exported.code, 0) << exported.err;
-  const Outcome compared = weir({"compare", "--baseline", file("sweep.json"), "--test", file("sweep.json")});
+  const Outcome compared = weir({"compare", file("sweep.json"), file("sweep.json")});
   EXPECT_EQ(compared.code, 0) << compared.err;
   EXPECT_FALSE(parse_channel_run(read_json(file("channel.json")), "channel.json").results.empty());
   EXPECT_FALSE(bench::compared_summary(read_json(file("bench.json")), "bench.json").entries.empty());
@@ -161,14 +161,14 @@ TEST(Version01, members_of_its_documents_are_still_written_in_the_same_order) {
 
 TEST(ReportCommand, fails_where_nothing_remains) {
   Folder folder;
-  const Outcome empty = weir({"report", folder.path().string(), "--json", folder / "r.json"});
+  const Outcome empty = weir({"report", folder.path().string(), "-o", folder / "r.json"});
   EXPECT_EQ(empty.code, 2);
   EXPECT_TRUE(has(empty.err, "empty")) << empty.err;
   EXPECT_FALSE(std::filesystem::exists(folder / "r.json"));
-  EXPECT_EQ(weir({"report", folder / "absent.json", "--json", folder / "r.json"}).code, 2);
-  EXPECT_EQ(weir({"report", "--json", folder / "r.json"}).code, 2);
-  EXPECT_EQ(weir({"report", folder.path().string(), "--json", folder / "r.json", "--max-spans", "-1"}).code, 2);
-  const Outcome pattern = weir({"report", folder.path().string(), "--json", folder / "r.json", "--collective", ""});
+  EXPECT_EQ(weir({"report", folder / "absent.json", "-o", folder / "r.json"}).code, 2);
+  EXPECT_EQ(weir({"report", "-o", folder / "r.json"}).code, 2);
+  EXPECT_EQ(weir({"report", folder.path().string(), "-o", folder / "r.json", "--max-spans", "-1"}).code, 2);
+  const Outcome pattern = weir({"report", folder.path().string(), "-o", folder / "r.json", "--collective", ""});
   EXPECT_EQ(pattern.code, 2);
   EXPECT_TRUE(has(pattern.err, "--collective: the pattern is empty")) << pattern.err;
 }
@@ -182,7 +182,7 @@ TEST(ReportCommand, compares_with_a_baseline_and_puts_that_first) {
       for (Json& sample : result["samples"][samples]) sample = sample.get<double>() * 1.5;
   put_file(folder / "new.json", slower.dump());
   const Outcome outcome =
-      weir({"report", folder / "new.json", "--baseline", folder / "old.json", "--json", folder / "r.json"});
+      weir({"report", folder / "new.json", "--baseline", folder / "old.json", "-o", folder / "r.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json document = read_json(folder / "r.json");
   ASSERT_EQ(document["comparisons"].size(), 1u);
@@ -220,7 +220,7 @@ TEST(ReportCommand, lets_no_name_reach_the_terminal_or_the_page_as_a_command) {
     result["failure"] = "\x1b[2J<img src=x onerror=alert(1)>";
   }
   put_file(folder / "evil.json", evil.dump());
-  const Outcome outcome = weir({"report", folder / "evil.json", "--json", folder / "r.json"});
+  const Outcome outcome = weir({"report", folder / "evil.json", "-o", folder / "r.json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
   if (!WEIR_HAVE_HTML) return;

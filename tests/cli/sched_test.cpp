@@ -44,7 +44,7 @@ class SchedDaemon {
     arguments.insert(arguments.begin(), "sched");
     return weir(arguments);
   }
-  Json status() const { return parse_json(sched({"status", "--report", "json"}).out, "status"); }
+  Json status() const { return parse_json(sched({"status", "--json"}).out, "status"); }
   std::string socket() const { return folder_ / "sched.sock"; }
   pid_t pid() const { return pid_; }
   // Its exit code, or 128 + signal; -1 where there is none to wait for.
@@ -104,7 +104,7 @@ TEST(Sched, socket_and_folder_are_open_to_nobody_else) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ASSERT_EQ(weir({"sched", "start", "--socket", socket}).code, 0);
   const pid_t pid =
-      parse_json(weir({"sched", "status", "--socket", socket, "--report", "json"}).out, "status")["pid"].get<pid_t>();
+      parse_json(weir({"sched", "status", "--socket", socket, "--json"}).out, "status")["pid"].get<pid_t>();
   struct stat facts{};
   EXPECT_EQ(::stat(socket.c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777U, 0600U);
@@ -263,7 +263,7 @@ TEST(Sched, the_daemon_keeps_nothing_open_of_whoever_started_it) {
       run_program({"sh", "-c", "exec 9>" + file + "; " + WEIR_BINARY + " sched start --socket " + socket + " | cat"});
   EXPECT_TRUE(has(outcome.out, socket)) << outcome.err;
   const pid_t pid =
-      parse_json(weir({"sched", "status", "--socket", socket, "--report", "json"}).out, "status")["pid"].get<pid_t>();
+      parse_json(weir({"sched", "status", "--socket", socket, "--json"}).out, "status")["pid"].get<pid_t>();
   for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
     std::error_code ignored;
     EXPECT_NE(std::filesystem::read_symlink(entry.path(), ignored), std::filesystem::path(file));
@@ -275,7 +275,7 @@ TEST(Sched, the_daemon_keeps_nothing_open_of_whoever_started_it) {
       run_program({"sh", "-c", std::string(WEIR_BINARY) + " sched start -q --socket " + socket + " <&- >&- 2>&-"}).code,
       0);
   const pid_t other =
-      parse_json(weir({"sched", "status", "--socket", socket, "--report", "json"}).out, "status")["pid"].get<pid_t>();
+      parse_json(weir({"sched", "status", "--socket", socket, "--json"}).out, "status")["pid"].get<pid_t>();
   EXPECT_EQ(weir({"sched", "stop", "--socket", socket}).code, 0);
   EXPECT_EQ(wait_for(other), 0);
 }
@@ -373,11 +373,11 @@ TEST(Sched, a_daemon_killed_under_a_run_does_not_hurt_it) {
 TEST(Sched, status_tells_in_three_ways) {
   SchedDaemon daemon;
   ASSERT_EQ(daemon.started.code, 0) << daemon.started.err;
-  EXPECT_TRUE(has(daemon.sched({"status", "--report", "markdown"}).out, "# Scheduler"));
+  EXPECT_TRUE(has(daemon.sched({"status", "--format", "markdown"}).out, "# Scheduler"));
   const Folder folder;
-  EXPECT_EQ(daemon.sched({"status", "--report", "json", "-o", folder / "status.json"}).code, 0);
-  EXPECT_EQ(daemon.sched({"status", "--report", "json", "-o", folder / "status.json"}).code, 2);
-  EXPECT_EQ(daemon.sched({"status", "--report", "xml"}).code, 2);
+  EXPECT_EQ(daemon.sched({"status", "--json", "-o", folder / "status.json"}).code, 0);
+  EXPECT_EQ(daemon.sched({"status", "--json", "-o", folder / "status.json"}).code, 2);
+  EXPECT_EQ(daemon.sched({"status", "--format", "xml"}).code, 2);
   expect_valid_as(folder / "status.json", "weir.sched_status.1.json");
 }
 

@@ -92,9 +92,9 @@ TEST(Schedule, scheduled_and_unscheduled_runs_are_never_compared) {
                                           folder / (std::string(in_flight) + ".json")}))
                   .code,
               0);
-  EXPECT_EQ(weir({"compare", "--baseline", folder / "2.json", "--test", folder / "2.json"}).code, 0);
+  EXPECT_EQ(weir({"compare", folder / "2.json", folder / "2.json"}).code, 0);
   for (const char* other : {"inline.json", "1.json"}) {
-    const Outcome outcome = weir({"compare", "--baseline", folder / other, "--test", folder / "2.json"});
+    const Outcome outcome = weir({"compare", folder / other, folder / "2.json"});
     EXPECT_NE(outcome.code, 0);
     EXPECT_TRUE(has(outcome.out + outcome.err, "scheduled:priority:2")) << outcome.out << outcome.err;
   }
@@ -109,8 +109,8 @@ TEST(Schedule, profiles_show_how_long_commands_were_held_back) {
 
 TEST(Schedule, a_class_of_workloads_can_be_scheduled) {
   const Folder folder;
-  const Outcome outcome = weir({"run-priority", "P0", "--device", "sim:h200", "--scale", "tiny", "--iterations", "2",
-                                "--no-trace", "--schedule", "weighted_fair", "--output-dir", folder / "all"});
+  const Outcome outcome = weir({"run", "P0", "--device", "sim:h200", "--scale", "tiny", "--iterations", "2",
+                                "--no-trace", "--schedule", "weighted_fair", "-o", folder / "all"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "scheduled:weighted_fair:2")) << outcome.out;
 }

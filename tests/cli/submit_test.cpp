@@ -107,7 +107,7 @@ TEST(Submit, SweepsKeepChannelsApart) {
   // Nothing is run again, and the counts are part of what is compared.
   words.push_back("--resume");
   EXPECT_TRUE(has(weir(words).out, "kept"));
-  const Outcome compared = weir({"compare", "--baseline", file, "--test", file});
+  const Outcome compared = weir({"compare", file, file});
   EXPECT_TRUE(has(compared.out, "channel:mpsc:3")) << compared.out;
 }
 
@@ -118,9 +118,9 @@ TEST(Submit, ComparesOnlyEqualProducers) {
                                           folder / (std::string(producers) + ".json")}))
                   .code,
               0);
-  const Outcome same = weir({"compare", "--baseline", folder / "2.json", "--test", folder / "2.json"});
+  const Outcome same = weir({"compare", folder / "2.json", folder / "2.json"});
   EXPECT_EQ(same.code, 0) << same.err;
-  const Outcome other = weir({"compare", "--baseline", folder / "2.json", "--test", folder / "4.json"});
+  const Outcome other = weir({"compare", folder / "2.json", folder / "4.json"});
   EXPECT_NE(other.code, 0);
   EXPECT_TRUE(has(other.out + other.err, "channel:mpsc:4")) << other.out << other.err;
 }
@@ -128,7 +128,7 @@ TEST(Submit, ComparesOnlyEqualProducers) {
 TEST(Submit, ProfilesShowTheChannel) {
   const Folder folder;
   const Outcome made = weir(tiny_submitted(
-      "profile", {"--submit", "channel:mpsc", "--producers", "4", "-o", folder / "t.csv", "--format", "csv"}));
+      "profile", {"--submit", "channel:mpsc", "--producers", "4", "-o", folder / "t.csv", "--trace-format", "csv"}));
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_TRUE(has(made.out, "enqueued -> submitted")) << made.out;
   std::ifstream lines(folder / "t.csv");

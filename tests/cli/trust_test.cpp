@@ -68,14 +68,14 @@ TEST(Trust, no_command_writes_a_secret) {
       {"conformance", "--device", "null", "-o", "conformance.json"},
       {"overlap", "default", "--device", "cpu", "--set", "run.scale=tiny", "--set", "run.iterations=2", "-o",
        "overlap"},
-      {"analyze", "profile.json", "--report", "json", "-o", "analysis.json"},
+      {"analyze", "profile.json", "--json", "-o", "analysis.json"},
       {"try", "--env", std::string("HF_TOKEN=") + kSecret + ",b", "--trials", "2", "-o", "try", "--", "./p", flag,
        "--password", kSecret},
       {"try", "--env", std::string("HF_TOKEN=") + kSecret + ",b", "--trials", "3", "--resume", "-o", "try", "--", "./p",
        flag, "--password", kSecret},
       {"try", "--trials", "2", "-o", "two", "./p 1 " + flag, "./p 2 " + flag},
 #if WEIR_HAVE_HTML
-      {"report", ".", "-o", "page.html", "--json", "page.json"},
+      {"report", ".", "-o", "page.html", "-o", "page.json"},
 #endif
       {"history", "add", "run.json", "--db", "h.db"},
       {"export", "run.json", "-o", "run.prom"},
@@ -104,14 +104,14 @@ TEST(Trust, secrets_of_an_old_result_go_no_further) {
   fs::create_directories(folder.path() / "out");
   const std::vector<Arguments> commands = {
 #if WEIR_HAVE_HTML
-      {"report", "old.json", "-o", "out/page.html", "--json", "out/page.json"},
+      {"report", "old.json", "-o", "out/page.html", "-o", "out/page.json"},
       {"report", "old.json", "--baseline", "old.json.b", "-o", "out/page2.html"},
 #endif
       {"history", "add", "old.json", "--db", "out/h.db"},
       {"history", "export", "--db", "out/h.db", "-o", "out/h.csv"},
       {"export", "old.json", "--format", "csv", "-o", "out/x.csv"},
-      {"compare", "--baseline", "old.json", "--test", "old.json.b", "--format", "json", "--output", "out/c.json"},
-      {"compare", "--baseline", "old.json", "--test", "old.json.b"}};
+      {"compare", "old.json", "old.json.b", "--json", "--output", "out/c.json"},
+      {"compare", "old.json", "old.json.b"}};
   for (const Arguments& command : commands) {
     const Outcome outcome = weir(command, folder.path());
     EXPECT_TRUE(outcome.code == 0 || outcome.code == 3) << command[0] << ": " << outcome.err;
@@ -142,10 +142,10 @@ TEST(Trust, history_and_bench_run_nothing_of_a_repository) {
   fs::last_write_time(folder / "old.json", fs::file_time_type::clock::now() + std::chrono::hours(1));
   // A folder in PATH that is whatever folder one works in must not provide git either.
   const std::string path = std::string("PATH=.::") + std::getenv("PATH");
-  for (const Arguments& command :
-       {Arguments{"history", "add", "old.json", "--db", "h.db"},
-        {"history", "add", "old.json", "--db", "i.db", "--git-changes"},
-        {"bench", "--iters", "2", "--rounds", "1", "--no-roofline", "--backends", "cpu", "--git-changes", "-q"}}) {
+  for (const Arguments& command : {Arguments{"history", "add", "old.json", "--db", "h.db"},
+                                   {"history", "add", "old.json", "--db", "i.db", "--git-changes"},
+                                   {"bench", "--iterations", "2", "--processes", "1", "--no-roofline", "--device",
+                                    "cpu", "--git-changes", "-q"}}) {
     Arguments all = {"env", path, WEIR_BINARY};
     all.insert(all.end(), command.begin(), command.end());
     const Outcome outcome = run_program(all, folder.path());

@@ -157,7 +157,7 @@ TEST(Try, goes_on_after_an_interrupt_and_after_a_kill) {
 TEST(Try, is_shown_by_report) {
   const Folder folder;
   weir({"try", "--trials", "1", "-o", "out", "--", "true"}, folder.path());
-  EXPECT_EQ(weir({"report", "out/trials.json", "--json", "page.json"}, folder.path()).code, 0);
+  EXPECT_EQ(weir({"report", "out/trials.json", "-o", "page.json"}, folder.path()).code, 0);
 }
 
 }  // namespace

@@ -300,7 +300,7 @@ TEST(Watch, bad_flags_are_rejected_by_name) {
       {{"--source", "nvml"}, "--source nvml"},
       {{"--source", "kfd", "--device", "cpu"}, "--source kfd"},
       {{"--device", "null"}, "--device null"},
-      {{"--workload", "hetero"}, "hetero"},
+      {{"hetero"}, "hetero"},
       {{"--quiet"}, "--quiet"},
       {{"-o", "x.json"}, "--output"}};
   for (const auto& [flags, message] : cases) {

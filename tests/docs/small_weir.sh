@@ -25,9 +25,9 @@ has() {
 unless_set() { has "$1" || words+=("$@"); }
 
 command=${words[0]-} of=${words[1]-}
-if ! has --help -h --list --keys --dry-run; then
+if ! has --help -h --list --dry-run; then
   case $command in
-    run | sweep | run-priority | profile)
+    run | sweep | profile)
       # A simulated device takes no time that anybody waits for.
       if ((${#behind[@]} == 0)) && [[ "${words[*]}" != *--device\ sim:* ]]; then
         unless_set --iterations 3
@@ -38,7 +38,7 @@ if ! has --help -h --list --keys --dry-run; then
     queues)
       case $of in
         cost | sweep)
-          [[ $of == sweep ]] && unless_set --repeats 1
+          [[ $of == sweep ]] && unless_set --processes 1
           unless_set --iterations 3
           unless_set --warmup 1
           unless_set --scale tiny
@@ -46,11 +46,9 @@ if ! has --help -h --list --keys --dry-run; then
       esac
       ;;
     overlap)
-      if [[ $of != compare ]]; then
-        words+=(--set run.iterations=2 --set run.warmup=1 --set run.traced=2)
-        [[ "${words[*]}" == *model.layers=* ]] || words+=(--set model.layers=2)
-        [[ "${words[*]}" == *training.batch=* ]] || words+=(--set training.batch=8)
-      fi
+      words+=(--set run.iterations=2 --set run.warmup=1 --set run.traced=2)
+      [[ "${words[*]}" == *model.layers=* ]] || words+=(--set model.layers=2)
+      [[ "${words[*]}" == *training.batch=* ]] || words+=(--set training.batch=8)
       ;;
     watch)
       unless_set --interval 100ms
@@ -72,7 +70,7 @@ if ! has --help -h --list --keys --dry-run; then
       ;;
     preempt)
       has --quick || words+=(--quick)
-      has --requests --iterations || words+=(--requests 10)
+      unless_set --iterations 10
       unless_set --alone 1
       unless_set --victims waves
       unless_set --waves 1
@@ -80,7 +78,7 @@ if ! has --help -h --list --keys --dry-run; then
     bench)
       has --filter || words+=(--filter reduction)
       unless_set --precision fp32
-      unless_set --iters 2
+      unless_set --iterations 2
       unless_set --warmup 1
       unless_set --budget 100ms
       has --no-roofline || words+=(--no-roofline)

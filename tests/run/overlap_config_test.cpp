@@ -45,7 +45,7 @@ TEST(OverlapConfig, unknown_keys_are_errors_that_name_line_and_key) {
             "my.yaml:2: fsdp.prefech: unknown key 'fsdp.prefech' | Did you mean 'fsdp.prefetch'?");
   // A right name in the wrong place.
   EXPECT_NE(refusal("training:\n  prefetch: 1\n").find("Did you mean 'fsdp.prefetch'?"), std::string::npos);
-  EXPECT_NE(refusal("nonsense:\n  at: all\n").find("--keys"), std::string::npos);
+  EXPECT_NE(refusal("nonsense:\n  at: all\n").find("--list"), std::string::npos);
 }
 
 TEST(OverlapConfig, values_must_fit) {

@@ -211,7 +211,8 @@ TEST(Nsys, databases_without_gpu_tables_are_refused) {
   const std::string other = rejection_of("nsys", database_of("CREATE TABLE t (a); INSERT INTO t VALUES (1);"));
   EXPECT_NE(other.find("no table CUPTI_ACTIVITY_KIND_KERNEL"), std::string::npos);
   EXPECT_NE(other.find("nsys export --type sqlite"), std::string::npos);
-  EXPECT_NE(rejection_of("nsys", database_of("CREATE TABLE rocpd_op (a);")).find("--format rpd"), std::string::npos);
+  EXPECT_NE(rejection_of("nsys", database_of("CREATE TABLE rocpd_op (a);")).find("--input-format rpd"),
+            std::string::npos);
   EXPECT_NE(rejection_of("nsys", "not a database at all, but long enough to look like something").find("SQLite"),
             std::string::npos);
 }

@@ -25,7 +25,7 @@ CaseSide side_of_log(const std::filesystem::path& file, const std::atomic<bool>*
 // From a folder of `weir amd capture`: logs, with or without KFD snapshots. Rejects a folder that has neither a log nor
 // a snapshot taken during the run.
 CaseSide side_of_capture(const std::filesystem::path& folder, const std::atomic<bool>* stop = nullptr);
-// From the report of a runtime log (`weir amd log --report json`), which is not trusted. Rejects one without processes.
+// From the report of a runtime log (`weir amd log --json`), which is not trusted. Rejects one without processes.
 CaseSide side_of_log_report(const Json& document, const std::string& name);
 // From a timeline: of Weir's own runs on any device, or any trace that can be imported. Rejects one without a kernel.
 CaseSide side_of_timeline(const Timeline& timeline, const std::string& name);

@@ -171,7 +171,7 @@ CaseSide side_of_log_report(const Json& document, const std::string& name) {
   }
   if (processes == 0)
     reject(fmt::format("{}: a report of a log in which no process did anything", name),
-           "`weir amd log FILE --report json` writes it; name the log itself.");
+           "`weir amd log FILE --json` writes it; name the log itself.");
   return side.finish();
 }
 

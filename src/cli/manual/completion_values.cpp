@@ -172,7 +172,6 @@ Values watch_columns(const Typed&) {
   for (const watch::ColumnType& column : watch::columns()) list.push_back({std::string(column.name), ""});
   return plain(list);
 }
-Values classes(const Typed&) { return plain(words({"P0", "P1", "P2", "P3", "all"})); }
 Values shells(const Typed&) { return plain(words({"bash", "zsh", "fish"})); }
 Values any_file(const Typed&) { return paths(PathKind::files); }
 Values any_folder(const Typed&) { return paths(PathKind::folders); }
@@ -186,25 +185,27 @@ struct Entry {
 
 // Entries for one command come before those for any command.
 constexpr Entry kEntries[] = {
-    {"run-priority", "class", classes},
+    {"run", "workload",
+     [](const Typed&) {
+       Candidates list = described(workloads());
+       for (const char* name : {"P0", "P1", "P2", "P3", "all"}) list.push_back({name, "a class of workloads"});
+       return plain(list);
+     }},
     {"overlap", "config", scenarios},
     {"overlap tune", "config", scenarios},
-    {"overlap compare", "baseline", any_file},
-    {"overlap compare", "test", any_file},
     {"overlap", "--output", any_folder},
     {"channel", "groups", channel_groups},
     {"channel", "--channel", contestants},
     {"channel", "--baseline-dir", any_folder},
     {"help", "words", topic_names},
     {"completion", "shell", shells},
-    {"profile", "--format", [](const Typed&) { return plain(words({"kineto", "csv"})); }},
+    {"profile", "--trace-format", [](const Typed&) { return plain(words({"kineto", "csv"})); }},
     {"profile", "--profiler", [](const Typed&) { return plain(words({"auto", "cupti", "rocprofv3"})); }},
-    {"analyze", "--format", trace_formats},
+    {"analyze", "--input-format", trace_formats},
     {"bench", "--path", packages},
-    {"bench", "--device", [](const Typed&) { return Values{}; }},
-    {"bench", "--backends", backends},
+    {"bench", "--device", backends},
     {"bench", "--precision", bench_precisions},
-    {"bench", "--compare-to", any_file},
+    {"bench", "--baseline", any_file},
     {"preempt", "--mechanisms", mechanisms},
     {"preempt", "--victims", [](const Typed&) { return several(words({"waves", "persistent", "memory"})); }},
     {"sched start", "--policy", policies},
@@ -214,7 +215,8 @@ constexpr Entry kEntries[] = {
     {"watch", "--sort", watch_columns},
     {"amd capture", "--output", any_folder},
     {"amd capture", "--keep", [](const Typed&) { return plain(words({"first", "last"})); }},
-    {"amd capture", "--report", [](const Typed&) { return plain(words({"text", "markdown", "json"})); }},
+    {"amd join", "--snapshot", any_folder},
+    {"try", "--output", any_folder},
     {"", "workload", workload_names},
     {"", "--workload", workload_names},
     {"", "--file", workload_files},

@@ -16,9 +16,10 @@ weir list --file fork_join)"},
     {"info",
      "Devices found and why others are not, driver versions, the settings that decide about hardware queues, what was "
      "left out of the build, and which MPI there is.",
-     "weir info"},
+     R"(weir info
+weir info --json)"},
     {"run",
-     R"(One workload, one stream count, one result. What the numbers mean: [method](method.md).
+     R"(One workload, one stream count, one result; or a class of workloads. What the numbers mean: [method](method.md).
 
 - `--file` takes a path, or the name of a workload file that comes with the program: `fork_join`, `pipeline` ([yaml](yaml.md)).
 - `--submit`: `inline` is one host thread; `threads:k` k of them, each with its own streams; `graph` one launch per segment of the step; `channel:NAME:k` k producers and a thread that submits ([channels](channels.md#submitting-through-a-channel)); `--schedule` puts a policy before the device ([scheduling](scheduling.md)).
@@ -30,6 +31,8 @@ weir list --file fork_join)"},
 - `--hang-timeout`: exit code 1, with a report of every stream, rank and host thread ([hangs](hangs.md)).
 - `--no-check`: how outputs are checked otherwise is in [workloads](workloads.md#how-outputs-are-checked).
 
+A class (`P0`, `P1`, `P2`, `P3`, `all`) runs all its workloads, one file each; with `--streams 1..16:x2` each as a sweep (counts that a workload does not take are left out, with a note). It goes on past a failure and exits 1 if any failed; `--resume` as for a sweep. It ends with `report.html` in the same folder (what `weir report` makes of the files), the findings that matter most, and commands to try next.
+
 `--dot` makes a picture: a row per stream, colours by role, shapes by kind, an arrow wherever a stream waits for an event of another, and dashed ones for waits between iterations (only made where iterations are pipelined: `--sync-mode end_only` and `none`). Steps of more than 240 commands are drawn in summary: runs of commands of one role between waits become one node, and where that is not enough, longer runs; the title says which.
 
 Ctrl-C (or SIGTERM, or SIGHUP when the terminal is closed) finishes the current iteration, checks, saves and prints what there is, and exits 130 (143 by SIGTERM, 129 by SIGHUP). A second one ends within a second. Under `nohup` a closed terminal changes nothing.)",
@@ -37,7 +40,9 @@ Ctrl-C (or SIGTERM, or SIGHUP when the terminal is closed) finishes the current 
 weir run hetero_kernels --device cpu --scale tiny
 weir run hetero_kernels --device sim:h200 --streams 16 -o result.json
 # a workload from a file, drawn and not run
-weir run --file fork_join --device cpu --scale tiny --dry-run --dot step.dot)"},
+weir run --file fork_join --device cpu --scale tiny --dry-run --dot step.dot
+# all workloads of a class
+weir run P0 --device cpu --scale tiny --iterations 3 -o p0)"},
     {"sweep",
      R"(Counts are lists (`1,2,4`), ranges (`1..8`), doubling (`1..64:x2`) or steps (`16..64:+16`). Several ways of `--submit`, policies of `--schedule` and counts of `--compute-units` are a curve each. The other flags are those of `weir run`.
 
@@ -45,19 +50,25 @@ Every point is saved as it finishes; `--resume` continues after a kill and repea
      R"(weir sweep moe --device sim:h200 --streams 1..32:x2 -o sweep.json
 weir sweep tiny_kernel_stress --device cpu --scale tiny --iterations 5 \
   --streams 1,2,4 --submit inline,threads,graph)"},
-    {"run-priority",
-     "All workloads of a class, one file each; with `--streams 1..16:x2` each as a sweep (counts that a workload does "
-     "not take are left out, with a note). Goes on past a failure and exits 1 if any failed. `--resume` as for a "
-     "sweep. It ends with `report.html` in the same folder (what `weir report` makes of the files), the findings that "
-     "matter most, and commands to try next.",
-     "weir run-priority P0 --device cpu --scale tiny --iterations 3 --output-dir p0"},
     {"compare",
-     R"(Pairs results by workload, parameters, stream count, number of ranks, submit mode, placement and sync mode, and judges latency and throughput of each pair: same, faster, slower or ambiguous, with ratio and interval. Reads `weir.result/1`, `weir.sweep/1`, folders of them, and AORTA's single and sweep results. How verdicts are made: [statistics](statistics.md).
+     R"(Recognises what it is given, and judges it by the rules for that:
+
+| given | judged |
+| --- | --- |
+| results, sweeps, folders of them | below |
+| traces that `weir analyze` reads | kernels and categories of time ([traces](traces.md)) |
+| folders of `weir overlap`, or their `summary.json` | step time and exposed communication, efficiency beside them; the points of two sweeps are paired by their settings ([overlap](overlap.md)) |
+| folders of `weir bench`, or their `summary.json` | time and accuracy of each case ([bench_regressions](bench_regressions.md)) |
+| documents of `weir channel` | each benchmark ([channels](channels.md)) |
+| folders of `weir amd capture`, logs of ROCm's runtime | nothing: differences are listed ([amd_compare](amd_compare.md)) |
+
+Pairs results by workload, parameters, stream count, number of ranks, submit mode, placement and sync mode, and judges latency and throughput of each pair: same, faster, slower or ambiguous, with ratio and interval. Reads `weir.result/1`, `weir.sweep/1`, folders of them, and AORTA's single and sweep results. How verdicts are made: [statistics](statistics.md).
 
 What one process measures says little about the next: both sides need several (`--processes 5`, or a folder of results), or the spread between processes must be known, from `weir calibrate` or from a history. Otherwise the verdict is ambiguous, and a note has the command that settles it. Simulated devices have virtual time, which is the same in every process.)",
      R"(weir run hetero_kernels --device sim:h200 -o before.json --quiet
 weir run hetero_kernels --device sim:h200 -o after.json --quiet
-weir compare --baseline before.json --test after.json)"},
+weir compare before.json after.json
+weir run hetero_kernels --device sim:h200 --json | weir compare before.json -)"},
     {"calibrate",
      R"(Runs the same steps again and again, each time in a new process, and keeps how much their medians differ in `~/.local/state/weir/calibration.json` (`$XDG_STATE_HOME`), by machine, device and step. `weir compare` judges files of one process with it: a step that was calibrated by its own spread, any other by the widest of its kind (bound by the host or by the device). [statistics](statistics.md#one-process-on-a-side) has the rule.)",
      R"(weir calibrate moe --device cpu --scale tiny --processes 5 -o spreads.json)"},
@@ -79,19 +90,19 @@ weir try --metric 'rate ([0-9.]+)' --higher-is-better \
 
 `WEIR_CUPTI_LIBRARY` names the CUPTI library to use; otherwise it is the one that the program has loaded already, then the toolkit's.)",
      R"(weir profile hetero_kernels --device cpu --scale tiny -o trace.json
-weir profile tiny_kernel_stress --device sim:h200 --format csv -o trace.csv)"},
+weir profile moe --device sim:h200 --trace-format csv -o trace.csv)"},
     {"analyze",
      "Formats, definitions and figures: [traces](traces.md). By default files of different ranks are put together, "
      "and two of the same ranks are compared; `--ranks` and `--compare` say which it is. What would need more than "
      "`--memory` is refused with the figure.",
      R"(weir profile hetero_kernels --device sim:h200 -o spans.json --quiet
 weir analyze spans.json
-weir analyze spans.json --report markdown -o spans.md --svg spans.svg)"},
+weir analyze spans.json --format markdown -o spans.md --svg spans.svg)"},
     {"report",
      "One self-contained page, no network: the verdict first, then curves, distributions, timelines and the "
      "environment. What it shows of what: [report](report.md).",
      R"(weir sweep moe --device sim:h200 --streams 1..8:x2 -o curve.json --quiet
-weir report curve.json -o curve.html --json curve.report.json)",
+weir report curve.json -o curve.html -o curve.report.json)",
      "<!-- test: exit 0 or 2 in \"curve.html\" -->"},
     {"export", "Figures of results for other programs: Prometheus reads the one, spreadsheets and pandas the other.",
      R"(weir run hetero_kernels --device sim:h200 -o exported.json --quiet
@@ -128,7 +139,7 @@ Of the devices cpu and sim `--hw-queues` sets the count. Of a GPU it is set by `
      "weir queues map --device sim:h200"},
     {"queues map",
      "Without a workload a step of the lab's own is read. `--streams` from 2 to 1024, at least 40 are probed; "
-     "`--confidence` from 0.5 to 0.999999.",
+     "`--confidence` from 50% to 99.9999%.",
      R"(weir queues map --device sim:h200 -o map.json
 weir queues map hetero_kernels --device cpu --hw-queues 4)"},
     {"queues limits", "`--streams` from 2 to 1000, `--launches` from 1 to 100000.",
@@ -146,7 +157,7 @@ weir queues map hetero_kernels --device cpu --hw-queues 4)"},
      "are "
      "left out.",
      R"(weir queues sweep tiny_kernel_stress --device sim:h200 --hw-queues 1,8 \
-  --streams 8 --scale tiny --repeats 1 -o queue_sweep.json)"},
+  --streams 8 --scale tiny --processes 1 -o queue_sweep.json)"},
     {"queues convoy",
      "It chooses the queue counts itself, so it takes no `--hw-queues`. Each stream needs a queue of its own in two of "
      "the cases.",
@@ -165,19 +176,9 @@ constexpr ManualEntry kOverlap[] = {
 - `--output`: numbered where the default folder exists; must be empty. A sweep makes a folder for each point in it.
 - `--summary` takes no `--output`, and no sweep.
 - `--json`: of a sweep, a list of `{assignments, summary, failure}`.)",
-     R"(weir overlap --keys
+     R"(weir overlap --list
 weir overlap default --device cpu --ranks 2 --set run.scale=tiny \
   --set run.iterations=5)"},
-    {"overlap compare",
-     "Each is a folder of `weir overlap -o`, or its `summary.json`. Judges step time and exposed communication, and "
-     "shows efficiency beside them; the points of two sweeps are paired by their settings. Settings that differ are "
-     "named. A test that failed is slower.",
-     R"(weir overlap default --device cpu --set run.scale=tiny \
-  --set run.iterations=5 -o overlap_a --quiet
-weir overlap ddp --device cpu --set run.scale=tiny \
-  --set run.iterations=5 -o overlap_b --quiet
-weir overlap compare overlap_a overlap_b)",
-     "<!-- test: exit 0 or 3 in \"overlap compare\" -->"},
     {"overlap tune",
      "Searches prefetch, resharding, buckets, placement, streams and hardware queues for the least exposed "
      "communication, each trial a process of its own, and shows which settings nothing else beats in both step time "
@@ -206,9 +207,9 @@ weir watch --source device --device sim:h200 --scale tiny --once --json)"},
     {"bench",
      R"(Finds kernel packages (folders with `kernel.cpp`, `kernel.cu`, `kernel.cl`, ..., a library or an executable), measures each in processes of its own, checks results against a reference, writes reports and compares with a baseline. What a package is, and what the reports hold: [bench](bench.md); how it measures: [bench_method](bench_method.md); when a slowdown is certain: [bench_regressions](bench_regressions.md).
 
-Backends that `--backends` names and that are not here are reported as skipped. `--path` finds the packages that come with the program by their names: `softmax`, `spmv`.)",
-     R"(weir bench --path reduction --backends cpu --list
-weir bench --path reduction --backends cpu --precision fp32 --iters 5)"},
+Backends that `--device` names and that are not here are reported as skipped. `--path` finds the packages that come with the program by their names: `softmax`, `spmv`.)",
+     R"(weir bench --path reduction --device cpu --list
+weir bench --path reduction --device cpu --precision fp32 --iterations 5)"},
     {"preempt",
      "What is measured, and what the curves mean: [preemption](preemption.md). Mechanisms that the device does not "
      "have "
@@ -262,7 +263,7 @@ weir sched stop)"},
 weir sched run --priority low -- weir run moe --device cpu --scale tiny
 weir sched stop)"},
     {"sched status", "", R"(weir sched start
-weir sched status --report json
+weir sched status --json
 weir sched stop)"},
     {"sched top", "", R"(weir sched start
 weir sched top --once

@@ -28,7 +28,7 @@ error that cannot be written changes no code.
 Commands that run a program of yours (profile --, sched run --, amd capture --)
 end with the program's own code, and with 1 where nothing could be captured.
 
-In scripts: a gate is `weir compare --baseline a.json --test b.json`; it fails
+In scripts: a gate is `weir compare a.json b.json`; it fails
 a job by 3, and with --strict also by 4. More: docs/statistics.md.
 )"},
     {"devices", "where work can run, and what --device takes",
@@ -95,13 +95,13 @@ keys may be added without one.
 
   weir run -o FILE        weir.result/1, with all samples and the environment
   weir sweep              weir.sweep/1: results/sweep-WORKLOAD-DEVICE.json
-  weir run-priority       results/CLASS: a sweep per workload, and report.html
+  weir run CLASS          results/CLASS: a sweep per workload, and report.html
   weir profile -o FILE    a trace for Perfetto (Chrome/Kineto JSON), or CSV
-  weir analyze -o FILE    weir.analysis/1 with --report json
+  weir analyze --json     weir.analysis/1
   weir queues ... -o FILE weir.queues/1
   weir overlap -o DIR     summary.json (weir.overlap/1), traces, report.md
   weir bench              reports/: summary.json (weir.bench/1), one per kernel
-  weir report -o FILE     one HTML page; --json FILE: weir.report/1
+  weir report -o FILE     one HTML page; -o FILE.json: weir.report/1
   weir history            one SQLite file (--db)
   weir channel            .weir/channel: baselines
 
@@ -144,7 +144,7 @@ Every known variable that can change a measurement (of CUDA, HIP, NCCL, OpenMP
      R"(  a workload    `weir run --file FILE`: commands, buffers, streams, parameters
                 (docs/yaml.md)
   a scenario    `weir overlap FILE --set key=value`: model, sharding, network;
-                `weir overlap --keys` lists the keys (docs/overlap.md)
+                `weir overlap --list` lists the keys (docs/overlap.md)
   a device      `--device sim:FILE`: a simulated GPU (docs/sim.md)
   a kernel      bench.yaml beside kernel.cpp, kernel.cu ... (docs/bench_yaml.md)
 
@@ -165,11 +165,11 @@ More streams do not help   `weir queues map` shows streams that share a queue,
                            `weir queues cost` what that costs and what to set.
 Output is wrong (exit 1)   the report names the earliest wrong command; run with
                            --device cpu and --placement serial to compare.
-It hangs                   --hang-timeout 30 says where each stream, rank and
+It hangs                   --hang-timeout 30s says where each stream, rank and
                            host thread stands (docs/hangs.md).
 Communication is exposed   `weir overlap` names the cause (docs/overlap.md).
-A trace cannot be read     `weir analyze FILE --format NAME`; what could not be
-                           read is counted, with the first line of each reason.
+A trace cannot be read     `weir analyze FILE --input-format NAME`; what cannot
+                           be read is counted, with the first line of each.
 MPI is missing             `weir info` says so; install Open MPI, build again.
 No live view, no .gz, ...  `weir --version` lists what this build has.
 
@@ -186,7 +186,7 @@ every device.
   3. The same variables: "environment" in the file, compared by eye or by
      `weir compare`, which says what differs.
   4. Without the machine: --device sim:NAME gives the same numbers anywhere.
-  5. Then `weir compare --baseline theirs.json --test yours.json`.
+  5. Then `weir compare theirs.json yours.json`.
 
 More: docs/method.md.
 )"},

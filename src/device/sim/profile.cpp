@@ -373,9 +373,15 @@ SimProfile profile_named(const std::string& name) {
   for (const EmbeddedProfile& profile : embedded_profiles())
     if (name == profile.name) return load_profile(profile.text, fmt::format("config/devices/{}.yaml", name));
   const bool is_file = name.find('/') != std::string::npos || name.ends_with(".yaml") || name.ends_with(".yml");
-  if (!is_file)
+  if (!is_file) {
+    std::vector<std::string> names;
+    for (const std::string& known : profile_names()) names.push_back("sim:" + known);
+    // h100 is rather an h200 than an a100.
+    std::stable_partition(names.begin(), names.end(),
+                          [&](const std::string& known) { return !name.empty() && known[4] == name[0]; });
     reject_setting("device", "sim:" + name, "there is no such profile",
-                   suggestion(name, profile_names()) + " Or name a file: sim:./my.yaml.");
+                   suggestion("sim:" + name, names) + " Or name a file: sim:./my.yaml.");
+  }
   std::error_code error;
   if (!std::filesystem::is_regular_file(name, error)) reject_setting("device", "sim:" + name, "there is no such file");
   return load_profile(read_file(name, YamlBounds{}.file_bytes), name);

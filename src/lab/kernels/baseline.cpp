@@ -1,4 +1,4 @@
-// Finds the summary that `weir bench --compare-to` names: a file, a folder of reports, or a version in git. Compares
+// Finds the summary that `weir bench --baseline` names: a file, a folder of reports, or a version in git. Compares
 // nothing.
 #include <fmt/format.h>
 
@@ -21,12 +21,12 @@ GitAnswer ask(const std::string& what, const fs::path& folder, const std::vector
   try {
     return ask_git(folder, arguments, {.output_bytes = kMaxGitOutput, .ns = kLimitNs});
   } catch (const StartError&) {
-    reject(fmt::format("--compare-to {}: no such file, and git, which could look for a ref of that name, cannot "
+    reject(fmt::format("--baseline {}: no such file, and git, which could look for a ref of that name, cannot "
                        "be started",
                        what),
            "Name the summary.json of the baseline, or install git.");
   } catch (const Error& error) {
-    reject(fmt::format("--compare-to {}: {}", what, error.what()), "Name the summary.json of the baseline instead.");
+    reject(fmt::format("--baseline {}: {}", what, error.what()), "Name the summary.json of the baseline instead.");
   }
 }
 
@@ -36,7 +36,7 @@ void check_ref(const std::string& what) {
   const bool is_plain = !what.empty() && what.size() <= kLongestRef && what.front() != '-' &&
                         what.find_first_not_of(kAllowed) == std::string::npos && what.find("..") == std::string::npos;
   if (!is_plain)
-    reject(fmt::format("--compare-to '{}': neither a file nor the name of a git ref", what.substr(0, kLongestRef)),
+    reject(fmt::format("--baseline '{}': neither a file nor the name of a git ref", what.substr(0, kLongestRef)),
            "Name a summary.json, a folder of reports, or a branch, tag or commit.");
 }
 
@@ -65,26 +65,26 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
   const fs::path reports = real_path(output_dir), folder = nearest_existing(reports);
   const GitAnswer root = ask(ref, folder, {"rev-parse", "--show-toplevel"});
   if (root.code != 0 || without_newline(root.out).empty())
-    reject(fmt::format("--compare-to {}: no such file, and {} is not in a git repository that could have a ref of "
+    reject(fmt::format("--baseline {}: no such file, and {} is not in a git repository that could have a ref of "
                        "that name: {}",
                        ref, folder.string(), root.first_error_line()),
            "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
   const fs::path top = real_path(without_newline(root.out));
   const fs::path file = reports.lexically_relative(top) / kFile;
   if (*file.begin() == "..")
-    reject(fmt::format("--compare-to {}: {} is outside of the repository {}", ref, output_dir.string(), top.string()),
+    reject(fmt::format("--baseline {}: {} is outside of the repository {}", ref, output_dir.string(), top.string()),
            "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
   const GitAnswer commit = ask(ref, folder, {"rev-parse", "--verify", "--quiet", ref + "^{commit}"});
   const std::string id = without_newline(commit.out);
   if (commit.code != 0 || id.empty() || id.find_first_not_of("0123456789abcdef") != std::string::npos)
-    reject(fmt::format("--compare-to {}: neither a file nor a folder, nor a branch, tag or commit of {}", ref,
-                       top.string()),
-           "Fetch the ref first (git fetch origin NAME, then origin/NAME), or name a summary.json.");
+    reject(
+        fmt::format("--baseline {}: neither a file nor a folder, nor a branch, tag or commit of {}", ref, top.string()),
+        "Fetch the ref first (git fetch origin NAME, then origin/NAME), or name a summary.json.");
   const std::string path = file.lexically_normal().generic_string();
   // Not `git show`, which may run the repository's own converters.
   const GitAnswer content = ask(ref, folder, {"cat-file", "blob", fmt::format("{}:{}", id, path)});
   if (content.code != 0)
-    reject(fmt::format("--compare-to {}: {} has no {}: {}", ref, id.substr(0, 12), path, content.first_error_line()),
+    reject(fmt::format("--baseline {}: {} has no {}: {}", ref, id.substr(0, 12), path, content.first_error_line()),
            "Commit the reports there first (is the folder in .gitignore?), or name a file that was kept elsewhere.");
   return parse_json(content.out, fmt::format("{}:{}", ref, path));
 }
@@ -96,7 +96,7 @@ Json load_baseline(const std::string& what, const fs::path& output_dir) {
   if (fs::is_directory(what, status)) {
     const fs::path file = fs::path(what) / kFile;
     if (!fs::is_regular_file(file, status))
-      reject(fmt::format("--compare-to {}: the folder has no {}", what, kFile),
+      reject(fmt::format("--baseline {}: the folder has no {}", what, kFile),
              fmt::format("Name a folder that 'weir bench' wrote. A git ref of that name is refs/heads/{}.", what));
     return read_json(file);
   }

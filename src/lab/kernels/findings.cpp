@@ -308,7 +308,7 @@ std::vector<std::string> recommendations(std::span<const Json> entries) {
     (is_throttled(*entry) ? throttled : disturbed_or_differing).push_back(entry);
   for (const Json* entry : disturbed_or_differing)
     if (std::find(uncertain.begin(), uncertain.end(), entry) == uncertain.end()) uncertain.push_back(entry);
-  add_sentence(advice, "Measure again on a quieter machine, or with more --rounds and --iters", uncertain);
+  add_sentence(advice, "Measure again on a quieter machine, or with more --processes and --iterations", uncertain);
   add_sentence(advice, "Use a larger --warmup, or a larger --budget, of which a fifth is for it", unsteady(entries));
   add_sentence(advice, "Lock clocks or cool the device before numbers are compared", throttled);
   add_sentence(advice, "Add reference(), so that results are checked", measured(entries, is_unchecked));

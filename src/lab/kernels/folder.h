@@ -38,7 +38,7 @@ class BenchFolder {
 // "compilers", "git". `facts` is as in facts.h. With `asks_changes`, git looks at every tracked file.
 Json bench_environment(const Json& machine, const Json& facts, const std::string& compiler, bool asks_changes);
 
-// The summary that `weir bench --compare-to` names (baseline.cpp). `what`: an existing file; an existing folder with
+// The summary that `weir bench --baseline` names (baseline.cpp). `what`: an existing file; an existing folder with
 // summary.json; else a branch, tag or commit, from which OUTPUT_DIR/summary.json is read as committed. Rejects each
 // case of a missing baseline with its own message.
 Json load_baseline(const std::string& what, const std::filesystem::path& output_dir);

@@ -56,7 +56,7 @@ class Planner {
     const bool is_listed = has(package.config.backends, backend);
     if (!options_.backends.empty() && !is_asked) {
       if (is_listed || (is_provided && package.config.backends.empty()))
-        leave_out(package, name, "left out by --backends", "");
+        leave_out(package, name, "left out by --device", "");
       return;
     }
     if (!is_provided) {

@@ -176,7 +176,7 @@ void OverlapConfig::set(const std::string& key, const std::string& value, const 
         reject(fmt::format("{}: unknown key '{}'", where, shown(key)), fmt::format("Did you mean '{}'?", name));
     const auto close = nearest(key, names);
     reject(fmt::format("{}: unknown key '{}'", where, shown(key)),
-           close ? fmt::format("Did you mean '{}'?", *close) : "`weir overlap --keys` lists all of them.");
+           close ? fmt::format("Did you mean '{}'?", *close) : "`weir overlap --list` lists all of them.");
   }
   values_[key] = checked(*known, value, where);
 }

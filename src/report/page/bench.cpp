@@ -125,7 +125,7 @@ void find_changes(Page& page, const std::string& title, const Json& document, co
   const std::string whole = values::word(regressions, {"verdict"});
   if (whole == "ambiguous" || whole == "cannot_say")  // the name in version 0.1
     page.find({Tone::warning, 0, fmt::format("{}: no regression was found, but not every case could be judged.", title),
-               "Take more rounds on both sides (--rounds).", anchor});
+               "Take more rounds on both sides (--processes).", anchor});
   if (whole == "same") page.find({Tone::good, 0, fmt::format("{}: nothing regressed.", title), "", anchor});
 }
 

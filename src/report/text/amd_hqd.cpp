@@ -83,7 +83,7 @@ ReportTable hqd_queue_table(const Json& document, bool is_full, std::vector<Repo
     else
       ++left_out;
   }
-  if (left_out > 0) table.after = fmt::format("{} more: --full, or --report json", left_out);
+  if (left_out > 0) table.after = fmt::format("{} more: --full, or --json", left_out);
   return table;
 }
 

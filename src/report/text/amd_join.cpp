@@ -123,7 +123,7 @@ void add_join_queues(TextReport& report, const Json& document, bool is_full) {
         "A row is a ring. streams: own = the runtime's; prio, ROCr: the log's; KFD: queue id; seen: snapshots that "
         "show it; slot: pipe.queue x XCCs, when last mapped; backlog: packets, the most of its snapshots; by: what "
         "matches rest on: R ring, Q queue id, M MQD, D doorbell, T time.";
-  if (hidden > 0) section.remark("{} of other processes: --full, or --report json.", counted(hidden, "queue"));
+  if (hidden > 0) section.remark("{} of other processes: --full, or --json.", counted(hidden, "queue"));
   add_missing_reasons(section, document, is_full);
 }
 

@@ -150,9 +150,9 @@ TextReport analysis_report(const Json& document, bool is_full) {
         {"More",
          {},
          {},
-         {devices.size() - listed == 1 ? std::string("--full prints the other device, and --report json has it.")
-                                       : fmt::format("--full prints the other {} devices, and --report json has them.",
-                                                     devices.size() - listed)}});
+         {devices.size() - listed == 1
+              ? std::string("--full prints the other device, and --json has it.")
+              : fmt::format("--full prints the other {} devices, and --json has them.", devices.size() - listed)}});
   return report;
 }
 

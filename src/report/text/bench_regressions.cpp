@@ -135,7 +135,7 @@ std::string regression_line(const Json& entry) {
 ReportSection regressions_section(const Json& regressions) {
   ReportSection section{"Regressions"};
   if (!regressions.is_object()) {
-    section.remark("Nothing was compared: there is no baseline (--compare-to REF or FILE).");
+    section.remark("Nothing was compared: there is no baseline (--baseline REF or FILE).");
     return section;
   }
   section.facts = {{"baseline", text(regressions, {"baseline"})},

@@ -161,7 +161,7 @@ std::string comparison_markdown(const Comparison& comparison, std::size_t most) 
   if (left_out.pairs + left_out.remarks > 0)
     page.put(Markdown::format(
         "\n**Cut:** {} runs and {} remarks are left out, because GitHub takes {} characters here. `weir compare "
-        "--format json` has them all.\n",
+        "--json` has them all.\n",
         left_out.pairs, left_out.remarks, most));
   return page.text();
 }

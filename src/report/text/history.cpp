@@ -120,7 +120,7 @@ TextReport list_report(const Json& document) {
                           count_of(entry, "failed") == 0 ? "-" : word(entry, "failed")});
   }
   if (entries.size() > kMaxListed)
-    table.after = fmt::format("and {} more, which --report json has", entries.size() - kMaxListed);
+    table.after = fmt::format("and {} more, which --json has", entries.size() - kMaxListed);
   ReportSection& machines = report.section("Machines");
   for (const Json& machine : at(document, {"machines"})) machines.fact(word(machine, "id"), word(machine, "label"));
   return report;

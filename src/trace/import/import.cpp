@@ -40,7 +40,7 @@ const Importer* importer_for(std::string_view start) {
     seen += std::isprint(byte) != 0 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
   }
   reject(fmt::format("{}: is not a trace that weir knows; it begins with \"{}\"", name, seen),
-         fmt::format("Formats: {}. --format names one if the file's beginning does not show it.",
+         fmt::format("Formats: {}. --input-format names one if the file's beginning does not show it.",
                      fmt::join(formats, "; ")));
 }
 

@@ -21,7 +21,7 @@ struct TraceFile {
 };
 
 struct Importer {
-  const char* name;     // as given to --format
+  const char* name;     // as given to --input-format
   const char* summary;  // one line for the user
   // Whether the first bytes (up to 64 KiB, unpacked) look like this format.
   bool (*sniff)(std::string_view start);

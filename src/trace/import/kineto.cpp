@@ -41,7 +41,7 @@ class KinetoFile {
     while (reader_.is_broken()) go_on();
     if (!has_events_)
       reject(fmt::format("{}: is not a Kineto trace: it has no \"traceEvents\"", file_.name),
-             "Choose the right --format, or leave it out.");
+             "Choose the right --input-format, or leave it out.");
     if (!reader_.is_at_end()) {
       to_.drop("text after the end of the trace", reader_.position());
       reader_.recover([](std::string_view) { return false; });

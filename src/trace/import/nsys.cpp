@@ -62,7 +62,7 @@ class NsysReader {
           fmt::format("{}: the database has no table {}, nor one of copies or memsets: nothing ran on a GPU, or it is "
                       "no export of Nsight Systems",
                       file_.name, kKernels),
-          is_rocpd ? "It has tables of rocmProfileData: read it with --format rpd."
+          is_rocpd ? "It has tables of rocmProfileData: read it with --input-format rpd."
                    : "Export with `nsys export --type sqlite FILE.nsys-rep`, from a profile with --trace=cuda.");
     }
     for (const char* table : {kKernels, kCalls, kWaits, "StringIds"})

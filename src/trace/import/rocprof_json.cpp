@@ -87,7 +87,7 @@ class RocprofFile {
     }
     if (!is_ours)
       reject(fmt::format("{}: is not rocprofv3's JSON: it has no \"rocprofiler-sdk-tool\"", file_.name),
-             "Choose the right --format, or leave it out.");
+             "Choose the right --input-format, or leave it out.");
     while (reader_.is_broken()) go_on();
     end_process();
     to_.set_source("rocprofv3");

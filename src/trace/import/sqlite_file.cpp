@@ -183,7 +183,8 @@ SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
                           log.filename().string()));
   } else {
     if (!is_sqlite(file.bytes->peek(kMagic.size())))
-      reject(fmt::format("{}: is not an SQLite database", file.name), "Choose the right --format, or leave it out.");
+      reject(fmt::format("{}: is not an SQLite database", file.name),
+             "Choose the right --input-format, or leave it out.");
     database_->open_bytes(file, to);
   }
   if (database_->handle == nullptr) reject(fmt::format("{}: no memory to open the database", file.name));

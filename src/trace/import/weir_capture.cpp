@@ -46,7 +46,7 @@ class CaptureReader {
     const std::size_t got = fill(header, sizeof(header));
     if (got < sizeof(capture::kMagic) || std::memcmp(header, capture::kMagic, sizeof(capture::kMagic)) != 0)
       reject(fmt::format("{}: is not a capture of weir: it does not begin with WEIRCAP1", file_.name),
-             "Choose the right --format, or leave it out.");
+             "Choose the right --input-format, or leave it out.");
     if (got < sizeof(header)) return to_.drop("capture that ends within its header", got);
     const auto facts = as<capture::FileHeader>(header);
     if (facts.version > capture::kVersion)

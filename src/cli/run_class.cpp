@@ -1,5 +1,5 @@
-// weir run-priority: all workloads of a class, each as one run or as a small sweep, and a report of them. Continues
-// after a failure.
+#include "cli/run_class.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,14 +11,10 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/default_output.h"
-#include "cli/export_flags.h"
 #include "cli/flag_values.h"
-#include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/report_page.h"
-#include "cli/run_flags.h"
-#include "cli/submit_flags.h"
 #include "cli/sweep_output.h"
 #include "report/text/sections.h"
 
@@ -27,44 +23,23 @@ namespace {
 
 constexpr std::size_t kMaxClosingFindings = 3;  // printed at the end; the report has all
 
-struct RunPriorityFlags {
-  RunFlags run;
-  std::string priority;
-  std::string streams;
-  SubmitFlags submit;
-  std::string folder;
-  ExportFlags exports;
-  bool resumes = false;
-
-  void add_to(CommandSyntax syntax) {
-    syntax.add("class", priority, "P0, P1, P2, P3 or all").required();
-    syntax.add("--streams", streams, "counts (default: each workload's recommended one)");
-    submit.add_to(syntax, true);
-    run.add_to(syntax);
-    syntax.add("--output-dir", folder, "folder for one file per workload and report.html (default: results/CLASS)");
-    exports.add_to(syntax);
-    syntax.add("--resume", resumes, "keep the points that the files have, run the others");
-  }
-};
+constexpr std::array<const char*, 5> kClasses = {"P0", "P1", "P2", "P3", "all"};
 
 std::vector<const Workload*> chosen_workloads(const std::string& priority) {
-  const std::array<std::string, 5> names = {"P0", "P1", "P2", "P3", "all"};
-  if (std::find(names.begin(), names.end(), priority) == names.end())
-    reject(fmt::format("run-priority {}: unknown class", priority), "Use P0, P1, P2, P3 or all.");
   std::vector<const Workload*> chosen;
   for (const Workload& workload : workloads())
     if (priority == "all" || priority == fmt::format("P{}", workload.priority)) chosen.push_back(&workload);
   if (chosen.empty())
-    reject(fmt::format("run-priority {}: no workload has that class yet", priority), "`weir list` shows them.");
+    reject(fmt::format("run {}: no workload has that class yet", priority), "`weir list` shows them.");
   return chosen;
 }
 
 // Writes the report of these sweeps next to them, and prints its path and main findings. If it cannot be made, the runs
 // still count as successful.
-void write_report(const std::vector<std::string>& sweeps, const std::filesystem::path& folder,
-                  const RunPriorityFlags& flags, const DeviceInfo& info) {
+void write_report(const std::vector<std::string>& sweeps, const std::filesystem::path& folder, const ClassRun& flags,
+                  const DeviceInfo& info) {
   try {
-    const std::string title = fmt::format("{} on {} ({})", flags.priority, info.name, info.model);
+    const std::string title = fmt::format("{} on {} ({})", flags.name, info.name, info.model);
     const std::optional<MadeReport> made = report_document({sweeps, title});
     const std::filesystem::path page =
         default_output((folder / "report").string(), ".html", earlier_output(flags.run.is_forced, flags.resumes));
@@ -99,28 +74,32 @@ void print_next(const DeviceInfo& info, const std::string& workload) {
 }
 
 // An empty folder counts as free: the process that starts the ranks creates it, and they check again.
-std::filesystem::path folder_of(const RunPriorityFlags& flags) {
+std::filesystem::path folder_of(const ClassRun& flags) {
   if (!flags.folder.empty()) return flags.folder;
   const auto is_taken = [](const std::filesystem::path& path) {
     std::error_code ignored;
     return std::filesystem::exists(path, ignored) && !std::filesystem::is_empty(path, ignored);
   };
-  return default_output("results/" + flags.priority, "", earlier_output(flags.run.is_forced, flags.resumes), is_taken);
+  return default_output("results/" + flags.name, "", earlier_output(flags.run.is_forced, flags.resumes), is_taken);
 }
 
-int execute_run_priority(const RunPriorityFlags& flags) {
+}  // namespace
+
+bool is_class(const std::string& word) { return std::find(kClasses.begin(), kClasses.end(), word) != kClasses.end(); }
+
+int run_class(const ClassRun& flags) {
   rank_count(flags.run.ranks);  // rejects
   if (is_first_rank()) flags.exports.check(flags.run.is_forced);
   const bool is_starter = must_start_ranks(flags.run.ranks);
   const RunRequest base = flags.run.request();
-  const std::vector<const Workload*> chosen = chosen_workloads(flags.priority);
+  const std::vector<const Workload*> chosen = chosen_workloads(flags.name);
   std::vector<int> counts;
   if (!flags.streams.empty()) counts = parse_counts("--streams", flags.streams, 1, kMaxStreams);
   const std::filesystem::path folder = folder_of(flags);
   Communicator* const ranks = is_starter ? nullptr : join_ranks();
   std::error_code status;
   if (is_first_rank()) std::filesystem::create_directories(folder, status);
-  if (status) reject(fmt::format("--output-dir {}: {}", folder.string(), status.message()));
+  if (status) reject(fmt::format("-o {}: {}", folder.string(), status.message()));
 
   // All paths are checked before anything runs: an hour of work must not end in "exists already".
   std::vector<SweepRequest> requests;
@@ -139,8 +118,7 @@ int execute_run_priority(const RunPriorityFlags& flags) {
     if (is_first_rank()) check_writable(request.output, request.overwrites || request.resumes);
     requests.push_back(std::move(request));
   }
-  if (requests.empty())
-    reject(fmt::format("--streams {}: no workload of {} runs on that", flags.streams, flags.priority));
+  if (requests.empty()) reject(fmt::format("--streams {}: no workload of {} runs on that", flags.streams, flags.name));
   if (is_starter) {
     const int count = rank_count(flags.run.ranks);
     const DeviceInfo info = flags.run.open()->info();
@@ -183,12 +161,6 @@ int execute_run_priority(const RunPriorityFlags& flags) {
   for (const std::string& name : failed) names += " " + name;
   print_err("weir: {} of {} workloads failed:{}\n", failed.size(), requests.size(), names);
   return static_cast<int>(Fault::run);
-}
-
-}  // namespace
-
-CliCommand run_priority() {
-  return command("run-priority", "run all workloads of a class: P0, P1, P2, P3 or all", execute_run_priority);
 }
 
 }  // namespace weir::cli
