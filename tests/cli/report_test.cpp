@@ -195,7 +195,7 @@ TEST(ReportCommand, compares_with_a_baseline_and_puts_that_first) {
 TEST(ReportCommand, a_named_file_that_cannot_be_used_is_a_failure) {
   Folder folder;
   sweep_into(folder, "good.json");
-  const Outcome outcome = weir({"report", folder / "missing.json", folder / "good.json", "--json", folder / "r.json"});
+  const Outcome outcome = weir({"report", folder / "missing.json", folder / "good.json", "-o", folder / "r.json"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(has(outcome.err, "missing.json: no such file or folder")) << outcome.err;
   EXPECT_EQ(read_json(folder / "r.json")["sources"].size(), 1u);  // the page of the others is written
@@ -204,10 +204,10 @@ TEST(ReportCommand, a_named_file_that_cannot_be_used_is_a_failure) {
   std::filesystem::create_directories(folder.path() / "all");
   std::filesystem::rename(folder / "good.json", folder.path() / "all" / "good.json");
   put_file((folder.path() / "all" / "broken.json").string(), "{");
-  const Outcome found = weir({"report", folder / "all", "--json", folder / "all.json"});
+  const Outcome found = weir({"report", folder / "all", "-o", folder / "all.json"});
   EXPECT_EQ(found.code, 0) << found.err;
   EXPECT_TRUE(has(found.err, "broken.json")) << found.err;
-  EXPECT_EQ(weir({"report", folder / "all", folder / "all/broken.json", "--json", folder / "b.json"}).code, 2);
+  EXPECT_EQ(weir({"report", folder / "all", folder / "all/broken.json", "-o", folder / "b.json"}).code, 2);
 }
 
 TEST(ReportCommand, lets_no_name_reach_the_terminal_or_the_page_as_a_command) {

@@ -120,6 +120,7 @@ files are read as they are.
   WEIR_CAPTURE_FOLDER    set by `weir profile --` for the program that it runs,
   WEIR_CAPTURE_LIMIT     like these two
   WEIR_CAPTURE_LATENCY
+  WEIR_TERMINAL          set by `--ranks` for rank 0: its progress is a line
 Of drivers; they are read once, at the start of a process
   CUDA_DEVICE_MAX_CONNECTIONS   hardware queues on NVIDIA GPUs: 8, up to 32
   GPU_MAX_HW_QUEUES             hardware queues per process on AMD GPUs: 4

@@ -31,7 +31,7 @@ function names(item: Usage): HTMLElement {
   const most = Math.max(...item.top.map((one) => one.share), 1e-9);
   const rows = item.top.map((one) => ({
     cells: [
-      command_name(one.name, 64),
+      command_name(one.name, 48),
       el("span", { class: "usage-share" }, el("span", { class: "usage-track", "aria-hidden": "true" }, el("span", { style: `width: ${((100 * one.share) / most).toFixed(1)}%` })), percent(one.share)),
       duration(one.total_ns),
       count(one.count),
