@@ -126,7 +126,9 @@ TEST(AnalysisPicture, begins_with_where_the_time_went) {
   }
   ASSERT_FALSE(item["top"].empty());
   for (std::size_t i = 0; i < item["top"].size(); ++i) {
-    if (i > 0) EXPECT_LE(item["top"][i]["total_ns"], item["top"][i - 1]["total_ns"]);
+    if (i > 0) {
+      EXPECT_LE(item["top"][i]["total_ns"], item["top"][i - 1]["total_ns"]);
+    }
     EXPECT_NEAR(item["top"][i]["share"].get<double>(), item["top"][i]["total_ns"].get<double>() / total, 1e-9);
     shares += item["top"][i]["share"].get<double>();
   }
