@@ -12,7 +12,7 @@ void DocumentOutput::add_to(CommandSyntax syntax) {
       .one_of({"text", "markdown"});
   syntax.add("--output,-o PATH", output, "write the report to this file (-: standard output)");
   syntax.add("--force,-f", is_forced, "replace files that exist");
-  syntax.add("--quiet,-q", is_quiet, "no progress, no names of files written");
+  syntax.add("--quiet,-q", is_quiet, "print only the report");
 }
 
 bool DocumentOutput::wants_json() const { return is_json || (format.empty() && output.ends_with(".json")); }

@@ -22,7 +22,7 @@ struct HistoryExportFlags {
     syntax.add("--db PATH", database, "the history's file (SQLite)");
     syntax.add("--output,-o PATH", output, "write to this file");
     syntax.add("--force,-f", is_forced, "replace a file that exists");
-    syntax.add("--quiet,-q", is_quiet, "no names of files written");
+    syntax.add("--quiet,-q", is_quiet, "print no names of files");
   }
 };
 

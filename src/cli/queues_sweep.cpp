@@ -55,7 +55,7 @@ struct QueuesSweepFlags {
     syntax.add("--time-limit DURATION", limit, "a process that takes longer is ended, and its point counts as failed");
     syntax.add("--no-check", skips_check, "do not compare the output with the CPU reference");
     document.add_to(syntax, "file (default: results/queues-sweep-WORKLOAD-DEVICE.json)");
-    syntax.add("--resume", resumes, "keep the points that the output file has, run the others");
+    syntax.add("--resume", resumes, "skip points already measured");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
     syntax.add("--force,-f", is_forced, "replace existing output files");
   }

@@ -52,7 +52,7 @@ struct ReportFlags {
     syntax.add("--collective PATTERN", collectives,
                "kernels of traces whose name has this in it communicate; * stands for any text, repeatable");
     syntax.add("--force,-f", is_forced, "replace files that exist");
-    syntax.add("--quiet,-q", is_quiet, "no verdict, no names of files written");
+    syntax.add("--quiet,-q", is_quiet, "print nothing");
     syntax.footer(
         "Exit code: 0 written, 2 a path that was named could not be used (the page of the others is written). `weir "
         "compare` turns a verdict into an exit code.");

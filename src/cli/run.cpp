@@ -55,7 +55,7 @@ struct RunCommandFlags {
                "run once more under perf: write where the host spent its time to this file, as folded "
                "stacks, or as a flame graph (.svg)");
     syntax.add("--dry-run", is_dry, "build, place, describe and draw the step, but run nothing");
-    syntax.add("--resume", resumes, "of a class: keep the points that the files have, run the others");
+    syntax.add("--resume", resumes, "of a class: skip points already measured");
   }
 };
 

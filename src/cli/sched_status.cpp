@@ -28,7 +28,7 @@ int execute_sched_status(const SchedStatusFlags& flags) {
 }  // namespace
 
 CliCommand sched_status() {
-  return command("status", "who has a seat, who waits for whom, what each has used", execute_sched_status);
+  return command("status", "show clients, who is waiting, and what each has used", execute_sched_status);
 }
 
 }  // namespace weir::cli

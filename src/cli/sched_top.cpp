@@ -32,7 +32,7 @@ struct SchedTopFlags {
   void add_to(CommandSyntax syntax) {
     socket.add_to(syntax);
     syntax.add("--interval DURATION", interval, "from table to table: 500ms, 1s");
-    syntax.add("--iterations N", iterations, "end after so many tables (default: until stopped)");
+    syntax.add("--iterations N", iterations, "stop after N tables (default: until stopped)");
     syntax.add("--once", is_once, "one table, of what happened in a moment, and end");
     syntax.add("--plain", is_plain, "one table after another, also on a terminal");
   }
@@ -122,7 +122,7 @@ int execute_sched_top(const SchedTopFlags& flags) {
 }  // namespace
 
 CliCommand sched_top() {
-  return command("top", "the clients again and again: share of the device, launches, waiting", execute_sched_top);
+  return command("top", "live view of clients: share of the device, launches, waiting", execute_sched_top);
 }
 
 }  // namespace weir::cli

@@ -36,7 +36,7 @@ struct SweepFlags {
     processes.add_to(syntax);
     document.add_to(syntax, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
     exports.add_to(syntax);
-    syntax.add("--resume", resumes, "keep the points that the output file has, run the others");
+    syntax.add("--resume", resumes, "skip points already measured");
   }
 };
 

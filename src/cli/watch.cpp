@@ -62,7 +62,7 @@ struct WatchFlags {
     syntax.add("--debugfs PATH", debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
     syntax.add("--sysfs PATH", sysfs, "where sysfs is mounted (default /sys)");
     syntax.add("--interval DURATION", interval, "from sample to sample: 500ms, 1s, 2m");
-    syntax.add("--iterations N", iterations, "end after so many samples (default: until stopped)");
+    syntax.add("--iterations N", iterations, "stop after N samples (default: until stopped)");
     syntax.add("--sort NAME", sort, "queue, active, backlog, priority, streams, rate or busy");
     syntax.add("--reverse", is_reversed, "the other way round");
     syntax.add("--once", is_once, "one sample as a table, and end");

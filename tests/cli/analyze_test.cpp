@@ -118,7 +118,7 @@ TEST(Analyze, leaves_out_the_start_up_and_says_so) {
   for (const auto& [value, message] : std::initializer_list<std::pair<const char*, const char*>>{
            {"1", "Write 1.5s..3s, steady or all."},
            {"2s..1s", "it ends before it begins"},
-           {"1..2", "not a time"},
+           {"1..2", "the unit is missing"},
            {"1s..2s", "The trace's commands are from 0 to 3.01 s."}}) {
     const Outcome outcome = weir({"analyze", "t.json", "--window", value}, folder.path());
     EXPECT_EQ(outcome.code, 2) << value;
@@ -275,6 +275,15 @@ TEST(Analyze, compares_two_traces_of_one_rank) {
   EXPECT_EQ(page["comparisons"][0]["title"], "slow.json against a.json");
   EXPECT_EQ(page["verdict"]["tone"], "bad");
   EXPECT_EQ(page["verdict"]["findings"][0]["anchor"], page["comparisons"][0]["id"]);
+}
+
+TEST(Analyze, names_the_commands_for_a_result) {
+  const Folder folder;
+  put_file(folder.path() / "r.json", "{\n \"schema\": \"weir.result/1\", \"created\": \"now\"}");
+  const Outcome outcome = weir({"analyze", "r.json"}, folder.path());
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "r.json: is a document of weir (weir.result/1) and not a trace")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "`weir report`")) << outcome.err;
 }
 
 TEST(Analyze, puts_ranks_together) {

@@ -78,7 +78,7 @@ const kSections = [
   each("queue_maps", "Streams and queues", "Which stream ran on which hardware queue.", 480, queue_maps.render),
   each("overlaps", "Overlap", "Compute beside communication, and what stands between.", 760, overlaps.render),
   each("waterfalls", "Hop by hop", "Where a command's time goes on its way to the device.", 160, waterfalls.render),
-  each("preemptions", "Preemption", "Urgent work behind long work: how long it waits.", 820, preemptions.render),
+  each("preemptions", "Preemption", "How long urgent work waits.", 820, preemptions.render),
   each("benches", "Kernels", "Leaderboard and roofline.", 1100, benches.render),
   each("histories", "History", "Medians over time, one machine and device each.", 620, histories.render),
   each("texts", "Other documents", "As the terminal tells them.", 360, texts.render),

@@ -9,6 +9,10 @@
 namespace weir {
 namespace {
 
+constexpr const char* kNoGpuHint =
+    "In a container, add the GPU (docker run --gpus all; AMD: --device /dev/kfd --device /dev/dri). Without a GPU use "
+    "--device cpu, or a simulated one: --device sim:h200.";
+
 class GpuDevice final : public Device {
  public:
   GpuDevice(const GpuApi& api, const GpuOptions& options)
@@ -107,7 +111,7 @@ std::unique_ptr<Device> open_gpu(const GpuApi& api, const GpuOptions& options) {
   const int index = options.index;
   const DeviceType::Found found = find_gpus(api);
   const std::string name = fmt::format("{}:{}", api.backend, index);
-  if (found.names.empty()) reject_setting("device", name, found.reason, "Use --device cpu.");
+  if (found.names.empty()) reject_setting("device", name, found.reason, kNoGpuHint);
   if (index < 0 || static_cast<std::size_t>(index) >= found.names.size())
     reject_setting("device", name, fmt::format("this machine has {} to {}", found.names.front(), found.names.back()),
                    "`weir info` lists the devices.");
@@ -125,7 +129,7 @@ std::unique_ptr<Device> open_gpu(GpuOpener opener, const std::string& backend, c
   const int index = device_number(backend, which);
   std::string reason;
   const GpuApi* const api = opener(&reason);
-  if (api == nullptr) reject_setting("device", fmt::format("{}:{}", backend, index), reason, "Use --device cpu.");
+  if (api == nullptr) reject_setting("device", fmt::format("{}:{}", backend, index), reason, kNoGpuHint);
   // The driver reads the variable once and limits it like this.
   const int queues = options.number(api->queue_variable);
   return open_gpu(*api, {.index = index,

@@ -38,7 +38,7 @@ GpuBuffers::GpuBuffers(PrimaryContext& context, const Step& step, std::size_t wo
       void* memory = nullptr;
       const int result = api.host_allocate(&memory, buffer.size_bytes(), kGpuHostPortable);
       if (result != 0)
-        fail(fmt::format("{}: {} of pinned host memory could not be had ({} needed in all): {}", context.device_name(),
+        fail(fmt::format("{}: cannot allocate {} of pinned host memory ({} needed in all): {}", context.device_name(),
                          format_bytes(buffer.size_bytes()), format_bytes(step.size_bytes(Place::host)),
                          api.describe(result)),
              "Pinned memory may be limited (ulimit -l). Use a smaller --scale or smaller sizes by --param.");

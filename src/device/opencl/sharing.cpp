@@ -87,7 +87,7 @@ OpenclHostMemory::OpenclHostMemory(const OpenclContext& context, OpenclSharing s
       break;
     }
   }
-  if (data == nullptr) fail(fmt::format("{}: {} bytes of host memory could not be had", context.name(), bytes));
+  if (data == nullptr) fail(fmt::format("{}: cannot allocate {} bytes of host memory", context.name(), bytes));
   data_ = static_cast<std::byte*>(data);
   if (sharing != OpenclSharing::fine_svm) return;
   try {

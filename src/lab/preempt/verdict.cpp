@@ -251,7 +251,7 @@ std::string cost_words(const Curve& curve) {
   const Loss loss = losses(curve);
   if (loss.count == 0) return "what it costs the victim was not observed";
   if (loss.least < -kNoisyGain) return "what it costs the victim is lost in noise";
-  if (loss.most < kUnseenLoss) return "it costs the victim nothing that can be seen";
+  if (loss.most < kUnseenLoss) return "it has no measurable cost for the victim";
   return fmt::format("the victim loses {} of its throughput",
                      range_words(100 * std::max(0.0, loss.least), 100 * loss.most, " %"));
 }

@@ -53,14 +53,14 @@ ReportSection host_section(const Json& device) {
   if (const Json& bound = at(device, {"launch_bound"}); number(bound, {"host_gaps"}).value_or(-1) == 0) {
     section.fact("launch-bound", "never: whenever the device was idle, it had been asked for more");
   } else if (bound.is_object()) {
-    section.fact("launch-bound", "{} in {}, {} of the idle time: the host had not asked for the next command",
+    section.fact("launch-bound", "{} in {}, {} of the idle time: the CPU had not launched the next command",
                  duration(bound, "host_ns"), counted(bound, "host_gaps", "gap"),
                  percent(number(bound, {"share_of_idle"})));
     section.fact("  then", "{} more from the call to the start", duration(bound, "launch_ns"));
     if (!at(bound, {"outside_ns"}).is_null())
       section.fact("  meanwhile",
                    "the host waited for the device {}, was in other calls {}, "
-                   "outside of the driver {}",
+                   "in the program's own code {}",
                    duration(bound, "synchronizing_ns"), duration(bound, "in_calls_ns"), duration(bound, "outside_ns"));
   } else {
     section.fact("launch-bound", "not known: {}", fields::text(device, {"unavailable", "launch_bound"}));

@@ -66,12 +66,13 @@ std::optional<Standout> launch_bound(const Json& device, double span_ns) {
           ? "The host was waiting for the device itself: remove synchronisation and blocking copies between steps."
       : is_in_driver
           ? "The host was in other calls of the driver: look for allocations and modules that are loaded late."
-          : "The host was outside of the driver: use graphs, fewer and larger kernels, or a faster host thread.";
+          : "The CPU was in the program's own code (Python, a framework): use graphs, fewer and larger kernels, or a "
+            "faster host thread.";
   const std::string then = launch_ns > 0 ? fmt::format(" It took {} until it did, and {} from then to the start.",
                                                        format_duration(host_ns), format_duration(launch_ns))
                                          : "";
   return Standout{share,
-                  fmt::format("idle {} because the host had not asked for the next command.{}", cost(ns, share), then),
+                  fmt::format("idle {} because the CPU had not launched the next command.{}", cost(ns, share), then),
                   advice};
 }
 
@@ -149,7 +150,7 @@ std::optional<Standout> copies(const Json& device, double span_ns) {
   const double ns = value(device, {"times", "copy_ns"}) - value(device, {"times", "copy_beside_compute_ns"});
   const double share = ns / span_ns;
   if (share < kMinShare) return std::nullopt;
-  return Standout{share, fmt::format("copies and memsets ran {} while no compute did.", cost(ns, share)),
+  return Standout{share, fmt::format("copies and memsets ran {} without compute beside them.", cost(ns, share)),
                   "Run them on a stream of their own, ahead of use; those of the host need pinned memory."};
 }
 

@@ -48,7 +48,7 @@ std::vector<std::string> preempt_opening(const Json& document) {
 ReportSection method(const Json& document) {
   ReportSection section{"How"};
   section.fact("device", "{} ({})", text(document, {"device", "name"}), text(document, {"device", "model"}));
-  section.fact("urgent command", "open loop: comes when it is due, and is timed from then");
+  section.fact("urgent command", "sent at random times to a busy device, timed from when it was due");
   const Json& alone = at(document, {"alone"});
   section.fact("alone", "p50 {}, p99 {}, p99.9 {} to its end; {} requests in {} repeats, medians differ by {}",
                duration(alone, {"to_end", "p50_ns"}), duration(alone, {"to_end", "p99_ns"}),

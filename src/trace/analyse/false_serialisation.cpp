@@ -29,7 +29,7 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
   found.are_dependencies_known = timeline.has_dependencies;
   const std::vector<std::uint32_t> order = timed_by_start(timeline);
   if (std::none_of(order.begin(), order.end(), [&](std::uint32_t i) { return is_on_queue(timeline.spans[i]); })) {
-    found.reason = fmt::format("no command has a hardware queue: {}", timeline.source);
+    found.reason = fmt::format("this trace has no hardware queues ({})", timeline.source);
     return found;
   }
   GapLimit limit = gap_limit(timeline, order);

@@ -44,7 +44,7 @@ StreamIntervals stream_intervals(const Timeline& timeline) {
     found.is_fixed = std::all_of(found.queues_of.begin(), found.queues_of.end(),
                                  [](const auto& queues) { return queues.size() <= 1; });
   } else {
-    found.reason = order.empty() ? fmt::format("no command has a hardware queue: {}", timeline.source)
+    found.reason = order.empty() ? fmt::format("this trace has no hardware queues ({})", timeline.source)
                                  : "no stream ran more than one command";
   }
   return found;

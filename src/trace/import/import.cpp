@@ -30,7 +30,19 @@ const Importer* importer_for(std::string_view start) {
   return nullptr;
 }
 
+// {"schema": "weir.result/1", ...: empty for other files.
+std::string_view document_of_weir(std::string_view start) {
+  const std::size_t key = start.find("\"schema\"");
+  const std::size_t begin = key == std::string_view::npos ? key : start.find("\"weir.", key);
+  if (begin == std::string_view::npos || begin > key + 20) return {};
+  const std::string_view rest = start.substr(begin + 1);
+  return rest.substr(0, std::min(rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_./0123456789"), rest.size()));
+}
+
 [[noreturn]] void reject_unknown(const std::string& name, std::string_view start) {
+  if (const std::string_view schema = document_of_weir(start); !schema.empty())
+    reject(fmt::format("{}: is a document of weir ({}) and not a trace", name, schema),
+           "`weir report` shows it on a page, `weir compare` compares two of them.");
   std::vector<std::string> formats;
   for (const Importer& importer : importers())
     formats.push_back(fmt::format("{} ({})", importer.name, importer.summary));

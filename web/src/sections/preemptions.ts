@@ -1,4 +1,4 @@
-// Urgent work behind long work: how long until it starts (or ends), over the length of the kernel in its way, for each mechanism.
+// How long urgent work waits: how long until it starts (or ends), over the length of the kernel in its way, for each mechanism.
 // Published curves are dashed and of other hardware; points where requests came faster than they were served are hollow.
 
 import { chart, dash_of, marker_of, type Mark, type Series } from "../chart";
