@@ -6,7 +6,7 @@
 //   <!-- setup: COMMANDS -->          run before the block: files that the reader has and this folder does not
 //   <!-- file: NAME -->               above a block of another language: it becomes that file
 //   <!-- test: needs cuda -->         or hip, opencl, root: without it, the refusal that names it is the only other end
-//   <!-- test: exit 3 -->             how lines end (0 unless told otherwise); "exit 0 or 3" where noise decides
+//   <!-- test: exit 3 -->             how lines end (0 by default); "exit 0 or 3" where noise decides
 //   <!-- test: build -->              building and installing: targets and presets must exist, nothing is run; lines
 //   that
 //                                     begin with make or cmake are so anyway

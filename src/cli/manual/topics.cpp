@@ -139,7 +139,7 @@ Of the system
   GITHUB_ACTIONS, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT   for --github
 
 Every known variable that can change a measurement (of CUDA, HIP, NCCL, OpenMP
-...) is kept in the result, so that two runs can be told apart.
+...) is kept in the result, so that you see what differed between two runs.
 )"},
     {"configuration", "YAML files: workloads, scenarios, devices, kernels",
      R"(  a workload    `weir run --file FILE`: commands, buffers, streams, parameters

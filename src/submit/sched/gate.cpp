@@ -119,8 +119,8 @@ Gate::Hold Gate::admit(std::uint32_t most, std::uint32_t* admitted) noexcept {
     // The bound may have changed since holds() looked; one command may go at any rate.
     const std::uint32_t room = std::max(bound(), count + 1) - count;
     const std::uint32_t wanted = std::clamp<std::uint32_t>(most, 1, room);
-    // If two threads both saw room for one, the second finds the count changed and checks again. Only who passes is
-    // told a number: whoever is held now may be let through alone later, by admit_anyway().
+    // If two threads both saw room for one, the second finds the count changed and checks again. Only who passes gets
+    // a number: whoever is held now may be let through alone later, by admit_anyway().
     if (!on_device_.compare_exchange_weak(count, count + wanted, kOrdered)) continue;
     *admitted = wanted;
     break;

@@ -53,19 +53,20 @@ ServerOptions without_ageing(const SocketFolder& folder) {
 class Processes : public ::testing::Test {
  protected:
   Child start_daemon() { return daemon_process(without_ageing(folder)); }
+  // For a child: its turn never ends.
+  int stay_in_turn() {
+    const auto connection = join_soon(folder.socket(), kUrgent);
+    connection->gate().enter();
+    shared->a = 1;
+    for (;;) ::pause();
+  }
   SocketFolder folder;
   SharedMemory shared;
 };
 
 TEST_F(Processes, a_client_killed_in_its_turn_keeps_nobody_waiting) {
   Child daemon = start_daemon();
-  Child urgent([&] {
-    const auto connection = join_soon(folder.socket(), kUrgent);
-    connection->gate().enter();
-    shared->a = 1;
-    for (;;) ::pause();
-    return 0;
-  });
+  Child urgent([&] { return stay_in_turn(); });
   until([&] { return shared->a == 1; });
   const auto patient = join_soon(folder.socket(), kPatient);
   EXPECT_FALSE(patient->gate().try_enter());
@@ -95,13 +96,7 @@ TEST_F(Processes, one_stopped_in_its_turn_keeps_nobody_waiting_and_comes_back) {
 // One that is stopped in its turn counts as gone after a while: the others are not even bound any more.
 TEST_F(Processes, one_stopped_in_its_turn_binds_nobody) {
   Child daemon = start_daemon();
-  Child urgent([&] {
-    const auto connection = join_soon(folder.socket(), kUrgent);
-    connection->gate().enter();
-    shared->a = 1;
-    for (;;) ::pause();
-    return 0;
-  });
+  Child urgent([&] { return stay_in_turn(); });
   until([&] { return shared->a == 1; });
   const auto patient = join_soon(folder.socket(), kPatient);
   until([&] { return patient->gate().has_company() && !patient->gate().is_loose(); });
