@@ -1,17 +1,15 @@
-// What a page of documentation promises: its command lines, in order, and how each may be tried. Knows Markdown and the
-// hidden comments described below; runs nothing.
+// What a page of documentation promises: its command lines, in order. Knows Markdown; runs nothing.
 //
-// ```sh blocks hold command lines, ```console blocks hold them behind "$ " with output between them, ```synopsis blocks
-// hold usage lines. Other languages hold no commands. Comments above a block, which readers do not see:
-//   <!-- setup: COMMANDS -->          run before the block: files that the reader has and this folder does not
-//   <!-- file: NAME -->               above a block of another language: it becomes that file
-//   <!-- test: needs cuda -->         or hip, opencl, root: without it, the refusal that names it is the only other end
-//   <!-- test: exit 3 -->             how lines end (0 by default); "exit 0 or 3" where noise decides
-//   <!-- test: build -->              building and installing: targets and presets must exist, nothing is run; lines
-//   that
-//                                     begin with make or cmake are so anyway
-//   <!-- test: syntax, because WHY --> changes the machine: the shell parses it, no more
-// With  in "TEXT"  at its end a mark is for the lines of the block that have TEXT in them.
+// ```sh blocks hold command lines, ```console blocks hold them after "$ " with output between them, ```synopsis blocks
+// hold usage lines. Other languages hold no commands. Nothing is hidden: a page with a comment is refused, and what a
+// line needs or how it ends is what a reader sees:
+//   weir run moe --device cuda         a device that it names: cuda, hip, opencl
+//   sudo weir amd hqd --live           root
+//   weir profile -- ./x  # needs an NVIDIA GPU        or an AMD GPU
+//   weir run nosuch      # exit 2                     how it ends, where that is not 0
+//   weir compare a b     # exit 3 if slower           0 or 3
+// A line above output that begins with "weir: " is refused by the program: it ends with 1 or 2.
+// Lines that begin with make or cmake build: targets and presets must exist, nothing is run.
 #pragma once
 
 #include <set>
@@ -20,15 +18,13 @@
 
 namespace weir::testing {
 
-enum class Trial { run, build, syntax, synopsis };
+enum class Trial { run, build, synopsis };
 
 struct CommandLine {
   int line = 0;      // in the page, from 1
   std::string text;  // continued lines joined
-  bool is_setup = false;
   Trial trial = Trial::run;
-  std::string need;     // cuda, hip, opencl, root, or empty
-  std::string because;  // of Trial::syntax
+  std::string need;  // cuda, hip, opencl, root, or empty
   std::set<int> exit_codes = {0};
   std::vector<std::string> output;  // shown below it
 };

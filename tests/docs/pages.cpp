@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "docs/page.h"
-#include "docs/samples.h"
 #include "docs/stage.h"
 
 namespace weir::testing {
@@ -40,11 +39,9 @@ std::string page_test_name(const ::testing::TestParamInfo<std::string>& info) {
 }
 
 void try_page(const std::string& page, const std::string& here) {
-  const std::string text = page_text(page);
-  const Page read = read_page(text);
+  const Page read = read_page(page_text(page));
   if (read.commands.empty()) return;
   Stage stage;
-  if (text.find("$SAMPLES") != std::string::npos) write_samples(stage.samples());
   std::map<std::string, int> counts;
   for (const CommandLine& command : read.commands) {
     std::string why;
@@ -53,7 +50,6 @@ void try_page(const std::string& page, const std::string& here) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (took.count() > 5) fmt::print("{}:{} took {:.0f} s: {}\n", page, command.line, took.count(), command.text);
     if (tried == Tried::failed) ADD_FAILURE() << page << ":" << command.line << "\n" << why;
-    if (command.is_setup) continue;
     switch (tried) {
       case Tried::ran:
         ++counts["run"];
@@ -65,9 +61,7 @@ void try_page(const std::string& page, const std::string& here) {
         ++counts["failed"];
         break;
       case Tried::checked:
-        if (command.trial == Trial::build) ++counts["of a build, targets checked"];
-        if (command.trial == Trial::synopsis) ++counts["synopses, flags checked"];
-        if (command.trial == Trial::syntax) ++counts["parsed only: " + command.because];
+        ++counts[command.trial == Trial::build ? "of a build, targets checked" : "synopses, flags checked"];
         break;
     }
   }

@@ -26,9 +26,6 @@ class Stage {
   // Ends what runs in the background; false where one of it ended badly before.
   bool ends(std::string& why);
 
-  // $SAMPLES of setup lines.
-  std::filesystem::path samples() const { return root_.path() / "samples"; }
-
  private:
   struct Background {
     pid_t process;
@@ -47,6 +44,9 @@ class Stage {
   std::filesystem::path clone_;
   std::vector<Background> background_;
 };
+
+// A copy of the kernel packages whose problems are 64 times smaller where they are large: a page takes seconds.
+void write_small_packages(const std::filesystem::path& from, const std::filesystem::path& to);
 
 // weir queues map [--streams 40] [-o FILE]: the program has that command, and that command those flags.
 bool has_flags(const std::string& synopsis, std::string& why);

@@ -13,8 +13,6 @@ struct ManualEntry {
   std::string_view notes;
   // Shell commands, at most 78 columns, each of which works; "# ..." explains the next ones.
   std::string_view examples;
-  // Comments for tests/docs, which runs the lines (tests/docs/page.h): what a line needs, or how it ends.
-  std::string_view marks = {};
 };
 
 // In the order of src/cli/list.h; a test fails on a command without an entry.

@@ -79,8 +79,7 @@ std::string section_of(const CommandFacts& command) {
   std::string text = fmt::format("{} {}\n\n{}\n\n```synopsis\n{}\n```\n\n", std::string(2 + depth, '#'),
                                  command.full_name(), prose(sentence(command.summary)), command.usage());
   if (entry != nullptr && !entry->notes.empty()) text += std::string(entry->notes) + "\n\n";
-  if (entry != nullptr && !entry->examples.empty())
-    text += fmt::format("{}{}```sh\n{}\n```\n\n", entry->marks, entry->marks.empty() ? "" : "\n", entry->examples);
+  if (entry != nullptr && !entry->examples.empty()) text += fmt::format("```sh\n{}\n```\n\n", entry->examples);
   text += table_of(command);
   text += commands_of(command);
   if (!command.footer.empty()) text += prose(command.footer) + "\n\n";
@@ -93,12 +92,11 @@ std::string section_of(const CommandFacts& command) {
 std::string markdown_reference(const CommandFacts& root) {
   std::string text =
       "# Commands\n\n"
-      "<!-- Written by `weir help --markdown`: change src/cli, then run `make docs`. -->\n\n"
       "`weir COMMAND --help` shows the same in a terminal, and `weir help TOPIC` explains what commands share. Exit "
       "codes: 0\n"
       "fine, 1 a run failed, 2 bad usage or input, 3 a comparison regressed, 4 ambiguous (with `--strict`), 130 "
       "interrupted\n"
-      "(143 by SIGTERM, 129 by SIGHUP).\n\n";
+      "(143 by SIGTERM, 129 by SIGHUP). `weir help --markdown` writes this page (`make docs`).\n\n";
   text += commands_of(root) + "| topic | |\n| --- | --- |\n";
   for (const Topic& topic : topics()) text += fmt::format("| `weir help {}` | {} |\n", topic.name, topic.summary);
   text += "\n";
