@@ -114,9 +114,11 @@ class Reader {
     static const std::regex kBuild("(make|cmake|ctest|cpack) .*");
     if (language == "synopsis") pending.trial = Trial::synopsis;
     if (std::regex_match(pending.text, kBuild)) pending.trial = Trial::build;
-    const std::size_t remark = pending.text.find(" # ");
-    pending.need = need_of(pending.text, remark == std::string::npos ? "" : pending.text.substr(remark));
-    pending.exit_codes = exit_codes_of(remark == std::string::npos ? "" : pending.text.substr(remark));
+    const std::string first = pending.text.substr(0, pending.text.find('\n'));
+    const std::size_t sign = first.find(" # ");
+    const std::string remark = sign == std::string::npos ? "" : first.substr(sign);
+    pending.need = need_of(first, remark);
+    pending.exit_codes = exit_codes_of(remark);
     page_.commands.push_back(pending);
     pending = {};
   }

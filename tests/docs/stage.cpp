@@ -71,12 +71,10 @@ Stage::Stage() : clone_(root_.path() / "weir") {
   fs::create_directories(root_.path() / "home");
   fs::create_directories(fs::current_path() / "pocl_cache");
   write_small_packages(source / "kernels", clone_ / "kernels");
-  fs::copy(source / "docs", clone_ / "docs", fs::copy_options::recursive);
-  for (const char* name : {"config", "scripts", "include", ".github"}) {
-    if (fs::exists(source / name)) fs::create_directory_symlink(source / name, clone_ / name);
-  }
-  for (const char* name : {"Makefile", "CMakePresets.json", "README.md"}) {
-    if (fs::exists(source / name)) fs::create_symlink(source / name, clone_ / name);
+  // Copies, not links: lines of pages write into the folder that they are run in.
+  for (const char* name :
+       {"config", "docs", "include", "scripts", ".github", "Makefile", "CMakePresets.json", "README.md"}) {
+    if (fs::exists(source / name)) fs::copy(source / name, clone_ / name, fs::copy_options::recursive);
   }
   for (const fs::path& place : {root_.path() / "bin/weir", clone_ / "build/release/weir"})
     fs::create_symlink(source / "tests/docs/small_weir.sh", place);
