@@ -2,7 +2,7 @@
 // has, its command lines in order from top to bottom, and nothing that the page does not show. What differs from a
 // reader's machine:
 // - Lines that do not say how much to measure measure little (small_weir.sh): pages take seconds, not hours.
-// - sudo, srun and sbatch are stand-ins (stage.cpp), and dot where Graphviz is missing.
+// - sudo, srun and sbatch are stand-ins (stage.cpp): a test has no password and no cluster.
 // - A line that needs a GPU or root may instead end in the program's refusal that names it: everything before the
 //   device is opened was accepted. tests_gpu runs those of CUDA for good.
 // - Building and installing is checked, not done: this is a part of a build.

@@ -67,6 +67,15 @@ TEST(DocsPage, a_file_that_a_page_shows_is_a_command) {
   EXPECT_EQ(stage.tries(page.commands[1], "", why), Tried::ran) << why;
 }
 
+TEST(DocsStage, lines_share_a_folder_and_an_environment_as_in_a_terminal) {
+  Stage stage;
+  std::string why;
+  for (const CommandLine& command : read_page("```sh\nmkdir here\ncd here   # stays\nexport WORD=x\nfalse   # exit "
+                                              "1\ntouch $WORD\ntest -e ../here/x\n```\n")
+                                        .commands)
+    EXPECT_EQ(stage.tries(command, "", why), Tried::ran) << why;
+}
+
 TEST(DocsStage, begins_with_what_a_clone_has_and_no_more) {
   Stage stage;
   std::string why;

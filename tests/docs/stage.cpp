@@ -67,7 +67,6 @@ Stage::Stage() : clone_(root_.path() / "weir") {
   const fs::path source = WEIR_SOURCE_DIR;
   fs::create_directories(clone_ / "build/release");
   fs::create_directories(root_.path() / "bin");
-  fs::create_directories(root_.path() / "stand_in");
   fs::create_directories(root_.path() / "home");
   fs::create_directories(fs::current_path() / "pocl_cache");
   write_small_packages(source / "kernels", clone_ / "kernels");
@@ -87,9 +86,6 @@ Stage::Stage() : clone_(root_.path() / "weir") {
   put_program(root_.path() / "bin/sbatch",
               "#!/bin/bash\nwhile [[ $1 == -* ]]; do [[ $1 == *=* ]] || shift; shift; done\n"
               "SLURM_JOB_NUM_NODES=1 SLURM_NTASKS=1 SLURM_JOB_ID=1 exec bash \"$@\"\n");
-  // Used only where the real one is not installed.
-  put_program(root_.path() / "stand_in/dot",
-              "#!/bin/bash\nwhile [[ $# -gt 0 && $1 != -o ]]; do shift; done\ncat > \"$2\"\n");
 }
 
 Stage::~Stage() {
@@ -98,13 +94,15 @@ Stage::~Stage() {
 }
 
 std::vector<std::string> Stage::words_of(const std::string& text, int seconds) const {
-  const std::string path = fmt::format("{0}/bin:{1}:{0}/stand_in", root_.path().string(), std::getenv("PATH"));
+  const std::string path = fmt::format("{}/bin:{}", root_.path().string(), std::getenv("PATH"));
+  // As in a terminal, a line finds the folder and the variables that those before it left (`kept`).
+  const std::string lines = fmt::format("test ! -e {0} || . {0}\n{1}", root_ / "kept", text);
   // `timeout` ends the whole group, so that nothing a line starts outlives it.
   return {"env", "PATH=" + path, "HOME=" + root_ / "home", "XDG_RUNTIME_DIR=" + root_ / "home", "TERM=xterm",
           // As the other tests have it: compiled OpenCL kernels are kept from page to page.
           "POCL_CACHE_DIR=" + (fs::current_path() / "pocl_cache").string(), "WEIR_REAL=" WEIR_BINARY,
           "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1",
-          "timeout", "-k", "5", std::to_string(seconds), "bash", "-o", "pipefail", "-c", text};
+          "timeout", "-k", "5", std::to_string(seconds), "bash", "-o", "pipefail", "-c", lines};
 }
 
 Tried Stage::tries(const CommandLine& command, const std::string& here, std::string& why) {
@@ -123,7 +121,9 @@ Tried Stage::tries_to_run(const CommandLine& command, const std::string& here, s
   static const std::regex kBackground(R"(^(.*[^&])&\s*(#.*)?$)");
   std::smatch match;
   if (std::regex_match(command.text, match, kBackground)) return starts(command, match[1]);
-  const Outcome outcome = run_program(words_of(command.text, kSecondsPerLine), clone_);
+  const std::string keep = fmt::format("{{ export -p; printf 'cd %q\\n' \"$PWD\"; }} > {}", root_ / "kept");
+  const Outcome outcome =
+      run_program(words_of(command.text + "\ncode=$?\n" + keep + "\nexit $code", kSecondsPerLine), clone_);
   const bool is_refused = (command.need.empty() || command.need != here) && is_refusal(command.need, outcome);
   // A page may show what the program says where the thing is missing, as troubleshooting does.
   const bool shows_refusal =
