@@ -153,7 +153,7 @@ void check_writable(const fs::path& path, bool overwrite) {
   }
   if (fs::is_directory(path, status)) reject(fmt::format("{}: is a folder", path.string()), "Name a file in it.");
   if (fs::exists(fs::symlink_status(path, status)) && !overwrite)
-    reject(fmt::format("{}: exists already", path.string()), kExists);
+    reject(fmt::format("{}: already exists", path.string()), kExists);
   const fs::path folder = folder_of(path);
   if (!fs::is_directory(folder, status))
     reject(fmt::format("{}: the folder {} does not exist", path.string(), folder.string()), "Create it first.");
@@ -243,7 +243,7 @@ void NewFile::commit() {
   // link() refuses an existing name atomically, unlike rename(); some file systems have no links.
   if (!overwrites_) {
     if (::link(temporary_.c_str(), path_.c_str()) == 0) return;  // the destructor removes the temporary name
-    if (errno == EEXIST) reject(fmt::format("{}: exists already", path_.string()), kExists);
+    if (errno == EEXIST) reject(fmt::format("{}: already exists", path_.string()), kExists);
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) give_up("be renamed");
   removed_.reset();

@@ -341,10 +341,10 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
   expect({"missing.json"}, "cannot be read");
   expect({"t.json", "--input-format", "nsys"}, WEIR_HAVE_SQLITE ? "is not an SQLite database" : "built without SQLite");
   expect({"t.json", "--input-format", "nope"}, "unknown trace format");
-  expect({"t.json", "-o", "text"}, "exists already");
-  expect({"t.json", "--svg", "text"}, "exists already");
-  expect({"t.json", "--export", "text"}, "exists already");
-  expect({"t.json", "--csv", "text"}, "exists already");
+  expect({"t.json", "-o", "text"}, "already exists");
+  expect({"t.json", "--svg", "text"}, "already exists");
+  expect({"t.json", "--export", "text"}, "already exists");
+  expect({"t.json", "--csv", "text"}, "already exists");
   EXPECT_EQ(content(folder / "text"), "not a trace");
   EXPECT_EQ(weir({"analyze", "t.json", "-o", "text", "--force"}, folder.path()).code, 0);
   EXPECT_TRUE(has(content(folder / "text"), "What stands out"));
