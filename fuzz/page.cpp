@@ -15,14 +15,14 @@ void show(const weir::Json& document) {
   page::Page page("fuzz", "2026-11-17T00:00:00Z", {"weir", "report", "fuzz.json"});
   const Json& schema = fields::at(document, {"schema"});
   const std::string name = schema.is_string() ? schema.get<std::string>() : "";
-  if (name == "weir.result/1" || name == "weir.sweep/1" || page::is_aorta(document)) {
+  if (name == "weir.result/2" || name == "weir.sweep/1" || page::is_aorta(document)) {
     const std::size_t source = page.add_source("fuzz.json", name, document);
     page::add_results(page, page::read_measured(page, source, "fuzz.json", document));
   }
   if (page::Section* const section = page::section_for(name))
     section(page, page.add_source("fuzz.json", name, document), document);
   const Json made = std::move(page).document();
-  if (made["schema"] != "weir.report/1") __builtin_trap();
+  if (made["schema"] != "weir.report/2") __builtin_trap();
   for (const auto& [list, items] : made.items())
     for (const Json& item : items)  // of environments and of what is shown
       if (item.is_object() && item.contains("id") && !fields::at(item, {"title"}).is_string() &&
