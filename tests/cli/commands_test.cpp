@@ -89,6 +89,8 @@ TEST(Document, IsAllThatStandardOutputHolds) {
     EXPECT_EQ(document(map, false)["schema"], "weir.queues/2");
   }
   const Json info = document({"info", "--json"}, false);
+  put_file(folder / "info.json", to_text(info));
+  expect_valid_as(folder / "info.json", "weir.info.1.json");
   EXPECT_TRUE(std::any_of(info["devices"].begin(), info["devices"].end(), [](const Json& device) {
     return device["name"] == "cpu";
   })) << info.dump(2);
@@ -135,6 +137,9 @@ TEST(List, ShowsWorkloadsAndDetails) {
   EXPECT_TRUE(has(full.out, "alternating, batched, random"));
   EXPECT_LE(widest_line(full.out), 80u);
   const Json json = parse_json(weir({"list", "--json"}).out, "list");
+  const Folder folder;
+  put_file(folder / "list.json", to_text(json));
+  expect_valid_as(folder / "list.json", "weir.list.1.json");
   EXPECT_EQ(json["workloads"][0]["parameters"]["size"]["defaults"]["full"], 4096);
   const Outcome none = weir({"list", "--category", "latency"});
   EXPECT_EQ(none.code, 2);

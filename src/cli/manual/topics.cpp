@@ -91,7 +91,8 @@ More: docs/method.md, docs/statistics.md.
     {"files", "what is written where, and how to read it",
      R"(Every document names its schema ("schema": "weir.result/2"); docs/schema has a
 JSON Schema of each. A new number means that old readers would misread it;
-keys may be added without one.
+keys may be added without one. Version 1 is still read. Times end in _ns, sizes
+in _bytes, rates in _per_s; quantiles are under them: latency_ns.p50.
 
   weir run -o FILE        weir.result/2, with all samples and the environment
   weir sweep              weir.sweep/1: results/sweep-WORKLOAD-DEVICE.json

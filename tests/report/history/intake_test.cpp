@@ -129,5 +129,22 @@ TEST(BenchPoints, cases_are_points_and_failures_are_kept) {
   EXPECT_THROW(bench_points(Json::object(), Json::object(), "x"), Error);
 }
 
+// Digests that Weir 0.1 put into histories for these files: added again, they must be recognised.
+TEST(Intake, RecognisesWhatAnEarlierVersionAdded) {
+  const std::filesystem::path folder = WEIR_SOURCE_DIR "/tests/data/v0.1";
+  const std::vector<std::filesystem::path> files = {folder / "result.json", folder / "sweep.json",
+                                                    folder / "bench.json"};
+  const Intake intake = read_intake(files);
+  EXPECT_TRUE(intake.refused.empty());
+  std::vector<std::string> digests;
+  for (const NewPoint& point : intake.points) digests.push_back(point.digest);
+  const std::vector<std::string> known = {
+      "652500f7e90d677db1828c56dc17b57e", "7f8b59411c925ed44128a6e0b9fb042c", "f1df55c7cee4d5fa1290a2c4d1ce59cf",
+      "1c1dc8279d0396a82d863bcf689eac3e", "0b377b767eed38264c91f49143165e31", "851e7c7b0dcfb45598512d7657c465f1",
+      "5cb82213cbb03a0c16ea36d02d79ee78", "1b26ee7dd829c45dbaff6b765703810a", "9309ba75eeecc90220b6cf6530eaf283",
+      "1fa918a21f885ef43746943f926dea20", "ead3d88ea5ce67ed5f694c187afa83ec"};
+  EXPECT_EQ(digests, known);
+}
+
 }  // namespace
 }  // namespace weir::history
