@@ -5,13 +5,15 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/upgrade.h"
 #include "lab/kernels/regression.h"
 #include "report/text/documents.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const weir::Json document = weir::parse_json(text, "fuzz");
+    weir::Json document = weir::parse_json(text, "fuzz");
+    weir::upgrade(document);
     const weir::Json found = weir::bench::compare_summaries(document, document, "fuzz");
     // The same on both sides is never a change.
     if (weir::bench::exit_code(found) != 0) __builtin_trap();

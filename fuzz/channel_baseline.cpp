@@ -7,13 +7,16 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/upgrade.h"
 #include "lab/channels/channel_compare.h"
 #include "lab/channels/channel_contests.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const weir::ChannelRun run = weir::parse_channel_run(weir::parse_json(text, "fuzz"), "fuzz");
+    weir::Json document = weir::parse_json(text, "fuzz");
+    weir::upgrade(document);
+    const weir::ChannelRun run = weir::parse_channel_run(document, "fuzz");
     if (weir::judge_contests(run).standings.size() != run.results.size()) __builtin_trap();
     const weir::ChannelComparison comparison = weir::compare_channels(run, "fuzz", run);
     for (const weir::ChannelChange& change : comparison.changes) {

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/schemas.h"
+#include "base/upgrade.h"
 #include "report/page/results.h"
 #include "report/text/fields.h"
 
@@ -15,14 +17,14 @@ void show(const weir::Json& document) {
   page::Page page("fuzz", "2026-11-17T00:00:00Z", {"weir", "report", "fuzz.json"});
   const Json& schema = fields::at(document, {"schema"});
   const std::string name = schema.is_string() ? schema.get<std::string>() : "";
-  if (name == "weir.result/1" || name == "weir.sweep/1" || page::is_aorta(document)) {
+  if (name == schemas::result || name == schemas::sweep || page::is_aorta(document)) {
     const std::size_t source = page.add_source("fuzz.json", name, document);
     page::add_results(page, page::read_measured(page, source, "fuzz.json", document));
   }
   if (page::Section* const section = page::section_for(name))
     section(page, page.add_source("fuzz.json", name, document), document);
   const Json made = std::move(page).document();
-  if (made["schema"] != "weir.report/1") __builtin_trap();
+  if (made["schema"] != schemas::report) __builtin_trap();
   for (const auto& [list, items] : made.items())
     for (const Json& item : items)  // of environments and of what is shown
       if (item.is_object() && item.contains("id") && !fields::at(item, {"title"}).is_string() &&
@@ -35,7 +37,9 @@ void show(const weir::Json& document) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    show(weir::parse_json(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz"));
+    weir::Json document = weir::parse_json(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
+    weir::upgrade(document);
+    show(document);
   } catch (const weir::Error& error) {
     if (error.fault != weir::Fault::input) __builtin_trap();
   }

@@ -4,12 +4,15 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/upgrade.h"
 #include "run/load.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    weir::parse_results(weir::parse_json(text, "fuzz"), "fuzz");
+    weir::Json document = weir::parse_json(text, "fuzz");
+    weir::upgrade(document);
+    weir::parse_results(document, "fuzz");
   } catch (const weir::Error&) {
     // The one way in which a file may be refused.
   }

@@ -153,7 +153,7 @@ Policy policy_list::planted_policy() {
 
 }  // namespace weir::scheduler
 CPP
-plant src/report/text/planted_document.cpp src/base/schemas.h WEIR_TEXT_DOCUMENTS ' document(planted_document)' <<'CPP'
+plant src/report/text/planted_document.cpp src/base/schemas.h WEIR_TEXT_DOCUMENTS ' document(planted_document, 1)' <<'CPP'
 // weir.planted_document/1: what it says.
 #include "report/text/documents.h"
 #include "report/text/fields.h"

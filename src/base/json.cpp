@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/redact.h"
+#include "base/upgrade.h"
 
 namespace weir {
 namespace {
@@ -44,6 +45,12 @@ Json parse_json(std::string_view text, const std::string& name) {
 }
 
 Json read_json(const fs::path& path) {
+  Json json = read_json_as_written(path);
+  upgrade(json);
+  return json;
+}
+
+Json read_json_as_written(const fs::path& path) {
   Json json = parse_json(read_file(path), path.string());
   redact(json);
   return json;

@@ -95,7 +95,7 @@ void ChannelCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("--device NAME", device, "of the groups that run kernels");
   syntax.add("--seed N", seed, "of the orders of benchmarks");
   syntax.add("--limit DURATION", limit, "a benchmark that takes longer is ended by force");
-  syntax.add("--json", is_json, "print the document (weir.channel/1) instead of text");
+  syntax.add("--json", is_json, "print the document (weir.channel/2) instead of text");
   syntax.add("--output,-o PATH", output, "write the document to this file");
   syntax.add("--format NAME", format, "output format").one_of({"text", "markdown"});
   syntax.add("--quiet,-q", is_quiet, "print nothing but errors");

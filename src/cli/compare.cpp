@@ -163,7 +163,7 @@ int compare_amd_captures(const CompareCommandFlags& flags, const CompareOptions&
   return 0;
 }
 
-// {"schema": "weir.result/1", ...: as all documents of Weir begin.
+// {"schema": "weir.result/2", ...: as all documents of Weir begin.
 std::string schema_at_start(std::string_view start) {
   const std::size_t key = start.substr(0, 64).find("\"schema\"");
   if (key == std::string_view::npos) return {};
@@ -174,11 +174,12 @@ std::string schema_at_start(std::string_view start) {
 using CompareKind = int (*)(const CompareCommandFlags&, const CompareOptions&);
 
 CompareKind kind_of_schema(const std::string& schema) {
-  return schema == schemas::bench     ? compare_bench_folders
-         : schema == schemas::overlap ? compare_overlap_folders
-         : schema == schemas::channel ? compare_channel_documents
-         : schema == schemas::amd_log ? compare_amd_captures
-                                      : compare_result_files;
+  const auto is = [&](std::string_view kind) { return schemas::are_alike(schema, kind); };
+  return is(schemas::bench)     ? compare_bench_folders
+         : is(schemas::overlap) ? compare_overlap_folders
+         : is(schemas::channel) ? compare_channel_documents
+         : is(schemas::amd_log) ? compare_amd_captures
+                                : compare_result_files;
 }
 
 // The comparison for what lies there. What cannot be recognised is for the comparison of results, which says what it

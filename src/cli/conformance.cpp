@@ -27,7 +27,7 @@ struct ConformanceFlags {
     syntax.add("--all", takes_all, "every device that is found");
     syntax.add("--filter PATTERN", filters, "cases whose name has this in it, or matches it with * and ?; repeatable");
     syntax.add("--list", is_list, "show the cases and run none");
-    document.add_to(syntax, "write the result (weir.conformance/1) to this file (-: standard output)");
+    document.add_to(syntax, "write the result (weir.conformance/2) to this file (-: standard output)");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
     syntax.add("--force,-f", is_forced, "replace an existing output file");
     syntax.footer(

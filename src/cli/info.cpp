@@ -4,6 +4,7 @@
 
 #include "base/console.h"
 #include "base/error.h"
+#include "base/schemas.h"
 #include "base/units.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -96,7 +97,8 @@ Json info_json() {
     const auto value = environment_variable(name);
     settings[name] = value ? Json(*value) : Json(nullptr);
   }
-  return {{"weir",
+  return {{"schema", schemas::info},
+          {"weir",
            {{"version", WEIR_VERSION},
             {"commit", WEIR_COMMIT},
             {"build_type", WEIR_BUILD_TYPE},

@@ -9,7 +9,9 @@
 #include "base/console.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/named_values.h"
 #include "base/options.h"
+#include "base/schemas.h"
 #include "cli/list.h"
 #include "cli/ready_files.h"
 #include "report/text/sections.h"
@@ -169,9 +171,8 @@ int execute_list_workloads(const ListWorkloadsFlags& flags) {
   for (const Workload& workload : all)
     if (flags.category.empty() || workload.category == flags.category) chosen.push_back(&workload);
   if (flags.is_json) {
-    Json list = Json::array();
-    for (const Workload* workload : chosen) list.push_back(workload_json(*workload));
-    write_json(to_text(list));
+    write_json(to_text({{"schema", schemas::list},
+                        {"workloads", json_list(chosen, [](const Workload* one) { return workload_json(*one); })}}));
   } else if (flags.is_verbose) {
     for (const Workload* workload : chosen) print_details(*workload);
   } else {

@@ -118,7 +118,7 @@ struct OverlapCommandFlags {
     config.add_to(syntax);
     processes.add_to(syntax);
     syntax.add("--output,-o PATH", output, "folder for all files (default: results/overlap-NAME)");
-    syntax.add("--summary PATH", summary, "write the summary (weir.overlap/1) to this file, and no other");
+    syntax.add("--summary PATH", summary, "write the summary (weir.overlap/2) to this file, and no other");
     exports.add_to(syntax);
     syntax.add("--json", is_json, "print the summary, and no text; of a sweep, a list of them");
     syntax.add("--list", lists_keys, "list the keys of a config, and run nothing");

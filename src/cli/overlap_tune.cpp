@@ -32,7 +32,7 @@ struct OverlapTuneFlags {
   void add_to(CommandSyntax syntax) {
     config.add_to(syntax);
     syntax.add("--budget DURATION", budget, "how long to search: 30s, 5m, 1h");
-    document.add_to(syntax, "write all trials (weir.overlap_tune/1) to this file (-: standard output)");
+    document.add_to(syntax, "write all trials (weir.overlap_tune/2) to this file (-: standard output)");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
     syntax.add("--force,-f", is_forced, "replace an existing file");
   }

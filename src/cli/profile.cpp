@@ -50,7 +50,7 @@ struct ProfileFlags {
     syntax.add("--latency-timestamps", has_latency, "ask CUPTI when each kernel left its queue (costs more)");
     syntax.add("--profiler NAME", profiler, "of a program after --: auto, cupti or rocprofv3");
     syntax.add("--capture-limit SIZE", limit, "of a program after --: most records of each process");
-    syntax.add("--json", is_json, "print the document (weir.profile/1)");
+    syntax.add("--json", is_json, "print the document (weir.profile/2)");
   }
 };
 

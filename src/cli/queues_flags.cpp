@@ -17,7 +17,7 @@ void QueuesFlags::add_to(CommandSyntax syntax) {
   syntax.add("--hw-queues N", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
   syntax.add("--compute-units N", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
   syntax.add("--sim NAME=VALUE", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-  document.add_to(syntax, "write the result (weir.queues/1) to this file (-: standard output)");
+  document.add_to(syntax, "write the result (weir.queues/2) to this file (-: standard output)");
   syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   syntax.add("--force,-f", is_forced, "replace existing output files");
 }

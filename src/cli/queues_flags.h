@@ -31,7 +31,7 @@ struct QueuesFlags {
   void pass_on(std::vector<std::string>& arguments) const;
   // Rejects an output file that could not be written, before any work is done.
   void check_output() const;
-  // Writes the document (weir.queues/1) to the requested file, and prints it or `text`.
+  // Writes the document (weir.queues/2) to the requested file, and prints it or `text`.
   void deliver(const Json& made, const std::string& text) const;
 };
 

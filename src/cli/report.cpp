@@ -44,7 +44,7 @@ struct ReportFlags {
                "or folders of them (-: standard input)");
     syntax.add("--output,-o PATH", outputs,
                "the page, or its document if it ends in .json; repeatable (default: report.html)");
-    syntax.add("--json", is_json, "print the document (weir.report/1), and no text");
+    syntax.add("--json", is_json, "print the document (weir.report/2), and no text");
     syntax.add("--title TEXT", title, "title of the page (default: names of the paths)");
     syntax.add("--baseline PATH", baseline, "result, sweep, trace or folder to compare with: what changed comes first");
     syntax.add("--history PATH", history, "show the series of this history as well");

@@ -24,7 +24,7 @@ struct ReportRequest {
 std::string why_no_page();
 
 struct MadeReport {
-  Json document;            // weir.report/1
+  Json document;            // weir.report/2
   bool is_complete = true;  // every path that was named can be shown; those found in folders do not count
 };
 

@@ -47,7 +47,7 @@ struct RunCommandFlags {
     run.add_to(syntax);
     processes.add_to(syntax);
     document.add_to(syntax,
-                    "write the result (weir.result/1) to this file (-: standard output); of a class: the folder "
+                    "write the result (weir.result/2) to this file (-: standard output); of a class: the folder "
                     "for one file per workload and report.html (default: results/CLASS)");
     exports.add_to(syntax);
     syntax.add("--dot PATH", dot, "draw the step for Graphviz to this file (-: standard output)");

@@ -68,7 +68,7 @@ Json to_json(const Result& result) {
   metrics["throughput"] = result.throughput ? WEIR_NAMED(number_or_null(result.throughput->value), result.unit,
                                                          interval_or_null(result.throughput->interval))
                                             : Json(nullptr);
-  metrics.update(WEIR_NAMED(result.commands_per_second, result.host_ns_per_command, result.floor_ns_per_command));
+  metrics.update(WEIR_NAMED(result.commands_per_s, result.host_ns_per_command, result.floor_ns_per_command));
   for (const auto& [name, value] : result.metrics.items()) metrics[name] = value;
   json["metrics"] = std::move(metrics);
 

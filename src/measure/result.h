@@ -1,5 +1,5 @@
-// One run's result: everything needed to believe it, explain it and repeat it. Its JSON form is `weir.result/1`,
-// described by docs/schema/weir.result.1.json. Knows no device and no workload; src/run fills it.
+// One run's result: everything needed to believe it, explain it and repeat it. Its JSON form is `weir.result/2`,
+// described by docs/schema/weir.result.2.json. Knows no device and no workload; src/run fills it.
 #pragma once
 
 #include <map>
@@ -61,7 +61,7 @@ struct Result {
   std::optional<Summary> latency_ns;
   std::optional<Summary> device_ns;
   std::optional<Throughput> throughput;
-  std::optional<double> commands_per_second;
+  std::optional<double> commands_per_s;
   std::optional<double> host_ns_per_command;
   std::optional<double> floor_ns_per_command;  // the same on the null device with the same submit mode
   Json metrics = Json::object();  // other metrics by name: concurrency, fairness, convoy, queue_switch, ...

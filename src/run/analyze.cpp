@@ -40,11 +40,15 @@ Json ranks_json(const Timeline& timeline, const RankCollectives& found, std::int
       const TraceDevice& facts = timeline.devices[device];
       return WEIR_NAMED(timeline.processes[facts.process].rank, named("device", facts.label));
     });
-    json["skew"] = WEIR_NAMED(found.skew->instances, std::move(among), found.skew->p50_ns, found.skew->p95_ns,
-                              found.skew->p99_ns, found.skew->max_ns);
+    json["skew"] = WEIR_NAMED(found.skew->instances, std::move(among));
+    json["skew"]["skew_ns"] = {{"p50", found.skew->p50_ns},
+                               {"p95", found.skew->p95_ns},
+                               {"p99", found.skew->p99_ns},
+                               {"max", found.skew->max_ns}};
   }
   json["kinds"] = json_list(found.kinds, [](const KindSkew& kind) {
-    return WEIR_NAMED(kind.kind, kind.instances, kind.p50_ns, kind.p95_ns, kind.max_ns, kind.waiting_ns);
+    const Json skew_ns = {{"p50", kind.p50_ns}, {"p95", kind.p95_ns}, {"max", kind.max_ns}};
+    return WEIR_NAMED(kind.kind, kind.instances, skew_ns, kind.waiting_ns);
   });
   json["ranks"] = json_list(found.ranks, [](const RankWait& rank) {
     return WEIR_NAMED(rank.rank, rank.collectives, rank.collective_ns, rank.waiting_ns, rank.wait_share,

@@ -1,4 +1,4 @@
-// All results of the analyses of a timeline, as one document (weir.analysis/1; docs/schema/weir.analysis.1.json). Reads
+// All results of the analyses of a timeline, as one document (weir.analysis/2; docs/schema/weir.analysis.2.json). Reads
 // no file and prints nothing.
 #pragma once
 
@@ -16,6 +16,8 @@
 #include "trace/intervals.h"
 
 namespace weir {
+
+struct Hop;
 
 struct AnalyzeOptions {
   std::size_t top = 15;  // length of the lists of kernels and other names
@@ -37,6 +39,9 @@ Timeline analysed_part(const Timeline& timeline, const Json& document);
 // indexed by the spans of the device's slice.
 Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
                     std::span<const LastArrival> arrivals, const AnalyzeOptions& options);
+
+// The duration of a hop: {"mean", "p50", "p95", "p99"}, null where no command has it.
+Json hop_duration_json(const Hop& hop);
 
 // The hops of a command's way, per class of commands, as in the document.
 Json waterfall_json(const Timeline& timeline);

@@ -143,10 +143,11 @@ Json serialisation_json(const FalseSerialisation& found, const Words& words) {
 
 Json switch_json(const QueueSwitch& found) {
   const auto gap = [](const std::optional<SwitchGap>& gap) {
-    return gap ? WEIR_NAMED(gap->count, gap->median_ns) : Json();
+    return gap ? WEIR_NAMED(gap->count, named("p50", gap->median_ns)) : Json();
   };
   Json json =
-      WEIR_NAMED(gap(found.same_stream), gap(found.same_queue), gap(found.other_queue), gap(found.unknown_queue));
+      WEIR_NAMED(named("same_stream_ns", gap(found.same_stream)), named("same_queue_ns", gap(found.same_queue)),
+                 named("other_queue_ns", gap(found.other_queue)), named("unknown_queue_ns", gap(found.unknown_queue)));
   json.update(WEIR_NAMED(found.same_queue_overhead_ns, found.other_queue_overhead_ns, found.unknown_queue_overhead_ns));
   return json;
 }
@@ -178,7 +179,8 @@ Json blocked_json(const HostBlocked& blocked, const Timeline& part, const Words&
     });
     return json;
   };
-  Json json = WEIR_NAMED(blocked.launches, blocked.launch_p50_ns, blocked.most_backlog);
+  Json json =
+      WEIR_NAMED(blocked.launches, named("launch_ns", Json{{"p50", blocked.launch_p50_ns}}), blocked.most_backlog);
   json.update(
       WEIR_NAMED(calls(blocked.queue_full), calls(blocked.slow), calls(blocked.synchronize), calls(blocked.copies)));
   return json;
@@ -216,9 +218,11 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
 Json collectives_json(const Collectives& found, const Words& words) {
   Json json = WEIR_NAMED(found.count, found.total_ns);
   json["classes"] = json_list(found.classes, [&](const CollectiveClass& each) {
+    const Json duration_ns = {{"p50", each.p50_ns}, {"p99", each.p99_ns}};
     return WEIR_NAMED(to_string(each.kind), words.name(each.group), positive_or_null(each.ranks), each.from_bytes,
-                      each.count, each.total_ns, each.p50_ns, each.p99_ns, each.bytes, each.algorithm_bandwidth,
-                      each.bus_bandwidth);
+                      each.count, each.total_ns, duration_ns, each.bytes,
+                      named("algorithm_bytes_per_s", each.algorithm_bandwidth),
+                      named("bus_bytes_per_s", each.bus_bandwidth));
   });
   return json;
 }
@@ -227,16 +231,22 @@ Json slowdown_json(const OverlapSlowdown& found, const Words& words, std::size_t
   Json json =
       WEIR_NAMED(found.ratio, found.names, found.clear, found.beside_ns, found.cost_ns, found.partly, found.too_few);
   json["kernels"] = json_list(first_of(found.kernels, top), [&](const KernelSlowdown& kernel) {
-    return WEIR_NAMED(words.name(kernel.name), kernel.alone, kernel.beside, kernel.alone_p50_ns, kernel.beside_p50_ns,
-                      kernel.ratio, kernel.p, kernel.is_clear, kernel.cost_ns);
+    return WEIR_NAMED(words.name(kernel.name), kernel.alone, kernel.beside,
+                      named("alone_ns", Json{{"p50", kernel.alone_p50_ns}}),
+                      named("beside_ns", Json{{"p50", kernel.beside_p50_ns}}), kernel.ratio, kernel.p, kernel.is_clear,
+                      kernel.cost_ns);
   });
   return json;
 }
 
 Json gaps_json(const std::optional<IdleGaps>& found, const Timeline& part, const Words& words) {
   if (!found) return Json();
-  Json json = WEIR_NAMED(found->count, found->total_ns, found->mean_ns, found->p50_ns, found->p95_ns, found->p99_ns,
-                         found->max_ns);
+  const Json duration_ns = {{"mean", found->mean_ns},
+                            {"p50", found->p50_ns},
+                            {"p95", found->p95_ns},
+                            {"p99", found->p99_ns},
+                            {"max", found->max_ns}};
+  Json json = WEIR_NAMED(found->count, found->total_ns, duration_ns);
   json["histogram"] =
       json_list(found->histogram, [](const GapBin& bin) { return WEIR_NAMED(bin.from_ns, bin.count, bin.total_ns); });
   json["longest"] = json_list(found->longest, [&](const LongGap& gap) -> Json {
@@ -251,8 +261,9 @@ Json gaps_json(const std::optional<IdleGaps>& found, const Timeline& part, const
 Json top_json(const TopKernels& found, const Words& words) {
   Json json = WEIR_NAMED(found.kernels, found.commands, found.total_ns, found.rest_count, found.rest_ns);
   json["top"] = json_list(found.top, [&](const KernelUse& use) {
-    return WEIR_NAMED(words.name(use.name), use.kind, use.count, use.total_ns, use.mean_ns, use.p50_ns, use.p99_ns,
-                      use.min_ns, use.max_ns, use.share);
+    const Json duration_ns = {
+        {"mean", use.mean_ns}, {"p50", use.p50_ns}, {"p99", use.p99_ns}, {"min", use.min_ns}, {"max", use.max_ns}};
+    return WEIR_NAMED(words.name(use.name), use.kind, use.count, use.total_ns, duration_ns, use.share);
   });
   return json;
 }
@@ -316,6 +327,14 @@ Json exposed_causes_json(const ExposedCauses& found, const Timeline& part, const
 
 }  // namespace
 
+Json hop_duration_json(const Hop& hop) {
+  const auto figure = [&](double ns) { return hop.count == 0 ? Json() : Json(ns); };
+  return {{"mean", figure(hop.mean_ns)},
+          {"p50", figure(hop.p50_ns)},
+          {"p95", figure(hop.p95_ns)},
+          {"p99", figure(hop.p99_ns)}};
+}
+
 Json waterfall_json(const Timeline& timeline) {
   const Waterfall found = waterfall(timeline);
   if (found.classes.empty()) return Json();
@@ -324,11 +343,8 @@ Json waterfall_json(const Timeline& timeline) {
              for (const MissingStage& stage : each.missing) missing[to_string(stage.stage)] = stage.reason;
              Json json = WEIR_NAMED(each.kind, each.commands, each.waited_for, each.way_ns);
              json["hops"] = json_list(each.hops, [](const Hop& hop) {
-               Json one = WEIR_NAMED(hop.from, hop.to, hop.count, hop.negative, hop.worst_negative_ns, hop.unknown,
-                                     hop.mean_ns, hop.p50_ns, hop.p95_ns, hop.p99_ns, hop.share);
-               if (hop.count == 0)
-                 for (const char* figure : {"mean_ns", "p50_ns", "p95_ns", "p99_ns"}) one[figure] = nullptr;
-               return one;
+               return WEIR_NAMED(hop.from, hop.to, hop.count, hop.negative, hop.worst_negative_ns, hop.unknown,
+                                 named("duration_ns", hop_duration_json(hop)), hop.share);
              });
              json["missing"] = std::move(missing);
              json.update(WEIR_NAMED(each.dominating, each.dominating_to_end, each.words, each.words_to_end));

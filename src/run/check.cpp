@@ -471,7 +471,7 @@ Json CheckReport::to_json() const {
   json.update(WEIR_NAMED(text_or_null(reason), buffers, outputs));
   json["worst_relative_error"] = status == Status::skipped ? Json(nullptr) : number_or_null(worst_error);
   json["worst_share_of_tolerance"] = status == Status::skipped ? Json(nullptr) : number_or_null(worst_share);
-  json["seconds"] = seconds;
+  json["duration_ns"] = seconds * 1e9;
   return json;
 }
 

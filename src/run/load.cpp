@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kExpected =
-    "Expected a file written by 'weir run' (weir.result/1) or 'weir sweep' (weir.sweep/1), or an AORTA result or "
+    "Expected a file written by 'weir run' (weir.result/2) or 'weir sweep' (weir.sweep/1), or an AORTA result or "
     "sweep.";
 // Deeper than any result; flattening stops there, so that hostile nesting cannot exhaust the stack.
 constexpr int kDeepest = 6;
@@ -225,7 +225,7 @@ std::string weir_failure(const Place& result, const std::string& status) {
   return {};
 }
 
-// {"schema": "weir.result/1", "status": "complete", "workload": {"name": ...}, "streams": 8, "samples": {...}, ...}
+// {"schema": "weir.result/2", "status": "complete", "workload": {"name": ...}, "streams": 8, "samples": {...}, ...}
 ResultPoint weir_point(const Place& result, const std::string& origin) {
   ResultPoint point;
   point.origin = origin;
@@ -345,15 +345,14 @@ struct Sniffed {
   std::string found;  // what it is instead, for the message
 };
 
-// "weir.result/1" -> the format; a later version or another kind of file is `other`, with a description.
+// "weir.result/2" -> the format; a later version or another kind of file is `other`, with a description.
 Sniffed sniff_schema(const std::string& schema) {
   if (schema == schemas::result) return {Format::weir_result, {}};
   if (schema == schemas::sweep) return {Format::weir_sweep, {}};
-  const std::string_view kind = schemas::kind_of(schema);
-  const auto version = parse_integer(std::string_view(schema).substr(kind.size()));
-  const bool is_known = kind == schemas::kind_of(schemas::result) || kind == schemas::kind_of(schemas::sweep);
-  if (is_known && version && *version > 1)
-    return {Format::other, fmt::format("'{}', written by a newer Weir: this one reads version 1", schema)};
+  const std::string_view known = schemas::current(schema);
+  if ((known == schemas::result || known == schemas::sweep) && schemas::is_newer(schema))
+    return {Format::other, fmt::format("'{}', written by a newer Weir: this one reads version {}", schema,
+                                       schemas::version_of(known))};
   return {Format::other, fmt::format("schema '{}'", schema)};
 }
 
@@ -391,7 +390,7 @@ void append_points(const Json& json, Format format, const std::string& name, Res
       const Place place{&item, fmt::format("{}: {}", name, inner)};
       object_at(place);
       if (format == Format::weir_sweep && sniff(item).format != Format::weir_result)
-        reject(fmt::format("{}: expected weir.result/1, found {}", place.path, sniff(item).found), kExpected);
+        reject(fmt::format("{}: expected {}, found {}", place.path, schemas::result, sniff(item).found), kExpected);
       const std::string origin = fmt::format("{}: {}", name, inner);
       file.points.push_back(format == Format::weir_sweep ? weir_point(place, origin)
                                                          : aorta_point(place, workload, origin));

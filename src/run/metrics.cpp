@@ -61,7 +61,7 @@ void add_energy(Result& result, const TimedPass& pass, std::size_t iterations) {
   if (before && after && *after > *before && iterations > 0) {
     const double joules = *after - *before;
     result.metrics["energy"] = {{"joules_per_iteration", joules / static_cast<double>(iterations)},
-                                {"mean_watts", joules / (pass.total_ns * 1e-9)}};
+                                {"watts", {{"mean", joules / (pass.total_ns * 1e-9)}}}};
     return;
   }
   result.metrics["energy"] = nullptr;
@@ -149,7 +149,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
   const auto counted = static_cast<double>(pass.interval_ns.size());
   // `end_only` uses the host's clock, from the first submit to the end of the drain.
   const double seconds = (pass.sync == SyncMode::end_only ? pass.total_ns : mean(pass.interval_ns) * counted) * 1e-9;
-  if (seconds > 0) result.commands_per_second = static_cast<double>(result.commands_per_iteration) * counted / seconds;
+  if (seconds > 0) result.commands_per_s = static_cast<double>(result.commands_per_iteration) * counted / seconds;
   if (!runs) {
     result.unavailable["metrics.throughput"] = "the device runs nothing";
   } else if (result.work_per_iteration <= 0) {
@@ -173,7 +173,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
   } else {
     result.unavailable["metrics.throughput"] = "no time passed on the clock";
   }
-  if (!result.commands_per_second) result.unavailable["metrics.commands_per_second"] = "no time passed on the clock";
+  if (!result.commands_per_s) result.unavailable["metrics.commands_per_s"] = "no time passed on the clock";
   result.host_ns_per_command = median(pass.submit_ns) / commands;
   add_memory(result, pass.memory);
   add_energy(result, pass, iterations);
@@ -237,14 +237,14 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
 
   const QueueSwitch gaps = queue_switch(pass.timeline);
   const auto gap = [](const std::optional<SwitchGap>& found) {
-    return found ? WEIR_NAMED(found->median_ns, found->count) : Json();
+    return found ? WEIR_NAMED(named("p50", found->median_ns), found->count) : Json();
   };
   Json timeline = Json::object();
-  timeline["same_stream_gap"] = gap(gaps.same_stream);
-  timeline["same_queue_gap"] = gap(gaps.same_queue);
-  timeline["other_queue_gap"] = gap(gaps.other_queue);
+  timeline["same_stream_ns"] = gap(gaps.same_stream);
+  timeline["same_queue_ns"] = gap(gaps.same_queue);
+  timeline["other_queue_ns"] = gap(gaps.other_queue);
   timeline.update(WEIR_NAMED(gaps.same_queue_overhead_ns, gaps.other_queue_overhead_ns));
-  timeline["unknown_queue_gap"] = gap(gaps.unknown_queue);
+  timeline["unknown_queue_ns"] = gap(gaps.unknown_queue);
   timeline["unknown_queue_overhead_ns"] = number_or_null(gaps.unknown_queue_overhead_ns);
   timeline["host_bound_pairs"] = gaps.host_bound;
   if (!gaps.reason.empty()) result.unavailable["metrics.queue_switch.timeline"] = gaps.reason;

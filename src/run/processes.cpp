@@ -22,12 +22,12 @@ std::vector<double> numbers_of(const Json& list) {
   return found;
 }
 
-// The values of one member, if every process has it.
-std::vector<double> by_process(const Json& document, const char* member) {
+// The values at a path, if every process has it.
+std::vector<double> by_process(const Json& document, JsonPath path) {
   std::vector<double> found;
   if (const Json& processes = at_path(document, {"processes"}); processes.is_array())
     for (const Json& process : processes) {
-      const Json& value = at_path(process, {member});
+      const Json& value = at_path(process, path);
       if (!value.is_number() || !(value.get<double>() > 0)) return {};
       found.push_back(value.get<double>());
     }
@@ -58,7 +58,7 @@ void put_summary(Json& all, const char* list) {
 
 // Work over time of all processes, and an interval from the spread between them.
 void put_rates(Json& all) {
-  const std::vector<double> rates = by_process(all, "commands_per_second");
+  const std::vector<double> rates = by_process(all, {"commands_per_s"});
   if (rates.empty()) return;
   double samples = 0, seconds = 0;  // in units of one iteration's commands
   for (std::size_t i = 0; i < rates.size(); ++i) {
@@ -67,7 +67,7 @@ void put_rates(Json& all) {
     seconds += count / rates[i];
   }
   const double rate = samples / seconds;
-  const Json before = std::exchange(all["metrics"]["commands_per_second"], rate);
+  const Json before = std::exchange(all["metrics"]["commands_per_s"], rate);
   Json& throughput = all["metrics"]["throughput"];
   if (!at_path(throughput, {"value"}).is_number() || !before.is_number()) return;
   const double value = throughput["value"].get<double>() * rate / before.get<double>();
@@ -132,7 +132,7 @@ void put_failure(Json& all, const ChildOutcome& outcome) {
 }  // namespace
 
 std::optional<double> median_error(const Json& document) {
-  const auto known = log_mean(by_process(document, "p50_ns"));
+  const auto known = log_mean(by_process(document, {"latency_ns", "p50"}));
   return known ? std::optional(std::expm1(known->error)) : std::nullopt;
 }
 
@@ -148,8 +148,8 @@ void add_process_result(Json& all, const Json& result, std::int64_t wall_ns) {
   const Json process = {{"samples", samples.is_array() ? samples.size() : 0},
                         {"seed", at_path(result, {"seed"})},
                         {"wall_ns", wall_ns},
-                        {"p50_ns", number_or_null(median(numbers_of(samples)))},
-                        {"commands_per_second", at_path(result, {"metrics", "commands_per_second"})}};
+                        {"latency_ns", {{"p50", number_or_null(median(numbers_of(samples)))}}},
+                        {"commands_per_s", at_path(result, {"metrics", "commands_per_s"})}};
   if (all.is_null()) {
     all = result;
     all["processes"] = Json::array({process});

@@ -32,7 +32,7 @@ std::optional<double> median_error(const Json& document);
 // The number of processes in a document: 0 for null, 1 for a document without `processes`.
 std::size_t process_count(const Json& document);
 
-// Adds the result of another process (weir.result/1) to `all`, which is null before the first. Samples are appended,
+// Adds the result of another process (weir.result/2) to `all`, which is null before the first. Samples are appended,
 // their summaries, the throughput and the host's cost are those of all; everything else is the first process's.
 // Warnings are listed once by code.
 void add_process_result(Json& all, const Json& result, std::int64_t wall_ns);
@@ -40,7 +40,7 @@ void add_process_result(Json& all, const Json& result, std::int64_t wall_ns);
 struct ProcessesControl {
   // Runs one process of a side. A failed one may have a document, which says more than its message.
   std::function<ChildOutcome(std::size_t side, std::size_t round)> run;
-  // As add_process_result(), for this kind of document: must fill `processes` with p50_ns.
+  // As add_process_result(), for this kind of document: must fill `processes` with latency_ns.p50.
   std::function<void(Json& all, const Json& result, std::int64_t wall_ns)> add = add_process_result;
   // Called after each process that ended, also with a failure; the documents are up to date.
   std::function<void(std::size_t side)> ended;

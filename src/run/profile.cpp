@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/named_values.h"
 #include "base/schemas.h"
+#include "run/analyze.h"
 #include "run/describe_timeline.h"
 #include "trace/analyse/breakdown.h"
 #include "trace/analyse/slice.h"
@@ -21,10 +22,10 @@ namespace {
 constexpr std::size_t kMaxTracedSpans = 400'000;  // limit of sessions, and about 250 MB as JSON
 
 Json hop_json(const Hop& hop) {
-  Json json = WEIR_NAMED(hop.from, hop.to, hop.count, hop.negative, hop.unknown, hop.p50_ns, hop.p95_ns, hop.p99_ns,
-                         hop.mean_ns, hop.total_ns, hop.share);
+  Json json = WEIR_NAMED(hop.from, hop.to, hop.count, hop.negative, hop.unknown,
+                         named("duration_ns", hop_duration_json(hop)), hop.total_ns, hop.share);
   if (hop.count == 0)
-    for (const char* figure : {"p50_ns", "p95_ns", "p99_ns", "mean_ns", "total_ns", "share"}) json[figure] = nullptr;
+    for (const char* figure : {"total_ns", "share"}) json[figure] = nullptr;
   return json;
 }
 
@@ -79,8 +80,8 @@ Json tracing_json(const Result& timed, const TracedPass& traced, std::uint64_t c
   const double after = is_comparable ? median(traced.latency_ns) : 0,
                before = is_comparable ? timed.latency_ns->p50 : 0;
   const auto figure = [&](double value) { return is_comparable ? number_or_null(value) : Json(nullptr); };
-  json["timed_p50_ns"] = figure(before);
-  json["traced_p50_ns"] = figure(after);
+  json["timed_ns"] = {{"p50", figure(before)}};
+  json["traced_ns"] = {{"p50", figure(after)}};
   json["cost_ns_per_iteration"] = figure(after - before);
   json["cost_ns_per_command"] = figure((after - before) / static_cast<double>(std::max<std::uint64_t>(commands, 1)));
   json["ratio"] = figure(before > 0 ? after / before : 0);

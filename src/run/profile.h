@@ -1,4 +1,4 @@
-// Profiles as documents (weir.profile/1): a timed and a traced pass of a workload, and a summary of a timeline. Knows
+// Profiles as documents (weir.profile/2): a timed and a traced pass of a workload, and a summary of a timeline. Knows
 // passes and timelines; writes no files and starts no programs.
 #pragma once
 

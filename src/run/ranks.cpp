@@ -67,8 +67,8 @@ void merge_checks(Result& result, const std::vector<Json>& members, const std::v
 }  // namespace
 
 Json to_json(const RankSkew& skew, double clock_error_ns) {
-  return WEIR_NAMED(skew.instances, skew.p50_ns, skew.p95_ns, skew.p99_ns, skew.max_ns, clock_error_ns,
-                    skew.last_share);
+  const Json skew_ns = {{"p50", skew.p50_ns}, {"p95", skew.p95_ns}, {"p99", skew.p99_ns}, {"max", skew.max_ns}};
+  return WEIR_NAMED(skew.instances, skew_ns, clock_error_ns, skew.last_share);
 }
 
 Json to_json(const Straggler& straggler) {

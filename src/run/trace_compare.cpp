@@ -351,16 +351,17 @@ Json pace_json(const TracePace& pace) {
   Json json = WEIR_NAMED(pace.is_marked, text_or_null(pace.kernel));
   json["baseline"] = {{"count", times.baseline_count},
                       {"commands", pace.baseline_commands},
-                      {"median_ns", number_or_null(times.baseline_median)}};
-  json["test"] = {
-      {"count", times.test_count}, {"commands", pace.test_commands}, {"median_ns", number_or_null(times.test_median)}};
+                      {"duration_ns", {{"p50", number_or_null(times.baseline_median)}}}};
+  json["test"] = {{"count", times.test_count},
+                  {"commands", pace.test_commands},
+                  {"duration_ns", {{"p50", number_or_null(times.test_median)}}}};
   json.update(WEIR_NAMED(times.ratio, pace.mean_ratio, pace.other_work));
   json.update(verdict_json(pace.times, true));
   return json;
 }
 
 Json side_json(const TraceSide& side, const std::optional<double>& median_ns) {
-  return WEIR_NAMED(side.count, side.total_ns, median_ns);
+  return WEIR_NAMED(side.count, side.total_ns, named("duration_ns", Json{{"p50", number_or_null(median_ns)}}));
 }
 
 Json lone_json(const std::vector<KernelChange>& changes, const TraceSide KernelChange::* side) {

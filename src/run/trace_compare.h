@@ -73,7 +73,7 @@ inline int exit_code(const TraceComparison& comparison, bool is_strict) {
   return exit_code(count_verdicts(comparison), is_strict);
 }
 
-// Schema weir.trace_comparison/1; unknown values are null.
+// Schema weir.trace_comparison/2; unknown values are null.
 Json trace_comparison_json(const TraceComparison& comparison, bool is_strict);
 
 }  // namespace weir

@@ -78,7 +78,7 @@ TEST_F(AmdCompare, rejects_what_is_no_case_and_names_it) {
                                            "ELF\0\0\1\2\3\0\0\0\0",
                                            13));
   put_file(folder_ / "words", "nothing of the kind\n");
-  put_file(folder_ / "result.json", "{\"schema\": \"weir.result/1\", \"status\": \"complete\"}\n");
+  put_file(folder_ / "result.json", "{\"schema\": \"weir.result/2\", \"status\": \"complete\"}\n");
   std::filesystem::create_directory(folder_ / "folder");
   for (const char* name : {"missing", "empty", "binary", "words", "result.json", "folder"}) {
     const Outcome outcome = weir({"amd", "compare", folder_ / "a.log", folder_ / name});

@@ -46,9 +46,9 @@ TEST(AmdFtrace, writes_documents_that_fit_the_schema) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, "Written to"));
     const Json document = read_json(json);
-    EXPECT_EQ(document["schema"], "weir.amd_ftrace/1");
+    EXPECT_EQ(document["schema"], "weir.amd_ftrace/2");
     EXPECT_EQ(document["trace"]["clock"], "mono");
-    expect_valid_as(json, "weir.amd_ftrace.1.json");
+    expect_valid_as(json, "weir.amd_ftrace.2.json");
     EXPECT_EQ(weir({"amd", "ftrace", file, "-o", json}).code, 2);
     EXPECT_EQ(weir({"amd", "ftrace", file, "-o", json, "--force", "--quiet"}).out, "");
   }

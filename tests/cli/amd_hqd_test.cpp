@@ -43,7 +43,7 @@ TEST_F(AmdHqd, a_folder_and_the_running_kernel_give_the_same_queues) {
       weir({"amd", "hqd", "--live", "--debugfs", folder_ / "debug", "--sysfs", folder_ / "sys", "--json"});
   ASSERT_EQ(live.code, 0) << live.err;
   const Json first = Json::parse(stored.out), second = Json::parse(live.out);
-  EXPECT_EQ(first["schema"], "weir.amd_hqd/1");
+  EXPECT_EQ(first["schema"], "weir.amd_hqd/2");
   EXPECT_EQ(first["queues"].size(), scene_.queues.size());
   EXPECT_EQ(first["queues"], second["queues"]);
   EXPECT_EQ(first["verdict"], second["verdict"]);
@@ -56,12 +56,12 @@ TEST_F(AmdHqd, documents_are_valid) {
     const std::string at = folder_ / std::to_string(static_cast<int>(gfx));
     write_snapshot(random_scene(2, gfx), at);
     ASSERT_EQ(weir({"amd", "hqd", at, "--json", "-o", at + ".json"}).code, 0);
-    expect_valid_as(at + ".json", "weir.amd_hqd.1.json");
+    expect_valid_as(at + ".json", "weir.amd_hqd.2.json");
   }
   // And of one file alone, where most is null.
   save(folder_ / "mqds.txt", mqds_text(scene_));
   ASSERT_EQ(weir({"amd", "hqd", folder_ / "mqds.txt", "--json", "-o", folder_ / "alone.json"}).code, 0);
-  expect_valid_as(folder_ / "alone.json", "weir.amd_hqd.1.json");
+  expect_valid_as(folder_ / "alone.json", "weir.amd_hqd.2.json");
 }
 
 TEST_F(AmdHqd, all_reports_are_written_and_kept) {

@@ -61,7 +61,7 @@ TEST_F(AmdLog, the_document_is_valid_and_has_totals_of_all_files) {
   EXPECT_EQ(again.code, 2);
   EXPECT_EQ(weir({"amd", "log", a, "-o", folder / "log.json", "--force", "--quiet"}).out, "");
   EXPECT_EQ(weir({"amd", "log", a, "--json", "-o", folder / "log.json", "--force"}).code, 0);
-  expect_valid_as(folder / "log.json", "weir.amd_log.1.json");
+  expect_valid_as(folder / "log.json", "weir.amd_log.2.json");
 }
 
 TEST_F(AmdLog, markdown_has_tables) {

@@ -79,8 +79,8 @@ TEST(Analyze, tells_a_trace_as_text_markdown_and_json) {
   EXPECT_TRUE(has(markdown.out, "| --- |"));
   const Outcome json = weir({"analyze", "t.json", "--json", "-o", "a.json"}, folder.path());
   EXPECT_TRUE(has(json.out, "Written to a.json"));
-  EXPECT_EQ(json_of(folder / "a.json")["schema"], "weir.analysis/1");
-  expect_valid_as(folder / "a.json", "weir.analysis.1.json");
+  EXPECT_EQ(json_of(folder / "a.json")["schema"], "weir.analysis/2");
+  expect_valid_as(folder / "a.json", "weir.analysis.2.json");
 }
 
 // One kernel, three seconds of loading, then 100 kernels that keep the device busy for 90 %.
@@ -101,7 +101,7 @@ TEST(Analyze, leaves_out_the_start_up_and_says_so) {
   const auto window = [&](const char* part) {
     const std::string path = fmt::format("part {}.json", part);
     EXPECT_EQ(weir({"analyze", "t.json", "--window", part, "--json", "-o", path}, folder.path()).code, 0);
-    expect_valid_as(folder / path, "weir.analysis.1.json");
+    expect_valid_as(folder / path, "weir.analysis.2.json");
     return json_of(folder / path);
   };
   const Json steady = window("steady");
@@ -133,7 +133,7 @@ TEST(Analyze, profiles_are_valid_documents) {
            folder.path());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   write_into(folder, "p.json", outcome.out);
-  expect_valid_as(folder / "p.json", "weir.profile.1.json");
+  expect_valid_as(folder / "p.json", "weir.profile.2.json");
 }
 
 TEST(Analyze, lists_are_as_long_as_wanted) {
@@ -235,7 +235,7 @@ TEST(Analyze, says_why_communication_was_exposed) {
   EXPECT_EQ(found["causes"][0]["worst"][0]["blocked"], "relu");
   EXPECT_EQ(found["causes"][0]["worst"][0]["collective"], "ncclDevKernel_AllGather");
   ASSERT_EQ(weir({"analyze", "t.json", "--json", "-o", "a.json"}, folder.path()).code, 0);
-  expect_valid_as(folder / "a.json", "weir.analysis.1.json");
+  expect_valid_as(folder / "a.json", "weir.analysis.2.json");
   const std::string printed = weir({"analyze", "t.json"}, folder.path()).out;
   weir::expect_narrow(printed);
   EXPECT_TRUE(has(printed, "40.0 us (40.0 %) of it, while something else ran")) << printed;
@@ -267,7 +267,7 @@ TEST(Analyze, compares_two_traces_of_one_rank) {
   EXPECT_EQ(strict.code, 4) << strict.out;
   EXPECT_EQ(weir({"analyze", "a.json", "slow.json", "--json", "-o", "c.json"}, folder.path()).code, 3);
   EXPECT_EQ(json_of(folder / "c.json")["exit_code"], 3);
-  expect_valid_as(folder / "c.json", "weir.trace_comparison.1.json");
+  expect_valid_as(folder / "c.json", "weir.trace_comparison.2.json");
   EXPECT_TRUE(has(weir({"analyze", "a.json", "slow.json", "--format", "markdown"}, folder.path()).out, "**slower**"));
   // A report says the same, and first.
   ASSERT_EQ(weir({"report", "slow.json", "--baseline", "a.json", "-o", "page.json"}, folder.path()).code, 0);
@@ -279,10 +279,10 @@ TEST(Analyze, compares_two_traces_of_one_rank) {
 
 TEST(Analyze, names_the_commands_for_a_result) {
   const Folder folder;
-  put_file(folder.path() / "r.json", "{\n \"schema\": \"weir.result/1\", \"created\": \"now\"}");
+  put_file(folder.path() / "r.json", "{\n \"schema\": \"weir.result/2\", \"created\": \"now\"}");
   const Outcome outcome = weir({"analyze", "r.json"}, folder.path());
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_TRUE(has(outcome.err, "r.json: is a document of weir (weir.result/1) and not a trace")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "r.json: is a document of weir (weir.result/2) and not a trace")) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "`weir report`")) << outcome.err;
 }
 
@@ -296,7 +296,7 @@ TEST(Analyze, puts_ranks_together) {
   const Json ranks = json_of(folder / "r.json");
   EXPECT_EQ(ranks["devices"].size(), 2u);
   EXPECT_EQ(ranks["ranks"]["matched"], 20);
-  expect_valid_as(folder / "r.json", "weir.analysis.1.json");
+  expect_valid_as(folder / "r.json", "weir.analysis.2.json");
   // What files say of themselves can be overruled, both ways.
   EXPECT_TRUE(has(weir({"analyze", "r0.json", "r1.json", "--compare"}, folder.path()).out, "against baseline"));
   const Outcome forced = weir({"analyze", "r0.json", "r0.json", "--ranks", "--json"}, folder.path());

@@ -63,15 +63,15 @@ TEST(Bench, measures_a_package_and_writes_every_report) {
   }
   expect_valid_as(folder / "reports/env.json", "weir.bench_environment.1.json");
   expect_valid_as(folder / "reports/kernel_manifest.json", "weir.kernel_manifest.1.json");
-  expect_valid_as(folder / "reports/summary.json", "weir.bench.1.json");
-  expect_valid_as(folder / "reports/kernels/doubles.json", "weir.bench_kernel.1.json");
+  expect_valid_as(folder / "reports/summary.json", "weir.bench.2.json");
+  expect_valid_as(folder / "reports/kernels/doubles.json", "weir.bench_kernel.2.json");
   const Outcome report = weir({"report", "reports", "-o", "page.json"}, folder.path());
   EXPECT_EQ(report.code, 0) << report.err;
   EXPECT_EQ(read_json(folder / "page.json")["refused"], Json::array()) << "all of it belongs to a report";
   const Json kernel = read_json(folder / "reports/kernels/doubles.json");
   EXPECT_EQ(kernel["kernel_name"], "doubles");
   EXPECT_EQ(kernel["success"], true);
-  EXPECT_GT(kernel["timing"]["latency_ms_p50"], 0);
+  EXPECT_GT(kernel["timing"]["latency_ns"]["p50"], 0);
   ASSERT_EQ(kernel["cases"].size(), 2U);
   EXPECT_FALSE(entry_of(summary_of(folder), "doubles/cpu/fp32/count=1000").is_null());
   EXPECT_FALSE(entry_of(summary_of(folder), "doubles/cpu/fp32/count=2000").is_null());
@@ -83,7 +83,7 @@ TEST(Bench, divides_samples_over_processes) {
   ASSERT_EQ(weir(quick({"--iterations", "17"}), folder.path()).code, 0);
   const Json timing = entry_of(summary_of(folder), "doubles/cpu/fp32/count=1000")["timing"];
   EXPECT_EQ(timing["rounds"], Json({6, 6, 5}));
-  EXPECT_EQ(timing["samples_ms"].size(), 17U);
+  EXPECT_EQ(timing["samples_ns"].size(), 17U);
   EXPECT_EQ(timing["iterations"], 17);
   ASSERT_EQ(weir(quick({"--iterations", "17", "--processes", "1"}), folder.path()).code, 0);
   EXPECT_EQ(entry_of(summary_of(folder), "doubles/cpu/fp32/count=1000")["timing"]["rounds"], Json({17}));
@@ -217,8 +217,10 @@ TEST(Bench, precisions_are_computed_with) {
              &half = entry_of(summary, "doubles/cpu/fp16/count=1000");
   EXPECT_GT(half["accuracy"]["rmse"].get<double>(), 100 * full["accuracy"]["rmse"].get<double>());
   EXPECT_GT(full["accuracy"]["rmse"].get<double>(), 100 * wide["accuracy"]["rmse"].get<double>());
-  EXPECT_DOUBLE_EQ(full["memory"]["allocated_mb"].get<double>(), 2 * half["memory"]["allocated_mb"].get<double>());
-  EXPECT_DOUBLE_EQ(wide["memory"]["allocated_mb"].get<double>(), 2 * full["memory"]["allocated_mb"].get<double>());
+  EXPECT_DOUBLE_EQ(full["memory"]["allocated_bytes"].get<double>(),
+                   2 * half["memory"]["allocated_bytes"].get<double>());
+  EXPECT_DOUBLE_EQ(wide["memory"]["allocated_bytes"].get<double>(),
+                   2 * full["memory"]["allocated_bytes"].get<double>());
 }
 
 TEST(Bench, a_precision_that_a_kernel_lacks_is_skipped_with_the_reason) {
@@ -479,7 +481,7 @@ TEST(Bench, a_slowdown_against_a_git_ref_exits_3) {
   ASSERT_EQ(weir(quick({"--iterations", "15", "--processes", "3"}), folder.path()).code, 0);
   // As if it had taken a tenth of the time then.
   Json before = summary_of(folder);
-  for (Json& sample : before["cases"][0]["timing"]["samples_ms"]) sample = sample.get<double>() / 10;
+  for (Json& sample : before["cases"][0]["timing"]["samples_ns"]) sample = sample.get<double>() / 10;
   put_file(folder.path() / "reports/summary.json", before.dump(1));
   ASSERT_EQ(git({"add", "-A"}), 0);
   ASSERT_EQ(git({"commit", "-q", "-m", "reports"}), 0);
@@ -487,7 +489,7 @@ TEST(Bench, a_slowdown_against_a_git_ref_exits_3) {
   EXPECT_EQ(outcome.code, 3) << outcome.out << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_EQ(summary_of(folder)["regressions"]["cases"][0]["verdict"], "slower");
-  expect_valid_as(folder / "reports/summary.json", "weir.bench.1.json");
+  expect_valid_as(folder / "reports/summary.json", "weir.bench.2.json");
   EXPECT_TRUE(has(content_of(folder.path() / "reports/regressions.md"), "Something regressed."));
   EXPECT_TRUE(has(content_of(folder.path() / "reports/summary.md"), "Something regressed."));
 }
@@ -495,7 +497,7 @@ TEST(Bench, a_slowdown_against_a_git_ref_exits_3) {
 TEST(Bench, a_baseline_of_another_kind_costs_no_run) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);
-  for (const char* text : {"{\"schema\": \"weir.result/1\"}", "null", "{\"schema\": \"weir.bench/1\"}"}) {
+  for (const char* text : {"{\"schema\": \"weir.result/2\"}", "null", "{\"schema\": \"weir.bench/2\"}"}) {
     put_file(folder.path() / "other.json", text);
     const Outcome outcome = weir(quick({"--baseline", "other.json"}), folder.path());
     EXPECT_EQ(outcome.code, 2) << text;
@@ -508,7 +510,7 @@ TEST(Bench, tells_json_and_markdown) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);
   const Outcome json = weir(quick({"--json"}), folder.path());
-  EXPECT_EQ(parse_json(json.out, "summary")["schema"], "weir.bench/1");
+  EXPECT_EQ(parse_json(json.out, "summary")["schema"], "weir.bench/2");
   EXPECT_TRUE(has(weir(quick({"--format", "markdown"}), folder.path()).out, "| no. | case |"));
 }
 

@@ -14,7 +14,7 @@
 namespace weir::testing {
 namespace {
 
-void expect_valid_channel(const std::string& file) { expect_valid_as(file, "weir.channel.1.json"); }
+void expect_valid_channel(const std::string& file) { expect_valid_as(file, "weir.channel.2.json"); }
 
 // Without two cores the floor cannot be measured, and there is nothing to drive.
 bool has_two_cores() { return usable_cores().size() >= 2; }
@@ -74,7 +74,7 @@ TEST(Channel, MeasuresWritesAndTells) {
 
 TEST(Channel, PrintsJsonAndMarkdownAndNothing) {
   if (!has_two_cores()) GTEST_SKIP() << "one core only";
-  EXPECT_EQ(parse_json(weir(quick_ping_pong({"--json"})).out, "x")["schema"], "weir.channel/1");
+  EXPECT_EQ(parse_json(weir(quick_ping_pong({"--json"})).out, "x")["schema"], "weir.channel/2");
   EXPECT_TRUE(has(weir(quick_ping_pong({"--format", "markdown"})).out, "| benchmark | contestant |"));
   const Outcome quiet = weir(quick_ping_pong({"--quiet"}));
   EXPECT_EQ(quiet.code, 0);
@@ -146,10 +146,10 @@ TEST(Channel, BadInputSaysWhatToDo) {
   const Folder folder;
   const auto write = [&](const char* name, const std::string& text) { std::ofstream(folder / name) << text; };
   write("empty.json", "");
-  write("half.json", R"({"schema":"weir.channel/1","created":)");
-  write("other.json", R"({"schema":"weir.result/1"})");
+  write("half.json", R"({"schema":"weir.channel/2","created":)");
+  write("other.json", R"({"schema":"weir.result/2"})");
   write("deep.json", std::string(200'000, '['));
-  write("hollow.json", R"({"schema":"weir.channel/1"})");
+  write("hollow.json", R"({"schema":"weir.channel/2"})");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"pingpong"}, "Did you mean 'ping_pong'?"},
       {{"--channel", "flor"}, "Did you mean 'floor'?"},
@@ -172,7 +172,7 @@ TEST(Channel, BadInputSaysWhatToDo) {
       {{"--baseline", "absent"}, "--save-baseline absent"},
       {{"--baseline", "empty"}, "empty.json"},
       {{"--baseline", "half"}, "half.json"},
-      {{"--baseline", "other"}, "weir.result/1"},
+      {{"--baseline", "other"}, "weir.result/2"},
       {{"--baseline", "deep"}, "deep.json"},
       {{"--baseline", "hollow"}, "is missing"},
       {{"--calibrate", "--baseline", "x"}, "x"},

@@ -84,11 +84,13 @@ TEST(Document, IsAllThatStandardOutputHolds) {
     std::vector<std::string> run = {"run", "moe"}, sweep = {"sweep", "moe", "--streams", "4,8"};
     std::vector<std::string> map = {"queues", "map", "--device", "sim:h200"};
     for (auto* words : {&run, &sweep, &map}) words->insert(words->end(), last.begin(), last.end());
-    EXPECT_EQ(document(run, true)["schema"], "weir.result/1");
+    EXPECT_EQ(document(run, true)["schema"], "weir.result/2");
     EXPECT_EQ(document(sweep, true)["schema"], "weir.sweep/1");
-    EXPECT_EQ(document(map, false)["schema"], "weir.queues/1");
+    EXPECT_EQ(document(map, false)["schema"], "weir.queues/2");
   }
   const Json info = document({"info", "--json"}, false);
+  put_file(folder / "info.json", to_text(info));
+  expect_valid_as(folder / "info.json", "weir.info.1.json");
   EXPECT_TRUE(std::any_of(info["devices"].begin(), info["devices"].end(), [](const Json& device) {
     return device["name"] == "cpu";
   })) << info.dump(2);
@@ -100,9 +102,9 @@ TEST(Document, IsReadFromStandardInput) {
   const std::string line =
       "set -e -o pipefail; run() { \"$0\" run moe --device sim:h200 --scale tiny --iterations 5 --json; }; "
       "run > a.json; run | \"$0\" compare a.json - ; run | \"$0\" export - --format csv -o -; "
-      "run | \"$0\" report - --json | grep -c weir.report/1; "
+      "run | \"$0\" report - --json | grep -c weir.report/2; "
       "\"$0\" profile moe --device sim:h200 --scale tiny --iterations 3 -o t.json -q; "
-      "\"$0\" analyze - --json < t.json | grep -c weir.analysis/1";
+      "\"$0\" analyze - --json < t.json | grep -c weir.analysis/2";
   const Outcome outcome = run_program({"bash", "-c", "cd \"$1\"; " + line, WEIR_BINARY, folder.path().string()});
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_TRUE(has(outcome.out, "same")) << outcome.out;
@@ -135,7 +137,10 @@ TEST(List, ShowsWorkloadsAndDetails) {
   EXPECT_TRUE(has(full.out, "alternating, batched, random"));
   EXPECT_LE(widest_line(full.out), 80u);
   const Json json = parse_json(weir({"list", "--json"}).out, "list");
-  EXPECT_EQ(json[0]["parameters"]["size"]["defaults"]["full"], 4096);
+  const Folder folder;
+  put_file(folder / "list.json", to_text(json));
+  expect_valid_as(folder / "list.json", "weir.list.1.json");
+  EXPECT_EQ(json["workloads"][0]["parameters"]["size"]["defaults"]["full"], 4096);
   const Outcome none = weir({"list", "--category", "latency"});
   EXPECT_EQ(none.code, 2);
   EXPECT_TRUE(has(none.err, "latency_sensitive")) << none.err;
@@ -193,7 +198,7 @@ TEST(Run, PrintsAtMost80ColumnsAndWritesAValidResult) {
       EXPECT_LE(widest_line(outcome.out.substr(0, outcome.out.find("Written"))), 80u) << outcome.out;
       EXPECT_TRUE(has(outcome.out, "passed")) << outcome.out;
       EXPECT_TRUE(outcome.err.empty()) << outcome.err;
-      expect_valid_as(file, "weir.result.1.json");
+      expect_valid_as(file, "weir.result.2.json");
     }
   }
 }
@@ -217,7 +222,7 @@ TEST(Run, OtherSyncModesAndDevicesAreValidToo) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = weir(arguments);
     ASSERT_EQ(outcome.code, 0) << more[0] << outcome.err;
-    expect_valid_as(file, "weir.result.1.json");
+    expect_valid_as(file, "weir.result.2.json");
   }
   const Json skipped = read_json(folder / "3.json");
   EXPECT_EQ(skipped["check"]["status"], "skipped");
@@ -260,7 +265,7 @@ TEST(File, ExamplesRunSweepAndCompare) {
       ASSERT_EQ(outcome.code, 0) << outcome.err;
       EXPECT_TRUE(has(outcome.out, "passed")) << outcome.out;
     }
-    expect_valid_as(folder / (name + ".json"), "weir.result.1.json");
+    expect_valid_as(folder / (name + ".json"), "weir.result.2.json");
     const Json result = read_json(folder / (name + ".json"));
     EXPECT_EQ(result["workload"]["name"], name);
     EXPECT_EQ(result["workload"]["file"], file);
@@ -380,7 +385,7 @@ TEST(Run, NeverOverwritesWithoutForce) {
   std::getline(std::ifstream(file), text);
   EXPECT_EQ(text, "precious");
   EXPECT_EQ(weir(tiny_run("tiny_kernel_stress", {"-o", file, "--force"})).code, 0);
-  EXPECT_EQ(read_json(file)["schema"], "weir.result/1");
+  EXPECT_EQ(read_json(file)["schema"], "weir.result/2");
 }
 
 TEST(Run, ReadOnlyFolderIsRefusedBeforeAnythingRuns) {
@@ -608,7 +613,7 @@ TEST(Run, CtrlCSavesWhatThereIs) {
   EXPECT_EQ(result["status"], "interrupted");
   EXPECT_GE(result["samples"]["latency_ns"].size(), 1u);
   EXPECT_LT(result["samples"]["latency_ns"].size(), 1000000u);
-  expect_valid_as(file, "weir.result.1.json");
+  expect_valid_as(file, "weir.result.2.json");
 }
 
 }  // namespace

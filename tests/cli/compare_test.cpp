@@ -46,7 +46,7 @@ TEST(Compare, SameRunIsTheSame) {
     EXPECT_TRUE(has(outcome.out, "slower")) << outcome.out;
     write_file(folder / "comparison", outcome.out, true);
   }
-  expect_valid_as(folder / "comparison", "weir.comparison.1.json");  // the last one is JSON
+  expect_valid_as(folder / "comparison", "weir.comparison.2.json");  // the last one is JSON
 }
 
 // Each kind by its own comparison: the document says which it was.
@@ -57,13 +57,13 @@ TEST(Compare, RecognisesWhatItIsGiven) {
   std::filesystem::create_directories(folder / "reports");
   std::filesystem::copy_file(old + "bench.json", folder / "reports/summary.json");
   const std::pair<std::string, const char*> kinds[] = {
-      {old + "result.json", "weir.comparison/1"},
-      {old + "sweep.json", "weir.comparison/1"},
-      {old + "overlap.json", "weir.comparison/1"},
-      {folder / "trace.json", "weir.trace_comparison/1"},
-      {old + "bench.json", "weir.bench/1"},
-      {folder / "reports", "weir.bench/1"},
-      {old + "channel.json", "weir.channel/1"},
+      {old + "result.json", "weir.comparison/2"},
+      {old + "sweep.json", "weir.comparison/2"},
+      {old + "overlap.json", "weir.comparison/2"},
+      {folder / "trace.json", "weir.trace_comparison/2"},
+      {old + "bench.json", "weir.bench/2"},
+      {folder / "reports", "weir.bench/2"},
+      {old + "channel.json", "weir.channel/2"},
       {WEIR_SOURCE_DIR "/fuzz/seeds/amd_log/rocm63_level5.log", "weir.amd_compare/1"}};
   for (const auto& [path, schema] : kinds) {
     const Outcome outcome = weir({"compare", path, path, "--json"});
@@ -144,7 +144,7 @@ TEST(Compare, ReadsAortaAndRefusesTheRest) {
       << R"({"workload_name": "tiny_kernel_stress", "stream_count": 4, "throughput": 1000.0,
     "latency_ms": {"p50": 1.0, "p95": 1.1, "p99": 1.2}, "iteration_times_ms": [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0]})";
   EXPECT_EQ(weir({"compare", folder / "aorta.json", folder / "aorta.json"}).code, 0);
-  std::ofstream(folder / "cut.json") << R"({"schema": "weir.result/1", "stre)";
+  std::ofstream(folder / "cut.json") << R"({"schema": "weir.result/2", "stre)";
   std::ofstream(folder / "foreign.json") << R"({"hello": "world"})";
   for (const char* bad : {"cut.json", "foreign.json"})
     EXPECT_EQ(weir({"compare", folder / "aorta.json", folder / bad}).code, 2) << bad;

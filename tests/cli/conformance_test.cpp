@@ -22,9 +22,9 @@ TEST(Conformance, shows_a_table_and_writes_a_document) {
   EXPECT_TRUE(has(outcome.out, "  group             cases   passed   skipped   failed")) << outcome.out;
   EXPECT_TRUE(has(outcome.out, "       4  no streams on a part of the compute units: ")) << outcome.out;
   EXPECT_TRUE(has(outcome.out, "cpu passed: nothing failed in 8 cases, 4 of them skipped")) << outcome.out;
-  expect_valid_as(file, "weir.conformance.1.json");
+  expect_valid_as(file, "weir.conformance.2.json");
   const Json document = read_json(file);
-  EXPECT_EQ(document["schema"], "weir.conformance/1");
+  EXPECT_EQ(document["schema"], "weir.conformance/2");
   EXPECT_EQ(document["status"], "complete");
   ASSERT_EQ(document["devices"].size(), 2u);
   EXPECT_EQ(document["devices"][0]["device"]["name"], "cpu");
@@ -77,7 +77,7 @@ TEST(Conformance, an_interruption_keeps_what_has_come) {
   EXPECT_EQ(wait_for(process), 130);
   const std::string file = folder / "conformance.json";
   ASSERT_TRUE(std::filesystem::exists(file));
-  expect_valid_as(file, "weir.conformance.1.json");
+  expect_valid_as(file, "weir.conformance.2.json");
   const Json document = read_json(file);
   EXPECT_EQ(document["status"], "interrupted");
   EXPECT_GT(document["devices"][0]["counts"]["not_run"], 0);

@@ -51,7 +51,7 @@ TEST(Export, folders_are_read_whole_and_other_documents_passed_over) {
   const Folder folder;
   write_file(folder / "a.json", to_text(result_document()), false);
   write_file(folder / "b.json", to_text(bench_document()), false);
-  write_file(folder / "c.json", R"({"schema": "weir.analysis/1"})", false);
+  write_file(folder / "c.json", R"({"schema": "weir.analysis/2"})", false);
   const Outcome outcome = weir({"export", folder.path().string(), "-o", folder / "all.prom"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "c.json was skipped")) << outcome.err;

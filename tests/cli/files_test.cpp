@@ -305,7 +305,7 @@ TEST(Folders, ThatCannotBeUsedAreNoBug) {
 
 TEST(Documents, HaveALimit) {
   const Folder folder;
-  put_file(folder / "large.json", "{\"schema\": \"weir.result/1\", ");
+  put_file(folder / "large.json", "{\"schema\": \"weir.result/2\", ");
   ASSERT_EQ(::truncate((folder / "large.json").c_str(), off_t{3} << 30), 0);
   const Outcome outcome = limited("-v 8000000", {"export", folder / "large.json"}, folder);
   EXPECT_EQ(outcome.code, 2) << outcome.err;

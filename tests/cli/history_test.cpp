@@ -110,7 +110,7 @@ TEST_F(History, documents_are_valid) {
     words.insert(words.end(), {"--json", "-o", name + ".json", "-q"});
     const Outcome printed = history(words);
     EXPECT_TRUE(printed.code == 0 || printed.code == 3) << printed.err;
-    expect_valid_as(folder_ / (name + ".json"), "weir.history.1.json");
+    expect_valid_as(folder_ / (name + ".json"), "weir.history.2.json");
   }
 }
 
@@ -167,7 +167,7 @@ TEST_F(History, takes_the_commit_from_git) {
 }
 
 TEST_F(History, bad_input_is_named_and_adds_nothing) {
-  std::ofstream(folder_ / "broken.json") << "{\"schema\": \"weir.result/1\",";
+  std::ofstream(folder_ / "broken.json") << "{\"schema\": \"weir.result/2\",";
   const Outcome broken = history({"add", "run.json", "broken.json", "nowhere.json"});
   EXPECT_EQ(broken.code, 2);
   EXPECT_TRUE(has(broken.err, "broken.json")) << broken.err;

@@ -72,7 +72,7 @@ TEST_F(HostProfile, writes_folded_stacks_of_a_run_of_its_own) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(text_of("host.folded"), "weir;main;spin 2\nworker;[libcuda.so] 1\n");
   EXPECT_TRUE(has(outcome.out, "Host profile of 3 samples written to host.folded")) << outcome.out;
-  expect_valid_as(folder_ / "result.json", "weir.result.1.json");
+  expect_valid_as(folder_ / "result.json", "weir.result.2.json");
   const Json result = read_json(folder_ / "result.json");
   EXPECT_EQ(result["metrics"]["host_profile"]["samples"], 3);
   EXPECT_EQ(result["metrics"]["host_profile"]["hz"], 997);
@@ -97,7 +97,7 @@ TEST_F(HostProfile, what_perf_refuses_is_told_and_the_result_stays) {
   EXPECT_TRUE(result["metrics"]["host_profile"].is_null());
   EXPECT_EQ(result["unavailable"]["metrics.host_profile"],
             "perf cannot record this process: Access to performance monitoring is limited");
-  expect_valid_as(folder_ / "result.json", "weir.result.1.json");
+  expect_valid_as(folder_ / "result.json", "weir.result.2.json");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "host.folded"));
   ::unsetenv("FAKE_PERF_DENIES");
   ::setenv("FAKE_PERF_BREAKS", "1", 1);

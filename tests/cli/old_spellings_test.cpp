@@ -110,7 +110,7 @@ TEST(OldSpellings, give_the_same_results) {
   EXPECT_EQ(priority.code, 0) << priority.err;
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "p3"));
   EXPECT_EQ(weir({"report", "a.json", "--json", "page.json", "-q"}, folder.path()).code, 0);
-  EXPECT_EQ(read_json(folder / "page.json")["schema"], "weir.report/1");
+  EXPECT_EQ(read_json(folder / "page.json")["schema"], "weir.report/2");
 }
 
 // A number may be seconds or milliseconds, a fraction or a percentage: flags that the table does not have say so.

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSchema = "weir.overlap.1.json";
+constexpr const char* kSchema = "weir.overlap.2.json";
 
 // What must hold of any run's figures, whatever they are.
 void expect_sums(const Json& times) {

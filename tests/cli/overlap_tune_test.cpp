@@ -49,7 +49,7 @@ TEST(OverlapCompare, the_same_twice_is_not_slower_and_twice_as_long_is) {
 
 TEST(OverlapCompare, refuses_what_is_no_run) {
   const Folder folder;
-  write_text(folder / "other.json", R"({"schema": "weir.result/1"})");
+  write_text(folder / "other.json", R"({"schema": "weir.result/2"})");
   write_text(folder / "words.json", "words");
   for (const char* const name : {"other.json", "words.json", "absent.json", "."}) {
     const Outcome outcome = weir({"compare", folder / name, folder / name});
@@ -70,7 +70,7 @@ TEST(OverlapTune, finds_a_front_within_its_budget) {
   EXPECT_TRUE(has(outcome.out, "Step time against memory")) << outcome.out;
   EXPECT_TRUE(has(outcome.out, "Least exposed: ")) << outcome.out;
 
-  expect_valid_as(file, "weir.overlap_tune.1.json");
+  expect_valid_as(file, "weir.overlap_tune.2.json");
   const Json document = read_json(file);
   const Json& trials = document["trials"];
   ASSERT_FALSE(trials.empty());

@@ -37,16 +37,16 @@ TEST(Preempt, observes_the_cpu_device) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_TRUE(has(outcome.out, "Behind kernels of 2 waves, blocks of 50.0 us")) << outcome.out;
-  expect_valid_as(file, "weir.preempt.1.json");
+  expect_valid_as(file, "weir.preempt.2.json");
   const Json document = read_json(file);
   EXPECT_EQ(document["status"], "complete");
   EXPECT_EQ(document["mechanisms"].size(), 3u);
   for (const Json& mechanism : document["mechanisms"]) {
     ASSERT_EQ(mechanism["points"].size(), 1u) << mechanism["name"];
     const Json& point = mechanism["points"][0];
-    EXPECT_EQ(point["to_end"]["count"], 20) << mechanism["name"];
-    EXPECT_TRUE(point["to_end"]["p999_ns"].is_null());
-    EXPECT_TRUE(has(point["to_end"]["too_few"].get<std::string>(), "p99.9 needs 1000 requests"));
+    EXPECT_EQ(point["to_end_ns"]["count"], 20) << mechanism["name"];
+    EXPECT_TRUE(point["to_end_ns"]["p999"].is_null());
+    EXPECT_TRUE(has(point["to_end_ns"]["too_few"].get<std::string>(), "p99.9 needs 1000 requests"));
     EXPECT_EQ(point["observation"]["lost_blocks"], 0) << mechanism["name"];
     EXPECT_EQ(point["observation"]["repeated_blocks"], 0) << mechanism["name"];
     // Open loop: nothing starts before it is due.
@@ -67,7 +67,7 @@ TEST(Preempt, divides_a_device_between_two_processes) {
   const Json& sliced = mechanism_in(document, "time_slice");
   ASSERT_TRUE(sliced["is_offered"].get<bool>()) << sliced["reason"];
   const Json& point = sliced["points"][0];
-  EXPECT_EQ(point["to_end"]["count"], 20);
+  EXPECT_EQ(point["to_end_ns"]["count"], 20);
   EXPECT_GT(point["observation"]["victim_blocks"], 0);
   EXPECT_FALSE(point["victim_loss"].is_null());
 }
@@ -80,7 +80,7 @@ TEST(Preempt, shows_on_a_simulated_gpu_that_priority_does_not_preempt) {
             "200", "--mechanisms", "none,priority,cooperative_flag,time_slice", "-o", file, "--svg", picture});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_narrow(outcome.out);
-  expect_valid_as(file, "weir.preempt.1.json");
+  expect_valid_as(file, "weir.preempt.2.json");
   const Json document = read_json(file);
   EXPECT_FALSE(mechanism_in(document, "time_slice")["is_offered"].get<bool>());
   EXPECT_TRUE(has(mechanism_in(document, "time_slice")["verdict"].get<std::string>(), "is not available here"));
@@ -105,7 +105,7 @@ TEST(Preempt, tells_in_markdown_and_by_the_ending_of_a_file) {
   EXPECT_TRUE(has(first, "# weir preempt on")) << first;
   const Outcome json = weir(tiny_preempt({"--device", "sim:toy", "--mechanisms", "none", "--json"}));
   ASSERT_EQ(json.code, 0) << json.err;
-  EXPECT_EQ(parse_json(json.out, "stdout")["schema"], "weir.preempt/1");
+  EXPECT_EQ(parse_json(json.out, "stdout")["schema"], "weir.preempt/2");
 }
 
 TEST(Preempt, the_same_seed_sees_the_same_in_virtual_time) {
@@ -130,7 +130,7 @@ TEST(Preempt, leaves_a_valid_document_when_it_is_interrupted) {
   EXPECT_EQ(wait_for(process), 130);
   const std::string file = folder / "preempt.json";
   ASSERT_TRUE(std::filesystem::exists(file));
-  expect_valid_as(file, "weir.preempt.1.json");
+  expect_valid_as(file, "weir.preempt.2.json");
   EXPECT_EQ(read_json(file)["status"], "ended_early");
 }
 
@@ -184,7 +184,7 @@ TEST(Preempt, replaces_no_file_without_force) {
   EXPECT_EQ(weir(tiny_preempt({"--device", "sim:toy", "--mechanisms", "none", "--svg", file})).code, 2);
   EXPECT_EQ(std::filesystem::file_size(file), 4u);
   EXPECT_EQ(weir(tiny_preempt({"--device", "sim:toy", "--mechanisms", "none", "-o", file, "--force"})).code, 0);
-  EXPECT_EQ(read_json(file)["schema"], "weir.preempt/1");
+  EXPECT_EQ(read_json(file)["schema"], "weir.preempt/2");
 }
 
 TEST(Preempt, a_child_rejects_what_is_no_request) {

@@ -28,7 +28,7 @@ TEST(ManyProcesses, OneResultSaysWhichSamplesAreWhose) {
     const Outcome outcome = weir(tiny("run", device, {"--processes", "3", "--streams", "4", "-o", folder / "r.json"}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, "3 processes, medians ")) << outcome.out;
-    expect_valid_as(folder / "r.json", "weir.result.1.json");
+    expect_valid_as(folder / "r.json", "weir.result.2.json");
     const Json result = read_json(folder / "r.json");
     EXPECT_EQ(result["status"], "complete");
     ASSERT_EQ(result["processes"].size(), 3u);
@@ -167,7 +167,7 @@ TEST(ManyProcesses, OverlapAddsSamplesToTheFilesOfTheFirst) {
   const Outcome outcome = weir(tiny_overlap(config_file("default"), {"--processes", "2", "-o", folder / "run"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "2 processes, medians ")) << outcome.out;
-  expect_valid_as(folder / "run/summary.json", "weir.overlap.1.json");
+  expect_valid_as(folder / "run/summary.json", "weir.overlap.2.json");
   const Json summary = read_json(folder / "run/summary.json");
   ASSERT_EQ(summary["processes"].size(), 2u);
   EXPECT_EQ(summary["status"], "complete");

@@ -106,7 +106,7 @@ TEST(Profile, reports_cost_waterfall_and_file) {
   EXPECT_EQ(weir(tiny_profile("sim:h200", {"--force", "--quiet"}), folder.path()).code, 0);
   const Outcome json = weir(tiny_profile("sim:h200", {"--force", "--json"}), folder.path());
   const Json document = parse_json(json.out, "profile");
-  EXPECT_EQ(document["schema"], "weir.profile/1");
+  EXPECT_EQ(document["schema"], "weir.profile/2");
   EXPECT_EQ(document["tracing"]["ratio"], 1.0);
   EXPECT_EQ(document["files"][0]["path"], "moe.trace.json");
 }

@@ -6,7 +6,7 @@
 
 namespace weir::testing {
 
-void expect_valid(const std::string& file) { expect_valid_as(file, "weir.queues.1.json"); }
+void expect_valid(const std::string& file) { expect_valid_as(file, "weir.queues.2.json"); }
 
 void expect_narrow(const std::string& text) {
   std::istringstream lines(text);

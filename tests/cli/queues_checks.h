@@ -8,7 +8,7 @@
 
 namespace weir::testing {
 
-// Against docs/schema/weir.queues.1.json.
+// Against docs/schema/weir.queues.2.json.
 void expect_valid(const std::string& file);
 // Within 80 columns, but for paths, which are as long as they are.
 void expect_narrow(const std::string& text);

@@ -17,7 +17,7 @@ TEST(QueuesLimits, WritesADocumentAndATextOf80Columns) {
   EXPECT_LE(widest_line(outcome.out), 80u);
   const Json document = read_json(folder / "limits.json");
   expect_valid(folder / "limits.json");
-  EXPECT_EQ(document["schema"], "weir.queues/1");
+  EXPECT_EQ(document["schema"], "weir.queues/2");
   EXPECT_EQ(document["experiment"], "limits");
   const Json& limits = document["limits"];
   EXPECT_EQ(limits["hardware_queues"]["told"], 4);

@@ -72,7 +72,7 @@ TEST(QueuesSweep, ResumesWhatIsThere) {
       {"--hw-queues", "1", "--streams", "2", "--scale", "tiny", "-o", file, "--resume", "--placement", "serial"}));
   EXPECT_EQ(other.code, 2);
   EXPECT_TRUE(has(other.err, "placement")) << other.err;
-  std::ofstream(folder / "other.json") << "{\"schema\": \"weir.result/1\"}";
+  std::ofstream(folder / "other.json") << "{\"schema\": \"weir.result/2\"}";
   EXPECT_EQ(weir(sweep({"-o", folder / "other.json", "--resume"})).code, 2);
 }
 

@@ -118,7 +118,7 @@ TEST(Ranks, WriteOneValidResult) {
     }();
     EXPECT_TRUE(alone["ranks"].is_null());
     EXPECT_DOUBLE_EQ(result["work_per_iteration"].get<double>(), 2 * alone["work_per_iteration"].get<double>());
-    expect_valid_as(file, "weir.result.1.json");
+    expect_valid_as(file, "weir.result.2.json");
   }
   // Other rank counts are other measurements.
   EXPECT_EQ(weir({"compare", folder / "none.json", folder / "alone.json"}).code, 2);

@@ -36,7 +36,7 @@ TEST(ReportCommand, writes_the_document_of_a_sweep) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "Written to")) << outcome.out;
   expect_narrow(outcome.out);
-  expect_valid_as(folder / "report.json", "weir.report.1.json");
+  expect_valid_as(folder / "report.json", "weir.report.2.json");
   const Json document = read_json(folder / "report.json");
   EXPECT_EQ(document["title"], "sweep.json");
   EXPECT_EQ(document["scaling"][0]["curves"][0]["points"].size(), 4u);
@@ -88,7 +88,7 @@ TEST(ReportCommand, says_what_to_do_where_it_was_built_without_a_page) {
 TEST(ReportCommand, reports_on_the_rest_and_names_what_it_refused) {
   Folder folder;
   sweep_into(folder, "sweep.json");
-  put_file(folder / "broken.json", "{\"schema\": \"weir.result/1\",");
+  put_file(folder / "broken.json", "{\"schema\": \"weir.result/2\",");
   put_file(folder / "newer.json", "{\"schema\": \"weir.result/2\"}");
   const Outcome outcome = weir({"report", folder.path().string(), "-o", folder / "report.json", "--quiet"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -189,7 +189,7 @@ TEST(ReportCommand, compares_with_a_baseline_and_puts_that_first) {
   EXPECT_EQ(document["comparisons"][0]["verdicts"]["slower"], 4);
   EXPECT_EQ(document["verdict"]["tone"], "bad");
   EXPECT_TRUE(has(outcome.out, "4 of 4 pairs are slower")) << outcome.out;
-  expect_valid_as(folder / "r.json", "weir.report.1.json");
+  expect_valid_as(folder / "r.json", "weir.report.2.json");
 }
 
 TEST(ReportCommand, a_named_file_that_cannot_be_used_is_a_failure) {

@@ -155,7 +155,7 @@ TEST(Submit, ProfilesShowTheChannel) {
   EXPECT_EQ(hops[0]["from"], "enqueued");
   EXPECT_EQ(hops[0]["to"], "submitted");
   EXPECT_EQ(hops[0]["negative"], 0);
-  EXPECT_GT(hops[0]["p50_ns"].get<double>(), 0);
+  EXPECT_GT(hops[0]["duration_ns"]["p50"].get<double>(), 0);
   // And it comes back from the trace.
   const Outcome analysed = weir({"analyze", folder / "t.json"});
   EXPECT_EQ(analysed.code, 0) << analysed.err;

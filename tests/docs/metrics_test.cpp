@@ -23,7 +23,7 @@ void collect(const Json& schema, const std::string& path, std::vector<std::strin
 }
 
 TEST(DocsMethod, explains_every_metric_of_a_result) {
-  const Json schema = parse_json(page_text("docs/schema/weir.result.1.json"), "weir.result.1.json");
+  const Json schema = parse_json(page_text("docs/schema/weir.result.2.json"), "weir.result.2.json");
   std::vector<std::string> paths;
   collect(schema["properties"]["metrics"], "", paths);
   ASSERT_GT(paths.size(), 30u);

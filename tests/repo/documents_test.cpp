@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 #include <regex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,31 +17,33 @@ namespace fs = std::filesystem;
 
 std::string text_of(const fs::path& file) { return joined(read_lines(file)); }
 
-// document(result) document(sweep)
-std::set<std::string> listed_documents(const fs::path& root) {
-  static const std::regex entry(R"(\bdocument\(([a-z_]+)\))");
+// document(result, 2) document(sweep, 1): versions by name
+std::map<std::string, std::string> listed_documents(const fs::path& root) {
+  static const std::regex entry(R"(\bdocument\(([a-z_]+), ([0-9]+)\))");
   const std::string text = text_of(root / "src/base/schemas.h");
-  std::set<std::string> names;
+  std::map<std::string, std::string> names;
   for (std::sregex_iterator match(text.begin(), text.end(), entry), end; match != end; ++match)
-    names.insert((*match)[1]);
+    names[(*match)[1]] = (*match)[2];
   return names;
 }
 
 std::vector<std::string> unlike_documents(const fs::path& root) {
-  const std::set<std::string> names = listed_documents(root);
+  const std::map<std::string, std::string> names = listed_documents(root);
   std::vector<std::string> findings;
-  for (const std::string& name : names) {
-    const std::string file = "docs/schema/weir." + name + ".1.json";
+  for (const auto& [name, version] : names) {
+    const std::string file = "docs/schema/weir." + name + "." + version + ".json";
+    const std::string schema = "weir." + name + "/" + version;
     if (!fs::exists(root / file))
       findings.push_back(file + " is missing: src/base/schemas.h lists " + name);
-    else if (text_of(root / file).find("\"const\": \"weir." + name + "/1\"") == std::string::npos)
-      findings.push_back(file + " does not describe weir." + name + "/1");
+    else if (text_of(root / file).find("\"const\": \"" + schema + "\"") == std::string::npos)
+      findings.push_back(file + " does not describe " + schema);
   }
-  static const std::regex described(R"(^weir\.([a-z_]+)\.1\.json$)");
+  static const std::regex described(R"(^weir\.([a-z_]+)\.([0-9]+)\.json$)");
   for (const auto& file : files_below(root / "docs/schema", {".json"})) {
     const std::string file_name = file.filename();
     std::smatch match;
-    if (std::regex_match(file_name, match, described) && !names.contains(match[1]))
+    if (!std::regex_match(file_name, match, described)) continue;
+    if (const auto listed = names.find(match[1]); listed == names.end() || listed->second != match[2])
       findings.push_back("docs/schema/" + file_name + ": src/base/schemas.h does not list " + std::string(match[1]));
   }
 
@@ -66,8 +67,8 @@ std::vector<std::string> unlike_documents(const fs::path& root) {
 
 TEST(Documents, finds_what_is_planted) {
   const ScratchTree tree;
-  tree.write("src/base/schemas.h", "#define WEIR_DOCUMENTS(document) document(result) \\\n  document(sweep)\n");
-  tree.write("docs/schema/weir.result.1.json", R"({"schema": {"const": "weir.result/1"}})");
+  tree.write("src/base/schemas.h", "#define WEIR_DOCUMENTS(document) document(result, 2) \\\n  document(sweep, 1)\n");
+  tree.write("docs/schema/weir.result.2.json", R"({"schema": {"const": "weir.result/2"}})");
   tree.write("docs/schema/weir.sweep.1.json", R"({"schema": {"const": "weir.sweep/1"}})");
   tree.write("docs/schema/bench.yaml.json", "{}");
   tree.write("src/run/sweep.cpp", "json[\"schema\"] = schemas::sweep;  // \"weir.sweep/1\"\nf(\"weir.line/1\");\n");
@@ -76,7 +77,7 @@ TEST(Documents, finds_what_is_planted) {
   tree.write("docs/schema/weir.sweep.1.json", R"({"schema": {"const": "weir.result/1"}})");
   tree.write("docs/schema/weir.forgotten.1.json", "{}");
   tree.write("src/run/load.cpp", "if (schema == \"weir.result/1\") return;\nf(\"weir.line/1\");\n");
-  tree.write("src/base/schemas.h", "document(result) document(sweep) document(planted)\n");
+  tree.write("src/base/schemas.h", "document(result, 2) document(sweep, 1) document(planted, 1)\n");
   const std::vector<std::string> expected = {
       "docs/schema/weir.planted.1.json is missing: src/base/schemas.h lists planted",
       "docs/schema/weir.sweep.1.json does not describe weir.sweep/1",

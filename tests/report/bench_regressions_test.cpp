@@ -24,8 +24,8 @@ Json sample() {
                 {"is_regression", is_regression},
                 {"ratio", ratio},
                 {"interval", ratio.is_null() ? Json() : Json({ratio.get<double>() - 0.05, ratio.get<double>() + 0.05})},
-                {"p50_ms_before", ratio.is_null() ? Json() : Json(0.1)},
-                {"p50_ms_after", ratio.is_null() ? Json() : Json(0.1 * ratio.get<double>())},
+                {"before_ns", {{"p50", ratio.is_null() ? Json() : Json(0.1e6)}}},
+                {"after_ns", {{"p50", ratio.is_null() ? Json() : Json(0.1e6 * ratio.get<double>())}}},
                 {"reason", reason}};
   };
   return {{"baseline", "main:reports/summary.json"},

@@ -9,11 +9,9 @@ namespace {
 Json entry(const std::string& key, const std::string& status, double p50) {
   Json timing = nullptr;
   if (p50 > 0)
-    timing = {{"latency_ms_p50", p50},
-              {"latency_ms_p90", p50},
-              {"latency_ms_p99", p50},
+    timing = {{"latency_ns", {{"p50", p50 * 1e6}, {"p90", p50 * 1e6}, {"p99", p50 * 1e6}}},
               {"iterations", 30},
-              {"throughput_ops_per_sec", 1000 / p50}};
+              {"runs_per_s", 1000 / p50}};
   Json error = nullptr;
   if (status != "ok")
     error = {{"what", "it could not be done for a reason that is told at some length"},
@@ -26,18 +24,18 @@ Json entry(const std::string& key, const std::string& status, double p50) {
           {"timing", timing},
           {"error", error},
           {"success", status == "ok"},
-          {"memory", {{"peak_mb", 12.5}, {"allocated_mb", 8.0}, {"reason", nullptr}}},
+          {"memory", {{"peak_bytes", 12.5e6}, {"allocated_bytes", 8e6}, {"reason", nullptr}}},
           {"energy", {{"energy_j", nullptr}, {"reason", "no energy counter"}}},
           {"accuracy", {{"rmse", 1.5e-7}, {"reason", nullptr}}}};
 }
 
 Json summary(const std::vector<Json>& cases) {
   return {
-      {"schema", "weir.bench/1"},
+      {"schema", "weir.bench/2"},
       {"created", "2026-01-01T00:00:00Z"},
       {"status", "complete"},
       {"environment", {{"git", {{"commit", "0123456789abcdef"}, {"is_changed", true}}}, {"cpu_model", "a processor"}}},
-      {"ceilings", {{"cpu", {{"bandwidth", {{"value", 2.5e10}}}}}}},
+      {"ceilings", {{"cpu", {{"bytes_per_s", {{"value", 2.5e10}}}}}}},
       {"counts", {{"ok", 1}, {"crashed", 1}}},
       {"findings", Json::array()},
       {"recommendations", {"Do this."}},
@@ -71,7 +69,7 @@ TEST(BenchSummary, ranks_what_succeeded_and_tells_what_did_not) {
 
 TEST(BenchSummary, large_memory_is_told_in_a_unit_that_fits) {
   Json document = summary({entry("large/cpu/fp32", "ok", 0.5)});
-  document["cases"][0]["memory"]["peak_mb"] = 1340.0;
+  document["cases"][0]["memory"]["peak_bytes"] = 1340e6;
   EXPECT_TRUE(has(report_text(bench_report(document, false)), "1.34 GB")) << report_text(bench_report(document, false));
 }
 

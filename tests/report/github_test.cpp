@@ -143,7 +143,7 @@ TEST(GitHub, long_texts_are_cut) {
 Json regressed() {
   return Json::parse(R"json({"baseline": "main", "verdict": "regressed", "cases": [
     {"key": "softmax/cpu/fp32/rows=8", "verdict": "slower", "is_regression": true, "reason": "more than 10 %",
-     "ratio": 1.25, "interval": [1.2, 1.3], "p50_ms_before": 1, "p50_ms_after": 1.25},
+     "ratio": 1.25, "interval": [1.2, 1.3], "before_ns": {"p50": 1e6}, "after_ns": {"p50": 1.25e6}},
     {"key": "fft/cpu/fp32/", "verdict": "failed", "is_regression": true, "reason": "it ran before"},
     {"key": "gone/cpu/fp32/", "verdict": "gone", "is_regression": false, "reason": "not here"}]})json");
 }

@@ -9,13 +9,13 @@ namespace {
 // What a trend of two runs on either side of a change looks like; fields that a test does not look at are left out.
 Json trend() {
   return Json::parse(R"({
-    "schema": "weir.history/1", "kind": "trend", "file": "h.db", "selection": {"workload": "moe"},
+    "schema": "weir.history/2", "kind": "trend", "file": "h.db", "selection": {"workload": "moe"},
     "machines": [{"id": "0123456789ab", "label": "H200, cuda:0", "differs_from_first": []}],
     "series": [{"title": "moe, 8 streams", "machine": "0123456789ab", "metric": "latency", "unit": "ns",
-      "points": [{"at": "2026-03-01T12:00:00Z", "commit": "aaaaaaaaaaaaaaaa", "tag": null, "median": 1000000, "interval": [990000, 1010000], "count": 9},
-                 {"at": "2026-03-02T12:00:00Z", "commit": "bbbbbbbbbbbbbbbb", "tag": "nightly", "median": 1081000, "interval": null, "count": 9}],
+      "points": [{"at": "2026-03-01T12:00:00Z", "commit": "aaaaaaaaaaaaaaaa", "tag": null, "p50": 1000000, "interval": [990000, 1010000], "count": 9},
+                 {"at": "2026-03-02T12:00:00Z", "commit": "bbbbbbbbbbbbbbbb", "tag": "nightly", "p50": 1081000, "interval": null, "count": 9}],
       "failed": [],
-      "changes": [{"index": 1, "ratio": 1.081, "p": 0.001, "verdict": "slower", "median_before": 1000000, "median_after": 1081000,
+      "changes": [{"index": 1, "ratio": 1.081, "p": 0.001, "verdict": "slower", "before": {"p50": 1000000}, "after": {"p50": 1081000},
         "last_before": {"at": "", "commit": "aaaaaaaaaaaaaaaa", "entry": 1}, "first_after": {"at": "", "commit": "bbbbbbbbbbbbbbbb", "entry": 2},
         "explanations": [{"fact": "kernel", "before": "Linux 6.1", "after": "Linux 6.18"}]}],
       "changes_reason": null, "drift": null, "notes": []}],

@@ -107,8 +107,8 @@ TEST(ResultsOpenMetrics, a_cause_that_is_there_twice_is_told_once) {
 
 TEST(Figures, other_documents_are_rejected_by_name) {
   for (const char* text : {R"({"schema": "weir.result/2"})", R"({"schema": 7})", "[]", "7",
-                           R"({"schema": "weir.result/1"})", R"({"schema": "weir.sweep/1", "results": 7})",
-                           R"({"schema": "weir.sweep/1", "results": [{"schema": "weir.bench/1"}]})"}) {
+                           R"({"schema": "weir.result/2"})", R"({"schema": "weir.sweep/1", "results": 7})",
+                           R"({"schema": "weir.sweep/1", "results": [{"schema": "weir.bench/2"}]})"}) {
     try {
       figures_of(Json::parse(text), "x.json");
       ADD_FAILURE() << text;

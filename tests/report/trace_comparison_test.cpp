@@ -11,8 +11,8 @@ namespace {
 Json document() {
   Json kernel{{"name", "void " + std::string(200, 'k') + "<float>(int)"},
               {"kind", "kernel"},
-              {"baseline", {{"count", 12345}, {"total_ns", 1e9}, {"median_ns", 13.4e6}}},
-              {"test", {{"count", 12345}, {"total_ns", 1e9}, {"median_ns", 14.4e6}}},
+              {"baseline", {{"count", 12345}, {"total_ns", 1e9}, {"duration_ns", {{"p50", 13.4e6}}}}},
+              {"test", {{"count", 12345}, {"total_ns", 1e9}, {"duration_ns", {{"p50", 14.4e6}}}}},
               {"ratio", 1.075},
               {"verdict", "ambiguous"},
               {"reason", "a difference is there, but it may lie on either side of the threshold"},
@@ -22,7 +22,7 @@ Json document() {
   Json small = kernel;
   small["name"] = "evil|name\x1b[31m\n`x`";
   small["verdict"] = small["reason"] = small["interval"] = small["adjusted_p"] = nullptr;
-  return {{"schema", "weir.trace_comparison/1"},
+  return {{"schema", "weir.trace_comparison/2"},
           {"baseline", "before.sqlite"},
           {"test", "after.sqlite"},
           {"threshold", 0.05},
@@ -40,8 +40,8 @@ Json document() {
           {"pace",
            {{"is_marked", true},
             {"kernel", nullptr},
-            {"baseline", {{"count", 5}, {"commands", 3.0}, {"median_ns", 16.7e6}}},
-            {"test", {{"count", 6}, {"commands", 3.0}, {"median_ns", 20.04e6}}},
+            {"baseline", {{"count", 5}, {"commands", 3.0}, {"duration_ns", {{"p50", 16.7e6}}}}},
+            {"test", {{"count", 6}, {"commands", 3.0}, {"duration_ns", {{"p50", 20.04e6}}}}},
             {"ratio", 1.2},
             {"verdict", "slower"},
             {"reason", nullptr},

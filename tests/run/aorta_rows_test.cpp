@@ -268,8 +268,7 @@ TEST(AortaQueueSwitch, IsMeasuredOrNullWithAReason) {
     // An overhead is a difference of two gaps, so it needs both.
     const Json& timeline = found["timeline"];
     for (const char* where : {"same_queue", "other_queue"}) {
-      const bool has_gaps =
-          timeline["same_stream_gap"].is_object() && timeline[where + std::string("_gap")].is_object();
+      const bool has_gaps = timeline["same_stream_ns"].is_object() && timeline[where + std::string("_ns")].is_object();
       EXPECT_EQ(timeline[where + std::string("_overhead_ns")].is_number(), has_gaps) << where;
     }
   }

@@ -95,7 +95,7 @@ TEST(ChannelBaseline, WhateverIsWrongIsRejectedByName) {
   const std::vector<std::pair<std::string, std::function<void(Json&)>>> breakages = {
       {"is not a document", [](Json& json) { json = Json::array(); }},
       {"no schema", [](Json& json) { json.erase("schema"); }},
-      {"weir.result/1", [](Json& json) { json["schema"] = "weir.result/1"; }},
+      {"weir.result/2", [](Json& json) { json["schema"] = "weir.result/2"; }},
       {"'benchmarks' is missing", [](Json& json) { json.erase("benchmarks"); }},
       {"'benchmarks' must be a list", [](Json& json) { json["benchmarks"] = 7; }},
       {"an object is needed", [](Json& json) { json["benchmarks"][0] = nullptr; }},

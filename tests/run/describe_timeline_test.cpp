@@ -152,7 +152,7 @@ TEST(DescribeTimeline, virtual_time_is_not_perturbed_by_tracing) {
   request.workload = "hetero_kernels";
   request.iterations = 5;
   const Json document = profile_workload(*device, request, 5, {}, {}).document;
-  EXPECT_EQ(document["schema"], "weir.profile/1");
+  EXPECT_EQ(document["schema"], "weir.profile/2");
   EXPECT_DOUBLE_EQ(document["tracing"]["cost_ns_per_command"].get<double>(), 0);
   EXPECT_DOUBLE_EQ(document["tracing"]["ratio"].get<double>(), 1);
   const Json& hops = document["devices"][0]["waterfall"][0]["hops"];

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 Json weir_result() {
   return Json::parse(R"({
-    "schema": "weir.result/1", "status": "complete", "created": "2026-01-31T12:00:00Z",
+    "schema": "weir.result/2", "status": "complete", "created": "2026-01-31T12:00:00Z",
     "weir": {"version": "0.1.0", "commit": "abc"}, "command_line": ["weir", "run"],
     "workload": {"name": "moe", "category": "distributed", "priority": "P1", "unit": "tokens/s", "scaling": "divided"},
     "parameters": {"hidden": 1024, "skew": 0.5, "order": "alternating", "gated": true, "sizes": [1, 2]},
@@ -193,7 +193,7 @@ TEST(Load, ReadsASweep) {
   json["results"][1]["streams"] = "many";
   EXPECT_TRUE(has(complaint(json), "results[1].streams: expected a number, found string"));
   json["results"][1] = aorta_result();
-  EXPECT_TRUE(has(complaint(json), "results[1]: expected weir.result/1"));
+  EXPECT_TRUE(has(complaint(json), "results[1]: expected weir.result/2"));
   json["results"] = Json::array();
   EXPECT_TRUE(has(complaint(json), "holds no results"));
 }
@@ -234,7 +234,7 @@ TEST(Load, NamesWhatIsWrong) {
   EXPECT_TRUE(has(complaint(Json::array()), "array instead of an object"));
   EXPECT_TRUE(has(complaint(Json::parse(R"({"traceEvents": []})")), "without schema (it has traceEvents)"));
   EXPECT_TRUE(has(complaint(Json::object()), "an empty object"));
-  EXPECT_TRUE(has(complaint(Json::object()), "weir.result/1"));
+  EXPECT_TRUE(has(complaint(Json::object()), "weir.result/2"));
 
   json = weir_result();
   json["samples"]["latency_ns"][2] = -5;
@@ -266,7 +266,7 @@ TEST(Load, FilesAndFolders) {
   EXPECT_TRUE(has(complaint([&] { load_results(folder.path()); }), "holds no results (0 .json files)"));
   folder.write("a.json", weir_result().dump());
   folder.write("notes.txt", "not JSON");
-  folder.write("c.json", R"({"schema": "weir.comparison/1"})");
+  folder.write("c.json", R"({"schema": "weir.comparison/2"})");
   const ResultFile file = load_results(folder.path());
   EXPECT_EQ(file.points.size(), 1U);
   ASSERT_EQ(file.notes.size(), 1U);
@@ -334,7 +334,7 @@ Json odd_value(SplitMix& random) {
     case 7:
       return "";
     case 8:
-      return "weir.result/1";
+      return "weir.result/2";
     case 9:
       return Json::array();
     case 10:

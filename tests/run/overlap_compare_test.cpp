@@ -24,7 +24,7 @@ Json summary(double step, double exposed, double efficiency, std::uint64_t seed)
     exposures.push_back(exposed * noise);
     efficiencies.push_back(efficiency * noise);
   }
-  return {{"schema", "weir.overlap/1"},
+  return {{"schema", "weir.overlap/2"},
           {"status", "complete"},
           {"config", {{"fsdp.prefetch", "1"}}},
           {"ranks", {{"count", 2}, {"collectives", "MPI on host memory"}}},
@@ -149,10 +149,10 @@ TEST_F(OverlapCompare, failed_runs_are_no_faster) {
 TEST_F(OverlapCompare, what_is_no_summary_is_rejected) {
   EXPECT_THROW(load_overlap(folder_), Error);
   EXPECT_THROW(load_overlap(folder_ / "nothing.json"), Error);
-  EXPECT_THROW(load_overlap(write("x.json", Json{{"schema", "weir.result/1"}})), Error);
+  EXPECT_THROW(load_overlap(write("x.json", Json{{"schema", "weir.result/2"}})), Error);
   EXPECT_THROW(load_overlap(write("y.json", Json::array({1, 2}))), Error);
   // The right schema and nothing else: no samples, so nothing can be said.
-  const OverlapFile empty = load_overlap(write("z.json", Json{{"schema", "weir.overlap/1"}, {"status", "complete"}}));
+  const OverlapFile empty = load_overlap(write("z.json", Json{{"schema", "weir.overlap/2"}, {"status", "complete"}}));
   EXPECT_EQ(exit_code(compare_overlap(empty, empty), true), 4);
 }
 

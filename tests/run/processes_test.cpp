@@ -27,7 +27,7 @@ Json result(double level, std::size_t count, std::uint64_t seed, bool has_latenc
   const double rate = 4e9 * static_cast<double>(count) / sum;
   const Json samples = latency;
   return {
-      {"schema", "weir.result/1"},
+      {"schema", "weir.result/2"},
       {"status", "complete"},
       {"seed", 7},
       {"samples",
@@ -39,7 +39,7 @@ Json result(double level, std::size_t count, std::uint64_t seed, bool has_latenc
        {{"latency_ns", {{"p50", 0}}},
         {"device_ns", nullptr},
         {"throughput", {{"value", 2.5 * rate}, {"unit", "steps/s"}, {"interval", nullptr}}},
-        {"commands_per_second", rate},
+        {"commands_per_s", rate},
         {"host_ns_per_command", median(std::vector<double>(submit.begin(), submit.end())) / 4},
         {"memory", {{"allocated_bytes", 64 * count}}}}},
       {"warnings", Json::array({Json{{"code", level > 1500 ? "noisy" : "drift"}}})},
@@ -74,7 +74,7 @@ TEST(Processes, SamplesOfAllOneAfterTheOther) {
       EXPECT_EQ(process["samples"], sizes[i]);
       EXPECT_EQ(process["seed"], 7);
       EXPECT_EQ(process["wall_ns"], 1000 + i);
-      EXPECT_EQ(process["p50_ns"], median(std::span(samples).subspan(begin, sizes[i])));
+      EXPECT_EQ(process["latency_ns"]["p50"], median(std::span(samples).subspan(begin, sizes[i])));
       begin += sizes[i];
     }
     EXPECT_EQ(all["metrics"]["latency_ns"]["count"], samples.size());
@@ -92,13 +92,14 @@ TEST(Processes, WithoutLatencyTheIntervalsCount) {
   for (const double level : {1000, 1100}) add_process_result(all, result(level, 9, 3, false), 1);
   EXPECT_EQ(all["processes"][1]["samples"], 9);
   EXPECT_TRUE(all["samples"]["latency_ns"].is_null());
-  EXPECT_NEAR(all["processes"][1]["p50_ns"].get<double>(), 1150, 50);
+  EXPECT_NEAR(all["processes"][1]["latency_ns"]["p50"].get<double>(), 1150, 50);
 }
 
 TEST(Processes, TheErrorIsThatOfTheMeanOfTheMedians) {
   const auto error = [](const std::vector<double>& medians) {
     Json document = {{"processes", Json::array()}};
-    for (const double each : medians) document["processes"].push_back({{"p50_ns", number_or_null(each)}});
+    for (const double each : medians)
+      document["processes"].push_back({{"latency_ns", {{"p50", number_or_null(each)}}}});
     return median_error(document);
   };
   EXPECT_EQ(error({100}), std::nullopt);
@@ -121,7 +122,7 @@ TEST(Processes, CoverTheMedianOfAllProcesses) {
       double normal = -6;  // the sum of twelve uniform values
       for (int k = 0; k < 12; ++k) normal += random.fraction();
       sum += 0.06 * normal;
-      document["processes"].push_back({{"p50_ns", 1000 * std::exp(0.06 * normal)}});
+      document["processes"].push_back({{"latency_ns", {{"p50", 1000 * std::exp(0.06 * normal)}}}});
     }
     held += std::fabs(sum / 5) <= std::log1p(*median_error(document)) ? 1 : 0;
   }

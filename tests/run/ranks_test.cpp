@@ -193,7 +193,7 @@ TEST(RankReports, FindThePlantedStragglerAcrossClocks) {
   EXPECT_EQ(whole.check["outputs"], 15);
   const Json& skew = whole.ranks["skew"];
   EXPECT_EQ(skew["instances"], 40);
-  EXPECT_DOUBLE_EQ(skew["p50_ns"].get<double>(), 90'000);
+  EXPECT_DOUBLE_EQ(skew["skew_ns"]["p50"].get<double>(), 90'000);
   EXPECT_DOUBLE_EQ(skew["clock_error_ns"].get<double>(), 2'000);
   ASSERT_EQ(whole.ranks["stragglers"].size(), 1u) << whole.ranks["stragglers"];
   EXPECT_EQ(whole.ranks["stragglers"][0]["rank"], 1);

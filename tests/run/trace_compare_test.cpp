@@ -331,7 +331,7 @@ TEST(TraceCompare, AnIterationIsOneSampleHoweverManyDevices) {
 
 TEST(TraceCompare, WritesItsDocument) {
   const Json json = trace_comparison_json(compare_traces(trace(1, 1), "before", trace(1.3, 2), "after"), false);
-  EXPECT_EQ(json["schema"], "weir.trace_comparison/1");
+  EXPECT_EQ(json["schema"], "weir.trace_comparison/2");
   EXPECT_EQ(json["exit_code"], 3);
   EXPECT_EQ(json["iterations"]["test"], 40);
   EXPECT_EQ(json["pace"]["is_marked"], true);

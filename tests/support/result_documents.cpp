@@ -4,7 +4,7 @@ namespace weir::testing {
 
 Json result_document() {
   return Json::parse(R"json({
-    "schema": "weir.result/1", "status": "complete", "failure": null, "hint": null, "created": "2026-01-31T12:00:00Z",
+    "schema": "weir.result/2", "status": "complete", "failure": null, "hint": null, "created": "2026-01-31T12:00:00Z",
     "weir": {"version": "1.2.3", "commit": "abc"},
     "workload": {"name": "moe", "unit": "GFLOP/s"}, "parameters": {"experts": 4, "order": "mixed"},
     "precision": "fp32", "scale": "tiny", "streams": 8, "submit": "inline", "placement": "natural",
@@ -16,7 +16,7 @@ Json result_document() {
                      "max": 4000000, "std": 10.5, "mean_interval": null, "p50_interval": [1900000, 2100000],
                      "p95_interval": null, "p99_interval": [null, null]},
       "device_ns": null, "throughput": {"value": 50, "unit": "GFLOP/s", "interval": [49, 51]},
-      "commands_per_second": 4000, "host_ns_per_command": 4000, "floor_ns_per_command": null,
+      "commands_per_s": 4000, "host_ns_per_command": 4000, "floor_ns_per_command": null,
       "memory": {"allocated_bytes": 4096, "reserved_bytes": null, "peak_bytes": null}, "energy": null},
     "ranks": null, "check": {"status": "passed"}, "warnings": [], "unavailable": {}
 })json");
@@ -24,21 +24,21 @@ Json result_document() {
 
 Json bench_document() {
   return Json::parse(R"json({
-    "schema": "weir.bench/1", "created": "2026-01-31T12:00:00Z", "status": "complete", "regressions": null,
+    "schema": "weir.bench/2", "created": "2026-01-31T12:00:00Z", "status": "complete", "regressions": null,
     "counts": {"ok": 1, "crashed": 1},
     "cases": [
       {"kernel_name": "softmax", "backend": "cpu", "precision": "fp32", "problem_size": {"rows": 8, "shape": [2, 3]},
        "key": "softmax/cpu/fp32/rows=8", "device": {"name": "cpu", "model": "A CPU"}, "status": "ok", "error": null,
-       "timing": {"latency_ms_p50": 1.25, "latency_ms_p90": 1.5, "latency_ms_p99": 2, "latency_ms_mean": 1.3,
-                  "latency_ms_std": 0.1, "iterations": 3, "interval_ms": [1.2, 1.3], "samples_ms": [1.2, 1.25, 1.5]},
-       "memory": {"peak_mb": 5.5}, "energy": {"energy_j": null}, "accuracy": {"rmse": 0.001}, "roofline": null},
+       "timing": {"latency_ns": {"p50": 1.25e6, "p90": 1.5e6, "p99": 2e6, "mean": 1.3e6, "std": 0.1e6, "p50_interval": [1.2e6, 1.3e6]},
+                  "iterations": 3, "samples_ns": [1.2e6, 1.25e6, 1.5e6]},
+       "memory": {"peak_bytes": 5.5e6}, "energy": {"energy_j": null}, "accuracy": {"rmse": 0.001}, "roofline": null},
       {"kernel_name": "fft", "backend": "cpu", "precision": "fp32", "problem_size": {}, "key": "fft/cpu/fp32/",
        "device": null, "status": "crashed", "error": {"what": "signal 11"}, "timing": null}]})json");
 }
 
 Json overlap_document() {
   return Json::parse(R"json({
-    "schema": "weir.overlap/1", "created": "2026-01-31T12:00:00Z", "name": "default", "status": "complete",
+    "schema": "weir.overlap/2", "created": "2026-01-31T12:00:00Z", "name": "default", "status": "complete",
     "failure": null, "config": {"parallel.mode": "fsdp", "training.precision": "fp32"}, "scale": "small",
     "streams": 4, "placement": "natural", "ranks": {"count": 2}, "device": {"name": "cpu"}, "parameters": {"dim": 128},
     "step_ns": {"overlapped": {"p50": 70000000, "samples_ns": [69000000, 71000000]}, "serial": {"p50": 80000000}},
@@ -49,10 +49,10 @@ Json overlap_document() {
 
 Json preempt_document() {
   return Json::parse(R"json({
-    "schema": "weir.preempt/1", "created": "2026-01-31T12:00:00Z", "status": "complete", "device": {"name": "sim:h200"},
+    "schema": "weir.preempt/2", "created": "2026-01-31T12:00:00Z", "status": "complete", "device": {"name": "sim:h200"},
     "mechanisms": [{"name": "priority", "points": [
       {"victim": {"kind": "waves", "waves": 4, "block_ns": 10000}, "failure": null, "requests": 1000,
-       "to_start": {"p50_ns": 10000, "p99_ns": 15000, "p99_interval_ns": [14000, 16000]}, "victim_loss": 0.01}]}]})json");
+       "to_start_ns": {"p50": 10000, "p99": 15000, "p99_interval": [14000, 16000]}, "victim_loss": 0.01}]}]})json");
 }
 
 }  // namespace weir::testing

@@ -459,7 +459,7 @@ TEST(Kineto, SniffsItsOwn) {
   EXPECT_TRUE(sniff("\n{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": ["));
   EXPECT_TRUE(sniff("[{\"ph\": \"X\""));
   EXPECT_TRUE(sniff("\xEF\xBB\xBF{\"traceEvents\": []}"));
-  EXPECT_FALSE(sniff("{\"schema\": \"weir.result/1\"}"));
+  EXPECT_FALSE(sniff("{\"schema\": \"weir.result/2\"}"));
   EXPECT_FALSE(sniff("Kernel_Name,\"traceEvents\""));
   EXPECT_FALSE(sniff(""));
 }

@@ -1,9 +1,9 @@
-// The report's document, weir.report/1, as the page receives it: `weir report` fills it (src/page), the page only draws it.
+// The report's document, weir.report/2, as the page receives it: `weir report` fills it (src/page), the page only draws it.
 // Every number is in the unit of its name (ns, bytes, share of 1); null where there is none, with a reason beside it.
-// docs/schema/weir.report.1.json says the same to a validator; a test keeps the two alike.
+// docs/schema/weir.report.2.json says the same to a validator; a test keeps the two alike.
 
 export interface ReportDocument {
-  schema: "weir.report/1";
+  schema: "weir.report/2";
   title: string;
   created: string; // ISO 8601, UTC
   weir: { version: string; commit: string };
@@ -106,8 +106,8 @@ export interface ComparedMetric {
   unit: string;
   verdict: "slower" | "faster" | "same" | "ambiguous" | "not_comparable";
   reason: string | null;
-  baseline_median: number | null;
-  test_median: number | null;
+  baseline: { p50: number | null };
+  test: { p50: number | null };
   ratio: number | null;
   interval: Interval | null;
   adjusted_p: number | null;
@@ -138,9 +138,7 @@ export interface ScalingPoint {
   failure: string | null;
   throughput: number | null;
   throughput_interval: Interval | null;
-  p50_ns: number | null;
-  p50_interval_ns: Interval | null;
-  p99_ns: number | null;
+  latency_ns: { p50: number | null; p50_interval: Interval | null; p99: number | null };
   host_ns_per_command: number | null;
   efficiency: number | null;
   count: number;
@@ -216,10 +214,7 @@ export interface Hop {
   from: string;
   to: string;
   count: number;
-  mean_ns: number | null;
-  p50_ns: number | null;
-  p95_ns: number | null;
-  p99_ns: number | null;
+  duration_ns: { mean: number | null; p50: number | null; p95: number | null; p99: number | null };
   share: number | null;
 }
 
@@ -251,8 +246,8 @@ export interface Lane {
 }
 
 export interface Overlap extends Item {
-  step_p50_ns: number | null;
-  serial_step_p50_ns: number | null;
+  step_ns: { p50: number | null };
+  serial_step_ns: { p50: number | null };
   efficiency: number | null;
   best_efficiency: number | null;
   inflation: number | null;
@@ -282,7 +277,7 @@ export interface OverlapCause {
 export interface Preemption extends Item {
   verdict: string;
   is_to_start: boolean; // latencies end at the first block; false: at the end of the request
-  tail: string; // of tail_ns: "p99", "p90" or "p50", the lowest that its points have requests for
+  tail: string; // of latency_ns.tail and alone_tail_ns: "p99", "p90" or "p50", the lowest that its points have requests for
   alone_tail_ns: number | null;
   curves: PreemptionCurve[];
   published: PublishedCurve[];
@@ -300,9 +295,7 @@ export interface PreemptionPoint {
   victim: string;
   kernel_ns: number | null; // the victim's kernel: x
   block_ns: number | null;
-  p50_ns: number | null;
-  tail_ns: number | null;
-  tail_interval_ns: Interval | null;
+  latency_ns: { p50: number | null; tail: number | null; tail_interval: Interval | null };
   victim_loss: number | null;
   is_overloaded: boolean;
   failure: string | null;
@@ -311,7 +304,7 @@ export interface PreemptionPoint {
 export interface PublishedCurve {
   name: string; // "XSched Lv1, NVIDIA GV100"
   url: string;
-  points: { kernel_ns: number; p50_ns: number | null; tail_ns: number | null }[];
+  points: { kernel_ns: number; latency_ns: { p50: number | null; tail: number | null } }[];
 }
 
 // Leaderboard and roofline of a bench folder.
@@ -326,11 +319,10 @@ export interface BenchCase {
   precision: string;
   status: string; // ok, failed, ...
   failure: string | null;
-  p50_ns: number | null;
-  p50_interval_ns: Interval | null;
+  latency_ns: { p50: number | null; p50_interval: Interval | null };
   throughput: number | null;
   throughput_unit: string | null;
-  gflops: number | null;
+  flop_per_s: number | null;
   intensity: number | null; // flop per byte
   share_of_roof: number | null;
   energy_j: number | null;
@@ -341,8 +333,8 @@ export interface BenchCase {
 export interface Roofline {
   backend: string;
   precision: string;
-  peak_gflops: number | null;
-  bandwidth_gbs: number | null;
+  flop_per_s: number | null; // peak
+  bytes_per_s: number | null;
   reason: string | null;
 }
 
@@ -360,7 +352,7 @@ export interface HistoryPoint {
   at: string; // ISO 8601
   commit: string;
   tag: string | null;
-  median: number;
+  p50: number;
   interval: Interval | null;
   count: number;
 }

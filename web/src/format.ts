@@ -55,6 +55,11 @@ export function bytes(size: Maybe): string {
 }
 
 /** 812, 4.21 k, 13.4 M, 2.50 G */
+/** flop/s in GFLOP/s, bytes/s in GB/s. */
+export function giga(value: number | null): number | null {
+  return value === null ? null : value / 1e9;
+}
+
 export function quantity(value: Maybe): string {
   if (!is_number(value)) return kNone;
   if (value !== 0 && Math.abs(value) < 0.01) return value.toPrecision(3);

@@ -91,7 +91,7 @@ const kSections = [
 function read_document(): ReportDocument {
   const text = document.getElementById("weir-document")?.textContent ?? "";
   const report = JSON.parse(text) as ReportDocument;
-  if (report.schema !== "weir.report/1") throw new Error(`This page draws weir.report/1; its data is ${String(report.schema)}.`);
+  if (report.schema !== "weir.report/2") throw new Error(`This page draws weir.report/2; its data is ${String(report.schema)}.`);
   return report;
 }
 

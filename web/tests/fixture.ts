@@ -27,7 +27,7 @@ function curve(next: () => number, name: string, gamma: number, alpha: number, b
   const law = (n: number): number => (gamma * n) / (1 + alpha * (n - 1) + beta * n * (n - 1));
   const points = kStreams.map((streams): ScalingPoint => {
     if (streams === fails_at) {
-      return { streams, status: "failed", failure: "cuda:0: out of memory while allocating 96 GiB for 32 streams. Use --scale small.", throughput: null, throughput_interval: null, p50_ns: null, p50_interval_ns: null, p99_ns: null, host_ns_per_command: null, efficiency: null, count: 0 };
+      return { streams, status: "failed", failure: "cuda:0: out of memory while allocating 96 GiB for 32 streams. Use --scale small.", throughput: null, throughput_interval: null, latency_ns: { p50: null, p50_interval: null, p99: null }, host_ns_per_command: null, efficiency: null, count: 0 };
     }
     const throughput = law(streams) * (1 + 0.02 * normal(next));
     const p50 = (streams / throughput) * 4.1e8;
@@ -38,9 +38,7 @@ function curve(next: () => number, name: string, gamma: number, alpha: number, b
       failure: null,
       throughput,
       throughput_interval: [throughput * (1 - spread), throughput * (1 + spread)],
-      p50_ns: p50,
-      p50_interval_ns: [p50 * (1 - spread), p50 * (1 + spread * 1.2)],
-      p99_ns: p50 * (1.15 + 0.02 * streams * next()),
+      latency_ns: { p50, p50_interval: [p50 * (1 - spread), p50 * (1 + spread * 1.2)], p99: p50 * (1.15 + 0.02 * streams * next()) },
       host_ns_per_command: host_ns * (1 + 0.03 * streams ** 0.8) * (1 + 0.03 * normal(next)),
       efficiency: throughput / (points_gamma(gamma) * streams),
       count: 200,
@@ -98,7 +96,7 @@ function distributions(next: () => number): Distribution[] {
 }
 
 function metric(name: "latency" | "throughput", base: number, ratio: number, half: number, verdict: ComparedMetric["verdict"], p: number, reason: string | null = null): ComparedMetric {
-  return { metric: name, unit: name === "latency" ? "ns" : "GFLOP/s", verdict, reason, baseline_median: base, test_median: base * ratio, ratio, interval: [ratio - half, ratio + half], adjusted_p: p };
+  return { metric: name, unit: name === "latency" ? "ns" : "GFLOP/s", verdict, reason, baseline: { p50: base }, test: { p50: base * ratio }, ratio, interval: [ratio - half, ratio + half], adjusted_p: p };
 }
 
 function comparisons(): Comparison[] {
@@ -139,7 +137,7 @@ function histories(next: () => number): History[] {
   const points = Array.from({ length: 36 }, (_, i) => {
     const level = i < 14 ? 412_000 : i < 25 ? 463_000 : 391_000;
     const median = level * (1 + 0.008 * normal(next));
-    return { at: new Date(Date.UTC(2026, 8, 1 + i * 2, 3, 30)).toISOString().replace(".000", ""), commit: Math.floor(next() * 2 ** 40).toString(16).padStart(10, "0") + "c0ffee", tag: i === 14 ? "v0.9.0" : null, median, interval: [median * 0.988, median * 1.013] as [number, number], count: 200 };
+    return { at: new Date(Date.UTC(2026, 8, 1 + i * 2, 3, 30)).toISOString().replace(".000", ""), commit: Math.floor(next() * 2 ** 40).toString(16).padStart(10, "0") + "c0ffee", tag: i === 14 ? "v0.9.0" : null, p50: median, interval: [median * 0.988, median * 1.013] as [number, number], count: 200 };
   });
   return [
     { ...item("histories-1", "hetero_kernels: latency at 16 streams, inline"), workload: "hetero_kernels", metric: "latency", unit: "ns", is_less_better: true, points, changes: [{ index: 14, ratio: 1.124, p: 0.0003, verdict: "slower" }, { index: 25, ratio: 0.845, p: 0.0001, verdict: "faster" }] },
@@ -191,9 +189,9 @@ function pictures(next: () => number): Pick<ReportDocument, "usages" | "queue_ma
       commands: 51_200,
       way_ns: 26_400,
       hops: [
-        { from: "enqueued", to: "submitted", count: 51_200, mean_ns: 2300, p50_ns: 2100, p95_ns: 3900, p99_ns: 8800, share: 0.087 },
-        { from: "submitted", to: "launched", count: 51_200, mean_ns: 9400, p50_ns: 7100, p95_ns: 21_000, p99_ns: 48_000, share: 0.356 },
-        { from: "started", to: "ended", count: 51_200, mean_ns: 14_700, p50_ns: 14_600, p95_ns: 15_900, p99_ns: 17_300, share: 0.557 },
+        { from: "enqueued", to: "submitted", count: 51_200, duration_ns: { mean: 2300, p50: 2100, p95: 3900, p99: 8800 }, share: 0.087 },
+        { from: "submitted", to: "launched", count: 51_200, duration_ns: { mean: 9400, p50: 7100, p95: 21_000, p99: 48_000 }, share: 0.356 },
+        { from: "started", to: "ended", count: 51_200, duration_ns: { mean: 14_700, p50: 14_600, p95: 15_900, p99: 17_300 }, share: 0.557 },
       ],
       missing: [{ hop: "launched to started", reason: "This device gives no time of launch." }],
     },
@@ -202,13 +200,13 @@ function pictures(next: () => number): Pick<ReportDocument, "usages" | "queue_ma
     { ...item("usages-1", "trace.json.gz", 1, 2), bars: [0, 1].map((rank) => ({ label: `rank ${rank}, NVIDIA H200`, span_ns: 9_100_000, compute_only_ns: 4_000_000, hidden_ns: 1_000_000, exposed_ns: 600_000, idle_ns: 3_200_000, other_ns: 300_000 })), top: [{ name: "void gemm_kernel<float, 128, 64, Tile<float, 16, 16>, false>(float const*, float const*, float*, int, int, int)", kind: "kernel", count: 480, total_ns: 3_900_000, share: 0.66 }, { name: "ncclDevKernel_AllReduce_Sum_f32_RING_LL", kind: "collective", count: 12, total_ns: 1_600_000, share: 0.27 }], names: 9, commands: 600 },
   ];
   const overlaps: Overlap[] = [
-    { ...item("overlaps-1", "all_reduce_overlap: step by rank", 1, 2), step_p50_ns: 1_910_000, serial_step_p50_ns: 2_840_000, efficiency: 0.71, best_efficiency: 0.92, inflation: 1.08, bars: [0, 1, 2, 3].map((rank) => ({ label: `rank ${rank}`, span_ns: 1_910_000, compute_only_ns: 880_000 - 9000 * rank, hidden_ns: 610_000, exposed_ns: 310_000 + 9000 * rank, idle_ns: 80_000, other_ns: 30_000 })), causes: [{ cause: "late start of the collective", ns_per_step: 210_000, share: 0.68, meaning: "The collective waits for the last gradient bucket.", advice: "Use smaller buckets." }, { cause: "slow links", ns_per_step: 100_000, share: 0.32, meaning: "Bandwidth is below the links' rate.", advice: "Check the ring's order." }] },
+    { ...item("overlaps-1", "all_reduce_overlap: step by rank", 1, 2), step_ns: { p50: 1_910_000 }, serial_step_ns: { p50: 2_840_000 }, efficiency: 0.71, best_efficiency: 0.92, inflation: 1.08, bars: [0, 1, 2, 3].map((rank) => ({ label: `rank ${rank}`, span_ns: 1_910_000, compute_only_ns: 880_000 - 9000 * rank, hidden_ns: 610_000, exposed_ns: 310_000 + 9000 * rank, idle_ns: 80_000, other_ns: 30_000 })), causes: [{ cause: "late start of the collective", ns_per_step: 210_000, share: 0.68, meaning: "The collective waits for the last gradient bucket.", advice: "Use smaller buckets." }, { cause: "slow links", ns_per_step: 100_000, share: 0.32, meaning: "Bandwidth is below the links' rate.", advice: "Check the ring's order." }] },
   ];
   const preemptions: Preemption[] = [
-    { ...item("preemptions-1", "How long urgent work waits"), verdict: "Priorities help where kernels are short.", is_to_start: true, tail: "p99", alone_tail_ns: 21_000, curves: [{ name: "priority streams", level: "stream", verdict: "helps", reason: null, points: [0.1, 0.5, 1, 5, 10].map((ms) => ({ victim: `${ms} ms kernels`, kernel_ns: ms * 1e6, block_ns: ms * 1e5, p50_ns: 24_000 + ms * 2e4, tail_ns: 60_000 + ms * 1e5, tail_interval_ns: [55_000 + ms * 9e4, 66_000 + ms * 1.1e5], victim_loss: 0.04, is_overloaded: false, failure: null })) }], published: [] },
+    { ...item("preemptions-1", "How long urgent work waits"), verdict: "Priorities help where kernels are short.", is_to_start: true, tail: "p99", alone_tail_ns: 21_000, curves: [{ name: "priority streams", level: "stream", verdict: "helps", reason: null, points: [0.1, 0.5, 1, 5, 10].map((ms) => ({ victim: `${ms} ms kernels`, kernel_ns: ms * 1e6, block_ns: ms * 1e5, latency_ns: { p50: 24_000 + ms * 2e4, tail: 60_000 + ms * 1e5, tail_interval: [55_000 + ms * 9e4, 66_000 + ms * 1.1e5] }, victim_loss: 0.04, is_overloaded: false, failure: null })) }], published: [] },
   ];
   const benches: Bench[] = [
-    { ...item("benches-1", "Kernel packages"), cases: [{ kernel: "gemm", backend: "cuda", precision: "fp32", status: "ok", failure: null, p50_ns: 310_000, p50_interval_ns: [305_000, 316_000], throughput: 3.2e3, throughput_unit: "runs/s", gflops: 42_000, intensity: 85, share_of_roof: 0.71, energy_j: 0.12, error: 2.1e-6, change: { verdict: "same", ratio: 1.01 } }, { kernel: "saxpy", backend: "cuda", precision: "fp32", status: "failed", failure: "wrong result: 3 of 1024 differ", p50_ns: null, p50_interval_ns: null, throughput: null, throughput_unit: null, gflops: null, intensity: 0.16, share_of_roof: null, energy_j: null, error: 0.4, change: null }], rooflines: [{ backend: "cuda", precision: "fp32", peak_gflops: 60_000, bandwidth_gbs: 4000, reason: null }] },
+    { ...item("benches-1", "Kernel packages"), cases: [{ kernel: "gemm", backend: "cuda", precision: "fp32", status: "ok", failure: null, latency_ns: { p50: 310_000, p50_interval: [305_000, 316_000] }, throughput: 3.2e3, throughput_unit: "runs/s", flop_per_s: 42e12, intensity: 85, share_of_roof: 0.71, energy_j: 0.12, error: 2.1e-6, change: { verdict: "same", ratio: 1.01 } }, { kernel: "saxpy", backend: "cuda", precision: "fp32", status: "failed", failure: "wrong result: 3 of 1024 differ", latency_ns: { p50: null, p50_interval: null }, throughput: null, throughput_unit: null, flop_per_s: null, intensity: 0.16, share_of_roof: null, energy_j: null, error: 0.4, change: null }], rooflines: [{ backend: "cuda", precision: "fp32", flop_per_s: 60e12, bytes_per_s: 4e12, reason: null }] },
   ];
   return { usages, queue_maps, waterfalls, timelines: timelines(next), overlaps, preemptions, benches };
 }
@@ -227,7 +225,7 @@ function texts(): DocumentText[] {
 export function full_document(): ReportDocument {
   const next = random(12);
   return {
-    schema: "weir.report/1",
+    schema: "weir.report/2",
     title: "Nightly sweep, branch stream-pool",
     created: "2026-11-16T21:27:03Z",
     weir: { version: "0.11.0", commit: "7462077c1d71" },

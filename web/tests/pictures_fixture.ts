@@ -10,7 +10,7 @@ export function item(id: string, title: string, notes: string[] = []): Item {
 
 export function empty_report(): ReportDocument {
   return {
-    schema: "weir.report/1",
+    schema: "weir.report/2",
     title: "Pictures",
     created: "2026-11-16T21:27:04Z",
     weir: { version: "0.1.0", commit: "0123456789ab" },
@@ -65,7 +65,7 @@ function moving_map(): QueueMap {
 }
 
 export function waterfall(): Waterfall {
-  const hop = (from: string, to: string, p50: number, p95: number, p99: number, share: number) => ({ from, to, count: 880, mean_ns: p50 * 1.1, p50_ns: p50, p95_ns: p95, p99_ns: p99, share });
+  const hop = (from: string, to: string, p50: number, p95: number, p99: number, share: number) => ({ from, to, count: 880, duration_ns: { mean: p50 * 1.1, p50, p95, p99 }, share });
   return {
     ...item("waterfall-kernel", "Kernels of trace.json, hop by hop"),
     kind: "kernel",
@@ -80,8 +80,8 @@ export function overlap(): Overlap {
   const bar = (label: string, compute: number, hidden: number, exposed: number, other: number, idle: number) => ({ label, span_ns: compute + hidden + exposed + other + idle, compute_only_ns: compute, hidden_ns: hidden, exposed_ns: exposed, idle_ns: idle, other_ns: other });
   return {
     ...item("overlap-1", "fsdp on 4 ranks", ["Times of the traced pass; the step's own time is of the untraced one."]),
-    step_p50_ns: 82_444_755,
-    serial_step_p50_ns: 101_240_000,
+    step_ns: { p50: 82_444_755 },
+    serial_step_ns: { p50: 101_240_000 },
     efficiency: 0.612,
     best_efficiency: 0.934,
     inflation: 1.074,
@@ -101,15 +101,13 @@ export function preemption(): Preemption {
       victim: `4 waves of ${kernel / 4000} us`,
       kernel_ns: kernel,
       block_ns: kernel / 4,
-      p50_ns: wait(kernel) * 0.5,
-      tail_ns: wait(kernel),
-      tail_interval_ns: [wait(kernel) * 0.94, wait(kernel) * 1.07],
+      latency_ns: { p50: wait(kernel) * 0.5, tail: wait(kernel), tail_interval: [wait(kernel) * 0.94, wait(kernel) * 1.07] },
       victim_loss: 0.001 * i,
       is_overloaded: wait(kernel) > 5e7,
       failure: null,
     }));
   const flag = points((kernel) => 9e3 + kernel * 0.002);
-  flag[4] = { ...flag[4]!, p50_ns: null, tail_ns: null, tail_interval_ns: null, failure: "the victim ended before the request" };
+  flag[4] = { ...flag[4]!, latency_ns: { p50: null, tail: null, tail_interval: null }, failure: "the victim ended before the request" };
   return {
     ...item("preemption-1", "NVIDIA H200 (simulated): urgent work behind long kernels"),
     verdict: "Use cooperative_flag here: p99 is 0.012x that of none on average.",
@@ -122,20 +120,20 @@ export function preemption(): Preemption {
       { name: "cooperative_flag", level: "Lv2", verdict: "cooperative_flag: it waits for the next look at the flag", reason: null, points: flag },
       { name: "time_slice", level: "Lv3", verdict: null, reason: "the driver's time slice can only be set by root", points: [] },
     ],
-    published: [{ name: "XSched Lv1, NVIDIA GV100", url: "https://github.com/XpuOS/xsched", points: kernels.map((kernel_ns) => ({ kernel_ns, p50_ns: kernel_ns * 0.8, tail_ns: kernel_ns * 1.6 })) }],
+    published: [{ name: "XSched Lv1, NVIDIA GV100", url: "https://github.com/XpuOS/xsched", points: kernels.map((kernel_ns) => ({ kernel_ns, latency_ns: { p50: kernel_ns * 0.8, tail: kernel_ns * 1.6 } })) }],
   };
 }
 
 export function bench_case(kernel: string, backend: string, precision: string, gflops: number, intensity: number, share: number | null): BenchCase {
-  return { kernel, backend, precision, status: "ok", failure: null, p50_ns: 1e12 / gflops, p50_interval_ns: [0.99e12 / gflops, 1.01e12 / gflops], throughput: gflops, throughput_unit: "GFLOP/s", gflops, intensity, share_of_roof: share, energy_j: 0.012, error: 1.2e-6, change: { verdict: gflops > 5000 ? "faster" : "same", ratio: gflops > 5000 ? 0.93 : 1.002 } };
+  return { kernel, backend, precision, status: "ok", failure: null, latency_ns: { p50: 1e12 / gflops, p50_interval: [0.99e12 / gflops, 1.01e12 / gflops] }, throughput: gflops, throughput_unit: "GFLOP/s", flop_per_s: gflops * 1e9, intensity, share_of_roof: share, energy_j: 0.012, error: 1.2e-6, change: { verdict: gflops > 5000 ? "faster" : "same", ratio: gflops > 5000 ? 0.93 : 1.002 } };
 }
 
 function bench(): ReportDocument["benches"][number] {
-  const failed: BenchCase = { ...bench_case("flash_attention", "opencl", "fp16", 1, 1, null), status: "failed", failure: "the kernel gives 0.31 where the reference gives 0.29 (row 7, column 3): its tolerance is 0.005", p50_ns: null, p50_interval_ns: null, throughput: null, throughput_unit: null, gflops: null, intensity: null, energy_j: null, error: null, change: null };
+  const failed: BenchCase = { ...bench_case("flash_attention", "opencl", "fp16", 1, 1, null), status: "failed", failure: "the kernel gives 0.31 where the reference gives 0.29 (row 7, column 3): its tolerance is 0.005", latency_ns: { p50: null, p50_interval: null }, throughput: null, throughput_unit: null, flop_per_s: null, intensity: null, energy_j: null, error: null, change: null };
   const roofs: Roofline[] = [
-    { backend: "cuda", precision: "fp16", peak_gflops: 780_000, bandwidth_gbs: 4100, reason: null },
-    { backend: "cuda", precision: "fp32", peak_gflops: 60_000, bandwidth_gbs: 4100, reason: null },
-    { backend: "opencl", precision: "fp32", peak_gflops: null, bandwidth_gbs: null, reason: "no bandwidth probe ran on opencl: run weir bench --roofline" },
+    { backend: "cuda", precision: "fp16", flop_per_s: 780e12, bytes_per_s: 4.1e12, reason: null },
+    { backend: "cuda", precision: "fp32", flop_per_s: 60e12, bytes_per_s: 4.1e12, reason: null },
+    { backend: "opencl", precision: "fp32", flop_per_s: null, bytes_per_s: null, reason: "no bandwidth probe ran on opencl: run weir bench --roofline" },
   ];
   return {
     ...item("bench-1", "Kernels of bench/"),

@@ -13,7 +13,7 @@
 namespace weir::amd {
 namespace {
 
-// {"schema": "weir.amd_log/1", ...
+// {"schema": "weir.amd_log/2", ...
 // The schema name of a document whose text begins with it; otherwise empty.
 std::string schema_of(std::string_view start) {
   constexpr std::string_view kKey = "\"schema\"";
@@ -35,7 +35,7 @@ CaseSide load(const std::filesystem::path& path, const CaseLoadOptions& options)
     start = std::string(bytes->peek(kSniffBytes));
   }
   const std::string schema = schema_of(start);
-  if (schema == schemas::amd_log) return side_of_log_report(read_json(path), path.string());
+  if (schemas::are_alike(schema, schemas::amd_log)) return side_of_log_report(read_json(path), path.string());
   if (schema.starts_with("weir."))
     reject(fmt::format("{}: a document {}, which does not list single launches", path.string(), schema),
            "`weir profile WORKLOAD -o FILE.json` writes a timeline that can be compared.");

@@ -1,4 +1,4 @@
-// The document weir.amd_ftrace/1: what was read, what was lost, what KFD did. A value without data is null, and
+// The document weir.amd_ftrace/2: what was read, what was lost, what KFD did. A value without data is null, and
 // `unavailable` holds the reason under the value's path.
 #include <fmt/format.h>
 
@@ -54,20 +54,20 @@ Json runlist_document(const FtraceCounters& counters, Json& unavailable) {
   const bool is_sent = calls.runlist_sent > 0;
   const std::uint64_t rebuilds = is_sent ? calls.runlist_sent : calls.runlist_map;
   const auto length = length_of(counters);
-  Json per_second = nullptr;
+  Json rebuilds_per_s = nullptr;
   if (rebuilds > 0 && length) {
-    per_second = static_cast<double>(rebuilds) * 1e9 / static_cast<double>(*length);
+    rebuilds_per_s = static_cast<double>(rebuilds) * 1e9 / static_cast<double>(*length);
   } else {
-    unavailable["runlist.per_second"] = rebuilds > 0          ? "the trace has no length"
-                                        : calls.mes_add > 0   ? "this GPU's queues are mapped by its firmware (MES)"
-                                        : calls.map_texts > 0 ? "the texts describe queues, not runlists"
-                                                              : "no runlist was sent, or the filter left it out";
+    unavailable["runlist.rebuilds_per_s"] = rebuilds > 0          ? "the trace has no length"
+                                            : calls.mes_add > 0   ? "this GPU's queues are mapped by its firmware (MES)"
+                                            : calls.map_texts > 0 ? "the texts describe queues, not runlists"
+                                                                  : "no runlist was sent, or the filter left it out";
   }
   return {{"rebuilds", positive_or_null(rebuilds)},
           {"basis", is_sent                 ? Json("pm_send_runlist")
                     : calls.runlist_map > 0 ? Json("map_queues_cpsch, which may find nothing to send: at most")
                                             : Json(nullptr)},
-          {"per_second", per_second},
+          {"rebuilds_per_s", rebuilds_per_s},
           {"queues_by_text", calls.map_texts},
           {"mes_adds", calls.mes_add},
           {"mes_removes", calls.mes_remove}};

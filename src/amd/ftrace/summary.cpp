@@ -12,8 +12,9 @@ Json or_null_below_0(std::int64_t value) { return value < 0 ? Json() : Json(valu
 Json verb_document(KfdVerb verb, const VerbTally& tally) {
   return WEIR_NAMED(verb, tally.calls, tally.succeeded, tally.failed,
                     named("result_unknown", tally.calls - tally.succeeded - tally.failed),
-                    named("exact", tally.exact.document()), tally.bounded, named("at_least", tally.at_least.document()),
-                    named("at_most", tally.at_most.document()), named("length_unknown", tally.unknown));
+                    named("exact_ns", tally.exact.document()), tally.bounded,
+                    named("at_least_ns", tally.at_least.document()), named("at_most_ns", tally.at_most.document()),
+                    named("length_unknown", tally.unknown));
 }
 
 Json repeats_document(const std::map<int, std::uint64_t>& repeats) {

@@ -1,5 +1,5 @@
 // Totals of KFD's spans: counts and durations by verb and process, each create, MQDs per create. Its document is
-// weir.amd_ftrace/1. Memory is bounded for any file. Knows no text for people.
+// weir.amd_ftrace/2. Memory is bounded for any file. Knows no text for people.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class Tally {
   std::int64_t largest() const { return largest_; }
   // Exact for up to kFew values; for more, the middle of the bucket. -1 if there are none.
   double quantile(double level) const;
-  // {"n", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns", "quantile_error"}, or null if there are none.
+  // {"count", "min", "p50", "p90", "p99", "max", "quantile_error"}, or null if there are none.
   Json document() const;
 
   static constexpr std::size_t kFew = 1024;
@@ -83,7 +83,7 @@ struct DocumentOptions {
   std::string trace_clock;  // as the user gave it; empty: unknown
   std::vector<std::string> command_line;
 };
-// weir.amd_ftrace/1.
+// weir.amd_ftrace/2.
 Json ftrace_document(const KfdSummary& summary, const FtraceCounters& counters, const DocumentOptions& options);
 
 // answers.cpp: the questions that such traces are recorded for, each with an answer or the reason why there is none.

@@ -60,12 +60,12 @@ double Tally::quantile(double level) const {
 
 Json Tally::document() const {
   if (count_ == 0) return nullptr;
-  return {{"n", count_},
-          {"min_ns", smallest_},
-          {"p50_ns", quantile(0.5)},
-          {"p90_ns", quantile(0.9)},
-          {"p99_ns", quantile(0.99)},
-          {"max_ns", largest_},
+  return {{"count", count_},
+          {"min", smallest_},
+          {"p50", quantile(0.5)},
+          {"p90", quantile(0.9)},
+          {"p99", quantile(0.99)},
+          {"max", largest_},
           {"quantile_error", buckets_.empty() ? 0.0 : 0.016}};
 }
 

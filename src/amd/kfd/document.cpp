@@ -28,7 +28,7 @@ Json file_json(const File& file, const char* kind) {
 
 Json quantum_json(const std::optional<Quantum>& quantum) {
   if (!quantum) return nullptr;
-  return WEIR_NAMED(quantum->is_enabled, quantum->scale, quantum->duration);
+  return WEIR_NAMED(quantum->is_enabled, quantum->scale, named("count", quantum->duration));
 }
 
 Json slots_json(const Queue& queue) {
@@ -122,7 +122,8 @@ Json sysfs_json(const SysfsState& sysfs) {
   for (const SysfsProcess& process : sysfs.processes) {
     Json vram = Json::array(), evicted = Json::array();
     for (const auto& [gpu_id, bytes] : process.vram_bytes) vram.push_back(WEIR_NAMED(gpu_name(gpu_id), bytes));
-    for (const auto& [gpu_id, ms] : process.evicted_ms) evicted.push_back(WEIR_NAMED(gpu_name(gpu_id), ms));
+    for (const auto& [gpu_id, ms] : process.evicted_ms)
+      evicted.push_back(WEIR_NAMED(gpu_name(gpu_id), named("duration_ns", static_cast<double>(ms) * 1e6)));
     processes.push_back(
         WEIR_NAMED(process.pid, named("queues", process.queues.size()), std::move(vram), std::move(evicted)));
   }

@@ -1,4 +1,4 @@
-// A snapshot as one document (weir.amd_hqd/1): the verdict first, then GPUs, queues, slots and unread lines. Each
+// A snapshot as one document (weir.amd_hqd/2): the verdict first, then GPUs, queues, slots and unread lines. Each
 // verdict comes with its basis, and is missing if the files do not support one.
 #pragma once
 

@@ -70,12 +70,12 @@ Json stream_json(const StreamSummary& stream) {
 Json creation_json(const ProcessSummary& process) {
   const CreationTimes times = creation_times(process);
   if (times.created == 0) return nullptr;
-  Json out = {{"first_ns", or_null(times.first_ns)}, {"later", nullptr}};
+  Json out = {{"first_ns", or_null(times.first_ns)}, {"later_ns", nullptr}};
   if (times.later > 0)
-    out["later"] = {{"count", times.later},
-                    {"min_ns", times.min_ns},
-                    {"max_ns", times.max_ns},
-                    {"mean_ns", times.sum_ns / static_cast<double>(times.later)}};
+    out["later_ns"] = {{"count", times.later},
+                       {"min", times.min_ns},
+                       {"max", times.max_ns},
+                       {"mean", times.sum_ns / static_cast<double>(times.later)}};
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Turns what was read from runtime logs into one JSON document (weir.amd_log/1) with the verdicts that its numbers
+// Turns what was read from runtime logs into one JSON document (weir.amd_log/2) with the verdicts that its numbers
 // support. The verdicts are its only text for people.
 #pragma once
 

@@ -62,7 +62,7 @@ weir sweep tiny_kernel_stress --device cpu --scale tiny --iterations 5 \
 | documents of `weir channel` | each benchmark ([channels](channels.md)) |
 | folders of `weir amd capture`, logs of ROCm's runtime | nothing: differences are listed ([amd_compare](amd_compare.md)) |
 
-Pairs results by workload, parameters, stream count, number of ranks, submit mode, placement and sync mode, and judges latency and throughput of each pair: same, faster, slower or ambiguous, with ratio and interval. Reads `weir.result/1`, `weir.sweep/1`, folders of them, and AORTA's single and sweep results. How verdicts are made: [statistics](statistics.md).
+Pairs results by workload, parameters, stream count, number of ranks, submit mode, placement and sync mode, and judges latency and throughput of each pair: same, faster, slower or ambiguous, with ratio and interval. Reads `weir.result/2`, `weir.sweep/1`, folders of them, and AORTA's single and sweep results. How verdicts are made: [statistics](statistics.md).
 
 What one process measures says little about the next: both sides need several (`--processes 5`, or a folder of results), or the spread between processes must be known, from `weir calibrate` or from a history. Otherwise the verdict is ambiguous, and a note has the command that settles it. Simulated devices have virtual time, which is the same in every process.)",
      R"(weir run hetero_kernels --device sim:h200 -o before.json --quiet

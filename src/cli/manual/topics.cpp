@@ -89,19 +89,20 @@ within; else `ambiguous`. Five processes on each side can show a change; for one
 More: docs/method.md, docs/statistics.md.
 )"},
     {"files", "what is written where, and how to read it",
-     R"(Every document names its schema ("schema": "weir.result/1"); docs/schema has a
+     R"(Every document names its schema ("schema": "weir.result/2"); docs/schema has a
 JSON Schema of each. A new number means that old readers would misread it;
-keys may be added without one.
+keys may be added without one. Version 1 is still read. Times end in _ns, sizes
+in _bytes, rates in _per_s; quantiles are under them: latency_ns.p50.
 
-  weir run -o FILE        weir.result/1, with all samples and the environment
+  weir run -o FILE        weir.result/2, with all samples and the environment
   weir sweep              weir.sweep/1: results/sweep-WORKLOAD-DEVICE.json
   weir run CLASS          results/CLASS: a sweep per workload, and report.html
   weir profile -o FILE    a trace for Perfetto (Chrome/Kineto JSON), or CSV
-  weir analyze --json     weir.analysis/1
-  weir queues ... -o FILE weir.queues/1
-  weir overlap -o DIR     summary.json (weir.overlap/1), traces, report.md
-  weir bench              reports/: summary.json (weir.bench/1), one per kernel
-  weir report -o FILE     one HTML page; -o FILE.json: weir.report/1
+  weir analyze --json     weir.analysis/2
+  weir queues ... -o FILE weir.queues/2
+  weir overlap -o DIR     summary.json (weir.overlap/2), traces, report.md
+  weir bench              reports/: summary.json (weir.bench/2), one per kernel
+  weir report -o FILE     one HTML page; -o FILE.json: weir.report/2
   weir history            one SQLite file (--db)
   weir channel            .weir/channel: baselines
 

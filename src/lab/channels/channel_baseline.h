@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// Parses a weir.channel/1 document; `name` is the file's name in messages.
+// Parses a weir.channel/2 document; `name` is the file's name in messages.
 ChannelRun parse_channel_run(const Json& json, const std::string& name);
 ChannelRun load_channel_run(const std::filesystem::path& file);
 

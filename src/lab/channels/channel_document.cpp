@@ -22,7 +22,8 @@ Json json_of(const ChannelResult& result, const BenchmarkStanding& standing) {
                    : is_failed                   ? Json(summary.failure)
                    : result.measurements.empty() ? Json("the run ended before it")
                                                  : Json();
-  json.update(WEIR_NAMED(summary.value, summary.low, summary.high, summary.p50_ns, summary.p99_ns));
+  json.update(WEIR_NAMED(summary.value, summary.low, summary.high));
+  json["latency_ns"] = {{"p50", number_or_null(summary.p50_ns)}, {"p99", number_or_null(summary.p99_ns)}};
   json["modes"] = summary.modes ? WEIR_NAMED(json_of(summary.modes->low), json_of(summary.modes->high)) : Json();
   json.update(WEIR_NAMED(summary.sent, summary.received));
   json["facts"] = Json::object();
@@ -81,7 +82,8 @@ Json channel_document(const ChannelReport& report, const RunContext& context) {
   Json& settings = document["settings"] = weir::to_json(run.settings.conditions);
   settings.update(WEIR_NAMED(report.capacity_asked, run.settings.placement, run.settings.processes));
   document["processes"] = json_list(report.processes, [](const ChannelProcess& process) {
-    return WEIR_NAMED(process.process, process.seed, process.benchmarks, process.wall_s, process.ended);
+    return WEIR_NAMED(process.process, process.seed, process.benchmarks, named("wall_ns", process.wall_s * 1e9),
+                      process.ended);
   });
   document["groups"] = Json::array();
   for (const ChannelGroup& group : report.groups)

@@ -1,5 +1,5 @@
-// The document of `weir channel`, weir.channel/1: all measurements, their summaries, and comparisons. Its form is in
-// docs/schema/weir.channel.1.json.
+// The document of `weir channel`, weir.channel/2: all measurements, their summaries, and comparisons. Its form is in
+// docs/schema/weir.channel.2.json.
 #pragma once
 
 #include <optional>

@@ -127,9 +127,10 @@ std::optional<Unit> unit_named(std::string_view name) {
 }
 
 Json to_json(const Measurement& measurement) {
+  const Json latency_ns = {{"p50", number_or_null(measurement.p50_ns)}, {"p99", number_or_null(measurement.p99_ns)}};
   Json json =
-      WEIR_NAMED(measurement.samples, measurement.p50_ns, measurement.p99_ns, measurement.sent, measurement.received,
-                 measurement.is_checksum_right, text_or_null(measurement.failure), named("facts", Json::object()));
+      WEIR_NAMED(measurement.samples, latency_ns, measurement.sent, measurement.received, measurement.is_checksum_right,
+                 text_or_null(measurement.failure), named("facts", Json::object()));
   for (const auto& [name, value] : measurement.facts) json["facts"][name] = number_or_null(value);
   return json;
 }
@@ -144,8 +145,9 @@ Measurement measurement_from(const Json& json, const std::string& where) {
     if (!std::isfinite(value) || value <= 0) reject(fmt::format("{}: a sample is not a positive number", where));
     measurement.samples.push_back(value);
   }
-  measurement.p50_ns = number_or_nothing(json, "p50_ns", where);
-  measurement.p99_ns = number_or_nothing(json, "p99_ns", where);
+  const Json& latency = member(json, "latency_ns", where);
+  measurement.p50_ns = number_or_nothing(latency, "p50", where);
+  measurement.p99_ns = number_or_nothing(latency, "p99", where);
   measurement.sent = count_of(json, "sent", where);
   measurement.received = count_of(json, "received", where);
   const Json& checksum = member(json, "is_checksum_right", where);
@@ -162,8 +164,8 @@ Measurement measurement_from(const Json& json, const std::string& where) {
 }
 
 Json to_json(const Conditions& conditions) {
-  Json json = WEIR_NAMED(conditions.cores, conditions.samples, conditions.sample_ms, conditions.capacity,
-                         conditions.device, conditions.seed);
+  Json json = WEIR_NAMED(conditions.cores, conditions.samples, named("sample_ns", conditions.sample_ms * 1e6),
+                         conditions.capacity, conditions.device, conditions.seed);
   return json;
 }
 
@@ -177,7 +179,7 @@ Conditions conditions_from(const Json& json, const std::string& where) {
     conditions.cores.push_back(core.get<int>());
   }
   conditions.samples = small_count_of(json, "samples", where);
-  conditions.sample_ms = number_of(json, "sample_ms", where);
+  conditions.sample_ms = number_of(json, "sample_ns", where) / 1e6;
   conditions.capacity = count_of(json, "capacity", where);
   conditions.device = text_of(json, "device", where);
   conditions.seed = count_of(json, "seed", where);

@@ -27,7 +27,7 @@ Json count_of(std::span<const CaseResult> results) {
     count = count.get<int>() + 1;
     seconds += result.seconds;
   }
-  counts["seconds"] = seconds;
+  counts["duration_ns"] = seconds * 1e9;
   return counts;
 }
 
@@ -67,7 +67,7 @@ Json to_json(const ConformanceResults& report) {
   Json cases = Json::array();
   for (const CaseResult& result : report.results)
     cases.push_back(WEIR_NAMED(result.which->group, result.which->name, named("outcome", key_of(result)),
-                               text_or_null(result.outcome.text), result.seconds));
+                               text_or_null(result.outcome.text), named("duration_ns", result.seconds * 1e9)));
   device["cases"] = std::move(cases);
   return device;
 }

@@ -1,4 +1,4 @@
-// The results of `weir conformance` as a document (docs/schema/weir.conformance.1.json). Runs nothing.
+// The results of `weir conformance` as a document (docs/schema/weir.conformance.2.json). Runs nothing.
 #pragma once
 
 #include <string>

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/git.h"
 #include "base/process.h"
+#include "base/upgrade.h"
 #include "lab/kernels/folder.h"
 
 namespace weir::bench {
@@ -86,7 +87,9 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
   if (content.code != 0)
     reject(fmt::format("--baseline {}: {} has no {}: {}", ref, id.substr(0, 12), path, content.first_error_line()),
            "Commit the reports there first (is the folder in .gitignore?), or name a file that was kept elsewhere.");
-  return parse_json(content.out, fmt::format("{}:{}", ref, path));
+  Json document = parse_json(content.out, fmt::format("{}:{}", ref, path));
+  upgrade(document);
+  return document;
 }
 
 }  // namespace

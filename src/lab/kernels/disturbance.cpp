@@ -62,7 +62,7 @@ std::string DisturbanceWatch::look() {
 Json DisturbanceWatch::clocks_block() const {
   if (clocks_mhz_.empty()) return nullptr;
   const auto [low, high] = std::minmax_element(clocks_mhz_.begin(), clocks_mhz_.end());
-  return {{"median", median(clocks_mhz_)}, {"low", *low}, {"high", *high}, {"readings", clocks_mhz_.size()}};
+  return {{"p50", median(clocks_mhz_)}, {"low", *low}, {"high", *high}, {"readings", clocks_mhz_.size()}};
 }
 
 void DisturbanceTally::count(const std::string& reason) {
@@ -86,9 +86,8 @@ void DisturbanceTally::kept(const std::string& reason) {
 }
 
 Json DisturbanceTally::block() const {
-  Json samples = json_list(thrown_ns_, [](const double ns) { return ns / 1e6; });
   Json block = {{"count", disturbed()}, {"redone", thrown_ns_.size()}, {"kept", kept_},
-                {"reasons", reasons_},  {"samples_ms", samples},       {"note", nullptr}};
+                {"reasons", reasons_},  {"samples_ns", thrown_ns_},    {"note", nullptr}};
   if (is_usual())
     block["note"] = "nearly all samples were disturbed: that is how this machine was, so later ones were kept";
   else if (kept_ > 0)

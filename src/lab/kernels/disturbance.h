@@ -32,7 +32,7 @@ class DisturbanceWatch {
   // Returns what disturbed, or may have disturbed, all samples since the last look; empty for nothing.
   std::string look();
 
-  // {"median", "low", "high", "readings"} of the device's clock; null if it reports none.
+  // {"p50", "low", "high", "readings"} of the device's clock; null if it reports none.
   Json clocks_block() const;
 
  private:
@@ -54,7 +54,7 @@ class DisturbanceTally {
   // More than four of five samples were disturbed, of at least ten: this is normal on this machine, and repeating would
   // not help.
   bool is_usual() const { return judged_ >= 10 && 5 * disturbed() > 4 * judged_; }
-  // {"count", "redone", "kept", "reasons": {reason: count}, "samples_ms", "note"}
+  // {"count", "redone", "kept", "reasons": {reason: count}, "samples_ns", "note"}
   Json block() const;
 
  private:

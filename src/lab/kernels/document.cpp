@@ -36,9 +36,9 @@ std::size_t severity(const Json& entry) {
   return static_cast<std::size_t>(found - kStatuses.begin());
 }
 
-std::vector<double> samples_ms(const Json& entry) {
+std::vector<double> samples_of(const Json& entry) {
   std::vector<double> samples;
-  for (const Json& sample : value_at(entry, {"timing", "samples_ms"}))
+  for (const Json& sample : value_at(entry, {"timing", "samples_ns"}))
     if (sample.is_number()) samples.push_back(sample.get<double>());
   return samples;
 }
@@ -62,7 +62,7 @@ const Json* first_with(std::span<const Json> rounds, const char* block) {
   return nullptr;
 }
 
-// {"count", "redone", "kept", "reasons": {reason: count}, "samples_ms", "note"}
+// {"count", "redone", "kept", "reasons": {reason: count}, "samples_ns", "note"}
 Json merged_disturbance(std::span<const Json> rounds) {
   Json merged;
   for (const Json& round : rounds) {
@@ -78,26 +78,26 @@ Json merged_disturbance(std::span<const Json> rounds) {
     for (const auto& [reason, count] : value_at(mine, {"reasons"}).items())
       merged["reasons"][reason] = static_cast<std::int64_t>(number_at(merged["reasons"], {reason.c_str()}).value_or(0) +
                                                             (count.is_number() ? count.get<double>() : 0));
-    for (const Json& sample : value_at(mine, {"samples_ms"})) merged["samples_ms"].push_back(sample);
+    for (const Json& sample : value_at(mine, {"samples_ns"})) merged["samples_ns"].push_back(sample);
     if (value_at(merged, {"note"}).is_null()) merged["note"] = value_at(mine, {"note"});
   }
   return merged;
 }
 
-// {"median", "low", "high", "readings"}; null if no round has clocks. Readings themselves are not kept, so the median
+// {"p50", "low", "high", "readings"}; null if no round has clocks. Readings themselves are not kept, so the median
 // is that of the rounds' medians.
 Json merged_clocks(std::span<const Json> rounds) {
   std::vector<double> medians, lows, highs;
   for (const Json& round : rounds) {
     const Json& mine = value_at(round, {"timing", "clocks_mhz"});
-    const auto middle = number_at(mine, {"median"}), low = number_at(mine, {"low"}), high = number_at(mine, {"high"});
+    const auto middle = number_at(mine, {"p50"}), low = number_at(mine, {"low"}), high = number_at(mine, {"high"});
     if (!middle || !low || !high) continue;
     medians.push_back(*middle);
     lows.push_back(*low);
     highs.push_back(*high);
   }
   if (medians.empty()) return nullptr;
-  return {{"median", median(medians)},
+  return {{"p50", median(medians)},
           {"low", *std::min_element(lows.begin(), lows.end())},
           {"high", *std::max_element(highs.begin(), highs.end())},
           {"readings", static_cast<std::int64_t>(sum_of(rounds, {"timing", "clocks_mhz", "readings"}))}};
@@ -127,10 +127,10 @@ Json merged_timing(std::span<const Json> rounds) {
   Json counts = Json::array();
   std::vector<std::string> stops;
   for (const Json& round : rounds) {
-    const std::vector<double> samples = samples_ms(round);
+    const std::vector<double> samples = samples_of(round);
     if (samples.empty()) continue;
     counts.push_back(samples.size());
-    for (const double sample : samples) samples_ns.push_back(sample * 1e6);
+    samples_ns.insert(samples_ns.end(), samples.begin(), samples.end());
     const Json& stop = value_at(round, {"timing", "stopped_by"});
     if (!stop.is_string()) continue;
     const auto& word = stop.string();
@@ -138,7 +138,7 @@ Json merged_timing(std::span<const Json> rounds) {
   }
   Json timing = (*first)["timing"];
   if (samples_ns.empty()) return timing;
-  const auto before = number_at(timing, {"latency_ms_mean"}), items = number_at(timing, {"items_per_sec"});
+  const auto before = number_at(timing, {"latency_ns", "mean"}), items = number_at(timing, {"items_per_s"});
   timing.update(timing_block(samples_ns));
   timing["rounds"] = std::move(counts);
   std::string ends;
@@ -150,8 +150,8 @@ Json merged_timing(std::span<const Json> rounds) {
   if (Json disturbed = merged_disturbance(rounds); !disturbed.is_null()) timing["disturbed"] = std::move(disturbed);
   if (Json clocks = merged_clocks(rounds); !clocks.is_null()) timing["clocks_mhz"] = std::move(clocks);
   put_worst(rounds, timing);
-  if (const auto after = number_at(timing, {"latency_ms_mean"}); items && before && after && *after > 0)
-    timing["items_per_sec"] = *items * *before / *after;
+  if (const auto after = number_at(timing, {"latency_ns", "mean"}); items && before && after && *after > 0)
+    timing["items_per_s"] = *items * *before / *after;
   return timing;
 }
 
@@ -159,7 +159,7 @@ Json merged_memory(std::span<const Json> rounds) {
   const Json* const first = first_with(rounds, "memory");
   if (first == nullptr) return nullptr;
   Json memory = (*first)["memory"];
-  for (const char* key : {"peak_mb", "allocated_mb"})
+  for (const char* key : {"peak_bytes", "allocated_bytes"})
     if (const auto most = max_of(rounds, {"memory", key})) memory[key] = *most;
   return memory;
 }
@@ -168,27 +168,27 @@ Json merged_memory(std::span<const Json> rounds) {
 Json merged_energy(std::span<const Json> rounds) {
   const Json* first = first_with(rounds, "energy");
   if (first == nullptr) return nullptr;
-  double joules = 0, runs = 0, seconds = 0, readings = 0, busy_seconds = 0;
+  double joules = 0, runs = 0, window_ns = 0, readings = 0, busy_ns = 0;
   bool is_busy_known = true;
   for (const Json& round : rounds) {
-    const auto each = number_at(round, {"energy", "energy_j"}), window = number_at(round, {"energy", "window_s"}),
+    const auto each = number_at(round, {"energy", "energy_j"}), window = number_at(round, {"energy", "window_ns"}),
                count = number_at(round, {"energy", "runs"});
     if (!each || !window || !count || *window <= 0) continue;
     if (runs == 0) first = &round;
     joules += *each * *count;
     runs += *count;
-    seconds += *window;
+    window_ns += *window;
     const auto busy = number_at(round, {"energy", "busy"});
     is_busy_known = is_busy_known && busy.has_value();
-    busy_seconds += busy.value_or(0) * *window;
+    busy_ns += busy.value_or(0) * *window;
     readings += number_at(round, {"energy", "readings"}).value_or(0);
   }
   Json energy = (*first)["energy"];
   if (runs <= 0) return energy;
   energy["energy_j"] = joules / runs;
-  energy["power_w"] = joules / seconds;
-  energy["window_s"] = seconds;
-  energy["busy"] = is_busy_known ? Json(busy_seconds / seconds) : Json();
+  energy["power_w"] = joules * 1e9 / window_ns;
+  energy["window_ns"] = window_ns;
+  energy["busy"] = is_busy_known ? Json(busy_ns / window_ns) : Json();
   energy.update(WEIR_NAMED(static_cast<std::int64_t>(runs), static_cast<std::int64_t>(readings)));
   return energy;
 }
@@ -212,17 +212,17 @@ Json merged_accuracy(std::span<const Json> rounds) {
 Json merged_roofline(std::span<const Json> rounds, const Json& timing) {
   const Json* nearest = first_with(rounds, "roofline");
   if (nearest == nullptr) return nullptr;
-  const double after = number_at(timing, {"latency_ms_p50"}).value_or(0);
+  const double after = number_at(timing, {"latency_ns", "p50"}).value_or(0);
   const auto distance = [&](const Json& round) {
-    const double own = number_at(round, {"timing", "latency_ms_p50"}).value_or(0);
+    const double own = number_at(round, {"timing", "latency_ns", "p50"}).value_or(0);
     return own > 0 && after > 0 ? std::fabs(std::log(own / after)) : HUGE_VAL;
   };
   for (const Json& round : rounds)
     if (value_at(round, {"roofline"}).is_object() && distance(round) < distance(*nearest)) nearest = &round;
   Json roofline = (*nearest)["roofline"];
   if (!std::isfinite(distance(*nearest))) return roofline;
-  const double before = *number_at(*nearest, {"timing", "latency_ms_p50"});
-  for (const char* key : {"of_ceiling", "bandwidth", "compute"})
+  const double before = *number_at(*nearest, {"timing", "latency_ns", "p50"});
+  for (const char* key : {"of_ceiling", "bytes_per_s", "flop_per_s"})
     if (const auto value = number_at(roofline, {key})) roofline[key] = *value * before / after;
   if (const auto share = number_at(roofline, {"of_ceiling"})) roofline["is_beyond"] = *share > 1;
   return roofline;
@@ -313,7 +313,9 @@ Json kernel_document(const std::string& name, std::span<const Json> entries) {
 Json summary_document(const Json& environment, const Json& options, const Json& ceilings, std::span<const Json> entries,
                       std::span<const package::Skipped> skipped) {
   std::vector<Json> sorted(entries.begin(), entries.end());
-  const auto p50 = [](const Json& entry) { return number_at(entry, {"timing", "latency_ms_p50"}).value_or(HUGE_VAL); };
+  const auto p50 = [](const Json& entry) {
+    return number_at(entry, {"timing", "latency_ns", "p50"}).value_or(HUGE_VAL);
+  };
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Json& a, const Json& b) { return p50(a) < p50(b); });
   Json counts = Json::object();
   for (const char* status : kStatuses)

@@ -2,12 +2,12 @@
 //
 // An entry: {"kernel_name", "backend", "precision", "problem_size": {name: number | [numbers]}, "key", "seed",
 //  "device": {"name", "model"}, "how", "launches_per_run",
-//  "timing": {"latency_ms_p50", "latency_ms_p90", "latency_ms_p99", "latency_ms_mean", "latency_ms_std",
-//             "throughput_ops_per_sec", "iterations", "interval_ms", "samples_ms", "rounds": [samples per process],
+//  "timing": {"latency_ns": {"p50", "p90", "p99", "mean", "std", "p50_interval"}, "runs_per_s", "iterations",
+//             "samples_ns", "rounds": [samples per process],
 //             "batch", "clock", "resolution", "stopped_by", "warmup_runs", "is_steady", "disturbed", "outliers",
-//             "is_cold", "is_launch_bound", "items_per_sec"},
-//  "memory": {"peak_mb", "allocated_mb", "reason"},
-//  "energy": {"energy_j" (per run), "power_w", "source", "window_s", "reason"},
+//             "is_cold", "is_launch_bound", "items_per_s"},
+//  "memory": {"peak_bytes", "allocated_bytes", "reason"},
+//  "energy": {"energy_j" (per run), "power_w", "source", "window_ns", "reason"},
 //  "accuracy": {"rmse", "max_error", "relative_error", "tolerance", "is_within", "outputs", "reason"},
 //  "roofline": {...}, "yardstick_ns": [...],
 //  "success": bool, "status": "ok" | "inaccurate" | "failed" | "crashed" | "timed_out" | "skipped",
@@ -41,11 +41,11 @@ void put_failure(Json& entry, const std::string& status, const std::string& what
 // empty list.
 Json merge_rounds(std::span<const Json> rounds);
 
-// kernels/NAME.json (weir.bench_kernel/1): the fields of the first entry that succeeded (otherwise of the first), and
+// kernels/NAME.json (weir.bench_kernel/2): the fields of the first entry that succeeded (otherwise of the first), and
 // all entries under "cases".
 Json kernel_document(const std::string& name, std::span<const Json> entries);
 
-// summary.json (weir.bench/1): "environment", "options", "ceilings", "cases" (all entries, by p50), "findings",
+// summary.json (weir.bench/2): "environment", "options", "ceilings", "cases" (all entries, by p50), "findings",
 // "recommendations", "skipped", "regressions" (null without a baseline), "counts" by status.
 Json summary_document(const Json& environment, const Json& options, const Json& ceilings, std::span<const Json> entries,
                       std::span<const package::Skipped> skipped);

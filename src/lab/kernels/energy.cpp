@@ -8,7 +8,7 @@
 namespace weir::bench {
 
 Json no_energy(const std::string& reason) {
-  return {{"energy_j", nullptr}, {"power_w", nullptr},  {"source", nullptr}, {"window_s", nullptr},
+  return {{"energy_j", nullptr}, {"power_w", nullptr},  {"source", nullptr}, {"window_ns", nullptr},
           {"runs", nullptr},     {"readings", nullptr}, {"busy", nullptr},   {"reason", reason}};
 }
 
@@ -65,7 +65,7 @@ class Load {
     return {{"energy_j", joules / static_cast<double>(runs_)},
             {"power_w", number_or_null(joules / seconds)},
             {"source", source},
-            {"window_s", seconds},
+            {"window_ns", window_ns()},
             {"runs", runs_},
             {"readings", readings},
             {"busy", number_or_null(busy_ns_ / window_ns())},
@@ -113,7 +113,7 @@ Json by_counter(Load& load, double last, const std::string& source) {
     block = load.block(last - first, steps, source);
     if (load.window_ns() >= kWindowNs && (steps >= kSteps || load.window_ns() >= 2 * kWindowNs)) return block;
   }
-  if (!block.is_null() && block["window_s"].get<double>() >= kWindowNs / 2e9) return block;
+  if (!block.is_null() && block["window_ns"].get<double>() >= kWindowNs / 2) return block;
   return no_energy(is_open ? "the energy counter did not step often enough in the time there was: give more budget"
                            : "the energy counter did not move while the kernel ran");
 }

@@ -18,7 +18,7 @@ struct EnergyOptions {
   std::function<bool()> is_stopped;
 };
 
-// Both return {"energy_j", "power_w", "source", "window_s", "runs", "readings", "busy", "reason"}; numbers are null if
+// Both return {"energy_j", "power_w", "source", "window_ns", "runs", "readings", "busy", "reason"}; numbers are null if
 // the device reports nothing, or not enough. no_energy() is for cases that are not measured.
 Json no_energy(const std::string& reason);
 

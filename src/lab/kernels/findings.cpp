@@ -31,7 +31,7 @@ std::string text_at(const Json& entry, std::initializer_list<const char*> path) 
   return value.is_string() ? value.get<std::string>() : "";
 }
 std::string key_of(const Json& entry) { return text_at(entry, {"key"}); }
-std::optional<double> p50_of(const Json& entry) { return number_at(entry, {"timing", "latency_ms_p50"}); }
+std::optional<double> p50_of(const Json& entry) { return number_at(entry, {"timing", "latency_ns", "p50"}); }
 bool is_ok(const Json& entry) { return is_set(entry, {"success"}) && p50_of(entry).value_or(0) > 0; }
 bool is_gpu(const Json& entry) { return text_at(entry, {"backend"}) != "cpu"; }
 
@@ -73,13 +73,13 @@ std::string percent(double share) { return fmt::format("{:.0f} %", share * 100);
 double of_ceiling(const Json& entry) { return number_at(entry, {"roofline", "of_ceiling"}).value_or(0); }
 
 double noise_of(const Json& entry) {
-  const auto p50 = p50_of(entry), p99 = number_at(entry, {"timing", "latency_ms_p99"});
+  const auto p50 = p50_of(entry), p99 = number_at(entry, {"timing", "latency_ns", "p99"});
   return p50 && p99 && *p50 > 0 ? *p99 / *p50 : 0;
 }
 
 // Largest over smallest median of the processes, minus 1.
 double round_spread(const Json& entry) {
-  const Json& samples = value_at(entry, {"timing", "samples_ms"});
+  const Json& samples = value_at(entry, {"timing", "samples_ns"});
   double least = 0, most = 0;
   std::size_t next = 0;
   for (const Json& count : value_at(entry, {"timing", "rounds"})) {
@@ -168,7 +168,7 @@ std::map<std::string, Entries> by_problem(std::span<const Json> entries) {
   return groups;
 }
 
-double fastest_ms(const Entries& group) {
+double fastest_ns(const Entries& group) {
   double least = HUGE_VAL;
   for (const Json* entry : group) least = std::min(least, *p50_of(*entry));
   return least;
@@ -179,7 +179,7 @@ void add_best(std::span<const Json> entries, std::vector<std::string>& found) {
   std::map<std::string, Entries> largest;
   for (const auto& [name, group] : by_problem(entries)) {
     Entries& kept = largest[text_at(*group.front(), {"kernel_name"})];
-    if (group.size() >= 2 && (kept.empty() || fastest_ms(group) > fastest_ms(kept))) kept = group;
+    if (group.size() >= 2 && (kept.empty() || fastest_ns(group) > fastest_ns(kept))) kept = group;
   }
   for (const auto& [kernel, group] : largest) {
     if (group.empty()) continue;
@@ -187,7 +187,7 @@ void add_best(std::span<const Json> entries, std::vector<std::string>& found) {
         group.begin(), group.end(), [](const Json* one, const Json* two) { return *p50_of(*one) < *p50_of(*two); });
     const Json &fastest = **by_time.first, &slowest = **by_time.second;
     found.push_back(fmt::format("Fastest of {}: {} at {}, {:.1f} times as fast as {}.", kernel, key_of(fastest),
-                                format_duration(*p50_of(fastest) * 1e6), *p50_of(slowest) / *p50_of(fastest),
+                                format_duration(*p50_of(fastest)), *p50_of(slowest) / *p50_of(fastest),
                                 key_of(slowest)));
     Entries with_energy;
     for (const Json* entry : group)

@@ -42,7 +42,7 @@ Json git_state(bool asks_changes) {
 
 constexpr std::string_view kKernels = "kernels";
 
-// {"schema": "weir.bench/1", ...
+// {"schema": "weir.bench/2", ...
 // # weir bench
 // The beginning is enough to recognise it: a report may be large, or truncated.
 bool is_ours(const fs::path& file) {

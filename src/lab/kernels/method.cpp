@@ -171,12 +171,7 @@ Json is_launch_bound(package::ReadyKernel& kernel, std::uint64_t batch, std::vec
 }
 
 Json memory_block(const package::KernelMemory& memory) {
-  const auto megabytes = [](const std::optional<std::uint64_t>& bytes) {
-    return bytes ? Json(static_cast<double>(*bytes) / 1e6) : Json(nullptr);
-  };
-  return {{"peak_mb", megabytes(memory.peak_bytes)},
-          {"allocated_mb", megabytes(memory.allocated_bytes)},
-          {"reason", text_or_null(memory.reason)}};
+  return WEIR_NAMED(memory.peak_bytes, memory.allocated_bytes, text_or_null(memory.reason));
 }
 
 Json drift_block(const std::vector<double>& samples_ns) {
@@ -188,21 +183,20 @@ Json drift_block(const std::vector<double>& samples_ns) {
 }  // namespace
 
 Json timing_block(const std::vector<double>& samples_ns) {
-  const auto ms = [](double ns) { return number_or_null(ns / 1e6); };
   const double mean_ns = mean(samples_ns);
-  Json timing = {{"latency_ms_p50", ms(quantile(samples_ns, 0.5))},
-                 {"latency_ms_p90", ms(quantile(samples_ns, 0.9))},
-                 {"latency_ms_p99", ms(quantile(samples_ns, 0.99))},
-                 {"latency_ms_mean", ms(mean_ns)},
-                 {"latency_ms_std", ms(standard_deviation(samples_ns))},
-                 {"throughput_ops_per_sec", number_or_null(1e9 / mean_ns)},
+  Json timing = {{"latency_ns",
+                  {{"p50", number_or_null(quantile(samples_ns, 0.5))},
+                   {"p90", number_or_null(quantile(samples_ns, 0.9))},
+                   {"p99", number_or_null(quantile(samples_ns, 0.99))},
+                   {"mean", number_or_null(mean_ns)},
+                   {"std", number_or_null(standard_deviation(samples_ns))},
+                   {"p50_interval", nullptr}}},
+                 {"runs_per_s", number_or_null(1e9 / mean_ns)},
                  {"iterations", samples_ns.size()},
-                 {"interval_ms", nullptr},
-                 {"samples_ms", Json::array()},
+                 {"samples_ns", samples_ns},
                  {"outliers", outliers_block(classify_outliers(samples_ns))}};
   if (const auto intervals = summary_intervals(samples_ns))
-    timing["interval_ms"] = {intervals->p50.low / 1e6, intervals->p50.high / 1e6};
-  for (const double ns : samples_ns) timing["samples_ms"].push_back(ns / 1e6);
+    timing["latency_ns"]["p50_interval"] = {intervals->p50.low, intervals->p50.high};
   return timing;
 }
 
@@ -247,7 +241,7 @@ MeasuredKernel measure(package::ReadyKernel& kernel, Precision precision, const 
                                   : is_launch_bound(kernel, result.batch, std::move(sampled.host_shares));
   timing["of_wall"] = number_or_null(median(sampled.of_wall));
   const package::Work& work = kernel.work();
-  timing["items_per_sec"] = number_or_null(work.items ? *work.items * 1e9 / mean(result.samples_ns) : NAN);
+  timing["items_per_s"] = number_or_null(work.items ? *work.items * 1e9 / mean(result.samples_ns) : NAN);
   timing["item_name"] = work.items && !work.item_name.empty() ? Json(work.item_name) : Json(nullptr);
   result.roofline = roofline(work, precision, run_ns / 1e9, ceilings);
 

@@ -159,8 +159,8 @@ Json case_document(const Pair& pair, double certainty) {
   json["adjusted_p"] = number_or_null(change ? std::optional(pair.adjusted_p) : std::nullopt);
   json["machine_ratio"] =
       number_or_null(change && change->log_machine ? std::optional(std::exp(*change->log_machine)) : std::nullopt);
-  json["p50_ms_before"] = number_or_null(pair.before != nullptr ? pair.before->p50_ms : std::nullopt);
-  json["p50_ms_after"] = number_or_null(pair.after != nullptr ? pair.after->p50_ms : std::nullopt);
+  json["before_ns"] = {{"p50", number_or_null(pair.before != nullptr ? pair.before->p50_ns : std::nullopt)}};
+  json["after_ns"] = {{"p50", number_or_null(pair.after != nullptr ? pair.after->p50_ns : std::nullopt)}};
   json["rounds_before"] = change ? Json(pair.before->times.rounds.size()) : Json();
   json["rounds_after"] = change ? Json(pair.after->times.rounds.size()) : Json();
   json["accuracy_before"] = errors_document(pair.before);

@@ -1,5 +1,5 @@
 // Finds cases of one bench summary that are slower or less accurate than in another, without false alarms for runs of
-// the same code. Reads weir.bench/1 documents; runs nothing.
+// the same code. Reads weir.bench/2 documents; runs nothing.
 #pragma once
 
 #include <string>
@@ -16,10 +16,9 @@ struct RegressionOptions {
 
 // The block "regressions" of summary.json and all of regressions.md: {"baseline": name, "options", "verdict":
 // "regressed"|"same"|"ambiguous", "cases": [{"key", "verdict": slower|faster|same|ambiguous|less_accurate|failed|
-// not_comparable|new|gone, "is_regression", "ratio", "interval", "p", "adjusted_p", "machine_ratio", "p50_ms_before",
-// "p50_ms_after", "rounds_before", "rounds_after", "accuracy_before", "accuracy_after", "reason"}], "counts": {verdict:
-// count}, "notes": [..]}. The worst come first.
-// Rejects a baseline that is no weir.bench/1.
+// not_comparable|new|gone, "is_regression", "ratio", "interval", "p", "adjusted_p", "machine_ratio", "before_ns":
+// {"p50"}, "after_ns": {"p50"}, "rounds_before", "rounds_after", "accuracy_before", "accuracy_after", "reason"}],
+// "counts": {verdict: count}, "notes": [..]}. The worst come first. Rejects a baseline that is no weir.bench/2.
 Json compare_summaries(const Json& baseline, const Json& current, const std::string& baseline_name,
                        const RegressionOptions& options = {});
 

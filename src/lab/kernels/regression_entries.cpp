@@ -17,7 +17,7 @@ constexpr std::size_t kMaxSamples = 10'000'000;  // of a document
 constexpr std::size_t kMaxRounds = 10'000;       // of an entry
 constexpr std::size_t kLongestKey = 1000;
 constexpr std::size_t kLongestFact = 200;
-constexpr double kShortest = 1e-9, kLongest = 1e12;  // of a sample in its unit; anything else is no measurement
+constexpr double kShortest = 1e-9, kLongest = 1e18;  // of a sample in ns; anything else is no measurement
 
 // Keys of "environment". The first ones identify the machine: on another machine nothing can be compared.
 constexpr const char* kMachineFacts[] = {"architecture", "cpu_model", "cpus"};
@@ -106,8 +106,8 @@ std::vector<std::vector<double>> split(const std::vector<double>& values,
 
 void read_times(const Json& entry, ComparedEntry& result) {
   const Json& timing = member(entry, "timing");
-  result.p50_ms = number_of(member(timing, "latency_ms_p50"));
-  const std::vector<double> samples = times_of(member(timing, "samples_ms"), "samples_ms", result.trouble);
+  result.p50_ns = number_of(at_path(timing, {"latency_ns", "p50"}));
+  const std::vector<double> samples = times_of(member(timing, "samples_ns"), "samples_ns", result.trouble);
   if (samples.empty()) {
     if (result.trouble.empty()) result.trouble = "there are no samples";
     return;

@@ -1,4 +1,4 @@
-// The parts of a weir.bench/1 document that a comparison needs. Baselines may come from anywhere: whatever they
+// The parts of a weir.bench/2 document that a comparison needs. Baselines may come from anywhere: whatever they
 // contain, the result is entries, with their trouble if they cannot be used, or the document is rejected by name.
 // Compares nothing.
 #pragma once
@@ -19,7 +19,7 @@ struct ComparedEntry {
   std::string failure;  // a description, for a status other than ok
   // Facts that must agree for times to be comparable, by name; empty if the document lacks them.
   std::map<std::string, std::string> conditions;
-  std::optional<double> p50_ms;
+  std::optional<double> p50_ns;
   RunTimes times;
   std::string trouble;  // why no times can be compared
   bool has_rounds = true;
@@ -38,7 +38,7 @@ struct ComparedSummary {
   const ComparedEntry* find(const std::string& key) const;
 };
 
-// Rejects documents that are not weir.bench/1, have no list of cases, or have a case twice. `name` is the file's name
+// Rejects documents that are not weir.bench/2, have no list of cases, or have a case twice. `name` is the file's name
 // in messages.
 ComparedSummary compared_summary(const Json& document, const std::string& name);
 

@@ -40,16 +40,18 @@ Json ceilings_document(const Ceilings& ceilings) {
   Json compute = Json::object();
   for (const auto& [precision, ceiling] : ceilings.compute)
     compute[std::string(name_of(precision))] = ceiling_json(ceiling);
-  return WEIR_NAMED(ceilings.device, ceiling_json(ceilings.bandwidth), compute);
+  return WEIR_NAMED(ceilings.device, named("bytes_per_s", ceiling_json(ceilings.bandwidth)),
+                    named("flop_per_s", compute));
 }
 
 Ceilings ceilings_from(const Json& document) {
   Ceilings ceilings;
-  if (!document.is_object()) reject("ceilings are an object with device, bandwidth and compute");
+  if (!document.is_object()) reject("ceilings are an object with device, bytes_per_s and flop_per_s");
   if (const auto device = document.find("device"); device != document.end() && device->is_string())
     ceilings.device = device->get<std::string>();
-  if (const auto found = document.find("bandwidth"); found != document.end()) ceilings.bandwidth = ceiling_from(*found);
-  const auto compute = document.find("compute");
+  if (const auto found = document.find("bytes_per_s"); found != document.end())
+    ceilings.bandwidth = ceiling_from(*found);
+  const auto compute = document.find("flop_per_s");
   if (compute != document.end() && compute->is_object())
     for (const Precision precision : package::kPrecisions)
       if (const auto found = compute->find(std::string(name_of(precision))); found != compute->end())
@@ -99,10 +101,10 @@ Json roofline(const package::Work& work, Precision precision, double seconds, co
 
   std::optional<double> intensity;
   if (work.flop && work.bytes && *work.bytes > 0) intensity = *work.flop / *work.bytes;
-  Json json =
-      WEIR_NAMED(work.flop, work.bytes, intensity, bound, of_ceiling,
-                 named("of", of == nullptr ? Json(nullptr) : Json(of)), is_beyond, bandwidth, compute,
-                 named("ceiling_bandwidth", memory_ceiling.value), named("ceiling_compute", compute_ceiling.value));
+  Json json = WEIR_NAMED(
+      work.flop, work.bytes, intensity, bound, of_ceiling, named("of", of == nullptr ? Json(nullptr) : Json(of)),
+      is_beyond, named("bytes_per_s", bandwidth), named("flop_per_s", compute),
+      named("ceiling_bytes_per_s", memory_ceiling.value), named("ceiling_flop_per_s", compute_ceiling.value));
   json["reason"] = reasons.empty() ? Json(nullptr) : Json(fmt::format("{}", fmt::join(reasons, "; ")));
   return json;
 }

@@ -29,8 +29,8 @@ Ceilings cpu_ceilings(int threads);
 Json ceilings_document(const Ceilings& ceilings);
 Ceilings ceilings_from(const Json& document);
 
-// {"flop", "bytes", "intensity", "bound": "memory" | "compute" | null, "of_ceiling": 0..1, "bandwidth", "compute",
-// "ceiling_bandwidth", "ceiling_compute", "reason"}
+// {"flop", "bytes", "intensity", "bound": "memory" | "compute" | null, "of_ceiling": 0..1, "bytes_per_s", "flop_per_s",
+// "ceiling_bytes_per_s", "ceiling_flop_per_s", "reason"}
 Json roofline(const package::Work& work, Precision precision, double seconds, const Ceilings* ceilings);
 
 }  // namespace weir::bench

@@ -165,7 +165,7 @@ void add_overlap_process(Json& all, const Json& summary, std::int64_t wall_ns) {
   const Json process = {{"samples", at_path(step, {"samples_ns"}).size()},
                         {"traced", at_path(summary, {"overlap", "samples", "exposed_ns"}).size()},
                         {"wall_ns", wall_ns},
-                        {"p50_ns", at_path(step, {"p50"})}};
+                        {"latency_ns", {{"p50", at_path(step, {"p50"})}}}};
   if (all.is_null()) {
     all = summary;
     all["processes"] = Json::array({process});

@@ -13,7 +13,7 @@ namespace weir {
 inline constexpr const char* kOverlapIterationSchema = "weir.overlap_iteration/1";
 
 struct OverlapRun {
-  Json summary = Json::object();              // weir.overlap/1
+  Json summary = Json::object();              // weir.overlap/2
   std::vector<std::vector<Json>> iterations;  // by rank: lines of rank_NN.jsonl
   std::vector<Timeline> timelines;            // by rank, on rank 0's clock: the overlapped pass, with descriptions
   bool is_interrupted = false;

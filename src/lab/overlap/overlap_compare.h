@@ -1,5 +1,5 @@
 // Compares runs of `weir overlap`: step time, exposed communication and efficiency, by the statistics of `weir
-// compare`. Reads weir.overlap/1 documents; prints nothing.
+// compare`. Reads weir.overlap/2 documents; prints nothing.
 #pragma once
 
 #include <filesystem>

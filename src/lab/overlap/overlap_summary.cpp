@@ -118,7 +118,7 @@ Json member_json(const Json& member, const RankCauses& causes) {
   json["communication_alone"] = pass_json(member["talk"]);
   json["inflation"] = number_or_null(inflation_of(member));
   json.update(WEIR_NAMED(bound.least_exposed_ns, bound.best_efficiency));
-  json["step_p50_ns"] = median_or_null(member["overlapped"]["latency_ns"].get<Numbers>());
+  json["step_ns"] = {{"p50", median_or_null(member["overlapped"]["latency_ns"].get<Numbers>())}};
   return json;
 }
 

@@ -135,7 +135,8 @@ Json tune_json(const std::vector<TuneAxis>& axes, const TuneResult& result) {
     Json settings = Json::object();
     for (std::size_t i = 0; i < axes.size(); ++i) settings[axes[i].key] = trial.values[i];
     json["trials"].push_back(WEIR_NAMED(settings, trial.exposed_ns, trial.step_ns, trial.efficiency, trial.memory_bytes,
-                                        text_or_null(trial.failure), trial.seconds, trial.is_on_front));
+                                        text_or_null(trial.failure), named("duration_ns", trial.seconds * 1e9),
+                                        trial.is_on_front));
   }
   json["best"] = or_null(result.best);
   return json;

@@ -26,9 +26,11 @@ Json shortage(const Quantiles& quantiles) {
 }
 
 Json quantiles_json(const Quantiles& quantiles) {
-  return WEIR_NAMED(quantiles.count, quantiles.mean_ns, quantiles.p50_ns, quantiles.p90_ns, quantiles.p99_ns,
-                    quantiles.p999_ns, quantiles.max_ns, interval_or_null(quantiles.p50_interval_ns),
-                    interval_or_null(quantiles.p90_interval_ns), interval_or_null(quantiles.p99_interval_ns),
+  return WEIR_NAMED(quantiles.count, named("mean", quantiles.mean_ns), named("p50", quantiles.p50_ns),
+                    named("p90", quantiles.p90_ns), named("p99", quantiles.p99_ns), named("p999", quantiles.p999_ns),
+                    named("max", quantiles.max_ns), named("p50_interval", interval_or_null(quantiles.p50_interval_ns)),
+                    named("p90_interval", interval_or_null(quantiles.p90_interval_ns)),
+                    named("p99_interval", interval_or_null(quantiles.p99_interval_ns)),
                     named("too_few", shortage(quantiles)));
 }
 
@@ -57,18 +59,20 @@ std::optional<double> in_blocks(const Point& point) {
 }
 
 Json point_json(const Point& point, const Alone& alone) {
-  const std::optional<double> start_p99_in_blocks = in_blocks(point);
-  Json json = WEIR_NAMED(to_json(point.victim), text_or_null(point.failure), point.requests, point.interval_ns,
-                         point.is_overloaded, quantiles_json(point.late), quantiles_json(point.to_start),
-                         quantiles_json(point.to_end), start_p99_in_blocks, named("tail_quantile", point.tail),
-                         point.against_alone, interval_or_null(point.against_alone_interval), point.victim_loss,
-                         to_json(point.observation));
+  const std::optional<double> start_p99 = in_blocks(point);
+  Json json =
+      WEIR_NAMED(to_json(point.victim), text_or_null(point.failure), point.requests, point.interval_ns,
+                 point.is_overloaded, named("late_ns", quantiles_json(point.late)),
+                 named("to_start_ns", quantiles_json(point.to_start)), named("to_end_ns", quantiles_json(point.to_end)),
+                 named("start_in_blocks", Json{{"p99", number_or_null(start_p99)}}), named("tail_quantile", point.tail),
+                 point.against_alone, interval_or_null(point.against_alone_interval), point.victim_loss,
+                 to_json(point.observation));
   Json why = Json::object();  // reasons for null values
   const auto explain = [&](const char* name, bool is_missing, const char* reason) {
     if (is_missing) why[name] = point.failure.empty() ? reason : "the observation failed";
   };
-  explain("to_start", point.to_start.count == 0, "the device does not report when a command starts");
-  explain("start_p99_in_blocks", !start_p99_in_blocks,
+  explain("to_start_ns", point.to_start.count == 0, "the device does not report when a command starts");
+  explain("start_in_blocks", !start_p99,
           point.observation.block_ns <= 0 ? "blocks were not measured" : "too few requests started");
   explain("against_alone", !point.against_alone,
           quantile_at(alone.to_end, point.tail) ? "too few requests" : "too few requests of the intruder alone");
@@ -92,8 +96,9 @@ Json curve_json(const Curve& curve, const Alone& alone) {
 }
 
 Json alone_json(const Alone& alone) {
-  Json json = WEIR_NAMED(quantiles_json(alone.to_start), quantiles_json(alone.to_end), alone.medians_ns, alone.drift,
-                         alone.has_drifted);
+  Json json = WEIR_NAMED(named("to_start_ns", quantiles_json(alone.to_start)),
+                         named("to_end_ns", quantiles_json(alone.to_end)), alone.drift, alone.has_drifted);
+  json["to_end_ns"]["p50_by_repeat"] = alone.medians_ns;
   json["repeats"] = json_list(alone.repeats, [](const Observation& repeat) { return requests_json(repeat.requests); });
   return json;
 }
@@ -109,7 +114,11 @@ Json published_json() {
   Json json = WEIR_NAMED(all.source, all.url, all.device, all.licence);
   json["levels"] = json_list(all.curves, [](const PublishedCurve& curve) {
     Json points = json_list(curve.points, [](const PublishedPoint& point) {
-      return WEIR_NAMED(point.kernel_us, point.mean_us, point.p50_us, point.p90_us, point.p99_us);
+      const Json latency_ns = {{"mean", point.mean_us * 1e3},
+                               {"p50", point.p50_us * 1e3},
+                               {"p90", point.p90_us * 1e3},
+                               {"p99", point.p99_us * 1e3}};
+      return WEIR_NAMED(named("kernel_ns", point.kernel_us * 1e3), latency_ns);
     });
     return WEIR_NAMED(curve.level, curve.summary, std::move(points));
   });

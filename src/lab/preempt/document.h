@@ -1,4 +1,4 @@
-// Findings as a document (weir.preempt/1), and observations in the form in which processes exchange them. Knows no
+// Findings as a document (weir.preempt/2), and observations in the form in which processes exchange them. Knows no
 // file.
 #pragma once
 

@@ -52,7 +52,7 @@ Service service_of(std::span<const std::vector<Moment>> blocks_by_stream);
 // Shares of the mean, and which streams are starved. The caller fills in the priorities.
 std::vector<StreamService> shares_of(std::span<const double> service_ns);
 
-// A weir.queues/1 document with the member "fairness".
+// A weir.queues/2 document with the member "fairness".
 Json measure_fairness_document(Device& device, const FairnessRequest& request, const RunContext& context);
 
 Json to_json(const FairnessProbe& probe);

@@ -116,7 +116,7 @@ struct LimitsRequest {
   std::function<void(std::string_view phase, int done, int total)> progress;
 };
 
-// A weir.queues/1 document with the member "limits".
+// A weir.queues/2 document with the member "limits".
 Json measure_limits(Device& device, const LimitsRequest& request, const RunContext& context);
 
 Json to_json(const QueueDepth& depth);

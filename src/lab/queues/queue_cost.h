@@ -64,7 +64,7 @@ struct CostRequest {
 };
 
 struct QueueCost {
-  Json document;  // weir.queues/1 with the experiment `cost`, without "verification"
+  Json document;  // weir.queues/2 with the experiment `cost`, without "verification"
   sim::SimProfile profile;
   int queues_now = 0;
   struct Prediction {

@@ -257,7 +257,8 @@ Json to_json(const QueueProbe& probe) {
   json.update(WEIR_NAMED(probe.confidence, base.repetitions, probe.trials));
   json["spoilt_trials"] = probe.spoilt;
   json["elapsed_ns"] = probe.elapsed_ns;
-  json["baseline"] = WEIR_NAMED(base.marks, base.late, base.missing, base.stretched, base.median_ns, base.window_ns,
+  json["baseline"] = WEIR_NAMED(base.marks, base.late, base.missing, base.stretched,
+                                named("latency_ns", Json{{"p50", base.median_ns}}), base.window_ns,
                                 base.late_probability, base.granularity_ns);
   return json;
 }

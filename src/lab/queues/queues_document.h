@@ -1,5 +1,5 @@
-// The common start of all documents of the queue lab (weir.queues/1). Its JSON form is in
-// docs/schema/weir.queues.1.json.
+// The common start of all documents of the queue lab (weir.queues/2). Its JSON form is in
+// docs/schema/weir.queues.2.json.
 #pragma once
 
 #include <string>

@@ -28,10 +28,10 @@ std::vector<double> samples_of(const Json& point) {
 
 // The medians of the slowest and the fastest process.
 Interval range_of(const Json& runs) {
-  Interval range{runs[0]["p50_ns"].get<double>(), runs[0]["p50_ns"].get<double>()};
+  Interval range{runs[0]["latency_ns"]["p50"].get<double>(), runs[0]["latency_ns"]["p50"].get<double>()};
   for (const Json& run : runs) {
-    range.low = std::min(range.low, run["p50_ns"].get<double>());
-    range.high = std::max(range.high, run["p50_ns"].get<double>());
+    range.low = std::min(range.low, run["latency_ns"]["p50"].get<double>());
+    range.high = std::max(range.high, run["latency_ns"]["p50"].get<double>());
   }
   return range;
 }
@@ -85,7 +85,7 @@ std::string sentence_of(const Json& best, const std::vector<int>& same, const st
     all.insert(std::upper_bound(all.begin(), all.end(), queues), queues);
     return fmt::format("no difference beyond noise between {}", counted(all));
   }
-  text = fmt::format("best with {} ({})", counted({queues}), format_duration(best["p50_ns"].get<double>()));
+  text = fmt::format("best with {} ({})", counted({queues}), format_duration(best["latency_ns"]["p50"].get<double>()));
   if (!same.empty()) text += fmt::format("; no difference beyond noise to {}", counted(same));
   if (!slower.empty()) {
     const auto [ratio, worst] = *std::max_element(slower.begin(), slower.end());
@@ -161,7 +161,7 @@ void judge_points(Json& sweep) {
     entry["scale"] = best["scale"];
     entry["params"] = best["params"];
     entry["queues"] = best["queues"];
-    entry["p50_ns"] = best["latency_ns"]["p50"];
+    entry["latency_ns"] = {{"p50", best["latency_ns"]["p50"]}};
     entry["same"] = same;
     entry["is_clear"] = !slower.empty() && same.empty() && unknown.empty();
     entry["sentence"] = sentence_of(entry, same, unknown, slower);

@@ -61,8 +61,8 @@ Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
 
 // A file may contain anything: checks that the members used here exist and have the right type.
 bool is_run(const Json& run) {
-  return run.is_object() && run["p50_ns"].is_number() && run["warnings"].is_array() && run.contains("throughput") &&
-         run["samples_ns"].is_array() && !run["samples_ns"].empty() &&
+  return run.is_object() && at_path(run, {"latency_ns", "p50"}).is_number() && run["warnings"].is_array() &&
+         run.contains("throughput") && run["samples_ns"].is_array() && !run["samples_ns"].empty() &&
          std::all_of(run["samples_ns"].begin(), run["samples_ns"].end(),
                      [](const Json& sample) { return sample.is_number(); });
 }
@@ -156,7 +156,7 @@ void add_run(Json& point, const std::string& setting, int repeats, const PointRu
   if (!samples.is_array() || samples.empty()) return set_failure("failed", "its result has no latency samples");
   Json warnings = json_list(result["warnings"], [](const Json& warning) { return warning["code"]; });
   point["runs"].push_back({{"seen", {{"hardware_queues", seen_queues}, {"variable", seen_variable}}},
-                           {"p50_ns", result["metrics"]["latency_ns"]["p50"]},
+                           {"latency_ns", {{"p50", result["metrics"]["latency_ns"]["p50"]}}},
                            {"throughput", result["metrics"]["throughput"]},
                            {"samples_ns", samples},
                            {"warnings", std::move(warnings)}});

@@ -36,7 +36,7 @@ struct QueuesSweepRequest {
 
 // The result of one process of a point.
 struct PointRun {
-  Json result;          // weir.result/1; null if it failed
+  Json result;          // weir.result/2; null if it failed
   std::string failure;  // why it failed
   bool is_interrupted = false;
 };
@@ -53,7 +53,7 @@ std::vector<QueuesPoint> points_of(const QueuesSweepRequest& request);
 // Rejects what the process of any point would reject.
 void check_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request);
 
-// Returns the document (weir.queues/1), which is also written to `output` after each process. The queue counts of a
+// Returns the document (weir.queues/2), which is also written to `output` after each process. The queue counts of a
 // group take turns, in another random order in every round, so that drift affects all of them. The document includes
 // points that failed, or whose process saw another queue count, and marks them.
 Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request, const RunContext& context,

@@ -21,7 +21,7 @@ Json to_json(const Known<Gaps>& gaps) {
 }
 
 Json to_json(const std::optional<SwitchGap>& gap) {
-  return gap ? Json{{"count", gap->count}, {"median", gap->median_ns}} : Json();
+  return gap ? Json{{"count", gap->count}, {"p50", gap->median_ns}} : Json();
 }
 
 Json to_json(const QueueSwitch& found) {

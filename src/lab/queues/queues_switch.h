@@ -20,7 +20,7 @@ struct SwitchSettings {
   std::function<void(std::string_view phase, int done, int total)> progress;
 };
 
-// A weir.queues/1 document whose member "switch" has one entry in "settings".
+// A weir.queues/2 document whose member "switch" has one entry in "settings".
 Json measure_switch(Device& device, const SwitchSettings& settings, const RunContext& context);
 
 // Merges several documents: all their settings by queue count, and where they cross. Everything else comes from the

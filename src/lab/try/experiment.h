@@ -100,7 +100,7 @@ class Experiment {
   std::unique_ptr<SavedFile> saved_;  // the folder is this process's alone
 };
 
-// weir.trials/1, and what was planned and tried, read back from it.
+// weir.trials/2, and what was planned and tried, read back from it.
 Json trials_document(const Plan& plan, const std::vector<TrialRecord>& records, const Findings& findings,
                      const std::vector<Suspect>& suspects, const RunContext& context, const char* status);
 Json plan_json(const Plan& plan);

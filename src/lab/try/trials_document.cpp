@@ -1,4 +1,4 @@
-// weir.trials/1.
+// weir.trials/2.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -42,7 +42,8 @@ Json settings_json(const Plan& plan, const Findings& findings) {
                           named("variables", variables_of(plan, setting)), findings.tallies[i].trials,
                           findings.tallies[i].failures, named("is_nondeterministic", bool(findings.is_varying[i])));
     const Change change = findings.changes.empty() ? Change{} : findings.changes[i];
-    one["median"] = number_or_null(change.test_median);
+    one["p50"] = number_or_null(change.test_median);
+    one["unit"] = plan.metric.empty() ? Json("ns") : Json();
     one.update(verdict_json(change, i > 0 && !findings.changes.empty()));
     all.push_back(std::move(one));
   }
@@ -85,7 +86,7 @@ Json plan_json(const Plan& plan) {
                       named("values", json_list(factor.values, [](const auto& value) { return or_null(value); })));
   });
   return WEIR_NAMED(plan.commands, factors, named("settings", plan.design.settings.size()), plan.design.combinations,
-                    plan.trials, named("timeout_s", positive_or_null(plan.timeout_s)),
+                    plan.trials, named("timeout_ns", positive_or_null(plan.timeout_s * 1e9)),
                     named("metric", text_or_null(plan.metric)), plan.is_less_better, plan.hashed, plan.is_failures_only,
                     plan.rate, plan.threshold, plan.seed);
 }

@@ -30,11 +30,9 @@ void add(FigureRow& row, const char* name, const char* unit, const char* help, s
   row.figures.push_back({name, unit, help, labels, scaled(*value, scale)});
 }
 
-void add_summary(FigureRow& row, const std::string& name, const char* help, const Json& summary, const char* suffix,
-                 double scale, const Labels& labels) {
-  const auto find = [&](const char* key) {
-    return fields::number(summary, {fmt::format("{}{}", key, suffix).c_str()});
-  };
+void add_summary(FigureRow& row, const std::string& name, const char* help, const Json& summary, double scale,
+                 const Labels& labels) {
+  const auto find = [&](const char* key) { return fields::number(summary, {key}); };
   const auto with = [&](const char* quantile) {
     Labels all = labels;
     all.emplace_back("quantile", quantile);
@@ -48,7 +46,7 @@ void add_summary(FigureRow& row, const std::string& name, const char* help, cons
   add(row, (name + "_mean").c_str(), "seconds", "Mean of the samples.", find("mean"), scale, labels);
   add(row, (name + "_std").c_str(), "seconds", "Standard deviation of the samples.", find("std"), scale, labels);
   for (const auto& [key, quantile] : kQuantiles) {
-    const auto ends = fields::interval(summary, {fmt::format("{}_interval{}", key, suffix).c_str()});
+    const auto ends = fields::interval(summary, {fmt::format("{}_interval", key).c_str()});
     if (!ends) continue;
     add(row, (name + "_low").c_str(), "seconds", "Low end of the quantile's 95 % interval.", ends->first, scale,
         with(quantile));
@@ -153,16 +151,16 @@ FigureRow row_of(const Json& result, const std::string& name) {
   const Json& metrics = at(result, {"metrics"});
   const bool is_pipelined = label(at(result, {"sync_mode"})) == "end_only";  // 0.1 wrote device_ns twice there
   add_summary(row, "latency", "Time of an iteration, by quantile; 0 is the least and 1 the most.",
-              is_pipelined ? Json(nullptr) : at(metrics, {"latency_ns"}), "", kFromNs);
+              is_pipelined ? Json(nullptr) : at(metrics, {"latency_ns"}), kFromNs);
   add_summary(row, "device", "First start to last end of an iteration on the device's clock.",
-              at(metrics, {"device_ns"}), "", kFromNs);
+              at(metrics, {"device_ns"}), kFromNs);
   add_throughput(row, at(metrics, {"throughput"}));
   add_summary(row, "first_token", "From an iteration's first submit to a request's first token.",
-              at(metrics, {"serving", "first_token_ns"}), "", kFromNs);
-  add_summary(row, "next_token", "From one token to the next.", at(metrics, {"serving", "next_token_ns"}), "", kFromNs);
+              at(metrics, {"serving", "first_token_ns"}), kFromNs);
+  add_summary(row, "next_token", "From one token to the next.", at(metrics, {"serving", "next_token_ns"}), kFromNs);
   add(row, "samples", "", "Measured iterations.",
       number(metrics, {is_pipelined ? "device_ns" : "latency_ns", "count"}));
-  add(row, "commands_per_second", "", "Commands that ended, per second.", number(metrics, {"commands_per_second"}));
+  add(row, "commands_per_second", "", "Commands that ended, per second.", number(metrics, {"commands_per_s"}));
   add(row, "host_per_command", "seconds", "Median host time to submit one command.",
       number(metrics, {"host_ns_per_command"}), kFromNs);
   add(row, "floor_per_command", "seconds", "The same on the null device: what the toolkit itself costs.",
@@ -173,7 +171,7 @@ FigureRow row_of(const Json& result, const std::string& name) {
   add(row, "memory_peak", "bytes", "Most that was in use at once.", number(metrics, {"memory", "peak_bytes"}));
   add(row, "energy_per_iteration", "joules", "By the device's own counter.",
       number(metrics, {"energy", "joules_per_iteration"}));
-  add(row, "power", "watts", "Mean over the timed pass.", number(metrics, {"energy", "mean_watts"}));
+  add(row, "power", "watts", "Mean over the timed pass.", number(metrics, {"energy", "watts", "mean"}));
   add(row, "clock_before", "hertz", "Before the timed pass.", number(metrics, {"telemetry", "clock_mhz_before"}), 1e6);
   add(row, "clock_after", "hertz", "After the timed pass.", number(metrics, {"telemetry", "clock_mhz_after"}), 1e6);
   add(row, "temperature", "celsius", "After the timed pass.", number(metrics, {"telemetry", "temperature_c"}));

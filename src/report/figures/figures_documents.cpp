@@ -24,15 +24,6 @@ FigureRow begun(const Json& document, const char* group) {
   return row;
 }
 
-// "latency_ms_p50" of bench cases, in the form that add_summary() reads.
-Json bench_summary_of(const Json& timing) {
-  Json summary = Json::object();
-  for (const char* key : {"p50", "p90", "p99", "mean", "std"})
-    summary[key] = at(timing, {fmt::format("latency_ms_{}", key).c_str()});
-  summary["p50_interval"] = at(timing, {"interval_ms"});
-  return summary;
-}
-
 FigureRow bench_row(const Json& document, const Json& entry) {
   FigureRow row = begun(document, "bench");
   row.labels = {{"kernel", label(at(entry, {"kernel_name"}))},
@@ -44,11 +35,11 @@ FigureRow bench_row(const Json& document, const Json& entry) {
   row.is_failed = row.status != "ok" && row.status != "skipped";
   row.failure = label(at(entry, {"error", "what"}));
   const Json& timing = at(entry, {"timing"});
-  add_summary(row, "latency", "Time of one run of the kernel, by quantile.", bench_summary_of(timing), "", kFromMs);
+  add_summary(row, "latency", "Time of one run of the kernel, by quantile.", at(timing, {"latency_ns"}), kFromNs);
   add(row, "samples", "", "Measured runs.", number(timing, {"iterations"}));
-  add(row, "runs_per_second", "", "Runs of the kernel per second.", number(timing, {"throughput_ops_per_sec"}));
-  add(row, "items_per_second", "", "Items of the problem per second.", number(timing, {"items_per_sec"}));
-  add(row, "memory_peak", "bytes", "Most memory in use at once.", number(entry, {"memory", "peak_mb"}), 1e6);
+  add(row, "runs_per_second", "", "Runs of the kernel per second.", number(timing, {"runs_per_s"}));
+  add(row, "items_per_second", "", "Items of the problem per second.", number(timing, {"items_per_s"}));
+  add(row, "memory_peak", "bytes", "Most memory in use at once.", number(entry, {"memory", "peak_bytes"}));
   add(row, "energy_per_run", "joules", "Energy of one run.", number(entry, {"energy", "energy_j"}));
   add(row, "power", "watts", "Mean over the window.", number(entry, {"energy", "power_w"}));
   add(row, "rmse", "", "Root mean square error against the reference.", number(entry, {"accuracy", "rmse"}));
@@ -56,9 +47,9 @@ FigureRow bench_row(const Json& document, const Json& entry) {
       number(entry, {"accuracy", "relative_error"}));
   add(row, "of_ceiling", "ratio", "Part of what the device can do at best at this intensity.",
       number(entry, {"roofline", "of_ceiling"}));
-  add(row, "bandwidth_bytes_per_second", "", "Bytes moved per second.", number(entry, {"roofline", "bandwidth"}));
-  add(row, "flop_per_second", "", "Floating point operations per second.", number(entry, {"roofline", "compute"}));
-  add_series(row, "latency", "seconds", at(timing, {"samples_ms"}), kFromMs);
+  add(row, "bandwidth_bytes_per_second", "", "Bytes moved per second.", number(entry, {"roofline", "bytes_per_s"}));
+  add(row, "flop_per_second", "", "Floating point operations per second.", number(entry, {"roofline", "flop_per_s"}));
+  add_series(row, "latency", "seconds", at(timing, {"samples_ns"}), kFromNs);
   return row;
 }
 
@@ -84,8 +75,8 @@ std::vector<FigureRow> of_overlap(const Json& document, const std::string&) {
   row.is_failed = row.status == "failed";
   row.failure = label(at(document, {"failure"}));
   for (const char* pass : {"overlapped", "serial"})
-    add_summary(row, "step", "Time of a training step, by pass and quantile.", at(document, {"step_ns", pass}), "",
-                kFromNs, {{"pass", pass}});
+    add_summary(row, "step", "Time of a training step, by pass and quantile.", at(document, {"step_ns", pass}), kFromNs,
+                {{"pass", pass}});
   constexpr std::array kTimes{
       std::pair{"compute", "Time per step in which computation ran."},
       std::pair{"communication", "Time per step in which communication ran."},
@@ -119,9 +110,9 @@ std::vector<FigureRow> of_preempt(const Json& document, const std::string&) {
       row.failure = label(at(point, {"failure"}));
       row.is_failed = !row.failure.empty();
       if (row.is_failed) row.status = "failed";
-      add_summary(row, "to_start", "From when a request was due to its start, by quantile.", at(point, {"to_start"}),
-                  "_ns", kFromNs);
-      add_summary(row, "to_end", "From when a request was due to its end, by quantile.", at(point, {"to_end"}), "_ns",
+      add_summary(row, "to_start", "From when a request was due to its start, by quantile.", at(point, {"to_start_ns"}),
+                  kFromNs);
+      add_summary(row, "to_end", "From when a request was due to its end, by quantile.", at(point, {"to_end_ns"}),
                   kFromNs);
       add(row, "samples", "", "Requests.", number(point, {"requests"}));
       add(row, "victim_loss", "ratio", "Part of its work that the victim lost to the requests.",
@@ -150,8 +141,7 @@ std::vector<FigureRow> of_channel(const Json& document, const std::string&) {
       add(row, unit == "ns_in_all" ? "whole" : "operation", "seconds", "Median over processes.",
           number(entry, {"value"}), kFromNs);
     }
-    add_summary(row, "latency", "Of single operations, by quantile.",
-                {{"p50", at(entry, {"p50_ns"})}, {"p99", at(entry, {"p99_ns"})}}, "", kFromNs);
+    add_summary(row, "latency", "Of single operations, by quantile.", at(entry, {"latency_ns"}), kFromNs);
     rows.push_back(std::move(row));
   }
   return rows;

@@ -13,10 +13,10 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 void add(FigureRow& row, const char* name, const char* unit, const char* help, std::optional<double> value,
          double scale = 1, const Labels& labels = {});
 
-// {"p50": 1.0, "p95": ..., "mean": ..., "p50_interval": [low, high]} or, with `suffix` "_ns", {"p50_ns": ...}: NAME
-// with the label quantile, NAME_mean, NAME_std, and the 95 % interval as NAME_low and NAME_high.
-void add_summary(FigureRow& row, const std::string& name, const char* help, const Json& summary, const char* suffix,
-                 double scale, const Labels& labels = {});
+// {"p50": 1.0, "p95": ..., "mean": ..., "p50_interval": [low, high]}: NAME with the label quantile,
+// NAME_mean, NAME_std, and the 95 % interval as NAME_low and NAME_high.
+void add_summary(FigureRow& row, const std::string& name, const char* help, const Json& summary, double scale,
+                 const Labels& labels = {});
 
 // A list of numbers; ends at the first element of another type.
 void add_series(FigureRow& row, const char* name, const char* unit, const Json& list, double scale);
@@ -27,7 +27,7 @@ std::string label(const Json& value);
 // "a=1,b=x" from an object of scalars.
 std::string settings(const Json& object);
 
-// The documents with figures: of_NAME reads weir.NAME/1. `name` is the file, for messages.
+// The documents with figures: of_NAME reads weir.NAME. `name` is the file, for messages.
 #define WEIR_FIGURES(document) \
   document(result) document(sweep) document(bench) document(overlap) document(preempt) document(channel)
 
@@ -36,6 +36,6 @@ std::string settings(const Json& object);
 WEIR_FIGURES(WEIR_DECLARE)
 #undef WEIR_DECLARE
 
-inline constexpr double kFromNs = 1e-9, kFromMs = 1e-3;
+inline constexpr double kFromNs = 1e-9;
 
 }  // namespace weir::figures

@@ -42,7 +42,7 @@ struct Judged {
 };
 
 Judged judge(const Comparison& comparison, const std::string& tool, bool is_strict);
-// A weir.bench/1: its cases, and its regressions where there was a baseline.
+// A weir.bench/2: its cases, and its regressions where there was a baseline.
 Judged judge_bench(const Json& summary, bool is_strict, int exit_code);
 
 // JUnit XML, which most CI systems read.

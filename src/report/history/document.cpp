@@ -19,7 +19,7 @@ Json interval_json(const Measure& measure) {
 }
 
 Json measure_json(const Measure& measure) {
-  return WEIR_NAMED(text_or_null(measure.unit), measure.median, named("interval", interval_json(measure)),
+  return WEIR_NAMED(text_or_null(measure.unit), named("p50", measure.median), named("interval", interval_json(measure)),
                     measure.count, named("reason", measure.median ? Json() : Json(measure.reason)));
 }
 
@@ -43,8 +43,8 @@ Json change_json(const Series& series, const ChangePoint& change) {
           {"ratio", change.ratio},
           {"p", change.p},
           {"verdict", series.is_worse(change) ? "slower" : "faster"},
-          {"median_before", change.before},
-          {"median_after", change.after},
+          {"before", {{"p50", change.before}}},
+          {"after", {{"p50", change.after}}},
           {"last_before", WEIR_NAMED(before.at, text_or_null(before.commit), before.entry)},
           {"first_after", WEIR_NAMED(after.at, text_or_null(after.commit), after.entry)}};
 }
@@ -73,7 +73,8 @@ Json series_json(Store& store, const Series& series) {
   for (const Point& point : series.points) {
     const Measure& measure = series.measure(point);
     points.push_back(WEIR_NAMED(point.at, text_or_null(point.commit), text_or_null(point.tag), point.entry,
-                                measure.median, named("interval", interval_json(measure)), measure.count));
+                                named("p50", measure.median), named("interval", interval_json(measure)),
+                                measure.count));
   }
   for (const Point& point : series.failed)
     failed.push_back(WEIR_NAMED(point.at, text_or_null(point.commit), text_or_null(point.tag), point.entry,

@@ -1,4 +1,4 @@
-// The output of `weir history` as documents (weir.history/1, docs/schema). Knows no text.
+// The output of `weir history` as documents (weir.history/2, docs/schema). Knows no text.
 #pragma once
 
 #include <string>

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/schemas.h"
+#include "base/upgrade.h"
 
 namespace weir::history {
 namespace {
@@ -56,7 +57,8 @@ bool is_result(const Json& json) {
           (json.contains("results") && json.contains("workload")));
 }
 
-std::vector<NewPoint> result_points(const Json& document, const std::string& name) {
+// `written` is the document with the names that its file has: digests of it recognise what an earlier Weir added.
+std::vector<NewPoint> result_points(const Json& document, const Json& written, const std::string& name) {
   ResultFile file = parse_results(document, name);
   const Json& results = member(document, "results");
   // Loading yields one point per result, in order; a single result is the document itself.
@@ -64,6 +66,7 @@ std::vector<NewPoint> result_points(const Json& document, const std::string& nam
   std::vector<NewPoint> points;
   for (std::size_t i = 0; i < file.points.size(); ++i) {
     const Json& own = is_list ? results[i] : document;
+    const Json& digested = is_list ? member(written, "results")[i] : written;
     NewPoint point;
     point.point = std::move(file.points[i]);
     point.machine = machine_of(point.point);
@@ -74,15 +77,18 @@ std::vector<NewPoint> result_points(const Json& document, const std::string& nam
     if (!is_time(point.measured)) point.measured.clear();
     point.weir_version = value_text(member(member(own, "weir"), "version"));
     point.weir_commit = value_text(member(member(own, "weir"), "commit"));
-    point.digest = digest_of(point.point.key["workload"] + "\n" + content_of(own));
+    point.digest = digest_of(point.point.key["workload"] + "\n" + content_of(digested));
     points.push_back(std::move(point));
   }
   return points;
 }
 
-void read_document(const Json& document, const std::string& name, Intake& into) {
+void read_document(const Json& written, const std::string& name, Intake& into) {
+  Json document = written;
+  upgrade(document);
   const bool is_bench = value_text(member(document, "schema")) == schemas::bench;
-  std::vector<NewPoint> points = is_bench ? bench_points(document, name) : result_points(document, name);
+  std::vector<NewPoint> points =
+      is_bench ? bench_points(document, written, name) : result_points(document, written, name);
   into.points.insert(into.points.end(), std::make_move_iterator(points.begin()), std::make_move_iterator(points.end()));
 }
 
@@ -97,7 +103,7 @@ void read_folder(const fs::path& path, Intake& into) {
   std::size_t read = 0;
   for (const fs::path& candidate : found.files) {
     try {
-      const Json document = read_json(candidate);
+      const Json document = read_json_as_written(candidate);
       if (is_result(document)) {
         read_document(document, candidate.string(), into);
         ++read;
@@ -169,7 +175,7 @@ Intake read_intake(std::span<const fs::path> paths) {
       if (fs::is_directory(path, status))
         read_folder(path, intake);
       else
-        read_document(read_json(path), path.string(), intake);
+        read_document(read_json_as_written(path), path.string(), intake);
     } catch (const Error& error) {
       intake.refused.push_back(words_of(error));
     }
@@ -177,9 +183,9 @@ Intake read_intake(std::span<const fs::path> paths) {
   return intake;
 }
 
-// {"schema": "weir.bench/1", "environment": {..., "devices": {"cpu": {...}}}, "cases": [{"kernel_name", "backend",
+// {"schema": "weir.bench/2", "environment": {..., "devices": {"cpu": {...}}}, "cases": [{"kernel_name", "backend",
 // ...}]}
-std::vector<NewPoint> bench_points(const Json& document, const std::string& name) {
+std::vector<NewPoint> bench_points(const Json& document, const Json& written, const std::string& name) {
   const Json& cases = member(document, "cases");
   if (!cases.is_array())
     reject(fmt::format("{}: 'cases' must be a list", name), "Is it the summary.json of 'weir bench'?");
@@ -233,15 +239,14 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
     }
     point.point.latency.unit = "ns";
     point.point.throughput.reason = "cases of weir bench are judged by their latency";
-    for (const Json& sample : member(member(one, "timing"), "samples_ms"))
-      if (sample.is_number() && sample.get<double>() > 0)
-        point.point.latency.samples.push_back(sample.get<double>() * 1e6);
+    for (const Json& sample : member(member(one, "timing"), "samples_ns"))
+      if (sample.is_number() && sample.get<double>() > 0) point.point.latency.samples.push_back(sample.get<double>());
     if (point.point.latency.samples.empty()) point.point.latency.reason = "the case has no samples";
     point.machine = machine_of(point.point);
     point.measured = value_text(member(document, "created"));
     if (!is_time(point.measured)) point.measured.clear();
     point.weir_version = value_text(member(all, "weir"));
-    point.digest = digest_of(point.measured + "\n" + content_of(one));
+    point.digest = digest_of(point.measured + "\n" + content_of(member(written, "cases")[&one - &cases[0]]));
     points.push_back(std::move(point));
   }
   if (points.empty()) reject(fmt::format("{}: holds no case that was measured", name), "Look at its 'skipped'.");

@@ -49,7 +49,8 @@ Intake read_intake(std::span<const std::filesystem::path> paths);
 // 2026-01-31T12:00:00Z, as in results.
 bool is_time(std::string_view text);
 
-// The cases of a weir.bench/1 document. Rejects a document without a list of cases.
-std::vector<NewPoint> bench_points(const Json& document, const std::string& name);
+// The cases of a weir.bench/2 document; `written` is the same as its file has it. Rejects a document without a list of
+// cases.
+std::vector<NewPoint> bench_points(const Json& document, const Json& written, const std::string& name);
 
 }  // namespace weir::history

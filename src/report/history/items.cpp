@@ -18,7 +18,7 @@ Json item_of(Store& store, const Series& series) {
   Json points = Json::array(), changes = Json::array();
   for (const Point& point : series.points) {
     const Measure& measure = series.measure(point);
-    points.push_back(WEIR_NAMED(point.at, point.commit, text_or_null(point.tag), *measure.median,
+    points.push_back(WEIR_NAMED(point.at, point.commit, text_or_null(point.tag), named("p50", *measure.median),
                                 named("interval", measure.low ? Json::array({*measure.low, *measure.high}) : Json()),
                                 measure.count));
   }

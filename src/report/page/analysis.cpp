@@ -1,4 +1,4 @@
-// weir.analysis/1: what `weir analyze` found in a trace.
+// weir.analysis/2: what `weir analyze` found in a trace.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,8 +72,8 @@ std::string add_overlap(Page& page, std::size_t source, const std::string& name,
   if (bars.empty()) return {};
   std::stable_sort(causes.begin(), causes.end(), [](const CauseSum& a, const CauseSum& b) { return a.ns > b.ns; });
   Json item = page.item("overlaps", name + ": communication", source, page.environment_of(source));
-  item["step_p50_ns"] = nullptr;
-  item["serial_step_p50_ns"] = nullptr;
+  item["step_ns"] = {{"p50", nullptr}};
+  item["serial_step_ns"] = {{"p50", nullptr}};
   item["efficiency"] = communication > 0 ? Json(std::max(0.0, 1 - exposed / communication)) : Json(nullptr);
   item["best_efficiency"] = nullptr;
   item["inflation"] = nullptr;

@@ -1,4 +1,4 @@
-// weir.bench/1: leaderboard and roofline of kernel packages, and what changed since a baseline.
+// weir.bench/2: leaderboard and roofline of kernel packages, and what changed since a baseline.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,15 +39,11 @@ std::string failure_of(const Json& entry) {
   return why;
 }
 
-Json per_giga(const Json& json, values::Keys keys) {
-  const auto value = values::amount(json, keys, 1e24);
-  return value ? Json(*value / 1e9) : Json(nullptr);
-}
+Json rate(const Json& json, values::Keys keys) { return number_or_null(values::amount(json, keys, 1e24)); }
 
 Json case_item(const Json& entry, const Changes& changes) {
-  const auto p50 = values::amount(entry, {"timing", "latency_ms_p50"}, values::kLongest / 1e6);
-  const auto items = values::amount(entry, {"timing", "items_per_sec"});
-  const auto runs = values::amount(entry, {"timing", "throughput_ops_per_sec"});
+  const auto items = values::amount(entry, {"timing", "items_per_s"});
+  const auto runs = values::amount(entry, {"timing", "runs_per_s"});
   Json unit = nullptr;
   if (items)
     unit = values::word(entry, {"timing", "item_name"}, "items") + "/s";
@@ -65,11 +61,12 @@ Json case_item(const Json& entry, const Changes& changes) {
           {"precision", values::word(entry, {"precision"}, "-")},
           {"status", values::word(entry, {"status"}, "not recorded")},
           {"failure", text_or_null(why)},
-          {"p50_ns", p50 ? Json(*p50 * 1e6) : Json(nullptr)},
-          {"p50_interval_ns", values::interval(entry, {"timing", "interval_ms"}, 1e6)},
+          {"latency_ns",
+           {{"p50", values::duration(entry, {"timing", "latency_ns", "p50"})},
+            {"p50_interval", values::interval(entry, {"timing", "latency_ns", "p50_interval"})}}},
           {"throughput", number_or_null(items ? items : runs)},
           {"throughput_unit", unit},
-          {"gflops", per_giga(entry, {"roofline", "compute"})},
+          {"flop_per_s", rate(entry, {"roofline", "flop_per_s"})},
           {"intensity", number_or_null(values::amount(entry, {"roofline", "intensity"}))},
           {"share_of_roof", number_or_null(values::amount(entry, {"roofline", "of_ceiling"}, 1e6))},
           {"energy_j", values::duration(entry, {"energy", "energy_j"})},
@@ -85,23 +82,23 @@ Json rooflines(const Json& document) {
     if (found.size() >= 256) return;
     const bool is_known = !compute.is_null() || !bandwidth.is_null();
     Json& roof = found[{backend, precision}];
-    if (roof.is_object() && (!roof["peak_gflops"].is_null() || !is_known)) return;
-    roof = WEIR_NAMED(backend, precision, named("peak_gflops", std::move(compute)),
-                      named("bandwidth_gbs", std::move(bandwidth)), text_or_null(reason));
+    if (roof.is_object() && (!roof["flop_per_s"].is_null() || !is_known)) return;
+    roof = WEIR_NAMED(backend, precision, named("flop_per_s", std::move(compute)),
+                      named("bytes_per_s", std::move(bandwidth)), text_or_null(reason));
   };
   for (const auto& [backend, ceilings] : values::object(document, {"ceilings"}).items())
-    for (const auto& [precision, ceiling] : values::object(ceilings, {"compute"}).items()) {
-      Json compute = per_giga(ceiling, {"value"});
+    for (const auto& [precision, ceiling] : values::object(ceilings, {"flop_per_s"}).items()) {
+      Json compute = rate(ceiling, {"value"});
       const std::string reason = compute.is_null() ? values::word(ceiling, {"how"}, "not measured") : "";
-      add(backend, precision, std::move(compute), per_giga(ceilings, {"bandwidth", "value"}), reason);
+      add(backend, precision, std::move(compute), rate(ceilings, {"bytes_per_s", "value"}), reason);
     }
   for (const Json& entry : values::list(document, {"cases"})) {
     const std::string backend = values::word(entry, {"backend"}), precision = values::word(entry, {"precision"});
     if (backend.empty() || precision.empty()) continue;
-    Json compute = per_giga(entry, {"roofline", "ceiling_compute"});
+    Json compute = rate(entry, {"roofline", "ceiling_flop_per_s"});
     const std::string reason =
         compute.is_null() ? values::word(entry, {"roofline", "reason"}, "no ceiling was measured") : "";
-    add(backend, precision, std::move(compute), per_giga(entry, {"roofline", "ceiling_bandwidth"}), reason);
+    add(backend, precision, std::move(compute), rate(entry, {"roofline", "ceiling_bytes_per_s"}), reason);
   }
   Json list = Json::array();
   for (auto& [key, roof] : found) list.push_back(std::move(roof));

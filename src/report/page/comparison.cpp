@@ -30,8 +30,8 @@ Json metric_json(const std::string& name, const Json& metric) {
   json["unit"] = text(metric, {"unit"});
   json["verdict"] = verdict_at(metric);
   json["reason"] = values::word_or_null(metric, {"reason"});
-  json["baseline_median"] = number_or_null(number(metric, {"baseline", "median"}));
-  json["test_median"] = number_or_null(number(metric, {"test", "median"}));
+  json["baseline"] = {{"p50", number_or_null(number(metric, {"baseline", "p50"}))}};
+  json["test"] = {{"p50", number_or_null(number(metric, {"test", "p50"}))}};
   json["ratio"] = number_or_null(number(metric, {"ratio"}));
   json["interval"] = values::interval(metric, {"interval"});
   json["adjusted_p"] = number_or_null(number(metric, {"adjusted_p"}));
@@ -64,13 +64,14 @@ std::string change_words(const Json& pair) {
     if (metric["verdict"] != pair["verdict"] || !metric["ratio"].is_number()) continue;
     const bool is_time = metric["unit"] == "ns";
     const auto value = [&](const char* side) {
-      if (!metric[side].is_number()) return std::string("-");
-      const double number = metric[side].get<double>();
+      const Json& p50 = metric[side]["p50"];
+      if (!p50.is_number()) return std::string("-");
+      const double number = p50.get<double>();
       return is_time ? format_duration(number)
                      : fmt::format("{} {}", format_quantity(number), metric["unit"].get<std::string>());
     };
     return fmt::format("median {} {} of the baseline's, {} to {}", metric["metric"].get<std::string>(),
-                       format_ratio(metric["ratio"].get<double>()), value("baseline_median"), value("test_median"));
+                       format_ratio(metric["ratio"].get<double>()), value("baseline"), value("test"));
   }
   return "no metric says by how much";
 }

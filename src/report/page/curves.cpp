@@ -80,8 +80,7 @@ Json analysed(const Curve& curve) {
 
 Json point_json(const Measured& measured, const std::map<int, Json>& efficiencies) {
   Json json = WEIR_NAMED(measured.streams, measured.status, text_or_null(measured.point.failure), measured.throughput,
-                         measured.throughput_interval, measured.p50_ns, measured.p50_interval_ns, measured.p99_ns,
-                         measured.host_ns_per_command);
+                         measured.throughput_interval, measured.latency_ns, measured.host_ns_per_command);
   const auto found = efficiencies.find(measured.streams);
   json["efficiency"] = found == efficiencies.end() || measured.throughput.is_null() ? Json(nullptr) : found->second;
   json["count"] = std::max(measured.point.latency.samples.size(), measured.point.throughput.samples.size());

@@ -134,7 +134,7 @@ constexpr std::array kParts = {
     Part{schemas::report, "is the document of a report. Give the files that it was made of."},
 };
 
-// {"schema": "weir.result/1", ...: as Weir writes them; other tools may have reordered the keys.
+// {"schema": "weir.result/2", ...: as Weir writes them; other tools may have reordered the keys.
 bool begins_as_document(std::string_view start) {
   for (const std::string_view part : {"{", "\"schema\"", ":", "\"weir."}) {
     start.remove_prefix(std::min(start.find_first_not_of(" \t\r\n"), start.size()));
@@ -280,7 +280,7 @@ class Gatherer {
     const std::string schema = value.get<std::string>();
     if (schema == schemas::result || schema == schemas::sweep) return take_results(name, schema, document);
     for (const Part& part : kParts)
-      if (schema == part.schema) {
+      if (schemas::are_alike(schema, part.schema)) {
         if (file.is_named) page_.refuse(name, part.advice);
         return;
       }
@@ -314,14 +314,13 @@ class Gatherer {
                                      schema));
   }
 
-  // "weir.sweep/2" from a later Weir, or a schema that no version has written.
+  // "weir.sweep/9" from a later Weir, or a schema that no version has written.
   [[noreturn]] void reject_schema(const std::string& schema) const {
-    const std::string_view kind = schemas::kind_of(schema);
-    const auto version = parse_integer(std::string_view(schema).substr(kind.size()));
-    const std::string first = std::string(kind) + "1";
-    const bool is_known = first == schemas::result || first == schemas::sweep || section_for(first) != nullptr;
-    if (is_known && version && *version > 1)
-      reject(fmt::format("'{}' was written by a newer Weir: this one reads version 1", shown(schema)),
+    const std::string_view known = schemas::current(schema);
+    const bool is_shown = known == schemas::result || known == schemas::sweep || section_for(known) != nullptr;
+    if (is_shown && schemas::is_newer(schema))
+      reject(fmt::format("'{}' was written by a newer Weir: this one reads version {}", shown(schema),
+                         schemas::version_of(known)),
              "Update this program, or make the file again with it.");
     reject(fmt::format("'{}' is not a document that a report can show", shown(schema)));
   }

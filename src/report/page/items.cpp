@@ -18,10 +18,14 @@ namespace {
 constexpr std::size_t kMaxClasses = 16, kMaxHops = 32;
 
 Json hop_item(const Json& hop) {
-  return {{"from", values::word(hop, {"from"}, "?")},    {"to", values::word(hop, {"to"}, "?")},
-          {"count", values::count(hop, {"count"})},      {"mean_ns", values::duration(hop, {"mean_ns"})},
-          {"p50_ns", values::duration(hop, {"p50_ns"})}, {"p95_ns", values::duration(hop, {"p95_ns"})},
-          {"p99_ns", values::duration(hop, {"p99_ns"})}, {"share", number_or_null(values::amount(hop, {"share"}, 1))}};
+  Json duration_ns = Json::object();
+  for (const char* figure : {"mean", "p50", "p95", "p99"})
+    duration_ns[figure] = values::duration(hop, {"duration_ns", figure});
+  return {{"from", values::word(hop, {"from"}, "?")},
+          {"to", values::word(hop, {"to"}, "?")},
+          {"count", values::count(hop, {"count"})},
+          {"duration_ns", std::move(duration_ns)},
+          {"share", number_or_null(values::amount(hop, {"share"}, 1))}};
 }
 
 // {"enqueued": "why"} in an analysis, [{"stage": "enqueued", "reason": "why"}] in a profile.
@@ -77,8 +81,8 @@ std::string add_waterfalls(Page& page, std::size_t source, const std::string& wh
                         format_duration(std::abs(values::finite(hop, {"worst_negative_ns"}).value_or(0)))));
       if (values::word(hop, {"to"}) == "seen" && !values::amount(hop, {"share"}, 1)) {
         item["notes"].push_back(fmt::format("From {} to seen: p50 {}, p99 {}. {}.", values::word(hop, {"from"}, "?"),
-                                            fields::duration(hop, {"p50_ns"}), fields::duration(hop, {"p99_ns"}),
-                                            why_seen_is_left_out(each)));
+                                            fields::duration(hop, {"duration_ns", "p50"}),
+                                            fields::duration(hop, {"duration_ns", "p99"}), why_seen_is_left_out(each)));
         continue;
       }
       item["hops"].push_back(hop_item(hop));

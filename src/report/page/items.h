@@ -1,5 +1,5 @@
 // Items of a report that several kinds of documents share: waterfalls, overlap bars, queue maps, texts, and all of a
-// weir.analysis/1.
+// weir.analysis/2.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace weir::page {
 
-// Where commands spend their time, hop by hop, as in weir.analysis/1 and weir.profile/1.
+// Where commands spend their time, hop by hop, as in weir.analysis/2 and weir.profile/2.
 // Adds one item per class in `classes`; `where` names the device. Returns the id of the first, or an empty string.
 std::string add_waterfalls(Page& page, std::size_t source, const std::string& where, const Json& classes);
 
@@ -28,7 +28,7 @@ struct OverlapBar {
   double other_ns = 0;  // the rest: mostly copies alone
 };
 
-// `times` is as in weir.overlap/1 for a pass (exposed_ns, hidden_ns) or in weir.analysis/1 for a device
+// `times` is as in weir.overlap/2 for a pass (exposed_ns, hidden_ns) or in weir.analysis/2 for a device
 // (exposed_communication_ns, communication_beside_compute_ns). No part is negative, and they add up; where the
 // document's do not, a note reports it. Returns false where there is no span.
 bool make_bar(const Json& times, OverlapBar& bar, std::vector<std::string>& notes);
@@ -59,7 +59,7 @@ class QueueGrid {
   std::map<std::pair<std::size_t, std::size_t>, std::optional<std::uint64_t>> cells_;
 };
 
-// `map` is "queue_map" of a device in weir.analysis/1; `grid` holds what else is known. Returns the item's id, or an
+// `map` is "queue_map" of a device in weir.analysis/2; `grid` holds what else is known. Returns the item's id, or an
 // empty string.
 std::string add_queue_map(Page& page, std::size_t source, const std::string& where, const Json& map, QueueGrid grid);
 

@@ -1,4 +1,4 @@
-// The sections of a report: documents with pictures, a file each (NAME.cpp for the schema weir.NAME/1), and the text of
+// The sections of a report: documents with pictures, a file each (NAME.cpp for the schema weir.NAME), and the text of
 // all others that have one.
 #pragma once
 

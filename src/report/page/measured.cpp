@@ -36,9 +36,9 @@ void take_weir(Page& page, const Json& result, Measured& to) {
   to.throughput = number_at(metrics, {"throughput", "value"});
   to.throughput_interval = values::interval(metrics, {"throughput", "interval"});
   const char* const time = text(result, {"sync_mode"}) == "end_only" ? "device_ns" : "latency_ns";
-  to.p50_ns = number_at(metrics, {time, "p50"});
-  to.p50_interval_ns = values::interval(metrics, {time, "p50_interval"});
-  to.p99_ns = number_at(metrics, {time, "p99"});
+  to.latency_ns["p50"] = number_at(metrics, {time, "p50"});
+  to.latency_ns["p50_interval"] = values::interval(metrics, {time, "p50_interval"});
+  to.latency_ns["p99"] = number_at(metrics, {time, "p99"});
   to.host_ns_per_command = number_at(metrics, {"host_ns_per_command"});
   to.floor_ns_per_command = number_at(metrics, {"floor_ns_per_command"});
   to.status = text(result, {"status"});
@@ -57,8 +57,8 @@ void take_aorta(Page& page, const Json& result, Measured& to) {
   to.unit = to.point.throughput.unit;
   to.status = "complete";
   if (!to.point.latency.samples.empty()) {
-    to.p50_ns = number_or_null(quantile(to.point.latency.samples, 0.5));
-    to.p99_ns = number_or_null(quantile(to.point.latency.samples, 0.99));
+    to.latency_ns["p50"] = number_or_null(quantile(to.point.latency.samples, 0.5));
+    to.latency_ns["p99"] = number_or_null(quantile(to.point.latency.samples, 0.99));
   }
 }
 
@@ -91,8 +91,9 @@ Measured measured_of(Page& page, std::size_t source, const std::string& path, co
   measured.curve = submit.empty() ? "as measured" : curve_of(submit, static_cast<int>(units));
   // A failed point has no numbers, even if the file contains some.
   if (!measured.point.failure.empty())
-    for (Json* number : {&measured.throughput, &measured.throughput_interval, &measured.p50_ns,
-                         &measured.p50_interval_ns, &measured.p99_ns, &measured.host_ns_per_command})
+    for (Json* number :
+         {&measured.throughput, &measured.throughput_interval, &measured.latency_ns["p50"],
+          &measured.latency_ns["p50_interval"], &measured.latency_ns["p99"], &measured.host_ns_per_command})
       *number = nullptr;
   return measured;
 }

@@ -20,7 +20,8 @@ struct Measured {
   std::string curve;  // "inline", "threads", "graph on 16 units"
   std::string unit, scaling, status;
   int streams = 0;
-  Json throughput, throughput_interval, p50_ns, p50_interval_ns, p99_ns, host_ns_per_command, floor_ns_per_command;
+  Json throughput, throughput_interval, host_ns_per_command, floor_ns_per_command;
+  Json latency_ns = {{"p50", nullptr}, {"p50_interval", nullptr}, {"p99", nullptr}};
   Json document;  // the result, without its samples
 
   std::string name(const char* key) const;  // from the point's key; empty where unknown

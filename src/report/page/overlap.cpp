@@ -1,4 +1,4 @@
-// weir.overlap/1: how much communication each rank hid, and why the rest was exposed.
+// weir.overlap/2: how much communication each rank hid, and why the rest was exposed.
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -56,8 +56,8 @@ void section_list::overlap(Page& page, std::size_t source, const Json& document)
   const Json& overlap = values::at(document, {"overlap"});
   Json item = page.item("overlaps", ranks > 0 ? fmt::format("{}: {} rank{}", name, ranks, ranks == 1 ? "" : "s") : name,
                         source, page.environment_of(source));
-  item["step_p50_ns"] = values::duration(document, {"step_ns", "overlapped", "p50"});
-  item["serial_step_p50_ns"] = values::duration(document, {"step_ns", "serial", "p50"});
+  item["step_ns"] = {{"p50", values::duration(document, {"step_ns", "overlapped", "p50"})}};
+  item["serial_step_ns"] = {{"p50", values::duration(document, {"step_ns", "serial", "p50"})}};
   item["efficiency"] = values::number(overlap, {"efficiency"});
   item["best_efficiency"] = values::number(overlap, {"best_efficiency"});
   item["inflation"] = values::number(overlap, {"inflation"});

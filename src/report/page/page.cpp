@@ -137,7 +137,7 @@ std::string first_sentence(const std::string& text) {
   return std::string(whole_characters(end == std::string::npos ? text : text.substr(0, end + 1), 300));
 }
 
-// "2 files of weir.result/1, 1 of weir.sweep/1"
+// "2 files of weir.result/2, 1 of weir.sweep/1"
 std::string looked_at(const std::vector<Json>& sources) {
   std::map<std::string, std::size_t> counts;
   for (const Json& source : sources) ++counts[source["schema"].get<std::string>()];

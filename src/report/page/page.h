@@ -1,4 +1,4 @@
-// A report's document, weir.report/1, during construction: what was read, from which environment, what it shows and
+// A report's document, weir.report/2, during construction: what was read, from which environment, what it shows and
 // what stands out. Sections add items (list.cpp); this file owns ids, environments and the order of findings, and knows
 // no document but its own.
 #pragma once

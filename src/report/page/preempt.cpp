@@ -1,4 +1,4 @@
-// weir.preempt/1: how long urgent work waits, one curve per mechanism, next to published results.
+// weir.preempt/2: how long urgent work waits, one curve per mechanism, next to published results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,14 +29,14 @@ std::string words_of(const VictimGroup& group) {
                      group.waves == 1 ? "" : "s");
 }
 
-bool is_known(const Json& latency) { return values::amount(latency, {"p50_ns"}).value_or(0) > 0; }
+bool is_known(const Json& latency) { return values::amount(latency, {"p50"}).value_or(0) > 0; }
 
 // To the start of the first block if every point has that latency, else to the end, as in the SVG picture.
 const char* latency_of(const Json& document) {
   for (const Json& mechanism : values::list(document, {"mechanisms"}))
     for (const Json& point : values::list(mechanism, {"points"}))
-      if (values::at(point, {"failure"}).is_null() && !is_known(values::at(point, {"to_start"}))) return "to_end";
-  return is_known(values::at(document, {"alone", "to_start"})) ? "to_start" : "to_end";
+      if (values::at(point, {"failure"}).is_null() && !is_known(values::at(point, {"to_start_ns"}))) return "to_end_ns";
+  return is_known(values::at(document, {"alone", "to_start_ns"})) ? "to_start_ns" : "to_end_ns";
 }
 
 // The lowest tail of the group's points, so that all of them can have it: p99, p90 or p50.
@@ -45,7 +45,7 @@ std::string tail_of(const Json& document, const VictimGroup& group) {
   for (const Json& mechanism : values::list(document, {"mechanisms"}))
     for (const Json& point : values::list(mechanism, {"points"}))
       if (group_of(values::at(point, {"victim"})) == group && values::at(point, {"failure"}).is_null() &&
-          is_known(values::at(point, {"to_end"})))
+          is_known(values::at(point, {"to_end_ns"})))
         lowest = std::min(lowest, values::amount(point, {"tail_quantile"}).value_or(0.99));
   return lowest < 0.9 ? "p50" : lowest < 0.99 ? "p90" : "p99";
 }
@@ -56,14 +56,14 @@ Json point_item(const Json& point, const char* latency, const std::string& tail)
   // A persistent kernel has no waves: the document does not contain how long it runs.
   const auto kernel =
       block && waves && *block * *waves <= values::kLongest ? std::optional(*block * *waves) : std::nullopt;
-  const auto requests = values::amount(point, {latency, "p50_ns"});
   return {{"victim", fmt::format("{}, blocks of {}", words_of(group_of(victim)),
                                  block ? format_duration(*block) : std::string("?"))},
           {"kernel_ns", number_or_null(kernel)},
           {"block_ns", number_or_null(block)},
-          {"p50_ns", number_or_null(requests)},
-          {"tail_ns", values::duration(point, {latency, (tail + "_ns").c_str()})},
-          {"tail_interval_ns", values::interval(point, {latency, (tail + "_interval_ns").c_str()})},
+          {"latency_ns",
+           {{"p50", values::duration(point, {latency, "p50"})},
+            {"tail", values::duration(point, {latency, tail.c_str()})},
+            {"tail_interval", values::interval(point, {latency, (tail + "_interval").c_str()})}}},
           {"victim_loss", values::number(point, {"victim_loss"})},
           {"is_overloaded", values::is_true(point, {"is_overloaded"})},
           {"failure", values::word_or_null(point, {"failure"})}};
@@ -92,13 +92,12 @@ Json published_items(const Json& published, const std::string& tail) {
     if (items.size() == kMaxCurves) break;
     Json points = Json::array();
     for (const Json& point : values::list(level, {"points"})) {
-      const auto kernel = values::amount(point, {"kernel_us"}, values::kLongest / 1e3);
+      const auto kernel = values::amount(point, {"kernel_ns"});
       if (!kernel || points.size() == kMaxCurvePoints) continue;
-      const auto in_ns = [&](const std::string& quantile) {
-        const auto us = values::amount(point, {(quantile + "_us").c_str()}, values::kLongest / 1e3);
-        return us ? Json(*us * 1e3) : Json(nullptr);
-      };
-      points.push_back({{"kernel_ns", *kernel * 1e3}, {"p50_ns", in_ns("p50")}, {"tail_ns", in_ns(tail)}});
+      points.push_back({{"kernel_ns", *kernel},
+                        {"latency_ns",
+                         {{"p50", values::duration(point, {"latency_ns", "p50"})},
+                          {"tail", values::duration(point, {"latency_ns", tail.c_str()})}}}});
     }
     // "XSched (OSDI 2025), evaluation data" -> "XSched Lv1, NVIDIA GV100"
     items.push_back(
@@ -157,10 +156,10 @@ void section_list::preempt(Page& page, std::size_t source, const Json& document)
     Json item = page.item("preemptions", fmt::format("{}: behind {}", title, words_of(group)), source,
                           page.environment_of(source));
     item["verdict"] = values::word(document, {"verdict"});
-    item["is_to_start"] = std::string(latency) == "to_start";
+    item["is_to_start"] = std::string(latency) == "to_start_ns";
     const std::string tail = tail_of(document, group);
     item["tail"] = tail;
-    item["alone_tail_ns"] = values::duration(document, {"alone", latency, (tail + "_ns").c_str()});
+    item["alone_tail_ns"] = values::duration(document, {"alone", latency, tail.c_str()});
     item["curves"] = Json::array();
     for (const Json& mechanism : values::list(document, {"mechanisms"})) {
       if (item["curves"].size() == kMaxCurves) break;
@@ -170,7 +169,7 @@ void section_list::preempt(Page& page, std::size_t source, const Json& document)
     }
     item["published"] = is_first ? published_items(values::at(document, {"published"}), tail) : Json::array();
     item["notes"].push_back(fmt::format("Latency counts from when a request was due {}.",
-                                        std::string(latency) == "to_start" ? "to its first block" : "to its end"));
+                                        std::string(latency) == "to_start_ns" ? "to its first block" : "to its end"));
     if (is_early) item["notes"].push_back("Ended early: some points are missing.");
     const std::string id = page.add("preemptions", std::move(item));
     if (is_first) first = id;

@@ -1,4 +1,4 @@
-// weir.profile/1: a traced pass next to a timed one: where commands spend their time, and what tracing cost.
+// weir.profile/2: a traced pass next to a timed one: where commands spend their time, and what tracing cost.
 #include <fmt/format.h>
 
 #include "report/page/items.h"

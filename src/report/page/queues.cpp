@@ -1,4 +1,4 @@
-// weir.queues/1: the map of streams and hardware queues as a picture, one per method that found it; the other
+// weir.queues/2: the map of streams and hardware queues as a picture, one per method that found it; the other
 // experiments as text.
 #include <fmt/format.h>
 

@@ -113,9 +113,9 @@ void find_warnings(Page& page, const CurveGroup& group) {
 std::optional<double> host_share(const Measured& point) {
   const auto each = number(point.document, {"metrics", "host_ns_per_command"});
   const auto commands = number(point.document, {"commands_per_iteration"});
-  if (!each || !commands || !point.p50_ns.is_number() || point.name("submit").starts_with("scheduled:"))
+  if (!each || !commands || !point.latency_ns["p50"].is_number() || point.name("submit").starts_with("scheduled:"))
     return std::nullopt;
-  const double p50 = point.p50_ns.get<double>();
+  const double p50 = point.latency_ns["p50"].get<double>();
   return p50 > 0 ? std::optional(*each * *commands / p50) : std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// weir.trace_comparison/1: two traces; busy, idle and work done of both, then pace, categories and kernels with
+// weir.trace_comparison/2: two traces; busy, idle and work done of both, then pace, categories and kernels with
 // verdicts.
 #include <fmt/format.h>
 
@@ -28,8 +28,8 @@ void add_change(Json& item, const std::string& label, const Json& change, values
   count = count.get<int>() + 1;
   Json metric = {{"metric", "time"}, {"unit", "ns"}, {"verdict", verdict}};
   metric["reason"] = values::word_or_null(change, {"reason"});
-  metric["baseline_median"] = values::duration(change, baseline);
-  metric["test_median"] = values::duration(change, test);
+  metric["baseline"] = {{"p50", values::duration(change, baseline)}};
+  metric["test"] = {{"p50", values::duration(change, test)}};
   metric["ratio"] = values::number(change, {"ratio"});
   metric["interval"] = values::interval(change, {"interval"});
   metric["adjusted_p"] = values::number(change, {"adjusted_p"});
@@ -59,15 +59,15 @@ void section_list::trace_comparison(Page& page, std::size_t source, const Json& 
   item["pairs"] = Json::array();
   const Json& pace = values::at(document, {"pace"});
   add_change(item, values::is_true(pace, {"is_marked"}) ? "time per iteration" : "time per repetition", pace,
-             {"baseline", "median_ns"}, {"test", "median_ns"});
+             {"baseline", "duration_ns", "p50"}, {"test", "duration_ns", "p50"});
   for (const Json& change : values::list(document, {"categories"})) {
     std::string label = values::word(change, {"category"}, "time");
     std::replace(label.begin(), label.end(), '_', ' ');
     add_change(item, label, change, {"baseline_ns"}, {"test_ns"});
   }
   for (const Json& change : values::list(document, {"kernels"}))
-    add_change(item, values::word(change, {"name"}, "kernel"), change, {"baseline", "median_ns"},
-               {"test", "median_ns"});
+    add_change(item, values::word(change, {"name"}, "kernel"), change, {"baseline", "duration_ns", "p50"},
+               {"test", "duration_ns", "p50"});
   item["only"] = Json::array();
   for (const auto& [key, side] : {std::pair("baseline_only", "baseline"), std::pair("test_only", "test")})
     for (const Json& kernel : values::list(document, {key}))

@@ -1,4 +1,4 @@
-// weir.amd_ftrace/1: what KFD did in a kernel trace.
+// weir.amd_ftrace/2: what KFD did in a kernel trace.
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -75,13 +75,13 @@ void add_rows(ReportTable& table, const Json& verb, const std::string* owner) {
     std::vector<std::string> row;
     if (owner) row.push_back(is_first ? *owner : "");
     row.insert(row.end(), {is_first ? text(verb, {"verb"}) : "", is_first ? count(verb, {"calls"}) : "", kind,
-                           count(tally, {"n"}), duration(tally, {"min_ns"}), duration(tally, {"p50_ns"}),
-                           duration(tally, {"p99_ns"}), duration(tally, {"max_ns"})});
-    if (!owner) row.insert(row.begin() + 6, duration(tally, {"p90_ns"}));
+                           count(tally, {"count"}), duration(tally, {"min"}), duration(tally, {"p50"}),
+                           duration(tally, {"p99"}), duration(tally, {"max"})});
+    if (!owner) row.insert(row.begin() + 6, duration(tally, {"p90"}));
     table.rows.push_back(std::move(row));
     is_first = false;
   };
-  for (const char* kind : {"exact", "at_least", "at_most"})
+  for (const char* kind : {"exact_ns", "at_least_ns", "at_most_ns"})
     if (const Json& tally = at(verb, {kind}); tally.is_object())
       add(kind[0] == 'e' ? "exact" : kind[3] == 'l' ? "at least" : "at most", tally);
   if (is_first) add("-", Json());
@@ -171,13 +171,13 @@ ReportSection create_section(const Json& document, bool is_full) {
 ReportSection rest_section(const Json& document) {
   ReportSection section{"Runlists, doorbells, ioctls"};
   const Json& runlist = at(document, {"runlist"});
-  section.fact(
-      "runlists",
-      number(runlist, {"rebuilds"})
-          ? fmt::format("{} rebuilds, {} a second (by {})", count(runlist, {"rebuilds"}),
-                        number(runlist, {"per_second"}) ? format_quantity(*number(runlist, {"per_second"})) : "-",
-                        text(runlist, {"basis"}))
-          : ftrace_reason(document, "runlist.per_second"));
+  section.fact("runlists", number(runlist, {"rebuilds"})
+                               ? fmt::format("{} rebuilds, {} a second (by {})", count(runlist, {"rebuilds"}),
+                                             number(runlist, {"rebuilds_per_s"})
+                                                 ? format_quantity(*number(runlist, {"rebuilds_per_s"}))
+                                                 : "-",
+                                             text(runlist, {"basis"}))
+                               : ftrace_reason(document, "runlist.rebuilds_per_s"));
   const Json& doorbells = at(document, {"doorbells"});
   section.fact("doorbells", "{} allocated, {} mapped, {} writes by the kernel; writes by programs: {}",
                count(doorbells, {"allocations"}), count(doorbells, {"mmaps"}), count(doorbells, {"kernel_writes"}),

@@ -1,4 +1,4 @@
-// weir.amd_hqd/1: queues and slots as AMD's kernel driver shows them.
+// weir.amd_hqd/2: queues and slots as AMD's kernel driver shows them.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// weir.amd_log/1: what ROCm's runtime logged about queues, streams and kernels.
+// weir.amd_log/2: what ROCm's runtime logged about queues, streams and kernels.
 #include <fmt/format.h>
 
 #include <algorithm>

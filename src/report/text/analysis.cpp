@@ -1,4 +1,4 @@
-// weir.analysis/1: what a trace shows as a whole; its devices are in analysis_use.cpp and analysis_causes.cpp.
+// weir.analysis/2: what a trace shows as a whole; its devices are in analysis_use.cpp and analysis_causes.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@ void add_ranks(TextReport& report, const Json& document) {
     section.remark(word(clocks, "summary"));
   if (const Json& ranks = at(document, {"ranks"}); ranks.is_object()) {
     if (const Json& skew = at(ranks, {"skew"}); skew.is_object())
-      section.fact("skew of arrivals", "p50 {}, p95 {}, p99 {}, most {} ({} collectives)", duration(skew, "p50_ns"),
-                   duration(skew, "p95_ns"), duration(skew, "p99_ns"), duration(skew, "max_ns"),
-                   count(skew, "instances"));
+      section.fact("skew of arrivals", "p50 {}, p95 {}, p99 {}, most {} ({} collectives)",
+                   duration(skew, "skew_ns", "p50"), duration(skew, "skew_ns", "p95"), duration(skew, "skew_ns", "p99"),
+                   duration(skew, "skew_ns", "max"), count(skew, "instances"));
     ReportTable& table =
         section.table({{"rank"}, {"collectives"}, {"in them"}, {"waiting"}, {"of its span"}, {"last"}, {"behind"}});
     for (const Json& rank : at(ranks, {"ranks"}))
@@ -68,8 +68,9 @@ ReportSection waterfall_section(const Json& waterfall) {
     for (const Json& hop : at(each, {"hops"})) {
       const auto share = number(hop, {"share"});
       is_seen_later = is_seen_later || (!share && at(hop, {"to"}) == "seen");
-      table.rows.push_back({fmt::format("{} -> {}", word(hop, "from"), word(hop, "to")), duration(hop, "p50_ns"),
-                            duration(hop, "p95_ns"), duration(hop, "p99_ns"), percent(share), count(hop, "count")});
+      table.rows.push_back({fmt::format("{} -> {}", word(hop, "from"), word(hop, "to")),
+                            duration(hop, "duration_ns", "p50"), duration(hop, "duration_ns", "p95"),
+                            duration(hop, "duration_ns", "p99"), percent(share), count(hop, "count")});
     }
     // Start and end alone show no path.
     if (at(each, {"hops"}).size() < 2) {

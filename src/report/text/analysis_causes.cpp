@@ -82,7 +82,7 @@ ReportSection host_section(const Json& device) {
     };
     if (number(blocked, {"launches"}).value_or(0) > 0)
       section.fact("launches", "{}, {} each (median); {} ahead of the device at most", count(blocked, "launches"),
-                   duration(blocked, "launch_p50_ns"), counted(blocked, "most_backlog", "command"));
+                   duration(blocked, "launch_ns", "p50"), counted(blocked, "most_backlog", "command"));
     calls("queue full", "queue_full", ": launches that blocked behind a deep backlog");
     calls("slow launches", "slow", " without such a backlog");
     calls("synchronising", "synchronize", "");
@@ -92,12 +92,12 @@ ReportSection host_section(const Json& device) {
   }
   const auto gap = [&](const char* label, const char* key) {
     if (const Json& found = at(device, {"queue_switch", key}); found.is_object())
-      section.fact(label, "{} (median of {})", duration(found, "median_ns"), counted(found, "count", "gap"));
+      section.fact(label, "{} (median of {})", duration(found, "p50"), counted(found, "count", "gap"));
   };
-  gap("next, same stream", "same_stream");
-  gap("next, same queue", "same_queue");
-  gap("next, other queue", "other_queue");
-  gap("next, other stream", "unknown_queue");
+  gap("next, same stream", "same_stream_ns");
+  gap("next, same queue", "same_queue_ns");
+  gap("next, other queue", "other_queue_ns");
+  gap("next, other stream", "unknown_queue_ns");
   return section;
 }
 
@@ -162,7 +162,8 @@ ReportSection collectives_section(const Json& device, std::size_t most) {
     const auto from = number(each, {"from_bytes"});
     table.rows.push_back({word(each, "kind"), from ? format_bytes(static_cast<std::uint64_t>(*from)) : "-",
                           count(each, "ranks"), count(each, "count"), duration(each, "total_ns"),
-                          duration(each, "p50_ns"), duration(each, "p99_ns"), bandwidth(each, "bus_bandwidth")});
+                          duration(each, "duration_ns", "p50"), duration(each, "duration_ns", "p99"),
+                          bandwidth(each, "bus_bytes_per_s")});
   }
   if (classes.size() > table.rows.size())
     table.after = fmt::format("and {} more classes", classes.size() - table.rows.size());
@@ -175,7 +176,7 @@ ReportSection collectives_section(const Json& device, std::size_t most) {
                  number(slow, {"ratio"}).value_or(1) < 1 ? "; faster: one name may stand for several sizes" : "");
     ReportTable kernels{{{"kernel", true}, {"alone"}, {"beside"}, {"ratio"}, {"n"}, {"p"}}};
     for (const Json& each : first(at(slow, {"kernels"}), most))
-      kernels.rows.push_back({word(each, "name"), duration(each, "alone_p50_ns"), duration(each, "beside_p50_ns"),
+      kernels.rows.push_back({word(each, "name"), duration(each, "alone_ns", "p50"), duration(each, "beside_ns", "p50"),
                               fmt::format("{:.3f}", number(each, {"ratio"}).value_or(0)),
                               fmt::format("{}+{}", count(each, "alone"), count(each, "beside")),
                               fmt::format("{:.1g}", number(each, {"p"}).value_or(1))});

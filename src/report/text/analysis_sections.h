@@ -1,4 +1,4 @@
-// The sections of one device in a weir.analysis/1 document. They judge nothing themselves; lists have at most `most`
+// The sections of one device in a weir.analysis/2 document. They judge nothing themselves; lists have at most `most`
 // rows.
 #pragma once
 

@@ -131,7 +131,8 @@ ReportSection top_section(const Json& device, std::size_t most) {
       section.table({{"name", true}, {"kind", true}, {"count"}, {"total"}, {"share"}, {"p50"}, {"p99"}});
   for (const Json& each : first(at(device, {"top", "top"}), most))
     table.rows.push_back({word(each, "name"), word(each, "kind"), count(each, "count"), duration(each, "total_ns"),
-                          percent(number(each, {"share"})), duration(each, "p50_ns"), duration(each, "p99_ns")});
+                          percent(number(each, {"share"})), duration(each, "duration_ns", "p50"),
+                          duration(each, "duration_ns", "p99")});
   const double kernels = number(device, {"top", "kernels"}).value_or(0);
   if (kernels > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {}", counted(kernels - static_cast<double>(table.rows.size()), "other name"));
@@ -146,8 +147,8 @@ ReportSection gaps_section(const Json& device) {
     return section;
   }
   section.fact("gaps", "{}, {} in all; p50 {}, p95 {}, p99 {}, longest {}", count(gaps, "count"),
-               duration(gaps, "total_ns"), duration(gaps, "p50_ns"), duration(gaps, "p95_ns"), duration(gaps, "p99_ns"),
-               duration(gaps, "max_ns"));
+               duration(gaps, "total_ns"), duration(gaps, "duration_ns", "p50"), duration(gaps, "duration_ns", "p95"),
+               duration(gaps, "duration_ns", "p99"), duration(gaps, "duration_ns", "max"));
   // Clocks round below a microsecond, so shorter gaps share one row; empty bins are left out.
   constexpr double kShortest = 1'000;
   std::size_t short_gaps = 0;

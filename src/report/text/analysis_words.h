@@ -1,4 +1,4 @@
-// Words for values of a weir.analysis/1 document, shared by its sections. Knows no section.
+// Words for values of a weir.analysis/2 document, shared by its sections. Knows no section.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,6 +21,10 @@ using fields::word;
 using weir::counted;
 
 inline std::string duration(const Json& json, const char* key) { return fields::duration(json, {key}); }
+// duration(use, "duration_ns", "p50")
+inline std::string duration(const Json& json, const char* quantity, const char* figure) {
+  return fields::duration(json, {quantity, figure});
+}
 inline std::string count(const Json& json, const char* key) { return fields::count(json, {key}); }
 
 // "1 stream", "4 streams"

@@ -1,4 +1,4 @@
-// The block "regressions" of weir.bench/1: what a comparison of bench runs found.
+// The block "regressions" of weir.bench/2: what a comparison of bench runs found.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,8 +27,6 @@ std::string range(const Json& entry) {
   const auto ends = interval(entry, {"interval"});
   return ends ? fmt::format("{:+.1f} .. {:+.1f} %", 100 * (ends->first - 1), 100 * (ends->second - 1)) : "-";
 }
-
-std::string duration_of_ms(std::optional<double> ms) { return ms ? format_duration(*ms * 1e6) : std::string("-"); }
 
 std::string verdict_words(const Json& entry) {
   std::string words = text(entry, {"verdict"});
@@ -75,8 +73,8 @@ ReportTable regression_table(const Json& cases, bool has_all) {
   for (const Json& entry : cases) {
     const std::string verdict = verdict_words(entry);
     if (!has_all && (verdict == "same" || is_one_sided(entry))) continue;
-    table.rows.push_back({text(entry, {"key"}), verdict, duration_of_ms(number(entry, {"p50_ms_before"})),
-                          duration_of_ms(number(entry, {"p50_ms_after"})), change_percent(number(entry, {"ratio"})),
+    table.rows.push_back({text(entry, {"key"}), verdict, duration(entry, {"before_ns", "p50"}),
+                          duration(entry, {"after_ns", "p50"}), change_percent(number(entry, {"ratio"})),
                           range(entry)});
   }
   return table;
@@ -126,9 +124,9 @@ std::vector<std::string> reasons(const Json& cases, std::size_t most, bool inclu
 std::string regression_line(const Json& entry) {
   std::string line = verdict_words(entry);
   if (number(entry, {"ratio"}))
-    line = fmt::format("{} -> {}, {} ({}): {}", duration_of_ms(number(entry, {"p50_ms_before"})),
-                       duration_of_ms(number(entry, {"p50_ms_after"})), change_percent(number(entry, {"ratio"})),
-                       range(entry), line);
+    line =
+        fmt::format("{} -> {}, {} ({}): {}", duration(entry, {"before_ns", "p50"}),
+                    duration(entry, {"after_ns", "p50"}), change_percent(number(entry, {"ratio"})), range(entry), line);
   return at(entry, {"reason"}).is_string() ? fmt::format("{}: {}", line, text(entry, {"reason"})) : line;
 }
 

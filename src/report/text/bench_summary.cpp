@@ -1,4 +1,4 @@
-// weir.bench/1: the summary of kernel packages, in six sections.
+// weir.bench/2: the summary of kernel packages, in six sections.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,29 +20,29 @@ constexpr const char* kNone = "None.";
 
 std::string word_or_empty(const Json& json, const char* key) { return string(json, {key}); }
 
-std::string milliseconds(const Json& entry, const char* key) {
-  const auto value = number(entry, {"timing", key});
-  return value ? format_duration(*value * 1e6) : "-";
+std::string latency(const Json& entry, const char* quantile) {
+  return duration(entry, {"timing", "latency_ns", quantile});
 }
 std::string with_digits(std::optional<double> value, const char* unit = "") {
   return value ? fmt::format("{:.3g}{}", *value, unit) : "-";
 }
 // 1.34 GB, not 1.34e+03 MB.
-std::string megabytes(std::optional<double> value) {
-  return value && *value >= 999.5 ? with_digits(*value / 1000, " GB") : with_digits(value, " MB");
+std::string megabytes(std::optional<double> bytes) {
+  if (!bytes) return "-";
+  return *bytes >= 999.5e6 ? with_digits(*bytes / 1e9, " GB") : with_digits(*bytes / 1e6, " MB");
 }
 std::string whole_percent(std::optional<double> share) { return share ? fmt::format("{:.0f} %", *share * 100) : "-"; }
 
-bool has_samples(const Json& entry) { return number(entry, {"timing", "latency_ms_p50"}).has_value(); }
+bool has_samples(const Json& entry) { return number(entry, {"timing", "latency_ns", "p50"}).has_value(); }
 bool is_good(const Json& entry) { return word_or_empty(entry, "status") == "ok"; }
 
 // "12.3 G cell/s", or runs where the kernel does not declare its work.
 std::string bench_rate(const Json& entry) {
-  if (const auto items = number(entry, {"timing", "items_per_sec"})) {
+  if (const auto items = number(entry, {"timing", "items_per_s"})) {
     const std::string name = text(entry, {"timing", "item_name"});
     return fmt::format("{} {}/s", format_quantity(*items), name == "-" ? "items" : name);
   }
-  const auto runs = number(entry, {"timing", "throughput_ops_per_sec"});
+  const auto runs = number(entry, {"timing", "runs_per_s"});
   return runs ? fmt::format("{} runs/s", format_quantity(*runs)) : "-";
 }
 
@@ -71,9 +71,9 @@ ReportSection environment_section(const Json& summary) {
   }
   for (const auto& [name, ceilings] : fields::members(at(summary, {"ceilings"}))) {
     std::string told;
-    if (const auto bandwidth = number(ceilings, {"bandwidth", "value"}))
+    if (const auto bandwidth = number(ceilings, {"bytes_per_s", "value"}))
       told = fmt::format("{:.3g} GB/s", *bandwidth / 1e9);
-    for (const auto& [precision, ceiling] : fields::members(at(ceilings, {"compute"})))
+    for (const auto& [precision, ceiling] : fields::members(at(ceilings, {"flop_per_s"})))
       if (const auto value = number(ceiling, {"value"}))
         told += fmt::format("{}{} {:.3g} Gflop/s", told.empty() ? "" : ", ", precision, *value / 1e9);
     fact(fmt::format("{} at best", name).c_str(), told);
@@ -115,9 +115,9 @@ ReportSection leaderboard(const Json& cases, std::size_t most, bool is_full) {
     if (++rank > most) continue;
     std::vector<std::string> row = {std::to_string(rank)};
     add_cells(row, entry, is_full);
-    row.push_back(milliseconds(entry, "latency_ms_p50"));
-    if (is_full) row.push_back(milliseconds(entry, "latency_ms_p90"));
-    row.push_back(milliseconds(entry, "latency_ms_p99"));
+    row.push_back(latency(entry, "p50"));
+    if (is_full) row.push_back(latency(entry, "p90"));
+    row.push_back(latency(entry, "p99"));
     if (is_full) row.push_back(bench_rate(entry));
     row.push_back(whole_percent(number(entry, {"roofline", "of_ceiling"})));
     table.rows.push_back(std::move(row));
@@ -135,8 +135,8 @@ std::string why_not(const Json& entry) {
   std::string why = text(entry, {"error", "what"});
   if (const std::string signal = text(entry, {"error", "signal"}); signal != "-") why = signal + ", " + why;
   if (has_samples(entry) && word_or_empty(entry, "status") != "inaccurate")
-    why += fmt::format("; {} samples before that, p50 {}", text(entry, {"timing", "iterations"}),
-                       milliseconds(entry, "latency_ms_p50"));
+    why +=
+        fmt::format("; {} samples before that, p50 {}", text(entry, {"timing", "iterations"}), latency(entry, "p50"));
   return why.substr(0, kLongestReason);
 }
 
@@ -190,8 +190,8 @@ ReportSection resources(const Json& cases, std::size_t most, bool is_full) {
     if (++count > most) continue;
     std::vector<std::string> row;
     add_cells(row, entry, is_full);
-    row.push_back(megabytes(number(entry, {"memory", "peak_mb"})));
-    if (is_full) row.push_back(megabytes(number(entry, {"memory", "allocated_mb"})));
+    row.push_back(megabytes(number(entry, {"memory", "peak_bytes"})));
+    if (is_full) row.push_back(megabytes(number(entry, {"memory", "allocated_bytes"})));
     row.push_back(with_digits(number(entry, {"energy", "energy_j"}), " J"));
     if (is_full) row.push_back(with_digits(number(entry, {"energy", "power_w"}), " W"));
     row.push_back(with_digits(number(entry, {"accuracy", "rmse"})));
@@ -270,7 +270,7 @@ TextReport bench_plan_report(const Json& plan) {
 
 std::string bench_line(const Json& entry) {
   std::string line = fmt::format("{}: {}", word_or_empty(entry, "key"), word_or_empty(entry, "status"));
-  if (has_samples(entry)) line += ", p50 " + milliseconds(entry, "latency_ms_p50");
+  if (has_samples(entry)) line += ", p50 " + latency(entry, "p50");
   if (const std::string what = fields::first_line(entry, {"error", "what"}); !what.empty())
     line += fmt::format(": {}", whole_characters(what, 200));
   return line;

@@ -1,4 +1,4 @@
-// weir.channel/1: benchmarks of host channels, targets, comparison and calibration.
+// weir.channel/2: benchmarks of host channels, targets, comparison and calibration.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ TextReport opening_of(const Json& document) {
   const Json& environment = at(document, {"environment"});
   report.open("{} processes in shuffled order (seed {}), {} samples of about {} ms each, channels of {} commands",
               text(settings, {"processes"}), text(settings, {"seed"}), text(settings, {"samples"}),
-              fmt::format("{:g}", number(settings, {"sample_ms"}).value_or(0)), text(settings, {"capacity"}));
+              fmt::format("{:g}", number(settings, {"sample_ns"}).value_or(0) / 1e6), text(settings, {"capacity"}));
   report.open("{}, {} cpus, governor {}, load {}; threads bound to {}", text(environment, {"architecture"}),
               text(environment, {"cpus"}),
               at(environment, {"governor"}).is_null() ? "unknown" : text(environment, {"governor"}),
@@ -73,7 +73,7 @@ ReportTable benchmark_table(const std::vector<const Json*>& benchmarks) {
   const auto has = [&](auto member) {
     return std::any_of(benchmarks.begin(), benchmarks.end(), [&](const Json* one) { return member(*one); });
   };
-  const bool has_p99 = has([](const Json& one) { return number(one, {"p99_ns"}).has_value(); });
+  const bool has_p99 = has([](const Json& one) { return number(one, {"latency_ns", "p99"}).has_value(); });
   const bool has_best = has([](const Json& one) { return number(one, {"best", "times"}).has_value(); });
   const bool has_floor = has([](const Json& one) { return number(one, {"floor", "times"}).has_value(); });
   ReportTable table{{{"benchmark", true}, {"contestant", true}, {"median"}, {"processes"}}};
@@ -86,7 +86,7 @@ ReportTable benchmark_table(const std::vector<const Json*>& benchmarks) {
     std::vector<std::string> row = {name == before ? "" : name, text(*one, {"contestant"}),
                                     result_value(unit, number(*one, {"value"})),
                                     result_range(unit, number(*one, {"low"}), number(*one, {"high"}))};
-    if (has_p99) row.push_back(result_value("", number(*one, {"p99_ns"})));
+    if (has_p99) row.push_back(result_value("", number(*one, {"latency_ns", "p99"})));
     if (has_best) row.push_back(times_text(number(*one, {"best", "times"})));
     if (has_floor) row.push_back(times_text(number(*one, {"floor", "times"})));
     table.rows.push_back(std::move(row));

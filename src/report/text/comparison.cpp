@@ -75,11 +75,10 @@ Json lone_json(const std::vector<LonePoint>& points) {
 Json metric_json(const MetricComparison& metric) {
   Json json = WEIR_NAMED(text_or_null(metric.unit), metric.verdict, text_or_null(metric.reason));
   json["baseline"] = {{"count", metric.baseline_count},
-                      {"median", number_or_null(metric.baseline_median)},
+                      {"p50", number_or_null(metric.baseline_median)},
                       {"processes", metric.baseline_processes}};
-  json["test"] = {{"count", metric.test_count},
-                  {"median", number_or_null(metric.test_median)},
-                  {"processes", metric.test_processes}};
+  json["test"] = {
+      {"count", metric.test_count}, {"p50", number_or_null(metric.test_median)}, {"processes", metric.test_processes}};
   json.update(
       WEIR_NAMED(metric.ratio, interval_or_null(metric.interval), metric.p, metric.adjusted_p, metric.tail_ratio));
   return json;

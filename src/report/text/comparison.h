@@ -13,7 +13,7 @@ std::string comparison_text(const Comparison& comparison);
 // Worst first; many equal results are folded. At most `most` bytes, so that it fits into a comment on GitHub: what does
 // not fit is left out, with a remark. Names from files have no effect there: no markup, no link, no mention.
 std::string comparison_markdown(const Comparison& comparison, std::size_t most = 65'536);
-// Schema weir.comparison/1; unknown values are null.
+// Schema weir.comparison/2; unknown values are null.
 Json comparison_json(const Comparison& comparison, bool is_strict);
 
 // "3 same, 1 slower": the last line of every form.

@@ -1,4 +1,4 @@
-// weir.conformance/1: which cases devices passed.
+// weir.conformance/2: which cases devices passed.
 #include <fmt/format.h>
 
 #include <map>
@@ -25,7 +25,7 @@ void add_row(std::string& out, const std::string& name, const Json& counts) {
   out += fmt::format("  {:<16}{:>7}{:>9}{:>10}{:>9}{:>10}{:>12}\n", name, count_or_zero(counts, "cases"),
                      count_cell(count_or_zero(counts, "passed")), count_cell(count_or_zero(counts, "skipped")),
                      count_cell(count_or_zero(counts, "failed")), count_cell(count_or_zero(counts, "not_run")),
-                     format_duration(number(counts, {"seconds"}).value_or(0) * 1e9));
+                     format_duration(number(counts, {"duration_ns"}).value_or(0)));
 }
 
 // Distinct texts of cases with that outcome, in order of appearance, with their counts.

@@ -1,4 +1,4 @@
-// weir.result/1 and weir.sweep/1 for a terminal.
+// weir.result/2 and weir.sweep/1 for a terminal.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,11 +91,11 @@ void add_run_ranks(std::string& out, const Json& result) {
                        text(ranks, {"library"})));
   if (fastest)
     add_line(out, "", fmt::format("p50 {} (fastest rank) .. {} (slowest)", duration(fastest), duration(slowest)));
-  if (const auto skew = number(ranks, {"skew", "p50_ns"}))
+  if (const auto skew = number(ranks, {"skew", "skew_ns", "p50"}))
     add_line(out, "skew",
              fmt::format("p50 {}  p95 {}  max {}  ({} collectives)", format_duration(*skew),
-                         duration(number(ranks, {"skew", "p95_ns"})), duration(number(ranks, {"skew", "max_ns"})),
-                         text(ranks, {"skew", "instances"})));
+                         duration(number(ranks, {"skew", "skew_ns", "p95"})),
+                         duration(number(ranks, {"skew", "skew_ns", "max"})), text(ranks, {"skew", "instances"})));
   double busiest = 0;
   for (const Json& member : members) busiest = std::max(busiest, number(member, {"collective_share"}).value_or(0));
   if (busiest > 0) add_line(out, "collectives", fmt::format("up to {:.0f} % of a rank's time", 100 * busiest));
@@ -122,7 +122,7 @@ std::string processes_text(const Json& result) {
   if (!processes.is_array() || processes.empty()) return "";
   std::vector<double> medians;
   for (const Json& process : processes)
-    if (const auto median = number(process, {"p50_ns"}); median && *median > 0) medians.push_back(*median);
+    if (const auto median = number(process, {"latency_ns", "p50"}); median && *median > 0) medians.push_back(*median);
   const std::string count = fmt::format("{} process{}", processes.size(), processes.size() == 1 ? "" : "es");
   if (medians.empty()) return count;
   const auto [least, most] = std::minmax_element(medians.begin(), medians.end());
@@ -185,7 +185,7 @@ std::string describe_result(const Json& result) {
   if (const auto joules = number(result, {"metrics", "energy", "joules_per_iteration"}))
     add_line(out, "energy",
              fmt::format("{:.3g} J per iteration, {:.1f} W", *joules,
-                         number(result, {"metrics", "energy", "mean_watts"}).value_or(0)));
+                         number(result, {"metrics", "energy", "watts", "mean"}).value_or(0)));
   add_run_ranks(out, result);
   add_check(out, result);
 

@@ -3,7 +3,7 @@
 namespace weir {
 
 TextFunction* text_function(std::string_view schema) {
-#define WEIR_LOOK_UP(name) \
+#define WEIR_LOOK_UP(name, version) \
   if (schema == schemas::name) return text_list::name;
   WEIR_TEXT_DOCUMENTS(WEIR_LOOK_UP)
 #undef WEIR_LOOK_UP

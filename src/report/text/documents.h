@@ -20,7 +20,7 @@ namespace weir {
 using DocumentText = std::variant<TextReport, std::string>;
 
 namespace text_list {
-#define WEIR_DECLARE(name) DocumentText name(const Json& document);
+#define WEIR_DECLARE(name, version) DocumentText name(const Json& document);
 WEIR_TEXT_DOCUMENTS(WEIR_DECLARE)
 #undef WEIR_DECLARE
 }  // namespace text_list
@@ -29,7 +29,7 @@ WEIR_TEXT_DOCUMENTS(WEIR_DECLARE)
 using TextFunction = DocumentText(const Json& document);
 TextFunction* text_function(std::string_view schema);
 
-// weir.result/1: what was run, the results, and caveats.
+// weir.result/2: what was run, the results, and caveats.
 std::string describe_result(const Json& result);
 // "5 processes, medians 1.02 ms to 1.05 ms (2.9 % apart)"; empty for a result of one process.
 std::string processes_text(const Json& result);
@@ -46,11 +46,11 @@ std::string scaling_words(const std::string& name, const Json& analysis, const s
 // A summary of a sweep: best point, knee, efficiency, scalability law.
 std::string sweep_summary(const Json& sweep);
 
-// weir.analysis/1. `is_full`: everything in the document; otherwise the main results, and one line for each missing
+// weir.analysis/2. `is_full`: everything in the document; otherwise the main results, and one line for each missing
 // one.
 TextReport analysis_report(const Json& document, bool is_full);
 
-// What stands out in a weir.analysis/1: the largest losses, each with its figure and advice.
+// What stands out in a weir.analysis/2: the largest losses, each with its figure and advice.
 struct Standout {
   double share = 0;         // of the device's span; 0 where the cost is not known
   std::string text;         // a sentence
@@ -67,18 +67,18 @@ std::vector<Standout> standouts(const Json& document);
 // The same as plain text, followed by advice.
 std::vector<std::string> findings(const Json& document);
 
-std::string trace_comparison_text(const Json& document);  // weir.trace_comparison/1
+std::string trace_comparison_text(const Json& document);  // weir.trace_comparison/2
 std::string trace_comparison_markdown(const Json& document);
-std::string describe_profile(const Json& document);  // weir.profile/1
+std::string describe_profile(const Json& document);  // weir.profile/2
 
-// weir.bench/1 in six sections, which are always present. `is_full`: everything; otherwise the quickest cases, and
+// weir.bench/2 in six sections, which are always present. `is_full`: everything; otherwise the quickest cases, and
 // everything that went wrong.
 TextReport bench_report(const Json& summary, bool is_full);
 // One case, printed as it finishes: "softmax/cpu/fp32: ok, p50 1.23 ms".
 std::string bench_line(const Json& entry);
 // The output of --list (lab/kernels/plan.h).
 TextReport bench_plan_report(const Json& plan);
-// The block "regressions" of weir.bench/1 as one section: the verdict in a sentence, and the cases that deserve a look.
+// The block "regressions" of weir.bench/2 as one section: the verdict in a sentence, and the cases that deserve a look.
 // A null block means that nothing was compared.
 ReportSection regressions_section(const Json& regressions);
 // regressions.md: every case, and how to read it.
@@ -86,28 +86,28 @@ TextReport regressions_report(const Json& regressions);
 // One case in a line: "4.21 ms -> 5.02 ms, +19.2 % (+15.1 .. +23.0 %): slower: why".
 std::string regression_line(const Json& entry);
 
-TextReport channel_report(const Json& document);  // weir.channel/1
+TextReport channel_report(const Json& document);  // weir.channel/2
 
-// One member of `devices` of weir.conformance/1: a table by group, every failure with its explanation, every reason to
+// One member of `devices` of weir.conformance/2: a table by group, every failure with its explanation, every reason to
 // skip with its count.
 std::string describe_conformance(const Json& device);
 // A summary of all devices: those that could not be opened, and the verdict where there are several.
 std::string conformance_summary(const Json& document);
 
-// weir.history/1. `is_full`: all runs of a trend, not only the last ones.
+// weir.history/2. `is_full`: all runs of a trend, not only the last ones.
 TextReport history_report(const Json& document, bool is_full = false);
 
-// weir.overlap/1: how much communication was hidden, what it cost, what blocked the rest.
+// weir.overlap/2: how much communication was hidden, what it cost, what blocked the rest.
 TextReport overlap_report(const Json& summary);
 // One row per point of a sweep: [{assignments, summary}].
 TextReport overlap_sweep_report(const Json& points);
-TextReport tune_report(const Json& document);    // weir.overlap_tune/1
-TextReport trials_report(const Json& document);  // weir.trials/1
+TextReport tune_report(const Json& document);    // weir.overlap_tune/2
+TextReport trials_report(const Json& document);  // weir.trials/2
 
-// weir.preempt/1. `has_published`: also print published figures, which are many lines about other machines.
+// weir.preempt/2. `has_published`: also print published figures, which are many lines about other machines.
 TextReport preempt_report(const Json& document, bool has_published);
 
-// weir.queues/1, by the experiment.
+// weir.queues/2, by the experiment.
 std::string describe_queue_map(const Json& document);
 std::string describe_limits(const Json& document);
 std::string describe_switch(const Json& document);
@@ -126,10 +126,10 @@ TextReport sched_status_report(const Json& status, const Json& before = nullptr)
 TextReport capture_report(const Json& manifest, const std::map<std::string, std::uint64_t>& bytes,
                           const std::string& folder);
 TextReport amd_compare_report(const Json& document);            // weir.amd_compare/1
-TextReport ftrace_report(const Json& document, bool is_full);   // weir.amd_ftrace/1; full: all processes and creates
-TextReport amd_hqd_report(const Json& document, bool is_full);  // weir.amd_hqd/1; full: every queue and every GPU
+TextReport ftrace_report(const Json& document, bool is_full);   // weir.amd_ftrace/2; full: all processes and creates
+TextReport amd_hqd_report(const Json& document, bool is_full);  // weir.amd_hqd/2; full: every queue and every GPU
 TextReport amd_join_report(const Json& document,
                            bool is_full);  // weir.amd_join/1; full: also other processes, and streams
-TextReport amd_log_report(const Json& document, bool is_full);  // weir.amd_log/1; full: long lists are not shortened
+TextReport amd_log_report(const Json& document, bool is_full);  // weir.amd_log/2; full: long lists are not shortened
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// What stands out in a weir.analysis/1: the largest losses, each with its figure and advice.
+// What stands out in a weir.analysis/2: the largest losses, each with its figure and advice.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ std::optional<Standout> launch_bound(const Json& device, double span_ns) {
 std::optional<Standout> launch_limited(const Json& device, double span_ns) {
   const double ns = launching_ns(device, span_ns), share = ns / span_ns;
   if (ns == 0) return std::nullopt;
-  const auto each = number(device, {"host_blocked", "launch_p50_ns"});
+  const auto each = number(device, {"host_blocked", "launch_ns", "p50"});
   return Standout{share,
                   fmt::format("idle {} because the host was still in the call that launches the next command{}: "
                               "kernels end faster than it can launch them.",

@@ -1,4 +1,4 @@
-// weir.history/1: entries, points and trends.
+// weir.history/2: entries, points and trends.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::string amount_interval(const Json& json, const std::string& unit) {
 // Half the width of the interval, relative to the median.
 std::string half_width(const Json& point) {
   const auto ends = interval(point, {"interval"});
-  const double middle = number(point, {"median"}).value_or(0);
+  const double middle = number(point, {"p50"}).value_or(0);
   return ends && middle > 0 ? fmt::format("+-{:.1f} %", 50 * (ends->second - ends->first) / middle) : "-";
 }
 
@@ -179,10 +179,10 @@ TextReport show_report(const Json& document) {
         section.remark("Failed: {}: {}", word(point, "workload"), failure);
       const Json& latency = at(point, {"latency"});
       const Json& throughput = at(point, {"throughput"});
-      table.rows.push_back({word(point, "workload"), keys.own(point), amount(number(latency, {"median"}), "ns"),
+      table.rows.push_back({word(point, "workload"), keys.own(point), amount(number(latency, {"p50"}), "ns"),
                             amount_interval(latency, "ns"),
-                            amount(number(throughput, {"median"}), word(throughput, "unit")),
-                            word(number(latency, {"median"}) ? latency : throughput, "count")});
+                            amount(number(throughput, {"p50"}), word(throughput, "unit")),
+                            word(number(latency, {"p50"}) ? latency : throughput, "count")});
     }
   }
   return report;
@@ -192,7 +192,7 @@ TextReport show_report(const Json& document) {
 std::string spark_of(const Json& points) {
   std::vector<double> values;
   for (const Json& point : points)
-    if (const auto median = number(point, {"median"})) values.push_back(*median);
+    if (const auto median = number(point, {"p50"})) values.push_back(*median);
   if (values.size() < 2) return "-";
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   const double least = *low, range = *high - *low;
@@ -211,7 +211,7 @@ ReportTable runs_table(const Json& series, bool is_full) {
       if (number(change, {"index"}) == static_cast<double>(i)) mark = change_words(change);
     const Json& point = points[i];
     table.rows.push_back({minute_of(word(point, "at")), commit_of(point), word(point, "tag"),
-                          amount(number(point, {"median"}), unit), half_width(point), mark});
+                          amount(number(point, {"p50"}), unit), half_width(point), mark});
   }
   if (first > 0) table.after = fmt::format("{} before, which --full shows", counted(first, "run"));
   return table;
@@ -230,7 +230,7 @@ void add_history_series(const Json& document, const Json& series, bool is_full, 
   for (const Json& change : at(series, {"changes"})) {
     std::string sentence =
         fmt::format("{} {}: {} to {} (p {:.3f}).", change_words(change), commit_range(change),
-                    amount(number(change, {"median_before"}), unit), amount(number(change, {"median_after"}), unit),
+                    amount(number(change, {"before", "p50"}), unit), amount(number(change, {"after", "p50"}), unit),
                     number(change, {"p"}).value_or(1));
     sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
     for (const Json& fact : at(change, {"explanations"}))

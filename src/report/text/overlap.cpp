@@ -1,4 +1,4 @@
-// weir.overlap/1: how much communication was hidden, what it cost, what blocked the rest.
+// weir.overlap/2: how much communication was hidden, what it cost, what blocked the rest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -154,9 +154,9 @@ ReportSection ranks_section(const Json& summary) {
     section.fact("collectives", fields::text(carried, {}));
   section.fact("library", fields::text(summary, {"ranks", "library"}));
   if (at(summary, {"skew"}).is_object())
-    section.fact("skew", "p50 {}, p95 {}, at most {}; clocks agree to {}", duration(at(summary, {"skew", "p50_ns"})),
-                 duration(at(summary, {"skew", "p95_ns"})), duration(at(summary, {"skew", "max_ns"})),
-                 duration(at(summary, {"skew", "clock_error_ns"})));
+    section.fact("skew", "p50 {}, p95 {}, at most {}; clocks agree to {}",
+                 duration(at(summary, {"skew", "skew_ns", "p50"})), duration(at(summary, {"skew", "skew_ns", "p95"})),
+                 duration(at(summary, {"skew", "skew_ns", "max"})), duration(at(summary, {"skew", "clock_error_ns"})));
   ReportTable& table = section.table(
       {{"rank"}, {"device", true}, {"compute"}, {"comm."}, {"exposed"}, {"efficiency"}, {"inflation"}, {"memory"}});
   const Json& ranks = at(summary, {"per_rank"});

@@ -1,4 +1,4 @@
-// weir.overlap_tune/1: what a search for better settings found.
+// weir.overlap_tune/2: what a search for better settings found.
 #include <fmt/format.h>
 
 #include <algorithm>

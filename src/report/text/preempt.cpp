@@ -1,4 +1,4 @@
-// weir.preempt/1: how long urgent work waits, mechanism by mechanism.
+// weir.preempt/2: how long urgent work waits, mechanism by mechanism.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,9 +51,9 @@ ReportSection method(const Json& document) {
   section.fact("urgent command", "sent at random times to a busy device, timed from when it was due");
   const Json& alone = at(document, {"alone"});
   section.fact("alone", "p50 {}, p99 {}, p99.9 {} to its end; {} requests in {} repeats, medians differ by {}",
-               duration(alone, {"to_end", "p50_ns"}), duration(alone, {"to_end", "p99_ns"}),
-               duration(alone, {"to_end", "p999_ns"}), text(alone, {"to_end", "count"}), at(alone, {"repeats"}).size(),
-               rounded_percent(alone, {"drift"}));
+               duration(alone, {"to_end_ns", "p50"}), duration(alone, {"to_end_ns", "p99"}),
+               duration(alone, {"to_end_ns", "p999"}), text(alone, {"to_end_ns", "count"}),
+               at(alone, {"repeats"}).size(), rounded_percent(alone, {"drift"}));
   return section;
 }
 
@@ -86,9 +86,9 @@ double highest_tail(const std::vector<Row>& rows) {
 }
 
 void add_quantiles(std::vector<std::string>& cells, const Json& latency, bool is_with_p99, double tail) {
-  for (const char* key : {"p50_ns", "p90_ns"}) cells.push_back(duration(latency, {key}));
+  for (const char* key : {"p50", "p90"}) cells.push_back(duration(latency, {key}));
   if (!is_with_p99) return;
-  for (const char* key : {"p99_ns", "p999_ns"}) cells.push_back(tail >= 0.99 ? duration(latency, {key}) : "-");
+  for (const char* key : {"p99", "p999"}) cells.push_back(tail >= 0.99 ? duration(latency, {key}) : "-");
 }
 
 ReportTable start_table(const std::vector<Row>& rows) {
@@ -97,7 +97,7 @@ ReportTable start_table(const std::vector<Row>& rows) {
   if (is_with_p99) table.columns.insert(table.columns.end(), {{"p99"}, {"p99.9"}, {"p99 in blocks"}});
   for (const auto& [mechanism, point] : rows) {
     std::vector<std::string> cells = {text(*mechanism, {"name"})};
-    add_quantiles(cells, at(*point, {"to_start"}), is_with_p99, tail_of(*point));
+    add_quantiles(cells, at(*point, {"to_start_ns"}), is_with_p99, tail_of(*point));
     const auto blocks = number(*point, {"start_p99_in_blocks"});
     if (is_with_p99) cells.push_back(blocks && tail_of(*point) >= 0.99 ? fmt::format("{:.2f}", *blocks) : "-");
     table.rows.push_back(std::move(cells));
@@ -124,7 +124,7 @@ ReportTable end_table(const std::vector<Row>& rows) {
   table.columns.insert(table.columns.end(), {{fmt::format("p{:.0f}/alone", 100 * tail)}, {"victim -"}});
   for (const auto& [mechanism, point] : rows) {
     std::vector<std::string> cells = {text(*mechanism, {"name"})};
-    add_quantiles(cells, at(*point, {"to_end"}), is_with_p99, tail_of(*point));
+    add_quantiles(cells, at(*point, {"to_end_ns"}), is_with_p99, tail_of(*point));
     cells.push_back(tail_of(*point) == tail ? against_alone(*point) : "-");
     cells.push_back(rounded_percent(*point, {"victim_loss"}));
     table.rows.push_back(std::move(cells));
@@ -145,12 +145,12 @@ std::vector<ReportSection> victims(const Json& document) {
                                       text(*rows.front().point, {"requests"}),
                                       duration(*rows.front().point, {"interval_ns"}))};
     const bool has_starts = std::any_of(rows.begin(), rows.end(), [](const Row& row) {
-      return number(*row.point, {"to_start", "count"}).value_or(0) > 0;
+      return number(*row.point, {"to_start_ns", "count"}).value_or(0) > 0;
     });
     if (has_starts)
       section.tables.push_back(start_table(rows));
     else
-      section.remark("To first block: - (" + text(*rows.front().point, {"unavailable", "to_start"}) + ").");
+      section.remark("To first block: - (" + text(*rows.front().point, {"unavailable", "to_start_ns"}) + ").");
     section.tables.push_back(end_table(rows));
     std::string overloaded;
     for (const auto& [mechanism, point] : rows)
@@ -194,14 +194,11 @@ void add_published(TextReport& report, const Json& published) {
   ReportSection& section =
       report.section(fmt::format("Published: {} on {}", text(published, {"source"}), text(published, {"device"})));
   ReportTable& table = section.table({{"level", true}, {"kernel"}, {"mean"}, {"p50"}, {"p90"}, {"p99"}});
-  const auto us = [](const Json& point, const char* key) {
-    const auto value = number(point, {key});
-    return value ? format_duration(*value * 1e3) : "-";
-  };
   for (const Json& level : at(published, {"levels"}))
     for (const Json& point : at(level, {"points"}))
-      table.rows.push_back({text(level, {"level"}), us(point, "kernel_us"), us(point, "mean_us"), us(point, "p50_us"),
-                            us(point, "p90_us"), us(point, "p99_us")});
+      table.rows.push_back({text(level, {"level"}), duration(point, {"kernel_ns"}),
+                            duration(point, {"latency_ns", "mean"}), duration(point, {"latency_ns", "p50"}),
+                            duration(point, {"latency_ns", "p90"}), duration(point, {"latency_ns", "p99"})});
   section.remark("Licence: {}, {}. Another machine and another way to measure: a scale to hold beside, not a contest.",
                  text(published, {"licence"}), text(published, {"url"}));
 }

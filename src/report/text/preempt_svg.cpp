@@ -1,4 +1,4 @@
-// weir.preempt/1 as a picture: latency over the length of the victim's blocks. Knows no experiment and no file.
+// weir.preempt/2 as a picture: latency over the length of the victim's blocks. Knows no experiment and no file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,8 +68,8 @@ bool is_drawable(std::optional<double> value) { return value && std::isfinite(*v
 const char* latency_of(const Json& document) {
   for (const Json& mechanism : at(document, {"mechanisms"}))
     for (const Json& point : at(mechanism, {"points"}))
-      if (at(point, {"failure"}).is_null() && !is_drawable(number(point, {"to_start", "p50_ns"}))) return "to_end";
-  return is_drawable(number(document, {"alone", "to_start", "p50_ns"})) ? "to_start" : "to_end";
+      if (at(point, {"failure"}).is_null() && !is_drawable(number(point, {"to_start_ns", "p50"}))) return "to_end_ns";
+  return is_drawable(number(document, {"alone", "to_start_ns", "p50"})) ? "to_start_ns" : "to_end_ns";
 }
 
 // The quantile that the picture shows beside p50: the lowest tail of its points, so that all of them can have it.
@@ -77,19 +77,19 @@ std::string lowest_tail(const Json& document) {
   double lowest = 0.99;
   for (const Json& mechanism : at(document, {"mechanisms"}))
     for (const Json& point : at(mechanism, {"points"}))
-      if (at(point, {"failure"}).is_null() && is_drawable(number(point, {"to_end", "p50_ns"})))
+      if (at(point, {"failure"}).is_null() && is_drawable(number(point, {"to_end_ns", "p50"})))
         lowest = std::min(lowest, number(point, {"tail_quantile"}).value_or(0.99));
   return lowest < 0.9 ? "p50" : lowest < 0.99 ? "p90" : "p99";
 }
 
 std::optional<double> tail_value(const Json& point, const char* latency, const std::string& tail) {
   if (tail == "p50") return std::nullopt;
-  const auto value = number(point, {latency, (tail + "_ns").c_str()});
+  const auto value = number(point, {latency, tail.c_str()});
   return is_drawable(value) ? value : std::nullopt;
 }
 
 std::optional<CurvePoint> curve_point(const Json& point, const char* latency, const std::string& tail, double x) {
-  const auto p50 = number(point, {latency, "p50_ns"});
+  const auto p50 = number(point, {latency, "p50"});
   if (!is_drawable(p50) || !is_drawable(x)) return std::nullopt;
   return CurvePoint{x, *p50, tail_value(point, latency, tail)};
 }
@@ -168,10 +168,10 @@ Panel published_panel(const Json& document, const std::string& tail) {
     }
     Series series{"XSched " + text(level, {"level"}), colour, true, {}};
     for (const Json& point : at(level, {"points"})) {
-      const auto x = number(point, {"kernel_us"}), p50 = number(point, {"p50_us"});
-      const auto high = number(point, {(tail + "_us").c_str()});
+      const auto x = number(point, {"kernel_ns"}), p50 = number(point, {"latency_ns", "p50"});
+      const auto high = number(point, {"latency_ns", tail.c_str()});
       if (!is_drawable(x) || !is_drawable(p50) || !is_drawable(high)) continue;
-      series.places.push_back({*x * 1e3, *p50 * 1e3, tail == "p50" ? std::nullopt : std::optional(*high * 1e3)});
+      series.places.push_back({*x, *p50, tail == "p50" ? std::nullopt : high});
     }
     if (!series.places.empty()) panel.series.push_back(std::move(series));
   }
@@ -207,7 +207,7 @@ class PreemptPicture {
                       text(document_, {"device", "model"})));
     label(kPreemptMargin, kPreemptMargin + 34, "q",
           fmt::format("From the moment a request was due {}. {} Dashed: published by others.",
-                      std::string(latency_) == "to_start" ? "to its first block" : "to its end", legend()));
+                      std::string(latency_) == "to_start_ns" ? "to its first block" : "to its end", legend()));
     if (text(document_, {"status"}) == "ended_early" || !at(document_, {"failures"}).empty())
       label(kPreemptMargin, kPreemptMargin + 50, "q",
             !at(document_, {"failures"}).empty() ? "FAILED: work was lost, repeated or not observed; see the report."
@@ -238,7 +238,7 @@ class PreemptPicture {
           y_.add(place.tail.value_or(place.p50));
           (panel.has_times ? times_ : counts_).add(place.x);
         }
-    low_ = number(document_, {"alone", latency_, "p50_ns"});
+    low_ = number(document_, {"alone", latency_, "p50"});
     high_ = tail_value(at(document_, {"alone"}), latency_, tail_);
     if (is_drawable(low_)) y_.add(*low_);
     for (Range* range : {&y_, &times_, &counts_}) {

@@ -1,4 +1,4 @@
-// weir.profile/1: a traced pass next to a timed one.
+// weir.profile/2: a traced pass next to a timed one.
 #include <fmt/format.h>
 
 #include "base/plain_text.h"
@@ -17,7 +17,7 @@ std::string cost_words(const Json& document) {
   const auto cost = number(tracing, {"cost_ns_per_command"});
   if (!cost) return reason(document, "tracing.cost_ns_per_iteration");
   return fmt::format("{:+.2f} us per command: {} traced, {} untraced per iteration (medians), {}", *cost / 1000,
-                     duration(tracing, {"traced_p50_ns"}), duration(tracing, {"timed_p50_ns"}),
+                     duration(tracing, {"traced_ns", "p50"}), duration(tracing, {"timed_ns", "p50"}),
                      format_ratio(number(tracing, {"ratio"}).value_or(0)));
 }
 
@@ -62,8 +62,8 @@ void add_waterfall(std::string& out, const Json& device) {
     for (const Json& hop : at(one, {"hops"})) {
       const auto share = number(hop, {"share"});
       out += fmt::format("    {:<26}{:>11}{:>11}{:>11}{:>9}", text(hop, {"from"}) + " -> " + text(hop, {"to"}),
-                         duration(hop, {"p50_ns"}), duration(hop, {"p95_ns"}), duration(hop, {"p99_ns"}),
-                         share ? fmt::format("{:.1f} %", 100 * *share) : "-");
+                         duration(hop, {"duration_ns", "p50"}), duration(hop, {"duration_ns", "p95"}),
+                         duration(hop, {"duration_ns", "p99"}), share ? fmt::format("{:.1f} %", 100 * *share) : "-");
       if (const auto negative = number(hop, {"negative"}); negative && *negative > 0)
         out += fmt::format("  ({} backwards, left out)", *negative);
       out += '\n';
@@ -126,7 +126,8 @@ std::string describe_profile(const Json& document) {
   const Json& files = at(document, {"files"});
   for (const Json& file : files) out += fmt::format("\nWritten to {}", text(file, {"path"}));
   if (!files.empty() && text(document, {"format"}) == "kineto") {
-    out += fmt::format("\nOpen it in https://ui.perfetto.dev, or: weir analyze {}\n", shell_word(text(files[0], {"path"})));
+    out += fmt::format("\nOpen it in https://ui.perfetto.dev, or: weir analyze {}\n",
+                       shell_word(text(files[0], {"path"})));
   } else if (!files.empty()) {
     out += '\n';
   }

@@ -1,4 +1,4 @@
-// weir.queues/1: the text of its experiment.
+// weir.queues/2: the text of its experiment.
 #include <array>
 
 #include "report/text/documents.h"

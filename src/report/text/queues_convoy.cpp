@@ -1,4 +1,4 @@
-// weir.queues/1, convoy: small kernels alone, beside and behind large ones.
+// weir.queues/2, convoy: small kernels alone, beside and behind large ones.
 #include <fmt/format.h>
 
 #include <algorithm>

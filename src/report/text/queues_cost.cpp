@@ -1,4 +1,4 @@
-// weir.queues/1, cost: where a step's time goes, the effect of other queue counts, one sentence of advice.
+// weir.queues/2, cost: where a step's time goes, the effect of other queue counts, one sentence of advice.
 #include <fmt/format.h>
 
 #include <algorithm>

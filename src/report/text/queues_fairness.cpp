@@ -1,4 +1,4 @@
-// weir.queues/1, fairness: how a full device was shared.
+// weir.queues/2, fairness: how a full device was shared.
 #include <fmt/format.h>
 
 #include <algorithm>

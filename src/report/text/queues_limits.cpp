@@ -1,4 +1,4 @@
-// weir.queues/1, limits: a device's limits on queues, copies and priorities.
+// weir.queues/2, limits: a device's limits on queues, copies and priorities.
 #include <fmt/format.h>
 
 #include <algorithm>

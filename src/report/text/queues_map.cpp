@@ -1,4 +1,4 @@
-// weir.queues/1, map: verdict, picture, confidence, disagreements.
+// weir.queues/2, map: verdict, picture, confidence, disagreements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -121,7 +121,7 @@ std::string describe_queue_map(const Json& document) {
   text += map_line("probe", fmt::format("{} trials on {} streams in {}; a mark takes {} and is stuck after {}",
                                         at(probe, {"trials"}).get<int>(), at(probe, {"streams"}).get<int>(),
                                         format_duration(at(probe, {"elapsed_ns"}).get<double>()),
-                                        format_duration(at(base, {"median_ns"}).get<double>()),
+                                        format_duration(at(base, {"latency_ns", "p50"}).get<double>()),
                                         format_duration(at(base, {"window_ns"}).get<double>())));
   if (at(probe, {"record_blocks"}).is_boolean())
     text += map_line("events", at(probe, {"record_blocks"}).get<bool>()

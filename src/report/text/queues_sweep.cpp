@@ -1,4 +1,4 @@
-// weir.queues/1, sweep: a matrix per kernel size, and which queue count is best.
+// weir.queues/2, sweep: a matrix per kernel size, and which queue count is best.
 #include <fmt/format.h>
 
 #include <algorithm>

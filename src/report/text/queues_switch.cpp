@@ -1,4 +1,4 @@
-// weir.queues/1, switch: the cost of hops and false serialisation.
+// weir.queues/2, switch: the cost of hops and false serialisation.
 #include <fmt/format.h>
 
 #include <algorithm>

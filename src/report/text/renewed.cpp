@@ -40,10 +40,10 @@ void renew_way(Json& way) {
   const auto is_seen = [](const Json& hop) { return fields::at(hop, {"to"}) == "seen"; };
   double sum = 0;
   for (const Json& hop : *hops)
-    if (!is_seen(hop)) sum += fields::number(hop, {"mean_ns"}).value_or(0);
+    if (!is_seen(hop)) sum += fields::number(hop, {"duration_ns", "mean"}).value_or(0);
   for (Json& hop : *hops) {
     if (!hop.is_object()) continue;
-    const auto mean = fields::number(hop, {"mean_ns"});
+    const auto mean = fields::number(hop, {"duration_ns", "mean"});
     hop["share"] = is_seen(hop) || !mean ? Json() : Json(sum > 0 ? *mean / sum : 0);
   }
   way["way_ns"] = sum;

@@ -5,9 +5,9 @@
 
 namespace weir {
 
-// weir.analysis/1: `exposed` meant "while no compute ran" in `times`; hops to `seen` were part of every way.
+// weir.analysis/2: `exposed` meant "while no compute ran" in `times`; hops to `seen` were part of every way.
 Json renewed_analysis(Json document);
-// weir.profile/1: the hops.
+// weir.profile/2: the hops.
 Json renewed_profile(Json document);
 
 }  // namespace weir

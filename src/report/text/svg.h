@@ -17,7 +17,7 @@ namespace weir {
 // above.
 std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string& title);
 
-// weir.preempt/1: latency over the duration of the victim's blocks, one curve per mechanism, next to published curves.
+// weir.preempt/2: latency over the duration of the victim's blocks, one curve per mechanism, next to published curves.
 std::string preempt_svg(const Json& document);
 
 struct SvgOptions {

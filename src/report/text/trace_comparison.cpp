@@ -1,4 +1,4 @@
-// weir.trace_comparison/1: two traces, category by category and kernel by kernel.
+// weir.trace_comparison/2: two traces, category by category and kernel by kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -122,8 +122,9 @@ std::string totals_text(const Json& document) {
   const Json& pace = at(document, {"pace"});
   if (number(pace, {"ratio"}))
     text += fmt::format("  {:<20}{:>10}{:>10}{:>10} {} {}\n", "time per " + pace_unit(document),
-                        duration_text(pace, {"baseline", "median_ns"}), duration_text(pace, {"test", "median_ns"}),
-                        total_change(pace), ratio_interval(pace), fields::text(pace, {"verdict"}));
+                        duration_text(pace, {"baseline", "duration_ns", "p50"}),
+                        duration_text(pace, {"test", "duration_ns", "p50"}), total_change(pace), ratio_interval(pace),
+                        fields::text(pace, {"verdict"}));
   const std::string repetition = repetition_text(document);
   return repetition.empty() ? text : text + paragraph(repetition, 2);
 }
@@ -155,9 +156,10 @@ std::string categories_text(const Json& document) {
 // "    120 x 4.21 us -> 120 x 4.60 us  1.093x [1.071, 1.110]  p <0.001  slower"
 std::string kernel_text(const Json& row) {
   std::string text = "  " + short_kernel_name(fields::text(row, {"name"}), kReportColumns - 2) + "\n";
-  const std::string times = fmt::format("{} x {} -> {} x {}", short_count(row, {"baseline", "count"}),
-                                        duration_text(row, {"baseline", "median_ns"}),
-                                        short_count(row, {"test", "count"}), duration_text(row, {"test", "median_ns"}));
+  const std::string times =
+      fmt::format("{} x {} -> {} x {}", short_count(row, {"baseline", "count"}),
+                  duration_text(row, {"baseline", "duration_ns", "p50"}), short_count(row, {"test", "count"}),
+                  duration_text(row, {"test", "duration_ns", "p50"}));
   if (!is_judged(row)) return text + fmt::format("    {:<34} {:>7}\n", times, row_ratio(row));
   text += fmt::format("    {:<34} {:>7} {:<14} {:>6} {}\n", times, row_ratio(row), ratio_interval(row), p_text(row),
                       fields::text(row, {"verdict"}));
@@ -224,8 +226,9 @@ std::string trace_comparison_markdown(const Json& document) {
   text += Markdown::literal("| --- | ---: | ---: | ---: | --- | ---: | --- |\n");
   if (const Json& pace = at(document, {"pace"}); number(pace, {"ratio"}))
     text += Markdown::format("| {} | {} | {} | {} | {} | {} | {} |\n", "time per " + pace_unit(document),
-                             duration_text(pace, {"baseline", "median_ns"}), duration_text(pace, {"test", "median_ns"}),
-                             row_ratio(pace), ratio_interval(pace), p_text(pace), verdict_cell(pace));
+                             duration_text(pace, {"baseline", "duration_ns", "p50"}),
+                             duration_text(pace, {"test", "duration_ns", "p50"}), row_ratio(pace), ratio_interval(pace),
+                             p_text(pace), verdict_cell(pace));
   if (const std::string repetition = repetition_text(document); !repetition.empty())
     remarks += Markdown::format("- {}\n", repetition);
   for (const Json& row : list(document, {"categories"})) {
@@ -241,8 +244,9 @@ std::string trace_comparison_markdown(const Json& document) {
   for (const Json& row : list(document, {"kernels"})) {
     const std::string name = short_kernel_name(fields::text(row, {"name"}), kMarkdownName);
     text += Markdown::format("| {} | {} x {} | {} x {} | {} | {} | {} | {} |\n", name,
-                             short_count(row, {"baseline", "count"}), duration_text(row, {"baseline", "median_ns"}),
-                             short_count(row, {"test", "count"}), duration_text(row, {"test", "median_ns"}),
+                             short_count(row, {"baseline", "count"}),
+                             duration_text(row, {"baseline", "duration_ns", "p50"}),
+                             short_count(row, {"test", "count"}), duration_text(row, {"test", "duration_ns", "p50"}),
                              row_ratio(row), ratio_interval(row), p_text(row), verdict_cell(row));
     if (at(row, {"reason"}).is_string()) remarks += Markdown::format("- {}: {}\n", name, fields::text(row, {"reason"}));
   }

@@ -1,4 +1,4 @@
-// weir.trials/1: which setting makes a program fail, which is fastest, and which variable matters.
+// weir.trials/2: which setting makes a program fail, which is fastest, and which variable matters.
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -71,14 +71,14 @@ void open_with_speed(const Json& document, TextReport& report) {
   const bool is_less_better = is_true(document, {"plan", "is_less_better"});
   const Json* best = nullptr;
   for (const Json& setting : list(document, {"settings"})) {
-    const auto value = number(setting, {"median"});
+    const auto value = number(setting, {"p50"});
     if (!value) continue;
-    const double most = best == nullptr ? 0 : *number(*best, {"median"});
+    const double most = best == nullptr ? 0 : *number(*best, {"p50"});
     if (best == nullptr || (is_less_better ? *value < most : *value > most)) best = &setting;
   }
   if (best == nullptr || list(document, {"settings"}).size() < 2) return;
   const std::string verdict = verdict_cell(*best);
-  report.open("Best median: {} ({}); {}.", text(*best, {"name"}), measured(document, at(*best, {"median"})),
+  report.open("Best median: {} ({}); {}.", text(*best, {"name"}), measured(document, at(*best, {"p50"})),
               verdict == "-"        ? "that is the baseline"
               : verdict == "faster" ? "clearly faster than the baseline"
               : verdict == "same"   ? "no different from the baseline"
@@ -93,7 +93,7 @@ ReportTable settings_table(const Json& document, std::vector<std::string>& reaso
   for (const Json& setting : list(document, {"settings"})) {
     std::vector<std::string> row = {text(setting, {"name"}), whole(setting, {"trials"}), whole(setting, {"failures"})};
     if (is_timed) {
-      row.push_back(measured(document, at(setting, {"median"})));
+      row.push_back(measured(document, at(setting, {"p50"})));
       row.push_back(change_words(setting));
       row.push_back(verdict_cell(setting));
       if (const Json& reason = at(setting, {"reason"}); reason.is_string())

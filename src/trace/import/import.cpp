@@ -30,7 +30,7 @@ const Importer* importer_for(std::string_view start) {
   return nullptr;
 }
 
-// {"schema": "weir.result/1", ...: empty for other files.
+// {"schema": "weir.result/2", ...: empty for other files.
 std::string_view document_of_weir(std::string_view start) {
   const std::size_t key = start.find("\"schema\"");
   const std::size_t begin = key == std::string_view::npos ? key : start.find("\"weir.", key);

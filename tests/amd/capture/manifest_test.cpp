@@ -182,7 +182,7 @@ TEST(Manifest, rejects_what_is_none) {
   for (const char* text : {"", "{", "[]", "null", "{}",
                            "\x7f"
                            "ELF\x02\x01",
-                           "{\"schema\": \"weir.result/1\"}"}) {
+                           "{\"schema\": \"weir.result/2\"}"}) {
     std::string message;
     try {
       parse_manifest(text, "m.json");

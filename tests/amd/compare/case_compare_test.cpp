@@ -413,7 +413,7 @@ TEST(CaseLoad, rejects_what_is_no_case) {
                                                             9))),
                Error);
   EXPECT_THROW(load_case(folder.write("words.txt", "nothing of the kind\n")), Error);
-  EXPECT_THROW(load_case(folder.write("result.json", "{\"schema\": \"weir.result/1\", \"status\": \"complete\"}\n")),
+  EXPECT_THROW(load_case(folder.write("result.json", "{\"schema\": \"weir.result/2\", \"status\": \"complete\"}\n")),
                Error);
   fs::create_directories(folder.path() / "no_capture");
   EXPECT_THROW(load_case(folder.path() / "no_capture"), Error);
@@ -441,7 +441,7 @@ TEST(CaseReport, says_what_the_log_says_but_for_samples) {
   EXPECT_NEAR(*row(rows, "launch_rate").ratio, 1, 0.05);
   EXPECT_EQ(row(rows, "gap_ns").claim, Claim::not_comparable);
   EXPECT_EQ(relate_queues(log, report).kind, QueueRelation::Kind::same_process) << "the same creation";
-  EXPECT_THROW(load_case(folder.write("none.json", "{\"schema\": \"weir.amd_log/1\", \"files\": [3, {}]}")), Error);
+  EXPECT_THROW(load_case(folder.write("none.json", "{\"schema\": \"weir.amd_log/2\", \"files\": [3, {}]}")), Error);
 }
 
 // A capture: its log, and snapshots that show the same queue, one of a copy engine, and one of somebody else.

@@ -73,15 +73,15 @@ TEST(FtraceSummary, keeps_exact_lengths_and_bounds_apart) {
   const Json graph = document_of(ftrace_text(scene, TraceForm::function_graph));
   const Json& exact = verb_of(graph, "create");
   EXPECT_EQ(exact["calls"], 3);
-  EXPECT_EQ(exact["exact"]["n"], 3);
-  EXPECT_EQ(exact["exact"]["max_ns"], 118'000);
-  EXPECT_TRUE(exact["at_least"].is_null());
+  EXPECT_EQ(exact["exact_ns"]["count"], 3);
+  EXPECT_EQ(exact["exact_ns"]["max"], 118'000);
+  EXPECT_TRUE(exact["at_least_ns"].is_null());
   EXPECT_TRUE(exact["at_most"].is_null());
   const Json functions = document_of(ftrace_text(scene, TraceForm::function));
   const Json& bounded = verb_of(functions, "create");
-  EXPECT_TRUE(bounded["exact"].is_null());
-  EXPECT_EQ(bounded["at_least"]["n"], 3);
-  EXPECT_LT(bounded["at_least"]["max_ns"], 118'000);
+  EXPECT_TRUE(bounded["exact_ns"].is_null());
+  EXPECT_EQ(bounded["at_least_ns"]["count"], 3);
+  EXPECT_LT(bounded["at_least_ns"]["max"], 118'000);
   EXPECT_EQ(bounded["bounded"], 3);
 }
 
@@ -93,7 +93,7 @@ TEST(FtraceSummary, failed_creates_are_no_queues) {
   EXPECT_EQ(create["calls"], 5);
   EXPECT_EQ(create["failed"], 2);
   EXPECT_EQ(create["succeeded"], 3);
-  EXPECT_EQ(create["exact"]["n"], 3);
+  EXPECT_EQ(create["exact_ns"]["count"], 3);
   ASSERT_EQ(document["mqds"]["inits_per_create"].size(), 1u);
   EXPECT_EQ(document["mqds"]["inits_per_create"][0]["calls"], 4);
   EXPECT_EQ(document["mqds"]["inits_per_create"][0]["creates"], 3);

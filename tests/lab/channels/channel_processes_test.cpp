@@ -27,7 +27,7 @@ using channel_bench::Measurement;
 // Runs each benchmark of the file by `body`, with its id in $id.
 std::vector<std::string> benchmark_script(const std::string& body) {
   return {"sh", "-c",
-          R"sh(good='{"samples":[1,2,3],"p50_ns":null,"p99_ns":9,"sent":3,"received":3,
+          R"sh(good='{"samples":[1,2,3],"latency_ns":{"p50":null,"p99":9},"sent":3,"received":3,
                       "is_checksum_right":true,"failure":null,"facts":{}}'
                good=$(echo "$good" | tr -d '\n')
                for id in $(sed -n 's|^ *"\([a-z]*/[^"]*\)",*$|\1|p' "$0"); do

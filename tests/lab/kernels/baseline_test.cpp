@@ -26,9 +26,9 @@ class BenchBaseline : public ::testing::Test {
     put_file(folder_.path() / "README", "x");
     commit("nothing yet");
     ASSERT_EQ(git(folder_.path(), {"tag", "bare"}).code, 0);
-    put_file(reports() / "summary.json", R"({"schema": "weir.bench/1", "cases": [], "mark": "committed"})");
+    put_file(reports() / "summary.json", R"({"schema": "weir.bench/2", "cases": [], "mark": "committed"})");
     commit("reports");
-    put_file(reports() / "summary.json", R"({"schema": "weir.bench/1", "cases": [], "mark": "newer"})");
+    put_file(reports() / "summary.json", R"({"schema": "weir.bench/2", "cases": [], "mark": "newer"})");
   }
   void commit(const char* message) {
     ASSERT_EQ(git(folder_.path(), {"add", "-A"}).code, 0);

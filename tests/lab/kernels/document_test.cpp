@@ -25,7 +25,7 @@ Json measured(const std::string& name, std::vector<double> samples_ms, Precision
   entry["timing"]["warmup_runs"] = 3;
   entry["timing"]["is_steady"] = true;
   entry["timing"]["stopped_by"] = "iterations";
-  entry["timing"]["items_per_sec"] = 1000.0 * entry["timing"]["throughput_ops_per_sec"].get<double>();
+  entry["timing"]["items_per_s"] = 1000.0 * entry["timing"]["runs_per_s"].get<double>();
   entry["accuracy"] = {{"rmse", 1e-6}, {"is_within", true}, {"reason", nullptr}};
   entry["success"] = true;
   entry["status"] = "ok";
@@ -53,11 +53,10 @@ TEST(BenchDocument, rounds_are_put_together) {
   const Json merged = merge_rounds(std::vector{measured("k", {1, 2, 3}), measured("k", {4, 5})});
   EXPECT_EQ(merged["timing"]["rounds"], Json({3, 2}));
   EXPECT_EQ(merged["timing"]["iterations"], 5);
-  EXPECT_DOUBLE_EQ(merged["timing"]["latency_ms_p50"].get<double>(), 3);
+  EXPECT_DOUBLE_EQ(merged["timing"]["latency_ns"]["p50"].get<double>(), 3e6);
   EXPECT_EQ(merged["timing"]["warmup_runs"], 6);
   EXPECT_EQ(merged["status"], "ok");
-  EXPECT_NEAR(merged["timing"]["items_per_sec"].get<double>(),
-              1000 * merged["timing"]["throughput_ops_per_sec"].get<double>(), 1e-6);
+  EXPECT_NEAR(merged["timing"]["items_per_s"].get<double>(), 1000 * merged["timing"]["runs_per_s"].get<double>(), 1e-6);
 }
 
 TEST(BenchDocument, the_worst_round_decides) {
@@ -74,8 +73,8 @@ TEST(BenchDocument, the_worst_round_decides) {
 TEST(BenchDocument, the_worst_accuracy_and_all_of_the_energy_are_told) {
   Json one = measured("k", {1}), two = measured("k", {1});
   two["accuracy"] = {{"rmse", 1e-3}, {"is_within", true}, {"reason", nullptr}};
-  one["energy"] = {{"energy_j", 2.0}, {"power_w", 10.0}, {"window_s", 1.0}, {"runs", 5}, {"readings", 20}};
-  two["energy"] = {{"energy_j", 4.0}, {"power_w", 60.0}, {"window_s", 1.0}, {"runs", 15}, {"readings", 20}};
+  one["energy"] = {{"energy_j", 2.0}, {"power_w", 10.0}, {"window_ns", 1e9}, {"runs", 5}, {"readings", 20}};
+  two["energy"] = {{"energy_j", 4.0}, {"power_w", 60.0}, {"window_ns", 1e9}, {"runs", 15}, {"readings", 20}};
   const Json merged = merge_rounds(std::vector{one, two});
   EXPECT_DOUBLE_EQ(merged["accuracy"]["rmse"].get<double>(), 1e-3);
   EXPECT_DOUBLE_EQ(merged["energy"]["energy_j"].get<double>(), 70.0 / 20);
@@ -85,11 +84,11 @@ TEST(BenchDocument, the_worst_accuracy_and_all_of_the_energy_are_told) {
 
 TEST(BenchDocument, rates_of_the_roofline_follow_the_median_of_all) {
   Json one = measured("k", {2}), two = measured("k", {4});
-  one["roofline"] = {{"bound", "memory"}, {"of_ceiling", 0.8}, {"bandwidth", 80.0}, {"compute", nullptr}};
+  one["roofline"] = {{"bound", "memory"}, {"of_ceiling", 0.8}, {"bytes_per_s", 80.0}, {"flop_per_s", nullptr}};
   const Json merged = merge_rounds(std::vector{one, two});
   EXPECT_NEAR(merged["roofline"]["of_ceiling"].get<double>(), 0.8 * 2 / 3, 1e-12);
-  EXPECT_NEAR(merged["roofline"]["bandwidth"].get<double>(), 80.0 * 2 / 3, 1e-9);
-  EXPECT_TRUE(merged["roofline"]["compute"].is_null());
+  EXPECT_NEAR(merged["roofline"]["bytes_per_s"].get<double>(), 80.0 * 2 / 3, 1e-9);
+  EXPECT_TRUE(merged["roofline"]["flop_per_s"].is_null());
 }
 
 TEST(BenchDocument, being_beyond_a_ceiling_follows_the_median_of_all_too) {
@@ -114,16 +113,16 @@ TEST(BenchDocument, a_round_with_nan_is_worse_than_one_with_a_large_error) {
 
 TEST(BenchDocument, clocks_and_resolution_are_those_of_all_rounds) {
   Json one = measured("k", {1}), two = measured("k", {1});
-  one["timing"]["clocks_mhz"] = {{"median", 1980}, {"low", 1980}, {"high", 1980}, {"readings", 3}};
-  two["timing"]["clocks_mhz"] = {{"median", 1500}, {"low", 1200}, {"high", 1600}, {"readings", 4}};
+  one["timing"]["clocks_mhz"] = {{"p50", 1980}, {"low", 1980}, {"high", 1980}, {"readings", 3}};
+  two["timing"]["clocks_mhz"] = {{"p50", 1500}, {"low", 1200}, {"high", 1600}, {"readings", 4}};
   one["timing"]["resolution"] = 1e-4;
   two["timing"]["resolution"] = 5e-4;
-  one["energy"] = {{"energy_j", 2.0}, {"window_s", 1.0}, {"runs", 5}, {"readings", 20}, {"busy", 1.0}};
-  two["energy"] = {{"energy_j", 2.0}, {"window_s", 3.0}, {"runs", 5}, {"readings", 20}, {"busy", 0.6}};
+  one["energy"] = {{"energy_j", 2.0}, {"window_ns", 1e9}, {"runs", 5}, {"readings", 20}, {"busy", 1.0}};
+  two["energy"] = {{"energy_j", 2.0}, {"window_ns", 3e9}, {"runs", 5}, {"readings", 20}, {"busy", 0.6}};
   const Json merged = merge_rounds(std::vector{one, two});
   EXPECT_EQ(merged["timing"]["clocks_mhz"]["low"], 1200);
   EXPECT_EQ(merged["timing"]["clocks_mhz"]["high"], 1980);
-  EXPECT_EQ(merged["timing"]["clocks_mhz"]["median"], 1740);
+  EXPECT_EQ(merged["timing"]["clocks_mhz"]["p50"], 1740);
   EXPECT_EQ(merged["timing"]["clocks_mhz"]["readings"], 7);
   EXPECT_EQ(merged["timing"]["resolution"], 5e-4);
   EXPECT_NEAR(merged["energy"]["busy"].get<double>(), 0.7, 1e-12);
@@ -133,7 +132,7 @@ TEST(BenchDocument, a_kernel_document_shows_the_first_that_succeeded) {
   Json failed = entry_of(named("k"), Backend::cuda);
   put_failure(failed, "failed", "no", "", "", "");
   const Json document = kernel_document("k", std::vector{failed, measured("k", {1})});
-  EXPECT_EQ(document["schema"], "weir.bench_kernel/1");
+  EXPECT_EQ(document["schema"], "weir.bench_kernel/2");
   EXPECT_EQ(document["status"], "ok");
   EXPECT_EQ(document["cases"].size(), 2U);
   EXPECT_EQ(kernel_document("k", std::vector{failed})["status"], "failed");

@@ -29,19 +29,19 @@ Json entry(const std::string& key, double level, std::uint64_t seed = 1) {
       yardstick.push_back(19000 * (1 + 0.002 * random.fraction()));
     }
   }
-  return {
-      {"key", key},
-      {"backend", "cpu"},
-      {"precision", "fp32"},
-      {"problem_size", {{"rows", 64}}},
-      {"seed", 1337},
-      {"device", {{"name", "cpu"}, {"model", "Some CPU"}}},
-      {"timing", {{"latency_ms_p50", level}, {"samples_ms", samples}, {"rounds", {10, 10, 10}}, {"is_cold", false}}},
-      {"accuracy", {{"rmse", 1e-6}, {"max_error", 1e-5}, {"relative_error", 1e-6}}},
-      {"yardstick_ns", yardstick},
-      {"success", true},
-      {"status", "ok"},
-      {"error", nullptr}};
+  return {{"key", key},
+          {"backend", "cpu"},
+          {"precision", "fp32"},
+          {"problem_size", {{"rows", 64}}},
+          {"seed", 1337},
+          {"device", {{"name", "cpu"}, {"model", "Some CPU"}}},
+          {"timing",
+           {{"latency_ns", {{"p50", level}}}, {"samples_ns", samples}, {"rounds", {10, 10, 10}}, {"is_cold", false}}},
+          {"accuracy", {{"rmse", 1e-6}, {"max_error", 1e-5}, {"relative_error", 1e-6}}},
+          {"yardstick_ns", yardstick},
+          {"success", true},
+          {"status", "ok"},
+          {"error", nullptr}};
 }
 
 Json failed(const std::string& key, const std::string& status) {
@@ -55,7 +55,7 @@ Json failed(const std::string& key, const std::string& status) {
 }
 
 Json summary(std::vector<Json> cases) {
-  return {{"schema", "weir.bench/1"},
+  return {{"schema", "weir.bench/2"},
           {"environment", {{"architecture", "aarch64"}, {"cpus", 2}, {"kernel", "Linux 6.1"}}},
           {"options", {{"threads", 1}}},
           {"cases", cases}};
@@ -112,7 +112,7 @@ TEST(Regressions, processes_that_differ_among_themselves_prove_nothing) {
   Json before = entry("a", 1), after = entry("a", 1.15, 2);
   for (Json* side : {&before, &after})  // one process in three is 40 % slower
     for (std::size_t i = 20; i < 30; ++i)
-      (*side)["timing"]["samples_ms"][i] = 1.4 * (*side)["timing"]["samples_ms"][i].get<double>();
+      (*side)["timing"]["samples_ns"][i] = 1.4 * (*side)["timing"]["samples_ns"][i].get<double>();
   const Json found = only_case(compared(before, after));
   EXPECT_EQ(found["verdict"], "ambiguous") << found.dump(1);
   EXPECT_NE(found["reason"].get<std::string>().find("processes differ by"), std::string::npos);
@@ -244,7 +244,7 @@ TEST(Regressions, other_conditions_are_not_comparable_and_said_so) {
 TEST(Regressions, a_file_that_is_no_summary_is_rejected_by_name) {
   const Json good = summary({entry("a", 1)});
   Json other = good, twice = good, without = good, nameless = good;
-  other["schema"] = "weir.result/1";
+  other["schema"] = "weir.result/2";
   twice["cases"].push_back(entry("a", 1));
   without.erase("cases");
   nameless["cases"][0].erase("key");
@@ -262,7 +262,7 @@ TEST(Regressions, a_file_that_is_no_summary_is_rejected_by_name) {
 TEST(Regressions, samples_that_are_no_durations_are_not_compared) {
   for (const Json& samples : {Json(), Json::array(), Json({1, -1}), Json({1, "2"}), Json({0, 1}), Json({1e300})}) {
     Json bad = entry("a", 1);
-    bad["timing"]["samples_ms"] = samples;
+    bad["timing"]["samples_ns"] = samples;
     EXPECT_EQ(verdict(bad, entry("a", 2)), "not_comparable") << samples.dump();
   }
   Json strange = entry("a", 1);

@@ -33,7 +33,7 @@ TEST(BenchRoofline, below_the_ridge_memory_bounds_and_above_it_arithmetic) {
   EXPECT_EQ(thin["bound"], "memory");
   EXPECT_NEAR(thin["of_ceiling"].get<double>(), 0.5, 1e-12);
   EXPECT_NEAR(thin["intensity"].get<double>(), 1, 1e-12);
-  EXPECT_NEAR(thin["bandwidth"].get<double>(), 50e9, 1);
+  EXPECT_NEAR(thin["bytes_per_s"].get<double>(), 50e9, 1);
   const Json dense = roofline(work(100e9, 1e9), Precision::fp32, 0.4, &ceilings);
   EXPECT_EQ(dense["bound"], "compute");
   EXPECT_NEAR(dense["of_ceiling"].get<double>(), 0.25, 1e-12);
@@ -84,10 +84,10 @@ TEST(BenchRoofline, claims_no_bound_with_one_side_alone) {
 
 TEST(BenchRoofline, has_null_and_reasons_where_nothing_is_known) {
   const Json none = roofline(work({}, {}), Precision::fp32, 0.02, nullptr);
-  for (const char* field : {"flop", "bytes", "intensity", "bound", "of_ceiling", "bandwidth", "compute"})
+  for (const char* field : {"flop", "bytes", "intensity", "bound", "of_ceiling", "bytes_per_s", "flop_per_s"})
     EXPECT_TRUE(none[field].is_null()) << field;
   EXPECT_FALSE(none["reason"].is_null());
-  EXPECT_TRUE(roofline(work(1, 1), Precision::fp32, 0, nullptr)["compute"].is_null());
+  EXPECT_TRUE(roofline(work(1, 1), Precision::fp32, 0, nullptr)["flop_per_s"].is_null());
 }
 
 TEST(BenchCeilings, come_back_from_their_document) {

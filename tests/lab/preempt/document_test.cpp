@@ -26,7 +26,7 @@ Json some_document(bool is_complete = true) {
 
 TEST(PreemptDocument, holds_every_sample) {
   const Json document = some_document();
-  EXPECT_EQ(document["schema"], "weir.preempt/1");
+  EXPECT_EQ(document["schema"], "weir.preempt/2");
   EXPECT_EQ(document["status"], "complete");
   EXPECT_EQ(some_document(false)["status"], "ended_early");
   const Json& point = document["mechanisms"][1]["points"][2];
@@ -37,8 +37,8 @@ TEST(PreemptDocument, holds_every_sample) {
 
 TEST(PreemptDocument, null_has_a_reason_beside_it) {
   const Json document = some_document();
-  const Json& end = document["mechanisms"][0]["points"][0]["to_end"];
-  EXPECT_TRUE(end["p999_ns"].is_null());
+  const Json& end = document["mechanisms"][0]["points"][0]["to_end_ns"];
+  EXPECT_TRUE(end["p999"].is_null());
   EXPECT_EQ(end["too_few"], "p99.9 needs 1000 requests; there are 400");
   Findings findings = conclude(plan_of(lengths()), alone_of({}, 1), {}, {curve_of(kNone, 8, 10'000)});
   findings.curves[0].points[0].observation.lost_blocks.reset();
@@ -102,7 +102,7 @@ TEST(PreemptDocument, keeps_to_its_schema) {
   for (const Json& document : {some_document(), some_document(false), preempt_document(broken, circumstances)}) {
     write_file(path / "document.json", to_text(document), true);
     EXPECT_EQ(std::system(("python3 " + folder + "/check.py " + folder +
-                           "/document.json " WEIR_SOURCE_DIR "/docs/schema/weir.preempt.1.json")
+                           "/document.json " WEIR_SOURCE_DIR "/docs/schema/weir.preempt.2.json")
                               .c_str()),
               0);
   }

@@ -74,16 +74,16 @@ TEST_F(Intakes, results_sweeps_and_folders_give_points) {
   EXPECT_EQ(files.points[0].digest, files.points[1].digest);
   EXPECT_NE(files.points[1].digest, files.points[2].digest);
 
-  write("other.json", R"({"schema": "weir.overlap/1"})");
+  write("other.json", R"({"schema": "weir.overlap/2"})");
   const std::vector<std::filesystem::path> folder = {folder_};
   const Intake all = read_intake(folder);
   EXPECT_EQ(all.points.size(), 3U);
   ASSERT_EQ(all.notes.size(), 1U);
-  EXPECT_NE(all.notes[0].find("weir.overlap/1"), std::string::npos);
+  EXPECT_NE(all.notes[0].find("weir.overlap/2"), std::string::npos);
 }
 
 TEST_F(Intakes, what_cannot_be_read_is_named_each) {
-  write("broken.json", R"({"schema": "weir.result/1", )");
+  write("broken.json", R"({"schema": "weir.result/2", )");
   write("newer.json", R"({"schema": "weir.result/2"})");
   write("fine.json", result_json({}).dump());
   const std::vector<std::filesystem::path> paths = {folder_, folder_ / "nowhere.json"};
@@ -105,18 +105,18 @@ TEST_F(Intakes, a_date_that_is_none_is_not_known) {
 
 TEST(BenchPoints, cases_are_points_and_failures_are_kept) {
   const Json document = Json::parse(R"({
-    "schema": "weir.bench/1", "created": "2026-11-02T00:00:00Z",
+    "schema": "weir.bench/2", "created": "2026-11-02T00:00:00Z",
     "environment": {"weir": "0.1.0", "cpu_model": "EPYC", "cpus": 8, "kernel": "Linux", "load_average": "1",
       "variables": {"OMP_NUM_THREADS": "4"}, "compilers": {"host": "g++"},
       "devices": {"cpu": {"is_present": true, "name": "cpu", "model": "EPYC", "driver": null}}},
     "cases": [
       {"kernel_name": "softmax", "backend": "cpu", "precision": "fp32", "problem_size": {"rows": 1024}, "how": "called",
        "device": {"name": "cpu", "model": "EPYC"}, "status": "ok", "threads": 4,
-       "timing": {"samples_ms": [1.5, 2.5, 2.0], "is_cold": false}},
+       "timing": {"samples_ns": [1.5e6, 2.5e6, 2.0e6], "is_cold": false}},
       {"kernel_name": "gemm", "backend": "cpu", "status": "crashed", "error": {"what": "signal 11"}, "timing": null},
       {"kernel_name": "later", "backend": "cuda", "status": "skipped"},
       "nonsense", {"kernel_name": 5}]})");
-  const std::vector<NewPoint> points = bench_points(document, "summary.json");
+  const std::vector<NewPoint> points = bench_points(document, document, "summary.json");
   ASSERT_EQ(points.size(), 2U);
   EXPECT_EQ(points[0].point.key.at("workload"), "softmax");
   EXPECT_EQ(points[0].point.key.at("param.rows"), "1024");
@@ -126,7 +126,24 @@ TEST(BenchPoints, cases_are_points_and_failures_are_kept) {
   EXPECT_EQ(points[0].machine.facts.at("environment.variables.OMP_NUM_THREADS"), "4");
   EXPECT_EQ(points[1].point.failure, "signal 11");
   EXPECT_EQ(points[1].point.origin, "summary.json: cases[1]");
-  EXPECT_THROW(bench_points(Json::object(), "x"), Error);
+  EXPECT_THROW(bench_points(Json::object(), Json::object(), "x"), Error);
+}
+
+// Digests that Weir 0.1 put into histories for these files: added again, they must be recognised.
+TEST(Intake, RecognisesWhatAnEarlierVersionAdded) {
+  const std::filesystem::path folder = WEIR_SOURCE_DIR "/tests/data/v0.1";
+  const std::vector<std::filesystem::path> files = {folder / "result.json", folder / "sweep.json",
+                                                    folder / "bench.json"};
+  const Intake intake = read_intake(files);
+  EXPECT_TRUE(intake.refused.empty());
+  std::vector<std::string> digests;
+  for (const NewPoint& point : intake.points) digests.push_back(point.digest);
+  const std::vector<std::string> known = {
+      "652500f7e90d677db1828c56dc17b57e", "7f8b59411c925ed44128a6e0b9fb042c", "f1df55c7cee4d5fa1290a2c4d1ce59cf",
+      "1c1dc8279d0396a82d863bcf689eac3e", "0b377b767eed38264c91f49143165e31", "851e7c7b0dcfb45598512d7657c465f1",
+      "5cb82213cbb03a0c16ea36d02d79ee78", "1b26ee7dd829c45dbaff6b765703810a", "9309ba75eeecc90220b6cf6530eaf283",
+      "1fa918a21f885ef43746943f926dea20", "ead3d88ea5ce67ed5f694c187afa83ec"};
+  EXPECT_EQ(digests, known);
 }
 
 }  // namespace

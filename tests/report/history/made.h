@@ -32,7 +32,7 @@ struct MadeResult {
 inline Json result_json(const MadeResult& made) {
   Json latency = Json::array();
   for (int i = 0; i < 20; ++i) latency.push_back(std::round(made.latency_ns * (1 + 0.001 * (i % 5 - 2))));
-  return {{"schema", "weir.result/1"},
+  return {{"schema", "weir.result/2"},
           {"status", made.failure.empty() ? "complete" : "failed"},
           {"failure", made.failure.empty() ? Json() : Json(made.failure)},
           {"created", made.created},

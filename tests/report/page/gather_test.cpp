@@ -28,7 +28,7 @@ TEST(Gather, refuses_each_bad_file_with_its_reason_and_keeps_the_rest) {
   PageFolder folder;
   folder.put("good.json", result_document());
   folder.put("empty.json", std::string());
-  folder.put("cut.json", std::string("{\"schema\": \"weir.result/1\", \"status\":"));
+  folder.put("cut.json", std::string("{\"schema\": \"weir.result/2\", \"status\":"));
   Json newer = result_document();
   newer["schema"] = "weir.result/2";
   folder.put("newer.json", newer);
@@ -36,7 +36,7 @@ TEST(Gather, refuses_each_bad_file_with_its_reason_and_keeps_the_rest) {
   folder.put("unknown.json", Json{{"schema", "weir.nonsense/1"}});
   folder.put("other.json", Json{{"name", "package"}, {"version", "1.0.0"}});
   folder.put("no_points.json", testing::sweep_document({}));
-  folder.put("hollow.json", Json{{"schema", "weir.comparison/1"}});
+  folder.put("hollow.json", Json{{"schema", "weir.comparison/2"}});
   folder.put("text.json", std::string("hello"));
   std::string deep(100'000, '[');
   folder.put("deep.json", deep);
@@ -139,7 +139,7 @@ TEST(Gather, reads_aorta_results) {
 TEST(Gather, passes_over_parts_of_a_folder_and_explains_them_where_they_are_named) {
   PageFolder folder;
   folder.put("r.json", result_document());
-  const fs::path part = folder.put("kernel.json", Json{{"schema", "weir.bench_kernel/1"}});
+  const fs::path part = folder.put("kernel.json", Json{{"schema", "weir.bench_kernel/2"}});
   folder.put("env.json", Json{{"schema", "weir.bench_environment/1"}});
   folder.put("kernel_manifest.json", Json{{"schema", "weir.kernel_manifest/1"}});
   EXPECT_TRUE(report_on({folder.path()})["refused"].empty());

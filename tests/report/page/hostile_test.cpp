@@ -61,7 +61,7 @@ constexpr int kReplacements = 8;
 void expect_sound(const Json& report) {
   const std::string json = script_json(report);
   EXPECT_EQ(json.find_first_of("<>&"), std::string::npos);
-  EXPECT_EQ(report["schema"], "weir.report/1");
+  EXPECT_EQ(report["schema"], "weir.report/2");
   for (const Json& item : report["scaling"])
     for (const Json& curve : item["curves"])
       for (const Json& point : curve["points"]) {
@@ -185,7 +185,7 @@ std::vector<std::string> names_of(const Json& properties) {
 
 TEST(ReportSchema, is_what_the_page_reads) {
   const std::string source = text_of("/web/src/document.ts");
-  const Json schema = read_json(WEIR_SOURCE_DIR "/docs/schema/weir.report.1.json");
+  const Json schema = read_json(WEIR_SOURCE_DIR "/docs/schema/weir.report.2.json");
   ASSERT_FALSE(source.empty());
   std::vector<std::string> top = fields_of(source, "ReportDocument");
   EXPECT_EQ(top, names_of(schema["properties"]));

@@ -72,11 +72,11 @@ TEST(Page, puts_the_worst_finding_first_and_into_the_headline) {
 
 TEST(Page, says_over_what_it_looked_where_nothing_stands_out) {
   Page page = empty_page();
-  page.add_source("a.json", "weir.result/1", testing::result_document());
+  page.add_source("a.json", "weir.result/2", testing::result_document());
   page.add_source("b.json", "weir.sweep/1", testing::sweep_document({}));
   const Json verdict = std::move(page).document()["verdict"];
   EXPECT_EQ(verdict["tone"], "neutral");
-  EXPECT_EQ(verdict["headline"], "Nothing stands out in 2 files (1 weir.result/1, 1 weir.sweep/1).");
+  EXPECT_EQ(verdict["headline"], "Nothing stands out in 2 files (1 weir.result/2, 1 weir.sweep/1).");
 }
 
 TEST(Page, takes_a_sources_facts_from_the_first_result_of_a_sweep) {

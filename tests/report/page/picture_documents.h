@@ -65,7 +65,7 @@ inline Json analysis_document() {
 
 inline Json overlap_ranks_document() {
   return Json::parse(R"json({
-    "schema": "weir.overlap/1", "created": "2026-01-31T12:00:00Z", "name": "default", "status": "complete",
+    "schema": "weir.overlap/2", "created": "2026-01-31T12:00:00Z", "name": "default", "status": "complete",
     "failure": null, "ranks": {"count": 2, "library": "mpi", "collectives": "shared memory"}, "scale": "small",
     "device": {"name": "cpu", "model": "A CPU"}, "parameters": {"dim": 128}, "commands_per_step": 12,
     "step_ns": {"overlapped": {"p50": 1000, "p50_interval": [990, 1010]}, "serial": {"p50": 1200, "p50_interval": [1190, 1210]}},
@@ -76,7 +76,7 @@ inline Json overlap_ranks_document() {
                 "meaning": "a command was ready", "advice": "leave room",
                 "worst": [{"rank": 0, "iteration": 2, "from_ns": 5, "ns": 40, "collective": "all_reduce",
                            "blocked": "gemm", "blocker": null, "queue": 2}]}],
-    "skew": {"p50_ns": 1, "p95_ns": 2, "max_ns": 3, "clock_error_ns": 4},
+    "skew": {"skew_ns": {"p50": 1, "p95": 2, "max": 3}, "clock_error_ns": 4},
     "stragglers": [{"rank": 1, "reason": "it is last in most"}],
     "per_rank": [
       {"rank": 0, "host": "a", "device": "cpu", "inflation": 1.1, "memory": {"allocated_bytes": 4096},
@@ -90,36 +90,36 @@ inline Json overlap_ranks_document() {
 
 inline Json preempt_curves_document() {
   return Json::parse(R"json({
-    "schema": "weir.preempt/1", "created": "2026-01-31T12:00:00Z", "status": "complete", "failures": [],
+    "schema": "weir.preempt/2", "created": "2026-01-31T12:00:00Z", "status": "complete", "failures": [],
     "verdict": "Use priority here", "warnings": ["clocks drifted"],
     "device": {"name": "sim:h200", "model": "NVIDIA H200"},
     "plan": {"victims": [{"kind": "waves", "waves": 4, "block_ns": 10000}, {"kind": "waves", "waves": 4, "block_ns": 1000000},
                          {"kind": "persistent", "waves": null, "block_ns": 100000}]},
-    "alone": {"to_start": {"p50_ns": 5000, "p99_ns": 5200}, "to_end": {"p50_ns": 6000, "p99_ns": 6200}},
+    "alone": {"to_start_ns": {"p50": 5000, "p99": 5200}, "to_end_ns": {"p50": 6000, "p99": 6200}},
     "mechanisms": [
       {"name": "priority", "level": null, "is_offered": true, "reason": null, "verdict": "priority helps", "points": [
         {"victim": {"kind": "waves", "waves": 4, "block_ns": 1000000}, "failure": null, "is_overloaded": true,
-         "to_start": {"p50_ns": 900000, "p99_ns": 1000000, "p99_interval_ns": [990000, 1100000]},
-         "to_end": {"p50_ns": 910000, "p99_ns": 1010000}, "victim_loss": 0.01},
+         "to_start_ns": {"p50": 900000, "p99": 1000000, "p99_interval": [990000, 1100000]},
+         "to_end_ns": {"p50": 910000, "p99": 1010000}, "victim_loss": 0.01},
         {"victim": {"kind": "waves", "waves": 4, "block_ns": 10000}, "failure": null, "is_overloaded": false,
-         "to_start": {"p50_ns": 10000, "p99_ns": 15000, "p99_interval_ns": null},
-         "to_end": {"p50_ns": 11000, "p99_ns": 16000}, "victim_loss": -0.001},
+         "to_start_ns": {"p50": 10000, "p99": 15000, "p99_interval": null},
+         "to_end_ns": {"p50": 11000, "p99": 16000}, "victim_loss": -0.001},
         {"victim": {"kind": "persistent", "waves": null, "block_ns": 100000}, "failure": "it hung", "is_overloaded": false,
-         "to_start": null, "to_end": null, "victim_loss": null}]},
+         "to_start_ns": null, "to_end_ns": null, "victim_loss": null}]},
       {"name": "kfd_suspend", "level": "Lv3", "is_offered": false, "reason": "no /dev/kfd on this machine",
        "verdict": "kfd_suspend cannot be had here", "points": []}],
     "published": {"source": "XSched (OSDI 2025), evaluation data", "url": "https://github.com/XpuOS/xsched",
                   "device": "NVIDIA GV100", "licence": "Apache-2.0",
-                  "levels": [{"level": "Lv1", "points": [{"kernel_us": 100.0, "p50_us": 795.9, "p99_us": 1053.2}]}]}
+                  "levels": [{"level": "Lv1", "points": [{"kernel_ns": 100000, "latency_ns": {"p50": 795900, "p99": 1053200}}]}]}
   })json");
 }
 
 inline Json bench_roofs_document() {
   return Json::parse(R"json({
-    "schema": "weir.bench/1", "created": "2026-01-31T12:00:00Z", "status": "complete",
+    "schema": "weir.bench/2", "created": "2026-01-31T12:00:00Z", "status": "complete",
     "environment": {"system": "Linux", "variables": {}}, "options": {"is_cold": false},
-    "ceilings": {"cpu": {"device": "cpu", "bandwidth": {"value": 25e9, "how": "triad"},
-                         "compute": {"fp32": {"value": 80e9, "how": "fma"}, "bf16": {"value": null, "how": "dot products only"}}}},
+    "ceilings": {"cpu": {"device": "cpu", "bytes_per_s": {"value": 25e9, "how": "triad"},
+                         "flop_per_s": {"fp32": {"value": 80e9, "how": "fma"}, "bf16": {"value": null, "how": "dot products only"}}}},
     "counts": {"ok": 1, "crashed": 1}, "findings": ["fft is slow"], "recommendations": ["vectorise fft"], "skipped": [],
     "regressions": {"baseline": "before.json", "verdict": "regressed", "counts": {"slower": 1}, "notes": ["one round"],
                     "cases": [{"key": "fft/cpu/fp32/length=64", "verdict": "slower", "is_regression": true,
@@ -127,10 +127,10 @@ inline Json bench_roofs_document() {
     "cases": [
       {"kernel_name": "fft", "backend": "cpu", "precision": "fp32", "problem_size": {"length": 64},
        "key": "fft/cpu/fp32/length=64", "device": {"name": "cpu", "model": "A CPU"}, "status": "ok", "error": null,
-       "timing": {"latency_ms_p50": 0.5, "interval_ms": [0.4, 0.6], "throughput_ops_per_sec": 2000, "items_per_sec": 128000,
+       "timing": {"latency_ns": {"p50": 500000, "p50_interval": [400000, 600000]}, "runs_per_s": 2000, "items_per_s": 128000,
                   "item_name": "transforms"},
        "energy": {"energy_j": 0.25}, "accuracy": {"relative_error": 1e-6, "max_error": 1e-5},
-       "roofline": {"intensity": 2.0, "compute": 4e9, "of_ceiling": 0.08, "ceiling_compute": 80e9, "ceiling_bandwidth": 25e9}},
+       "roofline": {"intensity": 2.0, "flop_per_s": 4e9, "of_ceiling": 0.08, "ceiling_flop_per_s": 80e9, "ceiling_bytes_per_s": 25e9}},
       {"kernel_name": "spmv", "backend": "cpu", "precision": "bf16", "problem_size": {}, "key": "spmv/cpu/bf16/",
        "device": null, "status": "crashed", "error": {"what": "it died", "hint": "look at it", "signal": "SIGSEGV", "output": null},
        "timing": null, "energy": null, "accuracy": null, "roofline": null}]})json");
@@ -138,13 +138,13 @@ inline Json bench_roofs_document() {
 
 inline Json queue_map_document() {
   return Json::parse(R"json({
-    "schema": "weir.queues/1", "experiment": "map", "created": "2026-01-31T12:00:00Z",
+    "schema": "weir.queues/2", "experiment": "map", "created": "2026-01-31T12:00:00Z",
     "device": {"name": "sim:h200", "model": "NVIDIA H200"}, "warnings": [], "unavailable": {"map.probe.queue_of_stream": "why"},
     "map": {"streams": 3,
       "probe": {"policy": "round_robin", "mapping": "fixed: stream i on queue i modulo 2", "is_static": true, "queues": 2,
                 "is_lower_bound": false, "reason": "", "record_blocks": false, "streams": 3, "queue_of_stream": [0, 1, 0],
                 "saturation": [{"held": 1, "stuck": 1, "marked": 2}], "confidence": 0.99, "repetitions": 3, "trials": 5,
-                "elapsed_ns": 100, "baseline": {"marks": 10, "late": 0, "median_ns": 100, "window_ns": 1000}},
+                "elapsed_ns": 100, "baseline": {"marks": 10, "late": 0, "latency_ns": {"p50": 100}, "window_ns": 1000}},
       "timeline": {"step": "the lab's own", "source": "virtual", "pairs": 3, "pairs_apart": 2, "queues": 2, "is_fixed": true,
                    "intervals": [{"stream": 0, "queue": 5, "commands": 4}, {"stream": 1, "queue": 6, "commands": 3},
                                  {"stream": 0, "queue": 5, "commands": 2}]},
@@ -154,13 +154,12 @@ inline Json queue_map_document() {
 
 inline Json profile_document() {
   return Json::parse(R"json({
-    "schema": "weir.profile/1", "workload": "moe", "program": null, "device": {"name": "sim:h200", "model": "H200"},
+    "schema": "weir.profile/2", "workload": "moe", "program": null, "device": {"name": "sim:h200", "model": "H200"},
     "devices": [{"device": "GPU 0", "id": 0, "commands": 4, "kinds": {"kernel": 4}, "streams": 2, "queues": 2,
                  "waterfall": [{"kind": "kernel", "commands": 4, "way_ns": 30, "dominating_words": "accepted -> started",
                    "hops": [{"from": "submitted", "to": "accepted", "count": 4, "negative": 1, "worst_negative_ns": -20,
-                             "mean_ns": 10, "p50_ns": 9, "p95_ns": 12, "p99_ns": 13, "share": 0.333},
-                            {"from": "accepted", "to": "started", "count": 4, "mean_ns": 20, "p50_ns": 19, "p95_ns": 22,
-                             "p99_ns": 23, "share": 0.667}],
+                             "duration_ns": {"mean": 10, "p50": 9, "p95": 12, "p99": 13}, "share": 0.333},
+                            {"from": "accepted", "to": "started", "count": 4, "duration_ns": {"mean": 20, "p50": 19, "p95": 22, "p99": 23}, "share": 0.667}],
                    "missing": [{"stage": "enqueued", "reason": "no channel"}]}], "waterfall_reason": null}],
     "files": [{"path": "trace.json", "bytes": 10}], "warnings": [], "notes": [], "unavailable": {}, "format": "kineto"
   })json");

@@ -47,7 +47,7 @@ TEST(ReportResults, makes_one_point_and_a_distribution_of_one_result) {
   EXPECT_EQ(point["streams"], 4);
   EXPECT_EQ(point["throughput"], 100.0);
   EXPECT_EQ(point["throughput_interval"], Json::array({99, 101}));
-  EXPECT_EQ(point["p50_ns"], 1009.5);
+  EXPECT_EQ(point["latency_ns"]["p50"], 1009.5);
   EXPECT_EQ(point["host_ns_per_command"], 10.0);
   EXPECT_EQ(point["count"], 20);
   EXPECT_EQ(curve["floor"][0]["ns_per_command"], 1.5);
@@ -128,9 +128,13 @@ TEST(ReportResults, shows_failed_points_as_failed) {
   ASSERT_EQ(points.size(), 3u);
   EXPECT_EQ(points[1]["failure"], "the run failed: out of memory");
   EXPECT_EQ(points[2]["failure"], "its output is wrong: buffer 3 differs");
-  for (const char* name : {"throughput", "throughput_interval", "p50_ns", "p99_ns", "efficiency"}) {
+  for (const char* name : {"throughput", "throughput_interval", "efficiency"}) {
     EXPECT_TRUE(points[1][name].is_null()) << name;
     EXPECT_TRUE(points[2][name].is_null()) << name;
+  }
+  for (const char* name : {"p50", "p50_interval", "p99"}) {
+    EXPECT_TRUE(points[1]["latency_ns"][name].is_null()) << name;
+    EXPECT_TRUE(points[2]["latency_ns"][name].is_null()) << name;
   }
   EXPECT_EQ(document["verdict"]["tone"], "bad");
   const Json* found = finding(document, "2 of 3 points failed");

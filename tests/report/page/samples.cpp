@@ -22,7 +22,7 @@ Json result_document(const ResultShape& shape) {
   const double p50 = shape.latency_ns + static_cast<double>(shape.count - 1) / 2;
   const Json summary = {
       {"count", shape.count}, {"p50", p50}, {"p95", p50 + 8}, {"p99", p50 + 9}, {"p50_interval", {p50 - 2, p50 + 2}}};
-  Json json = {{"schema", "weir.result/1"}, {"status", "complete"}, {"failure", nullptr}, {"hint", nullptr}};
+  Json json = {{"schema", "weir.result/2"}, {"status", "complete"}, {"failure", nullptr}, {"hint", nullptr}};
   json["created"] = "2026-01-02T03:04:05Z";
   json["weir"] = {{"version", "0.1.0"}, {"commit", "abc"}};
   json["command_line"] = {"weir", "run", shape.workload};
@@ -79,15 +79,15 @@ Json comparison_document(const std::string& verdict, double ratio) {
                        {"p", 0.001},
                        {"adjusted_p", 0.002},
                        {"tail_ratio", 1.0},
-                       {"baseline", {{"count", 30}, {"median", 1000}}},
-                       {"test", {{"count", 30}, {"median", 1000 * ratio}}},
+                       {"baseline", {{"count", 30}, {"p50", 1000}}},
+                       {"test", {{"count", 30}, {"p50", 1000 * ratio}}},
                        {"interval", {ratio - 0.01, ratio + 0.01}}};
   const Json pair = {{"label", "tiny, 4 streams, inline"},
                      {"verdict", verdict},
                      {"failure", nullptr},
                      {"metrics", {{"latency", metric}}},
                      {"notes", Json::array()}};
-  Json json = {{"schema", "weir.comparison/1"}, {"baseline", "old.json"}, {"threshold", 0.05}};
+  Json json = {{"schema", "weir.comparison/2"}, {"baseline", "old.json"}, {"threshold", 0.05}};
   json["verdicts"] = {{verdict, 1}};
   json["tests"] = Json::array();
   json["tests"].push_back({{"file", "new.json"},

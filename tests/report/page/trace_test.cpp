@@ -166,7 +166,7 @@ TEST(PageTrace, keeps_to_its_limit_and_says_what_is_left_out) {
 TEST(PageTrace, tells_traces_from_other_files) {
   const ScratchFolder folder;
   EXPECT_FALSE(is_trace(folder / "missing.json"));
-  EXPECT_FALSE(is_trace(folder.write("a.json", R"({"schema": "weir.result/1"})")));
+  EXPECT_FALSE(is_trace(folder.write("a.json", R"({"schema": "weir.result/2"})")));
   EXPECT_FALSE(is_trace(folder.write("b.bin", std::string("\0\1\2\3", 4))));
   EXPECT_FALSE(is_trace(folder.write("empty.json", "")));
   EXPECT_TRUE(is_trace(folder.write("c.json", R"({"traceEvents": []})")));

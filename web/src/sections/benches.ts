@@ -3,7 +3,7 @@
 
 import type { Bench, BenchCase, ReportDocument, Roofline } from "../document";
 import { el, type Child } from "../dom";
-import { duration, interval, kNone, percent, plural, quantity, rate, ratio } from "../format";
+import { duration, giga, interval, kNone, percent, plural, quantity, rate, ratio } from "../format";
 import { card } from "../item";
 import { numbers, table } from "../table";
 import { name, prose } from "../text";
@@ -24,9 +24,9 @@ const kColumns: readonly Column[] = [
   { heading: "kernel", is_text: true, key: (one) => one.kernel, cell: (one) => name(one.kernel) },
   { heading: "backend", is_text: true, key: (one) => one.backend, cell: (one) => name(one.backend, 40) },
   { heading: "precision", is_text: true, key: (one) => one.precision, cell: (one) => name(one.precision, 40) },
-  { heading: "median", key: (one) => one.p50_ns, cell: median },
+  { heading: "median", key: (one) => one.latency_ns.p50, cell: median },
   { heading: "throughput", key: (one) => one.throughput, cell: (one) => (one.throughput === null ? kNone : rate(one.throughput, one.throughput_unit ?? "")), is_down: true, is_optional: true },
-  { heading: "GFLOP/s", key: (one) => one.gflops, cell: (one) => quantity(one.gflops), is_down: true, is_optional: true },
+  { heading: "GFLOP/s", key: (one) => one.flop_per_s, cell: (one) => quantity(giga(one.flop_per_s)), is_down: true, is_optional: true },
   { heading: "of the roof", title: "Reached, of what bandwidth and peak would allow at this intensity", key: (one) => one.share_of_roof, cell: roof_share, is_down: true, is_optional: true },
   { heading: "energy", key: (one) => one.energy_j, cell: (one) => (one.energy_j === null ? kNone : energy(one.energy_j)), is_optional: true },
   { heading: "error", title: "Largest difference from the reference", key: (one) => one.error, cell: (one) => (one.error === null ? kNone : one.error.toExponential(1)), is_optional: true },
@@ -65,8 +65,8 @@ export function render(container: HTMLElement, items: readonly Bench[], report: 
 }
 
 function median(one: BenchCase): Child {
-  if (one.p50_ns === null) return kNone;
-  return el("span", { title: one.p50_interval_ns ? `within ${interval(one.p50_interval_ns, duration)}` : null }, duration(one.p50_ns));
+  if (one.latency_ns.p50 === null) return kNone;
+  return el("span", { title: one.latency_ns.p50_interval ? `within ${interval(one.latency_ns.p50_interval, duration)}` : null }, duration(one.latency_ns.p50));
 }
 
 function energy(joule: number): string {
@@ -145,9 +145,9 @@ function roof_table(roofs: readonly Roofline[]): HTMLElement {
     roofs.map((roof) => ({
       cells: [
         name(group_name(roof)),
-        roof.peak_gflops === null ? kNone : `${quantity(roof.peak_gflops)} GFLOP/s`,
-        roof.bandwidth_gbs === null ? kNone : `${quantity(roof.bandwidth_gbs)} GB/s`,
-        roof.peak_gflops && roof.bandwidth_gbs ? `${quantity(roof.peak_gflops / roof.bandwidth_gbs)} flop/B` : kNone,
+        roof.flop_per_s === null ? kNone : `${quantity(giga(roof.flop_per_s))} GFLOP/s`,
+        roof.bytes_per_s === null ? kNone : `${quantity(giga(roof.bytes_per_s))} GB/s`,
+        roof.flop_per_s && roof.bytes_per_s ? `${quantity(roof.flop_per_s / roof.bytes_per_s)} flop/B` : kNone,
         roof.reason === null ? "" : name(roof.reason, 200),
       ],
     })),
@@ -164,7 +164,7 @@ function point_table(item: Bench): HTMLElement {
       .map((one) => {
         const roof = roofs.get(group_name(one));
         const there = roof && one.intensity !== null ? roof_at(roof, one.intensity) : null;
-        return { cells: [name(one.kernel), name(group_name(one)), quantity(one.intensity), quantity(one.gflops), quantity(there), percent(one.share_of_roof)] };
+        return { cells: [name(one.kernel), name(group_name(one)), quantity(one.intensity), quantity(giga(one.flop_per_s)), quantity(giga(there)), percent(one.share_of_roof)] };
       }),
   );
 }

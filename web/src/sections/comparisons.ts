@@ -101,8 +101,8 @@ function pair_rows(pair: ComparedPair, scale: ForestScale, threshold: number): R
       badge(kTones[metric.verdict] ?? "neutral", metric.verdict),
       el("span", { title: change(metric.ratio) }, ratio(metric.ratio), metric.interval !== null && el("small", { class: "below" }, interval(metric.interval, (value) => value.toFixed(3)))),
       metric.ratio === null ? prose(metric.reason ?? "no ratio", 200) : forest(metric, scale, threshold),
-      rate(metric.baseline_median, metric.unit),
-      rate(metric.test_median, metric.unit),
+      rate(metric.baseline.p50, metric.unit),
+      rate(metric.test.p50, metric.unit),
       probability(metric.adjusted_p),
     ],
   }));

@@ -27,7 +27,7 @@ function draw(item: History, report: ReportDocument): HTMLElement {
   const { kind, xs } = places(item.points);
   const points = item.points.map((point, i): Point => ({
     x: xs[i] ?? i,
-    y: point.median,
+    y: point.p50,
     low: point.interval?.[0] ?? null,
     high: point.interval?.[1] ?? null,
     note: [short(point.commit), point.tag].filter((word) => word !== null && word !== "").join(" · "),
@@ -74,7 +74,7 @@ function runs(item: History): HTMLElement {
     item.points.map((point, i) => {
       const one = changed.get(i);
       return {
-        cells: [moment(point.at), el("code", {}, name(short(point.commit))), point.tag === null ? kNone : name(point.tag, 40), rate(point.median, item.unit), interval(point.interval, (value) => rate(value, item.unit)), count(point.count), one ? `${one.verdict} ${change(one.ratio)}` : ""],
+        cells: [moment(point.at), el("code", {}, name(short(point.commit))), point.tag === null ? kNone : name(point.tag, 40), rate(point.p50, item.unit), interval(point.interval, (value) => rate(value, item.unit)), count(point.count), one ? `${one.verdict} ${change(one.ratio)}` : ""],
       };
     }),
     { is_caption_hidden: true },

@@ -44,10 +44,10 @@ export function render(container: HTMLElement, items: readonly Overlap[], report
 
 function step_words(item: Overlap): string {
   const parts: string[] = [];
-  if (item.step_p50_ns !== null) parts.push(`A step takes ${duration(item.step_p50_ns)} (median).`);
-  if (item.serial_step_p50_ns !== null) {
-    const gain = item.step_p50_ns !== null && item.step_p50_ns > 0 ? `, ${ratio(item.serial_step_p50_ns / item.step_p50_ns)} as long` : "";
-    parts.push(`With all commands on one stream it takes ${duration(item.serial_step_p50_ns)}${gain}.`);
+  if (item.step_ns.p50 !== null) parts.push(`A step takes ${duration(item.step_ns.p50)} (median).`);
+  if (item.serial_step_ns.p50 !== null) {
+    const gain = item.step_ns.p50 !== null && item.step_ns.p50 > 0 ? `, ${ratio(item.serial_step_ns.p50 / item.step_ns.p50)} as long` : "";
+    parts.push(`With all commands on one stream it takes ${duration(item.serial_step_ns.p50)}${gain}.`);
   }
   if (item.inflation !== null) parts.push(`Compute beside communication takes ${ratio(item.inflation)} its time alone.`);
   return parts.join(" ");

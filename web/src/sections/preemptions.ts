@@ -46,14 +46,14 @@ function picture(item: Preemption, measured: readonly PreemptionCurve[]): HTMLEl
     const points = drawable(curve);
     const point_of = (point: PreemptionPoint) => ({
       x: point.kernel_ns ?? 0,
-      y: point.failure === null ? point.tail_ns : null,
-      low: point.tail_interval_ns?.[0] ?? null,
-      high: point.tail_interval_ns?.[1] ?? null,
+      y: point.failure === null ? point.latency_ns.tail : null,
+      low: point.latency_ns.tail_interval?.[0] ?? null,
+      high: point.latency_ns.tail_interval?.[1] ?? null,
       failure: point.failure,
-      note: `${cut(point.victim, 60)}; median ${duration(point.p50_ns)}${point.is_overloaded ? "; overloaded" : ""}`,
+      note: `${cut(point.victim, 60)}; median ${duration(point.latency_ns.p50)}${point.is_overloaded ? "; overloaded" : ""}`,
     });
     const line = series.length;
-    series.push({ name: curve.level === null ? curve.name : `${curve.name} (${curve.level})`, colour, points: points.filter((point) => !point.is_overloaded || point.failure !== null || point.tail_ns !== null).map(point_of), marker: marker_of(colour) });
+    series.push({ name: curve.level === null ? curve.name : `${curve.name} (${curve.level})`, colour, points: points.filter((point) => !point.is_overloaded || point.failure !== null || point.latency_ns.tail !== null).map(point_of), marker: marker_of(colour) });
     const overloaded = points.filter((point) => point.is_overloaded && point.failure === null);
     if (overloaded.length === 0) return;
     has_overload = true;
@@ -61,7 +61,7 @@ function picture(item: Preemption, measured: readonly PreemptionCurve[]): HTMLEl
   });
   item.published.forEach((curve, i) => {
     const colour = measured.length + i;
-    const points = curve.points.filter((point) => point.kernel_ns > 0).map((point) => ({ x: point.kernel_ns, y: point.tail_ns ?? point.p50_ns, note: point.tail_ns === null ? `median: no ${item.tail} was published` : "published" }));
+    const points = curve.points.filter((point) => point.kernel_ns > 0).map((point) => ({ x: point.kernel_ns, y: point.latency_ns.tail ?? point.latency_ns.p50, note: point.latency_ns.tail === null ? `median: no ${item.tail} was published` : "published" }));
     series.push({ name: `${curve.name} (published)`, colour, points: points.sort((a, b) => a.x - b.x), dash: dash_of(1), marker: null });
   });
   const marks: Mark[] = item.alone_tail_ns === null ? [] : [{ kind: "flat", x: 0, y: item.alone_tail_ns, label: `alone: ${duration(item.alone_tail_ns)}`, colour: "quiet" }];
@@ -122,9 +122,9 @@ function point_table(item: Preemption): HTMLElement {
         name(point.victim),
         duration(point.kernel_ns),
         duration(point.block_ns),
-        ...median(duration(point.p50_ns)),
-        duration(point.tail_ns),
-        interval(point.tail_interval_ns, duration),
+        ...median(duration(point.latency_ns.p50)),
+        duration(point.latency_ns.tail),
+        interval(point.latency_ns.tail_interval, duration),
         percent(point.victim_loss),
         point.failure !== null ? el("span", {}, "failed: ", name(point.failure, 200)) : point.is_overloaded ? "overloaded" : "",
       ],
@@ -143,7 +143,7 @@ function published_table(item: Preemption): HTMLElement {
   return table(
     "Published points",
     [{ heading: "curve", is_text: true }, { heading: "kernel" }, { heading: "p50" }, ...(item.tail === "p50" ? [] : [{ heading: item.tail }])],
-    item.published.flatMap((curve) => curve.points.map((point) => ({ cells: [name(curve.name), duration(point.kernel_ns), duration(point.p50_ns), ...(item.tail === "p50" ? [] : [duration(point.tail_ns)])] }))),
+    item.published.flatMap((curve) => curve.points.map((point) => ({ cells: [name(curve.name), duration(point.kernel_ns), duration(point.latency_ns.p50), ...(item.tail === "p50" ? [] : [duration(point.latency_ns.tail)])] }))),
     { is_caption_hidden: true },
   );
 }

@@ -4,7 +4,7 @@
 
 import type { BenchCase, Roofline } from "../document";
 import { el, svg } from "../dom";
-import { kNone, percent, quantity } from "../format";
+import { giga, kNone, percent, quantity } from "../format";
 import { place, ticks, value_at } from "../scales";
 import { cut, name } from "../text";
 
@@ -37,17 +37,17 @@ export function points_of(cases: readonly BenchCase[]): { points: RoofPoint[]; g
     return map.get(key)!;
   };
   for (const one of cases) {
-    if (!(one.gflops !== null && one.gflops > 0 && one.intensity !== null && one.intensity > 0)) continue;
+    if (!(one.flop_per_s !== null && one.flop_per_s > 0 && one.intensity !== null && one.intensity > 0)) continue;
     if (points.length === kMostPoints) continue;
     points.push({ case: one, group: number_in(groups, group_name(one)), number: number_in(kernels, one.kernel) + 1 });
   }
   return { points, groups: [...groups.keys()], kernels: [...kernels.keys()] };
 }
 
-/** The roof at an intensity, in GFLOP/s; null where neither side of it is known. */
+/** The roof at an intensity, in flop/s; null where neither side of it is known. */
 export function roof_at(roof: Roofline, intensity: number): number | null {
-  const slope = roof.bandwidth_gbs !== null && roof.bandwidth_gbs > 0 ? roof.bandwidth_gbs * intensity : Infinity;
-  const flat = roof.peak_gflops !== null && roof.peak_gflops > 0 ? roof.peak_gflops : Infinity;
+  const slope = roof.bytes_per_s !== null && roof.bytes_per_s > 0 ? roof.bytes_per_s * intensity : Infinity;
+  const flat = roof.flop_per_s !== null && roof.flop_per_s > 0 ? roof.flop_per_s : Infinity;
   const least = Math.min(slope, flat);
   return Number.isFinite(least) ? least : null;
 }
@@ -57,19 +57,19 @@ export function roofline(cases: readonly BenchCase[], roofs: readonly Roofline[]
   if (points.length === 0) return null;
   const known = roofs.filter((roof) => roof_at(roof, 1) !== null && groups.includes(group_name(roof)));
   const xs = points.map((point) => Math.log10(point.case.intensity!));
-  for (const roof of known) if (roof.bandwidth_gbs && roof.peak_gflops) xs.push(Math.log10(roof.peak_gflops / roof.bandwidth_gbs));
+  for (const roof of known) if (roof.bytes_per_s && roof.flop_per_s) xs.push(Math.log10(roof.flop_per_s / roof.bytes_per_s));
   const [x_low, x_high] = [Math.min(...xs) - 0.5, Math.max(...xs) + 0.7];
-  const ys = points.map((point) => Math.log10(point.case.gflops!));
+  const ys = points.map((point) => Math.log10(point.case.flop_per_s!));
   for (const roof of known) for (const x of [x_low, x_high]) ys.push(Math.log10(roof_at(roof, 10 ** x)!));
   // Points need room, not the far end of a slope: it may leave the picture.
-  const y_low = Math.min(...points.map((point) => Math.log10(point.case.gflops!))) - 0.4;
+  const y_low = Math.min(...points.map((point) => Math.log10(point.case.flop_per_s!))) - 0.4;
   const y_high = Math.max(...ys) + 0.25;
   const x_of = (at: number): number => kLeft + ((at - x_low) / (x_high - x_low)) * (kWidth - kLeft - kRight);
   const y_of = (at: number): number => kHeight - kBottom - ((at - y_low) / (y_high - y_low)) * (kHeight - kTop - kBottom);
 
   const picture = svg("svg", { class: "roofline", viewBox: `0 0 ${kWidth} ${kHeight}`, role: "img", "aria-label": `Roofline: ${points.length} results below ${known.length} roofs. The leaderboard has the numbers.` });
   for (const at of ticks("log", y_low, y_high, 7)) {
-    picture.append(svg("line", { x1: kLeft, x2: kWidth - kRight, y1: y_of(at), y2: y_of(at), class: "roofline-grid" }), svg("text", { x: kLeft - 8, y: y_of(at), class: "roofline-tick", "text-anchor": "end", "dominant-baseline": "central" }, quantity(round(value_at("log", at)))));
+    picture.append(svg("line", { x1: kLeft, x2: kWidth - kRight, y1: y_of(at), y2: y_of(at), class: "roofline-grid" }), svg("text", { x: kLeft - 8, y: y_of(at), class: "roofline-tick", "text-anchor": "end", "dominant-baseline": "central" }, quantity(giga(round(value_at("log", at))))));
   }
   for (const at of ticks("log", x_low, x_high, 9)) {
     picture.append(svg("line", { x1: x_of(at), x2: x_of(at), y1: kTop, y2: kHeight - kBottom, class: "roofline-grid" }), svg("text", { x: x_of(at), y: kHeight - kBottom + 18, class: "roofline-tick", "text-anchor": "middle" }, tick_text(round(value_at("log", at)))));
@@ -83,20 +83,20 @@ export function roofline(cases: readonly BenchCase[], roofs: readonly Roofline[]
 
   known.forEach((roof) => {
     const group = groups.indexOf(group_name(roof));
-    const turn = roof.bandwidth_gbs && roof.peak_gflops ? Math.log10(roof.peak_gflops / roof.bandwidth_gbs) : x_high;
+    const turn = roof.bytes_per_s && roof.flop_per_s ? Math.log10(roof.flop_per_s / roof.bytes_per_s) : x_high;
     const stops = [x_low, ...(turn > x_low && turn < x_high ? [turn] : []), x_high];
     const d = stops.map((x, i) => `${i === 0 ? "M" : "L"}${x_of(x).toFixed(1)} ${y_of(Math.log10(roof_at(roof, 10 ** x)!)).toFixed(1)}`).join("");
     picture.append(
-      svg("path", { d, class: "roofline-roof", style: `stroke: ${colour(group)}`, "stroke-dasharray": dash(group), "clip-path": `url(#${frame.id})` }, svg("title", {}, `${group_name(roof)}: ${quantity(roof.peak_gflops)} GFLOP/s, ${quantity(roof.bandwidth_gbs)} GB/s`)),
+      svg("path", { d, class: "roofline-roof", style: `stroke: ${colour(group)}`, "stroke-dasharray": dash(group), "clip-path": `url(#${frame.id})` }, svg("title", {}, `${group_name(roof)}: ${quantity(giga(roof.flop_per_s))} GFLOP/s, ${quantity(giga(roof.bytes_per_s))} GB/s`)),
       svg("text", { x: kWidth - kRight - 4, y: y_of(Math.log10(roof_at(roof, 10 ** x_high)!)) - 6, class: "roofline-name", "text-anchor": "end" }, cut(group_name(roof), 40)),
     );
   });
   const has_names = points.length <= kMostNames;
-  const taken: Box[] = points.map((point) => box(x_of(place("log", point.case.intensity)!) - 6, y_of(place("log", point.case.gflops)!), 12));
+  const taken: Box[] = points.map((point) => box(x_of(place("log", point.case.intensity)!) - 6, y_of(place("log", point.case.flop_per_s)!), 12));
   for (const point of points) {
     const x = x_of(place("log", point.case.intensity)!);
-    const y = y_of(place("log", point.case.gflops)!);
-    const title = `${cut(point.case.kernel, 80)}, ${cut(group_name(point.case), 60)}: ${quantity(point.case.gflops)} GFLOP/s at ${tick_text(point.case.intensity!)} flop per byte, ${point.case.share_of_roof === null ? "share of the roof not known" : `${percent(point.case.share_of_roof)} of the roof`}`;
+    const y = y_of(place("log", point.case.flop_per_s)!);
+    const title = `${cut(point.case.kernel, 80)}, ${cut(group_name(point.case), 60)}: ${quantity(giga(point.case.flop_per_s))} GFLOP/s at ${tick_text(point.case.intensity!)} flop per byte, ${point.case.share_of_roof === null ? "share of the roof not known" : `${percent(point.case.share_of_roof)} of the roof`}`;
     const label = has_names ? cut(point.case.kernel, 22) : String(point.number);
     const at = free_place(x, y, label.length * 6.4 + 4, taken);
     picture.append(svg("g", { class: "roofline-point" }, svg("title", {}, title), shape(point.group, x, y), svg("text", { x: at.x, y: at.y + 4, class: "roofline-number" }, label)));

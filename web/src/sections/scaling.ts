@@ -33,7 +33,7 @@ function in_order(points: readonly ScalingPoint[]): ScalingPoint[] {
 }
 
 function is_failed(point: ScalingPoint): boolean {
-  return point.failure !== null || (point.throughput === null && point.p50_ns === null);
+  return point.failure !== null || (point.throughput === null && point.latency_ns.p50 === null);
 }
 
 function failure_of(point: ScalingPoint): string | null {
@@ -66,7 +66,7 @@ function draw(item: Scaling, report: ReportDocument): HTMLElement {
   const x = { label: "streams", kind: is_wide(streams, 6) ? ("log" as const) : ("linear" as const), format: (value: number) => String(Math.round(value * 100) / 100), ticks: streams };
   const points = curves.flatMap((curve) => curve.points);
 
-  const latencies = points.flatMap((point) => [point.p50_ns, point.p99_ns]);
+  const latencies = points.flatMap((point) => [point.latency_ns.p50, point.latency_ns.p99]);
   const has_latency = latencies.some((value) => value !== null);
   const costs = [...points.map((point) => point.host_ns_per_command), ...curves.flatMap((curve) => curve.floor.map((floor) => floor.ns_per_command))];
   const has_costs = costs.some((value) => value !== null);
@@ -151,9 +151,9 @@ function three(value: number): string {
 }
 
 function latency_series(curves: readonly ScalingCurve[]): Series[] {
-  const median = series_of(curves, (point) => point.p50_ns, (point) => point.p50_interval_ns).map((series) => ({ ...series, name: `${series.name}, p50` }));
+  const median = series_of(curves, (point) => point.latency_ns.p50, (point) => point.latency_ns.p50_interval).map((series) => ({ ...series, name: `${series.name}, p50` }));
   // The tail repeats the colour and the marker, hollow and dashed; a failure is marked once, with the median.
-  const tail = series_of(curves, (point) => point.p99_ns, () => null).map((series) => ({ ...series, name: `${series.name.slice(0, 200)}, p99`, is_hollow: true, dash: [3, 3], points: series.points.map((point) => ({ ...point, failure: null })) }));
+  const tail = series_of(curves, (point) => point.latency_ns.p99, () => null).map((series) => ({ ...series, name: `${series.name.slice(0, 200)}, p99`, is_hollow: true, dash: [3, 3], points: series.points.map((point) => ({ ...point, failure: null })) }));
   return median.flatMap((series, i) => [series, ...(tail[i] ? [tail[i]] : [])]);
 }
 
@@ -213,9 +213,9 @@ function point_table(item: Scaling): HTMLElement {
           point.throughput === null ? kNone : bare_rate(point.throughput, item.unit),
           interval(point.throughput_interval, (value) => bare_rate(value, item.unit)),
           percent(point.efficiency),
-          duration(point.p50_ns),
-          interval(point.p50_interval_ns, duration),
-          duration(point.p99_ns),
+          duration(point.latency_ns.p50),
+          interval(point.latency_ns.p50_interval, duration),
+          duration(point.latency_ns.p99),
           duration(point.host_ns_per_command),
           duration(floor),
           count(point.count),

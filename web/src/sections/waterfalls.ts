@@ -22,10 +22,10 @@ export function place_hops(hops: readonly Hop[]): { placed: Placed[]; reach: num
   let at = 0;
   const placed = hops.map((hop): Placed => {
     const from = at;
-    const length = Math.max(0, hop.p50_ns ?? 0);
+    const length = Math.max(0, hop.duration_ns.p50 ?? 0);
     at += length;
     const end = (ns: number | null): number | null => (ns === null ? null : from + ns);
-    return { hop, from, to: at, p95: end(hop.p95_ns), p99: end(hop.p99_ns) };
+    return { hop, from, to: at, p95: end(hop.duration_ns.p95), p99: end(hop.duration_ns.p99) };
   });
   const farthest = Math.max(at, ...placed.map(({ p99, p95 }) => p99 ?? p95 ?? 0));
   return { placed, reach: Math.max(1, Math.min(farthest, at > 0 ? 1.7 * at : farthest)) };
@@ -55,21 +55,21 @@ function main_words(item: Waterfall): string {
 function picture(placed: readonly Placed[], reach: number): HTMLElement {
   const share = (ns: number): string => `${((100 * Math.min(ns, reach)) / reach).toFixed(3)}%`;
   const lines = placed.map(({ hop, from, to, p95, p99 }, i) => {
-    const has_bar = hop.p50_ns !== null;
+    const has_bar = hop.duration_ns.p50 !== null;
     const beyond = p99 !== null && p99 > reach;
     const track = el("div", { class: "waterfall-track", "aria-hidden": "true" });
     if (i > 0) track.append(el("span", { class: "waterfall-drop", style: `left: ${share(from)}` }));
     if (p99 !== null && p99 > to) track.append(el("span", { class: "waterfall-p99", style: `left: ${share(to)}; width: calc(${share(p99)} - ${share(to)})` }));
     if (p95 !== null && p95 > to) track.append(el("span", { class: "waterfall-p95", style: `left: ${share(to)}; width: calc(${share(p95)} - ${share(to)})` }));
     if (has_bar) track.append(el("span", { class: "waterfall-bar", style: `left: ${share(from)}; width: max(2px, calc(${share(to)} - ${share(from)})); background: var(--series-${(i % 8) + 1})` }));
-    if (beyond) track.append(el("span", { class: "waterfall-beyond" }, `p99 ${duration(hop.p99_ns)} ▸`));
-    const said = `${hop.from} to ${hop.to}: median ${duration(hop.p50_ns)}, p95 ${duration(hop.p95_ns)}, p99 ${duration(hop.p99_ns)}, ${percent(hop.share)} of the way, ${plural(hop.count, "command")}`;
+    if (beyond) track.append(el("span", { class: "waterfall-beyond" }, `p99 ${duration(hop.duration_ns.p99)} ▸`));
+    const said = `${hop.from} to ${hop.to}: median ${duration(hop.duration_ns.p50)}, p95 ${duration(hop.duration_ns.p95)}, p99 ${duration(hop.duration_ns.p99)}, ${percent(hop.share)} of the way, ${plural(hop.count, "command")}`;
     return el(
       "li",
       { class: "waterfall-line", title: cut(said, 600) },
       el("span", { class: "waterfall-name" }, name(hop.from, 32), el("span", { class: "waterfall-arrow" }, " → "), name(hop.to, 32)),
       track,
-      el("span", { class: "waterfall-value" }, has_bar ? duration(hop.p50_ns) : "not measured"),
+      el("span", { class: "waterfall-value" }, has_bar ? duration(hop.duration_ns.p50) : "not measured"),
       el("span", { class: "waterfall-share" }, percent(hop.share)),
     );
   });
@@ -104,7 +104,7 @@ function hop_table(item: Waterfall): HTMLElement {
   return table(
     "Hops",
     [{ heading: "hop", is_text: true }, { heading: "commands" }, { heading: "mean" }, { heading: "p50" }, { heading: "p95" }, { heading: "p99" }, { heading: "share" }],
-    item.hops.map((hop) => ({ cells: [name(`${hop.from} → ${hop.to}`), count(hop.count), duration(hop.mean_ns), duration(hop.p50_ns), duration(hop.p95_ns), duration(hop.p99_ns), percent(hop.share)] })),
+    item.hops.map((hop) => ({ cells: [name(`${hop.from} → ${hop.to}`), count(hop.count), duration(hop.duration_ns.mean), duration(hop.duration_ns.p50), duration(hop.duration_ns.p95), duration(hop.duration_ns.p99), percent(hop.share)] })),
     { is_caption_hidden: true },
   );
 }

@@ -54,10 +54,10 @@ describe("pictures", () => {
     const bars = await page.locator("#waterfall-kernel .waterfall-bar").evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect()).map(({ left, right }) => [left, right] as const));
     const { hops } = waterfall();
     expect(bars.length).toBe(hops.length);
-    const scale = (bars[3]![1] - bars[3]![0]) / hops[3]!.p50_ns!;
+    const scale = (bars[3]![1] - bars[3]![0]) / hops[3]!.duration_ns.p50!;
     for (let i = 1; i < bars.length; ++i) expect(Math.abs(bars[i]![0] - bars[i - 1]![1])).toBeLessThan(1);
-    expect((bars[2]![1] - bars[2]![0]) / hops[2]!.p50_ns!).toBeCloseTo(scale, 4);
-    expect(await texts(page, "#waterfall-kernel .waterfall-value")).toEqual(hops.map((hop) => duration(hop.p50_ns)));
+    expect((bars[2]![1] - bars[2]![0]) / hops[2]!.duration_ns.p50!).toBeCloseTo(scale, 4);
+    expect(await texts(page, "#waterfall-kernel .waterfall-value")).toEqual(hops.map((hop) => duration(hop.duration_ns.p50)));
     expect(await page.locator("#waterfall-kernel .waterfall-missing").textContent()).toContain("record it with --host");
   });
 
@@ -106,7 +106,7 @@ describe("pictures", () => {
     const long = kHostile.repeat(1_500);
     const map = { ...fixed_map("hostile-map", 3, 2), mapping: long, basis: kHostile, queues: [long, kHostile], streams: [long, kHostile, "2"] };
     map.cells.push({ stream: 99, queue: 0, commands: 1 }, { stream: 0, queue: -1, commands: null });
-    const fall = { ...waterfall(), id: "hostile-fall", kind: long, hops: [{ from: long, to: kHostile, count: 0, mean_ns: null, p50_ns: null, p95_ns: null, p99_ns: null, share: null }], missing: [{ hop: kHostile, reason: long }] };
+    const fall = { ...waterfall(), id: "hostile-fall", kind: long, hops: [{ from: long, to: kHostile, count: 0, duration_ns: { mean: null, p50: null, p95: null, p99: null }, share: null }], missing: [{ hop: kHostile, reason: long }] };
     const empty_overlap = { ...overlap(), id: "hostile-overlap", bars: [{ label: long, span_ns: 0, compute_only_ns: 0, hidden_ns: 0, exposed_ns: 0, idle_ns: 0, other_ns: 0 }], causes: [{ cause: long, ns_per_step: 0, share: 0, meaning: long, advice: kHostile }], efficiency: null };
     const wait = { ...preemption(), id: "hostile-wait", verdict: long, published: [{ name: long, url: "javascript:alert(1)", points: [] }], curves: [{ name: long, level: null, verdict: kHostile, reason: null, points: [] }] };
     const odd_case = { ...bench_case(long, kHostile, kHostile, 1e300, 1e-300, null), failure: long, status: kHostile };
@@ -116,7 +116,7 @@ describe("pictures", () => {
       waterfalls: [fall, { ...waterfall(), id: "empty-fall", hops: [], missing: [] }],
       overlaps: [empty_overlap, { ...overlap(), id: "empty-overlap", bars: [], causes: [], efficiency: null, best_efficiency: null }],
       preemptions: [wait, { ...preemption(), id: "empty-wait", curves: [], published: [], alone_tail_ns: null }],
-      benches: [{ ...item("hostile-bench", long), cases: [odd_case, bench_case("a", "b", "c", 1e300, 1e-300, 5)], rooflines: [{ backend: kHostile, precision: long, peak_gflops: null, bandwidth_gbs: -1, reason: long }] }, { ...item("empty-bench", ""), cases: [], rooflines: [] }],
+      benches: [{ ...item("hostile-bench", long), cases: [odd_case, bench_case("a", "b", "c", 1e300, 1e-300, 5)], rooflines: [{ backend: kHostile, precision: long, flop_per_s: null, bytes_per_s: -1, reason: long }] }, { ...item("empty-bench", ""), cases: [], rooflines: [] }],
     };
     const { page, problems, requests } = await open(report);
     expect(problems).toEqual([]);

@@ -65,7 +65,7 @@ test("totals of two traces have their units and their change", () => {
 });
 
 test("a history without usable times is drawn by run", () => {
-  const point = { commit: "c", tag: null, median: 1, interval: null, count: 1 };
+  const point = { commit: "c", tag: null, p50: 1, interval: null, count: 1 };
   expect(places([{ ...point, at: "2026-01-01T00:00:00Z" }, { ...point, at: "2026-01-02T00:00:00Z" }]).kind).toBe("time");
   expect(places([{ ...point, at: "2026-01-01T00:00:00Z" }, { ...point, at: "2026-01-01T00:00:00Z" }])).toEqual({ kind: "linear", xs: [1, 2] });
   expect(places([{ ...point, at: "soon" }]).kind).toBe("linear");
