@@ -39,7 +39,7 @@ function row(finding: Finding, report: ReportDocument, headline: string): HTMLEl
     el(
       "div",
       {},
-      el("p", { class: "finding-text" }, el("span", { class: `finding-tone tone-${finding.tone}` }, tone_word(finding.tone)), " ", prose(text)),
+      text !== "" && el("p", { class: "finding-text" }, el("span", { class: `finding-tone tone-${finding.tone}` }, tone_word(finding.tone)), " ", prose(text)),
       finding.advice !== null && el("p", { class: "advice" }, prose(finding.advice)),
       finding.anchor !== null && target !== null && el("p", { class: "finding-link" }, el("a", { href: `#${finding.anchor}` }, "See ", name(target))),
     ),
