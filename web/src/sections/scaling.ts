@@ -2,7 +2,7 @@
 // their intervals, the fitted law dashed, the floor that no submission can beat, best and knee marked, failures kept.
 import { chart, marker_of, type Mark, type Point, type Series } from "../chart";
 import type { ReportDocument, Scaling, ScalingCurve, ScalingPoint, Usl } from "../document";
-import { el, type Child } from "../dom";
+import { el } from "../dom";
 import { bare_rate, count, duration, interval, kNone, percent, plural, rate, three_digits } from "../format";
 import { card } from "../item";
 import { is_wide } from "../scales";
@@ -72,7 +72,7 @@ function draw(item: Scaling, report: ReportDocument): HTMLElement {
   const has_costs = costs.some((value) => value !== null);
 
   // One point is no curve: its numbers are all there is to see.
-  if (streams.length < 2) return card(item, report, single_table(item));
+  if (streams.length < 2) return card(item, report, ...curves.flatMap((curve) => curve.points.map((point) => single_table(curve, point, item.unit))));
 
   return card(
     item,
@@ -204,24 +204,18 @@ function fits(item: Scaling): HTMLElement {
 }
 
 // The points of a card that has one stream count: one line for each number, so that nothing is cut off.
-function single_table(item: Scaling): HTMLElement {
-  const rows = item.curves.flatMap((curve) =>
-    curve.points.flatMap((point) => {
-      const failure = failure_of(point);
-      const line = (what: string, value: Child, between = ""): { cells: Child[] } => ({ cells: [name(curve.name), String(point.streams), what, value, between] });
-      if (failure !== null) return [line("failed", prose(failure, 200))];
-      const floor = curve.floor.find((candidate) => candidate.streams === point.streams)?.ns_per_command;
-      return [
-        line("throughput", rate(point.throughput, item.unit), interval(point.throughput_interval, (value) => bare_rate(value, item.unit))),
-        line("latency of a step, p50", duration(point.p50_ns), interval(point.p50_interval_ns, duration)),
-        line("latency of a step, p99", duration(point.p99_ns)),
-        line("host time for a command", duration(point.host_ns_per_command)),
-        ...(floor == null ? [] : [line("floor of that", duration(floor))]),
-        line("samples", count(point.count)),
-      ];
-    }),
-  );
-  return table("Numbers", [{ heading: "curve", is_text: true }, { heading: "streams" }, { heading: "what", is_text: true }, { heading: "value" }, { heading: "95 % interval" }], rows, { is_caption_hidden: true });
+function single_table(curve: ScalingCurve, point: ScalingPoint, unit: string): HTMLElement {
+  const caption = `${cut(curve.name)}, ${plural(point.streams, "stream")}, ${plural(point.count ?? 0, "sample")}`;
+  const failure = failure_of(point);
+  if (failure !== null) return el("p", { class: "failure" }, `${caption}: failed: `, prose(failure, 200));
+  const floor = curve.floor.find((candidate) => candidate.streams === point.streams)?.ns_per_command;
+  const rows = [
+    ["throughput", rate(point.throughput, unit), interval(point.throughput_interval, (value) => bare_rate(value, unit))],
+    ["latency of a step, p50", duration(point.p50_ns), interval(point.p50_interval_ns, duration)],
+    ["latency of a step, p99", duration(point.p99_ns), ""],
+    ["host time for a command", duration(point.host_ns_per_command), floor == null ? "" : `floor ${duration(floor)}`],
+  ].map((cells) => ({ cells }));
+  return table(caption, [{ heading: "", is_text: true }, { heading: "value" }, { heading: "interval" }], rows);
 }
 
 function point_table(item: Scaling): HTMLElement {
