@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cache_folder.h"
 #include "base/console.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -175,15 +176,6 @@ bench::RegressionOptions BenchCommandFlags::regression() const {
   return options;
 }
 
-// Built libraries are kept between runs where this user has a cache folder.
-fs::path cache_folder(const PrivateFolder& otherwise) {
-  if (const auto cache = environment_variable("XDG_CACHE_HOME"); cache && fs::path(*cache).is_absolute())
-    return fs::path(*cache) / "weir" / "kernels";
-  if (const auto home = environment_variable("HOME"); home && fs::path(*home).is_absolute())
-    return fs::path(*home) / ".cache" / "weir" / "kernels";
-  return otherwise.path() / "cache";
-}
-
 int exit_code_of(const Json& summary, const BenchCommandFlags& flags) {
   const Json& counts = summary["counts"];
   if (summary["status"] == "interrupted") return kExitInterrupted;
@@ -220,7 +212,8 @@ class BenchRun {
         flags_.compare_to.empty() ? Json() : bench::load_baseline(flags_.compare_to, flags_.output_dir);
     if (!flags_.compare_to.empty()) bench::compared_summary(baseline, flags_.compare_to);
     BenchFolder folder(flags_.output_dir, flags_.document_output.is_forced);
-    settings_.cache = cache_folder(scratch_);
+    // Built libraries are kept between runs where this user has a cache folder.
+    settings_.cache = cache_folder("kernels").value_or(scratch_.path() / "cache");
     settings_.include = scratch_.path() / "include";
     settings_.compiler = environment_variable("CXX").value_or("c++");
     const Json environment =

@@ -2,18 +2,17 @@
 // launch geometry and device code.
 #pragma once
 
-#include <cstdint>
 
 #include "kernel/random.h"
 
 namespace weir {
 
 // dims[3]: number of heads and width of each.
-WEIR_HOST_DEVICE constexpr std::int64_t heads_of(std::int64_t heads, std::int64_t head_dim) {
+WEIR_HOST_DEVICE constexpr long long heads_of(long long heads, long long head_dim) {
   return heads << 32 | head_dim;
 }
-WEIR_HOST_DEVICE constexpr std::int64_t heads_in(std::int64_t packed) { return packed >> 32; }
-WEIR_HOST_DEVICE constexpr std::int64_t head_dim_in(std::int64_t packed) { return packed & 0xffffffff; }
+WEIR_HOST_DEVICE constexpr long long heads_in(long long packed) { return packed >> 32; }
+WEIR_HOST_DEVICE constexpr long long head_dim_in(long long packed) { return packed & 0xffffffff; }
 
 inline constexpr int kMaxHeadDim = 128;
 
@@ -24,12 +23,12 @@ inline constexpr int kManyThreads = 128;
 inline constexpr int kQueriesPerGroup = 4;
 
 // Lanes that share a position of a head, 16 bytes each.
-WEIR_HOST_DEVICE constexpr int attention_lanes(std::int64_t head_dim, int element_bytes) {
+WEIR_HOST_DEVICE constexpr int attention_lanes(long long head_dim, int element_bytes) {
   int lanes = 1;
   while (lanes * 16 < head_dim * element_bytes) lanes *= 2;
   return lanes;
 }
-WEIR_HOST_DEVICE constexpr int queries_per_block(std::int64_t queries, int lanes) {
+WEIR_HOST_DEVICE constexpr int queries_per_block(long long queries, int lanes) {
   if (queries <= kFewQueries) return queries == 1 ? 1 : kQueriesPerGroup;
   return kManyThreads / lanes * kQueriesPerGroup;
 }

@@ -2,9 +2,11 @@
 // code.
 #pragma once
 
-#include <initializer_list>
-
 #include "kernel/arguments.h"
+
+#if !defined(__CUDACC__) && !defined(__HIPCC__)  // only the host packs a chain
+#include <initializer_list>
+#endif
 
 namespace weir {
 
@@ -12,6 +14,8 @@ namespace weir {
 enum class ChainOp : unsigned char { none, mul, add, abs, clamp, relu, square };
 
 inline constexpr int kMaxChainOps = 4;
+
+#if !defined(__CUDACC__) && !defined(__HIPCC__)
 
 constexpr int scalar_count(ChainOp op) {
   return op == ChainOp::clamp ? 2 : op == ChainOp::mul || op == ChainOp::add ? 1 : 0;
@@ -31,5 +35,7 @@ constexpr long long chain_ops(std::initializer_list<ChainOp> ops) {
   }
   return packed;
 }
+
+#endif
 
 }  // namespace weir

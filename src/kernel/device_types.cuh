@@ -4,12 +4,17 @@
 
 #include "kernel/arguments.h"
 
-#if defined(__HIPCC__)
+#if defined(__HIPCC_RTC__)  // hipRTC brings them itself
+#elif defined(__HIPCC__)
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #else
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#endif
+
+#if !defined(INFINITY)  // compilers at run time have no <cmath>
+#define INFINITY __int_as_float(0x7f800000)
 #endif
 
 namespace weir::device {

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/vendor_library.h"
 #include "device/gpu/libraries.h"
 #include "device/list.h"
-#include "base/vendor_library.h"
 
 namespace weir {
 namespace {

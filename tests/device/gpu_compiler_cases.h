@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/private_folder.h"
 #include "device/gpu/compiler.h"
+#include "device/gpu/device_source.h"
 
 namespace weir::testing {
 inline std::string read_header(const std::string& name) {
@@ -41,6 +45,22 @@ inline void compiles_each_precision(const GpuCompiler& compiler, const std::stri
     EXPECT_EQ(code.substr(1, 3), "ELF") << precision;
     EXPECT_NE(code.find("copy"), std::string::npos);
   }
+}
+
+// Weir's own kernels: all of them, and from the cache the second time.
+inline void compiles_the_device_code(const GpuCompiler& compiler, const std::string& target) {
+  const PrivateFolder folder;
+  ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+  const std::string code = compile_device_code(compiler, target, "a GPU");
+  for (const char* name : {"weir_gelu_f32", "weir_gelu_f16", "weir_softmax_bf16", "weir_attention_f32"})
+    EXPECT_NE(code.find(name), std::string::npos) << name;
+  GpuCompiler none = compiler;
+  none.compile = [](const GpuSource&, const std::string&) -> std::string { return "compiled again"; };
+  EXPECT_EQ(compile_device_code(none, target, "a GPU"), code);
+  EXPECT_EQ(compile_device_code(none, target, "another GPU"), "compiled again");
+  std::filesystem::permissions(folder.path() / "weir/device_code", std::filesystem::perms::all);
+  EXPECT_EQ(compile_device_code(none, target, "a GPU"), "compiled again");  // others could have written there
+  ::unsetenv("XDG_CACHE_HOME");
 }
 
 inline void shows_what_is_wrong(const GpuCompiler& compiler, const std::string& target) {

@@ -118,6 +118,17 @@ TEST(ShortKernelName, DropsWhatTellsLeastFirst) {
   EXPECT_EQ(short_kernel_name("void f<(int)128, a::B<c::D<int>, x>, E>(F)", 16), "f<128, B<..>, E>");
   EXPECT_EQ(short_kernel_name("(anonymous namespace)::kernel(int)", 30), "(anonymous namespace)::kernel");
   EXPECT_EQ(short_kernel_name("void (anonymous namespace)::kernel<long>(int)", 20), "kernel<long>");
+  // Kernels of one template are told apart by what they compute.
+  const std::string copy =
+      "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::"
+      "{lambda()#3}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul>, 4, TrivialOffsetCalculator<1, "
+      "unsigned int> >(int, float)";
+  EXPECT_EQ(short_kernel_name(copy, 60), "unrolled_elementwise_kernel<direct_copy_kernel_cuda>");
+  EXPECT_EQ(short_kernel_name(copy, 37), "unrolled_e..<direct_copy_kernel_cuda>");
+  EXPECT_EQ(short_kernel_name("void at::reduce_kernel<128, 4, at::ReduceOp<c10::BFloat16, at::func_wrapper_t<float, "
+                              "at::sum_functor<float> > > >(int)",
+                              40),
+            "reduce_kernel<sum_functor>");
   const std::string cut = short_kernel_name(std::string(50, 'a') + std::string(50, 'z'), 40);
   EXPECT_EQ(cut.size(), 40u);
   EXPECT_EQ(cut.substr(0, 3), "aaa");

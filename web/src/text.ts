@@ -42,8 +42,17 @@ function without_arguments(text: string, depth: number): string {
   return kept;
 }
 
-/** A kernel's name in at most `limit` letters. Return type, parameters and namespaces go first, then template arguments, the
- *  innermost first; only what is still too long is cut. */
+const kPlain = new Set("void bool char short int long half unsigned signed float double const true false Half lambda operator BFloat16".split(" "));
+
+// The argument that distinguishes a kernel from the others of its template: what it computes (a functor, the function
+// around a lambda), otherwise the first that is not a number or a plain type. src/report/text/sections.cpp has the same rule.
+function telling_argument(text: string): string | undefined {
+  const words = (text.slice(text.indexOf("<") + 1).match(/\b[A-Za-z_]\w*/g) ?? []).filter((word) => !kPlain.has(word));
+  return text.includes("<") ? (words.find((word) => /unctor|_kernel/.test(word)) ?? words[0]) : undefined;
+}
+
+/** A kernel's name in at most `limit` letters. Return type, parameters and namespaces go first, then template arguments but
+ *  for the one that says what the kernel computes; only what is still too long is cut. */
 export function short_command(text: string, limit: number): string {
   if (text.length <= limit) return visible(text);
   let short = text.slice(0, kTitleLimit).replace(/^void /, "").replace(/\(anonymous namespace\)::/g, "");
@@ -54,10 +63,16 @@ export function short_command(text: string, limit: number): string {
     else if (short[i] === "(" && open === 0) short = short.slice(0, i);
   }
   if (short.length > limit) short = short.replace(/\b[A-Za-z_]\w*::/g, "");
+  const argument = telling_argument(short);
   for (let depth = 3; depth >= 1 && short.length > limit; --depth) short = without_arguments(short, depth);
-  // The first arguments tell kernels of one template apart, where there is room for them.
+  if (short.length <= limit && short.includes(argument ?? "")) return visible(short);
   const bare = without_arguments(short, 0);
-  return cut(short.length > limit && bare.length <= limit && bare.length > 0.6 * limit ? bare : short, limit);
+  if (argument === undefined) return cut(bare.length <= limit ? bare : short, limit);
+  const told = bare.replace("<>", `<${argument}>`);
+  if (told.length <= limit) return visible(told);
+  // What it computes says more than the rest of the function's name.
+  if (argument.length + 10 <= limit) return `${cut(bare.replace("<>", ""), limit - argument.length - 2)}<${visible(argument)}>`;
+  return cut(bare.length <= limit ? bare : told, limit);
 }
 
 /** A kernel's name as `short_command`, whole in its title. */

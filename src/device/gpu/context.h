@@ -38,6 +38,7 @@ class PrimaryContext {
 
  private:
   int bind_slowly() const noexcept;
+  void load_code();
 
   // The context that this thread has entered last. A number, because the address of a released context may be reused.
   static constinit thread_local std::uint64_t bound_;

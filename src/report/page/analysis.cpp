@@ -20,11 +20,26 @@ constexpr std::size_t kMaxPicturedDevices = 64;  // that get their own pictures
 constexpr std::size_t kMaxBars = 1024;
 constexpr std::size_t kMaxNames = 15;
 
-std::string device_words(const std::string& name, const Json& document, const Json& device) {
+// "rank 3, GPU 0: Tesla V100"; of several devices only what they do not share: "rank 3, GPU 0".
+std::string device_label(const Json& document, const Json& device) {
   const std::string label = values::word(device, {"label"}, "device " + fields::text(device, {"id"}));
-  const std::string rank =
-      values::list(document, {"devices"}).size() > 1 ? fmt::format("rank {}, ", fields::text(device, {"rank"})) : "";
-  return fmt::format("{}: {}{}", name, rank, label);
+  const Json& devices = values::list(document, {"devices"});
+  const auto model = [](const std::string& text) {
+    const std::size_t colon = text.find(": ");
+    return colon == std::string::npos ? std::string() : text.substr(colon);
+  };
+  const bool is_shared = devices.size() > 1 && std::all_of(devices.begin(), devices.end(), [&](const Json& other) {
+                           return model(values::word(other, {"label"})) == model(label);
+                         });
+  return fmt::format("rank {}, {}", fields::text(device, {"rank"}),
+                     is_shared ? label.substr(0, label.size() - model(label).size()) : label);
+}
+
+std::string device_words(const std::string& name, const Json& document, const Json& device) {
+  return fmt::format("{}: {}", name,
+                     values::list(document, {"devices"}).size() > 1
+                         ? device_label(document, device)
+                         : values::word(device, {"label"}, "device " + fields::text(device, {"id"})));
 }
 
 struct CauseSum {
@@ -47,7 +62,7 @@ std::string add_overlap(Page& page, std::size_t source, const std::string& name,
     has_steps = has_steps && steps > 0;
     const double share = steps > 0 ? 1 / steps : 1;
     OverlapBar bar;
-    bar.label = fmt::format("rank {}, {}", fields::text(device, {"rank"}), fields::text(device, {"label"}));
+    bar.label = device_label(document, device);
     if (!make_bar(values::at(device, {"times"}), bar, notes)) continue;
     for (double* part :
          {&bar.span_ns, &bar.compute_only_ns, &bar.hidden_ns, &bar.exposed_ns, &bar.idle_ns, &bar.other_ns})
@@ -104,7 +119,7 @@ std::string add_usage(Page& page, std::size_t source, const std::string& name, c
   double all_ns = 0, all_count = 0, all_names = 0;
   for (const Json& device : values::list(document, {"devices"})) {
     OverlapBar bar;
-    bar.label = fmt::format("rank {}, {}", fields::text(device, {"rank"}), fields::text(device, {"label"}));
+    bar.label = device_label(document, device);
     if (bars.size() < kMaxBars && make_bar(values::at(device, {"times"}), bar, notes)) bars.push_back(to_json(bar));
     all_ns += values::amount(device, {"top", "total_ns"}).value_or(0);
     all_count += values::amount(device, {"top", "commands"}).value_or(0);

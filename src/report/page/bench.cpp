@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/named_values.h"
 #include "base/units.h"
@@ -113,17 +114,17 @@ void find_changes(Page& page, const std::string& title, const Json& document, co
     if ((!values::is_true(entry, {"is_regression"}) && !is_faster) || ++listed > kMaxFound) continue;
     const auto ratio = values::amount(entry, {"ratio"}, 1e6);
     page.find({is_faster ? Tone::good : Tone::bad, ratio ? std::abs(*ratio - 1) : 1,
-               fmt::format("{}: {} is {}{}: {}.", title, values::word(entry, {"key"}, "a case"),
+               fmt::format("{} is {}{}: {}.", values::word(entry, {"key"}, "a case"),
                            is_faster ? "faster" : "worse than its baseline",
                            ratio ? fmt::format(", {} of its time", format_ratio(*ratio)) : "",
                            values::word(entry, {"reason"}, "no reason given")),
-               "", anchor});
+               "", anchor, title});
   }
   const std::string whole = values::word(regressions, {"verdict"});
   if (whole == "ambiguous" || whole == "cannot_say")  // the name in version 0.1
-    page.find({Tone::warning, 0, fmt::format("{}: no regression was found, but not every case could be judged.", title),
-               "Take more rounds on both sides (--processes).", anchor});
-  if (whole == "same") page.find({Tone::good, 0, fmt::format("{}: nothing regressed.", title), "", anchor});
+    page.find({Tone::warning, 0, "No regression was found, but not every case could be judged.",
+               "Take more rounds on both sides (--processes).", anchor, title});
+  if (whole == "same") page.find({Tone::good, 0, "Nothing regressed.", "", anchor, title});
 }
 
 void find_failures(Page& page, const std::string& title, const Json& document, const std::string& anchor) {
@@ -132,10 +133,38 @@ void find_failures(Page& page, const std::string& title, const Json& document, c
     const std::string status = values::word(entry, {"status"});
     if (status == "ok" || status == "skipped" || status.empty() || ++listed > kMaxFound) continue;
     page.find({Tone::bad, 0.5,
-               fmt::format("{}: {} {}: {}", title, values::word(entry, {"key"}, "a case"),
+               fmt::format("{} {}: {}", values::word(entry, {"key"}, "a case"),
                            status == "timed_out" ? "timed out" : status, values::sentence(failure_of(entry))),
-               values::word(entry, {"error", "hint"}), anchor});
+               values::word(entry, {"error", "hint"}), anchor, title});
   }
+}
+
+// What `weir bench` itself found, below a line that says what ran.
+void find_standouts(Page& page, const std::string& title, const Json& document, const std::string& anchor) {
+  const Json& cases = values::list(document, {"cases"});
+  std::set<std::string> kernels;
+  std::size_t ran = 0, right = 0;
+  for (const Json& entry : cases) {
+    const std::string status = values::word(entry, {"status"});
+    if (status == "skipped") continue;
+    kernels.insert(values::word(entry, {"kernel_name"}, "?"));
+    ++ran;
+    right += status == "ok" ? 1 : 0;
+  }
+  const auto plural = [](std::size_t count, const char* word) {
+    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+  };
+  page.find({Tone::neutral, 2,
+             fmt::format("{} of {} ran{}.", plural(ran, "case"), plural(kernels.size(), "kernel"),
+                         ran == 0       ? ""
+                         : right == ran ? ", and every result is right"
+                                        : fmt::format(", and {} of {} results are right", right, ran)),
+             "", anchor, title});
+  std::size_t listed = 0;
+  for (const char* list : {"recommendations", "findings"})
+    for (const Json& line : values::list(document, {list}))
+      if (line.is_string() && ++listed <= kMaxFound)
+        page.find({Tone::neutral, list[0] == 'r' ? 1.0 : 0.0, line.get<std::string>(), "", "", title});
 }
 
 }  // namespace
@@ -143,8 +172,8 @@ void find_failures(Page& page, const std::string& title, const Json& document, c
 void section_list::bench(Page& page, std::size_t source, const Json& document) {
   const Json& cases = values::list(document, {"cases"});
   const std::string title = "bench";
-  Json item = page.item("benches", fmt::format("{}: {} case{}", title, cases.size(), cases.size() == 1 ? "" : "s"),
-                        source, page.environment_of(source));
+  Json item = page.item("benches", fmt::format("{} case{}", cases.size(), cases.size() == 1 ? "" : "s"), source,
+                        page.environment_of(source));
   const Changes changes = changes_of(document);
   item["cases"] = Json::array();
   for (const Json& entry : cases)
@@ -159,14 +188,12 @@ void section_list::bench(Page& page, std::size_t source, const Json& document) {
   if (values::is_true(document, {"options", "is_cold"})) note("Caches were emptied before every run (--cold).");
   if (const std::string baseline = values::word(document, {"regressions", "baseline"}); !baseline.empty())
     note("Compared with " + baseline + ".");
-  for (const char* list : {"findings", "recommendations"})
-    for (const Json& line : values::list(document, {list}))
-      if (line.is_string()) note(line.get<std::string>());
   for (const Json& line : values::list(document, {"regressions", "notes"}))
     if (line.is_string()) note(line.get<std::string>());
   const std::string id = page.add("benches", std::move(item));
   find_changes(page, title, document, id);
   find_failures(page, title, document, id);
+  find_standouts(page, title, document, id);
 }
 
 }  // namespace weir::page

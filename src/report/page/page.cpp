@@ -110,8 +110,11 @@ std::string difference(const Json& other, const char* list, const Json& own) {
   return {};
 }
 
-std::string label_for(const Json& device, const std::vector<Json>& others, const Json& own) {
-  const std::string model = fields::text(device, {"model"}), name = fields::text(device, {"name"});
+std::string label_for(const Json& device, const Json& environment, const std::vector<Json>& others, const Json& own) {
+  // Documents about several devices are named after the machine.
+  const std::string model =
+                        device.is_object() ? fields::text(device, {"model"}) : fields::text(environment, {"cpu_model"}),
+                    name = fields::text(device, {"name"});
   std::string base = model != "-" && name != "-" ? fmt::format("{} · {}", model, name)
                      : model != "-"              ? model
                      : name != "-"               ? name
@@ -137,14 +140,18 @@ std::string first_sentence(const std::string& text) {
   return std::string(whole_characters(end == std::string::npos ? text : text.substr(0, end + 1), 300));
 }
 
-// "2 files of weir.result/2, 1 of weir.sweep/1"
+// "3 files (2 result, 1 sweep)"
 std::string looked_at(const std::vector<Json>& sources) {
+  if (sources.size() == 1) return std::string(whole_characters(fields::text(sources[0], {"path"}), 120));
   std::map<std::string, std::size_t> counts;
-  for (const Json& source : sources) ++counts[source["schema"].get<std::string>()];
+  for (const Json& source : sources) {
+    std::string_view kind = source["schema"].string();
+    if (kind.starts_with("weir.")) kind = kind.substr(5, kind.find('/') - 5);
+    ++counts[std::string(whole_characters(kind, 60))];
+  }
   std::string words;
-  for (const auto& [schema, count] : counts)
-    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, whole_characters(schema, 60));
-  return fmt::format("{} file{} ({})", sources.size(), sources.size() == 1 ? "" : "s", words);
+  for (const auto& [kind, count] : counts) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, kind);
+  return fmt::format("{} files ({})", sources.size(), words);
 }
 
 }  // namespace
@@ -196,7 +203,7 @@ std::optional<std::size_t> Page::environment(const Json& device, const Json& env
   for (auto& [name, value] : of_device) facts.emplace_back("device " + bounded(spaced(name)), value);
   for (auto& [name, value] : of_machine) facts.emplace_back(bounded(spaced(name)), value);
   Json json = {{"id", digest(all)}, {"label", ""}, {"facts", pairs(facts)}, {"variables", pairs(variables)}};
-  json["label"] = label_for(device, environments_, json);
+  json["label"] = label_for(device, environment, environments_, json);
   environments_.push_back(std::move(json));
   return known->second;
 }
@@ -244,8 +251,11 @@ void Page::find(Finding finding) {
 
 Json Page::verdict() const {
   std::vector<Finding> sorted = findings_;
-  // With one file everything is about that file.
-  if (sources_.size() > 1)
+  // With one subject (a file, or the files of one job) everything is about that.
+  std::set<Json> subjects;
+  for (const auto& [list, items] : lists_)
+    for (const Json& item : items) subjects.insert(fields::at(item, {"source"}));
+  if (subjects.size() > 1)
     for (Finding& each : sorted)
       if (!each.about.empty()) each.text = bounded(each.about + ": " + each.text);
   // Worst first; good news comes before plain information.
@@ -270,10 +280,10 @@ Json Page::verdict() const {
       headline += fmt::format(" And {} more {}{}.", of_tone - 1, tone == Tone::bad ? "problem" : "warning",
                               of_tone == 2 ? "" : "s");
   } else if (tone == Tone::good) {
-    headline = sources_.size() == 1 && !sorted.front().about.empty()
+    headline = subjects.size() == 1 && !sorted.front().about.empty()
                    ? first_sentence(sorted.front().text)
                    : fmt::format("Nothing is wrong in {}, and: {}", over, first_sentence(sorted.front().text));
-  } else if (sources_.size() == 1 && !sorted.empty() && !sorted.front().about.empty()) {
+  } else if (subjects.size() == 1 && !sorted.empty() && !sorted.front().about.empty()) {
     headline = first_sentence(sorted.front().text);
   } else {
     headline = fmt::format("Nothing stands out in {}.", over);

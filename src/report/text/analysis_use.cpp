@@ -127,12 +127,20 @@ ReportSection queues_section(const Json& device, std::size_t most) {
 
 ReportSection top_section(const Json& device, std::size_t most) {
   ReportSection section{"Top kernels"};
-  ReportTable& table =
-      section.table({{"name", true}, {"kind", true}, {"count"}, {"total"}, {"share"}, {"p50"}, {"p99"}});
-  for (const Json& each : first(at(device, {"top", "top"}), most))
+  const auto rows = first(at(device, {"top", "top"}), most);
+  // Names need the room: a column that says "kernel" on every line goes.
+  const bool has_kinds =
+      std::any_of(rows.begin(), rows.end(), [](const Json& each) { return word(each, "kind") != "kernel"; });
+  std::vector<ReportTable::Column> columns = {{"name", true}, {"kind", true}, {"count"}, {"total"},
+                                              {"share"},      {"p50"},        {"p99"}};
+  if (!has_kinds) columns.erase(columns.begin() + 1);
+  ReportTable& table = section.table(std::move(columns));
+  for (const Json& each : rows) {
     table.rows.push_back({word(each, "name"), word(each, "kind"), count(each, "count"), duration(each, "total_ns"),
                           percent(number(each, {"share"})), duration(each, "duration_ns", "p50"),
                           duration(each, "duration_ns", "p99")});
+    if (!has_kinds) table.rows.back().erase(table.rows.back().begin() + 1);
+  }
   const double kernels = number(device, {"top", "kernels"}).value_or(0);
   if (kernels > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {}", counted(kernels - static_cast<double>(table.rows.size()), "other name"));

@@ -29,7 +29,10 @@ bool is_idle(const Json& device, double span_ns) { return value(device, {"times"
 
 std::string where(const Json& document, const Json& device) {
   if (at(document, {"devices"}).size() < 2) return "";
-  return fmt::format("rank {}, {}: ", count(device, "rank"), word(device, "label"));
+  std::size_t of_rank = 0;
+  for (const Json& other : at(document, {"devices"})) of_rank += at(other, {"rank"}) == at(device, {"rank"}) ? 1 : 0;
+  return of_rank == 1 ? fmt::format("rank {}: ", count(device, "rank"))
+                      : fmt::format("rank {}, {}: ", count(device, "rank"), word(device, "label"));
 }
 
 // One kind of finding on one device; empty where it is too small.

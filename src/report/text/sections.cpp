@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <numeric>
 
+#include "base/plain_text.h"
 #include "base/text_gate.h"
 
 namespace weir {
@@ -86,15 +88,16 @@ std::string without_arguments(std::string_view name, int depth) {
   return kept;
 }
 
-// Within angle brackets, without namespaces and casts: "f<at::native::Add<(int)4> >" -> "f<Add<4> >".
+bool is_word(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_'; }
+
+// Without namespaces and, in arguments, casts: "a::f<at::native::Add<(int)4> >" -> "f<Add<4> >".
 std::string without_qualifiers(std::string_view name) {
   std::string kept;
   int open = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     open += name[i] == '<' ? 1 : name[i] == '>' && open > 0 ? -1 : 0;
-    if (open > 0 && name.substr(i).starts_with("::")) {
-      while (!kept.empty() && (std::isalnum(static_cast<unsigned char>(kept.back())) != 0 || kept.back() == '_'))
-        kept.pop_back();
+    if (name.substr(i).starts_with("::")) {
+      while (!kept.empty() && is_word(kept.back())) kept.pop_back();
       ++i;
       continue;
     }
@@ -109,6 +112,28 @@ std::string without_qualifiers(std::string_view name) {
     if (!is_cast) kept += name[i];
   }
   return kept;
+}
+
+// The argument that distinguishes a kernel from the others of its template: what it computes (a functor, the function
+// around a lambda), otherwise the first that is not a number or a plain type. web/src/text.ts has the same rule.
+std::string_view telling_argument(std::string_view name) {
+  constexpr std::array<std::string_view, 18> kPlain = {"void", "bool",     "char",   "short",  "int",      "long",
+                                                       "half", "unsigned", "signed", "float",  "double",   "const",
+                                                       "true", "false",    "Half",   "lambda", "operator", "BFloat16"};
+  std::string_view first;
+  for (std::size_t i = std::min(name.find('<'), name.size()); i < name.size(); ++i) {
+    if (!is_word(name[i])) continue;
+    std::size_t end = i;
+    while (end < name.size() && is_word(name[end])) ++end;
+    const std::string_view word = name.substr(i, end - i);
+    i = end - 1;
+    if (std::isdigit(static_cast<unsigned char>(word[0])) != 0 || std::ranges::find(kPlain, word) != kPlain.end())
+      continue;
+    for (const std::string_view part : {"unctor", "_kernel"})
+      if (word.find(part) != std::string_view::npos) return word;
+    if (first.empty()) first = word;
+  }
+  return first;
 }
 
 // Without return type and parameters: "void f<T>(int, float*)" -> "f<T>".
@@ -136,9 +161,16 @@ std::string short_kernel_name(std::string_view name, std::size_t columns) {
   if (const std::size_t at = text.find(kUnnamed); text.size() > columns && at != std::string::npos)
     text.erase(at, kUnnamed.size());
   if (text.size() > columns) text = without_qualifiers(text);
+  const std::string argument(telling_argument(text));
   for (int depth = 4; depth >= 2 && text.size() > columns; --depth) text = without_arguments(text, depth);
-  if (text.size() <= columns) return text;
+  if (text.size() <= columns && text.find(argument) != std::string::npos) return text;
   if (columns < 8) return text.substr(0, columns);
+  const std::string function = text.substr(0, text.find('<'));
+  if (function != text) text = function + "<" + (argument.empty() ? ".." : argument) + ">";
+  if (text.size() <= columns) return text;
+  // What a kernel computes says more than the rest of its function's name.
+  if (!argument.empty() && argument.size() + 10 <= columns)
+    return std::string(whole_characters(function, columns - argument.size() - 4)) + "..<" + argument + ">";
   // Beginning and end distinguish kernels: the function comes first, its last arguments (types, sizes) at the end.
   std::size_t head = (columns - 2) * 3 / 5, tail = text.size() - (columns - 2 - head);
   while (head > 0 && is_continuation(text[head])) --head;

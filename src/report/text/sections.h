@@ -72,7 +72,8 @@ std::string report_markdown(const TextReport& report);
 // Breaks lines at blanks; every line begins at `column`, and the first is assumed to be there already.
 std::string wrapped(std::string_view text, std::size_t column, std::size_t columns = report_columns());
 
-// A kernel name in at most `columns`: template arguments and parameters are removed first, then the middle.
+// A kernel name in at most `columns`: parameters and namespaces are removed first, then template arguments but for the
+// one that says what the kernel computes, then the middle.
 std::string short_kernel_name(std::string_view name, std::size_t columns);
 
 // A row of cells that shows values between 0 and the largest: " .:-=+*#%@".

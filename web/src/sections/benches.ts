@@ -55,7 +55,7 @@ export function render(container: HTMLElement, items: readonly Bench[], report: 
       card(
         item,
         report,
-        el("p", {}, el("strong", {}, plural(item.cases.length, "case")), failed.length > 0 ? `, ${plural(failed.length, "of them", "of them")} failed` : "", "."),
+        failed.length > 0 && el("p", {}, `${plural(failed.length, "of them", "of them")} failed.`),
         item.cases.length > 0 && leaderboard(item.cases),
         roof_part(item),
         item.rooflines.length > 0 && numbers("Roofs and points, as tables", () => el("div", {}, roof_table(item.rooflines), point_table(item))),
@@ -90,7 +90,7 @@ function change(one: BenchCase): Child {
 function leaderboard(cases: readonly BenchCase[]): HTMLElement {
   // A rate in GFLOP/s has a column of its own.
   const has_rate = cases.some((one) => one.throughput !== null && one.throughput_unit !== "GFLOP/s");
-  const columns = kColumns.filter((column) => !column.is_optional || (cases.some((one) => column.key(one) !== null) && (column.heading !== "throughput" || has_rate)));
+  const columns = kColumns.filter((column) => !column.is_optional || (cases.some((one) => column.key(one) !== null) && (column.heading !== "throughput" || has_rate))).filter((column) => column.heading !== "backend" || cases.some((one) => one.backend !== cases[0]!.backend));
   const sort_buttons = columns.map((column) => el("button", { type: "button", class: "bench-sort", title: column.title ? `${column.title}. Sorts` : "Sorts" }, column.heading, el("span", { class: "bench-arrow", "aria-hidden": "true" })));
   const rows = cases.map((one) => ({ cells: columns.map((column) => column.cell(one)), class: one.failure === null ? undefined : "bench-failed" }));
   const frame = table("Leaderboard", columns.map((column, i) => ({ heading: sort_buttons[i]!, is_text: column.is_text ?? false })), rows, { is_caption_hidden: true });

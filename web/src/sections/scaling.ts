@@ -71,6 +71,9 @@ function draw(item: Scaling, report: ReportDocument): HTMLElement {
   const costs = [...points.map((point) => point.host_ns_per_command), ...curves.flatMap((curve) => curve.floor.map((floor) => floor.ns_per_command))];
   const has_costs = costs.some((value) => value !== null);
 
+  // One point is no curve: its numbers are all there is to see.
+  if (streams.length < 2) return card(item, report, ...curves.flatMap((curve) => curve.points.map((point) => single_table(curve, point, item.unit))));
+
   return card(
     item,
     report,
@@ -198,6 +201,21 @@ function fits(item: Scaling): HTMLElement {
     rows,
     { is_caption_hidden: true },
   );
+}
+
+// The points of a card that has one stream count: one line for each number, so that nothing is cut off.
+function single_table(curve: ScalingCurve, point: ScalingPoint, unit: string): HTMLElement {
+  const caption = `${cut(curve.name)}, ${plural(point.streams, "stream")}, ${plural(point.count ?? 0, "sample")}`;
+  const failure = failure_of(point);
+  if (failure !== null) return el("p", { class: "failure" }, `${caption}: failed: `, prose(failure, 200));
+  const floor = curve.floor.find((candidate) => candidate.streams === point.streams)?.ns_per_command;
+  const rows = [
+    ["throughput", rate(point.throughput, unit), interval(point.throughput_interval, (value) => bare_rate(value, unit))],
+    ["latency of a step, p50", duration(point.latency_ns.p50), interval(point.latency_ns.p50_interval, duration)],
+    ["latency of a step, p99", duration(point.latency_ns.p99), ""],
+    ["host time for a command", duration(point.host_ns_per_command), floor == null ? "" : `floor ${duration(floor)}`],
+  ].map((cells) => ({ cells }));
+  return table(caption, [{ heading: "", is_text: true }, { heading: "value" }, { heading: "interval" }], rows);
 }
 
 function point_table(item: Scaling): HTMLElement {

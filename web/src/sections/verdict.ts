@@ -24,13 +24,15 @@ export function render(container: HTMLElement, items: readonly Verdict[], report
 }
 
 function list(findings: readonly Finding[], report: ReportDocument, headline: string): HTMLElement {
-  return el("ol", { class: "findings" }, ...findings.map((finding) => row(finding, report, headline)));
+  const rows = findings.map((finding) => row(finding, report, headline)).filter((one) => one !== null);
+  return el("ol", { class: "findings" }, ...rows);
 }
 
 // What the headline says already is not said again.
-function row(finding: Finding, report: ReportDocument, headline: string): HTMLElement {
+function row(finding: Finding, report: ReportDocument, headline: string): HTMLElement | null {
   const first = finding.text.indexOf(". ") < 0 ? finding.text.length : finding.text.indexOf(". ") + 1;
   const text = headline.startsWith(finding.text.slice(0, first)) ? finding.text.slice(first).trim() : finding.text;
+  if (text === "" && finding.advice === null) return null;
   const target = finding.anchor === null ? null : title_of(finding.anchor, report);
   return el(
     "li",
@@ -39,7 +41,7 @@ function row(finding: Finding, report: ReportDocument, headline: string): HTMLEl
     el(
       "div",
       {},
-      el("p", { class: "finding-text" }, el("span", { class: `finding-tone tone-${finding.tone}` }, tone_word(finding.tone)), " ", prose(text)),
+      text !== "" && el("p", { class: "finding-text" }, el("span", { class: `finding-tone tone-${finding.tone}` }, tone_word(finding.tone)), " ", prose(text)),
       finding.advice !== null && el("p", { class: "advice" }, prose(finding.advice)),
       finding.anchor !== null && target !== null && el("p", { class: "finding-link" }, el("a", { href: `#${finding.anchor}` }, "See ", name(target))),
     ),

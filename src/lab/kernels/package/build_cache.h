@@ -5,24 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/cache_folder.h"
+
 namespace weir::package {
-
-// FNV-1a of 128 bits over framed pieces: ("ab", "c") differs from ("a", "bc"). Distinguishes sources; it does not
-// protect against deliberate collisions, whose author could write into the package anyway.
-class ContentHash {
- public:
-  ContentHash& add(std::string_view piece);
-  std::string text() const;  // 32 hexadecimal digits
-
- private:
-  __extension__ using Wide = unsigned __int128;
-  void add_byte(unsigned char byte);
-  Wide state_ = (Wide{0x6c62272e07bb0142U} << 64) | 0x62b821756295c58dU;
-};
-
-// Ensures a folder that belongs to this user and, if `is_secret`, that nobody else can read: others could put code
-// there that Weir runs. Creates it if missing. Rejects one that is a link, somebody else's or open to others.
-void make_private(const std::filesystem::path& folder, bool is_secret);
 
 // Writes weir/NAME below `folder` for each embedded header, unless it is already there with the same content.
 void write_headers(const std::filesystem::path& folder);

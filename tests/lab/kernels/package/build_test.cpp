@@ -217,21 +217,21 @@ TEST(Build, only_sources_for_gpus_are_compiled_ahead) {
 TEST(BuildCache, a_folder_that_others_may_write_to_is_refused) {
   const PackageFolder folder;
   const fs::path cache = folder.path() / "cache";
-  package::make_private(cache, true);
+  make_private(cache, true);
   struct stat found{};
   ASSERT_EQ(::stat(cache.c_str(), &found), 0);
   EXPECT_EQ(found.st_mode & 0777U, 0700U);
-  package::make_private(cache, true);
+  make_private(cache, true);
   ASSERT_EQ(::chmod(cache.c_str(), 0755), 0);
-  EXPECT_NE(words_of([&] { package::make_private(cache, true); }).find("chmod 700"), std::string::npos);
-  EXPECT_EQ(words_of([&] { package::make_private(cache, false); }), "");
+  EXPECT_NE(words_of([&] { make_private(cache, true); }).find("chmod 700"), std::string::npos);
+  EXPECT_EQ(words_of([&] { make_private(cache, false); }), "");
   ASSERT_EQ(::chmod(cache.c_str(), 0775), 0);
-  EXPECT_NE(words_of([&] { package::make_private(cache, false); }), "");
+  EXPECT_NE(words_of([&] { make_private(cache, false); }), "");
   fs::create_symlink(cache, folder.path() / "link");
-  EXPECT_NE(words_of([&] { package::make_private(folder.path() / "link", true); }).find("but a link"),
+  EXPECT_NE(words_of([&] { make_private(folder.path() / "link", true); }).find("but a link"),
             std::string::npos);
   folder.write("file", "");
-  EXPECT_NE(words_of([&] { package::make_private(folder.path() / "file", true); }).find("is not a folder"),
+  EXPECT_NE(words_of([&] { make_private(folder.path() / "file", true); }).find("is not a folder"),
             std::string::npos);
 }
 
