@@ -51,7 +51,10 @@ std::vector<Word> words_of(const char* flag, const std::string& text, const char
     if (!word) {
       std::vector<std::string> names;
       for (const Word one : known) names.emplace_back(name_of(one));
-      reject(fmt::format("{} {}: unknown {} '{}'", flag, text, what, name), suggestion(name, names));
+      reject(fmt::format("{} {}: unknown {} '{}'", flag, text, what, name),
+             name == "gpu" || name == "nvidia" || name == "amd"
+                 ? "Use cuda:0, hip:0 or opencl:0; without --device all are measured."
+                 : suggestion(name, names));
     }
     if (std::find(words.begin(), words.end(), *word) == words.end()) words.push_back(*word);
   }

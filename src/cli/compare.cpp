@@ -163,22 +163,26 @@ int compare_amd_captures(const CompareCommandFlags& flags, const CompareOptions&
   return 0;
 }
 
-// {"schema": "weir.result/1", ...: as all documents of Weir begin.
-std::string schema_at_start(std::string_view start) {
-  const std::size_t key = start.substr(0, 64).find("\"schema\"");
-  if (key == std::string_view::npos) return {};
-  const std::size_t open = start.find('"', key + 8), close = start.find('"', open + 1);
-  return close >= start.size() ? std::string() : std::string(start.substr(open + 1, close - open - 1));
-}
+struct CompareKind {
+  const char* name;
+  int (*judge)(const CompareCommandFlags&, const CompareOptions&);
+  bool operator==(const CompareKind& other) const { return judge == other.judge; }
+};
+constexpr CompareKind kResults{"a result", compare_result_files}, kOther{"no result", compare_result_files},
+    kTraces{"a trace", compare_trace_files}, kOverlap{"a run of `weir overlap`", compare_overlap_folders},
+    kBench{"a run of `weir bench`", compare_bench_folders},
+    kChannels{"a run of `weir channel`", compare_channel_documents},
+    kAmd{"a capture or a log of an AMD GPU", compare_amd_captures};
 
-using CompareKind = int (*)(const CompareCommandFlags&, const CompareOptions&);
-
-CompareKind kind_of_schema(const std::string& schema) {
-  return schema == schemas::bench     ? compare_bench_folders
-         : schema == schemas::overlap ? compare_overlap_folders
-         : schema == schemas::channel ? compare_channel_documents
-         : schema == schemas::amd_log ? compare_amd_captures
-                                      : compare_result_files;
+CompareKind kind_of_schema(std::string_view schema) {
+  return schema == schemas::bench     ? kBench
+         : schema == schemas::overlap ? kOverlap
+         : schema == schemas::channel ? kChannels
+         : schema == schemas::amd_log ? kAmd
+         : schemas::kind_of(schema) == schemas::kind_of(schemas::result) ||
+                 schemas::kind_of(schema) == schemas::kind_of(schemas::sweep)
+             ? kResults
+             : kOther;
 }
 
 // The comparison for what lies there. What cannot be recognised is for the comparison of results, which says what it
@@ -186,34 +190,40 @@ CompareKind kind_of_schema(const std::string& schema) {
 CompareKind kind_of(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    if (fs::exists(path / "manifest.json", ignored)) return compare_amd_captures;
+    if (fs::exists(path / "manifest.json", ignored)) return kAmd;
     if (fs::exists(path / "summary.json", ignored))
-      return kind_of_schema(schema_at_start(start_of_file(path / "summary.json", 4096)));
+      return kind_of_schema(schemas::at_start(start_of_file(path / "summary.json", 4096)));
     for (const auto& below : fs::directory_iterator(path, ignored))
-      if (fs::exists(below.path() / "summary.json", ignored)) return compare_overlap_folders;  // of a sweep
-    return compare_result_files;
+      if (fs::exists(below.path() / "summary.json", ignored)) return kOverlap;  // of a sweep
+    return kResults;
   }
-  if (!fs::is_regular_file(path, ignored)) return compare_result_files;
+  if (!fs::is_regular_file(path, ignored)) return kResults;
   const std::unique_ptr<ByteSource> bytes = open_bytes(path);
   const std::string_view start = bytes->peek(kSniffBytes);
-  if (const std::string schema = schema_at_start(start); schema.starts_with("weir.")) return kind_of_schema(schema);
+  if (const std::string_view schema = schemas::at_start(start); !schema.empty()) return kind_of_schema(schema);
   const auto all = importers();
   if (TarReader::sniff(start) ||
       std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.sniff(start); }))
-    return compare_trace_files;
+    return kTraces;
   const std::size_t first = start.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string_view::npos && (start[first] == '{' || start[first] == '[');
-  return is_json || start.empty() ? compare_result_files : compare_amd_captures;
+  return is_json || start.empty() ? kResults : kAmd;
 }
 
 int execute_compare(const CompareCommandFlags& flags) {
   const CompareOptions options = flags.compare.options();
-  const CompareKind judge_them = kind_of(flags.baseline);
-  if (judge_them != compare_result_files && flags.tests.size() != 1)
+  const CompareKind kind = kind_of(flags.baseline);
+  if (kind != kResults && flags.tests.size() != 1)
     reject(fmt::format("{}: is compared with one other, not with {}", flags.baseline, flags.tests.size()),
            "weir compare BASELINE TEST");
+  // Two that are not even results get the message of whoever reads the first of them.
+  std::error_code ignored;
+  const CompareKind other = fs::exists(flags.tests[0], ignored) ? kind_of(flags.tests[0]) : kind;
+  if (kind != other && kind != kAmd && other != kAmd)
+    reject(fmt::format("{}: is {}, and {} is {}", flags.tests[0], other.name, flags.baseline, kind.name),
+           "Compare two of one kind. `weir report A B` shows different ones on one page.");
   try {
-    return judge_them(flags, options);
+    return kind.judge(flags, options);
   } catch (const Interrupted&) {
     return kExitInterrupted;
   }

@@ -127,6 +127,14 @@ int execute_profile(const ProfileFlags& flags) {
   if (!flags.rest.empty())
     reject(fmt::format("{}: one workload is profiled at a time", flags.rest[0]),
            "A program of yours goes after --: weir profile -- ./program arguments");
+  if (flags.workload.name.empty() && flags.workload.file.empty())
+    reject("a workload or a program is required",
+           "For example: weir profile moe --device sim:h200, or with a program of yours: weir profile -- python3 "
+           "train.py");
+  if (flags.workload.name.find('/') != std::string::npos || flags.workload.name.ends_with(".py"))
+    reject(fmt::format("{}: is not the name of a workload", flags.workload.name),
+           fmt::format("A program of yours goes after --: weir profile -- {}{}",
+                       flags.workload.name.ends_with(".py") ? "python3 " : "", flags.workload.name));
   if (flags.run.skips_trace) reject("--no-trace: a profile is a trace", "Use `weir run` for timings alone.");
   if (flags.profiler != "auto")
     reject(fmt::format("--profiler {}: is for a program after --", flags.profiler), "Leave it out.");

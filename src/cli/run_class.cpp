@@ -101,7 +101,7 @@ int run_class(const ClassRun& flags) {
   if (is_first_rank()) std::filesystem::create_directories(folder, status);
   if (status) reject(fmt::format("-o {}: {}", folder.string(), status.message()));
 
-  // All paths are checked before anything runs: an hour of work must not end in "exists already".
+  // All paths are checked before anything runs: an hour of work must not end in "already exists".
   std::vector<SweepRequest> requests;
   for (const Workload* workload : chosen) {
     SweepRequest request;

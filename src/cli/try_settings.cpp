@@ -54,7 +54,7 @@ struct TryFlags {
 };
 
 void check_program(const std::string& name) {
-  if (!find_program(name)) fail(fmt::format("{}: no such program", name), "Give a path, or a name that PATH has.");
+  if (!find_program(name)) reject(fmt::format("{}: no such program", name), "Give a path, or a name that PATH has.");
 }
 
 Plan plan_of(const TryFlags& flags) {

@@ -48,8 +48,10 @@ struct WatchFlags {
   bool is_forced = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--source NAME", source,
-               "auto, kfd (what AMD's driver shows of all processes) or device (a workload of ours)");
+    syntax
+        .add("--source NAME", source,
+             "auto, kfd (what AMD's driver shows of all processes) or device (a workload of ours)")
+        .one_of({"auto", "kfd", "device"});
     syntax.add("--device NAME", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200");
     syntax.add("workload NAME", workload,
                fmt::format("runs again and again on the device (default {})", kDefaultWorkload));
@@ -126,8 +128,6 @@ Source device_source(const WatchFlags& flags, std::vector<std::string> notes) {
 
 Source source_of(const WatchFlags& flags) {
   const bool asks_for_device = flags.device != "auto" || !flags.workload.empty() || !flags.file.empty();
-  if (flags.source != "auto" && flags.source != "kfd" && flags.source != "device")
-    reject(fmt::format("--source {}: unknown source", watch::printable(flags.source)), "Use auto, kfd or device.");
   if (flags.source == "kfd" && asks_for_device)
     reject("--source kfd: shows what others run, so it takes no --device, workload or --file", "Leave them out.");
   if (flags.source == "device" || asks_for_device) return device_source(flags, {});

@@ -84,7 +84,7 @@ TEST(NewFile, LinksAreReplacedAndNeverFollowed) {
   fs::create_symlink(folder / "victim", folder / "link");
   fs::create_symlink(folder / "absent", folder / "dangling");
   for (const char* name : {"link", "dangling"}) {
-    EXPECT_TRUE(has(message_of([&] { write_file(folder / name, "ours", false); }), "exists already")) << name;
+    EXPECT_TRUE(has(message_of([&] { write_file(folder / name, "ours", false); }), "already exists")) << name;
     write_file(folder / name, "ours", true);
     EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder / name))) << name;
   }
@@ -119,7 +119,7 @@ TEST(NewFile, IsCompleteOrNotThere) {
       NewFile file(folder / "file", false, until);
       file.write("whole");
       put_file(folder / "file", "somebody was faster");
-      EXPECT_TRUE(has(message_of([&] { file.commit(); }), "exists already"));
+      EXPECT_TRUE(has(message_of([&] { file.commit(); }), "already exists"));
     }
     EXPECT_EQ(content(folder / "file"), "somebody was faster");
     EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"file"});
@@ -308,7 +308,7 @@ TEST(Lock, NamesTheProcessThatHoldsIt) {
   }
   EXPECT_EQ(content(path), "two");
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"sweep.json"}) << "the lock is removed";
-  EXPECT_TRUE(has(message_of([&] { SavedFile(path, false); }), "exists already"));
+  EXPECT_TRUE(has(message_of([&] { SavedFile(path, false); }), "already exists"));
 }
 
 TEST(Lock, OfAProcessThatWasKilledIsFree) {

@@ -106,7 +106,7 @@ TEST(Bench, without_packages_it_says_what_to_do) {
   const Outcome outcome = weir({"bench"}, folder.path());
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(has(outcome.err, "no kernel package was found")) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "--path DIR")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "--path PATH")) << outcome.err;
   EXPECT_FALSE(fs::exists(folder / "reports"));
 }
 

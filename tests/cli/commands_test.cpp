@@ -46,31 +46,6 @@ TEST(Help, ListsCommandsByWhatTheyAreFor) {
   EXPECT_FALSE(has(help, "run-priority")) << help;
 }
 
-TEST(Mistakes, NameWhatWasMeant) {
-  const struct {
-    std::vector<std::string> words;
-    const char* answer;
-  } mistakes[] = {
-      {{"run", "moe", "--itertions", "5"}, "run: unknown flag '--itertions'\n      Did you mean '--iterations'?"},
-      {{"run", "moe", "--itertions=5"}, "Did you mean '--iterations'?"},
-      {{"queues", "map", "--stream", "4"}, "queues map: unknown flag '--stream'\n      Did you mean '--streams'?"},
-      {{"queues", "mpa"}, "queues: unknown command 'mpa'\n      Did you mean 'map'?"},
-      {{"swep", "moe"}, "unknown command 'swep'\n      Did you mean 'sweep'?"},
-      {{"analyze", "x.json", "--format", "markdwon"},
-       "--format markdwon: unknown format\n      Did you mean 'markdown'?"},
-      {{"run", "moe", "-z"}, "unknown flag '-z'"},
-      {{"run", "moe", "--device", "gpu"}, "Did you mean 'auto'"},
-      {{"run", "moe", "--device", "sim:h100"}, "Did you mean 'sim:h200'?"},
-      {{"overlap", "tune", "default", "--budget", "soon"}, "For example 30s, 5m or 1h."},
-  };
-  for (const auto& [words, answer] : mistakes) {
-    const Outcome outcome = weir(words);
-    EXPECT_EQ(outcome.code, 2) << answer;
-    EXPECT_TRUE(has(outcome.err, answer)) << outcome.err;
-    EXPECT_EQ(outcome.out, "") << answer;
-  }
-}
-
 TEST(Document, IsAllThatStandardOutputHolds) {
   const Folder folder;
   const std::vector<std::string> tiny = {"--device", "sim:h200", "--scale", "tiny", "--iterations", "3"};
