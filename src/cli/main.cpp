@@ -205,6 +205,8 @@ std::string example_of(const std::string& path) {
                  fmt::format("There is: {}. {}", fmt::join(names, ", "), typed));
   }
   if (kind == CLI::ExitCodes::RequiredError) weir::reject(name + error.what(), typed);
+  if (kind == CLI::ExitCodes::ExtrasError && weir::cli::words_after_mark())
+    weir::reject(fmt::format("{}a word before -- is not expected", name), typed);
   if (kind == CLI::ExitCodes::ExtrasError)
     weir::reject(fmt::format("{}one argument too many: '{}'", name, fmt::join(app.remaining(true), "' '")), typed);
   if (kind == CLI::ExitCodes::ExcludesError) weir::reject(name + error.what(), "Leave one of them out.");

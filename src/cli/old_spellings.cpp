@@ -27,6 +27,7 @@ constexpr OldSpelling kOldSpellings[] = {
     {"analyze", "--format weir_capture|nsys|rpd|rocprof_json|kineto|rocprof_csv|cupti_text", "--input-format"},
     {"profile", "--format", "--trace-format"},
     // Counts, and flags that only show.
+    {"bench", "--output-dir", "--output"},
     {"bench", "--iters", "--iterations"},
     {"bench", "--rounds", "--processes"},
     {"bench", "--backends", "--device"},

@@ -70,7 +70,7 @@ struct WatchFlags {
     syntax.add("--once", is_once, "one sample as a table, and end");
     syntax.add("--json", is_json, "documents (weir.watch/1): one with --once, else one per sample and line");
     syntax.add("--openmetrics PATH", metrics, "rewrite this file at each sample, for Prometheus");
-    syntax.add("--output,-o PATH", output, "with --once: write the document to this file");
+    syntax.add("--output,-o PATH", output, "with --once: write the document to this file (-: standard output)");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
     syntax.add("--force,-f", is_forced, "replace existing files");
   }
@@ -243,6 +243,10 @@ int execute_watch(WatchFlags flags) {
   const std::uint64_t count = sample_count_of(flags);
   if (!flags.debugfs.empty()) flags.roots.debugfs = flags.debugfs;
   if (!flags.sysfs.empty()) flags.roots.sysfs = flags.sysfs;
+  if (flags.output == "-" && flags.is_once) {
+    flags.is_json = true;
+    flags.output.clear();
+  }
   if (!flags.output.empty() && !flags.is_once)
     reject("--output: is for --once", "Use --json, which prints a document per sample.");
   if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
