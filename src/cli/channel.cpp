@@ -96,7 +96,7 @@ void ChannelCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("--seed N", seed, "of the orders of benchmarks");
   syntax.add("--limit DURATION", limit, "a benchmark that takes longer is ended by force");
   syntax.add("--json", is_json, "print the document (weir.channel/1) instead of text");
-  syntax.add("--output,-o PATH", output, "write the document to this file");
+  syntax.add("--output,-o PATH", output, "write the document to this file (-: standard output)");
   syntax.add("--format NAME", format, "output format").one_of({"text", "markdown"});
   syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   syntax.add("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
@@ -271,7 +271,11 @@ void deliver(const ChannelCommandFlags& flags, const Json& document) {
   }
 }
 
-int execute_channel(const ChannelCommandFlags& flags) {
+int execute_channel(ChannelCommandFlags flags) {
+  if (flags.output == "-") {
+    flags.is_json = true;
+    flags.output.clear();
+  }
   if (!flags.child.empty()) {
     run_channel_child(flags.child);
     return 0;

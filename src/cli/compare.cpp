@@ -19,6 +19,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/state_folder.h"
+#include "cli/trace_flags.h"
 #include "lab/channels/channel_baseline.h"
 #include "lab/channels/channel_document.h"
 #include "lab/kernels/regression.h"
@@ -29,8 +30,6 @@
 #include "report/text/documents.h"
 #include "run/known_spread.h"
 #include "run/load.h"
-#include "run/trace_compare.h"
-#include "trace/import/import.h"
 #include "trace/import/list.h"
 
 namespace weir::cli {
@@ -43,6 +42,8 @@ struct CompareCommandFlags {
   std::vector<std::string> tests;
   std::string calibration, history;
   CompareFlags compare;
+  TraceFlags trace;
+  bool is_by_queues = false;
 
   void add_to(CommandSyntax syntax) {
     syntax
@@ -57,6 +58,10 @@ struct CompareCommandFlags {
     syntax.add("--calibration PATH", calibration,
                "what `weir calibrate` wrote, for results of one process (default: this machine's)");
     syntax.add("--history PATH", history, "a history whose runs show how much processes differ (weir history)");
+    trace.add_to(syntax);
+    syntax.add("--queues", is_by_queues,
+               "of two programs (traces, captures, logs): their hardware queues, and which preemption would fit; "
+               "the first is the urgent one");
     compare.add_to(syntax);
   }
 };
@@ -98,28 +103,18 @@ int compare_overlap_folders(const CompareCommandFlags& flags, const CompareOptio
                              "weir compare");
 }
 
-// Files that may take long to read: Ctrl-C ends that.
-ImportOptions import_options() {
-  ImportOptions import;
-  import.progress = [&stop = catch_interrupts()] {
-    if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
-  };
-  return import;
-}
-
 int compare_trace_files(const CompareCommandFlags& flags, const CompareOptions& options) {
+  const auto window = window_named(flags.trace.window);
+  ProgressLine line(flags.compare.document.is_quiet);
   std::vector<ImportedTrace> sides;
   for (const std::string& path : {flags.baseline, flags.tests[0]}) {
-    std::vector<ImportedTrace> traces = import_traces({path}, import_options());
+    line.show("reading", static_cast<int>(sides.size()), 2);
+    std::vector<ImportedTrace> traces = import_traces({path}, flags.trace.import_options());
     if (traces.size() != 1) reject(fmt::format("{}: holds {} traces", path, traces.size()), "Name one of them.");
     sides.push_back(std::move(traces[0]));
   }
-  const TraceComparison comparison =
-      compare_traces(sides[0].timeline, flags.baseline, sides[1].timeline, flags.tests[0], options);
-  const Json document = trace_comparison_json(comparison, flags.compare.is_strict);
-  flags.compare.document.print(
-      document, [&] { return trace_comparison_text(document); }, [&] { return trace_comparison_markdown(document); });
-  return exit_code(comparison, flags.compare.is_strict);
+  line.clear();
+  return print_trace_comparison(sides[0], sides[1], window, options, flags.compare.is_strict, flags.compare.document);
 }
 
 // The summary of the second, with the comparison in it.
@@ -156,9 +151,14 @@ int compare_channel_documents(const CompareCommandFlags& flags, const CompareOpt
 int compare_amd_captures(const CompareCommandFlags& flags, const CompareOptions&) {
   amd::CaseLoadOptions options;
   options.stop = &catch_interrupts();
-  options.import = import_options();
+  options.import = flags.trace.import_options();
+  ProgressLine line(flags.compare.document.is_quiet);
+  line.show("reading", 0, 2);
   const amd::CaseSide baseline = amd::load_case(flags.baseline, options);
+  line.show("reading", 1, 2);
   const Json document = amd::case_comparison(baseline, amd::load_case(flags.tests[0], options));
+  if (options.stop->load(std::memory_order_relaxed)) throw Interrupted{};
+  line.clear();
   flags.compare.document.print(document, amd_compare_report(document));
   return 0;
 }
@@ -212,7 +212,7 @@ CompareKind kind_of(const fs::path& path) {
 
 int execute_compare(const CompareCommandFlags& flags) {
   const CompareOptions options = flags.compare.options();
-  const CompareKind kind = kind_of(flags.baseline);
+  const CompareKind kind = flags.is_by_queues ? kAmd : kind_of(flags.baseline);
   if (kind != kResults && flags.tests.size() != 1)
     reject(fmt::format("{}: is compared with one other, not with {}", flags.baseline, flags.tests.size()),
            "weir compare BASELINE TEST");

@@ -14,6 +14,8 @@ namespace {
 constexpr OldSpelling kOldSpellings[] = {
     {"", "run-priority", "run"},
     {"", "overlap compare", "compare"},
+    {"", "amd compare", "compare --queues"},
+    {"", "analyze --compare", "compare"},
     {"run", "--output-dir", "--output"},
     {"compare", "--baseline", "BASELINE"},
     {"compare", "--test", "TEST..."},

@@ -44,6 +44,7 @@ std::optional<MadeReport> report_document(const ReportRequest& request) {
   page::GatherOptions options;
   options.max_spans = request.max_spans;
   options.collectives = request.collectives;
+  options.window = request.window;
   options.passed_over = request.history;
   options.baseline = request.baseline;
   options.progress = [&](const std::string&) {

@@ -89,6 +89,14 @@ TEST(Bench, divides_samples_over_processes) {
   EXPECT_EQ(entry_of(summary_of(folder), "doubles/cpu/fp32/count=1000")["timing"]["rounds"], Json({17}));
 }
 
+TEST(Bench, shows_how_far_it_is) {
+  const Folder folder;
+  make_package(folder.path(), "sleeps", kOne, {.run = "::usleep(700000);"});
+  const Outcome outcome = weir(quick({"--json", "--budget", "20s"}), folder.path());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "weir: round 1, sleeps")) << outcome.err;
+}
+
 TEST(Bench, list_writes_nothing) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);

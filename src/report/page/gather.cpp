@@ -256,6 +256,7 @@ class Gatherer {
     TraceOptions options;
     options.max_spans = spans_left_;
     options.collectives = options_.collectives;
+    options.window = options_.window;
     if (options_.progress) options.progress = [this, path] { options_.progress(path.string()); };
     return options;
   }
