@@ -123,7 +123,9 @@ int execute_analyze(const AnalyzeFlags& flags) {
     parts.push_back(std::move(trace.timeline));
   }
   Timeline timeline = parts.size() == 1 ? std::move(parts[0]) : merge(std::move(parts));
+  line.show("analysing", 0, 1);
   const Json document = analyze_timeline(timeline, files, options);
+  line.clear();
   flags.print(document, analysis_report(document, flags.is_full));
   if (!flags.svg.empty()) flags.write(flags.svg, timeline_svg(analysed_part(timeline, document), {title_of(files)}));
   if (!flags.kineto.empty()) export_kineto(flags, timeline);

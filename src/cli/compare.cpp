@@ -92,9 +92,9 @@ FindSpread known_spreads(const CompareCommandFlags& flags) {
 }
 
 int compare_result_files(const CompareCommandFlags& flags, const CompareOptions& options) {
-  const ResultFile baseline = load_results(input_path(flags.baseline));
+  const ResultFile baseline = load_results(flags.baseline);
   std::vector<ResultFile> tests;
-  for (const std::string& test : flags.tests) tests.push_back(load_results(input_path(test)));
+  for (const std::string& test : flags.tests) tests.push_back(load_results(test));
   return flags.compare.print(compare_results(baseline, tests, options, known_spreads(flags)), "weir compare");
 }
 
@@ -169,7 +169,8 @@ struct CompareKind {
   bool operator==(const CompareKind& other) const { return judge == other.judge; }
 };
 constexpr CompareKind kResults{"a result", compare_result_files}, kOther{"no result", compare_result_files},
-    kTraces{"a trace", compare_trace_files}, kOverlap{"a run of `weir overlap`", compare_overlap_folders},
+    kFolder{"a folder of results", compare_result_files}, kTraces{"a trace", compare_trace_files},
+    kOverlap{"a run of `weir overlap`", compare_overlap_folders},
     kBench{"a run of `weir bench`", compare_bench_folders},
     kChannels{"a run of `weir channel`", compare_channel_documents},
     kAmd{"a capture or a log of an AMD GPU", compare_amd_captures};
@@ -195,7 +196,7 @@ CompareKind kind_of(const fs::path& path) {
       return kind_of_schema(schemas::at_start(start_of_file(path / "summary.json", 4096)));
     for (const auto& below : fs::directory_iterator(path, ignored))
       if (fs::exists(below.path() / "summary.json", ignored)) return kOverlap;  // of a sweep
-    return kResults;
+    return kFolder;
   }
   if (!fs::is_regular_file(path, ignored)) return kResults;
   const std::unique_ptr<ByteSource> bytes = open_bytes(path);
@@ -210,15 +211,22 @@ CompareKind kind_of(const fs::path& path) {
   return is_json || start.empty() ? kResults : kAmd;
 }
 
-int execute_compare(const CompareCommandFlags& flags) {
+int execute_compare(CompareCommandFlags flags) {
   const CompareOptions options = flags.compare.options();
-  const CompareKind kind = flags.is_by_queues ? kAmd : kind_of(flags.baseline);
+  flags.baseline = input_path(flags.baseline);
+  for (std::string& test : flags.tests) test = input_path(test);
+  // A pipe can be read only once, so it is taken for what the other is.
+  const auto can_look = [](const std::string& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path, ignored) || fs::is_directory(path, ignored);
+  };
+  const CompareKind kind =
+      flags.is_by_queues ? kAmd : kind_of(can_look(flags.baseline) ? flags.baseline : flags.tests[0]);
   if (kind != kResults && flags.tests.size() != 1)
     reject(fmt::format("{}: is compared with one other, not with {}", flags.baseline, flags.tests.size()),
            "weir compare BASELINE TEST");
   // Two that are not even results get the message of whoever reads the first of them.
-  std::error_code ignored;
-  const CompareKind other = fs::exists(flags.tests[0], ignored) ? kind_of(flags.tests[0]) : kind;
+  const CompareKind other = can_look(flags.tests[0]) ? kind_of(flags.tests[0]) : kind;
   if (kind != other && kind != kAmd && other != kAmd)
     reject(fmt::format("{}: is {}, and {} is {}", flags.tests[0], other.name, flags.baseline, kind.name),
            "Compare two of one kind. `weir report A B` shows different ones on one page.");

@@ -132,10 +132,11 @@ int execute_report(const ReportFlags& flags) {
     paths.back() = (kept.emplace().path() / "standard_input").string();
     write_file(paths.back(), read_file(input_path(path)), false);
   }
-  const std::optional<MadeReport> made = report_document(
-      {paths, title_of(flags), flags.baseline, flags.history,
-       static_cast<std::size_t>(number_within("--max-spans", flags.max_spans, 1, 100'000'000)),
-       patterns_of("--collective", flags.collectives), window_named(flags.window), &catch_interrupts()});
+  const std::optional<MadeReport> made =
+      report_document({paths, title_of(flags), flags.baseline, flags.history,
+                       static_cast<std::size_t>(number_within("--max-spans", flags.max_spans, 1, 100'000'000)),
+                       patterns_of("--collective", flags.collectives), window_named(flags.window), &catch_interrupts(),
+                       flags.is_quiet});
   if (!made) return kExitInterrupted;
   const Json& document = made->document;
   if (flags.prints_json()) {

@@ -20,6 +20,7 @@ struct ReportRequest {
   std::vector<std::string> collectives = {};  // patterns for kernels that communicate
   std::optional<TimeInterval> window = {};    // of traces, as in AnalyzeOptions
   const std::atomic<bool>* stop = nullptr;    // ends it early
+  bool is_quiet = true;                       // shows no progress
 };
 
 // Why this program cannot write HTML; empty where it can.

@@ -77,6 +77,8 @@ TEST(Document, IsReadFromStandardInput) {
       "run > a.json; run | \"$0\" compare a.json - ; run | \"$0\" export - --format csv -o -; "
       "run | \"$0\" report - --json | grep -c weir.report/1; "
       "\"$0\" profile moe --device sim:h200 --scale tiny --iterations 3 -o t.json -q; "
+      "\"$0\" profile moe --device sim:h200 --scale tiny --iterations 3 -o - -q | \"$0\" compare t.json - --json | "
+      "grep -c weir.trace_comparison/1; "
       "\"$0\" analyze - --json < t.json | grep -c weir.analysis/1";
   const Outcome outcome = run_program({"bash", "-c", "cd \"$1\"; " + line, WEIR_BINARY, folder.path().string()});
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
