@@ -43,7 +43,7 @@ DOCUMENTS = [["report", "FILE", "-o", "DIR/page.html", "-f", "-q"], ["export", "
              ["compare", "FILE", "FILE"], ["report", "FILE", "-o", "DIR/page.json", "-f"],
              ["report", "DIR/good.json", "--baseline", "FILE", "-o", "DIR/page.html", "-f", "-q"],
              ["compare", "DIR/good.json", "DIR/good.json", "--calibration", "FILE"]]
-TRACES = [["analyze", "FILE"], ["analyze", "FILE", "FILE", "--compare"], ["analyze", "FILE", "--json", "--full"],
+TRACES = [["analyze", "FILE"], ["compare", "FILE", "FILE"], ["analyze", "FILE", "--json", "--full"],
           ["report", "FILE", "-o", "DIR/page.html", "-f", "-q"], ["amd", "compare", "FILE", "FILE"],
           ["analyze", "FILE", "FILE", "--ranks"]]
 READERS = {

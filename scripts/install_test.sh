@@ -74,7 +74,7 @@ find_package(weir 0.1 REQUIRED)
 weir_add_kernel(sum kernel.cpp)
 enable_testing()
 add_test(NAME bench COMMAND weir::program bench --path ${CMAKE_CURRENT_BINARY_DIR}/kernels --device cpu --iterations 2
-                            --warmup 1 --no-roofline --output-dir ${CMAKE_CURRENT_BINARY_DIR}/reports)
+                            --warmup 1 --no-roofline -o ${CMAKE_CURRENT_BINARY_DIR}/reports)
 CMAKE
   "$cmake" -S "$scratch/project" -B "$scratch/project/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null ||
     complain "a project cannot find the package"

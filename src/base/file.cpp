@@ -13,6 +13,7 @@
 
 #include "base/console.h"
 #include "base/error.h"
+#include "base/options.h"
 
 namespace weir {
 namespace {
@@ -20,9 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kExists = "Use --force to replace it, or choose another name.";
-constexpr int kTries = 100;     // for a name that nobody has
-constexpr int kWaitMs = 200;    // between looks at whether we were asked to stop
-constexpr mode_t kMode = 0666;  // less the umask
+constexpr std::size_t kMostNames = 1'000;  // looked at for a misspelt one
+constexpr int kTries = 100;                // for a name that nobody has
+constexpr int kWaitMs = 200;               // between looks at whether we were asked to stop
+constexpr mode_t kMode = 0666;             // less the umask
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
 void stop_if_interrupted(const std::string& name) {
@@ -127,12 +129,30 @@ std::string advice_for(int reason) {
   }
 }
 
+namespace {
+
+// The name in the same folder that a misspelt one is nearest to.
+std::string similar_name(const fs::path& path) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_of(path), ignored)) {
+    if (names.size() == kMostNames) break;
+    names.push_back(entry.path().filename().string());
+  }
+  const auto meant = nearest(path.filename().string(), names);
+  if (!meant) return "Check the path: `ls` shows this folder.";
+  return fmt::format("Did you mean '{}'?", path.has_parent_path() ? (path.parent_path() / *meant).string() : *meant);
+}
+
+}  // namespace
+
 void throw_file_error(const fs::path& path, const std::string& doing, int reason) {
   const bool is_path = reason == ENOENT || reason == ENOTDIR || reason == EACCES || reason == EPERM ||
                        reason == EROFS || reason == EISDIR || reason == ELOOP || reason == ENAMETOOLONG ||
                        reason == EEXIST || reason == ENXIO || reason == EINVAL;
   throw Error(is_path ? Fault::input : Fault::run,
-              fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(reason)), advice_for(reason));
+              fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(reason)),
+              reason == ENOENT ? similar_name(path) : advice_for(reason));
 }
 
 // ---- Writing ----
@@ -156,7 +176,8 @@ void check_writable(const fs::path& path, bool overwrite) {
     reject(fmt::format("{}: already exists", path.string()), kExists);
   const fs::path folder = folder_of(path);
   if (!fs::is_directory(folder, status))
-    reject(fmt::format("{}: the folder {} does not exist", path.string(), folder.string()), "Create it first.");
+    reject(fmt::format("{}: the folder {} does not exist", path.string(), folder.string()),
+           fmt::format("Create it first: mkdir -p {}", folder.string()));
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     reject(fmt::format("{}: cannot write into {}: {}", path.string(), folder.string(), std::strerror(errno)),
            advice_for(errno));

@@ -14,6 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kWriteAnew =
+    "The program that wrote it was killed, or still runs. Run it again: `weir run WORKLOAD -o FILE --force` and others "
+    "write files whole or not at all.";
+
 std::string position_of(std::string_view text, std::size_t byte) {
   std::size_t line = 1;
   std::size_t column = 1;
@@ -31,7 +35,7 @@ std::string position_of(std::string_view text, std::size_t byte) {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& name) {
-  if (text.empty()) reject(fmt::format("{}: the file is empty", name));
+  if (text.empty()) reject(fmt::format("{}: the file is empty", name), kWriteAnew);
   try {
     return Json::parse(text);
   } catch (const JsonError& error) {
@@ -40,7 +44,9 @@ Json parse_json(std::string_view text, const std::string& name) {
     const bool has_nan = text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
     reject(fmt::format("{}: {} at {}", name, is_cut ? "the JSON ends too early (truncated file?)" : "not valid JSON",
                        position_of(text, error.byte)),
-           has_nan ? "NaN and Infinity are not JSON; write null instead." : "");
+           has_nan  ? "NaN and Infinity are not JSON; write null instead."
+           : is_cut ? kWriteAnew
+                    : "Name a document that weir wrote, for example with `weir run WORKLOAD -o result.json`.");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "base/plain_text.h"
@@ -13,17 +14,18 @@
 namespace weir {
 namespace {
 
+// Letters to insert, leave out, replace, or swap with their neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before, row(b.size() + 1), next(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
+    next[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        next[j] = std::min(next[j], before[j - 2] + 1);
     }
+    before = std::exchange(row, next);
   }
   return row[b.size()];
 }
@@ -100,7 +102,8 @@ std::vector<std::string> parse_names(std::string_view flag, std::string_view tex
 
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates) {
   const std::string* best = nullptr;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  // Two wrong letters of four are another word.
+  std::size_t best_distance = (name.size() <= 4 ? 1 : std::max<std::size_t>(2, name.size() / 3)) + 1;
   for (const std::string& candidate : candidates) {
     // Users type prefixes: "hetero" means hetero_kernels, however many letters are missing.
     const bool is_beginning = name.size() >= 3 && candidate.starts_with(name);

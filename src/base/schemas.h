@@ -3,6 +3,8 @@
 // and its file in docs/schema. A new version also is its moves in base/upgrade.cpp.
 #pragma once
 
+#include <algorithm>
+#include <string>
 #include <string_view>
 
 // `weir report` shows these as text; text_list::NAME (report/text/documents.h) makes it.
@@ -53,6 +55,23 @@ constexpr bool is_newer(std::string_view schema) {
   if (known.empty() || version.empty() || version.front() == '0') return false;
   if (version.find_first_not_of("0123456789") != std::string_view::npos) return false;
   return version.size() != known.size() ? version.size() > known.size() : version > known;
+}
+
+// "weir.result/1" of a file that begins with {"schema": "weir.result/1", as all documents of Weir do; else empty.
+constexpr std::string_view at_start(std::string_view start) {
+  const std::size_t key = start.substr(0, 64).find("\"schema\"");
+  const std::size_t begin = key == std::string_view::npos ? key : start.find("\"weir.", key);
+  if (begin == std::string_view::npos || begin > key + 20) return {};
+  const std::string_view rest = start.substr(begin + 1);
+  return rest.substr(0, std::min(rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_./0123456789"), rest.size()));
+}
+
+// For messages: the commands that take such a document.
+inline std::string takers_of(std::string_view schema) {
+  for (const std::string_view each : {result, sweep, bench, overlap, channel, amd_log})
+    if (kind_of(schema) == kind_of(each))
+      return "`weir report FILE` shows it on a page, `weir compare A B` compares two of them.";
+  return "`weir report FILE` shows it on a page.";
 }
 
 }  // namespace weir::schemas

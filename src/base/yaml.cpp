@@ -9,6 +9,7 @@
 
 #include "base/options.h"
 #include "base/plain_text.h"
+#include "base/schemas.h"
 
 namespace weir {
 namespace {
@@ -120,6 +121,9 @@ void YamlNode::allow(std::initializer_list<std::string_view> known) const {
 }
 
 YamlNode parse_yaml(std::string_view text, const std::string& name, const YamlBounds& bounds) {
+  if (const std::string_view schema = schemas::at_start(text); !schema.empty())
+    reject(fmt::format("{}: is a document of weir ({}) and not a file of settings", name, schema),
+           schemas::takers_of(schema));
   Reader reader(name, bounds);
   if (text.size() > bounds.file_bytes)
     reader.place_at(0).refuse(fmt::format("{} bytes; {} at most are read", text.size(), bounds.file_bytes));

@@ -1,102 +1,57 @@
-// weir analyze: reads traces of any origin and reports where the time went; two traces of the same ranks are compared.
+// weir analyze: reads traces of any origin and reports where the time went.
 #include "run/analyze.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <set>
 
+#include "base/console.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
-#include "base/units.h"
 #include "cli/document_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/trace_flags.h"
 #include "report/text/documents.h"
 #include "report/text/svg.h"
-#include "run/trace_compare.h"
 #include "trace/export/chrome_json.h"
 #include "trace/export/timeline_csv.h"
-#include "trace/import/list.h"
 #include "trace/merge.h"
 
 namespace weir::cli {
 namespace {
 
-std::string format_help() {
-  std::string names;
-  for (const Importer& importer : importers()) names += (names.empty() ? "" : ", ") + std::string(importer.name);
-  return "format of the files, if their beginning does not show it: " + names;
-}
-
 struct AnalyzeFlags : DocumentOutput {
   std::vector<std::string> files;
-  std::string input_format;
+  TraceFlags trace;
   std::string svg, kineto, csv;
-  std::string memory;
-  std::string window = "steady";
   std::string threshold = "5%";
   std::string top = "15";
-  std::vector<std::string> collectives;
-  bool are_ranks = false, are_compared = false;
-  bool is_full = false, is_strict = false;
+  bool are_ranks = false, is_full = false, is_strict = false;
 
   void add_to(CommandSyntax syntax) {
     syntax
         .add("files FILE", files,
              "traces: Kineto/PyTorch, rocprofv3, Nsight Systems, rocmProfileData, CUPTI text or Weir's own; "
-             ".gz and .tar.gz too (-: standard input). Files of several ranks are put together; two of the same are "
-             "compared")
+             ".gz and .tar.gz too (-: standard input). Files of several ranks are put together")
         .required();
-    syntax.add("--input-format NAME", input_format, format_help());
     syntax.add("--ranks", are_ranks, "the files are ranks of one job, whatever they say of themselves");
-    syntax.add("--compare", are_compared, "compare two traces, the first is the baseline").excludes("--ranks");
-    syntax.add("--collective PATTERN", collectives,
-               "kernels whose name has this in it communicate; * stands for any text, repeatable");
-    syntax.add("--window PART", window,
-               "the part to analyse: steady (without the program's start-up, if the trace shows one), all, or "
-               "BEGIN..END since the first command, e.g. 1.5s..3s");
+    trace.add_to(syntax);
     syntax.add("--full", is_full, "all devices and long lists");
     syntax.add("--top N", top, "names per list of the document");
     DocumentOutput::add_to(syntax);
     syntax.add("--svg PATH", svg, "draw the timeline to this file");
     syntax.add("--export PATH", kineto, "write the timeline as Chrome/Kineto JSON");
     syntax.add("--csv PATH", csv, "write the timeline as CSV");
-    syntax.add("--memory SIZE", memory, "most memory for timelines, e.g. 4G (default: half of the machine's)");
-    syntax.add("--threshold PERCENT", threshold, "comparing: the smallest change that matters");
-    syntax.add("--strict", is_strict, "comparing: exit 4 if a pair is too noisy to judge");
-    syntax.footer("Exit code: 0 fine, 2 bad input; comparing: 3 something slower, 4 (--strict) too noisy to say.");
+    // Two runs of the same ranks, which is an old spelling of `weir compare`.
+    syntax.add("--threshold PERCENT", threshold, "").hidden();
+    syntax.add("--strict", is_strict, "").hidden();
+    syntax.footer("Exit code: 0 fine, 2 bad input.");
   }
 };
-
-std::uint64_t memory_of(const AnalyzeFlags& flags) {
-  if (flags.memory.empty()) {
-    // Half of the machine's memory: the analyses need about as much again as the timeline.
-    const auto pages = static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
-    const auto size = static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PAGE_SIZE)));
-    return std::max(pages * size / 2, std::uint64_t{256} << 20);
-  }
-  return size_of("--memory", flags.memory, 1 << 20, std::uint64_t{1} << 50);
-}
-
-// "steady", "all", "1.5s..3s", "1.5s..", "..3s"
-std::optional<TimeInterval> window_of(const AnalyzeFlags& flags) {
-  if (flags.window == "steady") return std::nullopt;
-  if (flags.window == "all") return kWholeTrace;
-  constexpr std::int64_t kWeek = std::int64_t{7} * 24 * 3600 * 1'000'000'000;
-  const std::size_t dots = flags.window.find("..");
-  if (dots == std::string::npos)
-    reject(fmt::format("--window {}: not a part of a trace", flags.window), "Write 1.5s..3s, steady or all.");
-  const std::string begin = flags.window.substr(0, dots), end = flags.window.substr(dots + 2);
-  const TimeInterval part{begin.empty() || begin == "0" ? 0 : duration_of("--window", begin, 0, kWeek),
-                          end.empty() ? kWeek : duration_of("--window", end, 0, kWeek)};
-  if (part.from_ns >= part.to_ns)
-    reject(fmt::format("--window {}: it ends before it begins", flags.window), "Write 1.5s..3s.");
-  return part;
-}
 
 std::set<int> ranks_of(const Timeline& timeline) {
   std::set<int> ranks;
@@ -105,30 +60,10 @@ std::set<int> ranks_of(const Timeline& timeline) {
 }
 
 // Files with different ranks are ranks of one job; two files with the same ranks are two runs of it.
-bool must_compare(const AnalyzeFlags& flags, const std::vector<ImportedTrace>& traces) {
-  if (flags.are_compared && traces.size() != 2)
-    reject(fmt::format("--compare: two traces are needed, these files hold {}", traces.size()));
-  if (flags.are_compared || flags.are_ranks || traces.size() != 2) return flags.are_compared;
+bool are_two_runs(const AnalyzeFlags& flags, const std::vector<ImportedTrace>& traces) {
+  if (flags.are_ranks || traces.size() != 2) return false;
   const std::set<int> first = ranks_of(traces[0].timeline), second = ranks_of(traces[1].timeline);
   return std::any_of(first.begin(), first.end(), [&](int rank) { return second.contains(rank); });
-}
-
-std::string title_of(const std::vector<ImportedFile>& files) {
-  return files.size() == 1 ? files[0].name : fmt::format("{} and {} more", files[0].name, files.size() - 1);
-}
-
-int compare_two(const AnalyzeFlags& flags, const std::vector<ImportedTrace>& traces) {
-  CompareOptions options;
-  options.threshold = share_of("--threshold", flags.threshold);
-  if (flags.window != "steady") reject("--window is for one timeline", "Pass only one file, or use --ranks.");
-  for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv})
-    if (!path->empty()) reject("--svg, --export and --csv are for one timeline", "Pass only one file, or use --ranks.");
-  const TraceComparison comparison = compare_traces(traces[0].timeline, title_of(traces[0].files), traces[1].timeline,
-                                                    title_of(traces[1].files), options);
-  const Json document = trace_comparison_json(comparison, flags.is_strict);
-  flags.print(
-      document, [&] { return trace_comparison_text(document); }, [&] { return trace_comparison_markdown(document); });
-  return exit_code(comparison, flags.is_strict);
 }
 
 // One file per process, as PyTorch writes them; with several processes, each name contains the rank.
@@ -156,17 +91,11 @@ int execute_analyze(const AnalyzeFlags& flags) {
   AnalyzeOptions options;
   options.top = static_cast<std::size_t>(number_within("--top", flags.top, 1, 1000));
   options.command_line = run_context().command_line;
-  options.window = window_of(flags);
+  options.window = window_named(flags.trace.window);
 
-  const std::atomic<bool>& stop = catch_interrupts();
   ProgressLine line(flags.is_quiet);
-  ImportOptions import;
-  import.format = flags.input_format;
-  import.collectives = patterns_of("--collective", flags.collectives);
-  import.limits.memory_bytes = memory_of(flags);
-  import.progress = [&] {
-    if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
-  };
+  line.show("reading", 0, 1);
+  const ImportOptions import = flags.trace.import_options();
   std::vector<ImportedTrace> traces;
   try {
     std::vector<std::filesystem::path> files;
@@ -176,7 +105,16 @@ int execute_analyze(const AnalyzeFlags& flags) {
     line.clear();
     return kExitInterrupted;
   }
-  if (must_compare(flags, traces)) return compare_two(flags, traces);
+  line.clear();
+  if (are_two_runs(flags, traces)) {
+    for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv})
+      if (!path->empty())
+        reject("--svg, --export and --csv are for one timeline", "Pass only one file, or use --ranks.");
+    print_err("weir: two traces of the same ranks are two runs: weir compare A B (--ranks: one job)\n");
+    CompareOptions compare;
+    compare.threshold = share_of("--threshold", flags.threshold);
+    return print_trace_comparison(traces[0], traces[1], options.window, compare, flags.is_strict, flags);
+  }
 
   std::vector<ImportedFile> files;
   std::vector<Timeline> parts;
@@ -185,7 +123,9 @@ int execute_analyze(const AnalyzeFlags& flags) {
     parts.push_back(std::move(trace.timeline));
   }
   Timeline timeline = parts.size() == 1 ? std::move(parts[0]) : merge(std::move(parts));
+  line.show("analysing", 0, 1);
   const Json document = analyze_timeline(timeline, files, options);
+  line.clear();
   flags.print(document, analysis_report(document, flags.is_full));
   if (!flags.svg.empty()) flags.write(flags.svg, timeline_svg(analysed_part(timeline, document), {title_of(files)}));
   if (!flags.kineto.empty()) export_kineto(flags, timeline);

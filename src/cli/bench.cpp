@@ -18,6 +18,7 @@
 #include "base/secrets.h"
 #include "cli/ci_flags.h"
 #include "cli/command.h"
+#include "cli/default_output.h"
 #include "cli/document_output.h"
 #include "cli/export_flags.h"
 #include "cli/flag_values.h"
@@ -42,6 +43,8 @@ namespace fs = std::filesystem;
 using bench::BenchFolder;
 using bench::BenchPlan;
 
+constexpr const char* kReports = "reports";
+
 template <class Word>
 std::vector<Word> words_of(const char* flag, const std::string& text, const char* what,
                            std::optional<Word> (*parse)(std::string_view), std::span<const Word> known) {
@@ -52,7 +55,10 @@ std::vector<Word> words_of(const char* flag, const std::string& text, const char
     if (!word) {
       std::vector<std::string> names;
       for (const Word one : known) names.emplace_back(name_of(one));
-      reject(fmt::format("{} {}: unknown {} '{}'", flag, text, what, name), suggestion(name, names));
+      reject(fmt::format("{} {}: unknown {} '{}'", flag, text, what, name),
+             name == "gpu" || name == "nvidia" || name == "amd"
+                 ? "Use cuda:0, hip:0 or opencl:0; without --device all are measured."
+                 : suggestion(name, names));
     }
     if (std::find(words.begin(), words.end(), *word) == words.end()) words.push_back(*word);
   }
@@ -62,7 +68,7 @@ std::vector<Word> words_of(const char* flag, const std::string& text, const char
 // As typed. Numbers are kept as text, so that messages can show the flag and the word.
 struct BenchCommandFlags {
   std::vector<std::string> paths, devices;
-  std::string iterations, warmup, precision, output_dir = "reports", seed, filter, compare_to;
+  std::string iterations, warmup, precision, output, seed, filter, compare_to;
   std::string latency_threshold = "10%", accuracy_threshold = "1e-3";
   std::string stop = "iterations", budget = "30s", rounds, time_limit, threads;
   bool is_cold = false, leaves_roofline = false, is_list = false, is_strict = false, is_verbose = false;
@@ -100,9 +106,9 @@ void BenchCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("--seed N", seed, "of the inputs (default: bench.yaml, or 1337)");
   syntax.add("--threads N", threads, "that a kernel may use on the CPU (default: all cores)");
   syntax.add("--no-roofline", leaves_roofline, "do not measure what the devices can do at best");
-  syntax.add("--output-dir PATH", output_dir, "where reports go; an earlier report there is replaced");
-  syntax.add("--baseline PATH|REF", compare_to,
-             "a summary.json to compare with, or a git ref that has one in --output-dir");
+  syntax.add(
+      "--baseline PATH|REF", compare_to,
+      "a summary.json or a folder of reports to compare with, or a git ref that has one in the folder of -o (reports)");
   syntax.add("--git-changes", asks_changes,
              "also note whether tracked files differ from the commit (looks at all of them, with git's filters off)");
   syntax.add("--latency-threshold PERCENT", latency_threshold, "a slowdown up to this does not matter");
@@ -110,7 +116,12 @@ void BenchCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("--strict", is_strict, "exit 4 where a comparison is too uncertain to say");
   syntax.add("--list", is_list, "show what would run; measure and write nothing");
   syntax.add("--verbose,-v", is_verbose, "print each case as it is measured");
-  document_output.add_to(syntax);
+  syntax.add("--output,-o PATH", output,
+             "folder for reports (default: reports, then reports-2 ...; -: print the summary, and write none)");
+  syntax.add("--json", document_output.is_json, "print the summary (weir.bench/1), and no text");
+  syntax.add("--format NAME", document_output.format, "form for people").one_of({"text", "markdown"});
+  syntax.add("--force,-f", document_output.is_forced, "replace an earlier report");
+  syntax.add("--quiet,-q", document_output.is_quiet, "print only the report");
   ci.add_to(syntax);
   exports.add_to(syntax);
   syntax.add("--child", child, "").hidden();
@@ -195,23 +206,29 @@ class BenchRun {
       : flags_(flags), options_(flags.options()), regression_(flags.regression()), settings_{options_} {}
 
   int run() {
+    progress_.show("looking at devices", 0, 1);
     const package::Discovery discovery = bench::find_packages(options_);
     const std::optional<Json> facts = bench::find_facts(options_, catch_interrupts());
     if (!facts) return kExitInterrupted;
     settings_.facts = *facts;
+    progress_.clear();
     const BenchPlan plan = bench::plan_bench(
         discovery, options_, settings_.facts,
         {environment_variable("PATH").value_or("/usr/bin:/bin"), environment_variable("LD_LIBRARY_PATH").value_or("")});
     if (flags_.is_list) return list(plan);
-    flags_.document_output.check_output();
     flags_.ci.check(flags_.document_output.is_forced, flags_.document_output.prints_json());
     flags_.exports.check(flags_.document_output.is_forced);
     // Before anything is measured or replaced: an unusable baseline must not cost a run, and it may be the very report
     // in the output folder.
-    const Json baseline =
-        flags_.compare_to.empty() ? Json() : bench::load_baseline(flags_.compare_to, flags_.output_dir);
+    const bool is_kept = flags_.output != "-", is_named = is_kept && !flags_.output.empty();
+    const Json baseline = flags_.compare_to.empty()
+                              ? Json()
+                              : bench::load_baseline(flags_.compare_to, is_named ? flags_.output : kReports);
     if (!flags_.compare_to.empty()) bench::compared_summary(baseline, flags_.compare_to);
-    BenchFolder folder(flags_.output_dir, flags_.document_output.is_forced);
+    BenchFolder folder(!is_kept   ? scratch_.path() / kReports
+                       : is_named ? fs::path(flags_.output)
+                                  : default_output(kReports, "", earlier_output(flags_.document_output.is_forced)),
+                       flags_.document_output.is_forced);
     // Built libraries are kept between runs where this user has a cache folder.
     settings_.cache = cache_folder("kernels").value_or(scratch_.path() / "cache");
     settings_.include = scratch_.path() / "include";
@@ -246,7 +263,7 @@ class BenchRun {
   bool measure(const BenchPlan& plan, BenchFolder& folder) {
     results_.emplace(plan);
     for (std::size_t i = 0; i < plan.packages.size(); ++i) save(plan, i, folder);
-    ProgressLine progress(flags_.document_output.is_quiet);
+    ProgressLine& progress = progress_;
     // If this is interrupted, the rounds stop at once as well, and report what was not measured.
     if (options_.has_roofline)
       bench::find_ceilings(plan, settings_, catch_interrupts(), [&](const std::string& backend) {
@@ -262,7 +279,9 @@ class BenchRun {
       progress.clear();
       print_err("round {}: {}\n", round + 1, bench_line(entry));
     };
-    return bench::run_units(plan, settings_, events, *results_, catch_interrupts());
+    const bool is_complete = bench::run_units(plan, settings_, events, *results_, catch_interrupts());
+    progress.clear();
+    return is_complete;
   }
 
   void save(const BenchPlan& plan, std::size_t package, BenchFolder& folder) const {
@@ -296,11 +315,13 @@ class BenchRun {
   const bench::BenchOptions options_;
   const bench::RegressionOptions regression_;
   const PrivateFolder scratch_;
+  ProgressLine progress_{flags_.document_output.is_quiet};
   bench::BenchSettings settings_;
   std::optional<bench::BenchResults> results_;
 };
 
-int execute_bench(const BenchCommandFlags& flags) {
+int execute_bench(BenchCommandFlags flags) {
+  flags.document_output.is_json = flags.document_output.is_json || flags.output == "-";
   if (!flags.child.empty()) {
     catch_interrupts();
     on_interrupt([]() noexcept { end_at_once(128 + first_interrupt()); });  // it has nothing to save

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,9 @@ struct CalibrateFlags {
   std::string device = "auto", workload, scale;
   std::string processes = "10", iterations = "60", budget = "5m", seed = "1";
   std::string output;
-  bool is_quiet = false;
+  bool is_json = false, is_quiet = false;
+
+  bool prints_json() const { return is_json || output == "-"; }
 
   void add_to(CommandSyntax syntax) {
     syntax.add("workload NAME", workload, "a step to calibrate (default: two short and two long ones)");
@@ -47,7 +50,9 @@ struct CalibrateFlags {
     syntax.add("--iterations N", iterations, "iterations of each process");
     syntax.add("--budget DURATION", budget, "stop after this time, once each step has five processes");
     syntax.add("--seed N", seed, "order of the steps within a round");
-    syntax.add("--output,-o PATH", output, "document to add to (default: the one that `weir compare` reads)");
+    syntax.add("--output,-o PATH", output,
+               "document to add to (default: the one that `weir compare` reads; -: print it, and keep nothing)");
+    syntax.add("--json", is_json, "print the document (weir.calibration/1), and no text");
     syntax.add("--quiet,-q", is_quiet, "print only errors");
   }
 
@@ -81,9 +86,10 @@ std::string spread_row(const CalibratedStep& step) {
 int execute_calibrate(const CalibrateFlags& flags) {
   if (flags.device == "sim" || flags.device.starts_with("sim:"))
     reject("simulated devices need no calibration: their processes agree", "Name the device that you measure on.");
+  const bool is_kept = flags.output != "-";
   const std::filesystem::path file = flags.output.empty() ? calibration_file() : std::filesystem::path(flags.output);
   if (file.empty()) reject("neither HOME nor XDG_STATE_HOME is set", "Use -o FILE.");
-  load_calibration(file);  // rejects before minutes of work
+  if (is_kept) load_calibration(file);  // rejects before minutes of work
   const std::vector<std::vector<std::string>> runs = flags.runs();
   RoundsPlan plan;
   plan.sides = runs.size();
@@ -118,10 +124,14 @@ int execute_calibrate(const CalibrateFlags& flags) {
   std::string table =
       fmt::format("  {:<22} {:<12} {:>10} {:>9} {:>11}\n", "step", "kind", "median", "processes", "spread");
   std::size_t known = 0;
-  make_folders(file.parent_path());
-  // Read again: another `weir calibrate` may have added to it in these minutes.
-  const FileLock lock(file, kLockPatienceMs);
-  std::vector<CalibratedStep> steps = load_calibration(file);
+  std::optional<FileLock> lock;
+  std::vector<CalibratedStep> steps;
+  if (is_kept) {
+    make_folders(file.parent_path());
+    // Read again: another `weir calibrate` may have added to it in these minutes.
+    lock.emplace(file, kLockPatienceMs);
+    steps = load_calibration(file);
+  }
   for (const std::vector<ResultPoint>& points : found) {
     if (points.empty()) continue;
     const auto step = calibrated_step(pool_repeats(points).at(0), wall_time());
@@ -132,12 +142,15 @@ int execute_calibrate(const CalibrateFlags& flags) {
   }
   if (known == 0 && is_interrupted) return kExitInterrupted;
   if (known == 0) fail("no step has latencies that could be compared", "Name another workload.");
-  write_file(file, calibration_json(steps).dump(2) + "\n", true);
-  if (!flags.is_quiet)
+  const std::string document = calibration_json(steps).dump(2) + "\n";
+  if (is_kept) write_file(file, document, true);
+  if (flags.prints_json()) write_json(document);
+  const bool is_quiet = flags.is_quiet || flags.prints_json();
+  if (!is_quiet)
     print_out("Medians of processes of identical code differ by this much (standard deviation):\n{}Kept in {}\n", table,
               file.string());
   if (!is_interrupted) return 0;
-  if (!flags.is_quiet)
+  if (!is_quiet)
     print_out("Interrupted: {} of {} steps had the {} processes that it takes\n", known, found.size(),
               kFewestForSpread);
   return kExitInterrupted;

@@ -20,7 +20,7 @@
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "device/device.h"
+#include "device/list.h"
 #include "lab/channels/channel_baseline.h"
 #include "lab/channels/channel_processes.h"
 #include "lab/channels/channel_results.h"
@@ -49,7 +49,7 @@ void check_device(const std::string& name) {
   for (const DeviceType& type : device_types()) known.emplace_back(type.name);
   const std::string type = name.substr(0, name.find(':'));
   if (std::find(known.begin(), known.end(), type) == known.end())
-    reject(fmt::format("--device {}: unknown device", name), suggestion(type, known));
+    reject(fmt::format("--device {}: there is no such device", name), device_suggestion(type));
 }
 
 // As typed. Numbers are kept as text, so that messages can show the flag and the word.
@@ -96,7 +96,7 @@ void ChannelCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("--seed N", seed, "of the orders of benchmarks");
   syntax.add("--limit DURATION", limit, "a benchmark that takes longer is ended by force");
   syntax.add("--json", is_json, "print the document (weir.channel/2) instead of text");
-  syntax.add("--output,-o PATH", output, "write the document to this file");
+  syntax.add("--output,-o PATH", output, "write the document to this file (-: standard output)");
   syntax.add("--format NAME", format, "output format").one_of({"text", "markdown"});
   syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   syntax.add("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
@@ -271,7 +271,11 @@ void deliver(const ChannelCommandFlags& flags, const Json& document) {
   }
 }
 
-int execute_channel(const ChannelCommandFlags& flags) {
+int execute_channel(ChannelCommandFlags flags) {
+  if (flags.output == "-") {
+    flags.is_json = true;
+    flags.output.clear();
+  }
   if (!flags.child.empty()) {
     run_channel_child(flags.child);
     return 0;
@@ -296,7 +300,9 @@ int execute_channel(const ChannelCommandFlags& flags) {
     const std::filesystem::path file = baseline_file(flags.baseline_dir, "--baseline", flags.baseline);
     if (!std::filesystem::exists(file, ignored))
       reject(fmt::format("--baseline {}: {} does not exist", flags.baseline, file.string()),
-             fmt::format("Make it first: weir channel --save-baseline {}.", flags.baseline));
+             std::filesystem::exists(flags.baseline, ignored)
+                 ? "It takes a name that --save-baseline gave. Files are compared by weir compare BASELINE TEST."
+                 : fmt::format("Make it first: weir channel --save-baseline {}.", flags.baseline));
     baseline = load_channel_run(file);
     compare_channels(*baseline, flags.baseline, report.run,
                      options);  // rejects runs with nothing in common, before hours of work

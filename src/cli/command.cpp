@@ -19,7 +19,7 @@ const Flag& Flag::one_of(std::initializer_list<const char*> values) const {
   const auto check = [choices, name = option_->get_name()](const std::string& value) {
     if (std::find(choices.begin(), choices.end(), value) == choices.end())
       reject(fmt::format("{} {}: unknown {}", name, value, name.substr(name.find_first_not_of('-'))),
-             suggestion(value, choices));
+             value == "json" ? "Write --json." : suggestion(value, choices));
     return std::string();
   };
   option_->check(CLI::Validator(check, fmt::format("{{{}}}", fmt::join(choices, ","))));

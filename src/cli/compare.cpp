@@ -19,6 +19,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/state_folder.h"
+#include "cli/trace_flags.h"
 #include "lab/channels/channel_baseline.h"
 #include "lab/channels/channel_document.h"
 #include "lab/kernels/regression.h"
@@ -29,8 +30,6 @@
 #include "report/text/documents.h"
 #include "run/known_spread.h"
 #include "run/load.h"
-#include "run/trace_compare.h"
-#include "trace/import/import.h"
 #include "trace/import/list.h"
 
 namespace weir::cli {
@@ -43,6 +42,8 @@ struct CompareCommandFlags {
   std::vector<std::string> tests;
   std::string calibration, history;
   CompareFlags compare;
+  TraceFlags trace;
+  bool is_by_queues = false;
 
   void add_to(CommandSyntax syntax) {
     syntax
@@ -57,6 +58,10 @@ struct CompareCommandFlags {
     syntax.add("--calibration PATH", calibration,
                "what `weir calibrate` wrote, for results of one process (default: this machine's)");
     syntax.add("--history PATH", history, "a history whose runs show how much processes differ (weir history)");
+    trace.add_to(syntax);
+    syntax.add("--queues", is_by_queues,
+               "of two programs (traces, captures, logs): their hardware queues, and which preemption would fit; "
+               "the first is the urgent one");
     compare.add_to(syntax);
   }
 };
@@ -87,9 +92,9 @@ FindSpread known_spreads(const CompareCommandFlags& flags) {
 }
 
 int compare_result_files(const CompareCommandFlags& flags, const CompareOptions& options) {
-  const ResultFile baseline = load_results(input_path(flags.baseline));
+  const ResultFile baseline = load_results(flags.baseline);
   std::vector<ResultFile> tests;
-  for (const std::string& test : flags.tests) tests.push_back(load_results(input_path(test)));
+  for (const std::string& test : flags.tests) tests.push_back(load_results(test));
   return flags.compare.print(compare_results(baseline, tests, options, known_spreads(flags)), "weir compare");
 }
 
@@ -98,28 +103,18 @@ int compare_overlap_folders(const CompareCommandFlags& flags, const CompareOptio
                              "weir compare");
 }
 
-// Files that may take long to read: Ctrl-C ends that.
-ImportOptions import_options() {
-  ImportOptions import;
-  import.progress = [&stop = catch_interrupts()] {
-    if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
-  };
-  return import;
-}
-
 int compare_trace_files(const CompareCommandFlags& flags, const CompareOptions& options) {
+  const auto window = window_named(flags.trace.window);
+  ProgressLine line(flags.compare.document.is_quiet);
   std::vector<ImportedTrace> sides;
   for (const std::string& path : {flags.baseline, flags.tests[0]}) {
-    std::vector<ImportedTrace> traces = import_traces({path}, import_options());
+    line.show("reading", static_cast<int>(sides.size()), 2);
+    std::vector<ImportedTrace> traces = import_traces({path}, flags.trace.import_options());
     if (traces.size() != 1) reject(fmt::format("{}: holds {} traces", path, traces.size()), "Name one of them.");
     sides.push_back(std::move(traces[0]));
   }
-  const TraceComparison comparison =
-      compare_traces(sides[0].timeline, flags.baseline, sides[1].timeline, flags.tests[0], options);
-  const Json document = trace_comparison_json(comparison, flags.compare.is_strict);
-  flags.compare.document.print(
-      document, [&] { return trace_comparison_text(document); }, [&] { return trace_comparison_markdown(document); });
-  return exit_code(comparison, flags.compare.is_strict);
+  line.clear();
+  return print_trace_comparison(sides[0], sides[1], window, options, flags.compare.is_strict, flags.compare.document);
 }
 
 // The summary of the second, with the comparison in it.
@@ -156,30 +151,38 @@ int compare_channel_documents(const CompareCommandFlags& flags, const CompareOpt
 int compare_amd_captures(const CompareCommandFlags& flags, const CompareOptions&) {
   amd::CaseLoadOptions options;
   options.stop = &catch_interrupts();
-  options.import = import_options();
+  options.import = flags.trace.import_options();
+  ProgressLine line(flags.compare.document.is_quiet);
+  line.show("reading", 0, 2);
   const amd::CaseSide baseline = amd::load_case(flags.baseline, options);
+  line.show("reading", 1, 2);
   const Json document = amd::case_comparison(baseline, amd::load_case(flags.tests[0], options));
+  if (options.stop->load(std::memory_order_relaxed)) throw Interrupted{};
+  line.clear();
   flags.compare.document.print(document, amd_compare_report(document));
   return 0;
 }
 
-// {"schema": "weir.result/2", ...: as all documents of Weir begin.
-std::string schema_at_start(std::string_view start) {
-  const std::size_t key = start.substr(0, 64).find("\"schema\"");
-  if (key == std::string_view::npos) return {};
-  const std::size_t open = start.find('"', key + 8), close = start.find('"', open + 1);
-  return close >= start.size() ? std::string() : std::string(start.substr(open + 1, close - open - 1));
-}
+struct CompareKind {
+  const char* name;
+  int (*judge)(const CompareCommandFlags&, const CompareOptions&);
+  bool operator==(const CompareKind& other) const { return judge == other.judge; }
+};
+constexpr CompareKind kResults{"a result", compare_result_files}, kOther{"no result", compare_result_files},
+    kFolder{"a folder of results", compare_result_files}, kTraces{"a trace", compare_trace_files},
+    kOverlap{"a run of `weir overlap`", compare_overlap_folders},
+    kBench{"a run of `weir bench`", compare_bench_folders},
+    kChannels{"a run of `weir channel`", compare_channel_documents},
+    kAmd{"a capture or a log of an AMD GPU", compare_amd_captures};
 
-using CompareKind = int (*)(const CompareCommandFlags&, const CompareOptions&);
-
-CompareKind kind_of_schema(const std::string& schema) {
+CompareKind kind_of_schema(std::string_view schema) {
   const auto is = [&](std::string_view kind) { return schemas::are_alike(schema, kind); };
-  return is(schemas::bench)     ? compare_bench_folders
-         : is(schemas::overlap) ? compare_overlap_folders
-         : is(schemas::channel) ? compare_channel_documents
-         : is(schemas::amd_log) ? compare_amd_captures
-                                : compare_result_files;
+  return is(schemas::bench)                            ? kBench
+         : is(schemas::overlap)                        ? kOverlap
+         : is(schemas::channel)                        ? kChannels
+         : is(schemas::amd_log)                        ? kAmd
+         : is(schemas::result) || is(schemas::sweep) ? kResults
+                                                       : kOther;
 }
 
 // The comparison for what lies there. What cannot be recognised is for the comparison of results, which says what it
@@ -187,34 +190,47 @@ CompareKind kind_of_schema(const std::string& schema) {
 CompareKind kind_of(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    if (fs::exists(path / "manifest.json", ignored)) return compare_amd_captures;
+    if (fs::exists(path / "manifest.json", ignored)) return kAmd;
     if (fs::exists(path / "summary.json", ignored))
-      return kind_of_schema(schema_at_start(start_of_file(path / "summary.json", 4096)));
+      return kind_of_schema(schemas::at_start(start_of_file(path / "summary.json", 4096)));
     for (const auto& below : fs::directory_iterator(path, ignored))
-      if (fs::exists(below.path() / "summary.json", ignored)) return compare_overlap_folders;  // of a sweep
-    return compare_result_files;
+      if (fs::exists(below.path() / "summary.json", ignored)) return kOverlap;  // of a sweep
+    return kFolder;
   }
-  if (!fs::is_regular_file(path, ignored)) return compare_result_files;
+  if (!fs::is_regular_file(path, ignored)) return kResults;
   const std::unique_ptr<ByteSource> bytes = open_bytes(path);
   const std::string_view start = bytes->peek(kSniffBytes);
-  if (const std::string schema = schema_at_start(start); schema.starts_with("weir.")) return kind_of_schema(schema);
+  if (const std::string_view schema = schemas::at_start(start); !schema.empty()) return kind_of_schema(schema);
   const auto all = importers();
   if (TarReader::sniff(start) ||
       std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.sniff(start); }))
-    return compare_trace_files;
+    return kTraces;
   const std::size_t first = start.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string_view::npos && (start[first] == '{' || start[first] == '[');
-  return is_json || start.empty() ? compare_result_files : compare_amd_captures;
+  return is_json || start.empty() ? kResults : kAmd;
 }
 
-int execute_compare(const CompareCommandFlags& flags) {
+int execute_compare(CompareCommandFlags flags) {
   const CompareOptions options = flags.compare.options();
-  const CompareKind judge_them = kind_of(flags.baseline);
-  if (judge_them != compare_result_files && flags.tests.size() != 1)
+  flags.baseline = input_path(flags.baseline);
+  for (std::string& test : flags.tests) test = input_path(test);
+  // A pipe can be read only once, so it is taken for what the other is.
+  const auto can_look = [](const std::string& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path, ignored) || fs::is_directory(path, ignored);
+  };
+  const CompareKind kind =
+      flags.is_by_queues ? kAmd : kind_of(can_look(flags.baseline) ? flags.baseline : flags.tests[0]);
+  if (kind != kResults && flags.tests.size() != 1)
     reject(fmt::format("{}: is compared with one other, not with {}", flags.baseline, flags.tests.size()),
            "weir compare BASELINE TEST");
+  // Two that are not even results get the message of whoever reads the first of them.
+  const CompareKind other = can_look(flags.tests[0]) ? kind_of(flags.tests[0]) : kind;
+  if (kind != other && kind != kAmd && other != kAmd)
+    reject(fmt::format("{}: is {}, and {} is {}", flags.tests[0], other.name, flags.baseline, kind.name),
+           "Compare two of one kind. `weir report A B` shows different ones on one page.");
   try {
-    return judge_them(flags, options);
+    return kind.judge(flags, options);
   } catch (const Interrupted&) {
     return kExitInterrupted;
   }

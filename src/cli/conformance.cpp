@@ -84,6 +84,7 @@ int execute_conformance(const ConformanceFlags& flags) {
     reject(fmt::format("--filter {}: no case has such a name", flags.filters.front()),
            "`weir conformance --list` shows all of them.");
   if (flags.is_list) {
+    if (flags.document.prints_json()) reject("--json: a list of cases has no document", "Leave out --list, or --json.");
     for (const conformance::ConformanceCase* const each : chosen) print_out("{}\n", each->full_name());
     return 0;
   }
@@ -105,7 +106,7 @@ int execute_conformance(const ConformanceFlags& flags) {
   for (const std::string& name : names) {
     const auto device = open_or_note(name, flags, run);
     if (device == nullptr) continue;
-    run.reports.push_back(examine(name, *device, chosen, is_quiet));
+    run.reports.push_back(examine(name, *device, chosen, flags.is_quiet));
     has_passed = has_passed && run.reports.back().has_passed();
     run.is_interrupted = run.reports.back().is_interrupted;
     const Json document = conformance_document(run, context);

@@ -61,9 +61,11 @@ std::int64_t number_within(std::string_view flag, const std::string& text, std::
 }
 
 int one_count(const std::string& flag, const std::string& text, int lowest, int highest, const std::string& hint) {
-  const std::vector<int> counts = parse_counts(flag, text, lowest, highest);
-  if (counts.size() != 1) reject(fmt::format("{} {}: one count is needed here", flag, text), hint);
-  return counts[0];
+  // Before the range: in `run --streams 1,2`, that 1 is too small is not what is wrong.
+  if (text.find(',') != std::string::npos || text.find("..") != std::string::npos)
+    reject(fmt::format("{} {}: one count is needed here", flag, text),
+           hint.empty() ? fmt::format("For example {} {}.", flag, highest < 8 ? highest : 8) : hint);
+  return parse_counts(flag, text, lowest, highest)[0];
 }
 
 const std::vector<std::string>& patterns_of(std::string_view flag, const std::vector<std::string>& patterns) {

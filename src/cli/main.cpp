@@ -1,5 +1,6 @@
 // The program: parses the command line, runs one command, turns errors into messages and exit codes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -170,13 +171,52 @@ void reject_unknown(const CLI::App& app, const std::vector<std::string>& words) 
     std::vector<std::string> names;
     for (const CLI::Option* each : command->get_options())
       if (!each->get_group().empty())
-        for (const std::string& known : each->get_lnames()) names.push_back("--" + known);
+        for (const std::string& known : each->get_lnames()) names.push_back(known);
     const std::string path = weir::cli::path_of(*command);
-    const auto meant = weir::nearest(name, names);
+    const auto meant = weir::nearest(name.substr(std::min(name.find_first_not_of('-'), name.size())), names);
     weir::reject(fmt::format("{}unknown flag '{}'", path.empty() ? "" : path + ": ", name),
-                 meant ? fmt::format("Did you mean '{}'?", *meant)
+                 meant ? fmt::format("Did you mean '--{}'?", *meant)
                        : fmt::format("`weir {}{}--help` lists its flags.", path, path.empty() ? "" : " "));
   }
+}
+
+// A line that the manual shows for the command: "weir analyze spans.json".
+std::string example_of(const std::string& path) {
+  const weir::cli::ManualEntry* const entry = weir::cli::manual_entry(path);
+  std::istringstream lines(entry == nullptr ? "" : std::string(entry->examples));
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("weir " + path + " ")) return line;
+  return {};
+}
+
+// What the parser says, with what to type instead.
+[[noreturn]] void reject_line(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  const std::string path = weir::cli::path_of(*command), name = path.empty() ? "" : path + ": ";
+  const std::string example = example_of(path);
+  const std::string help = fmt::format("`weir {}{}--help` shows its flags.", path, path.empty() ? "" : " ");
+  const std::string typed = example.empty() ? help : fmt::format("For example: {}", example);
+  const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  if (kind == CLI::ExitCodes::RequiredError && command->get_require_subcommand_min() > 0) {
+    std::vector<std::string> names;
+    for (const CLI::App* each : command->get_subcommands({})) names.push_back(each->get_name());
+    weir::reject(fmt::format("{}a command is required", name),
+                 fmt::format("There is: {}. {}", fmt::join(names, ", "), typed));
+  }
+  if (kind == CLI::ExitCodes::RequiredError) weir::reject(name + error.what(), typed);
+  if (kind == CLI::ExitCodes::ExtrasError && weir::cli::words_after_mark())
+    weir::reject(fmt::format("{}a word before -- is not expected", name), typed);
+  if (kind == CLI::ExitCodes::ExtrasError)
+    weir::reject(fmt::format("{}one argument too many: '{}'", name, fmt::join(app.remaining(true), "' '")), typed);
+  if (kind == CLI::ExitCodes::ExcludesError) weir::reject(name + error.what(), "Leave one of them out.");
+  if (kind == CLI::ExitCodes::ArgumentMismatch) {
+    const std::string what = error.what(), flag = what.substr(0, what.find(':'));
+    const bool is_missing = what.ends_with("missing");
+    weir::reject(fmt::format("{}{}: {}", name, flag, is_missing ? "its value is missing" : "is given more than once"),
+                 is_missing ? help : fmt::format("Give {} once. {}", flag, help));
+  }
+  weir::reject(name + error.what(), help);
 }
 
 // A list option of CLI11 takes all following words, including arguments of the command: `run --param size=64 moe`. In
@@ -244,8 +284,7 @@ int run(int argc, char** argv) {
     weir::write_out(text.view());
     return code;
   } catch (const CLI::ParseError& error) {
-    if (weir::cli::is_first_rank())
-      weir::print_err("weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
+    if (weir::cli::is_first_rank()) reject_line(app, error);
     return static_cast<int>(weir::Fault::input);
   }
   return weir::cli::exit_code((*chosen)());

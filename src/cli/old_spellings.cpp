@@ -14,6 +14,8 @@ namespace {
 constexpr OldSpelling kOldSpellings[] = {
     {"", "run-priority", "run"},
     {"", "overlap compare", "compare"},
+    {"", "amd compare", "compare --queues"},
+    {"", "analyze --compare", "compare"},
     {"run", "--output-dir", "--output"},
     {"compare", "--baseline", "BASELINE"},
     {"compare", "--test", "TEST..."},
@@ -27,6 +29,7 @@ constexpr OldSpelling kOldSpellings[] = {
     {"analyze", "--format weir_capture|nsys|rpd|rocprof_json|kineto|rocprof_csv|cupti_text", "--input-format"},
     {"profile", "--format", "--trace-format"},
     // Counts, and flags that only show.
+    {"bench", "--output-dir", "--output"},
     {"bench", "--iters", "--iterations"},
     {"bench", "--rounds", "--processes"},
     {"bench", "--backends", "--device"},

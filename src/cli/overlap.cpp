@@ -114,10 +114,14 @@ struct OverlapCommandFlags {
   bool is_json = false, is_quiet = false, is_forced = false, lists_keys = false;
   std::shared_ptr<std::function<int()>> below;
 
+  // Whether there is a folder of files.
+  bool writes() const { return summary.empty() && output != "-"; }
+
   void add_to(CommandSyntax syntax) {
     config.add_to(syntax);
     processes.add_to(syntax);
-    syntax.add("--output,-o PATH", output, "folder for all files (default: results/overlap-NAME)");
+    syntax.add("--output,-o PATH", output,
+               "folder for all files (default: results/overlap-NAME; -: print the summary, and write none)");
     syntax.add("--summary PATH", summary, "write the summary (weir.overlap/2) to this file, and no other");
     exports.add_to(syntax);
     syntax.add("--json", is_json, "print the summary, and no text; of a sweep, a list of them");
@@ -180,7 +184,7 @@ MeasuredPoint run_point(const OverlapCommandFlags& flags, const OverlapPoint& po
   RunControl control;
   control.stop = &catch_interrupts();
   control.communicator = &between;
-  ProgressLine line(flags.is_quiet || flags.is_json || !is_first_rank());
+  ProgressLine line(flags.is_quiet || !is_first_rank());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   const std::string timeout = point.config.value("run.hang_timeout");
   watch_hangs(control, timeout == "0" ? "" : timeout + "s");
@@ -196,7 +200,7 @@ MeasuredPoint run_point(const OverlapCommandFlags& flags, const OverlapPoint& po
                      {"failure", run.failure.empty() ? Json(nullptr) : Json(run.failure)}};
   if (!flags.summary.empty()) {
     write_file(flags.summary, to_text(run.summary), flags.is_forced);
-  } else {
+  } else if (flags.writes()) {
     const std::vector<std::string> written = write_overlap(folder, run, flags.is_forced);
     if (!flags.is_quiet && !flags.is_json)
       print_out("{}\nWritten to {}: {} files{}\n", report_text(overlap_report(run.summary)), folder.string(),
@@ -219,7 +223,7 @@ int finish_overlap(const OverlapCommandFlags& flags, const OverlapConfig& config
   if (flags.is_json && !config.sweeps.empty()) write_json(to_text(sweep));
   if (overlap_points(config).size() > 1) {
     const TextReport report = overlap_sweep_report(sweep);
-    write_file(folder / "report.md", report_markdown(report), flags.is_forced);
+    if (flags.writes()) write_file(folder / "report.md", report_markdown(report), flags.is_forced);
     if (!flags.is_quiet && !flags.is_json) print_out("\n{}", report_text(report));
   }
   for (const Json& each : sweep)
@@ -239,7 +243,7 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
                       const std::vector<OverlapPoint>& points, int ranks, const fs::path& folder) {
   const ProcessCount count = flags.processes.count();
   const RunContext context = run_context();
-  ProgressLine line(flags.is_quiet || flags.is_json);
+  ProgressLine line(flags.is_quiet);
   ProcessesControl control;
   control.add = add_overlap_process;
   control.run = [&](std::size_t side, std::size_t round) {
@@ -249,7 +253,7 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
     child.limit_ns = kNoChildLimit;
     child.arguments = flags.config.words(points[side].assignments, ranks);
     child.output_flag = "--summary";
-    if (round == 0 && flags.summary.empty()) {
+    if (round == 0 && flags.writes()) {
       child.output_flag = "-o";
       child.folder = folder_of(points[side], folder);
       child.document = "summary.json";
@@ -275,10 +279,10 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
     sweep.push_back({{"assignments", points[side].assignments}, {"summary", summary}, {"failure", summary["failure"]}});
     const TextReport report = overlap_report(summary);
     const fs::path place = folder_of(points[side], folder);
-    if (flags.summary.empty()) {
+    if (flags.writes()) {
       write_file(place / "summary.json", to_text(summary), true);
       write_file(place / "report.md", report_markdown(report), true);
-    } else {
+    } else if (!flags.summary.empty()) {
       write_file(flags.summary, to_text(summary), flags.is_forced);
     }
     if (flags.is_json && config.sweeps.empty()) write_json(to_text(summary));
@@ -295,8 +299,9 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
   return code;
 }
 
-int execute_overlap(const OverlapCommandFlags& flags) {
+int execute_overlap(OverlapCommandFlags flags) {
   if (*flags.below) return (*flags.below)();
+  flags.is_json = flags.is_json || flags.output == "-";
   if (flags.lists_keys) {
     list_keys();
     return 0;
@@ -309,7 +314,7 @@ int execute_overlap(const OverlapCommandFlags& flags) {
     reject("--summary writes no other file, so there is nothing for --output", "Leave one of them out.");
   const int count = flags.config.ranks_of(config);
   const std::filesystem::path folder =
-      is_first_rank() && flags.summary.empty() ? overlap_folder(flags.output, config.name, flags.is_forced) : "";
+      is_first_rank() && flags.writes() ? overlap_folder(flags.output, config.name, flags.is_forced) : "";
   if (is_first_rank() && !flags.summary.empty()) check_writable(flags.summary, flags.is_forced);
   if (is_first_rank()) flags.exports.check(flags.is_forced);
   if (!flags.processes.count().is_one()) {

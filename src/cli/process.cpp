@@ -4,9 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
+#include <mutex>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/console.h"
 #include "base/file.h"
 #include "base/secrets.h"
@@ -21,6 +26,8 @@ namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t kProgressPatienceNs = 2'000'000'000;
 
 std::vector<std::string> arguments;
 bool is_launched_on_terminal = false;
@@ -78,22 +85,59 @@ int exit_code(int code) {
   return code == kExitInterrupted && (signal == SIGTERM || signal == SIGHUP) ? 128 + signal : code;
 }
 
+// A stage may take minutes without a further call, so a thread writes its line.
+struct ProgressLine::Stages {
+  explicit Stages(std::int64_t patience_ns) : patience_ns_(patience_ns) {
+    // Signals are for the threads that wait for children and devices.
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::jthread([this](const std::stop_token& stop) {
+      std::unique_lock lock(mutex_);
+      while (!stop.stop_requested()) {
+        wake_.wait_for(lock, stop, std::chrono::milliseconds(250), [] { return false; });
+        if (!stop.stop_requested()) print_if_due();
+      }
+    });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void show(std::string_view what, int done, int total) {
+    const std::scoped_lock lock(mutex_);
+    stage_ = what.ends_with(',') ? what.substr(0, what.size() - 1) : what;
+    count_ = total > 1 ? fmt::format(", {} of {}", std::min(done + 1, total), total) : "";
+    print_if_due();
+  }
+
+ private:
+  void print_if_due() {
+    const std::int64_t now = now_ns();
+    if (stage_ == printed_ || now - printed_ns_ < std::max(patience_ns_, (now - begun_ns_) / 20)) return;
+    print_err("weir: {}{}\n", for_line(stage_), count_);
+    printed_ = stage_;
+    printed_ns_ = now;
+  }
+
+  const std::int64_t patience_ns_, begun_ns_ = now_ns();
+  std::int64_t printed_ns_ = begun_ns_;
+  std::string stage_, count_, printed_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;  // the last member: it uses the others
+};
+
 ProgressLine::ProgressLine(bool is_quiet) {
   if (is_quiet) return;
-  if (isatty(STDERR_FILENO) == 1 || is_launched_on_terminal)
-    form_ = Form::line;
-  else if (job_ranks().count > 1)
-    form_ = Form::stages;
+  const bool is_terminal = isatty(STDERR_FILENO) == 1 || is_launched_on_terminal;
+  form_ = is_terminal ? Form::line : Form::stages;
+  if (!is_terminal) stages_ = std::make_unique<Stages>(job_ranks().count > 1 ? 0 : kProgressPatienceNs);
 }
+
+ProgressLine::~ProgressLine() { clear(); }
 
 void ProgressLine::show(std::string_view what, int done, int total) {
   if (form_ == Form::none) return;
-  if (form_ == Form::stages) {
-    if (what != stage_)
-      print_err("weir: {}{}\n", for_line(what), total > 1 ? fmt::format(", {} iterations", total) : "");
-    stage_ = what;
-    return;
-  }
+  if (form_ == Form::stages) return stages_->show(what, done, total);
   constexpr int kCells = 24;
   const int filled = total > 0 ? std::min(kCells, kCells * done / total) : 0;
   std::string bar(static_cast<std::size_t>(filled), '#');

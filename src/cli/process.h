@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,12 +35,13 @@ int exit_code(int code);
 // Set for ranks by the process that starts them, where its stderr is a terminal: the launcher puts a pipe between.
 inline constexpr const char* kTerminalVariable = "WEIR_TERMINAL";
 
-// One line on stderr that is rewritten in place where stderr is a terminal. Rank 0 of a job that is not on a terminal
-// writes one line for each stage instead: its runs take long. Nothing with --quiet.
+// One line on stderr that is rewritten in place where stderr is a terminal. Elsewhere one line for each stage, once the
+// command has taken two seconds (rank 0 of a job: at once, its runs take long), and fewer the longer it takes. Nothing
+// with --quiet.
 class ProgressLine {
  public:
   explicit ProgressLine(bool is_quiet);
-  ~ProgressLine() { clear(); }
+  ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
@@ -48,9 +50,10 @@ class ProgressLine {
 
  private:
   enum class Form { none, line, stages };
+  struct Stages;
   Form form_ = Form::none;
   bool is_shown_ = false;
-  std::string stage_;  // the last one that has a line
+  std::unique_ptr<Stages> stages_;
 };
 
 }  // namespace weir::cli

@@ -45,7 +45,8 @@ struct ProfileFlags {
     submit.add_to(syntax, false);
     run.add_to(syntax);
     syntax.add("--traced-iterations N", traced_iterations, "iterations in the trace");
-    syntax.add("--output,-o PATH", output, "the trace (default: NAME.trace.json, .gz if large); .gz packs it");
+    syntax.add("--output,-o PATH", output,
+               "the trace (default: NAME.trace.json, .gz if large; -: standard output); .gz packs it");
     syntax.add("--trace-format NAME", format, "kineto (Chrome JSON, for Perfetto) or csv");
     syntax.add("--latency-timestamps", has_latency, "ask CUPTI when each kernel left its queue (costs more)");
     syntax.add("--profiler NAME", profiler, "of a program after --: auto, cupti or rocprofv3");
@@ -62,6 +63,14 @@ ProfileOutput output_of(const ProfileFlags& flags, const std::string& stem) {
   if (flags.format != formats[0] && flags.format != formats[1])
     reject(fmt::format("--trace-format {}: traces cannot be written in this format", flags.format),
            suggestion(flags.format, formats));
+  if (flags.output == "-") {
+    if (flags.is_json)
+      reject("--json: standard output holds the trace already (-o -)",
+             "Leave --json out, or name a file: -o trace.json.");
+    if (!flags.run.ranks.empty()) reject("-o -: each rank has a trace", "Name a file: -o trace.json.");
+    output.path = "/dev/stdout";
+    return output;
+  }
   output.is_default = output.path.empty();
   if (!output.is_default) return output;
   // One name stands for the files of all ranks, compressed or not.
@@ -98,6 +107,7 @@ int profile_any_program(const ProfileFlags& flags, const std::vector<std::string
   for (const auto& [flag, value] : {std::pair("--streams", &flags.streams), std::pair("--ranks", &flags.run.ranks)})
     if (!value->empty())
       reject(fmt::format("{} {}: is for workloads, not for a program after --", flag, *value), "Leave it out.");
+  if (flags.output == "-") reject("-o -: standard output is the program's", "Name a file: -o trace.json.");
   ProgramRequest request;
   request.command = command;
   request.profiler = flags.profiler;
@@ -127,6 +137,14 @@ int execute_profile(const ProfileFlags& flags) {
   if (!flags.rest.empty())
     reject(fmt::format("{}: one workload is profiled at a time", flags.rest[0]),
            "A program of yours goes after --: weir profile -- ./program arguments");
+  if (flags.workload.name.empty() && flags.workload.file.empty())
+    reject("a workload or a program is required",
+           "For example: weir profile moe --device sim:h200, or with a program of yours: weir profile -- python3 "
+           "train.py");
+  if (flags.workload.name.find('/') != std::string::npos || flags.workload.name.ends_with(".py"))
+    reject(fmt::format("{}: is not the name of a workload", flags.workload.name),
+           fmt::format("A program of yours goes after --: weir profile -- {}{}",
+                       flags.workload.name.ends_with(".py") ? "python3 " : "", flags.workload.name));
   if (flags.run.skips_trace) reject("--no-trace: a profile is a trace", "Use `weir run` for timings alone.");
   if (flags.profiler != "auto")
     reject(fmt::format("--profiler {}: is for a program after --", flags.profiler), "Leave it out.");
@@ -163,7 +181,7 @@ int execute_profile(const ProfileFlags& flags) {
   control.stop = &catch_interrupts();
   control.communicator = ranks;
   watch_hangs(control, flags.run.hang_timeout);
-  ProgressLine line(flags.run.is_quiet || flags.is_json || !is_first_rank());
+  ProgressLine line(flags.run.is_quiet || !is_first_rank());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   if (ranks != nullptr) check_request(info, request, ranks->ranks());
   watch_ranks();
@@ -177,7 +195,7 @@ int execute_profile(const ProfileFlags& flags) {
                  output.named(word, profile.timeline.spans.size()), profile.document);
   leave_ranks();
   if (!is_first_rank()) return 0;
-  print(flags, profile.document, write_out);
+  print(flags, profile.document, flags.output == "-" ? write_err : write_out);
   if (!has_timeline)
     fail(fmt::format("no trace was written: {}", profile.timeline.source), "Use another --submit mode.");
   return profile.is_interrupted ? kExitInterrupted : 0;

@@ -75,7 +75,8 @@ RunRequest request_of(const QueuesCostFlags& flags) {
 // Measures the step in separate processes: drivers read the number of queues once, and random effects last as long as a
 // process. Without `queues`: as the device is now. Empty where it was interrupted.
 std::optional<MeasuredStep> measure_elsewhere(const QueuesCostFlags& flags, const DeviceInfo& info,
-                                              const RunRequest& request, std::optional<int> queues, int processes) {
+                                              const RunRequest& request, std::optional<int> queues, int processes,
+                                              ProgressLine* line) {
   FlagValues values = {
       {"--device", child_device(info, flags.shared.device)}, {"--streams", flags.streams}, {"--scale", flags.scale}};
   for (const auto& [name, value] : request.params) values.emplace_back("--param", name + "=" + value);
@@ -98,6 +99,7 @@ std::optional<MeasuredStep> measure_elsewhere(const QueuesCostFlags& flags, cons
   }
   std::vector<std::pair<double, double>> found;  // step and submit, by process
   for (int i = 0; i < processes; ++i) {
+    if (line != nullptr) line->show("measure the step in processes of its own", i, processes);
     const std::optional<Json> result = child_document(child, catch_interrupts());
     if (!result) return std::nullopt;
     const Json& seen = (*result)["device"]["hardware_queues"];
@@ -133,7 +135,7 @@ Json verify(const QueuesCostFlags& flags, const DeviceInfo& info, const RunReque
   const auto run = [&](std::size_t side, std::size_t) {
     line.show(sides[side] ? fmt::format("verify {} queues", *sides[side]) : "measure the present setting again",
               static_cast<int>(done++), rounds * static_cast<int>(sides.size()));
-    const auto measured = measure_elsewhere(flags, info, request, sides[side], 1);
+    const auto measured = measure_elsewhere(flags, info, request, sides[side], 1, nullptr);
     if (measured) measured_ns[side].push_back(measured->step_ns);
     return measured.has_value();
   };
@@ -185,8 +187,7 @@ int cost_of_queues(const QueuesCostFlags& flags) {
   if (control.is_stopped()) return kExitInterrupted;
   device.reset();  // gives the children the device to themselves
   if (!info.is_virtual && one_count("--processes", flags.processes, 0, 100) > 0) {
-    line.show("measure the step in processes of its own", 0, 1);
-    request.measured = measure_elsewhere(flags, info, request.run, std::nullopt, processes_of(flags, info));
+    request.measured = measure_elsewhere(flags, info, request.run, std::nullopt, processes_of(flags, info), &line);
     if (!request.measured) return kExitInterrupted;
   }
   device = flags.shared.open_as_usual();

@@ -18,6 +18,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/report_page.h"
+#include "cli/trace_flags.h"
 #include "report/text/fields.h"
 #include "report/text/sections.h"
 
@@ -34,6 +35,7 @@ struct ReportFlags {
   std::string title, history, baseline;
   std::string max_spans = "2000000";
   std::vector<std::string> collectives;
+  std::string window = "steady";
   bool is_json = false, is_forced = false, is_quiet = false;
 
   bool prints_json() const { return is_json || std::find(outputs.begin(), outputs.end(), "-") != outputs.end(); }
@@ -51,6 +53,7 @@ struct ReportFlags {
     syntax.add("--max-spans N", max_spans, "most spans that are drawn of all traces together");
     syntax.add("--collective PATTERN", collectives,
                "kernels of traces whose name has this in it communicate; * stands for any text, repeatable");
+    syntax.add("--window PART", window, kWindowHelp);
     syntax.add("--force,-f", is_forced, "replace files that exist");
     syntax.add("--quiet,-q", is_quiet, "print nothing");
     syntax.footer(
@@ -89,6 +92,10 @@ void check_outputs(const ReportFlags& flags, const std::vector<std::string>& fil
       reject(reason,
              "Build it where there is (cmake says so), or write the document alone with -o report.json: a complete "
              "program makes the page of the same files.");
+    for (const char* other : {".md", ".txt", ".pdf", ".png", ".svg", ".csv"})
+      if (files[i].ends_with(other))
+        reject(fmt::format("-o {}: a report is not written in this format", files[i]),
+               "Name the page report.html, or its document report.json.");
     check_writable(files[i], flags.is_forced);
     for (std::size_t other = 0; other < i; ++other)
       if (fs::weakly_canonical(files[i], status) == fs::weakly_canonical(files[other], status))
@@ -128,7 +135,8 @@ int execute_report(const ReportFlags& flags) {
   const std::optional<MadeReport> made =
       report_document({paths, title_of(flags), flags.baseline, flags.history,
                        static_cast<std::size_t>(number_within("--max-spans", flags.max_spans, 1, 100'000'000)),
-                       patterns_of("--collective", flags.collectives), &catch_interrupts()});
+                       patterns_of("--collective", flags.collectives), window_named(flags.window), &catch_interrupts(),
+                       flags.is_quiet});
   if (!made) return kExitInterrupted;
   const Json& document = made->document;
   if (flags.prints_json()) {

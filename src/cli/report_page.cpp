@@ -44,9 +44,12 @@ std::optional<MadeReport> report_document(const ReportRequest& request) {
   page::GatherOptions options;
   options.max_spans = request.max_spans;
   options.collectives = request.collectives;
+  options.window = request.window;
   options.passed_over = request.history;
   options.baseline = request.baseline;
-  options.progress = [&](const std::string&) {
+  ProgressLine line(request.is_quiet);
+  options.progress = [&](const std::string& file) {
+    line.show("reading " + file, 0, 1);
     if (request.stop != nullptr && request.stop->load(std::memory_order_relaxed)) throw Interrupted{};
   };
   page::Page page(request.title, wall_time(), run_context().command_line);
@@ -59,6 +62,7 @@ std::optional<MadeReport> report_document(const ReportRequest& request) {
   } catch (const Interrupted&) {
     return std::nullopt;
   }
+  line.clear();
   const std::string refused = refused_text(page.refused());
   if (!refused.empty()) write_err(refused);
   if (page.item_count() == 0)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "trace/intervals.h"
 
 namespace weir::cli {
 
@@ -17,7 +18,9 @@ struct ReportRequest {
   std::string baseline = {}, history = {};
   std::size_t max_spans = 2'000'000;
   std::vector<std::string> collectives = {};  // patterns for kernels that communicate
+  std::optional<TimeInterval> window = {};    // of traces, as in AnalyzeOptions
   const std::atomic<bool>* stop = nullptr;    // ends it early
+  bool is_quiet = true;                       // shows no progress
 };
 
 // Why this program cannot write HTML; empty where it can.

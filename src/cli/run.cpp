@@ -48,7 +48,8 @@ struct RunCommandFlags {
     processes.add_to(syntax);
     document.add_to(syntax,
                     "write the result (weir.result/2) to this file (-: standard output); of a class: the folder "
-                    "for one file per workload and report.html (default: results/CLASS)");
+                    "for one file per workload and report.html (default: results/CLASS), or - for the report "
+                    "(weir.report/2) alone");
     exports.add_to(syntax);
     syntax.add("--dot PATH", dot, "draw the step for Graphviz to this file (-: standard output)");
     syntax.add("--host-profile PATH", host_profile,
@@ -116,7 +117,7 @@ int run_several(const RunCommandFlags& flags, const RunRequest& request, const P
   if (!flags.dot.empty()) show_step(flags, request, info, ranks);
   const RunContext context = run_context();
   const bool is_quiet = flags.is_quiet();
-  ProgressLine line(is_quiet);
+  ProgressLine line(flags.run.is_quiet);
   ProcessesControl control;
   ChildOutcome last;
   control.run = [&](std::size_t, std::size_t round) {
@@ -151,14 +152,13 @@ int run_class_of(const RunCommandFlags& flags) {
   const std::pair<const char*, bool> others[] = {
       {"--processes", flags.processes.processes != "1"}, {"--until", !flags.processes.until.empty()},
       {"--budget", !flags.processes.budget.empty()},     {"--dot", !flags.dot.empty()},
-      {"--host-profile", !flags.host_profile.empty()},   {"--dry-run", flags.is_dry},
-      {"--json", flags.document.prints_json()}};
+      {"--host-profile", !flags.host_profile.empty()},   {"--dry-run", flags.is_dry}};
   for (const auto& [flag, is_given] : others)
     if (is_given)
       reject(fmt::format("{}: is for one workload, and {} is a class of them", flag, flags.workload.name),
              "Leave it out, or name one workload: `weir list` shows them.");
-  return run_class({flags.workload.name, flags.run, flags.streams, flags.submit, flags.document.path(), flags.exports,
-                    flags.resumes});
+  return run_class({flags.workload.name, flags.run, flags.streams, flags.submit, flags.document.output, flags.exports,
+                    flags.resumes, flags.document.prints_json()});
 }
 
 int execute_run(const RunCommandFlags& flags) {
@@ -216,7 +216,7 @@ int execute_run(const RunCommandFlags& flags) {
   control.stop = &catch_interrupts();
   control.communicator = ranks;
   watch_hangs(control, flags.run.hang_timeout);
-  ProgressLine line(is_quiet || !is_first_rank());
+  ProgressLine line(flags.run.is_quiet || !is_first_rank());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   if (ranks != nullptr) check_request(device->info(), request, ranks->ranks());
   watch_ranks();

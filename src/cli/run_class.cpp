@@ -10,6 +10,7 @@
 #include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/private_folder.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/process.h"
@@ -41,11 +42,13 @@ void write_report(const std::vector<std::string>& sweeps, const std::filesystem:
   try {
     const std::string title = fmt::format("{} on {} ({})", flags.name, info.name, info.model);
     const std::optional<MadeReport> made = report_document({sweeps, title});
+    if (flags.prints_json) write_json(to_text(made->document));
+    if (flags.folder == "-") return;
     const std::filesystem::path page =
         default_output((folder / "report").string(), ".html", earlier_output(flags.run.is_forced, flags.resumes));
     const std::string reason = why_no_page();
     if (reason.empty()) write_file(page, report_html(made->document), flags.run.is_forced || flags.resumes);
-    if (flags.run.is_quiet) return;
+    if (flags.is_quiet()) return;
     const std::string findings = findings_text(made->document, kMaxClosingFindings, false);
     print_out("{}\n\n{}\n",
               wrapped(reason.empty() ? fmt::format("The report is in {}", page.string())
@@ -88,6 +91,10 @@ std::filesystem::path folder_of(const ClassRun& flags) {
 bool is_class(const std::string& word) { return std::find(kClasses.begin(), kClasses.end(), word) != kClasses.end(); }
 
 int run_class(const ClassRun& flags) {
+  catch_interrupts();  // before there is a temporary folder
+  std::optional<PrivateFolder> unkept;
+  if (flags.folder == "-") unkept.emplace();
+  if (unkept && flags.resumes) reject("--resume: -o - keeps no results", "Name the folder that has them.");
   rank_count(flags.run.ranks);  // rejects
   if (is_first_rank()) flags.exports.check(flags.run.is_forced);
   const bool is_starter = must_start_ranks(flags.run.ranks);
@@ -95,7 +102,7 @@ int run_class(const ClassRun& flags) {
   const std::vector<const Workload*> chosen = chosen_workloads(flags.name);
   std::vector<int> counts;
   if (!flags.streams.empty()) counts = parse_counts("--streams", flags.streams, 1, kMaxStreams);
-  const std::filesystem::path folder = folder_of(flags);
+  const std::filesystem::path folder = unkept ? unkept->path() : folder_of(flags);
   Communicator* const ranks = is_starter ? nullptr : join_ranks();
   std::error_code status;
   if (is_first_rank()) std::filesystem::create_directories(folder, status);
@@ -133,7 +140,7 @@ int run_class(const ClassRun& flags) {
   for (const SweepRequest& request : requests) {
     int code = 0;
     try {
-      code = print_sweep(device->info(), device.get(), request, flags.run, ranks);
+      code = print_sweep(device->info(), device.get(), request, flags.run, flags.is_quiet(), ranks);
     } catch (const Error& error) {
       if (ranks != nullptr) throw;
       print_err("weir: {}: {}\n      {}\n", request.run.workload, in_terms_of_flags(error), error.hint);
@@ -155,7 +162,7 @@ int run_class(const ClassRun& flags) {
   }
   if (!written.empty()) write_report(written, folder, flags, info);
   if (is_interrupted) return kExitInterrupted;
-  if (!flags.run.is_quiet) print_next(info, requests.front().run.workload);
+  if (!flags.is_quiet()) print_next(info, requests.front().run.workload);
   if (failed.empty()) return 0;
   std::string names;
   for (const std::string& name : failed) names += " " + name;

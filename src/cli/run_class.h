@@ -14,9 +14,12 @@ struct ClassRun {
   RunFlags run;
   std::string streams;
   SubmitFlags submit;
-  std::string folder;  // empty: results/NAME
+  std::string folder;  // empty: results/NAME; "-": none
   ExportFlags exports;
   bool resumes = false;
+  bool prints_json = false;  // the report's document, and no text
+
+  bool is_quiet() const { return run.is_quiet || prints_json; }
 };
 
 // Whether the word is a class, and no workload.

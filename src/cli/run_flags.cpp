@@ -78,6 +78,13 @@ void WorkloadFlags::add_to(CommandSyntax syntax, const std::string& help) {
 void WorkloadFlags::choose(RunRequest& request) const {
   if (name.empty() && file.empty())
     reject("a workload is required", "Name one that `weir list` shows, or give --file my.yaml.");
+  if (name.ends_with(".yaml") || name.ends_with(".yml"))
+    reject(fmt::format("{}: is a file, not the name of a workload", name), fmt::format("Write --file {}.", name));
+  if (name.ends_with(".json"))
+    reject(fmt::format("{}: is a file, not the name of a workload", name),
+           "Name a workload that `weir list` shows. `weir report FILE` shows a result, `weir analyze FILE` a trace.");
+  if (name.size() == 2 && name[0] == 'P')
+    reject(fmt::format("there is no class '{}' of workloads", name), "Use P0, P1, P2, P3 or all, for `weir run`.");
   if (!name.empty() && !file.empty())
     reject(fmt::format("--file {}: the workload '{}' is named as well", file, name), "Give one of them.");
   request.workload = name;

@@ -51,7 +51,11 @@ struct SchedStartFlags {
 scheduler::ServerOptions server_options_of(const SchedStartFlags& flags) {
   scheduler::ServerOptions options;
   options.socket = flags.socket.path();
-  options.policy = &scheduler::policy_named(flags.policy);
+  try {
+    options.policy = &scheduler::policy_named(flags.policy);
+  } catch (const Error& error) {
+    reject(fmt::format("--policy {}: {}", flags.policy, error.what()), error.hint);
+  }
   options.settings.slice_ns = duration_of("--slice", flags.slice, kMinSliceNs, scheduler::kLongestSliceNs);
   options.settings.ageing_ns =
       flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kMinAgeingNs, scheduler::kLongestAgeingNs);

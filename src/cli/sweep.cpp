@@ -72,7 +72,7 @@ int sweep_processes(const SweepFlags& flags, SweepRequest request) {
   check_sweep(info, request, {0, request.ranks});
   request.output = output_of(flags, workload_of(request.run), info);
   const int code = print_sweep(
-      info, nullptr, request, flags.run, nullptr, nullptr,
+      info, nullptr, request, flags.run, flags.run.is_quiet || flags.document.prints_json(), nullptr, nullptr,
       [&](int streams, const std::string& submit, int units, bool traces) {
         return run_child(child_run(flags.run, flags.workload, info, std::to_string(streams), submit, units, !traces),
                          catch_interrupts());
@@ -81,8 +81,8 @@ int sweep_processes(const SweepFlags& flags, SweepRequest request) {
   return code;
 }
 
-int execute_sweep(SweepFlags flags) {
-  flags.run.is_quiet = flags.run.is_quiet || flags.document.prints_json();
+int execute_sweep(const SweepFlags& flags) {
+  const bool is_quiet = flags.run.is_quiet || flags.document.prints_json();
   rank_count(flags.run.ranks);  // rejects
   if (is_first_rank()) flags.exports.check(flags.run.is_forced);
   SweepRequest request;
@@ -114,11 +114,12 @@ int execute_sweep(SweepFlags flags) {
   request.output = output_of(flags, workload, device->info());
   if (ranks != nullptr) check_sweep(device->info(), request, ranks->ranks());
   watch_ranks();
-  const int code = print_sweep(device->info(), device.get(), request, flags.run, ranks, [&](int units) -> Device& {
-    device.reset();
-    device = flags.run.open_confined(units, ranks);
-    return *device;
-  });
+  const int code =
+      print_sweep(device->info(), device.get(), request, flags.run, is_quiet, ranks, [&](int units) -> Device& {
+        device.reset();
+        device = flags.run.open_confined(units, ranks);
+        return *device;
+      });
   device.reset();
   leave_ranks();
   if (!is_first_rank()) return 0;

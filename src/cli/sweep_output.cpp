@@ -33,10 +33,9 @@ std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>
 }
 
 int print_sweep(const DeviceInfo& info, Device* device, const SweepRequest& request, const RunFlags& flags,
-                Communicator* communicator, decltype(SweepControl::reopen) reopen,
+                bool is_quiet, Communicator* communicator, decltype(SweepControl::reopen) reopen,
                 decltype(SweepControl::run_process) run_process) {
-  const bool is_quiet = flags.is_quiet;
-  ProgressLine line(is_quiet || !is_first_rank());
+  ProgressLine line(flags.is_quiet || !is_first_rank());
   SweepControl control;
   control.reopen = std::move(reopen);
   control.run_process = std::move(run_process);

@@ -13,7 +13,7 @@ std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>
 // interrupted. Ranks other than 0 (`communicator`, if any) take part silently. `reopen` and `run_process` are as in
 // SweepControl; the latter is for several processes, which have no `device`.
 int print_sweep(const DeviceInfo& info, Device* device, const SweepRequest& request, const RunFlags& flags,
-                Communicator* communicator, decltype(SweepControl::reopen) reopen = nullptr,
+                bool is_quiet, Communicator* communicator, decltype(SweepControl::reopen) reopen = nullptr,
                 decltype(SweepControl::run_process) run_process = nullptr);
 
 }  // namespace weir::cli

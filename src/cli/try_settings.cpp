@@ -6,6 +6,7 @@
 
 #include "base/console.h"
 #include "base/error.h"
+#include "base/private_folder.h"
 #include "base/units.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
@@ -27,7 +28,9 @@ struct TryFlags {
   std::vector<std::string> words, variables, hashed;
   std::string count = "10", metric, timeout, rate = "30%", threshold = "5%", seed = "1", output;
   bool is_higher_better = false, is_failures_only = false, resumes = false, is_forced = false, is_strict = false,
-       is_quiet = false;
+       is_quiet = false, is_json = false;
+
+  bool prints_json() const { return is_json || output == "-"; }
 
   void add_to(CommandSyntax syntax) {
     syntax.add("commands WORD", words, "after --: one program and its arguments; without it: commands, each quoted");
@@ -42,19 +45,20 @@ struct TryFlags {
     syntax.add("--rate PERCENT", rate, "rarer failures need not be found");
     syntax.add("--threshold PERCENT", threshold, "smaller differences do not matter");
     syntax.add("--seed N", seed, "of the order of trials");
-    syntax.add("--output,-o PATH", output, "folder (default: results/try)");
+    syntax.add("--output,-o PATH", output, "folder (default: results/try; -: print the document, and keep no file)");
+    syntax.add("--json", is_json, "print the document (weir.trials/1), and no text");
     syntax.add("--resume", resumes, "keep the trials that the folder has, run the others");
     syntax.add("--force,-f", is_forced, "replace the trials of a folder that has some");
     syntax.add("--strict", is_strict, "exit 4 where the answer is not clear");
     syntax.add("--quiet,-q", is_quiet, "print the result only");
     syntax.footer(
-        "Exit code: 0 no setting is worse than the first, 1 the program cannot be run or always fails,\n"
+        "Exit code: 0 no setting is worse than the first, 1 the program always fails,\n"
         "2 bad input, 3 a setting fails or is slower than the first, 4 unclear (--strict), 130 interrupted.");
   }
 };
 
 void check_program(const std::string& name) {
-  if (!find_program(name)) fail(fmt::format("{}: no such program", name), "Give a path, or a name that PATH has.");
+  if (!find_program(name)) reject(fmt::format("{}: no such program", name), "Give a path, or a name that PATH has.");
 }
 
 Plan plan_of(const TryFlags& flags) {
@@ -114,21 +118,38 @@ void print_trial(const Plan& plan, const trials::TrialRecord& record, std::size_
 
 int execute_try(const TryFlags& flags) {
   Plan plan = plan_of(flags);
-  const fs::path folder = folder_of(flags);
+  catch_interrupts();  // before there is a temporary folder
+  std::optional<PrivateFolder> unkept;
+  if (flags.output == "-") {
+    if (flags.resumes) reject("--resume: -o - keeps no trials", "Name the folder that has them.");
+    unkept.emplace();
+  }
+  const fs::path folder = unkept ? unkept->path() : folder_of(flags);
   Experiment experiment(std::move(plan), folder, run_context());
   if (flags.resumes) experiment.resume();
   const std::size_t kept = experiment.records().size();
-  if (kept > 0 && !flags.is_quiet) print_out("Continuing after {}.\n", counted(kept, "trial"));
+  const bool is_quiet = flags.is_quiet || flags.prints_json();
+  ProgressLine line(flags.is_quiet || !flags.prints_json());  // else each trial has a line
+  if (flags.prints_json()) line.show("trials", static_cast<int>(kept), static_cast<int>(experiment.plan().matrix()));
+  if (kept > 0 && !is_quiet) print_out("Continuing after {}.\n", counted(kept, "trial"));
   const bool is_complete =
       experiment.run(catch_interrupts(), [&](const trials::TrialRecord& record, std::size_t count) {
-        if (!flags.is_quiet) print_trial(experiment.plan(), record, count);
+        if (!is_quiet) print_trial(experiment.plan(), record, count);
+        line.show(words_for(experiment.plan().design, experiment.plan().design.settings[record.setting]),
+                  static_cast<int>(count), static_cast<int>(experiment.plan().matrix()));
       });
-  print_out("{}{}", flags.is_quiet ? "" : "\n",
-            report_text(trials_report(experiment.document(is_complete ? "complete" : "interrupted"))));
-  print_out("\nWritten to {}\n", experiment.file().string());
+  line.clear();
+  const Json document = experiment.document(is_complete ? "complete" : "interrupted");
+  if (flags.prints_json()) {
+    write_json(to_text(document));
+  } else {
+    print_out("{}{}", flags.is_quiet ? "" : "\n", report_text(trials_report(document)));
+    print_out("\nWritten to {}\n", experiment.file().string());
+  }
   if (!is_complete) {
-    print_out("Interrupted after {}. The same command with --resume -o {} runs the rest.\n",
-              counted(experiment.records().size(), "trial"), folder.string());
+    if (!flags.prints_json())
+      print_out("Interrupted after {}. The same command with --resume -o {} runs the rest.\n",
+                counted(experiment.records().size(), "trial"), folder.string());
     return kExitInterrupted;
   }
   return exit_code_of(experiment.findings(), flags.is_strict);

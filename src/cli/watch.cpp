@@ -48,8 +48,10 @@ struct WatchFlags {
   bool is_forced = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("--source NAME", source,
-               "auto, kfd (what AMD's driver shows of all processes) or device (a workload of ours)");
+    syntax
+        .add("--source NAME", source,
+             "auto, kfd (what AMD's driver shows of all processes) or device (a workload of ours)")
+        .one_of({"auto", "kfd", "device"});
     syntax.add("--device NAME", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200");
     syntax.add("workload NAME", workload,
                fmt::format("runs again and again on the device (default {})", kDefaultWorkload));
@@ -68,7 +70,7 @@ struct WatchFlags {
     syntax.add("--once", is_once, "one sample as a table, and end");
     syntax.add("--json", is_json, "documents (weir.watch/1): one with --once, else one per sample and line");
     syntax.add("--openmetrics PATH", metrics, "rewrite this file at each sample, for Prometheus");
-    syntax.add("--output,-o PATH", output, "with --once: write the document to this file");
+    syntax.add("--output,-o PATH", output, "with --once: write the document to this file (-: standard output)");
     syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
     syntax.add("--force,-f", is_forced, "replace existing files");
   }
@@ -126,8 +128,6 @@ Source device_source(const WatchFlags& flags, std::vector<std::string> notes) {
 
 Source source_of(const WatchFlags& flags) {
   const bool asks_for_device = flags.device != "auto" || !flags.workload.empty() || !flags.file.empty();
-  if (flags.source != "auto" && flags.source != "kfd" && flags.source != "device")
-    reject(fmt::format("--source {}: unknown source", watch::printable(flags.source)), "Use auto, kfd or device.");
   if (flags.source == "kfd" && asks_for_device)
     reject("--source kfd: shows what others run, so it takes no --device, workload or --file", "Leave them out.");
   if (flags.source == "device" || asks_for_device) return device_source(flags, {});
@@ -243,6 +243,10 @@ int execute_watch(WatchFlags flags) {
   const std::uint64_t count = sample_count_of(flags);
   if (!flags.debugfs.empty()) flags.roots.debugfs = flags.debugfs;
   if (!flags.sysfs.empty()) flags.roots.sysfs = flags.sysfs;
+  if (flags.output == "-" && flags.is_once) {
+    flags.is_json = true;
+    flags.output.clear();
+  }
   if (!flags.output.empty() && !flags.is_once)
     reject("--output: is for --once", "Use --json, which prints a document per sample.");
   if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);

@@ -73,6 +73,17 @@ class HostMemory final : public DeviceMemory {
 
 std::unique_ptr<DeviceMemory> Device::memory(Place) { return std::make_unique<HostMemory>(); }
 
+std::string device_suggestion(const std::string& kind) {
+  if (kind == "gpu")
+    return "Use auto for the first GPU, cuda:0 for NVIDIA's or hip:0 for AMD's; `weir info` shows those of this "
+           "machine.";
+  if (kind == "nvidia" || kind == "amd" || kind == "rocm")
+    return fmt::format("Write --device {}:0; `weir info` shows all devices.", kind == "nvidia" ? "cuda" : "hip");
+  std::vector<std::string> kinds = {"auto"};
+  for (const DeviceType& type : device_types()) kinds.push_back(type.name);
+  return suggestion(kind, kinds);
+}
+
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options) {
   if (name == "auto") {
     for (const DeviceType& type : device_types()) {
@@ -81,15 +92,10 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   }
   const std::size_t colon = name.find(':');
   const std::string kind = name.substr(0, colon);
-  std::vector<std::string> kinds = {"auto"};
-  for (const DeviceType& type : device_types()) {
-    kinds.push_back(type.name);
+  for (const DeviceType& type : device_types())
     if (type.name == kind)
       return type.open(colon == std::string::npos ? default_device(type, options) : name.substr(colon + 1), options);
-  }
-  reject_setting("device", name, "there is no such device",
-                 kind == "gpu" ? "Did you mean 'auto', which is the first GPU? `weir info` shows all devices."
-                               : suggestion(kind, kinds));
+  reject_setting("device", name, "there is no such device", device_suggestion(kind));
 }
 
 std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {

@@ -8,3 +8,10 @@
 namespace weir::device_list {
 DeviceType WEIR_DEVICES;
 }  // namespace weir::device_list
+
+namespace weir {
+
+// What to type instead of an unknown kind of device ("gpu", "cdua").
+std::string device_suggestion(const std::string& kind);
+
+}  // namespace weir

@@ -74,17 +74,6 @@ std::int64_t first_start(const Timeline& timeline) {
   return first == INT64_MAX ? 0 : first;
 }
 
-// The window as times of the timeline; empty where all of it is analysed.
-std::optional<TimeInterval> window_of(const Timeline& timeline, std::int64_t origin_ns, const AnalyzeOptions& options) {
-  if (options.window == kWholeTrace) return std::nullopt;
-  // Times of a file may be near the limits.
-  const auto later = [&](std::int64_t ns) { return origin_ns > INT64_MAX - ns ? INT64_MAX : origin_ns + ns; };
-  if (options.window) return TimeInterval{later(options.window->from_ns), later(options.window->to_ns)};
-  const std::optional<std::int64_t> steady_ns = steady_from(timeline);
-  if (!steady_ns) return std::nullopt;
-  return TimeInterval{*steady_ns, INT64_MAX};
-}
-
 std::int64_t last_end(const Timeline& timeline) {
   std::int64_t last = INT64_MIN;
   for (const Span& span : timeline.spans)
@@ -110,6 +99,17 @@ std::vector<std::uint16_t> devices_of(const Timeline& timeline) {
 
 }  // namespace
 
+std::optional<TimeInterval> window_in(const Timeline& timeline, const std::optional<TimeInterval>& window) {
+  if (window == kWholeTrace) return std::nullopt;
+  // Times of a file may be near the limits.
+  const std::int64_t origin_ns = first_start(timeline);
+  const auto later = [&](std::int64_t ns) { return origin_ns > INT64_MAX - ns ? INT64_MAX : origin_ns + ns; };
+  if (window) return TimeInterval{later(window->from_ns), later(window->to_ns)};
+  const std::optional<std::int64_t> steady_ns = steady_from(timeline);
+  if (!steady_ns) return std::nullopt;
+  return TimeInterval{*steady_ns, INT64_MAX};
+}
+
 Json analyze_timeline(Timeline& whole, const std::vector<ImportedFile>& files, const AnalyzeOptions& options) {
   Json document;
   document["schema"] = schemas::analysis;
@@ -122,7 +122,7 @@ Json analyze_timeline(Timeline& whole, const std::vector<ImportedFile>& files, c
   const std::optional<ClockAlignment> alignment = align_clocks(whole);
   if (alignment) apply_alignment(whole, *alignment);
   const std::int64_t origin_ns = first_start(whole);
-  const std::optional<TimeInterval> window = window_of(whole, origin_ns, options);
+  const std::optional<TimeInterval> window = window_in(whole, options.window);
   const Timeline part = window ? within(whole, *window) : Timeline{};
   const Timeline& timeline = window ? part : whole;
   document["window"] = nullptr;

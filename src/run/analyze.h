@@ -32,6 +32,9 @@ inline constexpr TimeInterval kWholeTrace{INT64_MIN, INT64_MAX};  // as AnalyzeO
 // Several processes with commands are ranks: their clocks are aligned first, which may shift times in `timeline`.
 Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files, const AnalyzeOptions& options);
 
+// The window (as AnalyzeOptions::window) as times of the timeline; empty where it is all of it.
+std::optional<TimeInterval> window_in(const Timeline& timeline, const std::optional<TimeInterval>& window);
+
 // The part of the timeline that this document of it is about.
 Timeline analysed_part(const Timeline& timeline, const Json& document);
 

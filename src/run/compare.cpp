@@ -248,7 +248,8 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
     result.name = tests[t].name;
     if (pairing.pairs.empty())
       reject(fmt::format("{}: no result has a partner in {}", tests[t].name, baseline.name),
-             fmt::format("{}: {}.", label_of(after[t].front(), fields), pairing.test_only.front().nearest));
+             fmt::format("{}: {}. Compare runs of the same workload with the same flags: weir run WORKLOAD -o FILE",
+                         label_of(after[t].front(), fields), pairing.test_only.front().nearest));
     std::map<std::string, std::size_t> differing;
     for (const auto& [i, j] : pairing.pairs) {
       result.pairs.push_back(compare_pair(before[i], after[t][j], options, find_spread));

@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kExpected =
-    "Expected a file written by 'weir run' (weir.result/2) or 'weir sweep' (weir.sweep/1), or an AORTA result or "
-    "sweep.";
+    "Results are written by `weir run WORKLOAD -o FILE` (weir.result/2) and `weir sweep WORKLOAD -o FILE` "
+    "(weir.sweep/1); those of AORTA are read too.";
 // Deeper than any result; flattening stops there, so that hostile nesting cannot exhaust the stack.
 constexpr int kDeepest = 6;
 constexpr std::size_t kMaxSettings = 2'000;
@@ -343,17 +343,20 @@ enum class Format { weir_result, weir_sweep, aorta_result, aorta_sweep, other };
 struct Sniffed {
   Format format = Format::other;
   std::string found;  // what it is instead, for the message
+  std::string takers = kExpected;
 };
 
 // "weir.result/2" -> the format; a later version or another kind of file is `other`, with a description.
 Sniffed sniff_schema(const std::string& schema) {
-  if (schema == schemas::result) return {Format::weir_result, {}};
-  if (schema == schemas::sweep) return {Format::weir_sweep, {}};
+  if (schema == schemas::result) return {Format::weir_result};
+  if (schema == schemas::sweep) return {Format::weir_sweep};
   const std::string_view known = schemas::current(schema);
   if ((known == schemas::result || known == schemas::sweep) && schemas::is_newer(schema))
-    return {Format::other, fmt::format("'{}', written by a newer Weir: this one reads version {}", schema,
-                                       schemas::version_of(known))};
-  return {Format::other, fmt::format("schema '{}'", schema)};
+    return {Format::other,
+            fmt::format("'{}', written by a newer Weir: this one reads version {}", schema, schemas::version_of(known)),
+            "Use that version, or write it again with this one: `weir run WORKLOAD -o FILE`."};
+  if (!schema.starts_with("weir.")) return {Format::other, fmt::format("schema '{}'", schema)};
+  return {Format::other, fmt::format("schema '{}', which is not a result", schema), schemas::takers_of(schema)};
 }
 
 Sniffed sniff(const Json& json) {
@@ -363,8 +366,10 @@ Sniffed sniff(const Json& json) {
     if (!schema.json->is_string()) return {Format::other, "a schema that is not a text"};
     return sniff_schema(schema.json->get<std::string>());
   }
-  if (root["throughput"] && root["stream_count"]) return {Format::aorta_result, {}};
-  if (root["results"] && root["workload"]) return {Format::aorta_sweep, {}};
+  if (root["throughput"] && root["stream_count"]) return {Format::aorta_result};
+  if (root["results"] && root["workload"]) return {Format::aorta_sweep};
+  if (root["traceEvents"])
+    return {Format::other, "a trace", "`weir analyze FILE` reads it, `weir compare A B` compares two traces."};
   std::string names;
   std::size_t count = 0;
   for (const auto& [name, value] : json.items())
@@ -403,7 +408,7 @@ void append_points(const Json& json, Format format, const std::string& name, Res
 ResultFile parse_results(const Json& json, const std::string& name) {
   ResultFile file{name, {}, {}};
   const Sniffed sniffed = sniff(json);
-  if (sniffed.format == Format::other) reject(fmt::format("{}: found {}", name, sniffed.found), kExpected);
+  if (sniffed.format == Format::other) reject(fmt::format("{}: found {}", name, sniffed.found), sniffed.takers);
   append_points(json, sniffed.format, name, file);
   if (file.points.empty()) reject(fmt::format("{}: holds no results", name), "Did the sweep finish a single point?");
   return file;

@@ -45,6 +45,7 @@ void ProfileOutput::write(const Timeline& timeline, std::uint16_t process, std::
     write_chrome_json(timeline, options, to, overwrites);
   }
   std::error_code ignored;
+  if (!fs::is_regular_file(to, ignored)) return;  // a pipe has no size
   document["files"].push_back({{"path", to.string()}, {"bytes", fs::file_size(to, ignored)}});
 }
 

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "measure/result.h"
 #include "measure/statistics.h"
+#include "run/analyze.h"
 #include "trace/analyse/breakdown.h"
 #include "trace/analyse/slice.h"
 #include "trace/device_spans.h"
@@ -372,11 +373,32 @@ Json lone_json(const std::vector<KernelChange>& changes, const TraceSide KernelC
   return list;
 }
 
+void note_window(const Timeline& whole, const std::string& name, const TimeInterval& part, bool is_asked,
+                 TraceComparison& comparison) {
+  if (is_asked) {
+    comparison.notes.push_back(fmt::format("{}: only the part that --window names", name));
+    return;
+  }
+  std::int64_t first = INT64_MAX;
+  for (const Span& span : whole.spans)
+    if (span.started_ns != kNoTime) first = std::min(first, span.started_ns);
+  comparison.notes.push_back(fmt::format("{}: without its first {}, the program's start-up (--window all includes it)",
+                                         name, format_duration(static_cast<double>(distance_ns(first, part.from_ns)))));
+}
+
 }  // namespace
 
-TraceComparison compare_traces(const Timeline& baseline, const std::string& baseline_name, const Timeline& test,
-                               const std::string& test_name, CompareOptions options) {
+TraceComparison compare_traces(const Timeline& whole_baseline, const std::string& baseline_name,
+                               const Timeline& whole_test, const std::string& test_name, CompareOptions options,
+                               const std::optional<TimeInterval>& window) {
   TraceComparison comparison;
+  const auto baseline_window = window_in(whole_baseline, window), test_window = window_in(whole_test, window);
+  const Timeline baseline_part = baseline_window ? within(whole_baseline, *baseline_window) : Timeline{};
+  const Timeline test_part = test_window ? within(whole_test, *test_window) : Timeline{};
+  const Timeline& baseline = baseline_window ? baseline_part : whole_baseline;
+  const Timeline& test = test_window ? test_part : whole_test;
+  if (baseline_window) note_window(whole_baseline, baseline_name, *baseline_window, window.has_value(), comparison);
+  if (test_window) note_window(whole_test, test_name, *test_window, window.has_value(), comparison);
   comparison.baseline = baseline_name;
   comparison.test = test_name;
   options.bootstrap.resamples = std::min(options.bootstrap.resamples, kMaxResamples);

@@ -11,6 +11,7 @@
 #include "measure/timeline.h"
 #include "run/compare.h"
 #include "run/trace_pace.h"
+#include "trace/intervals.h"
 
 namespace weir {
 
@@ -63,9 +64,11 @@ struct TraceComparison {
   std::vector<std::string> notes;
 };
 
-// Rejects a trace without device commands, and two traces without a common command name.
+// Of the part of each that `window` names, as in AnalyzeOptions; the notes say what was left out. Rejects a part
+// without device commands, and two without a common command name.
 TraceComparison compare_traces(const Timeline& baseline, const std::string& baseline_name, const Timeline& test,
-                               const std::string& test_name, CompareOptions options = {});
+                               const std::string& test_name, CompareOptions options = {},
+                               const std::optional<TimeInterval>& window = {});
 
 // Counts the pace and all judged categories and kernels.
 VerdictCounts count_verdicts(const TraceComparison& comparison);

@@ -1,4 +1,4 @@
-// weir amd compare through the binary: reports, bad input, and the two cases of the study on the simulated device.
+// weir compare --queues through the binary: reports, bad input, and the two cases of the study on the simulated device.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -32,7 +32,7 @@ class AmdCompare : public ::testing::Test {
 };
 
 TEST_F(AmdCompare, tells_two_logs_apart) {
-  const Outcome outcome = weir({"amd", "compare", folder_ / "a.log", folder_ / "b.log"});
+  const Outcome outcome = weir({"compare", "--queues", folder_ / "a.log", folder_ / "b.log"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(weir({"compare", folder_ / "a.log", folder_ / "b.log"}).out, outcome.out);
   expect_narrow(outcome.out);
@@ -43,18 +43,19 @@ TEST_F(AmdCompare, tells_two_logs_apart) {
 
 TEST_F(AmdCompare, writes_documents_that_fit_their_schema) {
   const std::string file = folder_ / "c.json";
-  ASSERT_EQ(weir({"amd", "compare", folder_ / "a.log", folder_ / "b.log", "--json", "-o", file}).code, 0);
+  ASSERT_EQ(weir({"compare", "--queues", folder_ / "a.log", folder_ / "b.log", "--json", "-o", file}).code, 0);
   const Json document = read_json(file);
   EXPECT_EQ(document["schema"], "weir.amd_compare/1");
   EXPECT_EQ(document["a"]["launches"], 1000);
-  EXPECT_EQ(weir({"amd", "compare", folder_ / "a.log", folder_ / "b.log", "-o", file}).code, 2) << "it exists";
-  EXPECT_EQ(weir({"amd", "compare", folder_ / "a.log", folder_ / "b.log", "-o", file, "--force", "-q"}).out, "");
-  ASSERT_EQ(weir({"amd", "compare", folder_ / "a.log", folder_ / "b.log", "--json", "-o", file, "--force"}).code, 0);
+  EXPECT_EQ(weir({"compare", "--queues", folder_ / "a.log", folder_ / "b.log", "-o", file}).code, 2) << "it exists";
+  EXPECT_EQ(weir({"compare", "--queues", folder_ / "a.log", folder_ / "b.log", "-o", file, "--force", "-q"}).out, "");
+  ASSERT_EQ(weir({"compare", "--queues", folder_ / "a.log", folder_ / "b.log", "--json", "-o", file, "--force"}).code,
+            0);
   expect_valid_as(file, "weir.amd_compare.1.json");
 }
 
 TEST_F(AmdCompare, nothing_differs_between_a_file_and_itself) {
-  const Outcome outcome = weir({"amd", "compare", folder_ / "a.log", folder_ / "a.log", "--json"});
+  const Outcome outcome = weir({"compare", "--queues", folder_ / "a.log", folder_ / "a.log", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json document = parse_json(outcome.out, "out");
   EXPECT_EQ(document["queues"]["relation"], "same_input");
@@ -65,7 +66,7 @@ TEST_F(AmdCompare, nothing_differs_between_a_file_and_itself) {
 TEST_F(AmdCompare, takes_the_report_of_a_log) {
   const std::string report = folder_ / "b.json";
   ASSERT_EQ(weir({"amd", "log", folder_ / "b.log", "--json", "-o", report}).code, 0);
-  const Outcome outcome = weir({"amd", "compare", folder_ / "a.log", report, "--json"});
+  const Outcome outcome = weir({"compare", "--queues", folder_ / "a.log", report, "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json document = parse_json(outcome.out, "out");
   EXPECT_EQ(document["b"]["source"], "log_report");
@@ -81,19 +82,19 @@ TEST_F(AmdCompare, rejects_what_is_no_case_and_names_it) {
   put_file(folder_ / "result.json", "{\"schema\": \"weir.result/2\", \"status\": \"complete\"}\n");
   std::filesystem::create_directory(folder_ / "folder");
   for (const char* name : {"missing", "empty", "binary", "words", "result.json", "folder"}) {
-    const Outcome outcome = weir({"amd", "compare", folder_ / "a.log", folder_ / name});
+    const Outcome outcome = weir({"compare", "--queues", folder_ / "a.log", folder_ / name});
     EXPECT_EQ(outcome.code, 2) << name << outcome.out;
     EXPECT_TRUE(has(outcome.err, name)) << outcome.err;
     EXPECT_EQ(outcome.out, "") << name;
   }
-  EXPECT_EQ(weir({"amd", "compare", folder_ / "a.log"}).code, 2);
-  EXPECT_EQ(weir({"amd", "compare", folder_ / "a.log", folder_ / "b.log", "--format", "xml"}).code, 2);
+  EXPECT_EQ(weir({"compare", "--queues", folder_ / "a.log"}).code, 2);
+  EXPECT_EQ(weir({"compare", "--queues", folder_ / "a.log", folder_ / "b.log", "--format", "xml"}).code, 2);
 }
 
 TEST_F(AmdCompare, names_of_kernels_do_not_reach_the_terminal_as_they_are) {
   put_file(folder_ / "c.log", log_of(300, 100, "evil\x1b]0;title\x07name"));
   for (const char* how : {"--format=text", "--format=markdown", "--json"}) {
-    const Outcome outcome = weir({"amd", "compare", folder_ / "a.log", folder_ / "c.log", how});
+    const Outcome outcome = weir({"compare", "--queues", folder_ / "a.log", folder_ / "c.log", how});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos) << how;
     EXPECT_EQ(outcome.out.find('\x07'), std::string::npos) << how;
@@ -107,7 +108,7 @@ TEST_F(AmdCompare, the_two_cases_on_the_simulated_device) {
         weir({"profile", workload, "--device", "sim:mi300x", "--scale", "full", "-o", folder_ / file});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
   }
-  const Outcome outcome = weir({"amd", "compare", folder_ / "a.json", folder_ / "b.json", "--json"});
+  const Outcome outcome = weir({"compare", "--queues", folder_ / "a.json", folder_ / "b.json", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json document = parse_json(outcome.out, "out");
   EXPECT_EQ(document["a"]["source"], "timeline");

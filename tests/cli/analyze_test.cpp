@@ -83,15 +83,52 @@ TEST(Analyze, tells_a_trace_as_text_markdown_and_json) {
   expect_valid_as(folder / "a.json", "weir.analysis.2.json");
 }
 
-// One kernel, three seconds of loading, then 100 kernels that keep the device busy for 90 %.
-TEST(Analyze, leaves_out_the_start_up_and_says_so) {
-  const Folder folder;
+// One kernel, seconds of loading, then 100 kernels that keep the device busy for 90 %.
+std::string trace_with_start_up(int seconds) {
   std::string events;
   for (int i = 0; i <= 100; ++i)
     events += fmt::format(
         R"({}{{"ph":"X","cat":"kernel","name":"axpy","pid":0,"tid":7,"ts":{},"dur":90,"args":{{"device":0,"stream":7}}}})",
-        i == 0 ? "" : ",\n", i == 0 ? 0 : 3'000'000 + 100 * i);
-  write_into(folder, "t.json", fmt::format(R"({{"schemaVersion":1,"traceEvents":[{}]}})", events));
+        i == 0 ? "" : ",\n", i == 0 ? 0 : 1'000'000 * seconds + 100 * i);
+  return fmt::format(R"({{"schemaVersion":1,"traceEvents":[{}]}})", events);
+}
+
+// Programs that only start more slowly are as fast.
+TEST(Analyze, start_up_is_no_part_of_a_comparison) {
+  const Folder folder;
+  write_into(folder, "a.json", trace_with_start_up(3));
+  write_into(folder, "b.json", trace_with_start_up(9));
+  const auto span_ratio = [](const Json& totals) {
+    for (const Json& total : totals)
+      if (total["quantity"] == "span") return total["test"].get<double>() / total["baseline"].get<double>();
+    return 0.0;
+  };
+  for (const auto& [window, ratio] : std::initializer_list<std::pair<const char*, double>>{
+           {"steady", 1}, {"all", 9.01 / 3.01}, {"..2s", 1}, {"3s..4s", 0}}) {
+    const Outcome compared = weir({"compare", "a.json", "b.json", "--window", window, "--json"}, folder.path());
+    const Outcome reported =
+        weir({"report", "b.json", "--baseline", "a.json", "--window", window, "--json"}, folder.path());
+    if (ratio == 0) {
+      EXPECT_EQ(compared.code, 2) << "the other trace has nothing there: " << compared.out;
+      continue;
+    }
+    write_into(folder, "document", compared.out);
+    expect_valid_as(folder / "document", "weir.trace_comparison.1.json");
+    const Json document = json_of(folder / "document");
+    EXPECT_NEAR(span_ratio(document["totals"]), ratio, 0.01) << window;
+    const bool is_whole = std::string(window) == "all";
+    EXPECT_EQ(document["notes"].size(), is_whole ? 1U : 3U) << document["notes"];
+    const Json page = Json::parse(reported.out);
+    EXPECT_NEAR(span_ratio(page["comparisons"][0]["totals"]), ratio, 0.01) << window;
+  }
+  const Outcome text = weir({"compare", "a.json", "b.json"}, folder.path());
+  EXPECT_TRUE(has(text.out, "b.json: without its first 9.00 s, the program's start-up")) << text.out;
+  EXPECT_EQ(weir({"report", "a.json", "--window", "1", "--json"}, folder.path()).code, 2);
+}
+
+TEST(Analyze, leaves_out_the_start_up_and_says_so) {
+  const Folder folder;
+  write_into(folder, "t.json", trace_with_start_up(3));
   const Outcome text = weir({"analyze", "t.json"}, folder.path());
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_TRUE(has(text.out, "Analysed: 3.00 s to 3.01 s of the trace, 100 commands")) << text.out;
@@ -335,7 +372,7 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
     EXPECT_TRUE(has(outcome.err, words)) << outcome.err;
     EXPECT_TRUE(outcome.out.empty()) << outcome.out;
   };
-  expect({"text"}, "is not a trace that weir knows");
+  expect({"text"}, "not a recognised trace");
   expect({"empty"}, "is empty");
   expect({"dir"}, "is a folder");
   expect({"missing.json"}, "cannot be read");
@@ -350,7 +387,7 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
   EXPECT_TRUE(has(content(folder / "text"), "What stands out"));
   expect({"t.json", "--collective", ""}, "--collective: the pattern is empty");
   expect({"t.json", "--memory", "lots"}, "not a size");
-  expect({"t.json", "--compare"}, "two traces are needed");
+  expect({"t.json", "--compare"}, "compare: test is required");
   expect({"t.json", "t.json", "--threshold", "700%"}, "out of range");
   expect({"t.json", "t.json", "--threshold", "1"}, "Write --threshold 1%.");
   expect({"t.json", "t.json", "--svg", "x.svg"}, "are for one timeline");

@@ -85,8 +85,16 @@ TEST(Bench, divides_samples_over_processes) {
   EXPECT_EQ(timing["rounds"], Json({6, 6, 5}));
   EXPECT_EQ(timing["samples_ns"].size(), 17U);
   EXPECT_EQ(timing["iterations"], 17);
-  ASSERT_EQ(weir(quick({"--iterations", "17", "--processes", "1"}), folder.path()).code, 0);
+  ASSERT_EQ(weir(quick({"--iterations", "17", "--processes", "1", "--force"}), folder.path()).code, 0);
   EXPECT_EQ(entry_of(summary_of(folder), "doubles/cpu/fp32/count=1000")["timing"]["rounds"], Json({17}));
+}
+
+TEST(Bench, shows_how_far_it_is) {
+  const Folder folder;
+  make_package(folder.path(), "sleeps", kOne, {.run = "::usleep(700000);"});
+  const Outcome outcome = weir(quick({"--json", "--budget", "20s"}), folder.path());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "weir: round 1, sleeps")) << outcome.err;
 }
 
 TEST(Bench, list_writes_nothing) {
@@ -106,7 +114,7 @@ TEST(Bench, without_packages_it_says_what_to_do) {
   const Outcome outcome = weir({"bench"}, folder.path());
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(has(outcome.err, "no kernel package was found")) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "--path DIR")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "--path PATH")) << outcome.err;
   EXPECT_FALSE(fs::exists(folder / "reports"));
 }
 
@@ -370,19 +378,24 @@ TEST(Bench, skip_conditions_are_obeyed_and_told) {
   EXPECT_EQ(entry_of(summary, "never/cpu/fp32")["error"]["what"], "not yet");
 }
 
-TEST(Bench, replaces_its_own_reports_and_no_others) {
+TEST(Bench, replaces_reports_only_by_force) {
   const Folder folder;
   make_package(folder.path(), "doubles", kOne);
   ASSERT_EQ(weir(quick({}), folder.path()).code, 0);
-  EXPECT_EQ(weir(quick({}), folder.path()).code, 0) << "its own report";
-  put_file(folder.path() / "reports/summary.md", "# My notes\n");
-  const Outcome refused = weir(quick({}), folder.path());
+  const std::string first = content_of(folder.path() / "reports/summary.json");
+  const Outcome second = weir(quick({}), folder.path());
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_TRUE(has(second.out, "Reports are in reports-2")) << second.out;
+  EXPECT_EQ(content_of(folder.path() / "reports/summary.json"), first);
+  const Outcome refused = weir(quick({"-o", "reports"}), folder.path());
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(has(refused.err, "summary.md")) << refused.err;
-  EXPECT_EQ(content_of(folder.path() / "reports/summary.md"), "# My notes\n");
+  EXPECT_TRUE(has(refused.err, "-o reports: has env.json already")) << refused.err;
+  EXPECT_TRUE(has(refused.err, "--force")) << refused.err;
   EXPECT_EQ(weir(quick({"--force"}), folder.path()).code, 0);
+  EXPECT_NE(content_of(folder.path() / "reports/summary.json"), first);
+  EXPECT_FALSE(fs::exists(folder.path() / "reports-3"));
   put_file(folder.path() / "plain", "");
-  EXPECT_EQ(weir(quick({"--output-dir", "plain"}), folder.path()).code, 2);
+  EXPECT_EQ(weir(quick({"-o", "plain"}), folder.path()).code, 2);
 }
 
 TEST(Bench, a_full_disk_leaves_nothing_half_written) {
@@ -393,7 +406,7 @@ TEST(Bench, a_full_disk_leaves_nothing_half_written) {
   ASSERT_GT(fs::file_size(folder.path() / "reports/summary.json"), 10'240U);
   // A limit of file sizes ends a write in its middle, as a full disk does.
   std::vector<std::string> command = {"bash", "-c", "ulimit -f 10 && exec \"$@\"", "bash", WEIR_BINARY};
-  for (const std::string& word : quick({"--output-dir", "other"})) command.push_back(word);
+  for (const std::string& word : quick({"-o", "other"})) command.push_back(word);
   const Outcome outcome = run_program(command, folder.path());
   EXPECT_EQ(outcome.code, 1) << outcome.out << outcome.err;
   EXPECT_TRUE(has(outcome.err, "the report is not complete")) << outcome.err;
@@ -485,7 +498,8 @@ TEST(Bench, a_slowdown_against_a_git_ref_exits_3) {
   put_file(folder.path() / "reports/summary.json", before.dump(1));
   ASSERT_EQ(git({"add", "-A"}), 0);
   ASSERT_EQ(git({"commit", "-q", "-m", "reports"}), 0);
-  const Outcome outcome = weir(quick({"--iterations", "15", "--processes", "3", "--baseline", "main"}), folder.path());
+  const Outcome outcome =
+      weir(quick({"--iterations", "15", "--processes", "3", "--baseline", "main", "--force"}), folder.path());
   EXPECT_EQ(outcome.code, 3) << outcome.out << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_EQ(summary_of(folder)["regressions"]["cases"][0]["verdict"], "slower");

@@ -46,31 +46,6 @@ TEST(Help, ListsCommandsByWhatTheyAreFor) {
   EXPECT_FALSE(has(help, "run-priority")) << help;
 }
 
-TEST(Mistakes, NameWhatWasMeant) {
-  const struct {
-    std::vector<std::string> words;
-    const char* answer;
-  } mistakes[] = {
-      {{"run", "moe", "--itertions", "5"}, "run: unknown flag '--itertions'\n      Did you mean '--iterations'?"},
-      {{"run", "moe", "--itertions=5"}, "Did you mean '--iterations'?"},
-      {{"queues", "map", "--stream", "4"}, "queues map: unknown flag '--stream'\n      Did you mean '--streams'?"},
-      {{"queues", "mpa"}, "queues: unknown command 'mpa'\n      Did you mean 'map'?"},
-      {{"swep", "moe"}, "unknown command 'swep'\n      Did you mean 'sweep'?"},
-      {{"analyze", "x.json", "--format", "markdwon"},
-       "--format markdwon: unknown format\n      Did you mean 'markdown'?"},
-      {{"run", "moe", "-z"}, "unknown flag '-z'"},
-      {{"run", "moe", "--device", "gpu"}, "Did you mean 'auto'"},
-      {{"run", "moe", "--device", "sim:h100"}, "Did you mean 'sim:h200'?"},
-      {{"overlap", "tune", "default", "--budget", "soon"}, "For example 30s, 5m or 1h."},
-  };
-  for (const auto& [words, answer] : mistakes) {
-    const Outcome outcome = weir(words);
-    EXPECT_EQ(outcome.code, 2) << answer;
-    EXPECT_TRUE(has(outcome.err, answer)) << outcome.err;
-    EXPECT_EQ(outcome.out, "") << answer;
-  }
-}
-
 TEST(Document, IsAllThatStandardOutputHolds) {
   const Folder folder;
   const std::vector<std::string> tiny = {"--device", "sim:h200", "--scale", "tiny", "--iterations", "3"};
@@ -104,6 +79,8 @@ TEST(Document, IsReadFromStandardInput) {
       "run > a.json; run | \"$0\" compare a.json - ; run | \"$0\" export - --format csv -o -; "
       "run | \"$0\" report - --json | grep -c weir.report/2; "
       "\"$0\" profile moe --device sim:h200 --scale tiny --iterations 3 -o t.json -q; "
+      "\"$0\" profile moe --device sim:h200 --scale tiny --iterations 3 -o - -q | \"$0\" compare t.json - --json | "
+      "grep -c weir.trace_comparison/2; "
       "\"$0\" analyze - --json < t.json | grep -c weir.analysis/2";
   const Outcome outcome = run_program({"bash", "-c", "cd \"$1\"; " + line, WEIR_BINARY, folder.path().string()});
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;

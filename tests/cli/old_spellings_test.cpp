@@ -109,6 +109,20 @@ TEST(OldSpellings, give_the_same_results) {
                                 folder.path());
   EXPECT_EQ(priority.code, 0) << priority.err;
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "p3"));
+  for (const char* name : {"t.json", "u.json"})
+    ASSERT_EQ(weir({"profile", "moe", "--device", "sim:h200", "--scale", "tiny", "-o", name, "-q"}, folder.path()).code,
+              0);
+  const std::pair<std::vector<std::string>, std::vector<std::string>> same[] = {
+      {{"analyze", "t.json", "u.json", "--compare"}, {"compare", "t.json", "u.json"}},
+      {{"analyze", "t.json", "u.json"}, {"compare", "t.json", "u.json"}},
+      {{"amd", "compare", "t.json", "u.json"}, {"compare", "--queues", "t.json", "u.json"}}};
+  for (const auto& [was, is] : same) {
+    const Outcome old = weir(was, folder.path()), fresh = weir(is, folder.path());
+    EXPECT_EQ(old.code, fresh.code) << old.err;
+    EXPECT_EQ(old.out, fresh.out);
+    EXPECT_TRUE(has(old.err, "weir compare")) << old.err;
+    EXPECT_EQ(fresh.err, "");
+  }
   EXPECT_EQ(weir({"report", "a.json", "--json", "page.json", "-q"}, folder.path()).code, 0);
   EXPECT_EQ(read_json(folder / "page.json")["schema"], "weir.report/2");
 }

@@ -63,6 +63,16 @@ TEST(Try, unclear_is_4_with_strict_only) {
   EXPECT_TRUE(std::filesystem::exists(folder / "results/try/trials.json"));
 }
 
+// Two seconds after the start there is a line on standard error, also where that is no terminal.
+TEST(Try, shows_how_far_it_is) {
+  const Folder folder;
+  const Outcome outcome = weir({"try", "--trials", "2", "--json", "--", "sleep", "2.5"}, folder.path());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("weir: trials, 1 of 2\n"), std::string::npos) << outcome.err;
+  const Outcome quiet = weir({"try", "--trials", "1", "--json", "-q", "--", "sleep", "2.5"}, folder.path());
+  EXPECT_EQ(quiet.err, "");
+}
+
 TEST(Try, rejects_what_cannot_work_before_a_trial) {
   const Folder folder;
   const std::vector<std::pair<Arguments, const char*>> wrong = {
@@ -75,16 +85,14 @@ TEST(Try, rejects_what_cannot_work_before_a_trial) {
       {{"try", "--trials", "0", "--", "true"}, "--trials 0"},
       {{"try", "--timeout", "soon", "--", "true"}, "--timeout soon"},
       {{"try", "--higher-is-better", "--", "true"}, "no --metric"},
-      {{"try", "stray", "--", "true"}, "expected"},
+      {{"try", "stray", "--", "true"}, "before -- is not expected"},
+      {{"try", "--", "./missing"}, "no such program"},
   };
   for (const auto& [arguments, message] : wrong) {
     const Outcome outcome = weir(arguments, folder.path());
     EXPECT_EQ(outcome.code, 2) << arguments.back() << outcome.err;
     EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome.err;
   }
-  const Outcome missing = weir({"try", "--", "./missing"}, folder.path());
-  EXPECT_EQ(missing.code, 1);
-  EXPECT_NE(missing.err.find("no such program"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "results"));
 }
 

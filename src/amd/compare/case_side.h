@@ -1,4 +1,4 @@
-// One side of `weir amd compare`: a program's use of hardware queues in one form, from a log, a capture or a timeline.
+// One side of `weir compare --queues`: a program's use of hardware queues in one form, from a log, a capture or a timeline.
 // Values that a source does not contain are missing with a reason. Makes no comparison.
 #pragma once
 

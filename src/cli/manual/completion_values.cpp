@@ -231,7 +231,7 @@ constexpr Entry kEntries[] = {
     {"", "--scale", scales},
     {"", "--precision", precisions},
     {"", "--category", categories},
-    {"", "--output-dir", any_folder},
+    {"bench", "--output", any_folder},
     {"", "--debugfs", any_folder},
     {"", "--sysfs", any_folder},
     {"", "--output", any_file},

@@ -60,7 +60,7 @@ weir sweep tiny_kernel_stress --device cpu --scale tiny --iterations 5 \
 | folders of `weir overlap`, or their `summary.json` | step time and exposed communication, efficiency beside them; the points of two sweeps are paired by their settings ([overlap](overlap.md)) |
 | folders of `weir bench`, or their `summary.json` | time and accuracy of each case ([bench_regressions](bench_regressions.md)) |
 | documents of `weir channel` | each benchmark ([channels](channels.md)) |
-| folders of `weir amd capture`, logs of ROCm's runtime | nothing: differences are listed ([amd_compare](amd_compare.md)) |
+| folders of `weir amd capture`, logs of ROCm's runtime, and with `--queues` traces | nothing: differences are listed, and which preemption would fit ([amd_compare](amd_compare.md)) |
 
 Pairs results by workload, parameters, stream count, number of ranks, submit mode, placement and sync mode, and judges latency and throughput of each pair: same, faster, slower or ambiguous, with ratio and interval. Reads `weir.result/2`, `weir.sweep/1`, folders of them, and AORTA's single and sweep results. How verdicts are made: [statistics](statistics.md).
 
@@ -92,7 +92,7 @@ weir try --metric 'rate ([0-9.]+)' --higher-is-better \
 weir profile moe --device sim:h200 --trace-format csv -o trace.csv)"},
     {"analyze",
      "Formats, definitions and figures: [traces](traces.md). By default files of different ranks are put together, "
-     "and two of the same ranks are compared; `--ranks` and `--compare` say which it is. What would need more than "
+     "and `--ranks` says that two of the same rank are one job; two runs are compared by `weir compare`. What would need more than "
      "`--memory` is refused with the figure.",
      R"(weir profile hetero_kernels --device sim:h200 -o spans.json --quiet
 weir analyze spans.json
@@ -237,11 +237,6 @@ sudo weir amd hqd --live)"},
      "A row per hardware queue from stream to slot, clocks aligned with their error, one timeline: "
      "[amd_join](amd_join.md).",
      "weir amd join docs/examples/amd/a --timeline timeline.json"},
-    {"amd compare",
-     "Queues, kernels, rates with intervals, and which preemption would fit: [amd_compare](amd_compare.md).",
-     R"(weir profile case_a_cnn --device sim:h200 --scale tiny -o cnn.json
-weir profile case_b_transformer --device sim:h200 --scale tiny -o lm.json
-weir amd compare cnn.json lm.json)"},
 };
 
 constexpr ManualEntry kSched[] = {

@@ -69,12 +69,12 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
     reject(fmt::format("--baseline {}: no such file, and {} is not in a git repository that could have a ref of "
                        "that name: {}",
                        ref, folder.string(), root.first_error_line()),
-           "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
+           "Name the summary.json of the baseline, or with -o a folder inside of the repository.");
   const fs::path top = real_path(without_newline(root.out));
   const fs::path file = reports.lexically_relative(top) / kFile;
   if (*file.begin() == "..")
     reject(fmt::format("--baseline {}: {} is outside of the repository {}", ref, output_dir.string(), top.string()),
-           "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
+           "Name the summary.json of the baseline, or with -o a folder inside of the repository.");
   const GitAnswer commit = ask(ref, folder, {"rev-parse", "--verify", "--quiet", ref + "^{commit}"});
   const std::string id = without_newline(commit.out);
   if (commit.code != 0 || id.empty() || id.find_first_not_of("0123456789abcdef") != std::string::npos)

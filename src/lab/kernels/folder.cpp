@@ -42,43 +42,24 @@ Json git_state(bool asks_changes) {
 
 constexpr std::string_view kKernels = "kernels";
 
-// {"schema": "weir.bench/2", ...
-// # weir bench
-// The beginning is enough to recognise it: a report may be large, or truncated.
-bool is_ours(const fs::path& file) {
-  const std::string beginning = start_of_file(file, 200);
-  if (file.extension() == ".md") return beginning.starts_with("# weir bench") || beginning.starts_with("# Regressions");
-  return beginning.starts_with('{') && beginning.find("\"schema\": \"weir.") != std::string::npos;
-}
-
-void check_ours(const fs::path& file) {
-  std::error_code ignored;
-  if (!fs::exists(file, ignored) || is_ours(file)) return;
-  reject(fmt::format("{}: would be replaced, but is not a report of weir bench", file.string()),
-         "Choose another --output-dir, or use --force.");
-}
-
 }  // namespace
 
 BenchFolder::BenchFolder(fs::path folder, bool is_forced) : folder_(std::move(folder)) {
   std::error_code error;
   if (fs::exists(folder_, error) && !fs::is_directory(folder_, error))
-    reject(fmt::format("--output-dir {}: is not a folder", folder_.string()),
-           "Name a folder: there are several files.");
+    reject(fmt::format("-o {}: is not a folder", folder_.string()), "Name a folder: there are several files.");
   fs::create_directories(folder_ / kKernels, error);
   if (error)
-    reject(fmt::format("--output-dir {}: cannot be created: {}", folder_.string(), error.message()),
-           "Choose another folder.");
+    reject(fmt::format("-o {}: cannot be created: {}", folder_.string(), error.message()), "Choose another folder.");
   for (const fs::path& one : {folder_, folder_ / kKernels})
     if (::access(one.c_str(), W_OK | X_OK) != 0)
-      reject(fmt::format("--output-dir {}: cannot write into {}", folder_.string(), one.string()),
-             "Choose another folder.");
+      reject(fmt::format("-o {}: cannot write into {}", folder_.string(), one.string()), "Choose another folder.");
   lock_.emplace(folder_ / "summary.json");
   if (is_forced) return;
   for (const char* name : {"env.json", "kernel_manifest.json", "summary.json", "summary.md", "regressions.md"})
-    check_ours(folder_ / name);
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / kKernels, error))
-    if (entry.path().extension() == ".json") check_ours(entry.path());
+    if (has(name))
+      reject(fmt::format("-o {}: has {} already", folder_.string(), name),
+             "Use --force to replace the report there, or choose another folder.");
 }
 
 void BenchFolder::write(const std::string& name, const std::string& text) {

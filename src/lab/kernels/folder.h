@@ -10,11 +10,11 @@
 namespace weir::bench {
 
 // The output folder: env.json, kernel_manifest.json, kernels/NAME.json, summary.json, summary.md, regressions.md.
-// Replaces Weir's own reports and nothing else. Knows documents as text.
+// Knows documents as text.
 class BenchFolder {
  public:
-  // Creates the folder. Rejects one that cannot be created or written to, and one where a report would replace a file
-  // that is not Weir's, unless `is_forced`.
+  // Creates the folder. Rejects one that cannot be created or written to, and one that has a report already, unless
+  // `is_forced`.
   BenchFolder(std::filesystem::path folder, bool is_forced);
 
   // Writes the whole file or nothing. A failure (a full disk) is remembered and the run continues, so that measurements

@@ -235,7 +235,8 @@ std::vector<FigureRow> figures_of(const Json& document, const std::string& name)
   for (const Reader& reader : kReaders) known += fmt::format("{}{}", known.empty() ? "" : ", ", reader.schema);
   reject(fmt::format("{}: found {}, which has no figures to export", name,
                      schema.is_string() ? fmt::format("'{}'", label(schema)) : "no schema"),
-         fmt::format("Known are {}.", known));
+         at(document, {"traceEvents"}).is_array() ? "It is a trace: `weir analyze FILE --json` has its figures."
+                                                  : fmt::format("Known are {}.", known));
 }
 
 std::optional<double> unix_seconds(const std::string& created) {

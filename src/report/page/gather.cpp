@@ -46,7 +46,7 @@ class Walker {
     std::error_code status;
     const fs::file_status kind = fs::status(path, status);
     if (!fs::exists(kind)) {
-      leave(path, "no such file or folder. Check the path.");
+      leave(path, "no such file or folder. Check the path: `ls` shows this folder.");
     } else if (fs::is_directory(kind)) {
       root_ = fs::weakly_canonical(path, status);
       entries_ = 0;
@@ -256,6 +256,7 @@ class Gatherer {
     TraceOptions options;
     options.max_spans = spans_left_;
     options.collectives = options_.collectives;
+    options.window = options_.window;
     if (options_.progress) options.progress = [this, path] { options_.progress(path.string()); };
     return options;
   }
@@ -350,7 +351,8 @@ Gathered gather(Page& page, const std::vector<fs::path>& paths, const GatherOpti
   gatherer.show_job();
   for (const Walk::Left& left : walker.walk.left) page.refuse(left.path, left.reason);
   if (gatherer.lacks_comparison())
-    page.refuse(options.baseline.string(), "there is no trace to compare with this baseline.");
+    page.refuse(options.baseline.string(),
+                "there is no trace to compare with this baseline. Name one: weir report TRACE --baseline TRACE.");
   gathered.measured = std::move(gatherer.measured);
   return gathered;
 }

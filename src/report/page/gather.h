@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "report/page/measured.h"
 #include "report/page/page.h"
+#include "trace/intervals.h"
 
 namespace weir::page {
 
@@ -18,6 +20,7 @@ struct GatherOptions {
   std::filesystem::path baseline;        // compared with traces if it is one, or a folder of them; may be empty
   std::size_t max_spans = 2'000'000;     // all traces together
   std::vector<std::string> collectives;  // patterns for kernels that communicate (trace/kinds.h)
+  std::optional<TimeInterval> window;    // of traces, as in AnalyzeOptions
   std::function<void(const std::string& file)> progress;  // may be empty; may throw to stop
 };
 

@@ -105,14 +105,15 @@ std::size_t add_trace(Page& page, TraceJob job, const BaselineTrace* baseline, c
   Timeline timeline = baseline_trace(std::move(job)).timeline;
   if (baseline != nullptr) {
     try {
-      const TraceComparison found = compare_traces(baseline->timeline, baseline->name, timeline, name);
+      const TraceComparison found =
+          compare_traces(baseline->timeline, baseline->name, timeline, name, {}, options.window);
       section_list::trace_comparison(page, source, trace_comparison_json(found, false));
     } catch (const Error& error) {
       page.refuse(fmt::format("{} against {}", name, baseline->name), error.what());
     }
   }
   // Aligns the clocks of ranks, so it comes before the drawing.
-  const Json analysis = analyze_timeline(timeline, files, {});
+  const Json analysis = analyze_timeline(timeline, files, {.window = options.window});
 
   std::string id;
   DrawnTimeline drawn = draw_timeline(timeline, options.max_spans);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "measure/timeline.h"
 #include "report/page/page.h"
 #include "trace/import/import.h"
+#include "trace/intervals.h"
 
 namespace weir::page {
 
@@ -21,6 +23,7 @@ struct TraceOptions {
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // for its timeline; larger ones are rejected
   std::string format;                                   // an importer's name; empty: detected
   std::vector<std::string> collectives;                 // patterns for kernels that communicate
+  std::optional<TimeInterval> window;                   // as in AnalyzeOptions
   std::function<void()> progress;                       // may be empty; may throw to stop
 };
 

@@ -19,7 +19,7 @@ Descriptor connect(const std::filesystem::path& path, pid_t* pid) {
   Peer daemon;
   std::string reason;
   Descriptor socket = connect_to_daemon(path.string(), peer_of, &daemon, &reason);
-  if (!socket) reject(reason, "Start one with `weir sched start`, or name the socket of the one that runs.");
+  if (!socket) reject(reason, "Start one with `weir sched start`, or name its socket: --socket PATH.");
   *pid = daemon.pid;
   return socket;
 }

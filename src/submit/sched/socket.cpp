@@ -72,7 +72,7 @@ std::string why_not_ours(const std::string& path, bool* is_missing) {
     *is_missing = errno == ENOENT;
     return *is_missing ? "there is no socket " + quoted_path(path) : quoted_path(path) + ": " + std::strerror(errno);
   }
-  if (!S_ISSOCK(facts.st_mode)) return quoted_path(path) + " is no socket";
+  if (!S_ISSOCK(facts.st_mode)) return quoted_path(path) + " is not a socket";
   if (facts.st_uid != ::geteuid()) return quoted_path(path) + " is another user's";
   return {};
 }

@@ -56,7 +56,7 @@ class FileSource : public ByteSource {
   explicit FileSource(const std::filesystem::path& path) : name_(path.string()), file_(open_to_read(path)) {
     struct stat facts{};
     if (::fstat(file_.get(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0)
-      reject(fmt::format("{}: is empty", name_), "The program that writes it failed early, or still runs.");
+      reject(fmt::format("{}: is empty", name_), "The program that writes it failed early, or still runs. Run it again.");
     ::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   }
 

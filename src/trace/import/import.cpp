@@ -10,18 +10,20 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/options.h"
+#include "base/schemas.h"
 #include "trace/import/list.h"
 
 namespace weir {
 namespace {
 
 const Importer& importer_of(const std::string& format) {
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const Importer& importer : importers()) {
     if (format == importer.name) return importer;
-    names.push_back(importer.name);
+    names.emplace_back(importer.name);
   }
-  reject_setting("format", format, "unknown trace format", fmt::format("Known: {}.", fmt::join(names, ", ")));
+  reject_setting("input_format", format, "unknown trace format", suggestion(format, names));
 }
 
 const Importer* importer_for(std::string_view start) {
@@ -30,30 +32,17 @@ const Importer* importer_for(std::string_view start) {
   return nullptr;
 }
 
-// {"schema": "weir.result/2", ...: empty for other files.
-std::string_view document_of_weir(std::string_view start) {
-  const std::size_t key = start.find("\"schema\"");
-  const std::size_t begin = key == std::string_view::npos ? key : start.find("\"weir.", key);
-  if (begin == std::string_view::npos || begin > key + 20) return {};
-  const std::string_view rest = start.substr(begin + 1);
-  return rest.substr(0, std::min(rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_./0123456789"), rest.size()));
-}
-
 [[noreturn]] void reject_unknown(const std::string& name, std::string_view start) {
-  if (const std::string_view schema = document_of_weir(start); !schema.empty())
-    reject(fmt::format("{}: is a document of weir ({}) and not a trace", name, schema),
-           "`weir report` shows it on a page, `weir compare` compares two of them.");
-  std::vector<std::string> formats;
-  for (const Importer& importer : importers())
-    formats.push_back(fmt::format("{} ({})", importer.name, importer.summary));
+  if (const std::string_view schema = schemas::at_start(start); !schema.empty())
+    reject(fmt::format("{}: is a document of weir ({}) and not a trace", name, schema), schemas::takers_of(schema));
   std::string seen;
   for (const char c : start.substr(0, 24)) {
     const auto byte = static_cast<unsigned char>(c);
     seen += std::isprint(byte) != 0 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
   }
-  reject(fmt::format("{}: is not a trace that weir knows; it begins with \"{}\"", name, seen),
-         fmt::format("Formats: {}. --input-format names one if the file's beginning does not show it.",
-                     fmt::join(formats, "; ")));
+  reject(fmt::format("{}: not a recognised trace; it begins with \"{}\"", name, seen),
+         "Name a trace of PyTorch's profiler, rocprofv3, Nsight Systems (nsys export --type sqlite) or `weir profile`. "
+         "`weir analyze --help` lists the formats; --input-format NAME reads the file as one of them.");
 }
 
 [[noreturn]] void reject_memory(const std::string& name) {
