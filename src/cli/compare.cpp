@@ -177,12 +177,12 @@ constexpr CompareKind kResults{"a result", compare_result_files}, kOther{"no res
 
 CompareKind kind_of_schema(std::string_view schema) {
   const auto is = [&](std::string_view kind) { return schemas::are_alike(schema, kind); };
-  return is(schemas::bench)                            ? kBench
-         : is(schemas::overlap)                        ? kOverlap
-         : is(schemas::channel)                        ? kChannels
-         : is(schemas::amd_log)                        ? kAmd
+  return is(schemas::bench)                          ? kBench
+         : is(schemas::overlap)                      ? kOverlap
+         : is(schemas::channel)                      ? kChannels
+         : is(schemas::amd_log)                      ? kAmd
          : is(schemas::result) || is(schemas::sweep) ? kResults
-                                                       : kOther;
+                                                     : kOther;
 }
 
 // The comparison for what lies there. What cannot be recognised is for the comparison of results, which says what it

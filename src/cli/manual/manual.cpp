@@ -92,7 +92,8 @@ weir try --metric 'rate ([0-9.]+)' --higher-is-better \
 weir profile moe --device sim:h200 --trace-format csv -o trace.csv)"},
     {"analyze",
      "Formats, definitions and figures: [traces](traces.md). By default files of different ranks are put together, "
-     "and `--ranks` says that two of the same rank are one job; two runs are compared by `weir compare`. What would need more than "
+     "and `--ranks` says that two of the same rank are one job; two runs are compared by `weir compare`. What would "
+     "need more than "
      "`--memory` is refused with the figure.",
      R"(weir profile hetero_kernels --device sim:h200 -o spans.json --quiet
 weir analyze spans.json
