@@ -32,7 +32,7 @@ constexpr Move kMoves[] = {
     {schemas::result, "ranks.skew.{p50,p95,p99,max}_ns", "skew_ns.{}"},
     {schemas::result, "check.seconds", "duration_ns", kFromSeconds},
 
-    {schemas::comparison, "pairs[].metrics.*.{baseline,test}.median", "p50"},
+    {schemas::comparison, "tests[].pairs[].metrics.*.{baseline,test}.median", "p50"},
     {schemas::trace_comparison, "pace.{baseline,test}.median_ns", "duration_ns.p50"},
     {schemas::trace_comparison, "kernels[].{baseline,test}.median_ns", "duration_ns.p50"},
 

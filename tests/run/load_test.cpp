@@ -225,8 +225,8 @@ TEST(Load, ReadsAorta) {
 
 TEST(Load, NamesWhatIsWrong) {
   Json json = weir_result();
-  json["schema"] = "weir.result/2";
-  EXPECT_TRUE(has(complaint(json), "newer Weir"));
+  json["schema"] = "weir.result/10";
+  EXPECT_TRUE(has(complaint(json), "newer Weir: this one reads version 2"));
   json["schema"] = "weir.timeline/1";
   EXPECT_TRUE(has(complaint(json), "schema 'weir.timeline/1'"));
   json["schema"] = 7;

@@ -292,13 +292,13 @@ TEST(PreemptPicture, draws_victims_apart_that_differ_in_more_than_block_time) {
   const Json& points = item["curves"][0]["points"];
   ASSERT_EQ(points.size(), 2U);
   EXPECT_EQ(points[0]["kernel_ns"], 40'000) << "4 waves of 10 us, and sorted";
-  EXPECT_EQ(points[0]["tail_ns"], 15'000);
+  EXPECT_EQ(points[0]["latency_ns"]["tail"], 15'000);
   EXPECT_EQ(points[1]["kernel_ns"], 4'000'000);
   EXPECT_EQ(points[1]["is_overloaded"], true);
   EXPECT_EQ(item["curves"][1]["reason"], "no /dev/kfd on this machine");
   EXPECT_EQ(item["published"][0]["name"], "XSched Lv1, NVIDIA GV100");
   EXPECT_DOUBLE_EQ(item["published"][0]["points"][0]["kernel_ns"].get<double>(), 100'000);
-  EXPECT_DOUBLE_EQ(item["published"][0]["points"][0]["tail_ns"].get<double>(), 1'053'200);
+  EXPECT_DOUBLE_EQ(item["published"][0]["points"][0]["latency_ns"]["tail"].get<double>(), 1'053'200);
   const Json& other = report["preemptions"][1];
   ASSERT_EQ(other["curves"].size(), 1U) << "what was not measured is told once";
   EXPECT_TRUE(other["curves"][0]["points"][0]["kernel_ns"].is_null()) << "a persistent kernel has no waves";
@@ -313,7 +313,7 @@ TEST(PreemptPicture, counts_to_the_end_where_a_start_is_not_known) {
   const Json item = page_of(document)["preemptions"][0];
   EXPECT_EQ(item["is_to_start"], false);
   EXPECT_EQ(item["alone_tail_ns"], 6200);
-  EXPECT_EQ(item["curves"][0]["points"][0]["tail_ns"], 16'000);
+  EXPECT_EQ(item["curves"][0]["points"][0]["latency_ns"]["tail"], 16'000);
   EXPECT_TRUE(has(item["notes"], "to its end"));
 }
 
@@ -333,10 +333,10 @@ TEST(PreemptPicture, shows_the_lowest_tail_of_the_points_that_did_not_fail) {
   const Json& item = report["preemptions"][0];
   EXPECT_EQ(item["tail"], "p90");
   EXPECT_EQ(item["alone_tail_ns"], 5100);
-  EXPECT_EQ(item["curves"][0]["points"][0]["tail_ns"], 13'000);
-  EXPECT_EQ(item["curves"][0]["points"][0]["tail_interval_ns"], Json({12'000.0, 14'000.0}));
-  EXPECT_EQ(item["curves"][0]["points"][1]["tail_ns"], 950'000);
-  EXPECT_DOUBLE_EQ(item["published"][0]["points"][0]["tail_ns"].get<double>(), 900'000);
+  EXPECT_EQ(item["curves"][0]["points"][0]["latency_ns"]["tail"], 13'000);
+  EXPECT_EQ(item["curves"][0]["points"][0]["latency_ns"]["tail_interval"], Json({12'000.0, 14'000.0}));
+  EXPECT_EQ(item["curves"][0]["points"][1]["latency_ns"]["tail"], 950'000);
+  EXPECT_DOUBLE_EQ(item["published"][0]["points"][0]["latency_ns"]["tail"].get<double>(), 900'000);
   EXPECT_EQ(report["preemptions"][1]["tail"], "p99") << "its only point failed";
 }
 
@@ -348,7 +348,7 @@ TEST(BenchPicture, has_cases_roofs_and_what_changed) {
   const Json& fft = item["cases"][0];
   EXPECT_EQ(fft["kernel"], "fft, length=64");
   EXPECT_DOUBLE_EQ(fft["latency_ns"]["p50"].get<double>(), 500'000);
-  EXPECT_DOUBLE_EQ(fft["p50_interval_ns"][1].get<double>(), 600'000);
+  EXPECT_DOUBLE_EQ(fft["latency_ns"]["p50_interval"][1].get<double>(), 600'000);
   EXPECT_EQ(fft["throughput_unit"], "transforms/s");
   EXPECT_DOUBLE_EQ(fft["flop_per_s"].get<double>(), 4e9);
   EXPECT_EQ(fft["intensity"], 2.0);
