@@ -109,10 +109,17 @@ struct ProgressLine::Stages {
     print_if_due();
   }
 
+  // A stage that ended before its line was due gets none.
+  void end() {
+    const std::scoped_lock lock(mutex_);
+    stage_ = printed_;
+  }
+
  private:
   void print_if_due() {
     const std::int64_t now = now_ns();
-    if (stage_ == printed_ || now - printed_ns_ < std::max(patience_ns_, (now - begun_ns_) / 20)) return;
+    const std::int64_t pause_ns = patience_ns_ == 0 ? 0 : std::max(patience_ns_, (now - begun_ns_) / 20);
+    if (stage_ == printed_ || now - printed_ns_ < pause_ns) return;
     print_err("weir: {}{}\n", for_line(stage_), count_);
     printed_ = stage_;
     printed_ns_ = now;
@@ -147,6 +154,7 @@ void ProgressLine::show(std::string_view what, int done, int total) {
 }
 
 void ProgressLine::clear() {
+  if (stages_) stages_->end();
   if (!is_shown_) return;
   write_raw_err("\r\x1b[K");
   is_shown_ = false;

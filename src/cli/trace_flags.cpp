@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/options.h"
 #include "cli/flag_values.h"
 #include "cli/process.h"
 #include "report/text/documents.h"

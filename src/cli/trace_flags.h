@@ -7,7 +7,6 @@
 
 #include "cli/command.h"
 #include "cli/document_output.h"
-#include "measure/comparison.h"
 #include "run/compare.h"
 #include "trace/import/import.h"
 #include "trace/intervals.h"

@@ -373,17 +373,36 @@ Json lone_json(const std::vector<KernelChange>& changes, const TraceSide KernelC
   return list;
 }
 
-void note_window(const Timeline& whole, const std::string& name, const TimeInterval& part, bool is_asked,
-                 TraceComparison& comparison) {
-  if (is_asked) {
-    comparison.notes.push_back(fmt::format("{}: only the part that --window names", name));
-    return;
+struct ComparedParts {
+  std::optional<TimeInterval> baseline, test;  // empty: all of it
+};
+
+// Start-up is left out where both traces show one: a pause in only one of them is what a comparison has to find.
+ComparedParts parts_of(const Timeline& baseline, const Timeline& test, const std::optional<TimeInterval>& window,
+                       TraceComparison& comparison) {
+  ComparedParts parts{window_in(baseline, window), window_in(test, window)};
+  if (window) {
+    if (parts.baseline) comparison.notes.emplace_back("only the part of each trace that --window names");
+    return parts;
   }
-  std::int64_t first = INT64_MAX;
-  for (const Span& span : whole.spans)
-    if (span.started_ns != kNoTime) first = std::min(first, span.started_ns);
-  comparison.notes.push_back(fmt::format("{}: without its first {}, the program's start-up (--window all includes it)",
-                                         name, format_duration(static_cast<double>(distance_ns(first, part.from_ns)))));
+  if (!parts.baseline != !parts.test) {
+    comparison.notes.push_back(fmt::format(
+        "{} seems to begin with a start-up and {} does not, so both are compared whole (--window 1.5s..3s "
+        "compares a part)",
+        parts.test ? comparison.test : comparison.baseline, parts.test ? comparison.baseline : comparison.test));
+    return {};
+  }
+  if (!parts.test) return parts;
+  const auto start_up = [](const Timeline& whole, const TimeInterval& part) {
+    std::int64_t first = INT64_MAX;
+    for (const Span& span : whole.spans)
+      if (span.started_ns != kNoTime) first = std::min(first, span.started_ns);
+    return format_duration(static_cast<double>(distance_ns(first, part.from_ns)));
+  };
+  comparison.notes.push_back(fmt::format(
+      "without the programs' start-up, which took {} in {} and {} in {} (--window all includes it)",
+      start_up(baseline, *parts.baseline), comparison.baseline, start_up(test, *parts.test), comparison.test));
+  return parts;
 }
 
 }  // namespace
@@ -392,15 +411,13 @@ TraceComparison compare_traces(const Timeline& whole_baseline, const std::string
                                const Timeline& whole_test, const std::string& test_name, CompareOptions options,
                                const std::optional<TimeInterval>& window) {
   TraceComparison comparison;
-  const auto baseline_window = window_in(whole_baseline, window), test_window = window_in(whole_test, window);
-  const Timeline baseline_part = baseline_window ? within(whole_baseline, *baseline_window) : Timeline{};
-  const Timeline test_part = test_window ? within(whole_test, *test_window) : Timeline{};
-  const Timeline& baseline = baseline_window ? baseline_part : whole_baseline;
-  const Timeline& test = test_window ? test_part : whole_test;
-  if (baseline_window) note_window(whole_baseline, baseline_name, *baseline_window, window.has_value(), comparison);
-  if (test_window) note_window(whole_test, test_name, *test_window, window.has_value(), comparison);
   comparison.baseline = baseline_name;
   comparison.test = test_name;
+  const ComparedParts parts = parts_of(whole_baseline, whole_test, window, comparison);
+  const Timeline baseline_part = parts.baseline ? within(whole_baseline, *parts.baseline) : Timeline{};
+  const Timeline test_part = parts.test ? within(whole_test, *parts.test) : Timeline{};
+  const Timeline& baseline = parts.baseline ? baseline_part : whole_baseline;
+  const Timeline& test = parts.test ? test_part : whole_test;
   options.bootstrap.resamples = std::min(options.bootstrap.resamples, kMaxResamples);
   comparison.options = options;
   double before_ns = 0, after_ns = 0;

@@ -64,8 +64,8 @@ struct TraceComparison {
   std::vector<std::string> notes;
 };
 
-// Of the part of each that `window` names, as in AnalyzeOptions; the notes say what was left out. Rejects a part
-// without device commands, and two without a common command name.
+// Of the part of each that `window` names, as in AnalyzeOptions, but start-up is left out of both or of neither; the
+// notes say what was left out. Rejects a part without device commands, and two without a common command name.
 TraceComparison compare_traces(const Timeline& baseline, const std::string& baseline_name, const Timeline& test,
                                const std::string& test_name, CompareOptions options = {},
                                const std::optional<TimeInterval>& window = {});

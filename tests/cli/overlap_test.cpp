@@ -8,6 +8,7 @@
 
 #include "cli/overlap_runs.h"
 #include "cli/queues_checks.h"
+#include "support/text.h"
 
 namespace weir::testing {
 namespace {
@@ -36,7 +37,8 @@ TEST(Overlap, one_rank_writes_all_files_and_they_add_up) {
   const Folder folder;
   const Outcome outcome = weir(tiny_overlap(config_file("default"), {"-o", folder / "run"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.err, "");
+  // Nothing but progress, which a slow machine shows.
+  for (const std::string& line : lines_of(outcome.err)) EXPECT_TRUE(line.starts_with("weir: ")) << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_TRUE(has(outcome.out, "weir overlap default: 1 rank on ")) << outcome.out;
   EXPECT_TRUE(has(outcome.out, "5 files, trace.json holds all ranks")) << outcome.out;
@@ -122,7 +124,7 @@ TEST(Overlap, four_ranks_train_as_one_does_and_their_trace_says_the_same) {
       tiny_overlap(config_file("default"), {"--ranks", "4", "--set", "network.latency_us=200", "-o", folder / "four"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   // Rank 0 says what it does, a line for each stage.
-  EXPECT_TRUE(has(outcome.err, "weir: overlapped: measure, 3 iterations\n")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "weir: overlapped: measure, ")) << outcome.err;
   EXPECT_EQ(outcome.err.find("weir: serial: trace\n"), outcome.err.rfind("weir: serial: trace\n")) << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_EQ(outcome.out.find("Written to"), outcome.out.rfind("Written to")) << "one rank prints";

@@ -150,7 +150,7 @@ TEST(Profile, rejects_what_it_cannot_do) {
     EXPECT_TRUE(has(outcome.err, part)) << outcome.err;
     return outcome.code;
   };
-  EXPECT_EQ(code({"profile"}, "a workload is required"), 2);
+  EXPECT_EQ(code({"profile"}, "a workload or a program is required"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "null"}, "runs nothing"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--trace-format", "xml"}, "--trace-format xml"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--streams", "4,8"}, "one count"), 2);

@@ -90,7 +90,7 @@ TEST(Ranks, WriteOneValidResult) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     // Rank 0 says what it does, a line for each stage; no line is rewritten where nobody sees it.
     EXPECT_EQ(outcome.err.find('\r'), std::string::npos) << outcome.err;
-    EXPECT_TRUE(has(outcome.err, "weir: measure, 5 iterations\n")) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "weir: measure, ")) << outcome.err;
     EXPECT_EQ(outcome.err.find("weir: measure"), outcome.err.rfind("weir: measure")) << "one rank prints";
     EXPECT_EQ(outcome.out.find("Written to"), outcome.out.rfind("Written to")) << "one rank prints";
     EXPECT_TRUE(has(outcome.out, "2 on 1 host")) << outcome.out;

@@ -232,7 +232,8 @@ TEST(Load, NamesWhatIsWrong) {
   json["schema"] = 7;
   EXPECT_TRUE(has(complaint(json), "schema that is not a text"));
   EXPECT_TRUE(has(complaint(Json::array()), "array instead of an object"));
-  EXPECT_TRUE(has(complaint(Json::parse(R"({"traceEvents": []})")), "without schema (it has traceEvents)"));
+  EXPECT_TRUE(has(complaint(Json::parse(R"({"traceEvents": []})")), "found a trace"));
+  EXPECT_TRUE(has(complaint(Json::parse(R"({"events": []})")), "without schema (it has events)"));
   EXPECT_TRUE(has(complaint(Json::object()), "an empty object"));
   EXPECT_TRUE(has(complaint(Json::object()), "weir.result/2"));
 
