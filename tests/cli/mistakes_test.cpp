@@ -161,7 +161,7 @@ void fill(const Folder& folder) {
   make({"queues", "map", "-o", "queues.json"});
   const std::string result = to_text(read_json(folder / "result.json"));
   std::string future = result;
-  future.replace(future.find("weir.result/1"), 13, "weir.result/9");
+  future.replace(future.find("weir.result/2"), 13, "weir.result/9");
   std::ofstream(folder / "future.json") << future;
   std::ofstream(folder / "cut.json") << result.substr(0, 300);
   std::ofstream(folder / "empty.json");

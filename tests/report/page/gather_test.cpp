@@ -30,7 +30,7 @@ TEST(Gather, refuses_each_bad_file_with_its_reason_and_keeps_the_rest) {
   folder.put("empty.json", std::string());
   folder.put("cut.json", std::string("{\"schema\": \"weir.result/2\", \"status\":"));
   Json newer = result_document();
-  newer["schema"] = "weir.result/2";
+  newer["schema"] = "weir.result/3";
   folder.put("newer.json", newer);
   folder.put("sweep3.json", Json{{"schema", "weir.sweep/3"}});
   folder.put("unknown.json", Json{{"schema", "weir.nonsense/1"}});

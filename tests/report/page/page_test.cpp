@@ -76,7 +76,7 @@ TEST(Page, says_over_what_it_looked_where_nothing_stands_out) {
   page.add_source("b.json", "weir.sweep/1", testing::sweep_document({}));
   const Json verdict = std::move(page).document()["verdict"];
   EXPECT_EQ(verdict["tone"], "neutral");
-  EXPECT_EQ(verdict["headline"], "Nothing stands out in 2 files (1 weir.result/2, 1 weir.sweep/1).");
+  EXPECT_EQ(verdict["headline"], "Nothing stands out in 2 files (1 result, 1 sweep).");
 }
 
 TEST(Page, takes_a_sources_facts_from_the_first_result_of_a_sweep) {

@@ -249,7 +249,6 @@ TEST(BuildCache, headers_are_written_as_they_were_compiled_in) {
 }
 
 TEST(ContentHash, tells_pieces_apart) {
-  using package::ContentHash;
   EXPECT_EQ(ContentHash().text(), "6c62272e07bb014262b821756295c58d");
   EXPECT_EQ(ContentHash().add("a").text().size(), 32U);
   EXPECT_NE(ContentHash().add("ab").add("c").text(), ContentHash().add("a").add("bc").text());
