@@ -48,7 +48,8 @@ TEST(Version1, IsShownComparedAndExported) {
   const Outcome table =
       weir({"export", kFolder / "result_processes.json", kFolder / "preempt.json", "--format", "csv"});
   EXPECT_EQ(table.code, 0) << table.err;
-  for (const char* column : {"commands_per_second", "to_end_p50_seconds"}) EXPECT_TRUE(has(table.out, column)) << table.out;
+  for (const char* column : {"commands_per_second", "to_end_p50_seconds"})
+    EXPECT_TRUE(has(table.out, column)) << table.out;
 }
 
 }  // namespace
