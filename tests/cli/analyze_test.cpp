@@ -327,7 +327,7 @@ TEST(Analyze, names_the_commands_for_a_result) {
   const Outcome outcome = weir({"analyze", "r.json"}, folder.path());
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(has(outcome.err, "r.json: is a document of weir (weir.result/1) and not a trace")) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "`weir report`")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "`weir report FILE`")) << outcome.err;
 }
 
 TEST(Analyze, puts_ranks_together) {

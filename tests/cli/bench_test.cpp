@@ -154,7 +154,7 @@ TEST(Bench, every_key_of_the_config_has_an_effect) {
   EXPECT_EQ(entry["accuracy"]["tolerance"]["relative_error"], 0.5);
   EXPECT_EQ(summary_of(folder)["cases"].size(), 1U);
   // Flags win.
-  ASSERT_EQ(weir({"bench", "--no-roofline", "--iterations", "5", "--seed", "3"}, folder.path()).code, 0);
+  ASSERT_EQ(weir({"bench", "--no-roofline", "--iterations", "5", "--seed", "3", "--force"}, folder.path()).code, 0);
   const Json other = entry_of(summary_of(folder), "doubles/cpu/fp64/count=64");
   EXPECT_EQ(other["timing"]["iterations"], 5);
   EXPECT_EQ(other["seed"], 3);
