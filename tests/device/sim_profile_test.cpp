@@ -138,7 +138,7 @@ TEST(SimProfile, settings_are_changed_by_name) {
 }
 
 TEST(SimProfile, what_is_refused_says_where_and_what_to_do) {
-  EXPECT_EQ(refusal("ques", "8"), "sim ques=8: there is no setting 'ques' | Did you mean 'queues'?");
+  EXPECT_EQ(refusal("queus", "8"), "sim queus=8: there is no setting 'queus' | Did you mean 'queues'?");
   EXPECT_NE(refusal("queues", "0").find("sim queues=0"), std::string::npos);
   EXPECT_NE(refusal("queues", "0").find("1 to 128"), std::string::npos);
   EXPECT_NE(refusal("mapping", "loadbased").find("Did you mean 'load_based'?"), std::string::npos);

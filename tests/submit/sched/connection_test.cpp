@@ -64,7 +64,7 @@ TEST(Connection, says_why_there_is_none) {
   EXPECT_NE(reason_of("/no/such/folder/sched.sock").find("no daemon listens"), std::string::npos);
   EXPECT_NE(reason_of(std::string(300, 'x')).find("107 bytes"), std::string::npos);
   EXPECT_NE(reason_of("").find("107 bytes"), std::string::npos);
-  EXPECT_NE(reason_of((folder.folder() / "..").string()).find("no socket"), std::string::npos);
+  EXPECT_NE(reason_of((folder.folder() / "..").string()).find("is not a socket"), std::string::npos);
   std::string reason;
   EXPECT_EQ(Connection::open(folder.socket(), {.priority = 99}, "x", &reason), nullptr);
   EXPECT_NE(reason.find("out of range"), std::string::npos);
