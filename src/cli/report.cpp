@@ -88,14 +88,14 @@ void check_outputs(const ReportFlags& flags, const std::vector<std::string>& fil
   const std::string reason = why_no_page();
   std::error_code status;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    if (!is_document(files[i]) && !reason.empty())
-      reject(reason,
-             "Build it where there is (cmake says so), or write the document alone with -o report.json: a complete "
-             "program makes the page of the same files.");
     for (const char* other : {".md", ".txt", ".pdf", ".png", ".svg", ".csv"})
       if (files[i].ends_with(other))
         reject(fmt::format("-o {}: a report is not written in this format", files[i]),
                "Name the page report.html, or its document report.json.");
+    if (!is_document(files[i]) && !reason.empty())
+      reject(reason,
+             "Build it where there is (cmake says so), or write the document alone with -o report.json: a complete "
+             "program makes the page of the same files.");
     check_writable(files[i], flags.is_forced);
     for (std::size_t other = 0; other < i; ++other)
       if (fs::weakly_canonical(files[i], status) == fs::weakly_canonical(files[other], status))
