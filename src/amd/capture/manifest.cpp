@@ -111,6 +111,17 @@ CapturedProcess read_process(const Place& place) {
   return process;
 }
 
+CaptureTarget read_target(const Place& place) {
+  CaptureTarget target;
+  if (const Place pid = place.at("pid"); !pid.is_null())
+    target.pid = static_cast<int>(pid.integer(1, std::numeric_limits<int>::max()));
+  target.container = place.at("container").text_or_empty();
+  target.container_id = place.at("container_id").text_or_empty();
+  target.runtime = place.at("runtime").text_or_empty();
+  if (!target.pid && target.container.empty()) place.refuse("names neither a process nor a container");
+  return target;
+}
+
 CapturePart read_part(const Place& place) {
   CapturePart part;
   part.name = short_text(place.at("name"));
@@ -155,6 +166,12 @@ Json to_json(const CaptureManifest& manifest) {
   Json json = WEIR_NAMED(named("schema", schemas::amd_capture), manifest.weir, manifest.command, manifest.started_at,
                          manifest.started_ns, manifest.ended_ns, manifest.exit_code, manifest.kernel_release,
                          text_or_null(manifest.trace_clock));
+  json["target"] = Json();
+  if (manifest.target) {
+    const CaptureTarget& target = *manifest.target;
+    json["target"] = WEIR_NAMED(target.pid, text_or_null(target.container), text_or_null(target.container_id),
+                                text_or_null(target.runtime));
+  }
   json["environment"] = Json::array();
   for (const auto& [name, value] : manifest.environment) json["environment"].push_back(WEIR_NAMED(name, value));
   json["processes"] = Json::array();
@@ -181,6 +198,8 @@ CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
   manifest.weir = root.at("weir").text();
   root.at("command").each([&](const Place& word) { manifest.command.push_back(word.text()); });
   if (manifest.command.empty()) root.at("command").refuse("a program is wanted here");
+  // Manifests of before captures of running processes have none.
+  if (json.contains("target") && !json["target"].is_null()) manifest.target = read_target(root.at("target"));
   manifest.started_at = root.at("started_at").text();
   manifest.started_ns = root.at("started_ns").integer(0, kMaxNs);
   manifest.ended_ns = root.at("ended_ns").integer(0, kMaxNs);

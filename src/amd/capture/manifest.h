@@ -21,6 +21,13 @@ struct CapturePart {
   std::string reason, hint;        // why it is missing or incomplete, and advice
 };
 
+// What ran already when the capture began: a process, or a container.
+struct CaptureTarget {
+  std::optional<int> pid;               // our number of it
+  std::string container, container_id;  // as asked for, and its id; empty for a process
+  std::string runtime;                  // docker, podman, ...; empty where it is not known
+};
+
 // A process of the captured program, with its pids in all namespaces, the host's first.
 struct CapturedProcess {
   std::vector<int> pids;  // as in NSpid
@@ -35,9 +42,10 @@ struct CaptureSnapshot {
 
 struct CaptureManifest {
   std::vector<std::string> command;
+  std::optional<CaptureTarget> target;        // nothing: Weir started the command
   std::string started_at, weir;               // wall time; version and commit
   std::int64_t started_ns = 0, ended_ns = 0;  // CLOCK_MONOTONIC
-  std::optional<int> exit_code;               // or 128 + signal; nothing if it never ran
+  std::optional<int> exit_code;               // or 128 + signal; nothing if it never ran, or ran already
   std::string kernel_release;                 // uname -r
   std::string trace_clock;                    // as tracefs reported after it was set; empty without ftrace
   std::vector<std::pair<std::string, std::string>> environment;  // variables set for the program
