@@ -8,7 +8,8 @@
 #define WEIR_TEXT_DOCUMENTS(document)                                                                                  \
   document(analysis) document(overlap) document(overlap_tune) document(profile) document(queues) document(amd_capture) \
       document(amd_compare) document(amd_ftrace) document(amd_hqd) document(amd_join) document(amd_log)                \
-          document(channel) document(conformance) document(sched_status) document(trace_comparison) document(trials)
+          document(amd_queues) document(amd_roadmap) document(channel) document(conformance) document(sched_status)    \
+              document(trace_comparison) document(trials)
 
 // It shows these as pictures only (report/page/list.h), as measurements, or not at all.
 #define WEIR_OTHER_DOCUMENTS(document)                                                                          \

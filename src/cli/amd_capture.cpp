@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "cli/capture_flags.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -60,11 +61,7 @@ struct AmdCaptureFlags {
     syntax.add("--format NAME", format, "form of the summary").one_of({"text", "markdown"});
     syntax.add("--force,-f", is_forced, "replace an earlier capture");
     syntax.add("--quiet,-q", is_quiet, "no summary");
-    syntax.add("--tracefs PATH", roots.tracefs, "where tracefs is, for tests").for_tests();
-    syntax.add("--debugfs PATH", roots.debugfs, "where debugfs is, for tests").for_tests();
-    syntax.add("--sysfs PATH", roots.sysfs, "where sysfs is, for tests").for_tests();
-    syntax.add("--kmsg PATH", roots.kmsg, "the kernel's log, for tests").for_tests();
-    syntax.add("--root PATH", roots.root, "what has proc, etc and var, for tests").for_tests();
+    add_capture_roots(syntax, roots);
   }
 };
 
@@ -140,10 +137,7 @@ void find_target(const AmdCaptureFlags& flags, amd::CaptureRequest& request) {
 std::string folder_stem(const amd::CaptureRequest& request, const AmdCaptureFlags& flags) {
   std::string stem = fs::path(request.command[0]).filename().string();
   if (request.target) stem = flags.container.empty() ? "pid-" + flags.pid : flags.container;
-  std::string time = wall_time();  // 2026-01-31T12:00:00Z
-  std::erase_if(time, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
-  std::replace(time.begin(), time.end(), 'T', '-');
-  return fmt::format("{}-{}", stem, time);
+  return fmt::format("{}-{}", stem, time_for_names());
 }
 
 amd::CaptureRequest request_of(const AmdCaptureFlags& flags) {
@@ -208,6 +202,22 @@ int execute_amd_capture(const AmdCaptureFlags& flags) {
 }
 
 }  // namespace
+
+void add_capture_roots(CommandSyntax syntax, amd::CaptureRoots& roots) {
+  syntax.add("--tracefs PATH", roots.tracefs, "where tracefs is, for tests").for_tests();
+  syntax.add("--debugfs PATH", roots.debugfs, "where debugfs is, for tests").for_tests();
+  syntax.add("--sysfs PATH", roots.sysfs, "where sysfs is, for tests").for_tests();
+  syntax.add("--kmsg PATH", roots.kmsg, "the kernel's log, for tests").for_tests();
+  syntax.add("--smi PATH", roots.smi, "a file of events for each GPU, for tests").for_tests();
+  syntax.add("--root PATH", roots.root, "what has proc, etc and var, for tests").for_tests();
+}
+
+std::string time_for_names() {
+  std::string time = wall_time();  // 2026-01-31T12:00:00Z
+  std::erase_if(time, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
+  std::replace(time.begin(), time.end(), 'T', '-');
+  return time;
+}
 
 CliCommand amd_capture() {
   return command("capture",

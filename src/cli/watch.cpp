@@ -35,7 +35,7 @@ struct WatchFlags {
   std::vector<std::string> params, sim;
   std::string hardware_queues;
   kfd::Roots roots;
-  std::string debugfs, sysfs;
+  std::string debugfs, sysfs, procfs;
   std::string interval = "1s";
   std::string iterations;
   std::string sort = "queue";
@@ -61,6 +61,8 @@ struct WatchFlags {
     syntax.add("--sim NAME=VALUE", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
     syntax.add("--debugfs PATH", debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
     syntax.add("--sysfs PATH", sysfs, "where sysfs is mounted (default /sys)");
+    syntax.add("--procfs PATH", procfs, "where proc is, for tests").for_tests();
+    syntax.add("--smi PATH", roots.smi, "a file of events for each GPU, for tests").for_tests();
     syntax.add("--interval DURATION", interval, "from sample to sample: 500ms, 1s, 2m");
     syntax.add("--iterations N", iterations, "stop after N samples (default: until stopped)");
     syntax.add("--sort NAME", sort, "queue, active, backlog, priority, streams, rate or busy");
@@ -243,6 +245,7 @@ int execute_watch(WatchFlags flags) {
   const std::uint64_t count = sample_count_of(flags);
   if (!flags.debugfs.empty()) flags.roots.debugfs = flags.debugfs;
   if (!flags.sysfs.empty()) flags.roots.sysfs = flags.sysfs;
+  if (!flags.procfs.empty()) flags.roots.proc = flags.procfs;
   if (!flags.output.empty() && !flags.is_once)
     reject("--output: is for --once", "Use --json, which prints a document per sample.");
   if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);

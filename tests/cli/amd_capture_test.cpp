@@ -463,6 +463,37 @@ TEST(AmdCapture, prints_the_manifest_as_json_and_the_summary_within_80_columns) 
 }
 
 const std::string kId = "4f1c9a6e02b7d3584f1c9a6e02b7d3584f1c9a6e02b7d3584f1c9a6e02b7d358";
+// What kfd_smi_events writes: hexadecimal event, ns, process, GPU, and why.
+TEST(AmdCapture, keeps_what_the_driver_says_of_evictions) {
+  const Machine machine;
+  put_file(machine.root() / "smi/f7bc", "");
+  const Outcome outcome = machine.capture(
+      {"--no-ftrace", "--smi", machine / "smi"},
+      {"bash", "-c",
+       fmt::format(
+           "echo '9 1000000 -4711 f7bc 2' >> {0}; echo 'a 4000000 -4711 f7bc ' >> {0}; echo '9 9000000 -4712 f7bc 0' "
+           ">> {0}; echo '1 3a2f:python' >> {0}",
+           machine / "smi/f7bc")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const amd::CaptureManifest manifest = machine.manifest();
+  EXPECT_EQ(part(manifest, "smi").files, std::vector<std::string>{"smi.txt"});
+  EXPECT_TRUE(has(content(machine.root() / "out/smi.txt"), "9 9000000 -4712 f7bc 0\n"));
+  ASSERT_TRUE(manifest.queue_events);
+  EXPECT_EQ(manifest.queue_events->evictions, 2U);
+  EXPECT_EQ(manifest.queue_events->restores, 1U);
+  EXPECT_EQ(manifest.queue_events->longest_eviction_ns, 3'000'000);
+  EXPECT_TRUE(has(outcome.err, "2 of queues, of all programs; the longest took 3.00 ms")) << outcome.err;
+  expect_valid_as((machine.root() / "out/manifest.json").string(), "weir.amd_capture.1.json");
+}
+
+TEST(AmdCapture, says_why_there_are_no_events) {
+  const Machine machine;
+  ASSERT_EQ(machine.capture({"--no-ftrace", "--smi", machine / "none"}, {"true"}).code, 0);
+  EXPECT_TRUE(has(part(machine.manifest(), "smi").reason, "none/f7bc: No such file"))
+      << part(machine.manifest(), "smi").reason;
+  EXPECT_FALSE(machine.manifest().queue_events);
+}
+
 const std::string kScope = "/system.slice/docker-" + kId + ".scope";
 
 std::set<std::vector<int>> numbers_in(const amd::CaptureManifest& manifest) {

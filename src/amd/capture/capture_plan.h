@@ -19,6 +19,7 @@ struct CaptureRoots {
   std::string debugfs = "/sys/kernel/debug";
   std::string sysfs = "/sys";
   std::string kmsg = "/dev/kmsg";
+  std::string smi;   // a file of events for each GPU, in place of the driver's; empty: the driver's
   std::string root;  // goes before /proc, /etc, /var and /home
   std::string proc() const { return root + "/proc"; }
 };

@@ -11,12 +11,16 @@
 #include <cstring>
 #include <ctime>
 #include <limits>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "amd/capture/capture_sources.h"
 #include "amd/capture/capture_trace.h"
 #include "amd/capture/containers.h"
 #include "amd/capture/process_log.h"
+#include "amd/kfd/smi_events.h"
+#include "amd/kfd/snapshot.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -125,8 +129,8 @@ class Capture {
     manifest_.environment = plan_.environment;
     utsname kernel{};
     if (::uname(&kernel) == 0) manifest_.kernel_release = kernel.release;
-    manifest_.parts = {{"log", {}, "", ""}, {"ftrace", {}, "", ""}, {"hqds", {}, "", ""}, {"mqds", {}, "", ""},
-                       {"rls", {}, "", ""}, {"sysfs", {}, "", ""},  {"dmesg", {}, "", ""}};
+    manifest_.parts = {{"log", {}, "", ""}, {"ftrace", {}, "", ""}, {"hqds", {}, "", ""},  {"mqds", {}, "", ""},
+                       {"rls", {}, "", ""}, {"sysfs", {}, "", ""},  {"dmesg", {}, "", ""}, {"smi", {}, "", ""}};
     for (const CapturePart& missing : plan_.missing) part_named(missing.name, manifest_.parts) = missing;
   }
 
@@ -138,15 +142,59 @@ class Capture {
   }
 
   void arm() {
+    listen();
     if (!plan_.trace) return;
     if (!session_.arm()) add_reason(part("ftrace"), session_.problem(), session_.hint());
     manifest_.trace_clock = session_.problem().empty() ? session_.clock() : "";
+  }
+
+  // Evictions and restores of queues, whoever's they are.
+  void listen() {
+    CapturePart& smi = part("smi");
+    if (!plan_.has_sysfs) {
+      smi.reason = part("sysfs").reason;
+      smi.hint = part("sysfs").hint;
+      return;
+    }
+    std::vector<std::uint32_t> gpus;
+    if (const auto state = kfd::read_sysfs(request_.roots.sysfs))
+      for (const kfd::SysfsNode& node : state->nodes)
+        if (node.gpu_id != 0) gpus.push_back(node.gpu_id);
+    events_ = std::make_unique<kfd::SmiListener>(gpus, request_.roots.smi);
+    if (events_->is_open()) manifest_.queue_events.emplace();
+    add_reason(smi, events_->reason(), ::geteuid() != 0 ? "Run it as root." : "");
+  }
+
+  void hear_events() {
+    if (events_ == nullptr || !events_->is_open()) return;
+    QueueEventCounts& counts = *manifest_.queue_events;
+    for (const kfd::QueueEvent& event : events_->take()) {
+      const std::pair queue(event.pid, event.gpu_id);
+      if (!event.is_restore) {
+        ++counts.evictions;
+        evicted_ns_[queue] = event.at_ns;
+      } else if (!event.is_rescheduled) {
+        ++counts.restores;
+        if (const auto began = evicted_ns_.extract(queue); !began.empty())
+          counts.longest_eviction_ns = std::max(counts.longest_eviction_ns.value_or(0), event.at_ns - began.mapped());
+      }
+    }
+    events_text_ += events_->take_text();
+  }
+
+  void keep_events() {
+    hear_events();
+    if (events_ == nullptr || !events_->is_open()) return;
+    const std::string problem = folder_.write("smi.txt", events_text_);
+    if (problem.empty()) part("smi").files = {"smi.txt"};
+    add_reason(part("smi"), problem);
   }
 
   // Looks for processes and takes snapshots as they are due; returns when the next is.
   template <class Found>
   std::int64_t look_around(Found&& found) {
     if (now_ns() >= next_look_ns_) {
+      hear_events();
       processes_.look(found());
       next_look_ns_ = now_ns() + look_gap_ns_;
       look_gap_ns_ = std::min(2 * look_gap_ns_, kLastLookNs);
@@ -229,6 +277,7 @@ class Capture {
     for (const std::string& what : session_.left_behind())
       add_reason(part("ftrace"), "could not be put back: " + what, "Look at it before the next capture.");
     keep_kernel_log();
+    keep_events();
     keep_log();
     manifest_.processes = processes_.processes();
     save_manifest(end);
@@ -297,7 +346,10 @@ class Capture {
   KernelLog log_;
   ProcessWatch processes_;
   CaptureManifest manifest_;
-  int during_ = 0;  // snapshots taken while the program runs
+  std::unique_ptr<kfd::SmiListener> events_;
+  std::string events_text_;
+  std::map<std::pair<int, std::uint32_t>, std::int64_t> evicted_ns_;  // process and GPU -> when its queues were
+  int during_ = 0;                                                    // snapshots taken while the program runs
   std::int64_t look_gap_ns_ = kFirstLookNs, next_look_ns_ = 0, next_snapshot_ns_ = 0;
 };
 

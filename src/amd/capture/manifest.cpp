@@ -183,6 +183,11 @@ Json to_json(const CaptureManifest& manifest) {
   json["snapshots"] = Json::array();
   for (const CaptureSnapshot& snapshot : manifest.snapshots)
     json["snapshots"].push_back(WEIR_NAMED(snapshot.when, snapshot.folder, snapshot.taken_ns));
+  json["queue_events"] = Json();
+  if (manifest.queue_events) {
+    const QueueEventCounts& events = *manifest.queue_events;
+    json["queue_events"] = WEIR_NAMED(events.evictions, events.restores, events.longest_eviction_ns);
+  }
   return json;
 }
 
@@ -220,6 +225,14 @@ CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
     if (manifest.parts.size() >= 64) place.refuse("more than 64 parts");
     manifest.parts.push_back(std::move(part));
   });
+  if (json.contains("queue_events") && !json["queue_events"].is_null()) {
+    const Place events = root.at("queue_events");
+    QueueEventCounts& counts = manifest.queue_events.emplace();
+    counts.evictions = static_cast<std::uint64_t>(events.at("evictions").integer(0, kMaxNs));
+    counts.restores = static_cast<std::uint64_t>(events.at("restores").integer(0, kMaxNs));
+    if (const Place longest = events.at("longest_eviction_ns"); !longest.is_null())
+      counts.longest_eviction_ns = longest.integer(0, kMaxNs);
+  }
   root.at("snapshots").each([&](const Place& place) {
     manifest.snapshots.push_back(
         {short_text(place.at("when")), place.at("folder").path_below(), place.at("taken_ns").integer(0, kMaxNs)});

@@ -14,7 +14,7 @@
 
 namespace weir::amd {
 
-// One part of a capture: "log", "ftrace", "hqds", "mqds", "rls", "sysfs", "dmesg".
+// One part of a capture: "log", "ftrace", "hqds", "mqds", "rls", "sysfs", "dmesg", "smi".
 struct CapturePart {
   std::string name;
   std::vector<std::string> files;  // relative to the folder; empty if there are none
@@ -40,6 +40,12 @@ struct CaptureSnapshot {
   std::int64_t taken_ns = 0;  // CLOCK_MONOTONIC
 };
 
+// Queues that the driver took off the hardware and put back meanwhile, of all processes.
+struct QueueEventCounts {
+  std::uint64_t evictions = 0, restores = 0;
+  std::optional<std::int64_t> longest_eviction_ns;  // that was seen to end
+};
+
 struct CaptureManifest {
   std::vector<std::string> command;
   std::optional<CaptureTarget> target;        // nothing: Weir started the command
@@ -52,6 +58,7 @@ struct CaptureManifest {
   std::vector<CapturedProcess> processes;
   std::vector<CapturePart> parts;
   std::vector<CaptureSnapshot> snapshots;
+  std::optional<QueueEventCounts> queue_events;  // nothing: the driver did not report them
 };
 
 inline constexpr const char* kManifestFile = "manifest.json";

@@ -243,6 +243,15 @@ sudo weir amd hqd --live)",
      R"(weir profile case_a_cnn --device sim:h200 --scale tiny -o cnn.json
 weir profile case_b_transformer --device sim:h200 --scale tiny -o lm.json
 weir amd compare cnn.json lm.json)"},
+    {"amd roadmap",
+     "Captures case A and case B (or takes two captures), compares them, and judges the queue roadmap: its targets, "
+     "and its "
+     "checklist with the evidence for each point: [amd_roadmap](amd_roadmap.md).",
+     R"(weir amd roadmap --device sim:mi300x --scale tiny --seconds 1s --folder study)", "<!-- test: exit 0 or 3 -->"},
+    {"amd queues",
+     "Lists the queues of a process that runs, through the driver's debug interface; with --suspend also suspends and "
+     "resumes them, and says how long that took: [amd_queues](amd_queues.md).",
+     "weir amd queues 4711 --suspend --iterations 100", "<!-- test: needs hip -->"},
 };
 
 constexpr ManualEntry kSched[] = {

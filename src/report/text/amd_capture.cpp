@@ -76,6 +76,12 @@ TextReport capture_report(const Json& manifest, const std::map<std::string, std:
     run.fact("container", fmt::format("{} ({})", container, text(manifest, {"target", "container_id"}).substr(0, 12)));
   if (has_files(part_of(manifest, "ftrace"))) run.fact("trace clock", text(manifest, {"trace_clock"}));
 
+  if (const auto evictions = number(manifest, {"queue_events", "evictions"})) {
+    const auto longest = number(manifest, {"queue_events", "longest_eviction_ns"});
+    run.fact("evictions", "{:.0f} of queues, of all programs{}", *evictions,
+             longest ? fmt::format("; the longest took {}", format_duration(*longest)) : "");
+  }
+
   ReportTable table{{{"part", true}, {"files", false}, {"size", false}}};
   for (const Json& part : at(manifest, {"parts"})) {
     if (!has_files(&part)) continue;
