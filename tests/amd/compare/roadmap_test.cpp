@@ -15,10 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 using testing::CaptureShape;
 using testing::Gfx;
-using testing::has;
 using testing::Scene;
 using testing::TraceForm;
-using Folder = testing::CaptureFolder;
+using CaseFolder = testing::CaptureFolder;
 
 const RoadmapTarget& target(const std::vector<RoadmapTarget>& all, std::string_view side, std::string_view name) {
   for (const RoadmapTarget& each : all)
@@ -40,14 +39,14 @@ Scene scene_with_creations_of(std::int64_t ns, std::uint64_t seed = 7) {
   return scene;
 }
 
-RoadmapCase load(const Scene& scene, const Folder& folder, CaptureShape shape = {}) {
+RoadmapCase load(const Scene& scene, const CaseFolder& folder, CaptureShape shape = {}) {
   shape.form = TraceForm::function_graph;
   testing::write_capture(scene, folder.path(), shape);
   return load_roadmap_case(folder.path());
 }
 
 TEST(Roadmap, judges_creation_by_what_the_kernel_trace_shows) {
-  const Folder fast, slow;
+  const CaseFolder fast, slow;
   const RoadmapCase a = load(scene_with_creations_of(200'000), fast),
                     b = load(scene_with_creations_of(3'000'000, 8), slow);
   const auto targets = judge_targets(a, b);
@@ -59,7 +58,7 @@ TEST(Roadmap, judges_creation_by_what_the_kernel_trace_shows) {
 }
 
 TEST(Roadmap, ticks_off_what_a_whole_capture_holds) {
-  const Folder first, second;
+  const CaseFolder first, second;
   const RoadmapCase a = load(scene_with_creations_of(200'000), first),
                     b = load(scene_with_creations_of(200'000, 8), second);
   const auto checks = tick_checklist(a, b);
@@ -72,7 +71,7 @@ TEST(Roadmap, ticks_off_what_a_whole_capture_holds) {
 }
 
 TEST(Roadmap, claims_nothing_of_what_is_not_there) {
-  const Folder first, second;
+  const CaseFolder first, second;
   CaptureShape shape;
   shape.has_trace = shape.has_debugfs = false;
   const RoadmapCase a = load(scene_with_creations_of(200'000), first, shape),
@@ -92,7 +91,7 @@ TEST(Roadmap, claims_nothing_of_what_is_not_there) {
 }
 
 TEST(Roadmap, a_backlog_of_a_hundred_is_too_much) {
-  const Folder first, second;
+  const CaseFolder first, second;
   Scene light = scene_with_creations_of(200'000), heavy = scene_with_creations_of(200'000, 8);
   for (auto& launch : light.launches) launch.write_index = launch.read_index + 3;
   for (auto& launch : heavy.launches) launch.write_index = launch.read_index + 200;
@@ -104,7 +103,7 @@ TEST(Roadmap, a_backlog_of_a_hundred_is_too_much) {
 }
 
 TEST(Roadmap, knows_the_kernels_of_the_cases) {
-  const Folder first, second;
+  const CaseFolder first, second;
   Scene cnn = scene_with_creations_of(200'000), other = scene_with_creations_of(200'000, 8);
   const char* names[] = {"miopenSp3AsmConv_v30", "mloPoolingG", "MIOpenBatchNormFwdInferSpatialEst"};
   for (std::size_t i = 0; i < cnn.launches.size(); ++i) cnn.launches[i].kernel = names[i % 3];
@@ -118,7 +117,7 @@ TEST(Roadmap, knows_the_kernels_of_the_cases) {
 }
 
 TEST(Roadmap, has_no_comparison_where_a_folder_holds_nothing) {
-  const Folder first, second;
+  const CaseFolder first, second;
   CaptureShape empty;
   empty.has_log = empty.has_trace = empty.has_debugfs = false;
   const RoadmapCase a = load(scene_with_creations_of(200'000), first, empty),
