@@ -1,6 +1,10 @@
 // weir.amd_roadmap/1: the queue roadmap's targets and checklist, then the comparison that they rest on.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "base/units.h"
 #include "report/text/documents.h"
 #include "report/text/fields.h"
@@ -39,26 +43,34 @@ TextReport amd_roadmap_report(const Json& document) {
   ReportSection& targets = report.section("Targets");
   ReportTable& table =
       targets.table({{"case", true}, {"target", true}, {"wanted", true}, {"measured", true}, {"outcome", true}});
+  std::vector<std::pair<std::string, std::string>> reasons;  // of which targets, and what
   for (const Json& row : list(document, {"targets"})) {
     const std::string side = text(row, {"side"}) == "a" ? "A" : "B";
     const std::string name = plain(text(row, {"name"}));
     // Classes are many words, which the reason repeats.
     table.rows.push_back({side, name, name == "kernel classes" ? "see below" : text(row, {"limit"}), measured_text(row),
                           plain(text(row, {"outcome"}))});
-    targets.remark("{}, {}: {}.", side, name, text(row, {"because"}));
+    // Several targets often have one reason: what is not there.
+    const std::string because = text(row, {"because"});
+    const auto same =
+        std::find_if(reasons.begin(), reasons.end(), [&](const auto& each) { return each.second == because; });
+    if (same == reasons.end())
+      reasons.emplace_back(side + ", " + name, because);
+    else
+      same->first += fmt::format("; {}, {}", side, name);
   }
+  for (const auto& [which, because] : reasons) targets.remark("{}: {}.", which, because);
   for (const char* phase : {"1", "2"}) {
     ReportSection& section =
         report.section(fmt::format("Phase {}{}", phase, *phase == '2' ? ": before it begins" : ""));
     for (const Json& row : list(document, {"checklist"})) {
       if (text(row, {"phase"}) != phase) continue;
       const std::string state = text(row, {"state"});
-      section.fact(fmt::format("[{}] {}",
-                               state == "done"       ? "x"
-                               : state == "not_seen" ? " "
-                                                     : "?",
-                               text(row, {"item"})),
-                   text(row, {"because"}));
+      section.remark("[{}] {}: {}",
+                     state == "done"       ? "x"
+                     : state == "not_seen" ? " "
+                                           : "?",
+                     text(row, {"item"}), text(row, {"because"}));
     }
   }
   report.sections.back().remark("[x] done, [ ] not seen, [?] cannot be seen in these captures.");
