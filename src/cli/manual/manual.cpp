@@ -251,7 +251,7 @@ weir amd compare cnn.json lm.json)"},
     {"amd queues",
      "Lists the queues of a process that runs, through the driver's debug interface; with --suspend also suspends and "
      "resumes them, and says how long that took: [amd_queues](amd_queues.md).",
-     "weir amd queues 4711 --suspend --iterations 100", "<!-- test: needs hip -->"},
+     "weir amd queues 4711 --suspend --iterations 100", "<!-- test: syntax, because it needs an AMD GPU -->"},
 };
 
 constexpr ManualEntry kSched[] = {
