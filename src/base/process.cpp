@@ -403,8 +403,8 @@ ProcessEnd Process::finish(double limit_s) {
 }
 
 // 1234 (weir (x)) S 1200 ...: the name may contain anything, so fields are counted from the last ')'.
-std::optional<ProcessFacts> facts_of(pid_t process) {
-  const std::string text = read_kernel_file(fmt::format("/proc/{}/stat", process), 4096);
+std::optional<ProcessFacts> facts_of(pid_t process, const std::string& proc) {
+  const std::string text = read_kernel_file(fmt::format("{}/{}/stat", proc, process), 4096);
   std::string skipped;
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;

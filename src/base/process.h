@@ -136,7 +136,8 @@ struct ProcessFacts {
 
   bool is_ended() const { return state == 'Z' || state == 'X'; }  // nobody has asked for its exit code yet
 };
-std::optional<ProcessFacts> facts_of(pid_t process);  // empty where there is none
+// Empty where there is none. `proc`: for tests.
+std::optional<ProcessFacts> facts_of(pid_t process, const std::string& proc = "/proc");
 
 // The output of a program; nothing if it is not installed, fails, or takes longer than 10 s.
 std::optional<std::string> printed_by(std::vector<std::string> command);

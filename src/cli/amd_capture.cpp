@@ -1,4 +1,5 @@
-// weir amd capture: runs a program while recording ROCm's log, the kernel's trace and KFD's state into one folder.
+// weir amd capture: runs a program, or finds one that runs already, while recording ROCm's log, the kernel's trace and
+// KFD's state into one folder.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -6,12 +7,17 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 
 #include "amd/capture/capture_run.h"
 #include "amd/capture/capture_sources.h"
+#include "amd/capture/containers.h"
+#include "base/clock.h"
 #include "base/console.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/options.h"
+#include "cli/capture_flags.h"
 #include "cli/default_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -25,7 +31,7 @@ namespace fs = std::filesystem;
 
 struct AmdCaptureFlags {
   std::vector<std::string> program;
-  std::string output;
+  std::string output, pid, container, seconds;
   std::string log_level = std::to_string(amd::kQueueLogLevel), log_mask = fmt::format("{:#x}", amd::kQueueLogMask);
   std::string log_size = "8G", buffer = "16M", interval = "1s", snapshots = "20", keep = "first", format = "text";
   bool has_no_trace = false, wants_graph = false, uses_top = false, is_dry = false, is_json = false, is_forced = false,
@@ -34,7 +40,11 @@ struct AmdCaptureFlags {
 
   void add_to(CommandSyntax syntax) {
     syntax.add("program WORD", program, "after --: the program and its arguments");
-    syntax.add("--output,-o PATH", output, "the folder (default: NAME.capture)");
+    syntax.add("--pid PID", pid, "capture this process and its children, which run already");
+    syntax.add("--container NAME", container, "capture what runs in this container (docker, podman): a name or an id");
+    syntax.add("--seconds DURATION", seconds,
+               "end a capture of --pid or --container after this time: 60s (default: when it ends, or at Ctrl-C)");
+    syntax.add("--output,-o PATH", output, "the folder (default: NAME-DATE-TIME.capture)");
     syntax.add("--log-level N", log_level, "AMD_LOG_LEVEL of the program");
     syntax.add("--log-mask MASK", log_mask, "AMD_LOG_MASK of the program");
     syntax.add("--log-size SIZE", log_size, "size of the log at which ROCm starts it anew");
@@ -51,10 +61,7 @@ struct AmdCaptureFlags {
     syntax.add("--format NAME", format, "form of the summary").one_of({"text", "markdown"});
     syntax.add("--force,-f", is_forced, "replace an earlier capture");
     syntax.add("--quiet,-q", is_quiet, "no summary");
-    syntax.add("--tracefs PATH", roots.tracefs, "where tracefs is, for tests").for_tests();
-    syntax.add("--debugfs PATH", roots.debugfs, "where debugfs is, for tests").for_tests();
-    syntax.add("--sysfs PATH", roots.sysfs, "where sysfs is, for tests").for_tests();
-    syntax.add("--kmsg PATH", roots.kmsg, "the kernel's log, for tests").for_tests();
+    add_capture_roots(syntax, roots);
   }
 };
 
@@ -91,11 +98,61 @@ std::vector<std::string> program_words(const AmdCaptureFlags& flags) {
   return program;
 }
 
+// What --pid or --container names, which has to run now.
+void find_target(const AmdCaptureFlags& flags, amd::CaptureRequest& request) {
+  if (!request.command.empty())
+    reject(fmt::format("{}: a program is not started beside --pid or --container", request.command[0]),
+           "Leave one of them out.");
+  if (!flags.pid.empty() && !flags.container.empty())
+    reject("--container: --pid names a process already", "Leave one of them out.");
+  amd::CaptureTarget target;
+  std::string missing;
+  if (!flags.pid.empty()) {
+    request.first_pid = whole("--pid", flags.pid, 1, std::numeric_limits<int>::max());
+    target.pid = request.first_pid;
+    missing = fmt::format("--pid {}: no such process", request.first_pid);
+    // The id that a container shows is another one outside.
+    for (const amd::Container& one :
+         amd::containers_in(read_kernel_file(fmt::format("{}/{}/cgroup", request.roots.proc(), request.first_pid))))
+      target.container_id = one.id, target.runtime = one.runtime;
+  } else {
+    const amd::Container container = amd::find_container(request.roots, flags.container);
+    target.container = flags.container;
+    target.container_id = container.id;
+    target.runtime = container.runtime;
+    request.cgroup = container.cgroup;
+    const std::vector<pid_t> processes = amd::processes_in(request.roots, container);
+    missing = fmt::format("--container {}: its processes ended meanwhile", flags.container);
+    if (!processes.empty()) request.first_pid = *std::min_element(processes.begin(), processes.end());
+  }
+  request.command = amd::process_command(request.roots.proc(), request.first_pid);
+  if (request.command.empty())
+    reject(missing, "ps -e lists processes; a container's have other numbers outside of it.");
+  request.target = std::move(target);
+  if (!flags.seconds.empty())
+    request.duration_ns = duration_of("--seconds", flags.seconds, 10'000'000, 86'400'000'000'000);
+}
+
+// "train-20260131-120000": of programs by their file, of others by what they were asked for.
+std::string folder_stem(const amd::CaptureRequest& request, const AmdCaptureFlags& flags) {
+  std::string stem = fs::path(request.command[0]).filename().string();
+  if (request.target) stem = flags.container.empty() ? "pid-" + flags.pid : flags.container;
+  return fmt::format("{}-{}", stem, time_for_names());
+}
+
 amd::CaptureRequest request_of(const AmdCaptureFlags& flags) {
   amd::CaptureRequest request;
+  request.roots = flags.roots;
   request.command = program_words(flags);
-  if (request.command.empty())
-    reject("a program is required after --", "For example: weir amd capture -- ./program arguments");
+  if (flags.pid.empty() && flags.container.empty()) {
+    if (request.command.empty())
+      reject("a program is required after --",
+             "For example: weir amd capture -- ./program arguments; --pid and --container take one that runs already.");
+    if (!flags.seconds.empty())
+      reject("--seconds: a program is captured until it ends", "Use it with --pid or --container.");
+  } else {
+    find_target(flags, request);
+  }
   request.log_level = whole("--log-level", flags.log_level, 0, 5);
   request.log_mask = mask(flags.log_mask);
   request.log_size_mib = mebibytes("--log-size", flags.log_size, 1'000'000);
@@ -109,17 +166,16 @@ amd::CaptureRequest request_of(const AmdCaptureFlags& flags) {
   if (flags.keep != "first" && flags.keep != "last")
     reject(fmt::format("--keep {}: is neither first nor last", flags.keep), suggestion(flags.keep, ends));
   request.keeps_first = flags.keep == "first";
-  if (!find_program(request.command[0]))
+  if (!request.target && !find_program(request.command[0]))
     reject(fmt::format("{}: no such program", request.command[0]), "Give a path, or a name that PATH has.");
-  request.roots = flags.roots;
   return request;
 }
 
 int execute_amd_capture(const AmdCaptureFlags& flags) {
   amd::CaptureRequest request = request_of(flags);
-  const fs::path output = flags.output.empty() ? default_output(fs::path(request.command[0]).filename().string(),
-                                                                ".capture", earlier_output(flags.is_forced))
-                                               : fs::path(flags.output);
+  const fs::path output = flags.output.empty()
+                              ? default_output(folder_stem(request, flags), ".capture", earlier_output(flags.is_forced))
+                              : fs::path(flags.output);
   if (flags.is_dry) {
     request.folder = fs::absolute(output).lexically_normal().string();
     request.pid = ::getpid();
@@ -147,8 +203,25 @@ int execute_amd_capture(const AmdCaptureFlags& flags) {
 
 }  // namespace
 
+void add_capture_roots(CommandSyntax syntax, amd::CaptureRoots& roots) {
+  syntax.add("--tracefs PATH", roots.tracefs, "where tracefs is, for tests").for_tests();
+  syntax.add("--debugfs PATH", roots.debugfs, "where debugfs is, for tests").for_tests();
+  syntax.add("--sysfs PATH", roots.sysfs, "where sysfs is, for tests").for_tests();
+  syntax.add("--kmsg PATH", roots.kmsg, "the kernel's log, for tests").for_tests();
+  syntax.add("--smi PATH", roots.smi, "a file of events for each GPU, for tests").for_tests();
+  syntax.add("--root PATH", roots.root, "what has proc, etc and var, for tests").for_tests();
+}
+
+std::string time_for_names() {
+  std::string time = wall_time();  // 2026-01-31T12:00:00Z
+  std::erase_if(time, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
+  std::replace(time.begin(), time.end(), 'T', '-');
+  return time;
+}
+
 CliCommand amd_capture() {
-  return command("capture", "run a program, and keep its ROCm log, the kernel's trace and KFD's state",
+  return command("capture",
+                 "run a program or watch one that runs, and keep its ROCm log, the kernel's trace and KFD's state",
                  execute_amd_capture);
 }
 

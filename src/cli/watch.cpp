@@ -35,7 +35,7 @@ struct WatchFlags {
   std::vector<std::string> params, sim;
   std::string hardware_queues;
   kfd::Roots roots;
-  std::string debugfs, sysfs;
+  std::string debugfs, sysfs, procfs;
   std::string interval = "1s";
   std::string iterations;
   std::string sort = "queue";
@@ -63,6 +63,8 @@ struct WatchFlags {
     syntax.add("--sim NAME=VALUE", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
     syntax.add("--debugfs PATH", debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
     syntax.add("--sysfs PATH", sysfs, "where sysfs is mounted (default /sys)");
+    syntax.add("--procfs PATH", procfs, "where proc is, for tests").for_tests();
+    syntax.add("--smi PATH", roots.smi, "a file of events for each GPU, for tests").for_tests();
     syntax.add("--interval DURATION", interval, "from sample to sample: 500ms, 1s, 2m");
     syntax.add("--iterations N", iterations, "stop after N samples (default: until stopped)");
     syntax.add("--sort NAME", sort, "queue, active, backlog, priority, streams, rate or busy");
@@ -247,6 +249,7 @@ int execute_watch(WatchFlags flags) {
     flags.is_json = true;
     flags.output.clear();
   }
+  if (!flags.procfs.empty()) flags.roots.proc = flags.procfs;
   if (!flags.output.empty() && !flags.is_once)
     reject("--output: is for --once", "Use --json, which prints a document per sample.");
   if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);

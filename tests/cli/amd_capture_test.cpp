@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <set>
 
 #include "amd/capture/manifest.h"
 #include "cli/program.h"
@@ -65,6 +67,26 @@ class Machine {
     return weir(words(flags, program), root());
   }
   amd::CaptureManifest manifest() const { return amd::load_manifest(root() / "out"); }
+  // Captures what runs already.
+  Outcome watch(std::vector<std::string> flags) const {
+    std::vector<std::string> all = words({}, {});
+    all.pop_back();
+    all.insert(all.end(), {"--root", root().string(), "--no-ftrace"});
+    all.insert(all.end(), flags.begin(), flags.end());
+    return weir(all, root());
+  }
+  // A process of files: alive as long as they are there. The host's number, and the container's.
+  void add_process(int pid, int inner, const std::string& cgroup, const std::string& environment = "") const {
+    const fs::path proc = root() / "proc" / std::to_string(pid);
+    put_file(proc / "stat", fmt::format("{} (python3) S 1 1 1 0 -1 0 0 0 0 0 10 5 0 0 20 0 1 0 {}", pid, 100 + pid));
+    put_file(proc / "status", fmt::format("Name:\tpython3\nNSpid:\t{}\t{}\nThreads:\t1\n", pid, inner));
+    put_file(proc / "comm", "python3\n");
+    put_file(proc / "cmdline", std::string("python3\0serve.py\0--token=hush\0", 31));
+    put_file(proc / "cgroup", "0::" + cgroup + "\n");
+    put_file(proc / "environ", environment);
+    put_file(proc / "task" / std::to_string(pid) / "children", "");
+    fs::create_directories(proc / "root");
+  }
   // What tracefs says, but for the buffer.
   std::map<std::string, std::string> settings() const {
     std::map<std::string, std::string> all;
@@ -253,15 +275,31 @@ TEST(AmdCapture, refuses_a_folder_that_is_not_empty) {
   EXPECT_EQ(content(machine.root() / "out/mine"), "precious");
 }
 
-TEST(AmdCapture, numbers_the_folder_where_none_was_named) {
+// The capture folders of a machine whose name begins so.
+std::vector<fs::path> captures_of(const Machine& machine, const std::string& stem) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(machine.root()))
+    if (entry.path().filename().string().starts_with(stem) && entry.path().extension() == ".capture")
+      found.push_back(entry.path());
+  return found;
+}
+
+TEST(AmdCapture, names_the_folder_by_program_and_time_where_none_was_named) {
   const Machine machine;
   std::vector<std::string> words = machine.words({"--no-ftrace"}, {"true"});
   const auto flag = std::find(words.begin(), words.end(), "-o");
   words.erase(flag, flag + 2);
-  for (const char* name : {"true.capture", "true-2.capture"}) {
+  for (std::size_t count = 1; count <= 2; ++count) {
     const Outcome outcome = weir(words, machine.root());
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_TRUE(fs::exists(machine.root() / name / "manifest.json")) << name;
+    const auto found = captures_of(machine, "true-");
+    ASSERT_EQ(found.size(), count) << "an earlier one stays, also of the same second";
+    for (const fs::path& one : found) {
+      // true-20260131-120000.capture, true-20260131-120000-2.capture
+      const std::string name = one.filename().string();
+      EXPECT_TRUE(name.size() >= 28 && name[13] == '-' && std::isdigit(name[5]) && std::isdigit(name[19])) << name;
+      EXPECT_TRUE(fs::exists(one / "manifest.json"));
+    }
   }
 }
 
@@ -422,6 +460,202 @@ TEST(AmdCapture, prints_the_manifest_as_json_and_the_summary_within_80_columns) 
   EXPECT_EQ(outcome.out, content(machine.root() / "out/manifest.json"));
   outcome = machine.capture({"--force", "--format", "markdown"}, {"true"});
   EXPECT_TRUE(has(outcome.err, "## Captured")) << outcome.err;
+}
+
+const std::string kId = "4f1c9a6e02b7d3584f1c9a6e02b7d3584f1c9a6e02b7d3584f1c9a6e02b7d358";
+// What kfd_smi_events writes: hexadecimal event, ns, process, GPU, and why.
+TEST(AmdCapture, keeps_what_the_driver_says_of_evictions) {
+  const Machine machine;
+  put_file(machine.root() / "smi/f7bc", "");
+  const Outcome outcome = machine.capture(
+      {"--no-ftrace", "--smi", machine / "smi"},
+      {"bash", "-c",
+       fmt::format(
+           "echo '9 1000000 -4711 f7bc 2' >> {0}; echo 'a 4000000 -4711 f7bc ' >> {0}; echo '9 9000000 -4712 f7bc 0' "
+           ">> {0}; echo '1 3a2f:python' >> {0}",
+           machine / "smi/f7bc")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const amd::CaptureManifest manifest = machine.manifest();
+  EXPECT_EQ(part(manifest, "smi").files, std::vector<std::string>{"smi.txt"});
+  EXPECT_TRUE(has(content(machine.root() / "out/smi.txt"), "9 9000000 -4712 f7bc 0\n"));
+  ASSERT_TRUE(manifest.queue_events);
+  EXPECT_EQ(manifest.queue_events->evictions, 2U);
+  EXPECT_EQ(manifest.queue_events->restores, 1U);
+  EXPECT_EQ(manifest.queue_events->longest_eviction_ns, 3'000'000);
+  EXPECT_TRUE(has(outcome.err, "2 of queues, of all programs; the longest took 3.00 ms")) << outcome.err;
+  expect_valid_as((machine.root() / "out/manifest.json").string(), "weir.amd_capture.1.json");
+}
+
+TEST(AmdCapture, says_why_there_are_no_events) {
+  const Machine machine;
+  ASSERT_EQ(machine.capture({"--no-ftrace", "--smi", machine / "none"}, {"true"}).code, 0);
+  EXPECT_TRUE(has(part(machine.manifest(), "smi").reason, "none/f7bc: No such file"))
+      << part(machine.manifest(), "smi").reason;
+  EXPECT_FALSE(machine.manifest().queue_events);
+}
+
+const std::string kScope = "/system.slice/docker-" + kId + ".scope";
+
+std::set<std::vector<int>> numbers_in(const amd::CaptureManifest& manifest) {
+  std::set<std::vector<int>> all;
+  for (const amd::CapturedProcess& process : manifest.processes) all.insert(process.pids);
+  return all;
+}
+
+TEST(AmdCapture, watches_a_process_that_runs_already) {
+  const Machine machine;
+  machine.add_process(4711, 17, kScope);
+  machine.add_process(4712, 18, kScope);
+  machine.add_process(4800, 4800, "/user.slice");
+  put_file(machine.root() / "proc/4711/task/4711/children", "4712 ");
+  const Outcome outcome = machine.watch({"--pid", "4711", "--seconds", "300ms", "--interval", "50ms"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const amd::CaptureManifest manifest = machine.manifest();
+  EXPECT_EQ(numbers_in(manifest), (std::set<std::vector<int>>{{4711, 17}, {4712, 18}})) << "not the one beside it";
+  ASSERT_TRUE(manifest.target);
+  EXPECT_EQ(manifest.target->pid, 4711);
+  EXPECT_EQ(manifest.target->container_id, kId) << "where its numbers come from";
+  EXPECT_EQ(manifest.command[0], "python3");
+  EXPECT_FALSE(manifest.exit_code) << "it was not ours";
+  EXPECT_TRUE(manifest.environment.empty()) << "nothing was set for it";
+  EXPECT_GE(manifest.snapshots.size(), 3U);
+  EXPECT_TRUE(has(part(manifest, "log").reason, "ROCm was not asked for a log")) << part(manifest, "log").reason;
+  EXPECT_TRUE(has(outcome.err, "watched for")) << outcome.err;
+  EXPECT_FALSE(has(content(machine.root() / "out/manifest.json"), "hush")) << "secrets of a command line";
+  expect_valid_as((machine.root() / "out/manifest.json").string(), "weir.amd_capture.1.json");
+}
+
+TEST(AmdCapture, ends_with_the_process_that_it_watches) {
+  const Machine machine;
+  machine.add_process(4711, 17, kScope);
+  std::vector<std::string> words = machine.words({}, {});
+  words.pop_back();
+  words.insert(words.end(), {"--root", machine.root().string(), "--no-ftrace", "--pid", "4711", "--interval", "20ms"});
+  const pid_t process = start_weir(words, machine.root());
+  for (int i = 0; i < 60'000 && !fs::exists(machine.root() / "out/snapshots/during-01"); ++i) ::usleep(1000);
+  fs::remove_all(machine.root() / "proc/4711");
+  EXPECT_EQ(wait_for(process), 0);
+  EXPECT_EQ(machine.manifest().snapshots.back().when, "after");
+  EXPECT_EQ(numbers_in(machine.manifest()), (std::set<std::vector<int>>{{4711, 17}}));
+}
+
+TEST(AmdCapture, is_ended_by_an_interrupt_and_is_whole) {
+  const Machine machine;
+  machine.add_process(4711, 17, kScope);
+  std::vector<std::string> words = machine.words({}, {});
+  words.pop_back();
+  words.insert(words.end(), {"--root", machine.root().string(), "--top-instance", "--pid", "4711"});
+  const auto before = machine.settings();
+  const pid_t process = start_weir(words, machine.root());
+  for (int i = 0; i < 60'000 && !has(content(machine.root() / "tracing/current_tracer"), "function"); ++i)
+    ::usleep(1000);
+  ::usleep(20'000);
+  ::kill(process, SIGINT);
+  EXPECT_EQ(wait_for(process), 0) << "Ctrl-C is how it is ended";
+  EXPECT_TRUE(fs::exists(machine.root() / "out/ftrace.txt"));
+  auto expected = before;
+  expected[machine / "tracing/trace_clock"] = "local\n";
+  EXPECT_EQ(machine.settings(), expected);
+}
+
+// A machine with a docker container and a podman container that has the same short name as nothing else.
+void add_containers(const Machine& machine, bool has_cgroup_files) {
+  machine.add_process(4711, 1, kScope);
+  machine.add_process(4712, 18, kScope);
+  machine.add_process(5000, 5000, "/user.slice");
+  put_file(machine.root() / "var/lib/docker/containers" / kId / "config.v2.json",
+           R"({"ID": ")" + kId + R"(", "Name": "/zhen_vllm_dsv3", "State": {"Running": true, "Pid": 4711}})");
+  const std::string other(64, 'a'), stopped(64, 'b');
+  machine.add_process(6000, 1, "/machine.slice/libpod-" + other + ".scope/container");
+  put_file(machine.root() / "var/lib/containers/storage/overlay-containers/containers.json",
+           R"([{"id": ")" + other + R"(", "names": ["web"]}, {"id": ")" + stopped + R"(", "names": ["off"]}])");
+  if (!has_cgroup_files) return;
+  // The cgroup knows a process that /proc did not have when the container was found.
+  put_file(machine.root() / "sys/fs/cgroup" / kScope.substr(1) / "cgroup.procs", "4711\n0\n");
+  put_file(machine.root() / "sys/fs/cgroup" / kScope.substr(1) / "below/cgroup.procs", "4712\n");
+}
+
+TEST(AmdCapture, watches_a_container_by_name_and_by_id) {
+  for (const bool has_cgroup_files : {true, false})
+    for (const std::string& name : {std::string("zhen_vllm_dsv3"), kId.substr(0, 12), kId}) {
+      const Machine machine;
+      add_containers(machine, has_cgroup_files);
+      const Outcome outcome = machine.watch({"--container", name, "--seconds", "50ms"});
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+      const amd::CaptureManifest manifest = machine.manifest();
+      EXPECT_EQ(numbers_in(manifest), (std::set<std::vector<int>>{{4711, 1}, {4712, 18}}));
+      ASSERT_TRUE(manifest.target);
+      EXPECT_FALSE(manifest.target->pid);
+      EXPECT_EQ(manifest.target->container, name);
+      EXPECT_EQ(manifest.target->container_id, kId);
+      EXPECT_EQ(manifest.target->runtime, "docker");
+      EXPECT_TRUE(has(outcome.err, kId.substr(0, 12))) << outcome.err;
+    }
+  const Machine machine;
+  add_containers(machine, false);
+  EXPECT_EQ(machine.watch({"--container", "web", "--seconds", "50ms"}).code, 0);
+  EXPECT_EQ(numbers_in(machine.manifest()), (std::set<std::vector<int>>{{6000, 1}}));
+  EXPECT_EQ(machine.manifest().target->runtime, "podman");
+}
+
+TEST(AmdCapture, rejects_containers_and_processes_that_do_not_run) {
+  const Machine machine;
+  add_containers(machine, true);
+  Outcome outcome = machine.watch({"--container", "zhen"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "no such container")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "zhen_vllm_dsv3 (docker)") && has(outcome.err, "web (podman)")) << outcome.err;
+  outcome = machine.watch({"--container", "off"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "no process of it is visible")) << outcome.err;
+  put_file(machine.root() / "var/lib/containers/storage/vfs-containers/containers.json",
+           R"([{"id": ")" + std::string(64, 'a') + R"(", "names": ["zhen_vllm_dsv3"]}])");
+  outcome = machine.watch({"--container", "zhen_vllm_dsv3"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "2 containers have that name") && has(outcome.err, "aaaaaaaaaaaa")) << outcome.err;
+  outcome = machine.watch({"--pid", "99"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "--pid 99: no such process")) << outcome.err;
+  EXPECT_EQ(machine.watch({"--pid", "4711", "--container", "web"}).code, 2);
+  EXPECT_EQ(machine.watch({"--pid", "4711", "--", "true"}).code, 2);
+  EXPECT_EQ(machine.watch({"--seconds", "1s", "--", "true"}).code, 2);
+  EXPECT_FALSE(fs::exists(machine.root() / "out"));
+}
+
+TEST(AmdCapture, takes_the_log_of_a_process_through_its_root) {
+  const Machine machine;
+  const std::string environment("A=1\0AMD_LOG_LEVEL_FILE=/tmp/rocm.log\0B=2\0", 42);
+  machine.add_process(4711, 17, kScope, environment);
+  put_file(machine.root() / "proc/4711/root/tmp/rocm.log_17", ":3: a line\n");
+  ASSERT_EQ(machine.watch({"--pid", "4711", "--seconds", "50ms"}).code, 0);
+  EXPECT_EQ(part(machine.manifest(), "log").files, std::vector<std::string>{"log"});
+  EXPECT_EQ(content(machine.root() / "out/log"), ":3: a line\n");
+}
+
+// Root reads what a container prepared: a link there is one of the container, not of the machine.
+TEST(AmdCapture, follows_no_link_out_of_a_container) {
+  const Machine machine;
+  machine.add_process(4711, 17, kScope, std::string("AMD_LOG_LEVEL_FILE=/tmp/rocm.log\0", 33));
+  fs::create_directories(machine.root() / "proc/4711/root/tmp");
+  fs::create_symlink(machine.root() / "secret", machine.root() / "proc/4711/root/tmp/rocm.log");
+  fs::create_symlink("../../../../secret", machine.root() / "proc/4711/root/tmp/rocm.log_17");
+  ASSERT_EQ(machine.watch({"--pid", "4711", "--seconds", "50ms"}).code, 0);
+  EXPECT_TRUE(part(machine.manifest(), "log").files.empty());
+  EXPECT_TRUE(has(part(machine.manifest(), "log").reason, "no such file exists"));
+  EXPECT_FALSE(fs::exists(machine.root() / "out/log"));
+}
+
+TEST(AmdCapture, prints_a_script_that_watches_a_process) {
+  const Machine machine;
+  const std::string own = std::to_string(::getpid());
+  machine.add_process(::getpid(), 17, kScope);
+  const Outcome printed = machine.watch({"--pid", own, "--seconds", "200ms", "--dry-run"});
+  EXPECT_EQ(printed.code, 0) << printed.err;
+  EXPECT_FALSE(has(printed.out, "AMD_LOG_LEVEL=")) << printed.out;
+  put_file(machine.root() / "by_hand.sh", printed.out);
+  const Outcome by_hand = run_program({"bash", machine / "by_hand.sh"}, machine.root());
+  EXPECT_EQ(by_hand.code, 0) << by_hand.err;
+  EXPECT_EQ(content(machine.root() / "out/snapshots/after/hqds"), "Node 2, gpu_id f7bc:\n");
 }
 
 }  // namespace

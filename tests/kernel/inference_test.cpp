@@ -506,6 +506,45 @@ TEST(Im2col, AtRandom) {
       of("im2col", type, {size[0], size[1], size[2], patch}).uniform(0, 1).expect_agreement();
 }
 
+TEST(MaxPool, ByHand) {
+  for (const ElementType type : kFloats) {
+    Trial plain = of("max_pool", type, {1, 2, 4, image_patch(1, 2, 2, 0)}).give(0, {1, -2, -3, -4, 5, 6, -7, -1});
+    plain.expect_result(1, {6, -1});
+    // Around an image there is nothing, not zeros.
+    Trial padded = of("max_pool", type, {1, 1, 2, image_patch(2, 3, 2, 1)}).give(0, {-1, -2, -3, 4});
+    padded.expect_result(1, {-1, 4});
+    Trial strided = of("max_pool", type, {2, 3, 3, image_patch(1, 2, 1, 0)});
+    strided.give(0, {1, 2, 3, 4, 5, 6, 7, 8, 9, -1, -2, -3, -4, -5, -6, -7, -8, -9});
+    strided.expect_result(1, {5, 6, 8, 9, -1, -2, -4, -5});
+  }
+  EXPECT_THROW(of("max_pool", ElementType::f32, {1, 8, 8, image_patch(1, 3, 1, 2)}), Error)
+      << "windows without a pixel";
+}
+
+TEST(MaxPool, AtRandom) {
+  for (const ElementType type : kFloats)
+    for (const auto& [size, patch] : {std::pair{std::array<std::int64_t, 3>{2, 9, 7}, image_patch(3, 3, 2, 1)},
+                                      std::pair{std::array<std::int64_t, 3>{1, 56, 56}, image_patch(64, 2, 2, 0)},
+                                      std::pair{std::array<std::int64_t, 3>{3, 30, 31}, image_patch(3, 7, 3, 3)}})
+      of("max_pool", type, {size[0], size[1], size[2], patch}).uniform(0, 1).expect_agreement();
+}
+
+TEST(BatchNorm, ByHand) {
+  for (const ElementType type : kFloats) {
+    Trial trial = of("batch_norm", type, {2, 2}, {1}).give(0, {1, 2, 3, 4}).give(1, {1, 0}).give(2, {3, 0});
+    // Deviations are 2 and 1.
+    trial.give(3, {4, 1}).give(4, {0.5, -1}).expect_result(5, {0.5, 1, 4.5, 3});
+  }
+}
+
+TEST(BatchNorm, AtRandom) {
+  for (const ElementType type : kFloats)
+    for (const Dims& dims : {Dims{1, 1}, Dims{7, 1}, Dims{130, 257}, Dims{4096, 32}}) {
+      Trial trial = of("batch_norm", type, dims, {1e-5f}).uniform(0, 1).uniform(1, 2, 0.5f).uniform(2, 3, 0.4f, 0.6f);
+      trial.uniform(3, 4).uniform(4, 5).expect_agreement();
+    }
+}
+
 TEST(Augment, ByHand) {
   for (const ElementType type : kFloats) {
     Trial trial =
@@ -546,6 +585,8 @@ TEST(Inference, GeometryAndCost) {
   check("cache_write", f32, {16, 1, 2048, 1024}, {16}, 16, 256);
   check("im2col", f32, {1, 4, 4, image_patch(64, 3, 1, 1)}, {}, 16, 256);
   check("augment", f32, {2, 3, 100, 3}, {}, 6, 256);
+  check("max_pool", f32, {1, 4, 4, image_patch(64, 2, 2, 0)}, {}, 1, 256);
+  check("batch_norm", f32, {16, 64}, {1e-5f}, 4, 256);
 }
 
 }  // namespace

@@ -138,7 +138,8 @@ void CaptureFolder::remove_capture() {
     reject("--force: the folder is not empty and holds no capture",
            "--force replaces captures and nothing else. Name a new folder.");
   for (const std::string& name : names_in(folder_.get()))
-    if (name == "ftrace.txt" || name == "dmesg.txt" || name == "snapshots" || name.starts_with("log"))
+    if (name == "ftrace.txt" || name == "dmesg.txt" || name == "snapshots" || name == "profile.json" ||
+        name == "result.json" || name == "smi.txt" || name.starts_with("log"))
       remove_tree(folder_.get(), name, kDeepest);
   remove_tree(folder_.get(), kManifestFile, 0);  // last, so that an interrupted removal can be repeated
 }

@@ -175,11 +175,13 @@ CapturePart missing_part(std::string name, const std::string& path, int error, c
 
 CapturePlan plan_capture(const CaptureRequest& request, const CaptureFacts& facts) {
   CapturePlan plan;
-  plan.environment = {
-      {"AMD_LOG_LEVEL", std::to_string(request.log_level)},
-      {"AMD_LOG_MASK", fmt::format("{:#x}", request.log_mask)},
-      {"AMD_LOG_LEVEL_FILE", (request.log_folder.empty() ? request.folder : request.log_folder) + "/log"},
-      {"AMD_LOG_LEVEL_SIZE", std::to_string(request.log_size_mib)}};
+  // A process that runs already keeps its variables.
+  if (!request.target)
+    plan.environment = {
+        {"AMD_LOG_LEVEL", std::to_string(request.log_level)},
+        {"AMD_LOG_MASK", fmt::format("{:#x}", request.log_mask)},
+        {"AMD_LOG_LEVEL_FILE", (request.log_folder.empty() ? request.folder : request.log_folder) + "/log"},
+        {"AMD_LOG_LEVEL_SIZE", std::to_string(request.log_size_mib)}};
   if (!request.has_trace) {
     plan.missing.push_back({"ftrace", {}, "left out by --no-ftrace", ""});
   } else if (facts.tracefs != 0) {

@@ -19,12 +19,19 @@ struct CaptureRoots {
   std::string debugfs = "/sys/kernel/debug";
   std::string sysfs = "/sys";
   std::string kmsg = "/dev/kmsg";
+  std::string smi;   // a file of events for each GPU, in place of the driver's; empty: the driver's
+  std::string root;  // goes before /proc, /etc, /var and /home
+  std::string proc() const { return root + "/proc"; }
 };
 
 struct CaptureRequest {
-  std::vector<std::string> command;
-  std::string folder;      // absolute, because the program may change its own
-  std::string log_folder;  // the same folder as passed to the program; empty: `folder`
+  std::vector<std::string> command;     // with a target: what it runs
+  std::optional<CaptureTarget> target;  // runs already; nothing: the command is started
+  std::string cgroup;                   // of the target, below /sys/fs/cgroup; empty: not known
+  int first_pid = 0;                    // of the target; a container's first process
+  std::int64_t duration_ns = 0;         // of a capture of a target; 0: until it ends
+  std::string folder;                   // absolute, because the program may change its own
+  std::string log_folder;               // the same folder as passed to the program; empty: `folder`
   int log_level = kQueueLogLevel;
   std::uint32_t log_mask = kQueueLogMask;
   int log_size_mib = 8192;  // beyond it ROCm empties the file, and the creation of queues is lost

@@ -156,9 +156,15 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
         "    sleep {:.3f} > /dev/null 2>&1 &\n    wait $!\n    snapshot during-$i\n  done\n) &\nwatcher=$!\n",
         request.max_snapshots, static_cast<double>(request.interval_ns) / 1e9);
   text += "\n# Ctrl-C is the program's; this goes on after it\ntrap : INT\n";
-  text += "# ROCm's own log: calls, commands, packets, queues\n";
-  for (const auto& [name, value] : plan.environment) text += fmt::format("{}={} ", name, shell_word(value));
-  text += fmt::format("\\\n {}\ncode=$?\n", words);
+  if (request.target) {
+    text += "# until the process ends, the time is over, or Ctrl-C\n";
+    if (request.duration_ns > 0) text += fmt::format("timeout {:.3f} ", static_cast<double>(request.duration_ns) / 1e9);
+    text += fmt::format("tail --pid={} -f /dev/null\ncode=0\n", request.first_pid);
+  } else {
+    text += "# ROCm's own log: calls, commands, packets, queues\n";
+    for (const auto& [name, value] : plan.environment) text += fmt::format("{}={} ", name, shell_word(value));
+    text += fmt::format("\\\n {}\ncode=$?\n", words);
+  }
   if (plan.trace)
     text += fmt::format("\n# tracing off before the buffer is read\necho 0 > {}/tracing_on\n",
                         shell_word(plan.trace->folder));

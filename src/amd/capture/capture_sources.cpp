@@ -91,9 +91,11 @@ void copy_sysfs(const std::string& root, const std::string& target, CaptureFolde
 }
 
 // NSpid:	3934101	157868
-std::vector<int> numbers_of(pid_t process) {
+}  // namespace
+
+std::vector<int> process_numbers(const std::string& proc, pid_t process) {
   int error = 0;
-  const std::string text = small_file(fmt::format("/proc/{}/status", process), error);
+  const std::string text = small_file(fmt::format("{}/{}/status", proc, process), error);
   std::vector<int> numbers;
   std::size_t begin = text.find("\nNSpid:");
   if (begin == std::string::npos) return {process};
@@ -111,14 +113,31 @@ std::vector<int> numbers_of(pid_t process) {
   return numbers.empty() ? std::vector<int>{process} : numbers;
 }
 
-std::string name_of(pid_t process) {
+namespace {
+
+std::string name_of(const std::string& proc, pid_t process) {
   int error = 0;
-  std::string name = small_file(fmt::format("/proc/{}/comm", process), error);
+  std::string name = small_file(fmt::format("{}/{}/comm", proc, process), error);
   if (!name.empty() && name.back() == '\n') name.pop_back();
   return name;
 }
 
 }  // namespace
+
+// python3\0train.py\0
+std::vector<std::string> process_command(const std::string& proc, pid_t process) {
+  int error = 0;
+  const std::string text = small_file(fmt::format("{}/{}/cmdline", proc, process), error);
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\0', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (const std::string name = name_of(proc, process); words.empty() && !name.empty())
+    words.push_back(fmt::format("[{}]", name));
+  return words;
+}
 
 CapturePart& part_named(const std::string& name, std::vector<CapturePart>& parts) {
   for (CapturePart& part : parts)
@@ -219,7 +238,7 @@ std::vector<pid_t> ProcessWatch::children_of(pid_t process) const {
   std::vector<pid_t> children;
   std::error_code status;
   // Children are listed under the thread that created them.
-  fs::directory_iterator task(fmt::format("/proc/{}/task", process), status);
+  fs::directory_iterator task(fmt::format("{}/{}/task", proc_, process), status);
   for (; !status && task != fs::directory_iterator(); task.increment(status)) {  // the process may end meanwhile
     int error = 0;
     const std::string text = small_file((task->path() / "children").string(), error);
@@ -236,23 +255,29 @@ std::vector<pid_t> ProcessWatch::children_of(pid_t process) const {
 
 void ProcessWatch::add(pid_t process) {
   if (alive_.size() + gone_.size() >= kMaxProcesses) return;
-  const auto facts = facts_of(process);
-  if (facts) alive_[process] = {facts->started, {numbers_of(process), name_of(process)}};
+  const auto facts = facts_of(process, proc_);
+  if (facts && !facts->is_ended())
+    alive_[process] = {facts->started, {process_numbers(proc_, process), name_of(proc_, process)}};
 }
 
-void ProcessWatch::look(pid_t program) {
-  if (alive_.empty() && gone_.empty()) add(program);
+void ProcessWatch::look(const std::vector<pid_t>& found) {
   std::deque<pid_t> open;
   for (auto entry = alive_.begin(); entry != alive_.end();) {
-    if (const auto facts = facts_of(entry->first); !facts || facts->started != entry->second.started) {
+    if (const auto facts = facts_of(entry->first, proc_);
+        !facts || facts->is_ended() || facts->started != entry->second.started) {
       gone_.push_back(std::move(entry->second));
       entry = alive_.erase(entry);
       continue;
     }
     // exec() changes the name of a process.
-    if (std::string name = name_of(entry->first); !name.empty()) entry->second.process.name = std::move(name);
+    if (std::string name = name_of(proc_, entry->first); !name.empty()) entry->second.process.name = std::move(name);
     open.push_back(entry->first);
     ++entry;
+  }
+  for (const pid_t process : found) {
+    if (alive_.contains(process)) continue;
+    add(process);
+    if (alive_.contains(process)) open.push_back(process);
   }
   while (!open.empty()) {
     const pid_t process = open.front();
@@ -263,6 +288,12 @@ void ProcessWatch::look(pid_t program) {
       if (alive_.contains(child)) open.push_back(child);
     }
   }
+}
+
+std::vector<pid_t> ProcessWatch::alive() const {
+  std::vector<pid_t> all;
+  for (const auto& [process, known] : alive_) all.push_back(process);
+  return all;
 }
 
 std::vector<CapturedProcess> ProcessWatch::processes() const {

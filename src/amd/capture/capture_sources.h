@@ -40,11 +40,21 @@ class KernelLog {
   std::uint64_t lost_ = 0;
 };
 
-// A program and its descendants, as far as they exist at the time of a check. Processes that start and end between two
+// A process's ids in all namespaces that are visible from here, ours first; never empty.
+std::vector<int> process_numbers(const std::string& proc, pid_t process);
+// Its program and arguments; its name in brackets where it shows none, as ps does. Empty: there is no such process.
+std::vector<std::string> process_command(const std::string& proc, pid_t process);
+
+// Programs and their descendants, as far as they exist at the time of a check. Processes that start and end between two
 // checks are missed.
 class ProcessWatch {
  public:
-  void look(pid_t program);
+  // `proc`: "/proc".
+  explicit ProcessWatch(std::string proc) : proc_(std::move(proc)) {}
+  // Adds `found` and the descendants of all that it knows.
+  void look(const std::vector<pid_t>& found);
+  bool has_alive() const { return !alive_.empty(); }
+  std::vector<pid_t> alive() const;
   std::vector<CapturedProcess> processes() const;
 
  private:
@@ -55,6 +65,7 @@ class ProcessWatch {
   std::vector<pid_t> children_of(pid_t process) const;
   void add(pid_t process);
 
+  std::string proc_;
   std::map<pid_t, Known> alive_;
   std::vector<Known> gone_;
 };

@@ -111,6 +111,17 @@ CapturedProcess read_process(const Place& place) {
   return process;
 }
 
+CaptureTarget read_target(const Place& place) {
+  CaptureTarget target;
+  if (const Place pid = place.at("pid"); !pid.is_null())
+    target.pid = static_cast<int>(pid.integer(1, std::numeric_limits<int>::max()));
+  target.container = place.at("container").text_or_empty();
+  target.container_id = place.at("container_id").text_or_empty();
+  target.runtime = place.at("runtime").text_or_empty();
+  if (!target.pid && target.container.empty()) place.refuse("names neither a process nor a container");
+  return target;
+}
+
 CapturePart read_part(const Place& place) {
   CapturePart part;
   part.name = short_text(place.at("name"));
@@ -155,6 +166,12 @@ Json to_json(const CaptureManifest& manifest) {
   Json json = WEIR_NAMED(named("schema", schemas::amd_capture), manifest.weir, manifest.command, manifest.started_at,
                          manifest.started_ns, manifest.ended_ns, manifest.exit_code, manifest.kernel_release,
                          text_or_null(manifest.trace_clock));
+  json["target"] = Json();
+  if (manifest.target) {
+    const CaptureTarget& target = *manifest.target;
+    json["target"] = WEIR_NAMED(target.pid, text_or_null(target.container), text_or_null(target.container_id),
+                                text_or_null(target.runtime));
+  }
   json["environment"] = Json::array();
   for (const auto& [name, value] : manifest.environment) json["environment"].push_back(WEIR_NAMED(name, value));
   json["processes"] = Json::array();
@@ -166,6 +183,11 @@ Json to_json(const CaptureManifest& manifest) {
   json["snapshots"] = Json::array();
   for (const CaptureSnapshot& snapshot : manifest.snapshots)
     json["snapshots"].push_back(WEIR_NAMED(snapshot.when, snapshot.folder, snapshot.taken_ns));
+  json["queue_events"] = Json();
+  if (manifest.queue_events) {
+    const QueueEventCounts& events = *manifest.queue_events;
+    json["queue_events"] = WEIR_NAMED(events.evictions, events.restores, events.longest_eviction_ns);
+  }
   return json;
 }
 
@@ -181,6 +203,8 @@ CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
   manifest.weir = root.at("weir").text();
   root.at("command").each([&](const Place& word) { manifest.command.push_back(word.text()); });
   if (manifest.command.empty()) root.at("command").refuse("a program is wanted here");
+  // Manifests of before captures of running processes have none.
+  if (json.contains("target") && !json["target"].is_null()) manifest.target = read_target(root.at("target"));
   manifest.started_at = root.at("started_at").text();
   manifest.started_ns = root.at("started_ns").integer(0, kMaxNs);
   manifest.ended_ns = root.at("ended_ns").integer(0, kMaxNs);
@@ -201,6 +225,14 @@ CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
     if (manifest.parts.size() >= 64) place.refuse("more than 64 parts");
     manifest.parts.push_back(std::move(part));
   });
+  if (json.contains("queue_events") && !json["queue_events"].is_null()) {
+    const Place events = root.at("queue_events");
+    QueueEventCounts& counts = manifest.queue_events.emplace();
+    counts.evictions = static_cast<std::uint64_t>(events.at("evictions").integer(0, kMaxNs));
+    counts.restores = static_cast<std::uint64_t>(events.at("restores").integer(0, kMaxNs));
+    if (const Place longest = events.at("longest_eviction_ns"); !longest.is_null())
+      counts.longest_eviction_ns = longest.integer(0, kMaxNs);
+  }
   root.at("snapshots").each([&](const Place& place) {
     manifest.snapshots.push_back(
         {short_text(place.at("when")), place.at("folder").path_below(), place.at("taken_ns").integer(0, kMaxNs)});

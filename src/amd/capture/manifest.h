@@ -14,11 +14,18 @@
 
 namespace weir::amd {
 
-// One part of a capture: "log", "ftrace", "hqds", "mqds", "rls", "sysfs", "dmesg".
+// One part of a capture: "log", "ftrace", "hqds", "mqds", "rls", "sysfs", "dmesg", "smi".
 struct CapturePart {
   std::string name;
   std::vector<std::string> files;  // relative to the folder; empty if there are none
   std::string reason, hint;        // why it is missing or incomplete, and advice
+};
+
+// What ran already when the capture began: a process, or a container.
+struct CaptureTarget {
+  std::optional<int> pid;               // our number of it
+  std::string container, container_id;  // as asked for, and its id; empty for a process
+  std::string runtime;                  // docker, podman, ...; empty where it is not known
 };
 
 // A process of the captured program, with its pids in all namespaces, the host's first.
@@ -33,17 +40,25 @@ struct CaptureSnapshot {
   std::int64_t taken_ns = 0;  // CLOCK_MONOTONIC
 };
 
+// Queues that the driver took off the hardware and put back meanwhile, of all processes.
+struct QueueEventCounts {
+  std::uint64_t evictions = 0, restores = 0;
+  std::optional<std::int64_t> longest_eviction_ns;  // that was seen to end
+};
+
 struct CaptureManifest {
   std::vector<std::string> command;
+  std::optional<CaptureTarget> target;        // nothing: Weir started the command
   std::string started_at, weir;               // wall time; version and commit
   std::int64_t started_ns = 0, ended_ns = 0;  // CLOCK_MONOTONIC
-  std::optional<int> exit_code;               // or 128 + signal; nothing if it never ran
+  std::optional<int> exit_code;               // or 128 + signal; nothing if it never ran, or ran already
   std::string kernel_release;                 // uname -r
   std::string trace_clock;                    // as tracefs reported after it was set; empty without ftrace
   std::vector<std::pair<std::string, std::string>> environment;  // variables set for the program
   std::vector<CapturedProcess> processes;
   std::vector<CapturePart> parts;
   std::vector<CaptureSnapshot> snapshots;
+  std::optional<QueueEventCounts> queue_events;  // nothing: the driver did not report them
 };
 
 inline constexpr const char* kManifestFile = "manifest.json";

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "amd/compare/case_verdict.h"
+#include "amd/compare/kernel_class.h"
 #include "base/named_values.h"
 #include "base/schemas.h"
 #include "base/units.h"
@@ -59,6 +61,36 @@ Json top_json(const CaseSide& side, const std::set<std::string_view>& others) {
   return list;
 }
 
+// By class, those of either side: how many kernels, launches, and how long they ran where that is known.
+Json classes_json(const CaseSide& a, const CaseSide& b) {
+  struct Sum {
+    std::uint64_t kernels = 0, launches = 0;
+    std::optional<double> total_ns;
+  };
+  const auto sums_of = [](const CaseSide& side) {
+    std::array<Sum, kKernelClasses> sums;
+    for (const CaseKernel& kernel : side.kernels) {
+      Sum& sum = sums[static_cast<std::size_t>(class_of(kernel.name))];
+      ++sum.kernels;
+      sum.launches += kernel.count;
+      if (kernel.total_ns) sum.total_ns = sum.total_ns.value_or(0) + *kernel.total_ns;
+    }
+    return sums;
+  };
+  const auto of_a = sums_of(a), of_b = sums_of(b);
+  const auto json_of = [](const Sum& sum) { return WEIR_NAMED(sum.kernels, sum.launches, sum.total_ns); };
+  Json list = Json::array();
+  for (std::size_t i = 0; i < kKernelClasses; ++i) {
+    if (of_a[i].kernels + of_b[i].kernels == 0) continue;
+    Json row;
+    row["class"] = name_of(static_cast<KernelClass>(i));
+    row["a"] = json_of(of_a[i]);
+    row["b"] = json_of(of_b[i]);
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
 Json kernels_json(const CaseSide& a, const CaseSide& b) {
   std::set<std::string_view> first, second;
   for (const CaseKernel& kernel : a.kernels) first.insert(kernel.name);
@@ -70,6 +102,7 @@ Json kernels_json(const CaseSide& a, const CaseSide& b) {
   json["b"] = b.kernels_reason.empty() ? Json(second.size()) : Json(nullptr);
   json["common"] = are_known ? Json(common) : Json(nullptr);
   json["reason"] = text_or_null(both_reasons(a.kernels_reason, b.kernels_reason));
+  json["classes"] = classes_json(a, b);
   json["top_a"] = top_json(a, second);
   json["top_b"] = top_json(b, first);
   return json;

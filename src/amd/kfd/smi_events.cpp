@@ -104,6 +104,42 @@ void SmiEvents::read_line(std::string_view line) {
 
 std::vector<QueueEvent> SmiEvents::take() { return std::exchange(events_, {}); }
 
+SmiListener::SmiListener(const std::vector<std::uint32_t>& gpu_ids, const std::string& folder) {
+  if (folder.empty() && geteuid() != 0) {
+    reason_ = "the driver shows events of other processes to root only";
+    return;
+  }
+  for (const std::uint32_t gpu_id : gpu_ids) {
+    std::string reason;
+    Descriptor file = folder.empty() ? Descriptor(open_smi_events(gpu_id, true, &reason))
+                                     : open_kernel_file(fmt::format("{}/{:x}", folder, gpu_id), O_RDONLY | O_NONBLOCK);
+    if (!file && reason.empty()) reason = fmt::format("{}/{:x}: {}", folder, gpu_id, std::strerror(errno));
+    if (file) sources_.push_back({std::move(file), {}});
+    if (reason_.empty()) reason_ = reason;
+  }
+  if (gpu_ids.empty()) reason_ = "KFD shows no GPU";
+}
+
+std::vector<QueueEvent> SmiListener::take() {
+  constexpr int kMostReads = 64;  // of 4 KiB from a GPU at a time; the driver keeps 1024 bytes
+  std::vector<QueueEvent> all;
+  for (Source& source : sources_) {
+    char part[4096];
+    for (int i = 0; i < kMostReads; ++i) {
+      const ssize_t count = read(source.file.get(), part, sizeof part);  // EAGAIN: nothing more for now
+      if (count <= 0) break;
+      const std::string_view piece(part, static_cast<std::size_t>(count));
+      text_ += piece;
+      source.events.feed(piece);
+    }
+    for (const QueueEvent& event : source.events.take()) all.push_back(event);
+  }
+  std::stable_sort(all.begin(), all.end(), [](const QueueEvent& a, const QueueEvent& b) { return a.at_ns < b.at_ns; });
+  return all;
+}
+
+std::string SmiListener::take_text() { return std::exchange(text_, {}); }
+
 int open_smi_events(std::uint32_t gpu_id, bool of_all, std::string* reason) {
   const int device = open_kernel_file("/dev/kfd", O_RDWR).release();
   if (device < 0) {

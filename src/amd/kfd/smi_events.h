@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "amd/kfd/text.h"
+#include "base/descriptor.h"
 
 namespace weir::kfd {
 
@@ -52,6 +53,28 @@ class SmiEvents {
   std::vector<QueueEvent> events_;
   std::array<std::size_t, 65> others_{};
   UnreadCounts unread_;
+};
+
+// Events of all processes on several GPUs, as they arrive. Only root is shown those of others.
+class SmiListener {
+ public:
+  // `folder` is for tests: a file for each GPU ("f7bc") in place of the driver; empty: the driver.
+  SmiListener(const std::vector<std::uint32_t>& gpu_ids, const std::string& folder);
+  // Whether events of at least one GPU are reported.
+  bool is_open() const noexcept { return !sources_.empty(); }
+  // Why there are none, or not all.
+  const std::string& reason() const noexcept { return reason_; }
+  // What arrived since the last call: as events, and in the driver's own text.
+  std::vector<QueueEvent> take();
+  std::string take_text();
+
+ private:
+  struct Source {
+    Descriptor file;
+    SmiEvents events;
+  };
+  std::vector<Source> sources_;
+  std::string text_, reason_;
 };
 
 // Opens a descriptor for such lines: evictions and restores of this process on a GPU; -1 with a reason if there is

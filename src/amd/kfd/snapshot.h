@@ -23,6 +23,9 @@ struct SysfsNode {
   std::optional<std::uint32_t> gfx_target_version;
   std::optional<int> xccs, cp_queues, sdma_engines, sdma_xgmi_engines, sdma_queues_per_engine, simds,
       max_waves_per_simd;
+  std::optional<int> render_minor;         // of /dev/dri/renderD128
+  std::optional<std::uint32_t> pci_place;  // bus, device and function: 0x0500 is 05:00.0
+  std::optional<std::uint32_t> pci_domain;
 };
 
 enum class SysfsQueueType : std::uint8_t {
@@ -72,7 +75,9 @@ std::optional<SysfsState> read_sysfs(const std::filesystem::path& root);
 // Roots of the kernel's file systems; tests and captures use folders of their own.
 struct Roots {
   std::filesystem::path debugfs = "/sys/kernel/debug";  // .../kfd/hqds
-  std::filesystem::path sysfs = "/sys";                 // .../class/kfd/kfd, .../module/amdgpu/parameters
+  std::filesystem::path sysfs = "/sys";  // .../class/kfd/kfd, .../class/drm, .../module/amdgpu/parameters
+  std::filesystem::path proc = "/proc";  // .../PID/fdinfo
+  std::string smi;                       // see SmiListener
 };
 
 // The reason of a part that is absent; other reasons are for parts that exist but cannot be used.

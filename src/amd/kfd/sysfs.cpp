@@ -40,6 +40,9 @@ void read_properties(std::string_view text, SysfsNode& node) {
       if (key == name) field = number<int>(rest);
     };
     if (key == "gfx_target_version") node.gfx_target_version = number<std::uint32_t>(rest);
+    if (key == "location_id") node.pci_place = number<std::uint32_t>(rest);
+    if (key == "domain") node.pci_domain = number<std::uint32_t>(rest);
+    set("drm_render_minor", node.render_minor);
     set("num_xcc", node.xccs);
     set("num_cp_queues", node.cp_queues);
     set("num_sdma_engines", node.sdma_engines);

@@ -238,6 +238,14 @@ sudo weir amd hqd --live)"},
      "A row per hardware queue from stream to slot, clocks aligned with their error, one timeline: "
      "[amd_join](amd_join.md).",
      "weir amd join docs/examples/amd/a --timeline timeline.json"},
+    {"amd roadmap",
+     "Captures case A and case B (or takes two captures), compares them, and judges the queue roadmap: its targets, "
+     "and its checklist with the evidence for each point: [amd_roadmap](amd_roadmap.md).",
+     "weir amd roadmap --device sim:mi300x --scale tiny --seconds 1s --folder study   # exit 3 if a target is missed"},
+    {"amd queues",
+     "Lists the queues of a process that runs, through the driver's debug interface; with --suspend also suspends and "
+     "resumes them, and says how long that took: [amd_queues](amd_queues.md).",
+     "weir amd queues 4711 --suspend --iterations 100   # needs an AMD GPU"},
 };
 
 constexpr ManualEntry kSched[] = {

@@ -65,6 +65,7 @@ void add_rows(CaseList& list, ElementType type) {
     list.add("softmax", type, {rows, columns});
     list.add("softmax", type, {rows, columns, 1});
     list.add("layer_norm", type, {rows, columns}, {1e-5f});
+    list.add("batch_norm", type, {rows, columns}, {1e-5f}, {{}, {}, {uniform, 0.4f, 0.6f}});
     list.add("reduce", type, {rows, columns, 0}, {}, {},
              std::to_string(rows) + "x" + std::to_string(columns) + " down");
     list.add("reduce", type, {rows, columns, 1}, {}, {},
@@ -191,6 +192,10 @@ void add_inference(CaseList& list, ElementType type) {
   patch({1, 28, 28}, 64, 3, 2, 1);
   patch({3, 30, 31}, 3, 7, 2, 3);
   patch({4, 5, 5}, 5, 5, 5, 0);
+  for (const Dims& dims : {Dims{2, 9, 7, image_patch(3, 3, 2, 1)}, Dims{1, 28, 28, image_patch(64, 2, 2, 0)},
+                           Dims{3, 30, 31, image_patch(5, 7, 3, 3)}})
+    list.add("max_pool", type, dims, {}, {{uniform, 1}},
+             std::to_string(dims[0]) + "x" + std::to_string(dims[1]) + "x" + std::to_string(dims[2]));
   for (const Dims& dims : {Dims{1, 1, 1, 1}, Dims{5, 17, 33, 3}, Dims{2, 224, 224, 3}, Dims{3, 4, 5, 70}})
     list.add("augment", type, dims, {0.45f, 4.4f}, {{uniform, 1}, {integers, 4}});
 }

@@ -34,6 +34,16 @@ Json row_json(const Row& row) {
   return json;
 }
 
+Json process_json(const ProcessUse& use) {
+  Json json = WEIR_NAMED(use.pid, text_or_null(use.name), use.device, named("unavailable", Json::object()));
+  add(json, "memory_bytes", use.memory_bytes);
+  add(json, "compute_units", use.compute_units);
+  add(json, "busy", use.busy);
+  add(json, "evictions", use.evictions);
+  add(json, "evicted_ns", use.evicted_ns);
+  return json;
+}
+
 }  // namespace
 
 Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::string& created) {
@@ -44,9 +54,10 @@ Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::s
                          named("backlog_unit", sample.unit == Unit::packets ? "packets" : "commands"));
   Json facts = Json::array();
   for (const Fact& fact : sample.facts)
-    facts.push_back(WEIR_NAMED(fact.name, fact.unit, named("meaning", fact.help), fact.figure.value,
-                               text_or_null(fact.figure.reason)));
+    facts.push_back(WEIR_NAMED(fact.name, fact.unit, text_or_null(fact.device), named("meaning", fact.help),
+                               fact.figure.value, text_or_null(fact.figure.reason)));
   json["facts"] = std::move(facts);
+  json["processes"] = json_list(sample.processes, process_json);
   Json queues = json_list(sample.rows, row_json);
   json["queues"] = std::move(queues);
   Json missing = Json::array();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "lab/watch/kfd_use.h"
 
 namespace weir::watch {
 namespace {
@@ -199,10 +200,13 @@ bool can_watch(const kfd::Snapshot& snapshot) { return snapshot.hqds.has_value()
 Feed::Body watch_kfd(kfd::Roots roots) {
   return [roots = std::move(roots)](Feed& feed) {
     KfdRates rates;
+    KfdUse use(roots);
     while (feed.await_due()) {
       kfd::Snapshot snapshot = kfd::read_snapshot(roots);
       if (snapshot.taken_ns == INT64_MIN) snapshot.taken_ns = now_ns();
-      feed.publish(rates.sample_of(snapshot));
+      Sample sample = rates.sample_of(snapshot);
+      use.add_to(sample, snapshot);
+      feed.publish(std::move(sample));
     }
   };
 }

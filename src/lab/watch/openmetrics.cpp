@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -64,6 +65,18 @@ const std::vector<Family>& queue_families() {
   return kFamilies;
 }
 
+struct ProcessFamily {
+  std::string_view name, unit, help;
+  SampleValue ProcessUse::* value;
+};
+constexpr ProcessFamily kProcessFamilies[] = {
+    {"process_memory_bytes", "bytes", "Of video memory, by a process.", &ProcessUse::memory_bytes},
+    {"process_compute_units", "", "Compute units that have waves of a process now.", &ProcessUse::compute_units},
+    {"process_busy_ratio", "ratio", "Part of the window in which the busiest engine ran for a process.",
+     &ProcessUse::busy},
+    {"process_evictions", "", "Evictions of a process's queues since the watch began.", &ProcessUse::evictions},
+};
+
 MetricLabels labels_of(const Row& row) {
   MetricLabels labels = {{"queue", row.key}, {"device", row.device}, {"kind", row.kind}};
   if (row.pid) labels.emplace_back("pid", fmt::format("{}", *row.pid));
@@ -82,10 +95,21 @@ std::string metrics_text(const Sample& sample) {
   if (sample.window_ns) text.add({}, static_cast<double>(*sample.window_ns) / 1e9);
   text.family("queues", "gauge", "", "Queues that the source shows.");
   if (sample.missing.empty() || !sample.rows.empty()) text.add({}, static_cast<double>(sample.rows.size()));
+  std::vector<std::string_view> shown;
   for (const Fact& fact : sample.facts) {
-    const std::string name = fmt::format("device_{}_{}", fact.name, fact.unit);
-    text.family(name, "gauge", fact.unit, fact.help);
-    if (fact.figure.value) text.add({{"device", sample.device}}, *fact.figure.value);
+    if (std::find(shown.begin(), shown.end(), fact.name) != shown.end()) continue;
+    shown.push_back(fact.name);
+    text.family(fmt::format("device_{}_{}", fact.name, fact.unit), "gauge", fact.unit, fact.help);
+    for (const Fact& each : sample.facts)
+      if (each.name == fact.name && each.figure.value)
+        text.add({{"device", each.device.empty() ? sample.device : each.device}}, *each.figure.value);
+  }
+  for (const ProcessFamily& family : kProcessFamilies) {
+    if (sample.processes.empty()) break;
+    text.family(family.name, "gauge", family.unit, family.help);
+    for (const ProcessUse& use : sample.processes)
+      if (const auto value = (use.*family.value).value)
+        text.add({{"device", use.device}, {"pid", fmt::format("{}", use.pid)}, {"name", use.name}}, *value);
   }
   const std::string_view unit = sample.unit == Unit::packets ? "packets" : "commands";
   text.family(fmt::format("queue_backlog_{}", unit), "gauge", unit,

@@ -47,6 +47,19 @@ struct Fact {
   std::string unit;  // ratio, watts, bytes, celsius, hertz
   std::string help;  // one sentence: what is measured
   SampleValue figure;
+  std::string device = {};  // "gpu f7bc"; empty: the sample's
+};
+
+// What a process takes of a GPU.
+struct ProcessUse {
+  int pid = 0;
+  std::string name;    // may contain any bytes
+  std::string device;  // "gpu f7bc"
+  SampleValue memory_bytes;
+  SampleValue compute_units;  // that have waves of it now
+  SampleValue busy;           // fraction of the window in which its busiest engine ran, 0 to 1
+  SampleValue evictions;      // of its queues, since the watch began
+  SampleValue evicted_ns;     // since it started
 };
 
 // A part of the source that could not be read.
@@ -69,6 +82,7 @@ struct Sample {
   Unit unit = Unit::commands;             // unit of the backlog
   std::vector<Row> rows;
   std::vector<Fact> facts;
+  std::vector<ProcessUse> processes;
   std::vector<std::string> notes;
   std::vector<Missing> missing;
 };

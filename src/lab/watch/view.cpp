@@ -41,15 +41,39 @@ std::string fact_text(const Fact& fact) {
   return fmt::format("{} {}", words, text);
 }
 
-// Shows only known values: a line of dashes would be useless.
-std::string facts_text(const Sample& sample) {
+// "pid 4711 python3 on gpu f7bc: memory 12.0 GiB   96 CUs"; empty where nothing is known
+std::string use_text(const ProcessUse& use) {
   std::string text;
+  const auto add = [&](const SampleValue& value, const std::string& words) {
+    if (value.value) text += (text.empty() ? "" : "   ") + words;
+  };
+  const auto of = [](const SampleValue& value) { return std::max(0.0, value.value.value_or(0)); };
+  add(use.memory_bytes, "memory " + format_bytes(static_cast<std::uint64_t>(of(use.memory_bytes))));
+  add(use.compute_units, fmt::format("{:.0f} CUs", of(use.compute_units)));
+  add(use.busy, fmt::format("engines {:.0f} %", 100 * of(use.busy)));
+  if (of(use.evictions) > 0) add(use.evictions, fmt::format("evicted {:.0f}x", of(use.evictions)));
+  if (of(use.evicted_ns) > 0) add(use.evicted_ns, fmt::format("{} evicted", format_duration(of(use.evicted_ns))));
+  if (text.empty()) return text;
+  return printable(fmt::format("pid {}{}{} on {}: ", use.pid, use.name.empty() ? "" : " ", use.name, use.device)) +
+         text;
+}
+
+// A line for each device, then one for each process. Shows only known values: a line of dashes would be useless.
+std::vector<std::string> fact_lines(const Sample& sample) {
+  std::vector<std::string> lines;
+  const std::string* device = nullptr;
   for (const Fact& fact : sample.facts) {
     if (!fact.figure.value) continue;
-    if (!text.empty()) text += "   ";
-    text += fact_text(fact);
+    if (device == nullptr || *device != fact.device) {
+      device = &fact.device;
+      lines.push_back(fact.device.empty() ? "" : printable(fact.device) + ":");
+    }
+    if (!lines.back().empty()) lines.back() += "   ";
+    lines.back() += fact_text(fact);
   }
-  return text;
+  for (const ProcessUse& use : sample.processes)
+    if (std::string text = use_text(use); !text.empty()) lines.push_back(std::move(text));
+  return lines;
 }
 
 std::string title_text(const View& view, const Sample* sample) {
@@ -85,8 +109,8 @@ struct Layout {
 
 Layout layout_of(const Sample* sample, int width, int height) {
   Layout layout;
-  const bool has_facts = sample != nullptr && !facts_text(*sample).empty();
-  if (has_facts && height >= 7) layout.facts = 1;
+  const std::size_t facts = sample == nullptr ? 0 : fact_lines(*sample).size();
+  if (height >= 7) layout.facts = static_cast<int>(std::min<std::size_t>(facts, height >= 20 ? 6 : 1));
   if (sample != nullptr && height >= 10) {
     std::size_t lines = 0;
     for (const std::string& remark : remarks_of(*sample)) lines += broken(remark, width).size();
@@ -273,7 +297,8 @@ Grid picture(const View& view, const Sample* sample, int width, int height) {
     grid.put(0, layout.heading, "Waiting for the first sample.", Style::dim);
     return grid;
   }
-  if (layout.facts > 0) grid.put(0, 1, facts_text(*sample));
+  const std::vector<std::string> facts = fact_lines(*sample);
+  for (int i = 0; i < layout.facts; ++i) grid.put(0, 1 + i, facts[static_cast<std::size_t>(i)]);
   int y = 1 + layout.facts;
   for (const std::string& remark : remarks_of(*sample))
     for (const std::string& line : broken(remark, width))
@@ -292,7 +317,9 @@ std::string table_text(const View& view, const Sample& sample, int width) {
   if (sample.window_ns)
     add(fmt::format("Rates over {}{}.", format_duration(static_cast<double>(*sample.window_ns)),
                     sample.is_virtual ? " of simulated time" : ""));
-  add(facts_text(sample));
+  const std::vector<std::string> facts = fact_lines(sample);
+  for (const std::string& line : facts) add(line);
+  if (facts.empty()) add("");
   text += "\n";
   // One line more than rows and heading, for the message that there are no rows.
   Grid grid(width, static_cast<int>(std::min<std::size_t>(sample.rows.size(), 9'000)) + 2);

@@ -17,6 +17,9 @@ constexpr const char* kOfQueues[] = {"log", "ftrace", "hqds", "mqds", "rls"};
 
 std::string end_of_program(const Json& manifest) {
   const auto code = number(manifest, {"exit_code"});
+  if (at(manifest, {"target"}).is_object())
+    return fmt::format("watched for {}", format_duration(number(manifest, {"ended_ns"}).value_or(0) -
+                                                         number(manifest, {"started_ns"}).value_or(0)));
   if (!code) return "it did not run";
   const double took = number(manifest, {"ended_ns"}).value_or(0) - number(manifest, {"started_ns"}).value_or(0);
   if (*code > 128)
@@ -69,7 +72,15 @@ TextReport capture_report(const Json& manifest, const std::map<std::string, std:
                {"end", end_of_program(manifest)},
                {"processes seen", std::to_string(at(manifest, {"processes"}).size())},
                {"snapshots", std::to_string(at(manifest, {"snapshots"}).size())}};
+  if (const std::string container = text(manifest, {"target", "container"}); !container.empty())
+    run.fact("container", fmt::format("{} ({})", container, text(manifest, {"target", "container_id"}).substr(0, 12)));
   if (has_files(part_of(manifest, "ftrace"))) run.fact("trace clock", text(manifest, {"trace_clock"}));
+
+  if (const auto evictions = number(manifest, {"queue_events", "evictions"})) {
+    const auto longest = number(manifest, {"queue_events", "longest_eviction_ns"});
+    run.fact("evictions", "{:.0f} of queues, of all programs{}", *evictions,
+             longest ? fmt::format("; the longest took {}", format_duration(*longest)) : "");
+  }
 
   ReportTable table{{{"part", true}, {"files", false}, {"size", false}}};
   for (const Json& part : at(manifest, {"parts"})) {

@@ -168,6 +168,16 @@ ReportSection kernels_section(const Json& document) {
   const Json& kernels = at(document, {"kernels"});
   section.fact("distinct", "{} in A, {} in B, {} in both by name", count_or_unknown(kernels, {"a"}),
                count_or_unknown(kernels, {"b"}), count_or_unknown(kernels, {"common"}));
+  ReportTable classes{{{"class", true}, {"launches of A"}, {"time"}, {"launches of B"}, {"time"}}};
+  for (const Json& row : list(kernels, {"classes"})) {
+    const auto time = [&](const char* side) {
+      const auto ns = number(row, {side, "total_ns"});
+      return ns ? format_duration(*ns) : std::string("-");
+    };
+    classes.rows.push_back(
+        {text(row, {"class"}), text(row, {"a", "launches"}), time("a"), text(row, {"b", "launches"}), time("b")});
+  }
+  section.add_unless_empty(std::move(classes));
   for (const auto& [key, letter] : {std::pair("top_a", "A"), std::pair("top_b", "B")}) {
     ReportTable table{{{"launches"}, {"time"}, {"both", true}, {fmt::format("kernel of {}", letter), true}}};
     const Json& top = list(kernels, {key});

@@ -41,6 +41,7 @@ constexpr Slot kHold[] = {{"limit_ns", 0, false, 0, 1, 10'000'000'000}};
 constexpr std::string_view kInOut[] = {"in", "out"};
 constexpr std::string_view kProduct[] = {"a", "b", "c"};
 constexpr std::string_view kNorm[] = {"in", "gamma", "beta", "out"};
+constexpr std::string_view kBatchNorm[] = {"in", "mean", "variance", "gamma", "beta", "out"};
 constexpr std::string_view kIndexed[] = {"in", "index", "out"};
 constexpr std::string_view kOut[] = {"out"};
 constexpr std::string_view kFlagged[] = {"flag", "moment"};
@@ -50,6 +51,7 @@ constexpr YamlKernel kKernels[] = {
     {"chain", kCount, {}, kInOut, Types::floating, true, true},
     {"softmax", kMatrix, {}, kInOut, Types::floating, false, false},
     {"layer_norm", kMatrix, kNormScalars, kNorm, Types::floating, false, false},
+    {"batch_norm", kMatrix, kNormScalars, kBatchNorm, Types::floating, false, false},
     {"gelu", kCount, {}, kInOut, Types::floating, true, true},
     {"reduce", kReduce, {}, kInOut, Types::floating, false, false},
     {"gather", kGather, {}, kIndexed, Types::any, false, false},
@@ -58,6 +60,7 @@ constexpr YamlKernel kKernels[] = {
     {"fill", kFill, kFillScalars, kOut, Types::any, false, true},
     {"spin", kSpin, {}, kOut, Types::f32, false, false},
     {"im2col", kPatches, {}, kInOut, Types::any, false, false},
+    {"max_pool", kPatches, {}, kInOut, Types::floating, false, false},
     {"hold", kHold, {}, kFlagged, Types::any, false, false},
 };
 

@@ -97,6 +97,18 @@ TEST(Manifest, is_read_as_it_was_written) {
   EXPECT_EQ(read.snapshots[1].taken_ns, 2);
 }
 
+TEST(Manifest, keeps_what_ran_already) {
+  CaptureManifest manifest = full();
+  manifest.target = CaptureTarget{std::nullopt, "web", std::string(64, 'a'), "podman"};
+  const CaptureManifest read = parse_manifest(to_text(to_json(manifest)), "m");
+  ASSERT_TRUE(read.target);
+  EXPECT_FALSE(read.target->pid);
+  EXPECT_EQ(read.target->container, "web");
+  EXPECT_EQ(read.target->container_id, std::string(64, 'a'));
+  EXPECT_EQ(read.target->runtime, "podman");
+  EXPECT_NE(rejection([] { parse_manifest(with("/target", Json::object()), "m"); }), "");
+}
+
 TEST(Manifest, has_null_where_there_is_nothing) {
   CaptureManifest manifest = full();
   manifest.exit_code.reset();
@@ -115,6 +127,10 @@ TEST(Manifest, names_the_key_that_is_missing) {
   for (const auto& [key, value] : whole.items()) {
     Json json = whole;
     json.erase(key);
+    if (key == "target" || key == "queue_events") {  // manifests of before have none
+      EXPECT_FALSE(parse_manifest(to_text(json), "m").target);
+      continue;
+    }
     const std::string message = rejection([&] { parse_manifest(to_text(json), "dir/manifest.json"); });
     EXPECT_TRUE(message.starts_with("dir/manifest.json: ")) << key << ": " << message;
     EXPECT_NE(message.find(key), std::string::npos) << message;

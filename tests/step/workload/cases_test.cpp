@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -113,33 +114,42 @@ struct Picture {
   }
 };
 
-// 3 x 3, one line of zeros around; a shift per channel; what is negative becomes 0.
-Picture convolved(const Picture& in, const Numbers& weights, const Numbers& shift, std::size_t stride) {
-  Picture out{in.side / stride, shift.size(), {}};
+// Mean, variance, gamma and beta of each channel.
+using Norm = std::array<Numbers, 4>;
+
+// 3 x 3, one line of zeros around; batch normalisation; what is negative becomes 0.
+Picture convolved(const Picture& in, const Numbers& weights, const Norm& norm, std::size_t stride) {
+  Picture out{in.side / stride, norm[0].size(), {}};
   for (std::size_t y = 0; y < out.side; ++y)
     for (std::size_t x = 0; x < out.side; ++x)
       for (std::size_t c = 0; c < out.channels; ++c) {
-        double sum = shift[c];
+        double sum = 0;
         for (std::size_t dy = 0; dy < 3; ++dy)
           for (std::size_t dx = 0; dx < 3; ++dx)
             for (std::size_t from = 0; from < in.channels; ++from)
               sum += in.at(static_cast<std::ptrdiff_t>(y * stride + dy) - 1,
                            static_cast<std::ptrdiff_t>(x * stride + dx) - 1, from) *
                      weights[((dy * 3 + dx) * in.channels + from) * out.channels + c];
-        out.values.push_back(std::max(0.0, sum));
+        const double normal = (sum - norm[0][c]) / std::sqrt(norm[1][c] + 1e-5) * norm[2][c] + norm[3][c];
+        out.values.push_back(std::max(0.0, normal));
       }
   return out;
 }
 
+// The largest of each window, or the mean of the whole picture.
 Picture pooled(const Picture& in, std::size_t by) {
   Picture out{in.side / by, in.channels, {}};
   for (std::size_t y = 0; y < out.side; ++y)
     for (std::size_t x = 0; x < out.side; ++x)
       for (std::size_t c = 0; c < in.channels; ++c) {
-        double sum = 0;
-        for (std::size_t i = 0; i < by * by; ++i)
-          sum += in.at(static_cast<std::ptrdiff_t>(y * by + i / by), static_cast<std::ptrdiff_t>(x * by + i % by), c);
-        out.values.push_back(sum / static_cast<double>(by * by));
+        double sum = 0, largest = -1e30;
+        for (std::size_t i = 0; i < by * by; ++i) {
+          const double value =
+              in.at(static_cast<std::ptrdiff_t>(y * by + i / by), static_cast<std::ptrdiff_t>(x * by + i % by), c);
+          sum += value;
+          largest = std::max(largest, value);
+        }
+        out.values.push_back(by == in.side ? sum / static_cast<double>(by * by) : largest);
       }
   return out;
 }
@@ -175,15 +185,15 @@ TEST(CaseA, is_a_network_of_four_convolutions) {
       ends.push_back(id);
   ASSERT_EQ(ends.size(), 2u);
   for (const CommandId end : ends) {
-    std::vector<CommandId> gemms, adds;
+    std::vector<CommandId> gemms, norms;
     CommandId start = end;
     for (const CommandId id : leading_to(step, end)) {
       if (step.commands()[id].kind == CommandKind::copy && id != end) start = id;
       if (kernel_name(step, id) == "gemm") gemms.push_back(id);
-      if (kernel_name(step, id) == "add") adds.push_back(id);
+      if (kernel_name(step, id) == "batch_norm") norms.push_back(id);
     }
     ASSERT_EQ(gemms.size(), 5u);
-    ASSERT_EQ(adds.size(), 4u);
+    ASSERT_EQ(norms.size(), 4u);
     const Numbers images = left(step, replay, start, 0), answers = left(step, replay, end, 1);
     ASSERT_EQ(images.size(), 2u * 32 * 32 * 3);
     Numbers expected;
@@ -191,8 +201,9 @@ TEST(CaseA, is_a_network_of_four_convolutions) {
       const auto first = images.begin() + static_cast<std::ptrdiff_t>(image * 32 * 32 * 3);
       Picture picture{32, 3, {first, first + 32 * 32 * 3}};
       for (std::size_t layer = 0; layer < 4; ++layer) {
-        picture = convolved(picture, left(step, replay, gemms[layer], 1), left(step, replay, adds[layer], 1),
-                            layer == 0 ? 2 : 1);
+        Norm norm;
+        for (std::size_t i = 0; i < norm.size(); ++i) norm[i] = left(step, replay, norms[layer], 1 + i);
+        picture = convolved(picture, left(step, replay, gemms[layer], 1), norm, layer == 0 ? 2 : 1);
         picture = pooled(picture, layer == 3 ? picture.side : 2);
       }
       Numbers scores = product(picture.values, left(step, replay, gemms[4], 1), 1, picture.values.size(), 8);
