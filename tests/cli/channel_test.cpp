@@ -168,7 +168,8 @@ TEST(Channel, RunsSingleBenchmarksAndReportsToOthers) {
 
   const Outcome added = weir({"history", "add", folder / "out.json"}, folder.path());
   ASSERT_EQ(added.code, 0) << added.err;
-  const Outcome trend = weir({"history", "trend", "--workload", "send_latency/small", "--json"}, folder.path());
+  const Outcome trend =
+      weir({"history", "trend", "send_latency/small", "--key", "channel=spsc", "--json"}, folder.path());
   EXPECT_EQ(trend.code, 0) << trend.err;
   EXPECT_TRUE(has(trend.out, "send_latency/small")) << trend.out;
 }
