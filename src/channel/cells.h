@@ -93,15 +93,6 @@ class Cells {
     if constexpr (requires(const T& item) { item.used_bytes(); }) {
       // The first line is always copied, with a size that the compiler knows.
       copy_words<kFirstLine>(to, from);
-      if constexpr (kSkipped != 0 && sizeof(T) % kLineBytes == 0) {
-        // By whole lines, which both sides have: a size that only the record knows would be a call to memcpy.
-        if (!__builtin_constant_p(bytes)) {
-          for (std::size_t done = kFirstLine; done < bytes; done += kLineBytes)
-            std::memcpy(std::assume_aligned<kStampBytes>(to + done), std::assume_aligned<kStampBytes>(from + done),
-                        kLineBytes);
-          return;
-        }
-      }
       if (bytes > kFirstLine) std::memcpy(to + kFirstLine, from + kFirstLine, bytes - kFirstLine);
     } else if constexpr (kBytes % sizeof(std::uint64_t) == 0 && kBytes <= kLineBytes) {
       copy_words<kBytes>(to, from);
