@@ -8,7 +8,7 @@ target_include_directories(weir_libraries SYSTEM INTERFACE ${WEIR_CUDA_INCLUDE_D
                                                            ${WEIR_OPENCL_INCLUDE_DIR})
 target_link_libraries(weir_libraries INTERFACE weir_options fmt::fmt nlohmann_json::nlohmann_json weir_yaml weir_blas
                                                Threads::Threads ${CMAKE_DL_LIBS})
-foreach(queue BOOST_LOCKFREE CONCURRENTQUEUE READERWRITERQUEUE)
+foreach(queue BOOST_LOCKFREE CONCURRENTQUEUE READERWRITERQUEUE ATOMIC_QUEUE)
   if(WEIR_HAVE_${queue})
     target_include_directories(weir_libraries SYSTEM INTERFACE ${WEIR_${queue}_DIR})
   endif()

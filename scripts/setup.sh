@@ -30,6 +30,8 @@ ccache|command:ccache'
 queues='libboost-dev|header:boost/lockfree/spsc_queue.hpp
 libconcurrentqueue-dev|header:concurrentqueue/concurrentqueue.h
 libreaderwriterqueue-dev|header:readerwriterqueue.h'
+# Debian has this one for x86-64 only.
+[ "$(uname -m)" != x86_64 ] || queues+=$'\nlibatomic-queue-dev|header:atomic_queue/atomic_queue.h'
 # Ranks: optional for a build, but CI must not pass because it left their tests out.
 mpi='libopenmpi-dev|command:mpicxx
 openmpi-bin|command:mpirun'

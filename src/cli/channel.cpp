@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/units.h"
+#include "cli/ci_flags.h"
 #include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
@@ -27,9 +28,12 @@
 #include "lab/channels/channel_selection.h"
 #include "lab/channels/loops/benchmark.h"
 #include "measure/environment.h"
+#include "report/figures/judgement.h"
 #include "report/text/documents.h"
 #include "report/text/sections.h"
+#include "report/text/svg.h"
 #include "run/children.h"
+#include "run/host_profile.h"
 
 namespace weir::cli {
 namespace {
@@ -41,6 +45,7 @@ constexpr int kProcesses = 5;          // needed for a table of values
 constexpr int kCompareProcesses = 10;  // needed for a verdict: with fewer, nothing is significant among many benchmarks
 constexpr int kCalibrationProcesses = 8;  // on each side
 constexpr int kQuickProcesses = 2;
+constexpr std::size_t kDocumentCapacity = 100;
 constexpr int kSamples = 10, kQuickSamples = 5;
 constexpr double kSampleMs = 5, kQuickSampleMs = 1;
 
@@ -54,11 +59,13 @@ void check_device(const std::string& name) {
 
 // As typed. Numbers are kept as text, so that messages can show the flag and the word.
 struct ChannelCommandFlags {
-  std::vector<std::string> groups;
+  std::vector<std::string> wanted;
+  std::string skip, host_profile;
+  CiFlags ci;
   std::string channels;
   std::string save_baseline, baseline, baseline_dir = ".weir/channel";
-  std::string processes, samples, cores = "auto", capacity = "1024", device = "cpu", seed = "1", limit = "20s";
-  std::string threshold = "5%";
+  std::string processes, samples, cores = "auto", capacity, device = "cpu", seed = "1", limit = "20s";
+  std::string threshold = "10%";
   std::string output, format = "text";
   std::string child;  // set in a child of Weir: the file with its request
   bool is_only = false, is_list = false, is_quick = false, is_calibration = false;
@@ -76,10 +83,13 @@ struct ChannelCommandFlags {
 };
 
 void ChannelCommandFlags::add_to(CommandSyntax syntax) {
-  syntax.add("groups GROUP", groups, "groups of benchmarks (default: all; --list shows them)");
+  syntax.add("groups GROUP", wanted,
+             "groups of benchmarks, or single ones: send_latency/small, send_latency/small/spsc (default: all; --list "
+             "shows them)");
+  syntax.add("--skip GROUP", skip, "groups or single benchmarks to leave out, with commas");
   syntax.add("--list", is_list, "show groups, contestants, and what cannot be run here");
   syntax.add("--channel NAME", channels, "contestants, with commas; floors and competitors stay beside them");
-  syntax.add("--only", is_only, "with --channel: nothing beside them");
+  syntax.add("--only", is_only, "with --channel or single benchmarks: nothing beside them");
   syntax.add("--save-baseline NAME", save_baseline, "keep the result under this name");
   syntax.add("--baseline NAME", baseline, "compare with the result of this name");
   syntax.add("--baseline-dir PATH", baseline_dir, "where baselines are");
@@ -91,13 +101,19 @@ void ChannelCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("--samples N", samples, "samples of each process (default 10; quick: 5)");
   syntax.add("--quick", is_quick, "a first look: fewer and shorter samples");
   syntax.add("--cores LIST", cores, "cores that threads are bound to: auto, none, or 0,1");
-  syntax.add("--capacity N", capacity, "commands that a channel holds; rounded up to a power of two");
+  syntax.add("--capacity N", capacity,
+             "commands that a channel holds, rounded up to a power of two (default 100, "
+             "as the requirements ask; programs that submit many use 1024)");
   syntax.add("--device NAME", device, "of the groups that run kernels");
   syntax.add("--seed N", seed, "of the orders of benchmarks");
   syntax.add("--limit DURATION", limit, "a benchmark that takes longer is ended by force");
   syntax.add("--json", is_json, "print the document (weir.channel/2) instead of text");
   syntax.add("--output,-o PATH", output, "write the document to this file (-: standard output)");
   syntax.add("--format NAME", format, "output format").one_of({"text", "markdown"});
+  syntax.add("--host-profile PATH", host_profile,
+             "run everything once more under perf: write where it spent its time to this file, as folded stacks or, "
+             "if the name ends in .svg, as a flame graph");
+  ci.add_to(syntax);
   syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
   syntax.add("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
   syntax.add("--force,-f", is_forced, "replace existing files and baselines");
@@ -109,14 +125,19 @@ void ChannelCommandFlags::add_to(CommandSyntax syntax) {
 
 ChannelWords ChannelCommandFlags::words() const {
   ChannelWords words;
-  words.groups = groups;
+  words.wanted = wanted;
+  if (!skip.empty()) words.skipped = parse_names("--skip", skip);
   if (!channels.empty()) words.contestants = parse_names("--channel", channels);
   words.is_only = is_only;
-  if (is_only && channels.empty()) reject("--only: no channel is named", "Use it with --channel NAME.");
+  const bool has_single =
+      std::any_of(wanted.begin(), wanted.end(), [](const std::string& word) { return word.find('/') != word.npos; });
+  if (is_only && channels.empty() && !has_single)
+    reject("--only: no channel is named", "Use it with --channel NAME, or with GROUP/NAME/CHANNEL.");
   return words;
 }
 
 std::size_t ChannelCommandFlags::capacity_asked() const {
+  if (capacity.empty()) return kDocumentCapacity;
   if (parse_integer(capacity) == 0)
     reject("--capacity 0: a channel that holds nothing carries nothing", "Use 1 or more.");
   return static_cast<std::size_t>(whole_number("--capacity", capacity, 1, 1 << 20, "not a number of commands"));
@@ -158,6 +179,8 @@ void ChannelCommandFlags::check() const {
     reject(fmt::format("--save-baseline {} and --baseline {}: the same", save_baseline, baseline),
            "Compare first; save once you like what you see.");
   if (!output.empty()) check_writable(output, is_forced);
+  if (!host_profile.empty()) check_writable(host_profile, is_forced);
+  ci.check(is_forced, is_json);
   if (save_baseline.empty()) return;
   const std::filesystem::path file = baseline_file(baseline_dir, "--save-baseline", save_baseline);
   std::error_code status;
@@ -200,7 +223,7 @@ int list(const ChannelCommandFlags& flags, const channel_bench::Conditions& cond
 
 void add_warnings(const ChannelCommandFlags& flags, ChannelReport& report) {
   const auto& conditions = report.run.settings.conditions;
-  if (report.capacity_asked != conditions.capacity)
+  if (!flags.capacity.empty() && report.capacity_asked != conditions.capacity)
     report.warnings.push_back(
         {"capacity_rounded",
          fmt::format("--capacity {} was rounded up to {}.", report.capacity_asked, conditions.capacity),
@@ -261,6 +284,34 @@ bool measure(const ChannelCommandFlags& flags, ChannelReport& report, const std:
   return run_processes(plan, events, catch_interrupts());
 }
 
+// Runs the benchmarks once more in this process, and writes perf's view of them. Those that failed are left out.
+void add_host_profile(const ChannelCommandFlags& flags, const std::vector<Benchmark>& chosen, ChannelReport& report) {
+  constexpr std::int64_t kWantedNs = 2'000'000'000;  // about 2,000 samples of a thread that is always busy
+  const auto& conditions = report.run.settings.conditions;
+  HostProfile profile = profile_host(
+      [&] {
+        const std::int64_t until_ns = now_ns() + kWantedNs;
+        do {
+          for (std::size_t i = 0; i < chosen.size() && first_interrupt() == 0; ++i) {
+            const auto& measured = report.run.results[i].measurements;
+            if (!measured.empty() && measured.front().found.failure.empty()) chosen[i].run(conditions);
+          }
+        } while (now_ns() < until_ns && first_interrupt() == 0);
+      },
+      flags.host_profile);
+  if (!profile.stacks.empty()) {
+    const std::string title =
+        fmt::format("weir channel, {} benchmarks: the host at {} Hz", chosen.size(), kHostProfileHz);
+    write_file(flags.host_profile,
+               flags.host_profile.ends_with(".svg") ? flame_svg(profile.stacks, title) : folded_text(profile.stacks),
+               flags.is_forced);
+  } else {
+    report.warnings.push_back({"no_host_profile", fmt::format("There is no host profile: {}.", profile.reason),
+                               "The result is as good without it. docs/profile.md says what perf needs."});
+  }
+  report.host_profile = std::move(profile.facts);
+}
+
 void deliver(const ChannelCommandFlags& flags, const Json& document) {
   if (flags.is_json) {
     write_json(to_text(document));
@@ -268,6 +319,9 @@ void deliver(const ChannelCommandFlags& flags, const Json& document) {
     print_out("{}", flags.format == "markdown" ? report_markdown(channel_report(document))
                                                : report_text(channel_report(document)));
     if (!flags.output.empty()) print_out("\nWritten to {}\n", flags.output);
+    if (document["host_profile"].is_object())
+      print_out("\nHost profile of {} samples written to {}\n", document["host_profile"]["samples"].dump(),
+                flags.host_profile);
   }
 }
 
@@ -323,6 +377,7 @@ int execute_channel(ChannelCommandFlags flags) {
   if (is_complete) report.run.status = "complete";
   if (baseline) report.comparison = compare_channels(*baseline, flags.baseline, report.run, options);
   if (flags.is_calibration) report.calibration = calibrate_channels(report.run, kDeals, options);
+  if (is_complete && !flags.host_profile.empty()) add_host_profile(flags, chosen, report);
   save();
   const Json document = channel_document(report, context);
   const auto has = [&](const char* status) {
@@ -339,8 +394,12 @@ int execute_channel(ChannelCommandFlags flags) {
       print_out("\nBaseline '{}' {} {}\n", flags.save_baseline, stays ? "was not replaced:" : "is in", file.string());
   }
   if (!is_complete) return kExitInterrupted;
-  if (has("failed")) return 1;
-  return report.comparison ? exit_code(*report.comparison, flags.is_strict) : 0;
+  const int code = has("failed") ? 1 : report.comparison ? exit_code(*report.comparison, flags.is_strict) : 0;
+  flags.ci.report(
+      judge_channel(document, "weir channel", flags.is_strict, code),
+      [&](std::size_t most) { return github_excerpt(report_markdown(channel_report(document)), most); },
+      flags.is_forced);
+  return code;
 }
 
 }  // namespace

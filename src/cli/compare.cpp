@@ -145,7 +145,12 @@ int compare_channel_documents(const CompareCommandFlags& flags, const CompareOpt
   report.comparison = compare_channels(load_channel_run(flags.baseline), flags.baseline, report.run, options);
   const Json document = channel_document(report, run_context());
   flags.compare.document.print(document, channel_report(document));
-  return exit_code(*report.comparison, flags.compare.is_strict);
+  const int code = exit_code(*report.comparison, flags.compare.is_strict);
+  flags.compare.ci.report(
+      judge_channel(document, "weir compare", flags.compare.is_strict, code),
+      [&](std::size_t most) { return github_excerpt(report_markdown(channel_report(document)), most); },
+      flags.compare.document.is_forced);
+  return code;
 }
 
 int compare_amd_captures(const CompareCommandFlags& flags, const CompareOptions&) {

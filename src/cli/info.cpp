@@ -151,6 +151,7 @@ int execute_info(const InfoFlags& flags) {
   print_out("  Boost.Lockfree     {}\n", WEIR_HAVE_BOOST_LOCKFREE ? "yes" : kNoQueue);
   print_out("  ConcurrentQueue    {}\n", WEIR_HAVE_CONCURRENTQUEUE ? "yes" : kNoQueue);
   print_out("  ReaderWriterQueue  {}\n", WEIR_HAVE_READERWRITERQUEUE ? "yes" : kNoQueue);
+  print_out("  atomic_queue       {}\n", WEIR_HAVE_ATOMIC_QUEUE ? "yes" : kNoQueue);
   const Json environment = run_context().environment;
   print_out("\nMachine\n");
   for (const char* key : {"system", "kernel", "architecture", "cpus", "governor"}) {

@@ -201,7 +201,30 @@ int iterations_for(const Result& result, const RunRequest& request, bool is_virt
   return std::max(request.iterations, static_cast<int>(std::min<double>(kMaxIterations, kWantedNs / each)));
 }
 
+HostProfile finish_profile(PerfRecorder& perf, const std::string& file, std::int64_t measured_ns, const char* advice) {
+  FoldedStacks folded;
+  if (!perf.finish(folded)) return {{}, nullptr, perf.reason()};
+  std::vector<FoldedStack> stacks = folded.stacks();
+  if (stacks.empty())
+    return {{}, nullptr, fmt::format("perf saw no sample: the host was hardly busy, or the run too short. {}", advice)};
+  Json facts = {
+      {"file", file},         {"samples", folded.samples()}, {"left_out", folded.left_out()}, {"stacks", stacks.size()},
+      {"hz", kHostProfileHz}, {"measured_ns", measured_ns}};
+  return {std::move(stacks), std::move(facts), ""};
+}
+
 }  // namespace
+
+HostProfile profile_host(const std::function<void()>& work, const std::string& file) {
+  PerfRecorder perf(::getpid());
+  if (!perf.is_on()) return {{}, nullptr, perf.reason()};
+  perf.enable();
+  const std::int64_t begun_ns = now_ns();
+  work();
+  const std::int64_t measured_ns = now_ns() - begun_ns;
+  perf.disable();
+  return finish_profile(perf, file, measured_ns, "Try more --samples");
+}
 
 HostProfile profile_host(Device& device, const RunRequest& request, const RunContext& context,
                          const RunControl& control, const Result& result, const std::string& file) {
@@ -240,22 +263,13 @@ HostProfile profile_host(Device& device, const RunRequest& request, const RunCon
     if (control.progress) control.progress("host profile", done, total);
   };
   const Result second = run_workload(device, again, context, watched);
-  FoldedStacks folded;
-  if (!perf.finish(folded)) return {{}, nullptr, perf.reason()};
+  HostProfile profile = finish_profile(perf, file, measured_ns, "Try more --iterations");
   if (second.status == "failed") return {{}, nullptr, fmt::format("the profiled run failed: {}", second.failure)};
-  std::vector<FoldedStack> stacks = folded.stacks();
-  if (stacks.empty())
-    return {{}, nullptr, "perf saw no sample: the host was hardly busy, or the run too short. Try more --iterations"};
-  Json facts = {{"file", file},
-                {"samples", folded.samples()},
-                {"left_out", folded.left_out()},
-                {"stacks", stacks.size()},
-                {"hz", kHostProfileHz},
-                {"measured_ns", measured_ns},
-                {"latency_ratio", second.latency_ns && result.latency_ns && result.latency_ns->p50 > 0
-                                      ? Json(second.latency_ns->p50 / result.latency_ns->p50)
-                                      : Json()}};
-  return {std::move(stacks), std::move(facts), ""};
+  if (profile.facts.is_object())
+    profile.facts["latency_ratio"] = second.latency_ns && result.latency_ns && result.latency_ns->p50 > 0
+                                         ? Json(second.latency_ns->p50 / result.latency_ns->p50)
+                                         : Json();
+  return profile;
 }
 
 }  // namespace weir

@@ -1,7 +1,8 @@
-// Where the host spends its time while a workload is measured, as folded stacks. The workload is run again for it, so
-// that the result comes from a run without profiling. Writes no file.
+// Where the host spends its time while something is measured, as folded stacks. It is run again for that, so that the
+// result comes from a run without profiling. Writes no file.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,8 @@ inline constexpr int kHostProfileHz = 997;  // not 1000, which would see events 
 // determines how long to run; `file` is where the caller writes the stacks, for the facts.
 HostProfile profile_host(Device& device, const RunRequest& request, const RunContext& context,
                          const RunControl& control, const Result& result, const std::string& file);
+
+// The same for anything that this process can do again: `work` runs once under perf.
+HostProfile profile_host(const std::function<void()>& work, const std::string& file);
 
 }  // namespace weir

@@ -136,5 +136,27 @@ TYPED_TEST(Closing, a_consumer_that_dies_holds_nobody_up) {
   });
 }
 
+// A fence that interrupts every core of the process is for the moment of closing, not for every pop after it.
+struct CountingSystem : System {
+  static inline int heavy_fences = 0;
+  static void heavy_fence() noexcept {
+    ++heavy_fences;
+    System::heavy_fence();
+  }
+};
+
+TEST(ClosedSpsc, costs_one_heavy_fence) {
+  Spsc<CommandRecord, Wait::spin, CountingSystem> channel(4);
+  CommandRecord record;
+  ASSERT_EQ(channel.try_push(command(0, 1)), Outcome::done);
+  channel.close();
+  EXPECT_EQ(channel.try_push(command(0, 2)), Outcome::closed);
+  EXPECT_EQ(channel.try_pop(record), Outcome::done);
+  CountingSystem::heavy_fences = 0;
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(channel.try_pop(record), Outcome::closed);
+  EXPECT_TRUE(channel.is_finished());
+  EXPECT_EQ(CountingSystem::heavy_fences, 1);
+}
+
 }  // namespace
 }  // namespace weir::test

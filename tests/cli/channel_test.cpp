@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/json.h"
 #include "cli/program.h"
@@ -142,6 +143,37 @@ TEST(Channel, CalibratesAgainstItself) {
   EXPECT_EQ(document["calibration"]["all"]["benchmarks"], 3);
 }
 
+TEST(Channel, RunsSingleBenchmarksAndReportsToOthers) {
+  const Folder folder;
+  const Outcome outcome = weir({"channel", "send_latency/small", "payload_clone", "--skip",
+                                "payload_clone/two_threads,send_latency/small/boost_spsc", "--quick", "--samples", "2",
+                                "--junit", folder / "junit.xml", "-o", folder / "out.json", "--github"},
+                               folder.path());
+  ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  expect_narrow(outcome.out);
+  for (const char* part : {"broadcast", "against mutex", "send latency", "a clone costs the same at any size"})
+    EXPECT_TRUE(has(outcome.out, part)) << part << outcome.out;
+  expect_valid_channel(folder / "out.json");
+  const Json document = read_json(folder / "out.json");
+  EXPECT_EQ(document["settings"]["capacity_asked"], 100);
+  std::set<std::string> ids;
+  for (const Json& benchmark : document["benchmarks"]) ids.insert(benchmark["id"].get<std::string>());
+  EXPECT_TRUE(ids.contains("send_latency/small/broadcast") && ids.contains("payload_clone/1MB/payload"));
+  EXPECT_FALSE(ids.contains("send_latency/medium/spsc") || ids.contains("send_latency/small/boost_spsc") ||
+               ids.contains("payload_clone/two_threads/1MB/payload"));
+  EXPECT_EQ(document["factors"].size(), 1u);
+  std::ifstream junit(folder / "junit.xml");
+  const std::string xml{std::istreambuf_iterator<char>(junit), {}};
+  EXPECT_TRUE(has(xml, "send_latency/small/spsc")) << xml;
+
+  const Outcome added = weir({"history", "add", folder / "out.json"}, folder.path());
+  ASSERT_EQ(added.code, 0) << added.err;
+  const Outcome trend =
+      weir({"history", "trend", "send_latency/small", "--key", "channel=spsc", "--json"}, folder.path());
+  EXPECT_EQ(trend.code, 0) << trend.err;
+  EXPECT_TRUE(has(trend.out, "send_latency/small")) << trend.out;
+}
+
 TEST(Channel, BadInputSaysWhatToDo) {
   const Folder folder;
   const auto write = [&](const char* name, const std::string& text) { std::ofstream(folder / name) << text; };
@@ -154,6 +186,9 @@ TEST(Channel, BadInputSaysWhatToDo) {
       {{"pingpong"}, "Did you mean 'ping_pong'?"},
       {{"--channel", "flor"}, "Did you mean 'floor'?"},
       {{"--only"}, "--channel"},
+      {{"ping_pong/flga"}, "Did you mean 'ping_pong/flag'?"},
+      {{"--skip", "pingpong"}, "--skip: unknown group 'pingpong'"},
+      {{"ping_pong", "--skip", "ping_pong"}, "nothing is left"},
       {{"--capacity", "0"}, "--capacity 0"},
       {{"--capacity", "-3"}, "--capacity"},
       {{"--capacity", "many"}, "--capacity many"},

@@ -81,6 +81,20 @@ TEST_F(HostProfile, writes_folded_stacks_of_a_run_of_its_own) {
   EXPECT_EQ(text_of("log"), "disable\nenable\ndisable\n");
 }
 
+TEST_F(HostProfile, of_channels_is_taken_once_more) {
+  const Outcome outcome = weir({"channel", "error_path/push_full/spsc", "--only", "--quick", "--host-profile",
+                                "host.folded", "-o", "channel.json"},
+                               folder_.path());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(text_of("host.folded"), "weir;main;spin 2\nworker;[libcuda.so] 1\n");
+  EXPECT_TRUE(has(outcome.out, "Host profile of 3 samples written to host.folded")) << outcome.out;
+  expect_valid_as(folder_ / "channel.json", "weir.channel.1.json");
+  const Json document = read_json(folder_ / "channel.json");
+  EXPECT_EQ(document["host_profile"]["samples"], 3);
+  EXPECT_EQ(document["benchmarks"][0]["processes"].size(), 2u) << "the samples are of processes that nobody watched";
+  EXPECT_EQ(text_of("log"), "disable\nenable\ndisable\n");
+}
+
 TEST_F(HostProfile, draws_a_flame_graph_where_the_name_says_so) {
   ASSERT_EQ(run("host.svg").code, 0);
   const std::string svg = text_of("host.svg");

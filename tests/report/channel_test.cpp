@@ -62,6 +62,30 @@ TEST(ChannelReportText, SaysWhoWinsAndWhatIsMissing) {
   EXPECT_TRUE(has(report_markdown(channel_report(channel_document(full_report(), {}))), "## Targets: "));
 }
 
+TEST(ChannelReportText, ShowsWhatTheRequirementsPromise) {
+  ChannelReport report;
+  report.run = channel_run({
+      channel_result("send_latency/small/spsc", {{8}, {9}}),
+      channel_result("send_latency/small/boost_spsc", {{8}, {9}}),
+      channel_result("send_latency/small/mutex_deque", {{34}, {34}}),
+      channel_result("payload_clone/1KB/payload", {{13}}),
+      channel_result("payload_clone/1MB/payload", {{13}}),
+  });
+  for (const char* group : {"send_latency", "payload_clone"}) report.groups.push_back({group, "what it is about", ""});
+  const Json document = channel_document(report, {});
+  const std::string text = report_text(channel_report(document));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (const char* part : {"against mutex", "send latency", "4.00x", "5x", "FAIL",
+                           "pass: channels beat the mutex: the mutex is faster in 0 of 1",
+                           "pass: a clone costs the same at any size: 13.0 ns to 13.0 ns"})
+    EXPECT_TRUE(has(text, part)) << part << "\n" << text;
+  EXPECT_TRUE(has(report_markdown(channel_report(document)), "## Criteria"))
+      << report_markdown(channel_report(document));
+  EXPECT_DOUBLE_EQ(document["benchmarks"][0]["mutex"]["speedup"].get<double>(), 4);
+  EXPECT_EQ(document["factors"][0]["is_met"], false);
+}
+
 TEST(ChannelReportText, TellsAComparison) {
   ChannelReport report = full_report();
   ChannelRun before = report.run;

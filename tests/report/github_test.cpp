@@ -148,6 +148,29 @@ Json regressed() {
     {"key": "gone/cpu/fp32/", "verdict": "gone", "is_regression": false, "reason": "not here"}]})json");
 }
 
+TEST(GitHub, a_run_of_channels_is_judged_with_and_without_a_baseline) {
+  Json document = Json::parse(R"json({"benchmarks": [
+    {"id": "a/b/spsc", "status": "measured"}, {"id": "a/b/boost", "status": "measured"},
+    {"id": "a/b/mpsc", "status": "failed", "reason": "it hung"},
+    {"id": "a/b/cuda", "status": "unavailable", "reason": "no GPU"}], "comparison": null})json");
+  const Judged alone = judge_channel(document, "weir channel", false, 1);
+  EXPECT_EQ(alone.summary, "1 failed, 1 lone, 2 ran");
+  document["comparison"] = Json::parse(R"json({"baseline": "main", "changes": [
+    {"id": "a/b/spsc", "is_ours": true, "verdict": "slower", "slowness": 1.5, "reason": null},
+    {"id": "a/b/boost", "is_ours": false, "verdict": "slower", "slowness": 2, "reason": null}]})json");
+  const Judged judged = judge_channel(document, "weir channel", false, 3);
+  EXPECT_EQ(judged.counts().at(CaseStatus::slower), 1U) << "a control fails nothing";
+  const auto commands = commands_in(github_annotations(judged));
+  ASSERT_GE(commands.size(), 2U);
+  EXPECT_EQ(commands[0].title, "weir channel: a/b/mpsc failed");
+  EXPECT_EQ(commands[0].message, "it hung");
+  EXPECT_EQ(commands[1].title, "weir channel: a/b/spsc is slower");
+  EXPECT_EQ(commands[1].message, "slower: takes 1.50x the time of the baseline");
+  document["comparison"]["changes"][0]["is_ours"] = false;
+  EXPECT_EQ(judge_channel(document, "weir channel", false, 3).counts().at(CaseStatus::slower), 2U)
+      << "without ours, all are judged, as by the exit code";
+}
+
 TEST(GitHub, a_bench_is_judged_with_and_without_a_baseline) {
   Json summary = testing::bench_document();
   const Judged alone = judge_bench(summary, false, 1);

@@ -59,6 +59,71 @@ TEST(ChannelContests, AMutexThatWinsIsNamed) {
   EXPECT_EQ(contests.standings[0].best, "mutex_deque");
 }
 
+TEST(ChannelContests, TheMutexIsBesideEveryChannelAndTheFactorsOfTheDocumentAreJudged) {
+  const ChannelContests contests = judge_contests(channel_run({
+      channel_result("send_latency/small/spsc", {{8}}),
+      channel_result("send_latency/small/mpsc", {{10}}),
+      channel_result("send_latency/small/boost_spsc", {{20}}),
+      channel_result("send_latency/small/mutex_deque", {{50}}),
+      channel_result("throughput/batch/1000/spsc", {{30e6}}, Unit::per_second),
+      channel_result("throughput/batch/1000/mutex_deque", {{5e6}}, Unit::per_second),
+      channel_result("request/round_trip/mpsc", {{900}}),
+  }));
+  EXPECT_EQ(contests.standings[0].mutex, "mutex_deque");
+  EXPECT_DOUBLE_EQ(*contests.standings[0].times_mutex, 6.25);
+  EXPECT_DOUBLE_EQ(*contests.standings[2].times_mutex, 2.5) << "other people's queues beat it as well";
+  EXPECT_FALSE(contests.standings[3].mutex) << "a mutex is not compared with itself";
+  EXPECT_DOUBLE_EQ(*contests.standings[4].times_mutex, 6) << "of time, whatever the unit";
+  EXPECT_FALSE(contests.standings[6].mutex);
+  ASSERT_EQ(contests.factors.size(), 2u) << "only those whose two sides were measured";
+  EXPECT_EQ(contests.factors[0].place, "send_latency/small");
+  EXPECT_EQ(contests.factors[0].channel, "spsc");
+  EXPECT_DOUBLE_EQ(contests.factors[0].speedup, 6.25);
+  EXPECT_TRUE(contests.factors[0].is_met);
+  EXPECT_DOUBLE_EQ(contests.factors[1].wanted, 10);
+  EXPECT_FALSE(contests.factors[1].is_met);
+}
+
+const ChannelCriterion* criterion(const ChannelContests& contests, std::string_view name) {
+  for (const ChannelCriterion& one : contests.criteria)
+    if (one.name == name) return &one;
+  return nullptr;
+}
+
+TEST(ChannelContests, CriteriaPassAndFailByTheirNumbers) {
+  std::vector<ChannelResult> results = {
+      channel_result("send_latency/small/spsc", {{8}, {9}}),
+      channel_result("send_latency/small/mutex_deque", {{50}, {51}}),
+      channel_result("mutex_latency/pop/mutex_deque", {{1}}),
+      channel_result("throughput/batch/10/spsc", {{10e6}}, Unit::per_second),
+      channel_result("throughput/batch/100/spsc", {{20e6}}, Unit::per_second),
+      channel_result("throughput/batch/10000/spsc", {{17e6}}, Unit::per_second),
+      channel_result("payload_clone/1KB/payload", {{13}}),
+      channel_result("payload_clone/1MB/payload", {{13.5}}),
+      channel_result("contention/4x250/mpsc", {{60e3}}),
+      channel_result("contention/1x1000/mpsc", {{50e3}}),
+      channel_result("contention/4x250/mutex_deque", {{300e3}}),
+      channel_result("contention/1x1000/mutex_deque", {{100e3}}),
+  };
+  const ChannelContests good = judge_contests(channel_run(results));
+  ASSERT_EQ(good.criteria.size(), 4u);
+  for (const ChannelCriterion& one : good.criteria) EXPECT_TRUE(one.is_met) << one.text;
+  EXPECT_DOUBLE_EQ(criterion(good, "linear_throughput")->value, 0.85);
+  EXPECT_DOUBLE_EQ(criterion(good, "contention_resilience")->value, 1.2);
+  EXPECT_NE(criterion(good, "contention_resilience")->text.find("mutex 3.00x"), std::string::npos);
+  EXPECT_EQ(criterion(good, "beats_mutex")->text,
+            "the mutex is faster in 0 of 3 benchmarks; 2.00x as fast as the mutex at least (contention/1x1000)");
+
+  results[0] = channel_result("send_latency/small/spsc", {{60}, {61}});
+  results[5] = channel_result("throughput/batch/10000/spsc", {{10e6}}, Unit::per_second);
+  results[7] = channel_result("payload_clone/1MB/payload", {{1300}});
+  results[9] = channel_result("contention/1x1000/mpsc", {{20e3}});
+  const ChannelContests bad = judge_contests(channel_run(results));
+  ASSERT_EQ(bad.criteria.size(), 4u);
+  for (const ChannelCriterion& one : bad.criteria) EXPECT_FALSE(one.is_met) << one.text;
+  EXPECT_TRUE(judge_contests(channel_run({channel_result("ping_pong/flag/floor", {{1}})})).criteria.empty());
+}
+
 TEST(ChannelContests, WhatHasNoValueHasNoStanding) {
   ChannelRun run = channel_run({channel_result("a/b/spsc", {}), channel_result("a/b/boost", {{1}})});
   run.results[0].target = channel_bench::Target{1, "x"};

@@ -30,6 +30,9 @@ Json json_of(const ChannelResult& result, const BenchmarkStanding& standing) {
   for (const auto& [name, value] : summary.facts) json["facts"][name] = number_or_null(value);
   json["best"] =
       standing.best ? Json{{"contestant", *standing.best}, {"times", number_or_null(standing.times_best)}} : Json();
+  json["mutex"] = standing.mutex
+                      ? Json{{"contestant", *standing.mutex}, {"speedup", number_or_null(standing.times_mutex)}}
+                      : Json();
   json["floor"] =
       standing.floor ? Json{{"id", *standing.floor}, {"times", number_or_null(standing.times_floor)}} : Json();
   json["target"] = result.target ? Json{{"text", result.target->text},
@@ -95,8 +98,16 @@ Json channel_document(const ChannelReport& report, const RunContext& context) {
   document["mutex_wins"] = Json::array();
   for (const MutexWin& win : contests.mutex_wins)
     document["mutex_wins"].push_back(WEIR_NAMED(win.group, win.name, win.mutex, win.channel, win.factor));
+  document["factors"] = json_list(contests.factors, [](const MutexFactor& factor) {
+    return WEIR_NAMED(factor.name, factor.place, factor.channel, factor.mutex, factor.wanted, factor.speedup,
+                      factor.is_met);
+  });
+  document["criteria"] = json_list(contests.criteria, [](const ChannelCriterion& criterion) {
+    return WEIR_NAMED(criterion.name, criterion.value, criterion.limit, criterion.is_met, criterion.text);
+  });
   document["comparison"] = report.comparison ? json_of(*report.comparison) : Json();
   document["calibration"] = report.calibration ? json_of(*report.calibration) : Json();
+  document["host_profile"] = report.host_profile;
   document["warnings"] = json_list(report.warnings, [](const Warning& warning) { return weir::to_json(warning); });
   return document;
 }

@@ -32,6 +32,7 @@ struct ChannelReport {
   std::size_t capacity_asked = 0;
   std::optional<ChannelComparison> comparison;
   std::optional<ChannelCalibration> calibration;
+  Json host_profile;  // facts about it; null where there is none
   std::vector<Warning> warnings;
 };
 

@@ -28,12 +28,41 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
   if (!holds(names, name)) names.push_back(name);
 }
 
-void check_groups(std::span<const Group> groups, const std::vector<std::string>& wanted) {
-  std::vector<std::string> names;
-  for (const Group& group : groups) names.push_back(group.name);
-  for (const std::string& name : wanted)
-    if (!holds(names, name))
-      reject(fmt::format("unknown group '{}'", name), suggestion(name, names) + " weir channel --list shows them.");
+// The part of a word before its first '/'.
+std::string group_in(const std::string& word) { return word.substr(0, word.find('/')); }
+
+bool names(const std::string& word, const Benchmark& benchmark) {
+  const std::string id = benchmark.id();
+  return id == word || (id.size() > word.size() && id.starts_with(word) && id[word.size()] == '/');
+}
+bool is_named(const std::vector<std::string>& words, const Benchmark& benchmark) {
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return names(word, benchmark); });
+}
+
+// Rejects words that name no group, or no benchmark of their group. `flag` is what they were given to.
+void check_words(std::span<const Group> groups, const std::vector<std::string>& words, const Conditions& conditions,
+                 const char* flag) {
+  std::vector<std::string> known;
+  for (const Group& group : groups) known.push_back(group.name);
+  for (const std::string& word : words) {
+    const std::string name = group_in(word);
+    if (!holds(known, name))
+      reject(fmt::format("{}unknown group '{}'", flag, name),
+             suggestion(name, known) + " weir channel --list shows them.");
+    if (name == word) continue;
+    bool is_known = false;
+    std::vector<std::string> ids;
+    for (const Group& group : groups)
+      if (group.name == name)
+        for (const Benchmark& benchmark : group.benchmarks(conditions)) {
+          is_known = is_known || names(word, benchmark);
+          add_once(ids, name + "/" + benchmark.name);
+          ids.push_back(benchmark.id());
+        }
+    if (!is_known)
+      reject(fmt::format("{}unknown benchmark '{}'", flag, word),
+             suggestion(word, ids) + " weir channel --list shows them.");
+  }
 }
 
 void check_contestants(const std::vector<Benchmark>& benchmarks, const std::vector<std::string>& wanted) {
@@ -82,31 +111,39 @@ Json describe_group(const Group& group, const std::vector<Benchmark>& benchmarks
 
 std::vector<Benchmark> choose_benchmarks(std::span<const Group> groups, const ChannelWords& words,
                                          const Conditions& conditions) {
-  check_groups(groups, words.groups);
+  check_words(groups, words.wanted, conditions, "");
+  check_words(groups, words.skipped, conditions, "--skip: ");
   std::vector<Benchmark> found, floors;
   for (const Group& group : groups) {
-    const bool is_chosen = words.groups.empty() || holds(words.groups, group.name);
+    const bool is_chosen =
+        !holds(words.skipped, group.name) &&
+        (words.wanted.empty() || std::any_of(words.wanted.begin(), words.wanted.end(),
+                                             [&](const std::string& word) { return group_in(word) == group.name; }));
     if (!is_chosen && group.name != kFloorGroup) continue;
     std::vector<Benchmark> made = group.benchmarks(conditions);
     std::vector<Benchmark>& into = is_chosen ? found : floors;
     std::move(made.begin(), made.end(), std::back_inserter(into));
   }
   check_contestants(found, words.contestants);
-  if (!words.contestants.empty()) {
-    std::set<std::string> places;  // group/name of the selected contestants
-    for (const Benchmark& benchmark : found)
-      if (holds(words.contestants, benchmark.contestant)) places.insert(benchmark.group + "/" + benchmark.name);
-    std::erase_if(found, [&](const Benchmark& benchmark) {
-      if (holds(words.contestants, benchmark.contestant)) return false;
-      return words.is_only || !is_reference(benchmark) || !places.contains(benchmark.group + "/" + benchmark.name);
-    });
-  }
+  std::set<std::string> places;  // group/name of what was asked for
+  const auto is_asked = [&](const Benchmark& benchmark) {
+    return (words.contestants.empty() || holds(words.contestants, benchmark.contestant)) &&
+           (words.wanted.empty() || is_named(words.wanted, benchmark));
+  };
+  for (const Benchmark& benchmark : found)
+    if (is_asked(benchmark)) places.insert(benchmark.group + "/" + benchmark.name);
+  std::erase_if(found, [&](const Benchmark& benchmark) {
+    if (is_named(words.skipped, benchmark)) return true;
+    if (is_asked(benchmark)) return false;
+    return words.is_only || !is_reference(benchmark) || !places.contains(benchmark.group + "/" + benchmark.name);
+  });
+  if (found.empty()) reject("nothing is left to run", "Skip less. weir channel --list shows what there is.");
   if (words.is_only) return found;
   // round_trip/one_line is compared with ping_pong/one_line.
   std::erase_if(floors, [&](const Benchmark& floor) {
-    return std::none_of(found.begin(), found.end(), [&](const Benchmark& benchmark) {
-      return benchmark.group == "round_trip" && benchmark.name == floor.name;
-    });
+    return is_named(words.skipped, floor) || std::none_of(found.begin(), found.end(), [&](const Benchmark& benchmark) {
+             return benchmark.group == "round_trip" && benchmark.name == floor.name;
+           });
   });
   floors.insert(floors.end(), found.begin(), found.end());
   return floors;

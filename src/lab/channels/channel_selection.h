@@ -12,13 +12,15 @@
 namespace weir {
 
 struct ChannelWords {
-  std::vector<std::string> groups;       // empty: all
+  std::vector<std::string> wanted;       // GROUP, GROUP/NAME or GROUP/NAME/CONTESTANT; empty: all
   std::vector<std::string> contestants;  // empty: all
   bool is_only = false;                  // without floors or competitors
+  std::vector<std::string> skipped{};    // like `wanted`
 };
 
 // In the order of the list. Includes the floors that a selected group is compared with. Rejects unknown names with a
-// suggestion, and a selection that leaves nothing.
+// suggestion, and a selection that leaves nothing. A benchmark that is wanted with its contestant comes with what it is
+// compared with, like those of --channel.
 std::vector<channel_bench::Benchmark> choose_benchmarks(std::span<const channel_bench::Group> groups,
                                                         const ChannelWords& words,
                                                         const channel_bench::Conditions& conditions);

@@ -53,6 +53,12 @@ Judgement of_regression(const Json& entry) {
   return judgement;
 }
 
+void summarise_cases(Judged& judged, bool is_compared) {
+  for (const auto& [finding, count] : judged.counts())
+    judged.summary += fmt::format("{}{} {}", judged.summary.empty() ? "" : ", ", count,
+                                  finding == CaseStatus::same && !is_compared ? "ran" : name_of(finding));
+}
+
 }  // namespace
 
 const char* name_of(CaseStatus finding) {
@@ -113,9 +119,51 @@ Judged judge_bench(const Json& summary, bool is_strict, int exit_code) {
       suite.cases.push_back(std::move(judgement));
     }
   }
-  for (const auto& [finding, count] : judged.counts())
-    judged.summary += fmt::format("{}{} {}", judged.summary.empty() ? "" : ", ", count,
-                                  finding == CaseStatus::same && !regressions.is_object() ? "ran" : name_of(finding));
+  summarise_cases(judged, regressions.is_object());
+  return judged;
+}
+
+Judged judge_channel(const Json& document, const std::string& tool, bool is_strict, int exit_code) {
+  Judged judged{tool, "", is_strict, exit_code, {}};
+  JudgedSuite& suite = judged.suites.emplace_back();
+  const Json& comparison = at(document, {"comparison"});
+  suite.name = comparison.is_object() ? fmt::format("channels against {}", text(comparison, {"baseline"})) : "channels";
+  std::map<std::string, const Json*> changes;
+  bool has_ours = false;
+  for (const Json& change : list(comparison, {"changes"})) {
+    changes[text(change, {"id"})] = &change;
+    has_ours = has_ours || is_true(change, {"is_ours"});
+  }
+  for (const Json& benchmark : list(document, {"benchmarks"})) {
+    Judgement judgement;
+    judgement.label = text(benchmark, {"id"});
+    const std::string status = text(benchmark, {"status"});
+    const auto change = changes.find(judgement.label);
+    if (status == "failed") {
+      judgement.finding = CaseStatus::failed;
+      judgement.text = text(benchmark, {"reason"});
+    } else if (status != "measured") {
+      judgement.finding = CaseStatus::lone;
+      judgement.text = text(benchmark, {"reason"});
+    } else if (change == changes.end()) {
+      judgement.finding = comparison.is_object() ? CaseStatus::lone : CaseStatus::same;
+      judgement.text = comparison.is_object() ? "only in this run" : "it ran, and was not compared";
+    } else {
+      const Json& how = *change->second;
+      const std::string verdict = text(how, {"verdict"});
+      // Other people's queues are controls beside ours: what changes in them is the machine, and fails nothing.
+      const bool is_judged = is_true(how, {"is_ours"}) || !has_ours || verdict == "same";
+      judgement.finding = is_judged ? finding_of(verdict, verdict == "slower") : CaseStatus::lone;
+      judgement.severity = number(how, {"slowness"}).value_or(0);
+      const auto slowness = number(how, {"slowness"});
+      judgement.text = fmt::format("{}: {}{}", verdict,
+                                   slowness ? fmt::format("takes {:.2f}x the time of the baseline", *slowness)
+                                            : std::string("no time to compare"),
+                                   at(how, {"reason"}).is_null() ? "" : "; " + text(how, {"reason"}));
+    }
+    suite.cases.push_back(std::move(judgement));
+  }
+  summarise_cases(judged, comparison.is_object());
   return judged;
 }
 

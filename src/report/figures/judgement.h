@@ -45,6 +45,9 @@ Judged judge(const Comparison& comparison, const std::string& tool, bool is_stri
 // A weir.bench/2: its cases, and its regressions where there was a baseline.
 Judged judge_bench(const Json& summary, bool is_strict, int exit_code);
 
+// A weir.channel/1: its benchmarks, and how they compare where there was a baseline.
+Judged judge_channel(const Json& document, const std::string& tool, bool is_strict, int exit_code);
+
 // JUnit XML, which most CI systems read.
 // One testcase per case: slower is a failure, a failed run an error, ambiguous is skipped (with --strict a failure),
 // and cases that only one side has are skipped. Characters that XML does not allow are left out.

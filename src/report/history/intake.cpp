@@ -50,7 +50,7 @@ Json object_or_null(const Json& json) { return json.is_object() ? json : Json();
 bool is_result(const Json& json) {
   const std::string schema = value_text(member(json, "schema"));
   // A newer version of a known schema is refused with its own message, not skipped.
-  for (const char* known : {schemas::result, schemas::sweep, schemas::bench})
+  for (const char* known : {schemas::result, schemas::sweep, schemas::bench, schemas::channel})
     if (schema.starts_with(schemas::kind_of(known))) return true;
   return schema.empty() && json.is_object() &&
          ((json.contains("throughput") && json.contains("stream_count")) ||
@@ -86,10 +86,24 @@ std::vector<NewPoint> result_points(const Json& document, const Json& written, c
 void read_document(const Json& written, const std::string& name, Intake& into) {
   Json document = written;
   upgrade(document);
-  const bool is_bench = value_text(member(document, "schema")) == schemas::bench;
-  std::vector<NewPoint> points =
-      is_bench ? bench_points(document, written, name) : result_points(document, written, name);
+  const std::string schema = value_text(member(document, "schema"));
+  std::vector<NewPoint> points = schema == schemas::bench     ? bench_points(document, written, name)
+                                 : schema == schemas::channel ? channel_points(document, name)
+                                                              : result_points(document, written, name);
   into.points.insert(into.points.end(), std::make_move_iterator(points.begin()), std::make_move_iterator(points.end()));
+}
+
+void put_setting(NewPoint& point, const std::string& path, const Json& value) {
+  if (value.is_string())
+    point.point.settings[path] = value.get<std::string>();
+  else if (!value.is_structured() && !value.is_null())
+    point.point.settings[path] = value.dump();
+}
+
+void put_environment(NewPoint& point) {
+  for (const auto& [fact, value] : point.environment.items()) put_setting(point, "environment." + fact, value);
+  for (const auto& [variable, value] : member(point.environment, "variables").items())
+    put_setting(point, "environment.variables." + variable, value);
 }
 
 std::string words_of(const Error& error) {
@@ -220,17 +234,9 @@ std::vector<NewPoint> bench_points(const Json& document, const Json& written, co
     }
     point.environment = environment;
     point.point.device = value_text(member(point.device, "name"));
-    const auto put = [&](const std::string& path, const Json& value) {
-      if (value.is_string())
-        point.point.settings[path] = value.get<std::string>();
-      else if (!value.is_structured() && !value.is_null())
-        point.point.settings[path] = value.dump();
-    };
     for (const auto& [fact, value] : point.device.items())
-      if (fact != "name") put("device." + fact, value);
-    for (const auto& [fact, value] : environment.items()) put("environment." + fact, value);
-    for (const auto& [variable, value] : member(environment, "variables").items())
-      put("environment.variables." + variable, value);
+      if (fact != "name") put_setting(point, "device." + fact, value);
+    put_environment(point);
 
     if (status != "ok") {
       const Json& error = member(one, "error");
@@ -250,6 +256,57 @@ std::vector<NewPoint> bench_points(const Json& document, const Json& written, co
     points.push_back(std::move(point));
   }
   if (points.empty()) reject(fmt::format("{}: holds no case that was measured", name), "Look at its 'skipped'.");
+  return points;
+}
+
+// {"schema": "weir.channel/1", "settings": {"capacity": 128, ...}, "benchmarks": [{"group": "send_latency", "name":
+// "small", "contestant": "spsc", "unit": "ns_per_operation", "processes": [{"samples": [...]}]}]}
+std::vector<NewPoint> channel_points(const Json& document, const std::string& name) {
+  const Json& benchmarks = member(document, "benchmarks");
+  if (!benchmarks.is_array())
+    reject(fmt::format("{}: 'benchmarks' must be a list", name), "Is it a document of 'weir channel'?");
+  Json environment = object_or_null(member(document, "environment"));
+  if (environment.is_object()) environment.erase("load_average");
+  const std::string measured = value_text(member(document, "created"));
+  std::vector<NewPoint> points;
+  for (const Json& one : benchmarks) {
+    const std::string group = value_text(member(one, "group")), contestant = value_text(member(one, "contestant"));
+    const std::string status = value_text(member(one, "status"));
+    if (group.empty() || contestant.empty() || (status != "measured" && status != "failed")) continue;
+    NewPoint point;
+    point.point.origin = fmt::format("{}: benchmarks[{}]", name, &one - &benchmarks[0]);
+    point.point.key = {{"workload", group + "/" + value_text(member(one, "name"))}, {"channel", contestant}};
+    for (const char* setting : {"capacity", "placement", "device"})
+      if (const Json& value = member(member(document, "settings"), setting); value.is_string() || value.is_number())
+        point.point.key[setting] = value.is_string() ? value_text(value) : value.dump();
+    point.point.device = "cpu";
+    point.environment = environment;
+    put_environment(point);
+    if (status == "failed") {
+      const std::string why = value_text(member(one, "reason"));
+      point.point.failure = why.empty() ? "the benchmark failed" : why;
+    }
+    const bool is_rate = value_text(member(one, "unit")) == "per_second";
+    SampleSeries& series = is_rate ? point.point.throughput : point.point.latency;
+    (is_rate ? point.point.latency : point.point.throughput).reason = "the benchmark measures the other";
+    point.point.latency.unit = "ns";
+    point.point.throughput.unit = "commands/s";
+    for (const Json& process : member(one, "processes")) {
+      std::size_t count = 0;
+      for (const Json& sample : member(process, "samples")) {
+        if (!sample.is_number() || !(sample.get<double>() > 0)) continue;
+        series.samples.push_back(sample.get<double>());
+        ++count;
+      }
+      if (count > 0) series.processes.push_back(count);
+    }
+    if (series.samples.empty()) series.reason = "the benchmark has no samples";
+    point.machine = machine_of(point.point);
+    point.measured = is_time(measured) ? measured : "";
+    point.digest = digest_of(measured + "\n" + content_of(one));
+    points.push_back(std::move(point));
+  }
+  if (points.empty()) reject(fmt::format("{}: holds no benchmark that was measured", name));
   return points;
 }
 

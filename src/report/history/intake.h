@@ -43,7 +43,8 @@ struct Intake {
   std::vector<std::string> refused;  // files that should have been read but could not be, with the reason
 };
 
-// Reads results, sweeps, summaries of `weir bench` (each case is a point), AORTA's results, and folders of them.
+// Reads results, sweeps, summaries of `weir bench` (each case is a point), documents of `weir channel` (each benchmark
+// is a point), AORTA's results, and folders of them.
 Intake read_intake(std::span<const std::filesystem::path> paths);
 
 // 2026-01-31T12:00:00Z, as in results.
@@ -52,5 +53,8 @@ bool is_time(std::string_view text);
 // The cases of a weir.bench/2 document; `written` is the same as its file has it. Rejects a document without a list of
 // cases.
 std::vector<NewPoint> bench_points(const Json& document, const Json& written, const std::string& name);
+
+// The benchmarks of a weir.channel/1 document that were run. Rejects a document without a list of benchmarks.
+std::vector<NewPoint> channel_points(const Json& document, const std::string& name);
 
 }  // namespace weir::history

@@ -75,10 +75,12 @@ ReportTable benchmark_table(const std::vector<const Json*>& benchmarks) {
   };
   const bool has_p99 = has([](const Json& one) { return number(one, {"latency_ns", "p99"}).has_value(); });
   const bool has_best = has([](const Json& one) { return number(one, {"best", "times"}).has_value(); });
+  const bool has_mutex = has([](const Json& one) { return number(one, {"mutex", "speedup"}).has_value(); });
   const bool has_floor = has([](const Json& one) { return number(one, {"floor", "times"}).has_value(); });
   ReportTable table{{{"benchmark", true}, {"contestant", true}, {"median"}, {"processes"}}};
   if (has_p99) table.columns.push_back({"p99"});
   if (has_best) table.columns.push_back({"best"});
+  if (has_mutex) table.columns.push_back({"against mutex"});
   if (has_floor) table.columns.push_back({"floor"});
   std::string before;
   for (const Json* one : benchmarks) {
@@ -88,6 +90,7 @@ ReportTable benchmark_table(const std::vector<const Json*>& benchmarks) {
                                     result_range(unit, number(*one, {"low"}), number(*one, {"high"}))};
     if (has_p99) row.push_back(result_value("", number(*one, {"latency_ns", "p99"})));
     if (has_best) row.push_back(times_text(number(*one, {"best", "times"})));
+    if (has_mutex) row.push_back(times_text(number(*one, {"mutex", "speedup"})));
     if (has_floor) row.push_back(times_text(number(*one, {"floor", "times"})));
     table.rows.push_back(std::move(row));
     before = name;
@@ -171,6 +174,33 @@ void add_targets(const Json& document, TextReport& report) {
                           row.met == row.all ? "pass"
                           : row.met == 0     ? "FAIL"
                                              : fmt::format("{}/{} pass", row.met, row.all)});
+}
+
+// The document's promises: how many times as fast as a mutex, and its criteria of success.
+void add_promises(const Json& document, TextReport& report) {
+  const Json &factors = list(document, {"factors"}), &criteria = list(document, {"criteria"});
+  const auto verdict = [](const Json& one) { return at(one, {"is_met"}) == true ? "pass" : "FAIL"; };
+  if (!factors.empty()) {
+    ReportTable& table =
+        report.section("Against the mutex: the best of ours")
+            .table({{"", true}, {"channel", true}, {"by", true}, {"times as fast"}, {"wanted"}, {"", true}});
+    for (const Json& factor : factors)
+      table.rows.push_back({text(factor, {"name"}), text(factor, {"channel"}), text(factor, {"mutex"}),
+                            times_text(number(factor, {"speedup"})),
+                            fmt::format("{:g}x", number(factor, {"wanted"}).value_or(0)), verdict(factor)});
+  }
+  if (criteria.empty()) return;
+  ReportSection& section = report.section("Criteria");
+  static const std::map<std::string, std::string> kNames = {{"beats_mutex", "channels beat the mutex"},
+                                                            {"linear_throughput", "throughput is linear in batches"},
+                                                            {"constant_clone", "a clone costs the same at any size"},
+                                                            {"contention_resilience", "contention costs little"}};
+  for (const Json& criterion : criteria) {
+    const std::string name = text(criterion, {"name"});
+    const auto known = kNames.find(name);
+    section.remark("{}: {}: {}", verdict(criterion), known == kNames.end() ? name : known->second,
+                   text(criterion, {"text"}));
+  }
 }
 
 std::string change_text(std::optional<double> slowness) {
@@ -264,8 +294,10 @@ TextReport channel_report(const Json& document) {
                   [](const Json& one) { return !at(one, {"best"}).is_null() || !at(one, {"floor"}).is_null(); });
   if (has_factors && !report.sections.empty())
     report.open(
-        "best: its time by that of the best that is not ours or a mutex (below 1: ahead); floor: by that of bare cache "
-        "lines");
+        "best: its time by that of the best that is not ours or a mutex (below 1: ahead); against mutex: how many "
+        "times "
+        "as fast as the mutex (above 1: ahead); floor: its time by that of bare cache lines");
+  add_promises(document, report);
   add_targets(document, report);
   add_comparison(document, report);
   add_calibration(document, report);

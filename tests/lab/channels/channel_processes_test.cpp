@@ -185,7 +185,24 @@ TEST(ChannelSelection, FloorsAndCompetitorsStayBesideAChannel) {
                                       "round_trip/one_line/mutex_deque", "round_trip/one_line/boost_spsc"}));
   EXPECT_EQ(chosen({{"round_trip"}, {"spsc"}, true}), std::vector<std::string>{"round_trip/one_line/spsc"});
   EXPECT_THROW(chosen({{"round_trp"}, {}, false}), Error);
+  EXPECT_THROW(chosen({{"round_trip/on"}, {}, false}), Error) << "not a whole name";
+  EXPECT_THROW(chosen({{}, {}, false, {"round_trip/on"}}), Error);
   EXPECT_THROW(chosen({{}, {"spcs"}, false}), Error);
+}
+
+TEST(ChannelSelection, NamesSingleBenchmarksAndLeavesOthersOut) {
+  EXPECT_EQ(chosen({{"round_trip/other"}, {}, false}), std::vector<std::string>{"round_trip/other/mpmc"});
+  EXPECT_EQ(chosen({{"round_trip/one_line/spsc"}, {}, false}),
+            (std::vector<std::string>{"ping_pong/one_line/floor", "round_trip/one_line/spsc",
+                                      "round_trip/one_line/mutex_deque", "round_trip/one_line/boost_spsc"}));
+  EXPECT_EQ(chosen({{"round_trip/one_line/spsc", "ping_pong/flag"}, {}, true}),
+            (std::vector<std::string>{"ping_pong/flag/floor", "round_trip/one_line/spsc"}));
+  EXPECT_EQ(chosen({{}, {}, false, {"round_trip"}}),
+            (std::vector<std::string>{"ping_pong/flag/floor", "ping_pong/one_line/floor"}));
+  EXPECT_EQ(chosen({{"round_trip"}, {}, false, {"ping_pong", "round_trip/one_line/boost_spsc", "round_trip/other"}}),
+            (std::vector<std::string>{"round_trip/one_line/spsc", "round_trip/one_line/mpmc",
+                                      "round_trip/one_line/mutex_deque"}));
+  EXPECT_THROW(chosen({{"round_trip"}, {}, false, {"round_trip"}}), Error) << "nothing is left";
 }
 
 TEST(ChannelSelection, CoresAreOrderedByTheirPlace) {

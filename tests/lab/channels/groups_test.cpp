@@ -35,7 +35,8 @@ Conditions a_moment() {
 
 // Other people's queues order their memory by fences, which ThreadSanitizer does not see.
 bool is_from_elsewhere(const Benchmark& benchmark) {
-  return benchmark.contestant.starts_with("boost") || benchmark.contestant.starts_with("moodycamel");
+  return benchmark.contestant.starts_with("boost") || benchmark.contestant.starts_with("moodycamel") ||
+         benchmark.contestant.starts_with("atomic_queue");
 }
 
 class EachGroup : public ::testing::TestWithParam<Group> {};

@@ -146,5 +146,39 @@ TEST(Intake, RecognisesWhatAnEarlierVersionAdded) {
   EXPECT_EQ(digests, known);
 }
 
+TEST_F(HistoryTest, benchmarks_of_channels_are_points_and_failures_are_kept) {
+  const Json document = Json::parse(R"({
+    "schema": "weir.channel/1", "created": "2026-11-02T00:00:00Z",
+    "environment": {"cpu_model": "EPYC", "cpus": 8, "load_average": "1", "variables": {}},
+    "settings": {"capacity": 128, "placement": "auto", "device": "cpu"},
+    "benchmarks": [
+      {"group": "send_latency", "name": "small", "contestant": "spsc", "unit": "ns_per_operation", "status": "measured",
+       "processes": [{"samples": [8.5, 9]}, {"samples": [10]}, {"samples": []}]},
+      {"group": "throughput", "name": "batch/10", "contestant": "mpsc", "unit": "per_second", "status": "measured",
+       "processes": [{"samples": [1e6]}]},
+      {"group": "contention", "name": "4x250", "contestant": "mpmc", "unit": "ns_in_all", "status": "failed",
+       "reason": "it hung", "processes": []},
+      {"group": "devices", "name": "x", "contestant": "broadcast", "unit": "ns_in_all", "status": "unavailable"},
+      7]})");
+  const std::vector<std::filesystem::path> paths = {write("channel.json", document.dump())};
+  const Intake intake = read_intake(paths);
+  EXPECT_TRUE(intake.refused.empty());
+  const std::vector<NewPoint>& points = intake.points;
+  ASSERT_EQ(points.size(), 3U);
+  EXPECT_EQ(points[0].point.key.at("workload"), "send_latency/small");
+  EXPECT_EQ(points[0].point.key.at("channel"), "spsc");
+  EXPECT_EQ(points[0].point.key.at("capacity"), "128");
+  EXPECT_EQ(points[0].point.latency.samples, (std::vector<double>{8.5, 9, 10}));
+  EXPECT_EQ(points[0].point.latency.processes, (std::vector<std::size_t>{2, 1}));
+  EXPECT_EQ(points[0].machine.facts.at("environment.cpu_model"), "EPYC");
+  EXPECT_EQ(points[0].measured, "2026-11-02T00:00:00Z");
+  EXPECT_TRUE(points[1].point.latency.samples.empty());
+  EXPECT_EQ(points[1].point.throughput.samples, std::vector<double>{1e6});
+  EXPECT_EQ(points[2].point.failure, "it hung");
+  EXPECT_NE(points[0].digest, points[1].digest);
+  EXPECT_THROW(channel_points(Json::object(), "x"), Error);
+  EXPECT_THROW(channel_points(Json::parse(R"({"benchmarks": [7]})"), "x"), Error);
+}
+
 }  // namespace
 }  // namespace weir::history

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "channel/channel.h"
+#include "lab/channels/loops/contestants.h"
 #include "lab/channels/loops/entry.h"
 #include "lab/channels/loops/list.h"
 #include "lab/channels/loops/team.h"
@@ -82,6 +83,7 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
       make<Spsc<CommandRecord>>(conditions, "spsc"),
       make<Mpsc<CommandRecord>>(conditions, "mpsc"),
       make<Mpmc<CommandRecord>>(conditions, "mpmc"),
+      make<OneSubscriber<CommandRecord>>(conditions, "broadcast"),
       make<Priority<CommandRecord>>(conditions, "priority"),
       make<MutexDeque<CommandRecord>>(conditions, "mutex_deque"),
   };

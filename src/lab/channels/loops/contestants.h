@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "channel/broadcast.h"
 #include "channel/lanes.h"
 #include "channel/mpmc.h"
 #include "channel/mpsc.h"
@@ -16,6 +17,9 @@
 #include "channel/spsc.h"
 #include "weir_build.h"
 
+#if WEIR_HAVE_ATOMIC_QUEUE
+#include <atomic_queue/atomic_queue.h>
+#endif
 #if WEIR_HAVE_BOOST_LOCKFREE
 #include <boost/lockfree/queue.hpp>
 #include <boost/lockfree/spsc_queue.hpp>
@@ -74,6 +78,36 @@ template <class T>
 using MpmcContestant = ChannelContestant<Mpmc<T>, "mpmc", kMany, kMany>;
 template <class T>
 using MutexDequeContestant = ChannelContestant<MutexDeque<T>, "mutex_deque", kMany, kMany>;
+// A broadcast with one consumer, which blocks producers when it is a ring behind: then it carries what others carry.
+template <class T, Wait kWait = Wait::spin_then_park>
+class OneSubscriber {
+ public:
+  using Item = T;
+  explicit OneSubscriber(std::size_t capacity)
+      : channel_(capacity, 1), subscriber_(channel_.subscribe(LagPolicy::blocks)) {}
+
+  Outcome try_push(const T& item) noexcept { return channel_.try_push(item); }
+  Moved try_push_batch(std::span<const T> items) noexcept { return channel_.try_push_batch(items); }
+  Outcome push(const T& item, Limit limit = Limit::forever()) noexcept { return channel_.push(item, limit); }
+  Moved push_batch(std::span<const T> items, Limit limit = Limit::forever()) noexcept {
+    return channel_.push_batch(items, limit);
+  }
+  Outcome try_pop(T& item) noexcept { return subscriber_.try_pop(item); }
+  Moved try_pop_batch(std::span<T> items) noexcept { return subscriber_.try_pop_batch(items); }
+  Outcome pop(T& item, Limit limit = Limit::forever()) noexcept { return subscriber_.pop(item, limit); }
+  Moved pop_batch(std::span<T> items, Limit limit = Limit::forever()) noexcept {
+    return subscriber_.pop_batch(items, limit);
+  }
+  void close() noexcept { channel_.close(); }
+  bool is_closed() const noexcept { return channel_.is_closed(); }
+  std::size_t capacity() const noexcept { return channel_.capacity(); }
+
+ private:
+  Broadcast<T, kWait> channel_;
+  typename Broadcast<T, kWait>::Subscriber subscriber_;
+};
+template <class T>
+using BroadcastContestant = ChannelContestant<OneSubscriber<T>, "broadcast", kMany, 1>;
 // One lane for each of kLanes producers; each producer may have one end. All lanes together hold the capacity.
 template <class T, int kLanes>
 struct LanesContestant {
@@ -188,6 +222,20 @@ using ReaderWriterContestant =
     QueueContestant<T, moodycamel::ReaderWriterQueue<T>, ReaderWriterCalls, "moodycamel_spsc", 1, 1>;
 #endif
 
+#if WEIR_HAVE_ATOMIC_QUEUE
+// A pop that has claimed a command waits for its producer to finish writing it.
+struct AtomicQueueCalls {
+  static bool push(auto& queue, const auto& item) { return queue.try_push(item); }
+  static bool pop(auto& queue, auto& item) { return queue.try_pop(item); }
+};
+template <class T, bool kIsSpsc>
+using AtomicQueue = atomic_queue::AtomicQueueB2<T, std::allocator<T>, true, false, kIsSpsc>;
+template <class T>
+using AtomicQueueSpscContestant = QueueContestant<T, AtomicQueue<T, true>, AtomicQueueCalls, "atomic_queue_spsc", 1, 1>;
+template <class T>
+using AtomicQueueContestant = QueueContestant<T, AtomicQueue<T, false>, AtomicQueueCalls, "atomic_queue", kMany, kMany>;
+#endif
+
 // Calls f.template operator()<Contestant<T>>() for each contestant that can serve this many threads.
 template <class T, int kProducers, int kConsumers, class F>
 void for_each_contestant(F&& f) {
@@ -199,6 +247,7 @@ void for_each_contestant(F&& f) {
   offer(std::type_identity<MpscContestant<T>>{});
   if constexpr (kProducers > 1 && kProducers < kMany) offer(std::type_identity<LanesContestant<T, kProducers>>{});
   offer(std::type_identity<MpmcContestant<T>>{});
+  offer(std::type_identity<BroadcastContestant<T>>{});
   offer(std::type_identity<MutexDequeContestant<T>>{});
 #if WEIR_HAVE_BOOST_LOCKFREE
   offer(std::type_identity<BoostSpscContestant<T>>{});
@@ -210,6 +259,10 @@ void for_each_contestant(F&& f) {
 #endif
 #if WEIR_HAVE_READERWRITERQUEUE
   offer(std::type_identity<ReaderWriterContestant<T>>{});
+#endif
+#if WEIR_HAVE_ATOMIC_QUEUE
+  offer(std::type_identity<AtomicQueueSpscContestant<T>>{});
+  offer(std::type_identity<AtomicQueueContestant<T>>{});
 #endif
 }
 

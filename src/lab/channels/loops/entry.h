@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "channel/system.h"
@@ -27,6 +28,11 @@ Benchmark entry(std::string name, Unit unit, std::string what, Run run) {
           .unit = unit,
           .what = std::move(what),
           .run = std::move(run)};
+}
+
+// The requirements document asks less of the pattern that channels are to replace.
+inline Target target_for(std::string_view contestant, Target channel, Target mutex) {
+  return contestant.starts_with("mutex") ? mutex : channel;
 }
 
 inline int core_count(const Conditions& conditions) {

@@ -5,6 +5,7 @@
 
 #include "channel/channel.h"
 #include "channel/oneshot.h"
+#include "lab/channels/loops/contestants.h"
 #include "lab/channels/loops/list.h"
 #include "lab/channels/loops/trips.h"
 
@@ -117,6 +118,7 @@ std::vector<Benchmark> benchmarks(const Conditions&) {
   offer_refusals<Spsc<CommandRecord>>(all, "spsc");
   offer_refusals<Mpsc<CommandRecord>>(all, "mpsc");
   offer_refusals<Mpmc<CommandRecord>>(all, "mpmc");
+  offer_refusals<OneSubscriber<CommandRecord>>(all, "broadcast");
   offer_refusals<Priority<CommandRecord>>(all, "priority");
   offer_refusals<MutexDeque<CommandRecord>>(all, "mutex_deque");
   const std::string what = "a pop of nothing with 200 us: how much later it comes back";

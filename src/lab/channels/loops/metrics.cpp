@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "channel/channel.h"
+#include "lab/channels/loops/contestants.h"
 #include "lab/channels/loops/entry.h"
 #include "lab/channels/loops/list.h"
 #include "lab/channels/loops/team.h"
@@ -79,6 +80,8 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   offer<Metered<Mpsc<CommandRecord>>>(conditions, all, "mpsc_metered");
   offer<Mpmc<CommandRecord>>(conditions, all, "mpmc");
   offer<Metered<Mpmc<CommandRecord>>>(conditions, all, "mpmc_metered");
+  offer<OneSubscriber<CommandRecord>>(conditions, all, "broadcast");
+  offer<Metered<OneSubscriber<CommandRecord>>>(conditions, all, "broadcast_metered");
   return all;
 }
 

@@ -24,7 +24,7 @@ std::vector<Benchmark> benchmarks(const Conditions&) {
       make<Timed::pop, Small>("pop", "one thread pops a synchronize; filling is not timed"),
       make<Timed::cycle, Small>("push_pop", "one thread pushes a synchronize and pops it again"),
   };
-  list.front().target = Target{500, "send < 500 ns"};
+  list.front().target = Target{500, "mutex: send < 500 ns"};
   return list;
 }
 

@@ -38,6 +38,7 @@ std::vector<Benchmark> benchmarks(const Conditions&) {
   for (const CorePair& pair : core_pairs()) {
     enter<SpscContestant<CommandRecord>>(list, pair);
     enter<MpscContestant<CommandRecord>>(list, pair);
+    enter<BroadcastContestant<CommandRecord>>(list, pair);
   }
   return list;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "channel/channel.h"
+#include "lab/channels/loops/contestants.h"
 #include "lab/channels/loops/list.h"
 #include "lab/channels/loops/trips.h"
 
@@ -98,10 +99,11 @@ struct Polling {
 
 template <class Way>
 Benchmark make(const Conditions& conditions, std::string contestant, std::string what) {
+  const Target target = target_for(contestant, {5000, "< 5 us"}, {25'000, "mutex: < 25 us"});
   return {.name = "round_trip",
           .contestant = std::move(contestant),
           .what = std::move(what),
-          .target = Target{5000, "< 5 us"},
+          .target = target,
           .run = measure<Way>,
           .unavailable = conditions.cores.size() == 1 ? "client and server need a core each" : ""};
 }
@@ -112,6 +114,7 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
       make<ThroughOneshot<Spsc<Request<>>>>(conditions, "spsc", what),
       make<ThroughOneshot<Mpsc<Request<>>>>(conditions, "mpsc", what),
       make<ThroughOneshot<Mpmc<Request<>>>>(conditions, "mpmc", what),
+      make<ThroughOneshot<OneSubscriber<Request<>>>>(conditions, "broadcast", what),
       make<ThroughOneshot<Priority<Request<>>>>(conditions, "priority", what),
       make<ThroughOneshot<MutexDeque<Request<>>>>(conditions, "mutex_deque", what),
       make<Polling>(conditions, "mutex_polling", "a queue behind a mutex each way, both sides poll"),

@@ -11,7 +11,8 @@ template <class Carried>
 void enter(std::vector<Benchmark>& list, const Conditions& conditions, const char* name, const char* what) {
   for_each_contestant<typename Carried::Item, 1, 1>([&]<class Contestant>() {
     list.push_back(entry<Contestant>(name, Unit::ns_per_operation, what, measure_trips<Contestant, Carried, true>));
-    list.back().target = Target{5000, "round trip < 5 us"};
+    list.back().target =
+        target_for(Contestant::kName, {5000, "round trip < 5 us"}, {25'000, "mutex: round trip < 25 us"});
     if (core_count(conditions) < 2) list.back().unavailable = kNeedsTwoCores;
   });
 }

@@ -11,19 +11,19 @@ constexpr std::size_t kMoreCapacity = 8;  // multiple of the usual
 
 template <Timed kTimed, class Carried>
 void enter(std::vector<Benchmark>& list, const char* name, const char* what, std::size_t times = 1,
-           std::optional<Target> target = {}) {
+           bool has_target = false) {
   for_each_contestant<typename Carried::Item, 1, 1>([&]<class Contestant>() {
     list.push_back(entry<Contestant>(name, Unit::ns_per_operation, what, [=](const Conditions& here) {
       return measure_uncontended<kTimed, Contestant, Carried>(here, here.capacity * times);
     }));
-    list.back().target = target;
+    if (has_target)
+      list.back().target = target_for(Contestant::kName, {100, "send < 100 ns"}, {500, "mutex: send < 500 ns"});
   });
 }
 
 std::vector<Benchmark> benchmarks(const Conditions&) {
-  const Target target{100, "send < 100 ns"};
   std::vector<Benchmark> list;
-  enter<Timed::push, Small>(list, "small", "one thread pushes a synchronize; draining is not timed", 1, target);
+  enter<Timed::push, Small>(list, "small", "one thread pushes a synchronize; draining is not timed", 1, true);
   enter<Timed::push, Medium>(list, "medium", "the same with a launch that has 128 bytes of parameters");
   enter<Timed::push, Large>(list, "large",
                             "the same with a copy of 1 MB, which travels as a reference that the push takes");

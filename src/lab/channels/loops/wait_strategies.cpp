@@ -168,6 +168,7 @@ void enter_ours(std::vector<Benchmark>& list, const Conditions& conditions) {
   const std::string name(name_of(kWait));
   enter<Spsc<CommandRecord, kWait>>(list, conditions, name, {"spsc"}, kWait != Wait::spin);
   enter<Mpsc<CommandRecord, kWait>>(list, conditions, name, {"mpsc"}, kWait != Wait::spin);
+  enter<OneSubscriber<CommandRecord, kWait>>(list, conditions, name, {"broadcast"}, kWait != Wait::spin);
 }
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {
