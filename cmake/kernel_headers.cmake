@@ -1,5 +1,5 @@
-# Embeds include/weir/*.h: `weir bench` builds kernel packages wherever the binary is, and compilers at run time take
-# headers as text.
+# Embeds include/weir/*.h and the adapter for Python modules: `weir bench` builds and runs kernel packages wherever the
+# binary is, and compilers at run time take headers as text.
 file(GLOB kernel_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/weir/*.h)
 list(SORT kernel_headers)
 set(WEIR_KERNEL_HEADERS_SOURCE ${WEIR_GENERATED_DIR}/weir_kernel_headers.cpp)
@@ -14,7 +14,11 @@ foreach(file IN LISTS kernel_headers)
   string(APPEND header_entries "    {\"${name}\", R\"~~~(${text})~~~\"},\n")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 endforeach()
-file(CONFIGURE OUTPUT ${WEIR_KERNEL_HEADERS_SOURCE} @ONLY CONTENT [[#include "lab/kernels/package/build.h"
+set(adapter ${PROJECT_SOURCE_DIR}/src/lab/kernels/package/python_adapter.py)
+file(READ ${adapter} python_adapter)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${adapter})
+file(CONFIGURE OUTPUT ${WEIR_KERNEL_HEADERS_SOURCE} @ONLY CONTENT [[#include "lab/kernels/package/backends.h"
+#include "lab/kernels/package/build.h"
 
 namespace weir::package {
 
@@ -23,6 +27,8 @@ std::span<const EmbeddedHeader> embedded_headers() {
 @header_entries@  };
   return kHeaders;
 }
+
+std::string_view python_adapter() { return R"~~~(@python_adapter@)~~~"; }
 
 }  // namespace weir::package
 ]])

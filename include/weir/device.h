@@ -6,10 +6,11 @@
  *   weir_real                      the precision that is measured, as stored: what WEIR_REAL buffers hold
  *   weir_acc                       double for fp64, else float
  *   weir_load(pointer, index)      an element as weir_acc
- *   weir_store(pointer, index, v)  rounds to nearest even; NaN stays NaN
+ *   weir_store(pointer, index, v)  rounds to nearest even; NaN stays NaN; fp8 stops at its largest number
  *   weir_widen(real), weir_narrow(acc)   the same for values
  * Built ahead (nvcc, hipcc) there is one library for all precisions and no WEIR_PRECISION: write templates over double,
- * float, weir_fp16 and weir_bf16, with weir_acc_of<T>::type. All functions are overloaded for these four.
+ * float, weir_fp16, weir_bf16, weir_fp8_e4m3 and weir_fp8_e5m2, with weir_acc_of<T>::type. All functions are overloaded
+ * for these.
  *
  * CUDA and HIP: functions that are launched by name are extern "C" __global__. OpenCL: both headers are put before the
  * source, and an #include of one is left out; pointers are __global. */
@@ -20,12 +21,52 @@
 
 #if WEIR_DEVICE_CODE
 #if defined(__OPENCL_C_VERSION__)
-
-#ifndef WEIR_PRECISION
-#error "WEIR_PRECISION is not set: 1 fp64, 2 fp32, 4 fp16, 8 bf16"
+#define WEIR_INLINE static inline __attribute__((always_inline))
+#define WEIR_BITS_OF(value) as_uint(value)
+#define WEIR_FLOAT_OF(bits) as_float(bits)
+#else
+#if defined(__HIPCC__) && !defined(__HIPCC_RTC__)
+#include <hip/hip_runtime.h> /* hipcc, unlike the others, does not know __global__ by itself */
+#endif
+#define WEIR_INLINE __device__ __forceinline__
+#define WEIR_BITS_OF(value) __float_as_uint(value)
+#define WEIR_FLOAT_OF(bits) __uint_as_float(bits)
 #endif
 
-#define WEIR_INLINE static inline __attribute__((always_inline))
+/* fp8 on devices without instructions for it, bit by bit as these have it and as weir/host.h does: to nearest even, and
+ * to `largest` where that is exceeded. 3 and 4 bits of mantissa and exponent up to 0x7e, or 2 and 5 up to 0x7b. */
+WEIR_INLINE unsigned char weir_narrow_to_byte(float value, int mantissa, int exponent, unsigned largest) {
+  const unsigned bits = WEIR_BITS_OF(value), sign = bits >> 24 & 0x80u, size = bits & 0x7fffffffu;
+  const int power = (int)(size >> 23) - 127, least = 2 - (1 << (exponent - 1));
+  const int shift = 23 - mantissa + (power < least ? least - power : 0);
+  if (size > 0x7f800000u) return (unsigned char)(sign | 0x7fu);
+  if (shift > 24) return (unsigned char)sign;
+  const unsigned digits = (size & 0x7fffffu) | 0x800000u, rest = digits & ((1u << shift) - 1u),
+                 half_way = 1u << (shift - 1);
+  unsigned result = digits >> shift;
+  if (rest > half_way || (rest == half_way && (result & 1u) != 0)) ++result;
+  if (power > least) result += (unsigned)(power - least) << mantissa;
+  return (unsigned char)(sign | (result < largest ? result : largest));
+}
+WEIR_INLINE float weir_widen_byte(unsigned char byte, int mantissa, int exponent) {
+  const unsigned sign = (byte & 0x80u) << 24, size = byte & 0x7fu, top = (1u << exponent) - 1u;
+  const int least = 2 - (1 << (exponent - 1));
+  const unsigned power = size >> mantissa, digits = size & ((1u << mantissa) - 1u);
+  /* E4M3 uses its largest exponent for numbers, all but the last. */
+  if (mantissa == 3 ? size == 0x7fu : power == top && digits != 0) return WEIR_FLOAT_OF(sign | 0x7fc00000u);
+  if (mantissa != 3 && power == top) return WEIR_FLOAT_OF(sign | 0x7f800000u);
+  if (power == 0) { /* digits * 2^(least - mantissa), exactly */
+    const float value = (float)digits * WEIR_FLOAT_OF((unsigned)(least - mantissa + 127) << 23);
+    return sign != 0 ? -value : value;
+  }
+  return WEIR_FLOAT_OF(sign | (power + (unsigned)(least - 1 + 127)) << 23 | digits << (23 - mantissa));
+}
+
+#if defined(__OPENCL_C_VERSION__)
+
+#ifndef WEIR_PRECISION
+#error "WEIR_PRECISION is not set: 1 fp64, 2 fp32, 4 fp16, 8 bf16, 32 fp8_e4m3, 64 fp8_e5m2"
+#endif
 
 #if WEIR_PRECISION == 1
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -33,6 +74,9 @@ typedef double weir_real;
 typedef double weir_acc;
 #elif WEIR_PRECISION == 2
 typedef float weir_real;
+typedef float weir_acc;
+#elif WEIR_PRECISION == 32 || WEIR_PRECISION == 64
+typedef uchar weir_real;
 typedef float weir_acc;
 #else
 typedef ushort weir_real; /* bits: `half` as a type of values needs cl_khr_fp16 */
@@ -60,6 +104,12 @@ WEIR_INLINE weir_real weir_narrow(weir_acc value) {
   return (bits & 0x7fffffffu) > 0x7f800000u ? (ushort)(bits >> 16 | 0x40u)
                                             : (ushort)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
+#elif WEIR_PRECISION == 32
+WEIR_INLINE weir_acc weir_widen(weir_real value) { return weir_widen_byte(value, 3, 4); }
+WEIR_INLINE weir_real weir_narrow(weir_acc value) { return weir_narrow_to_byte(value, 3, 4, 0x7eu); }
+#elif WEIR_PRECISION == 64
+WEIR_INLINE weir_acc weir_widen(weir_real value) { return weir_widen_byte(value, 2, 5); }
+WEIR_INLINE weir_real weir_narrow(weir_acc value) { return weir_narrow_to_byte(value, 2, 5, 0x7bu); }
 #else
 WEIR_INLINE weir_acc weir_widen(weir_real value) { return value; }
 WEIR_INLINE weir_real weir_narrow(weir_acc value) { return value; }
@@ -67,19 +117,20 @@ WEIR_INLINE weir_real weir_narrow(weir_acc value) { return value; }
 WEIR_INLINE weir_acc weir_load(__global const weir_real* from, long index) { return weir_widen(from[index]); }
 WEIR_INLINE void weir_store(__global weir_real* to, long index, weir_acc value) { to[index] = weir_narrow(value); }
 #endif
-#undef WEIR_INLINE
 
 #else /* CUDA and HIP */
-
-#if defined(__HIPCC__) && !defined(__HIPCC_RTC__)
-#include <hip/hip_runtime.h> /* hipcc, unlike the others, does not know __global__ by itself */
-#endif
 
 struct weir_fp16 {
   unsigned short bits;
 };
 struct weir_bf16 {
   unsigned short bits;
+};
+struct weir_fp8_e4m3 {
+  unsigned char bits;
+};
+struct weir_fp8_e5m2 {
+  unsigned char bits;
 };
 
 template <class T>
@@ -105,6 +156,35 @@ __device__ __forceinline__ float weir_widen(weir_fp16 value) {
   return wide;
 #else
   return 0.0f * (float)value.bits;
+#endif
+}
+
+/* Ada and later convert fp8 by themselves; pairs, of which one is used. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+#define WEIR_CONVERTS_FP8 1
+#else
+#define WEIR_CONVERTS_FP8 0
+#endif
+__device__ __forceinline__ float weir_widen(weir_fp8_e4m3 value) {
+#if WEIR_CONVERTS_FP8
+  unsigned pair;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"((unsigned short)value.bits));
+  weir_fp16 wide;
+  wide.bits = (unsigned short)pair;
+  return weir_widen(wide);
+#else
+  return weir_widen_byte(value.bits, 3, 4);
+#endif
+}
+__device__ __forceinline__ float weir_widen(weir_fp8_e5m2 value) {
+#if WEIR_CONVERTS_FP8
+  unsigned pair;
+  asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(pair) : "h"((unsigned short)value.bits));
+  weir_fp16 wide;
+  wide.bits = (unsigned short)pair;
+  return weir_widen(wide);
+#else
+  return weir_widen_byte(value.bits, 2, 5);
 #endif
 }
 
@@ -134,6 +214,31 @@ __device__ __forceinline__ weir_bf16 weir_narrow_to<weir_bf16>(float value) {
   return narrow;
 }
 
+template <>
+__device__ __forceinline__ weir_fp8_e4m3 weir_narrow_to<weir_fp8_e4m3>(float value) {
+  weir_fp8_e4m3 narrow;
+#if WEIR_CONVERTS_FP8
+  unsigned short pair;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(value));
+  narrow.bits = (unsigned char)pair;
+#else
+  narrow.bits = weir_narrow_to_byte(value, 3, 4, 0x7eu);
+#endif
+  return narrow;
+}
+template <>
+__device__ __forceinline__ weir_fp8_e5m2 weir_narrow_to<weir_fp8_e5m2>(float value) {
+  weir_fp8_e5m2 narrow;
+#if WEIR_CONVERTS_FP8
+  unsigned short pair;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(value));
+  narrow.bits = (unsigned char)pair;
+#else
+  narrow.bits = weir_narrow_to_byte(value, 2, 5, 0x7bu);
+#endif
+  return narrow;
+}
+
 template <class T>
 __device__ __forceinline__ typename weir_acc_of<T>::type weir_load(const T* from, long long index) {
   return weir_widen(from[index]);
@@ -152,13 +257,20 @@ typedef float weir_real;
 typedef weir_fp16 weir_real;
 #elif WEIR_PRECISION == 8
 typedef weir_bf16 weir_real;
+#elif WEIR_PRECISION == 32
+typedef weir_fp8_e4m3 weir_real;
+#elif WEIR_PRECISION == 64
+typedef weir_fp8_e5m2 weir_real;
 #else
-#error "WEIR_PRECISION is none of 1 fp64, 2 fp32, 4 fp16, 8 bf16"
+#error "WEIR_PRECISION is none of 1 fp64, 2 fp32, 4 fp16, 8 bf16, 32 fp8_e4m3, 64 fp8_e5m2"
 #endif
 typedef weir_acc_of<weir_real>::type weir_acc;
 __device__ __forceinline__ weir_real weir_narrow(weir_acc value) { return weir_narrow_to<weir_real>(value); }
 #endif
 
 #endif /* CUDA and HIP */
+#undef WEIR_INLINE
+#undef WEIR_BITS_OF
+#undef WEIR_FLOAT_OF
 #endif /* WEIR_DEVICE_CODE */
 #endif

@@ -3,7 +3,7 @@
 //
 //   int run(void*, WeirStream* stream) {
 //     return weir::with_precision(stream->precision, [&](auto zero) {
-//       using Real = decltype(zero);       // double, float, weir::Half or weir::Bfloat16
+//       using Real = decltype(zero);       // double, float, weir::Half, weir::Bfloat16, weir::Fp8E4m3 or weir::Fp8E5m2
 //       using Wide = weir::Wide<Real>;     // what to add up in: double for double, else float
 //       const Real* in = weir::buffer<Real>(stream, 0);
 //       ...
@@ -21,29 +21,48 @@ namespace weir {
 
 namespace bits {
 
-// The nearest number of 1 + `exponent` + `mantissa` bits, ties to even. In integers, so that no flag of a package
-// (-ffast-math) changes it; from double at once, because rounding twice is off by one now and then.
-inline std::uint16_t narrow(double value, int mantissa, int exponent) {
+inline std::uint64_t whole_of(double value) {
   std::uint64_t whole = 0;
   std::memcpy(&whole, &value, sizeof whole);
-  const auto sign = static_cast<std::uint16_t>((whole >> 63) << 15);
-  const std::uint64_t size = whole & ~(std::uint64_t{1} << 63);
-  const std::uint32_t infinity = ((1U << exponent) - 1) << mantissa;
-  constexpr std::uint64_t kInfinity = std::uint64_t{0x7ff} << 52;
-  if (size > kInfinity) return static_cast<std::uint16_t>(sign | infinity | (1U << (mantissa - 1)));
-  if (size == kInfinity) return static_cast<std::uint16_t>(sign | infinity);
+  return whole;
+}
+
+// The nearest number of `exponent` + `mantissa` bits, ties to even, for a positive one of these bits; beyond the
+// largest exponent it just goes on. In integers, so that no flag of a package (-ffast-math) changes it; from double at
+// once, because rounding twice is off by one now and then.
+inline std::uint64_t rounded(std::uint64_t size, int mantissa, int exponent) {
   const int power = static_cast<int>(size >> 52) - 1023;
   const int least = 2 - (1 << (exponent - 1));  // the exponent of the smallest normal number
   const int shift = 52 - mantissa + (power < least ? least - power : 0);
-  if (power == -1023 || shift > 53) return sign;
+  if (power == -1023 || shift > 53) return 0;
   const std::uint64_t digits = (size & ((std::uint64_t{1} << 52) - 1)) | (std::uint64_t{1} << 52);
   const std::uint64_t rest = digits & ((std::uint64_t{1} << shift) - 1);
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   std::uint64_t kept = digits >> shift;
   if (rest > half || (rest == half && (kept & 1) != 0)) ++kept;
   // The leading digit adds the last one to the exponent; where rounding carried, it adds one more.
-  const std::uint64_t result = kept + (power > least ? static_cast<std::uint64_t>(power - least) << mantissa : 0);
+  return kept + (power > least ? static_cast<std::uint64_t>(power - least) << mantissa : 0);
+}
+
+constexpr std::uint64_t kInfinity = std::uint64_t{0x7ff} << 52, kSign = std::uint64_t{1} << 63;
+
+// The nearest number of 1 + `exponent` + `mantissa` bits.
+inline std::uint16_t narrow(double value, int mantissa, int exponent) {
+  const std::uint64_t whole = whole_of(value), size = whole & ~kSign;
+  const auto sign = static_cast<std::uint16_t>((whole >> 63) << 15);
+  const std::uint32_t infinity = ((1U << exponent) - 1) << mantissa;
+  if (size > kInfinity) return static_cast<std::uint16_t>(sign | infinity | (1U << (mantissa - 1)));
+  const std::uint64_t result = size == kInfinity ? infinity : rounded(size, mantissa, exponent);
   return static_cast<std::uint16_t>(sign | (result < infinity ? result : infinity));
+}
+
+// One byte of 1 + `exponent` + `mantissa` bits; what is larger than `largest`, also infinity, becomes `largest`.
+inline std::uint8_t narrow_to_byte(double value, int mantissa, int exponent, std::uint8_t largest) {
+  const std::uint64_t whole = whole_of(value), size = whole & ~kSign;
+  const auto sign = static_cast<std::uint8_t>((whole >> 63) << 7);
+  if (size > kInfinity) return static_cast<std::uint8_t>(sign | 0x7fU);
+  const std::uint64_t result = rounded(size, mantissa, exponent);
+  return static_cast<std::uint8_t>(sign | (result < largest ? result : largest));
 }
 
 inline float float_of(std::uint32_t whole) {
@@ -58,6 +77,14 @@ inline float half_to_float(std::uint16_t half) {
   if (size >= 0x7c00U) return float_of(sign | 0x7f800000U | ((size & 0x3ffU) << 13));
   if (size >= 0x400U) return float_of(sign | ((size << 13) + 0x38000000U));
   const float value = static_cast<float>(size) * 0x1p-24F;
+  return sign != 0 ? -value : value;
+}
+
+inline float fp8_e4m3_to_float(std::uint8_t byte) {
+  const std::uint32_t sign = (byte & 0x80U) << 24, size = byte & 0x7fU;
+  if (size == 0x7fU) return float_of(sign | 0x7fc00000U);
+  if (size >= 8U) return float_of(sign | ((size << 20) + 0x3c000000U));
+  const float value = static_cast<float>(size) * 0x1p-9F;
   return sign != 0 ? -value : value;
 }
 
@@ -113,13 +140,34 @@ struct Bfloat16 {
   operator float() const { return bits::float_of(static_cast<std::uint32_t>(bits) << 16); }
 };
 
+// 8 bits, for storage: 4 of exponent and 3 of mantissa, up to 448. There is no infinity: what is larger becomes 448.
+struct Fp8E4m3 {
+  std::uint8_t bits;
+
+  Fp8E4m3() = default;
+  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
+  Fp8E4m3(Number value) : bits(bits::narrow_to_byte(static_cast<double>(value), 3, 4, 0x7e)) {}
+  operator float() const { return bits::fp8_e4m3_to_float(bits); }
+};
+
+// 8 bits, for storage: the upper half of binary16, up to 57344. What is larger becomes 57344.
+struct Fp8E5m2 {
+  std::uint8_t bits;
+
+  Fp8E5m2() = default;
+  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
+  Fp8E5m2(Number value) : bits(bits::narrow_to_byte(static_cast<double>(value), 2, 5, 0x7b)) {}
+  operator float() const { return bits::half_to_float(static_cast<std::uint16_t>(bits << 8)); }
+};
+
+static_assert(sizeof(Fp8E4m3) == 1 && sizeof(Fp8E5m2) == 1);
 static_assert(sizeof(Half) == 2 && sizeof(Bfloat16) == 2 && std::is_trivially_copyable_v<Half>);
 
 // What sums of a type are kept in.
 template <class Real>
 using Wide = std::conditional_t<std::is_same_v<Real, double>, double, float>;
 
-// Calls `function` with a zero of the type that WEIR_FP64, WEIR_FP32, WEIR_FP16 or WEIR_BF16 stands for.
+// Calls `function` with a zero of the type that WEIR_FP64 ... WEIR_FP8_E5M2 stands for.
 template <class Function>
 decltype(auto) with_precision(std::uint32_t precision, Function&& function) {
   switch (precision) {
@@ -129,6 +177,10 @@ decltype(auto) with_precision(std::uint32_t precision, Function&& function) {
       return function(Half(0.0F));
     case WEIR_BF16:
       return function(Bfloat16(0.0F));
+    case WEIR_FP8_E4M3:
+      return function(Fp8E4m3(0.0F));
+    case WEIR_FP8_E5M2:
+      return function(Fp8E5m2(0.0F));
     default:  // setup() is never asked for a precision that the table does not name
       return function(float{});
   }

@@ -32,6 +32,9 @@ extern "C" {
 /* Sets of bits. */
 enum { WEIR_CPU = 1, WEIR_CUDA = 2, WEIR_HIP = 4, WEIR_OPENCL = 8 };
 enum { WEIR_FP64 = 1, WEIR_FP32 = 2, WEIR_FP16 = 4, WEIR_BF16 = 8 };
+/* One byte each, as of the Open Compute Project: 4 + 3 bits of exponent and mantissa up to 448, without infinities; and
+ * 5 + 2 bits up to 57344. What is larger becomes the largest number. */
+enum { WEIR_FP8_E4M3 = 32, WEIR_FP8_E5M2 = 64 };
 
 /* Types of elements. REAL is the precision that is measured. */
 enum { WEIR_REAL = 0, WEIR_F64 = 1, WEIR_F32 = 2, WEIR_I32 = 3, WEIR_U32 = 4, WEIR_I64 = 5, WEIR_U8 = 6 };

@@ -86,13 +86,13 @@ struct BenchCommandFlags {
 };
 
 void BenchCommandFlags::add_to(CommandSyntax syntax) {
-  syntax.add(
-      "--path PATH", paths,
-      "a package, or a folder of packages; may be repeated (default: kernels, src/kernels, integrations/kernels)");
+  syntax.add("--path PATH", paths,
+             "a package, or a folder of packages; may be repeated (default: kernels and others below this folder)");
   syntax.add("--filter PATTERN", filter, "packages: words of their names or patterns such as spmv*, with commas");
   syntax.add("--device NAME", devices,
-             "where kernels run: cpu, cuda:0, hip:0, opencl:0, with commas (default: all that are here)");
-  syntax.add("--precision NAME", precision, "fp64,fp32,fp16,bf16 (default: those of bench.yaml, or all of the kernel)");
+             "where kernels run: cpu, cuda:0, hip:0, opencl:0, pytorch, jax, with commas (default: all that are here)");
+  syntax.add("--precision NAME", precision,
+             "fp64,fp32,fp16,bf16,fp8_e4m3,fp8_e5m2 (default: those of bench.yaml, or all of the kernel)");
   syntax.add("--iterations N", iterations, "samples of each case (default: bench.yaml, or 30)");
   syntax.add("--warmup N", warmup, "runs before the first sample, at least (default: bench.yaml, or 3)");
   syntax.add("--processes N", rounds,
@@ -208,7 +208,7 @@ class BenchRun {
   int run() {
     progress_.show("looking at devices", 0, 1);
     const package::Discovery discovery = bench::find_packages(options_);
-    const std::optional<Json> facts = bench::find_facts(options_, catch_interrupts());
+    const std::optional<Json> facts = bench::find_facts(options_, discovery, catch_interrupts());
     if (!facts) return kExitInterrupted;
     settings_.facts = *facts;
     progress_.clear();

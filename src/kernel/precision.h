@@ -7,9 +7,9 @@
 
 namespace weir {
 
-// The user's choice. Kernels of packages support the first four, which are the bits of include/weir/kernel.h; the
-// catalogue supports all but fp64. tf32 stores f32 and lets matrix units round its operands.
-enum class Precision : std::uint8_t { fp64, fp32, fp16, bf16, tf32 };
+// The user's choice. Kernels of packages support all but tf32: those are the bits of include/weir/kernel.h. tf32 stores
+// f32 and lets matrix units round its operands.
+enum class Precision : std::uint8_t { fp64, fp32, fp16, bf16, tf32, fp8_e4m3, fp8_e5m2 };
 inline constexpr Precision kCataloguePrecisions[] = {Precision::fp32, Precision::tf32, Precision::fp16,
                                                      Precision::bf16};
 
@@ -24,7 +24,9 @@ constexpr PrecisionFacts facts_of(Precision precision) {
                                        {"fp32", 4, 0x1p-24, 1e-4},
                                        {"fp16", 2, 0x1p-11, 1e-2},
                                        {"bf16", 2, 0x1p-8, 5e-2},
-                                       {"tf32", 4, 0x1p-11, 1e-2}};
+                                       {"tf32", 4, 0x1p-11, 1e-2},
+                                       {"fp8_e4m3", 1, 0x1p-4, 0.125},
+                                       {"fp8_e5m2", 1, 0x1p-3, 0.25}};
   return kFacts[static_cast<int>(precision)];
 }
 constexpr std::string_view name_of(Precision precision) { return facts_of(precision).name; }

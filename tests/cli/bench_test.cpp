@@ -403,9 +403,9 @@ TEST(Bench, a_full_disk_leaves_nothing_half_written) {
   make_package(folder.path(), "doubles",
                "precisions: [fp32]\nproblem_size:\n  count: [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120]\n");
   ASSERT_EQ(weir(quick({}), folder.path()).code, 0);  // the library is built and kept
-  ASSERT_GT(fs::file_size(folder.path() / "reports/summary.json"), 10'240U);
+  ASSERT_GT(fs::file_size(folder.path() / "reports/summary.json"), 16'384U);
   // A limit of file sizes ends a write in its middle, as a full disk does.
-  std::vector<std::string> command = {"bash", "-c", "ulimit -f 10 && exec \"$@\"", "bash", WEIR_BINARY};
+  std::vector<std::string> command = {"bash", "-c", "ulimit -f 16 && exec \"$@\"", "bash", WEIR_BINARY};
   for (const std::string& word : quick({"-o", "other"})) command.push_back(word);
   const Outcome outcome = run_program(command, folder.path());
   EXPECT_EQ(outcome.code, 1) << outcome.out << outcome.err;

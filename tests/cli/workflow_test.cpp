@@ -1,5 +1,5 @@
-// .github/workflows/bench.yml: its shell steps are run as GitHub's runner would run them, in a repository made for it,
-// with `cmake` and `gh` that only pretend. What it `uses` is played by this file.
+// .github/workflows/bench.yml and kernels.yml: their shell steps are run as GitHub's runner would run them, in a
+// repository made for it, with `cmake` and `gh` that only pretend. What it `uses` is played by this file.
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kWorkflow = WEIR_SOURCE_DIR "/.github/workflows/bench.yml";
+constexpr const char* kKernels = WEIR_SOURCE_DIR "/.github/workflows/kernels.yml";
 
 void put_program(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;
@@ -30,7 +31,8 @@ using Variables = std::map<std::string, std::string>;
 // A runner for one job at a time.
 class Runner {
  public:
-  explicit Runner(Variables event) : known_(std::move(event)), workflow_(YAML::LoadFile(kWorkflow)) {
+  explicit Runner(Variables event, const char* workflow = kWorkflow)
+      : known_(std::move(event)), workflow_(YAML::LoadFile(workflow)) {
     fs::create_directories(bin());
     fs::create_directories(home());
     // cmake -S SOURCE -B FOLDER ... and cmake --build FOLDER --target weir
@@ -42,6 +44,7 @@ class Runner {
         "#!/bin/bash\necho \"$*\" >> \"$HOME/gh.log\"\n"
         "for word in \"$@\"; do case $word in body=@*) cp \"${word#body=@}\" \"$HOME/comment.md\" ;; esac; done\n"
         "if [ \"$1 $2\" = 'pr comment' ]; then cp \"$5\" \"$HOME/comment.md\"; fi\n"
+        "if [ \"$1 $2\" = 'issue create' ]; then cp \"$6\" \"$HOME/comment.md\"; fi\n"
         "case $* in *--jq*) cat \"$HOME/earlier\" 2> /dev/null || true ;; esac\n");
     git({"init", "-q", "-b", "main", repository().string()});
     git({"init", "-q", "--bare", (folder_.path() / "origin.git").string()});
@@ -176,6 +179,7 @@ class Runner {
 };
 
 const Variables kPullRequest = {{"matrix.device", "sim:h200"},
+                                {"matrix.backend", "cpu"},
                                 {"matrix.precision", "fp32"},
                                 {"github.event.pull_request.base.sha || github.event.before", ""},
                                 {"github.event.pull_request.number", "17"},
@@ -221,10 +225,14 @@ void each_text(const YAML::Node& node, const std::function<void(const std::strin
     for (const auto& entry : node) each_text(entry.second, visit);
 }
 
-TEST(Workflow, gives_nobody_more_than_they_need) {
-  Runner runner(kPullRequest);
+class WorkflowRights : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Workflow, WorkflowRights, ::testing::Values(kWorkflow, kKernels));
+
+TEST_P(WorkflowRights, nobody_has_more_than_they_need) {
+  Runner runner(kPullRequest, GetParam());
   const YAML::Node& workflow = runner.workflow();
-  EXPECT_FALSE(has(content(kWorkflow), "pull_request_target"));
+  EXPECT_FALSE(has(content(GetParam()), "pull_request_target"));
+  EXPECT_EQ(YAML::Dump(workflow["on"]["push"]["branches"]), "[main, develop]");
   EXPECT_EQ(workflow["permissions"].size(), 1U);
   EXPECT_EQ(workflow["permissions"]["contents"].as<std::string>(), "read");
   each_text(workflow, [&](const std::string& text) { runner.evaluated(text); });
@@ -238,10 +246,101 @@ TEST(Workflow, gives_nobody_more_than_they_need) {
     }
   }
   EXPECT_FALSE(workflow["jobs"]["measure"]["permissions"]);
-  for (const YAML::Node& step : workflow["jobs"]["comment"]["steps"]) {
-    const std::string uses = step["uses"] ? step["uses"].as<std::string>() : "";
-    EXPECT_FALSE(has(uses, "checkout")) << "it may write, so it runs nothing of the change";
+  for (const YAML::Node& step : workflow["jobs"]["measure"]["steps"])
+    if (step["uses"] && has(step["uses"].as<std::string>(), "upload-artifact")) {
+      EXPECT_EQ(step["with"]["retention-days"].as<int>(), 30);
+    }
+  for (const auto& job : workflow["jobs"]) {
+    if (job.first.as<std::string>() != "comment" && job.first.as<std::string>() != "issue") continue;
+    for (const YAML::Node& step : job.second["steps"]) {
+      const std::string uses = step["uses"] ? step["uses"].as<std::string>() : "";
+      EXPECT_FALSE(has(uses, "checkout")) << "it may write, so it runs nothing of the change";
+    }
   }
+}
+
+// A Python module, so that nothing is compiled; it takes `pause` seconds.
+void put_kernel(const fs::path& folder, const std::string& pause) {
+  put_file(folder / "kernels/waits/waits.py", "import time\ndef run_benchmark(precision='fp32'):\n    time.sleep(" +
+                                                  pause + ")\n    return {'result': 1.0, 'expected': 1.0}\n");
+}
+
+// A repository whose server has a base with the kernel, and a change of it that takes another time; measured.
+void measure_kernels(Runner& runner, const std::string& base_pause, const std::string& pause) {
+  const std::string repository = runner.repository().string();
+  const auto commit = [&](const char* message) {
+    runner.git({"-C", repository, "add", "."});
+    runner.git({"-C", repository, "commit", "-q", "-m", message});
+  };
+  put_kernel(runner.repository(), base_pause);
+  commit("a kernel");
+  put_kernel(runner.repository(), pause);
+  commit("a change of it");
+  runner.git({"-C", repository, "push", "-q", "origin", "main"});
+  runner.begin("measure", {{"ITERATIONS", "15"}});
+  for (const char* name : {"Install what the build needs", "Build weir", "Fetch what it is compared with", "Measure"}) {
+    const Outcome outcome = runner.step(name);
+    ASSERT_EQ(outcome.code, 0) << name << ": " << outcome.out << outcome.err;
+  }
+  fs::create_directories(runner.repository() / "artifacts");
+  fs::copy(runner.repository() / "out",
+           runner.repository() / "artifacts" / ("kernels-" + runner.output("measure.name")),
+           fs::copy_options::recursive);
+}
+
+TEST(KernelsWorkflow, a_regression_is_gated_commented_on_and_an_issue) {
+  Runner runner(kPullRequest, kKernels);
+  measure_kernels(runner, "0.002", "0.01");
+  EXPECT_EQ(runner.output("measure.name"), "cpu-fp32");
+  ASSERT_EQ(runner.output("measure.code"), "3") << runner.summary();
+  EXPECT_EQ(runner.step("Gate").code, 3);
+  EXPECT_TRUE(fs::exists(runner.repository() / "out/junit.xml"));
+
+  runner.begin("comment");
+  ASSERT_EQ(runner.step("Comment on the pull request").code, 0);
+  std::string text = content(runner.home() / "comment.md");
+  EXPECT_TRUE(text.starts_with("<!-- weir kernels -->\n<details><summary>cpu-fp32</summary>")) << text;
+  EXPECT_TRUE(has(text, "# Regressions") && has(text, "waits/cpu/fp32")) << text;
+  EXPECT_TRUE(has(text, "Leaderboard")) << text;
+
+  runner.begin("issue");
+  ASSERT_EQ(runner.step("Open or renew the issue").code, 0);
+  EXPECT_TRUE(has(content(runner.home() / "gh.log"), "issue create --title Kernel benchmarks regressed"));
+  text = content(runner.home() / "comment.md");
+  EXPECT_TRUE(has(text, "Kernel benchmarks of 0123456789") && has(text, "waits/cpu/fp32")) << text;
+  std::ofstream(runner.home() / "earlier") << "31\n";
+  runner.begin("issue");
+  ASSERT_EQ(runner.step("Open or renew the issue").code, 0);
+  EXPECT_TRUE(
+      has(content(runner.home() / "gh.log"), "api --method PATCH repos/someone/something/issues/31 -F body=@issue.md"));
+}
+
+TEST(KernelsWorkflow, without_a_regression_nothing_is_opened_and_the_history_grows) {
+  Runner runner(kPullRequest, kKernels);
+  measure_kernels(runner, "0.01", "0.002");
+  EXPECT_TRUE(runner.output("measure.code") == "0" || runner.output("measure.code") == "4");
+  EXPECT_EQ(runner.step("Gate").code, 0);
+  runner.begin("issue");
+  ASSERT_EQ(runner.step("Open or renew the issue").code, 0);
+  EXPECT_FALSE(has(content(runner.home() / "gh.log"), "issue create"));
+  // Somebody else pushed in between.
+  const std::string repository = runner.repository().string();
+  put_file(runner.repository() / "other", "x");
+  runner.git({"-C", repository, "add", "other"});
+  runner.git({"-C", repository, "commit", "-q", "-m", "meanwhile"});
+  runner.git({"-C", repository, "push", "-q", "origin", "main"});
+  runner.git({"-C", repository, "checkout", "-q", "HEAD^"});
+  for (int i = 0; i < 2; ++i) {  // the second run finds its results there already
+    runner.begin("history");
+    const Outcome added = runner.step("Add to the history, in the tree");
+    ASSERT_EQ(added.code, 0) << added.out << added.err;
+  }
+  const std::string server = (runner.home() / "../origin.git").string();
+  EXPECT_TRUE(runner.git({"-C", server, "log", "--format=%s", "main"})
+                  .starts_with("Kernel benchmarks of 0123456789abcdef0123456789abcdef01234567\nmeanwhile\n"));
+  EXPECT_EQ(runner.git({"-C", server, "ls-tree", "-r", "--name-only", "main", "benchmarks"}),
+            "benchmarks/history/cpu-fp32/0123456789abcdef0123456789abcdef01234567.json\n"
+            "benchmarks/history/cpu-fp32/summary.json\n");
 }
 
 TEST(Workflow, equal_commits_pass) {

@@ -84,6 +84,23 @@ void put_errors(Json& block, const Judged& judged) {
       WEIR_NAMED(number_or_null(judged.rmse), number_or_null(judged.max_error), number_or_null(judged.relative_error)));
 }
 
+// Errors that the kernel reports; returns those that are beyond a limit.
+std::vector<std::string> put_reported(Json& block, const package::ReportedErrors& reported,
+                                      std::optional<double> rmse_limit, std::optional<double> relative_limit) {
+  std::vector<std::string> troubles;
+  const auto put = [&](const char* key, const std::optional<double>& error, const std::optional<double>& limit) {
+    block[key] = number_or_null(error);
+    if (error && limit && !(*error <= *limit))
+      troubles.push_back(fmt::format("the kernel reports {} {:.3g}, which is beyond {:.3g}", key, *error, *limit));
+    else if (error && !std::isfinite(*error))
+      troubles.push_back(fmt::format("the kernel reports {} that is not finite", key));
+  };
+  put("rmse", reported.rmse, rmse_limit);
+  put("max_error", reported.max_error, std::nullopt);
+  put("relative_error", reported.relative_error, relative_limit);
+  return troubles;
+}
+
 double relative_error_of(const Accuracy& accuracy) {
   const Json& value = accuracy.block["relative_error"];
   return value.is_number() ? value.get<double>() : std::numeric_limits<double>::infinity();
@@ -129,7 +146,12 @@ Accuracy judge_accuracy(const package::Checked& checked, Precision precision, co
     if (!judged.trouble.empty()) troubles.push_back(std::move(judged.trouble));
   }
   const bool is_checked = checked.reason.empty() && !checked.outputs.empty();
-  if (is_checked) {
+  if (!is_checked && checked.reported) {
+    for (std::string& trouble : put_reported(accuracy.block, *checked.reported, tolerance.rmse, relative_limit))
+      troubles.push_back(std::move(trouble));
+    accuracy.block["is_within"] = troubles.empty();
+    accuracy.block["reason"] = "the kernel reports these errors itself";
+  } else if (is_checked) {
     put_errors(accuracy.block, worst);
     accuracy.block["is_within"] = troubles.empty();
   } else {

@@ -61,6 +61,13 @@ std::string without_newline(std::string text) {
   return text;
 }
 
+// The commit of a name; empty where git knows none.
+std::string commit_of(const std::string& ref, const fs::path& folder, const std::string& name) {
+  const GitAnswer commit = ask(ref, folder, {"rev-parse", "--verify", "--quiet", name + "^{commit}"});
+  const std::string id = without_newline(commit.out);
+  return commit.code == 0 && id.find_first_not_of("0123456789abcdef") == std::string::npos ? id : "";
+}
+
 Json from_ref(const std::string& ref, const fs::path& output_dir) {
   check_ref(ref);
   const fs::path reports = real_path(output_dir), folder = nearest_existing(reports);
@@ -75,12 +82,17 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
   if (*file.begin() == "..")
     reject(fmt::format("--baseline {}: {} is outside of the repository {}", ref, output_dir.string(), top.string()),
            "Name the summary.json of the baseline, or with -o a folder inside of the repository.");
-  const GitAnswer commit = ask(ref, folder, {"rev-parse", "--verify", "--quiet", ref + "^{commit}"});
-  const std::string id = without_newline(commit.out);
-  if (commit.code != 0 || id.empty() || id.find_first_not_of("0123456789abcdef") != std::string::npos)
-    reject(
-        fmt::format("--baseline {}: neither a file nor a folder, nor a branch, tag or commit of {}", ref, top.string()),
-        "Fetch the ref first (git fetch origin NAME, then origin/NAME), or name a summary.json.");
+  // Checkouts of CI have no branch of their own, but perhaps the one of the server.
+  std::string id = commit_of(ref, folder, ref);
+  if (id.empty()) id = commit_of(ref, folder, "refs/remotes/origin/" + ref);
+  if (id.empty()) {
+    const bool is_shallow = without_newline(ask(ref, folder, {"rev-parse", "--is-shallow-repository"}).out) == "true";
+    reject(fmt::format("--baseline {}: neither a file nor a folder, nor a branch, tag or commit of {}{}", ref,
+                       top.string(), is_shallow ? ", which is a shallow checkout" : ""),
+           fmt::format("Fetch it first (weir opens no connection): git fetch --depth 1 origin "
+                       "+{0}:refs/remotes/origin/{0}. Or name a summary.json.",
+                       ref));
+  }
   const std::string path = file.lexically_normal().generic_string();
   // Not `git show`, which may run the repository's own converters.
   const GitAnswer content = ask(ref, folder, {"cat-file", "blob", fmt::format("{}:{}", id, path)});

@@ -147,6 +147,9 @@ FmaLoop fma_loop(Precision precision) {
       return {nullptr, 0, "CPUs multiply bf16 in dot products only: kernels widen to fp32"};
     case Precision::tf32:
       return {nullptr, 0, "tf32 is for matrix units of GPUs"};
+    case Precision::fp8_e4m3:
+    case Precision::fp8_e5m2:
+      return {nullptr, 0, "CPUs do not compute in fp8: kernels widen to fp32"};
   }
   return {};
 }

@@ -79,12 +79,12 @@ struct Job {
   std::vector<std::string> done;  // keys of cases to leave out
 };
 
-package::Package package_at(const fs::path& folder, const std::string& name) {
+package::Package package_at(const fs::path& folder, const std::string& module, const std::string& name) {
   const fs::path roots[] = {folder};
   package::Discovery found = package::discover(roots);
   for (package::Package& package : found.packages) {
     std::error_code ignored;
-    if (!fs::equivalent(package.folder, folder, ignored)) continue;
+    if (!fs::equivalent(package.folder, folder, ignored) || package.module_name() != module) continue;
     package.name = name;  // the name that the whole run uses
     return std::move(package);
   }
@@ -93,7 +93,8 @@ package::Package package_at(const fs::path& folder, const std::string& name) {
 
 Job job_of(const Json& request, const std::string& file) {
   Job job;
-  job.package = package_at(request.at("folder").get<std::string>(), request.at("name").string());
+  job.package =
+      package_at(request.at("folder").get<std::string>(), request.at("module").string(), request.at("name").string());
   if (!job.package.trouble.empty()) reject(job.package.trouble, job.package.hint);
   job.backend = word_of(request.at("backend"), package::parse_backend, file);
   for (const Json& name : request.at("precisions")) job.asked.push_back(word_of(name, package::parse_precision, file));
@@ -119,7 +120,7 @@ Job job_of(const Json& request, const std::string& file) {
 // library that hangs when it is opened.
 void build_before(const Job& job) {
   const package::Part* const source = job.package.find(source_of(job.backend));
-  if (source == nullptr) return;
+  if (source == nullptr || source->form == package::Form::python) return;
   const bool is_ahead = job.package.config.compiler == package::Compiler::ahead;
   if (is_ahead && (job.backend == Backend::cuda || job.backend == Backend::hip)) {
     package::build_ahead(job.package, *source, job.open);
@@ -169,6 +170,20 @@ std::string reason_to_skip(const Job& job, std::uint32_t offered, Precision prec
   return skip_reason(job.package, job.backend, precision, job.facts).value_or("");
 }
 
+// grid: [128, 64, 32] is one value where the kernel has a grid of three numbers, and a sweep elsewhere.
+std::vector<package::Sweep> sweeps_for(const package::Problem& defaults, std::vector<package::Sweep> sweeps) {
+  for (package::Sweep& sweep : sweeps)
+    for (const package::Setting& setting : defaults) {
+      if (setting.name != sweep.name || setting.values.size() < 2 || setting.values.size() != sweep.values.size())
+        continue;
+      if (sweep.values[0].size() != 1) continue;
+      std::vector<double> one;
+      for (const std::vector<double>& value : sweep.values) one.push_back(value[0]);
+      sweep.values = {std::move(one)};
+    }
+  return sweeps;
+}
+
 struct PlannedCase {
   package::Case wanted;
   Json entry;
@@ -177,11 +192,16 @@ struct PlannedCase {
 
 std::vector<PlannedCase> plan_cases(const Job& job, package::OpenPackage& open) {
   std::vector<Precision> precisions = job.asked.empty() ? job.package.config.precisions : job.asked;
+  // A Python function takes any precision that it is told, so that it is measured in one where nobody chooses.
+  const bool has_usual =
+      job.package.find(package::Form::python) != nullptr && (open.precisions() & bit_of(Precision::fp32)) != 0;
+  if (precisions.empty() && has_usual) precisions = {Precision::fp32};
   if (precisions.empty())
     for (const Precision one : package::kPrecisions)
       if ((open.precisions() & bit_of(one)) != 0) precisions.push_back(one);
   std::vector<PlannedCase> cases;
-  for (const package::Problem& given : package::problems_of(job.package.config.problem_size)) {
+  for (const package::Problem& given :
+       package::problems_of(sweeps_for(open.defaults(), job.package.config.problem_size))) {
     const package::Problem problem = whole_problem(open.defaults(), given);
     for (const Precision precision : precisions) {
       PlannedCase one;

@@ -119,11 +119,12 @@ Ceilings device_ceilings(const std::string& name) {
   ceilings.bandwidth = attempt([&] { return bandwidth_ceiling(*device, info); });
   for (const Precision precision : package::kPrecisions) {
     const auto& offered = info.precisions;
-    ceilings.compute[precision] = !precision_named(name_of(precision))
-                                      ? Ceiling{std::nullopt, "no kernel of the catalogue computes in fp64"}
-                                  : std::find(offered.begin(), offered.end(), precision) == offered.end()
-                                      ? Ceiling{std::nullopt, name + " does not offer this precision"}
-                                      : attempt([&] { return product_ceiling(*device, precision); });
+    ceilings.compute[precision] =
+        !precision_named(name_of(precision))
+            ? Ceiling{std::nullopt, fmt::format("no kernel of the catalogue computes in {}", name_of(precision))}
+        : std::find(offered.begin(), offered.end(), precision) == offered.end()
+            ? Ceiling{std::nullopt, name + " does not offer this precision"}
+            : attempt([&] { return product_ceiling(*device, precision); });
   }
   return ceilings;
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/process.h"
 #include "device/device.h"
 #include "lab/kernels/document.h"
 #include "measure/environment.h"
@@ -72,13 +73,45 @@ Json find_backend_facts(Backend backend, int device) {
   }
 }
 
+Json find_python() {
+  // Nothing is imported: PyTorch alone would take seconds.
+  constexpr const char* kScript =
+      "import importlib.util, json, sys\n"
+      "from importlib import metadata\n"
+      "def version(name):\n"
+      "    try: return metadata.version(name)\n"
+      "    except Exception: return 'unknown' if importlib.util.find_spec(name) else None\n"
+      "print(json.dumps({'version': '%d.%d.%d' % sys.version_info[:3], 'program': sys.executable,\n"
+      "                  'libraries': {name: version(name) for name in sys.argv[1:]}}))\n";
+  const auto printed = printed_by({"python3", "-c", kScript, "numpy", "scipy", "torch", "jax", "cupy", "numba"});
+  if (!printed) return nullptr;
+  // Warnings may come first.
+  const std::size_t begin = printed->rfind("{\"version\"");
+  try {
+    return begin == std::string::npos ? Json() : parse_json(printed->substr(begin), "python3");
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+Json framework_facts(const Json& python, Backend backend) {
+  const char* const library = backend == Backend::pytorch ? "torch" : "jax";
+  if (python.is_null()) return absent_backend("python3, 3.8 or later, is not here");
+  const Json& version = value_at(python, {"libraries", library});
+  if (!version.is_string()) return absent_backend(fmt::format("python3 has no {}", library));
+  return {{"is_present", true},         {"reason", nullptr},
+          {"name", name_of(backend)},   {"model", fmt::format("{} {}", library, version.string())},
+          {"driver", nullptr},          {"memory_bytes", nullptr},
+          {"multiprocessors", nullptr}, {"precisions", Json::array()}};
+}
+
 Json absent_backend(const std::string& reason) { return {{"is_present", false}, {"reason", reason}}; }
 
-Json put_together(const Json& backends) {
+Json put_together(const Json& backends, const Json& python) {
   const Json& model = value_at(backends, {"cpu", "model"});
   std::string cpu = cpu_model();
   if (cpu.empty() && model.is_string()) cpu = model.get<std::string>();
-  return {{"machine", machine_facts(cpu)}, {"backends", backends}};
+  return {{"machine", machine_facts(cpu)}, {"backends", backends}, {"python", python}};
 }
 
 std::optional<std::string> absence_of(const Json& facts, Backend backend) {
@@ -118,6 +151,7 @@ package::Facts condition_facts(const Json& facts, Backend backend, Precision pre
     put_number("device.memory_gib", {"backends", name.c_str(), "memory_bytes"}, kGib);
     put_number("device.multiprocessors", {"backends", name.c_str(), "multiprocessors"}, 1);
   }
+  if (is_framework(backend)) return known;  // what device it takes, and what that can do, is not known here
   const Json& precisions = value_at(facts, {"backends", name.c_str(), "precisions"});
   for (const char* one : {"fp64", "fp16", "bf16"}) {
     const bool has = is_cpu || std::find(precisions.begin(), precisions.end(), one) != precisions.end();

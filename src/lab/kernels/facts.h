@@ -14,10 +14,15 @@ namespace weir::bench {
 Json find_backend_facts(package::Backend backend, int device);
 // The same for a backend that could not even be searched for.
 Json absent_backend(const std::string& reason);
+// python3 and the versions of the libraries that kernels use, as it says: {"version", "program", "libraries": {"numpy":
+// "1.26.4" or null, ...}}; null where there is none.
+Json find_python();
+// As find_backend_facts(), for PyTorch and JAX.
+Json framework_facts(const Json& python, package::Backend backend);
 
 // "Facts" below means: {"machine": {"architecture", "cores", "cpu_model", "memory_bytes"}, "backends": {"cuda": as
-// above, ...}}
-Json put_together(const Json& backends);
+// above, ...}, "python": as above}
+Json put_together(const Json& backends, const Json& python);
 
 // Why a backend cannot be used here; empty where it can.
 std::optional<std::string> absence_of(const Json& facts, package::Backend backend);

@@ -92,6 +92,7 @@ Json bench_environment(const Json& machine, const Json& facts, const std::string
   environment["devices"] = value_at(facts, {"backends"});
   environment["compilers"] = {
       {"host", version_of(compiler)}, {"nvcc", version_of("nvcc")}, {"hipcc", version_of("hipcc")}};
+  environment["python"] = value_at(facts, {"python"});
   environment["git"] = git_state(asks_changes);
   return environment;
 }

@@ -35,7 +35,7 @@ class BenchFolder {
 };
 
 // weir.bench_environment/1: `machine`, which every result contains (measure/environment.h), and "cpu_model", "devices",
-// "compilers", "git". `facts` is as in facts.h. With `asks_changes`, git looks at every tracked file.
+// "compilers", "python", "git". `facts` is as in facts.h. With `asks_changes`, git looks at every tracked file.
 Json bench_environment(const Json& machine, const Json& facts, const std::string& compiler, bool asks_changes);
 
 // The summary that `weir bench --baseline` names (baseline.cpp). `what`: an existing file; an existing folder with

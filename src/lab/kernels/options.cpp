@@ -1,6 +1,7 @@
 #include "lab/kernels/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -99,13 +100,14 @@ package::Discovery find_packages(const BenchOptions& options) {
       std::error_code ignored;
       if (fs::is_directory(usual, ignored)) roots.emplace_back(usual);
     }
-  const std::string where = options.paths.empty() ? "kernels/, src/kernels/ and integrations/kernels/ below this folder"
-                                                  : "--path " + options.paths.front().string();
+  const std::string where = options.paths.empty()
+                                ? fmt::format("{} below this folder", fmt::join(package::kUsualFolders, ", "))
+                                : "--path " + options.paths.front().string();
   package::Discovery found = package::discover(roots);
   if (found.packages.empty())
     reject(fmt::format("no kernel package was found in {}", where),
-           "A package is a folder with kernel.cpp, kernel.cu or kernel.cl in it; name one with --path PATH (kernels: "
-           "those of weir). "
+           "A package is a folder with kernel.cpp, kernel.cu or kernel.cl in it, or a Python module with "
+           "run_benchmark(); name one with --path PATH (kernels: those of weir). "
            "docs/bench.md shows one step by step.");
   check_filters(options, found);
   return found;

@@ -44,7 +44,9 @@ class Planner {
       plan_.settled.push_back(std::move(entry));
       return leave_out(package, "", package.trouble, package.hint);
     }
-    missing_ = package::missing_dependencies(package.config, search_.programs, search_.libraries);
+    package::Config needed = package.config;
+    if (package.find(package::Form::python) != nullptr) needed.dependencies.emplace_back("python3");
+    missing_ = package::missing_dependencies(needed, search_.programs, search_.libraries);
     for (const Backend backend : package::kBackends) add(package, backend);
   }
   BenchPlan take() { return std::move(plan_); }
@@ -54,6 +56,10 @@ class Planner {
     const std::string name(name_of(backend));
     const bool is_asked = has(options_.backends, backend), is_provided = has(package.backends(), backend);
     const bool is_listed = has(package.config.backends, backend);
+    // A Python module could run in several ways; where nobody chooses, the usual one is enough.
+    if (package.find(package::Form::python) != nullptr && options_.backends.empty() &&
+        package.config.backends.empty() && backend != package.usual_backend)
+      return;
     if (!options_.backends.empty() && !is_asked) {
       if (is_listed || (is_provided && package.config.backends.empty()))
         leave_out(package, name, "left out by --device", "");

@@ -96,6 +96,7 @@ class UnitRun {
     for (const std::string& key : given_up_) done.push_back(key);
     return {{"task", "measure"},
             {"folder", fs::absolute(package_.folder).string()},
+            {"module", package_.module_name()},
             {"name", package_.name},
             {"backend", backend},
             {"precisions", precisions},
@@ -234,10 +235,22 @@ Json ask_child(const Json& request, double limit_s, const std::atomic<bool>& sto
 
 }  // namespace
 
-std::optional<Json> find_facts(const BenchOptions& options, const std::atomic<bool>& stop) {
+std::optional<Json> find_facts(const BenchOptions& options, const package::Discovery& discovery,
+                               const std::atomic<bool>& stop) {
+  const bool has_python =
+      std::any_of(discovery.packages.begin(), discovery.packages.end(), [](const package::Package& package) {
+        const auto& listed = package.config.backends;
+        return package.find(package::Form::python) != nullptr ||
+               std::any_of(listed.begin(), listed.end(), package::is_framework);
+      });
+  const Json python = has_python ? find_python() : Json();
   Json backends = Json::object();
   for (const package::Backend backend : package::kBackends) {
     const std::string name(name_of(backend));
+    if (is_framework(backend)) {
+      if (has_python) backends[name] = framework_facts(python, backend);
+      continue;
+    }
     try {
       backends[name] =
           ask_child({{"task", "facts"}, {"backend", name}, {"device", options.device}}, kFactsLimitS, stop);
@@ -246,14 +259,15 @@ std::optional<Json> find_facts(const BenchOptions& options, const std::atomic<bo
       backends[name] = absent_backend(fmt::format("looking for it failed: {}", error.what()));
     }
   }
-  return put_together(backends);
+  return put_together(backends, python);
 }
 
 void find_ceilings(const BenchPlan& plan, BenchSettings& settings, const std::atomic<bool>& stop,
                    const std::function<void(const std::string& backend)>& began) {
   for (const BenchUnit& unit : plan.units) {
     const std::string backend(name_of(unit.backend));
-    if (settings.ceilings.contains(backend)) continue;
+    // What device a framework takes is its own choice.
+    if (settings.ceilings.contains(backend) || is_framework(unit.backend)) continue;
     began(backend);
     try {
       Json found = ask_child({{"task", "ceilings"},

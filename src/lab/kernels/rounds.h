@@ -26,7 +26,8 @@ struct BenchSettings {
 
 // The facts of this machine (facts.h); empty where it was interrupted. A driver that crashes or hangs affects only its
 // own backend.
-std::optional<Json> find_facts(const BenchOptions& options, const std::atomic<bool>& stop);
+std::optional<Json> find_facts(const BenchOptions& options, const package::Discovery& discovery,
+                               const std::atomic<bool>& stop);
 
 // Measures each backend that the plan needs once, unless interrupted. `began` is called before each.
 void find_ceilings(const BenchPlan& plan, BenchSettings& settings, const std::atomic<bool>& stop,
@@ -66,7 +67,7 @@ bool run_units(const BenchPlan& plan, const BenchSettings& settings, const Bench
 // a request file says; reports as lines of JSON. Everything that a package does happens there. Requests and reports:
 //   {"task": "facts", "backend", "device"}             {"event": "result", "value": facts}
 //   {"task": "ceilings", "backend", "device", ...}     {"event": "result", "value": ceilings}
-//   {"task": "measure", "folder", "name", "backend", ...}
+//   {"task": "measure", "folder", "module", "name", ...}
 //     {"event": "building"}, {"event": "opening"}      compilers may take long, all else has a case's time limit
 //     {"event": "cases", "entries": [...]}             what there is to measure; skipped cases are marked
 //     {"event": "begins", "key"}, {"event": "ends", "entry"}

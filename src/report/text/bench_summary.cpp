@@ -60,6 +60,12 @@ ReportSection environment_section(const Json& summary) {
   fact("processor", fmt::format("{}, {} logical cores", text(environment, {"cpu_model"}), text(environment, {"cpus"})));
   for (const auto& [name, compiler] : fields::members(at(environment, {"compilers"})))
     if (compiler.is_string()) fact(name == "host" ? "compiler" : name.c_str(), fields::text(compiler, {}));
+  if (const Json& python = at(environment, {"python"}); python.is_object()) {
+    std::string libraries;
+    for (const auto& [name, version] : fields::members(at(python, {"libraries"})))
+      if (version.is_string()) libraries += fmt::format(", {} {}", name, fields::text(version, {}));
+    fact("python", fmt::format("{} ({}){}", text(python, {"version"}), text(python, {"program"}), libraries));
+  }
   for (const auto& [name, device] : fields::members(at(environment, {"devices"}))) {
     const bool is_here = at(device, {"is_present"}) == true;
     if (name != "cpu")

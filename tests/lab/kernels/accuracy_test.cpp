@@ -30,13 +30,30 @@ TEST(BenchAccuracy, has_the_errors_of_the_formulas) {
 }
 
 TEST(BenchAccuracy, default_tolerances_follow_the_precision) {
-  const double limits[] = {1e-10, 1e-4, 1e-2, 5e-2};
+  const double limits[] = {1e-10, 1e-4, 1e-2, 5e-2, 1e-2, 0.125, 0.25};
   for (const Precision precision : package::kPrecisions) {
     const double limit = limits[static_cast<int>(precision)];
     EXPECT_EQ(facts_of(precision).tolerance, limit);
     EXPECT_TRUE(judge_accuracy(one({1 + 0.9 * limit}, {1}), precision, {}).is_accurate);
     EXPECT_FALSE(judge_accuracy(one({1 + 1.1 * limit}, {1}), precision, {}).is_accurate);
   }
+}
+
+TEST(BenchAccuracy, errors_that_a_kernel_reports_are_held_against_limits) {
+  Checked checked;
+  checked.reason = "no output is shown";
+  checked.reported = package::ReportedErrors{.rmse = 0.01, .max_error = 0.5, .relative_error = {}};
+  const Accuracy found = judge_accuracy(checked, Precision::fp32, {});
+  EXPECT_TRUE(found.is_accurate) << "no limit of the default is for rmse";
+  EXPECT_EQ(found.block["rmse"], 0.01);
+  EXPECT_EQ(found.block["max_error"], 0.5);
+  EXPECT_TRUE(found.block["relative_error"].is_null());
+  EXPECT_EQ(found.block["is_within"], true);
+  EXPECT_FALSE(judge_accuracy(checked, Precision::fp32, {.rmse = 1e-3, .relative_error = {}}).is_accurate);
+  checked.reported->relative_error = 1;
+  EXPECT_FALSE(judge_accuracy(checked, Precision::fp32, {}).is_accurate);
+  checked.reported = package::ReportedErrors{.rmse = HUGE_VAL, .max_error = {}, .relative_error = {}};
+  EXPECT_FALSE(judge_accuracy(checked, Precision::fp32, {}).is_accurate) << "not a number";
 }
 
 TEST(BenchAccuracy, a_given_tolerance_replaces_the_default) {

@@ -41,7 +41,7 @@ class BenchBaseline : public ::testing::Test {
       bench::load_baseline(what, output_dir);
     } catch (const Error& error) {
       EXPECT_EQ(error.fault, Fault::input);
-      return error.what();
+      return error.what() + (" | " + error.hint);
     }
     return "accepted";
   }
@@ -86,6 +86,21 @@ TEST_F(BenchBaseline, each_way_to_have_none_has_its_words) {
   says(words("no-such-branch", reports()), "nor a branch, tag or commit");
   const Folder outside;
   says(words("main", outside.path()), "is not in a git repository");
+}
+
+// As actions/checkout leaves it: one commit of another branch, and nothing of main.
+TEST_F(BenchBaseline, a_shallow_checkout_says_what_to_type) {
+  ASSERT_EQ(git(folder_.path(), {"checkout", "-q", "-b", "topic"}).code, 0);
+  commit("a topic");
+  const Folder elsewhere;
+  const fs::path clone = elsewhere.path() / "clone";
+  const std::string origin = "file://" + folder_.path().string();
+  ASSERT_EQ(git(folder_.path(), {"clone", "-q", "--depth", "1", "--branch", "topic", origin, clone.string()}).code, 0);
+  const std::string refused = words("main", clone / "reports");
+  says(refused, "which is a shallow checkout");
+  says(refused, "git fetch --depth 1 origin +main:refs/remotes/origin/main");
+  ASSERT_EQ(git(clone, {"fetch", "-q", "--depth", "1", "origin", "+main:refs/remotes/origin/main"}).code, 0);
+  EXPECT_EQ(bench::load_baseline("main", clone / "reports")["mark"], "committed");
 }
 
 TEST_F(BenchBaseline, what_is_no_ref_never_reaches_git) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lab/kernels/package/host_part.h"
@@ -27,7 +28,12 @@ std::unique_ptr<OpenPackage> open_gpu(std::shared_ptr<const HostPart> part, Back
 std::unique_ptr<OpenPackage> open_opencl(std::shared_ptr<const HostPart> part, DeviceSource source,
                                          const OpenOptions& options);
 
-// executable.cpp: a conversation in JSON lines (docs/bench_protocol.md).
-std::unique_ptr<OpenPackage> open_executable(const Package& package, Backend backend, const OpenOptions& options);
+// executable.cpp: a conversation in JSON lines (docs/bench_protocol.md), with the package's executable, or with python3
+// and an adapter that serves the package's module.
+std::unique_ptr<OpenPackage> open_executable(const Package& package, const OpenOptions& options);
+std::unique_ptr<OpenPackage> open_python(const Package& package, Backend backend, const OpenOptions& options);
+
+// The text of python_adapter.py.
+std::string_view python_adapter();
 
 }  // namespace weir::package

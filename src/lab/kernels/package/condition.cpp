@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "base/options.h"
@@ -28,8 +29,26 @@ std::string_view name_of(FactKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-// Conditions of Python benchmarks ask their framework: torch.cuda.is_available(), torch.version.hip. Returns the
-// corresponding word here.
+// What conditions of Python benchmarks usually ask, and the words here that say the same. PyTorch for ROCm calls its
+// GPUs cuda too.
+struct ForeignQuestion {
+  std::string_view text;
+  std::vector<std::string> words;  // one of them holds
+};
+const std::vector<ForeignQuestion>& foreign_questions() {
+  static const std::vector<ForeignQuestion> kQuestions = {
+      {"torch.cuda.is_available()", {"cuda.is_present", "hip.is_present"}},
+      {"torch.cuda.is_bf16_supported()", {"device.has_bf16"}},
+      {"torch.version.cuda", {"cuda.is_present"}},
+      {"torch.version.hip", {"hip.is_present"}},
+      {"cupy.is_available()", {"cuda.is_present", "hip.is_present"}},
+      {"cupy.cuda.is_available()", {"cuda.is_present", "hip.is_present"}},
+      {"numba.cuda.is_available()", {"cuda.is_present"}},
+  };
+  return kQuestions;
+}
+
+// The word here that is closest to another question of such a condition: torch.cuda.device_count().
 std::string foreign_word(std::string_view word) {
   constexpr std::pair<std::string_view, std::string_view> kParts[] = {
       {"hip", "hip"}, {"rocm", "hip"}, {"cuda", "cuda"}, {"gpu", "cuda"}, {"opencl", "opencl"}, {"cl", "opencl"}};
@@ -45,7 +64,7 @@ std::string foreign_word(std::string_view word) {
 const std::vector<FactWord>& words() {
   using enum FactKind;
   static const std::vector<FactWord> kWords = {
-      {"backend", text, "that the case is for", {"cpu", "cuda", "hip", "opencl"}},
+      {"backend", text, "that the case is for", {"cpu", "cuda", "hip", "opencl", "pytorch", "jax"}},
       {"cpu.arch", text, "the processor's architecture as `uname -m` has it: x86_64, aarch64", {}},
       {"cpu.cores", number, "logical cores that this process may use", {}},
       {"cpu.model", text, "the processor's name", {}},
@@ -57,10 +76,12 @@ const std::vector<FactWord>& words() {
       {"device.model", text, "name of the device of the backend: NVIDIA H200", {}},
       {"device.multiprocessors", number, "multiprocessors or compute units of the device; on the CPU, its cores", {}},
       {"hip.is_present", truth, "a HIP device can be used", {}},
+      {"jax.is_present", truth, "python3 has JAX; asked only where a package could use it", {}},
       {"memory_gib", number, "memory of the machine", {}},
       {"opencl.is_present", truth, "an OpenCL device can be used", {}},
       {"os", text, "the operating system: linux", {}},
-      {"precision", text, "that the case is for", {"fp64", "fp32", "fp16", "bf16"}},
+      {"precision", text, "that the case is for", {"fp64", "fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"}},
+      {"pytorch.is_present", truth, "python3 has PyTorch; asked only where a package could use it", {}},
   };
   return kWords;
 }
@@ -224,6 +245,7 @@ class ConditionParser {
       --nesting_;
       return node;
     }
+    if (std::optional<Node> question = foreign_question()) return *std::move(question);
     Node node = is_letter(text_[at_]) ? word() : text_[at_] == '\'' || text_[at_] == '"' ? quoted() : number();
     node.at = begin;
     return node;
@@ -247,11 +269,33 @@ class ConditionParser {
       refuse(fmt::format("'{}' after a number", shown(text_.substr(at_, 12))));
     return {.kind = FactKind::number, .literal = value};
   }
+  // torch.cuda.is_available(), torch.version.hip is None
+  std::optional<Node> foreign_question() {
+    for (const ForeignQuestion& question : foreign_questions()) {
+      const std::size_t begin = at_;
+      const bool are_known = std::all_of(question.words.begin(), question.words.end(), [&](const std::string& name) {
+        return std::any_of(known_.begin(), known_.end(), [&](const FactWord& each) { return each.name == name; });
+      });
+      if (!are_known || !accept(question.text)) continue;
+      Node either{.op = Op::either, .kind = FactKind::truth, .at = begin};
+      for (const std::string& name : question.words)
+        either.operands.push_back({.op = Op::word, .kind = FactKind::truth, .word = name, .at = begin});
+      if (!accept("is")) return either;
+      const bool is_negated = !accept("not");
+      if (!accept("None")) refuse("None is expected after 'is'");
+      if (!is_negated) return either;
+      Node none{.op = Op::negate, .kind = FactKind::truth, .at = begin};
+      none.operands.push_back(std::move(either));
+      return none;
+    }
+    return std::nullopt;
+  }
   Node word() {
     const std::size_t begin = at_;
     while (at_ < text_.size() && is_in_word(text_[at_])) ++at_;
     const std::string_view name = text_.substr(begin, at_ - begin);
-    if (name == "true" || name == "false") return {.literal = name == "true"};
+    if (name == "true" || name == "True" || name == "false" || name == "False")
+      return {.literal = name == "true" || name == "True"};
     const auto found = std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return each.name == name; });
     const bool is_call = accept("(");
     if (found == known_.end()) refuse_word(begin, name, is_call);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "base/options.h"
 #include "base/yaml.h"
@@ -62,6 +63,18 @@ std::int64_t whole(const YamlNode& node, std::int64_t lowest, std::int64_t highe
   return *value;
 }
 
+// "grid: [64, 64, 64]" is one value of several numbers: nobody sweeps over 64, 64 and 64. Nothing for other lists.
+std::optional<std::vector<double>> read_one_value(const YamlNode& node) {
+  std::vector<double> value;
+  for (const YamlNode& item : node.items) {
+    if (item.kind == YamlNode::Kind::list) return std::nullopt;
+    value.push_back(number(item));
+  }
+  const bool is_sweep = std::set<double>(value.begin(), value.end()).size() == value.size();
+  if (is_sweep || value.size() > kMaxNumbers) return std::nullopt;
+  return value;
+}
+
 // "rows: 1024", "rows: [256, 1024]", "grid: [[64, 64, 64], [128, 128, 128]]"
 Sweep read_sweep(const YamlNode& node) {
   Sweep sweep{node.key, {}};
@@ -70,6 +83,10 @@ Sweep read_sweep(const YamlNode& node) {
     node.place.refuse("not the name of a parameter", "Use letters, digits and underscores, a letter first.");
   if (node.kind != YamlNode::Kind::list) {
     sweep.values.push_back({number(node)});
+    return sweep;
+  }
+  if (const auto one = read_one_value(node)) {
+    sweep.values.push_back(*one);
     return sweep;
   }
   for (const YamlNode& item : node.items) {
@@ -85,7 +102,6 @@ Sweep read_sweep(const YamlNode& node) {
     if (!sweep.values.empty() && value.size() != sweep.values[0].size())
       item.place.refuse(fmt::format("{} numbers, where the first value has {}", value.size(), sweep.values[0].size()),
                         kSweepHint);
-    // grid: [64, 64, 64], written by somebody who meant one grid.
     if (std::find(sweep.values.begin(), sweep.values.end(), value) != sweep.values.end())
       item.place.refuse("this value is there already", kSweepHint);
     sweep.values.push_back(std::move(value));
@@ -105,26 +121,23 @@ void read_items(const YamlNode& node, std::string_view wanted, const Read& read)
 }
 
 template <class Word, std::size_t kCount>
-Word word_of(const YamlNode& node, std::string_view what, const Word (&words)[kCount],
-             std::initializer_list<std::pair<std::string_view, std::string_view>> others) {
+Word word_of(const YamlNode& node, std::string_view what, std::optional<Word> (*parse)(std::string_view),
+             const Word (&words)[kCount], std::initializer_list<std::pair<std::string_view, std::string_view>> others) {
   const std::string& text = node.scalar(fmt::format("a {}", what));
+  if (const std::optional<Word> word = parse(text)) return *word;
   std::vector<std::string_view> names;
-  for (const Word word : words) {
-    if (name_of(word) == text) return word;
-    names.push_back(name_of(word));
-  }
+  for (const Word word : words) names.push_back(name_of(word));
   std::string hint = fmt::format("There are {}.", fmt::join(names, ", "));
   for (const auto& [other, ours] : others)
     if (other == text) hint = fmt::format("Write {}. {}", ours, hint);
   node.place.refuse(fmt::format("unknown {} '{}'", what, shown(text)), hint);
 }
 Backend backend_of(const YamlNode& node) {
-  return word_of(
-      node, "backend", kBackends,
-      {{"rocm", "hip"}, {"amd", "hip"}, {"nvidia", "cuda"}, {"gpu", "cuda, hip or opencl"}, {"host", "cpu"}});
+  return word_of(node, "backend", parse_backend, kBackends,
+                 {{"amd", "hip"}, {"nvidia", "cuda"}, {"gpu", "cuda, hip or opencl"}, {"host", "cpu"}});
 }
 Precision precision_of(const YamlNode& node) {
-  return word_of(node, "precision", kPrecisions,
+  return word_of(node, "precision", parse_precision, kPrecisions,
                  {{"double", "fp64"},
                   {"float64", "fp64"},
                   {"float", "fp32"},
@@ -132,7 +145,9 @@ Precision precision_of(const YamlNode& node) {
                   {"single", "fp32"},
                   {"half", "fp16"},
                   {"float16", "fp16"},
-                  {"bfloat16", "bf16"}});
+                  {"bfloat16", "bf16"},
+                  {"float8_e4m3fn", "fp8_e4m3"},
+                  {"float8_e5m2", "fp8_e5m2"}});
 }
 
 template <class Word>
@@ -180,7 +195,7 @@ Tolerance read_limits(const YamlNode& node) {
 void read_tolerances(const YamlNode& node, Config& config) {
   constexpr const char* kWanted = "limits: {rmse: 1.0e-3, relative_error: 1.0e-2}";
   node.map(kWanted);
-  node.allow({"rmse", "relative_error", "fp64", "fp32", "fp16", "bf16"});
+  node.allow({"rmse", "relative_error", "fp64", "fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"});
   config.tolerances = read_limits(node);
   for (const Precision precision : kPrecisions) {
     const YamlNode* const own = node.find(name_of(precision));
@@ -220,6 +235,14 @@ std::string argument(const YamlNode& node) {
   if (text.size() > kLongestConfigText)
     node.place.refuse(fmt::format("an argument of {} characters", text.size()),
                       fmt::format("{} at most.", kLongestConfigText));
+  return text;
+}
+
+std::string function_name(const YamlNode& node) {
+  const std::string& text = node.scalar("the name of a function");
+  if (!is_identifier(text) || text.size() > 100)
+    node.place.refuse(fmt::format("'{}' is not the name of a function", shown(text)),
+                      "Write the name that the Python module defines: run_benchmark.");
   return text;
 }
 
@@ -271,6 +294,8 @@ void read_key(const YamlNode& node, Config& config) {
     config.compiler = compiler_of(node);
   } else if (node.key == "arguments") {
     read_items(node, "a list of texts", [&](const YamlNode& item) { config.arguments.push_back(argument(item)); });
+  } else if (node.key == "function_name") {
+    config.function_name = function_name(node);
   }
 }
 
@@ -293,6 +318,7 @@ void refuse_without_effect(const YamlNode& root, const Package& package) {
     if (node != nullptr && !is_there) node->place.refuse(what, "Remove the key: it has no effect here.");
   };
   need("arguments", has(Form::executable), "the package has no executable that would get them");
+  need("function_name", has(Form::python), "the package has no Python module that would define it");
   need("compile_flags", has_source, "the package has no source that would be compiled with them");
   need("compiler", has_gpu_source, "the package has neither kernel.cu nor kernel.hip");
 }
@@ -304,7 +330,7 @@ Config parse_config(std::string_view text, const std::string& name, const Packag
   refuse_second_document(text, name);
   root.map("keys with values: problem_size, precisions, backends, ...");
   root.allow({"problem_size", "precisions", "backends", "tolerances", "skip_conditions", "iterations", "warmup", "seed",
-              "time_limit", "dependencies", "compile_flags", "compiler", "arguments"});
+              "time_limit", "dependencies", "compile_flags", "compiler", "arguments", "function_name"});
   Config config;
   for (const YamlNode& node : root.items) read_key(node, config);
   refuse_idle_tolerances(root, config);

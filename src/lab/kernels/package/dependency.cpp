@@ -50,6 +50,9 @@ constexpr std::pair<std::string_view, std::string_view> kHeaders[] = {
     {"CL/", "OpenCL"},
 };
 
+constexpr std::string_view kPythonLibraries[] = {"numpy", "scipy",  "torch",  "jax",    "cupy",
+                                                 "numba", "pandas", "triton", "pycuda", "tensorflow"};
+
 void add(std::vector<Dependency>& found, std::string name, const std::string& needed_by) {
   const auto is_same = [&](const Dependency& each) { return each.name == name; };
   if (std::none_of(found.begin(), found.end(), is_same)) found.push_back({std::move(name), needed_by});
@@ -92,6 +95,8 @@ void add_compiler(std::vector<Dependency>& found, const Package& package, const 
     case Form::opencl_source:
       add(found, "OpenCL", file);
       break;
+    case Form::python:
+      return add(found, "python3", file);
     case Form::library:
     case Form::executable:
       return;
@@ -166,6 +171,32 @@ std::string interpreter_of(const fs::path& executable) {
   return printable(program, 64);
 }
 
+//   import numpy as np, torch
+//   from jax.numpy import dot
+std::vector<std::string> python_imports(std::string_view text) {
+  std::vector<std::string> found;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
+    skip_blanks();
+    const bool is_from = line.starts_with("from ");
+    if (!is_from && !line.starts_with("import ")) continue;
+    line.remove_prefix(is_from ? 5 : 7);
+    for (bool is_more = true; is_more;) {
+      skip_blanks();
+      const std::size_t length = std::min(line.find_first_of(" \t.,;#\r"), line.size());
+      const std::string name(line.substr(0, length));
+      if (is_identifier(name) && std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+      const std::size_t comma = is_from ? std::string_view::npos : line.find(',');
+      is_more = comma != std::string_view::npos;
+      if (is_more) line.remove_prefix(comma + 1);
+    }
+  }
+  return found;
+}
+
 std::vector<Dependency> dependencies_of(const Package& package) {
   std::vector<Dependency> found;
   for (const std::string& name : package.config.dependencies) add(found, name, "bench.yaml");
@@ -175,6 +206,10 @@ std::vector<Dependency> dependencies_of(const Package& package) {
       add_compiler(found, package, part, file);
       if (part.form == Form::executable) {
         if (const std::string program = interpreter_of(part.file); !program.empty()) add(found, program, file);
+      } else if (part.form == Form::python) {
+        for (const std::string& name : python_imports(file_beginning(part.file, kSourceBytes)))
+          if (std::find(std::begin(kPythonLibraries), std::end(kPythonLibraries), name) != std::end(kPythonLibraries))
+            add(found, "Python's " + name, file);
       } else if (part.form != Form::library) {
         add_headers(found, file_beginning(part.file, kSourceBytes), file);
       }

@@ -18,6 +18,9 @@ std::string file_beginning(const std::filesystem::path& file, std::size_t most);
 // that has no #! line and is no binary.
 std::string interpreter_of(const std::filesystem::path& executable);
 
+// The modules that a Python source imports, by the first part of their names, each once.
+std::vector<std::string> python_imports(std::string_view text);
+
 // From bench.yaml, the forms of the parts, and the first 16 KiB of each source. A file that cannot be read adds
 // nothing.
 std::vector<Dependency> dependencies_of(const Package& package);

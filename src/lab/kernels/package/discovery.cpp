@@ -27,6 +27,7 @@ constexpr std::size_t kMaxFolders = 100'000;
 constexpr std::size_t kMaxNotes = 100;
 constexpr std::size_t kMaxNameBytes = 100;  // NAME.json must fit into a directory entry
 constexpr std::size_t kConfigBytes = 512 << 10;
+constexpr std::size_t kModuleBytes = 1 << 20;
 
 constexpr std::string_view kSkippedFolders[] = {"node_modules", "build", "__pycache__"};
 // Files beside a kernel that are no kernels, even if they are executable.
@@ -43,17 +44,55 @@ struct Listing {
   std::vector<std::string> libraries;    // *.so, except kernel.so
   std::vector<std::string> executables;  // kernel, kernel.py
   std::vector<std::string> others;       // kernel.py without its x bit, kernel.c
+  std::vector<std::string> modules;      // *.py with run_benchmark()
+  std::vector<std::string> scripts;      // other *.py, which may have the function that bench.yaml names
   bool has_config = false;
   bool has_misnamed_config = false;  // bench.yml
 
   bool is_package(bool is_inside_package) const {
     // Libraries beside a package's sources are linked by it; they are no packages.
     return has_config || has_misnamed_config || !parts.empty() || !executables.empty() || !others.empty() ||
-           (libraries.size() == 1 && !is_inside_package);
+           !modules.empty() || (libraries.size() == 1 && !is_inside_package);
   }
+  // A folder that has a kernel of another form is that kernel's.
+  bool is_python() const { return parts.empty() && executables.empty() && !(modules.empty() && scripts.empty()); }
 };
 
+// Whether a line begins with "def NAME(" or "NAME =".
+bool defines(const fs::path& file, const std::string& function) {
+  const std::string text = '\n' + file_beginning(file, kModuleBytes);
+  for (const std::string& begin : {"\ndef " + function, '\n' + function})
+    for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
+      const std::size_t next = text.find_first_not_of(" \t", at + begin.size());
+      if (next == std::string::npos) continue;
+      if (begin.starts_with("\ndef ") ? text[next] == '(' : text[next] == '=' && text[next + 1] != '=') return true;
+    }
+  return false;
+}
+
+// What a module imports shows where it can run: import torch.
+void look_at_module(Package& package, const fs::path& file) {
+  constexpr std::pair<std::string_view, Backend> kLibraries[] = {
+      {"jax", Backend::jax},     {"torch", Backend::pytorch}, {"cupy", Backend::cuda},     {"triton", Backend::cuda},
+      {"pycuda", Backend::cuda}, {"numba", Backend::cpu},     {"tensorflow", Backend::cpu}};
+  package.parts.push_back({Form::python, file});
+  const std::vector<std::string> imports = python_imports(file_beginning(file, kModuleBytes));
+  for (const auto& [library, backend] : kLibraries) {
+    if (std::find(imports.begin(), imports.end(), library) == imports.end()) continue;
+    if (!package.can_use_gpu) package.usual_backend = backend;
+    package.can_use_gpu = true;
+  }
+}
+
 void take_file(Listing& listing, const fs::path& file, const std::string& name) {
+  if (name.ends_with(".py") && !name.starts_with("__") && !name.starts_with("test_")) {
+    try {
+      if (defines(file, kUsualFunction)) return listing.modules.push_back(name);
+    } catch (const Error&) {
+      // Without its text it is no module.
+    }
+    if (!name.starts_with("kernel")) return listing.scripts.push_back(name);
+  }
   for (const Backend backend : kBackends)
     if (name == source_file_of(backend)) return listing.parts.push_back({source_of(backend), file});
   if (name == "kernel.so") {
@@ -86,7 +125,13 @@ void add_library(Package& package, const Listing& listing) {
   if (listing.libraries.size() == 1) package.parts.push_back({Form::library, package.folder / listing.libraries[0]});
 }
 [[noreturn]] void refuse_empty(const Package& package, const Listing& listing) {
-  constexpr const char* kForms = "kernel.cpp, kernel.cu, kernel.hip, kernel.cl, kernel.so, or an executable kernel";
+  constexpr const char* kForms =
+      "kernel.cpp, kernel.cu, kernel.hip, kernel.cl, kernel.so, an executable kernel, or a Python module with "
+      "run_benchmark()";
+  if (listing.is_python() && listing.others.empty())
+    reject(fmt::format("no kernel: no Python module of the folder defines {}()",
+                       package.config.function_name.empty() ? kUsualFunction : package.config.function_name),
+           "Define it at the beginning of a line, or name the function in bench.yaml: function_name.");
   if (listing.others.empty()) reject("no kernel: the folder has nothing that can run", fmt::format("Add {}.", kForms));
   const std::string name = printable(listing.others[0], 100);
   reject(fmt::format("{} is not executable, and no source that is built here", name),
@@ -94,27 +139,54 @@ void add_library(Package& package, const Listing& listing) {
                      shown_path(package.folder / name), kForms));
 }
 
-// Reads one folder; knows no other package, so that several threads may call it.
-Package read_package(const fs::path& folder, const Listing& listing) {
+// Reads one folder, or one Python module in it.
+Package read_package(const fs::path& folder, const Listing& listing, const std::string& module = "") {
   Package package;
   package.folder = folder;
   package.parts = listing.parts;
   package.has_config = listing.has_config;
   try {
+    if (!module.empty()) look_at_module(package, folder / module);
     add_executable(package, listing);
-    if (package.parts.empty()) add_library(package, listing);
-    if (package.parts.empty()) refuse_empty(package, listing);
+    if (package.parts.empty() && !listing.is_python()) add_library(package, listing);
     if (!listing.has_config && listing.has_misnamed_config) reject("bench.yml is not read", "Rename it to bench.yaml.");
     if (listing.has_config) {
       const fs::path file = folder / "bench.yaml";
       package.config = parse_config(file_beginning(file, kConfigBytes), shown_path(file), &package);
     }
+    if (package.parts.empty()) refuse_empty(package, listing);
   } catch (const Error& error) {
     package.trouble = error.what();
     package.hint = error.hint;
   }
   package.dependencies = dependencies_of(package);
   return package;
+}
+
+// The packages of one folder: each Python module is one, and anything else is one together. Knows no other folder, so
+// that several threads may call it.
+std::vector<Package> read_packages(const fs::path& folder, const Listing& listing) {
+  if (!listing.is_python()) return {read_package(folder, listing)};
+  std::vector<std::string> modules = listing.modules;
+  if (listing.has_config) try {
+      const fs::path file = folder / "bench.yaml";
+      const Config config = parse_config(file_beginning(file, kConfigBytes), shown_path(file));
+      if (const std::string& function = config.function_name; !function.empty() && function != kUsualFunction) {
+        modules.insert(modules.end(), listing.scripts.begin(), listing.scripts.end());
+        std::erase_if(modules, [&](const std::string& name) { return !defines(folder / name, function); });
+        std::sort(modules.begin(), modules.end());
+      }
+    } catch (const Error&) {
+      // Each of its packages reports the error.
+    }
+  if (modules.empty()) return {read_package(folder, listing)};
+  std::vector<Package> packages;
+  for (const std::string& name : modules) {
+    packages.push_back(read_package(folder, listing, name));
+    // The only module of a folder has the folder's name, unless the folder is one for all kernels.
+    if (modules.size() > 1 || folder.filename() == "kernels") packages.back().name = fs::path(name).stem().string();
+  }
+  return packages;
 }
 
 class Finder {
@@ -136,10 +208,14 @@ class Finder {
             fmt::format("{}: a link to a folder is not followed; name it with --path", shown_path(next.folder / link)));
       const bool is_package = listing.is_package(next.is_inside);
       if (is_package) candidates_.push_back({next.folder, listing});
-      if (!listing.parts.empty() || !listing.executables.empty())
+      if (!listing.parts.empty() || !listing.executables.empty()) {
+        for (const std::string& name : listing.modules)
+          note(fmt::format("{}: the folder has a kernel of another form, so this module is not used",
+                           shown_path(next.folder / name)));
         for (const std::string& name : listing.others)
           note(fmt::format("{}: it is not executable and no known source, so it is not used",
                            shown_path(next.folder / name)));
+      }
       if (listing.libraries.size() > 1 && !is_package && !next.is_inside)
         note(fmt::format("{}: {} libraries and none is kernel.so, so it is not taken for a package",
                          shown_path(next.folder), listing.libraries.size()));
@@ -159,11 +235,11 @@ class Finder {
   // yaml-cpp takes 0.4 ms for a file of 20 lines (Neoverse-V1 core, 2026-11), which is most of the time.
   Discovery finish() {
     if (dropped_notes_ > 0) notes_.push_back(fmt::format("{} more of these", dropped_notes_));
-    std::vector<Package> packages(candidates_.size());
+    std::vector<std::vector<Package>> packages(candidates_.size());
     std::atomic<std::size_t> next = 0;  // gives each index to one thread; results are visible after get()
     const auto read = [&] {
       for (std::size_t i = next++; i < packages.size(); i = next++)
-        packages[i] = read_package(candidates_[i].folder, candidates_[i].listing);
+        packages[i] = read_packages(candidates_[i].folder, candidates_[i].listing);
     };
     std::vector<std::future<void>> others;
     const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), packages.size() / 16);
@@ -174,7 +250,10 @@ class Finder {
     }
     read();
     for (auto& other : others) other.get();
-    return {std::move(packages), std::move(notes_)};
+    Discovery found{{}, std::move(notes_)};
+    for (std::vector<Package>& of_folder : packages)
+      std::move(of_folder.begin(), of_folder.end(), std::back_inserter(found.packages));
+    return found;
   }
 
  private:
@@ -208,14 +287,15 @@ class Finder {
           listing.folders.push_back(name);
       } else if (name == "bench.yml") {
         listing.has_misnamed_config = true;
-      } else if (name.ends_with(".so") || name.starts_with("kernel")) {
+      } else if (name.ends_with(".so") || name.ends_with(".py") || name.starts_with("kernel")) {
         // Pipes, sockets and dangling links are ignored.
         if (entry->is_regular_file(ignored)) take_file(listing, entry->path(), name);
       }
     }
     if (status) note(fmt::format("{}: cannot be read: {}", shown_path(folder), status.message()));
     // File systems list in arbitrary order; the last folder is taken first.
-    for (auto* const names : {&listing.libraries, &listing.executables, &listing.others, &listing.links})
+    for (auto* const names : {&listing.libraries, &listing.executables, &listing.others, &listing.links,
+                              &listing.modules, &listing.scripts})
       std::sort(names->begin(), names->end());
     std::sort(listing.folders.rbegin(), listing.folders.rend());
     std::sort(listing.parts.begin(), listing.parts.end(), [](const Part& a, const Part& b) { return a.form < b.form; });
@@ -252,11 +332,14 @@ std::string tail_name(const fs::path& folder, std::size_t count) {
 void give_names(std::vector<Package>& packages) {
   constexpr std::size_t kMaxParts = 4;
   std::vector<std::size_t> parts(packages.size(), 1);
+  std::vector<fs::path> paths;  // what they are named after
+  for (const Package& package : packages)
+    paths.push_back(package.name.empty() ? package.folder : package.folder / package.name);
   std::map<std::string, std::vector<std::size_t>> by_name;
   for (std::size_t level = 1;; ++level) {
     by_name.clear();
     for (std::size_t i = 0; i < packages.size(); ++i) {
-      packages[i].name = tail_name(packages[i].folder, parts[i]);
+      packages[i].name = tail_name(paths[i], parts[i]);
       by_name[packages[i].name].push_back(i);
     }
     if (by_name.size() == packages.size()) return;
@@ -299,8 +382,9 @@ Discovery discover(std::span<const fs::path> roots) {
     finder.walk(folder);
   }
   Discovery found = finder.finish();
-  std::sort(found.packages.begin(), found.packages.end(),
-            [](const Package& a, const Package& b) { return a.folder.native() < b.folder.native(); });
+  std::sort(found.packages.begin(), found.packages.end(), [](const Package& a, const Package& b) {
+    return std::pair(a.folder.native(), a.name) < std::pair(b.folder.native(), b.name);
+  });
   give_names(found.packages);
   std::sort(found.packages.begin(), found.packages.end(),
             [](const Package& a, const Package& b) { return a.name < b.name; });

@@ -13,8 +13,11 @@
 
 namespace weir::package {
 
-// Searched below the working folder, if they exist.
-inline constexpr const char* kUsualFolders[] = {"kernels", "src/kernels", "integrations/kernels"};
+// Searched below the working folder, if they exist: also where QuASIM keeps its kernels.
+inline constexpr const char* kUsualFolders[] = {"kernels", "src/kernels", "integrations/kernels", "quasim/kernels",
+                                                "autonomous_systems_platform/services/backend/quasim/kernels"};
+// The function of a Python module that is a kernel, unless bench.yaml names another.
+inline constexpr const char* kUsualFunction = "run_benchmark";
 
 struct Discovery {
   std::vector<Package> packages;   // by name

@@ -117,8 +117,8 @@ std::vector<double> elements_in(const Conversation& talk, const std::string& out
 class ExecutableKernel final : public ReadyKernel {
  public:
   ExecutableKernel(std::shared_ptr<Conversation> talk, const Case& wanted, const Problem& problem,
-                   std::optional<double> resolution_ns, const OpenOptions& options)
-      : talk_(std::move(talk)), backend_(wanted.backend), resolution_ns_(resolution_ns) {
+                   std::optional<double> resolution_ns, const char* how, const OpenOptions& options)
+      : talk_(std::move(talk)), backend_(wanted.backend), resolution_ns_(resolution_ns), how_(how) {
     const std::string precision(name_of(wanted.precision)), backend(name_of(wanted.backend));
     const Json fields = talk_
                             ->ask("setup", {{"backend", backend},
@@ -146,7 +146,7 @@ class ExecutableKernel final : public ReadyKernel {
   ExecutableKernel& operator=(const ExecutableKernel&) = delete;
 
   const Work& work() const override { return work_; }
-  std::string how() const override { return "executable"; }
+  std::string how() const override { return how_; }
   std::string device_name() const override { return std::string(name_of(backend_)); }
   std::string device_model() const override {
     if (!device_.empty()) return device_ + " (as it says)";
@@ -219,6 +219,7 @@ class ExecutableKernel final : public ReadyKernel {
   std::shared_ptr<Conversation> talk_;
   Backend backend_;
   std::optional<double> resolution_ns_;
+  const char* how_;
   Work work_;
   std::string device_;
 };
@@ -254,13 +255,27 @@ Checked ExecutableKernel::check() {
     checked.outputs.push_back(std::move(output));
   }
   if (checked.outputs.empty()) checked.reason = "the executable shows no output";
+  const auto errors = fields.find("errors");
+  if (errors == fields.end() || errors->is_null()) return checked;
+  if (!errors->is_object()) talk_->refuse("check", "\"errors\" is not an object");
+  checked.reported.emplace();
+  for (const auto& [key, error] :
+       {std::pair("rmse", &ReportedErrors::rmse), std::pair("max_error", &ReportedErrors::max_error),
+        std::pair("relative_error", &ReportedErrors::relative_error)}) {
+    // Null stands for NaN and infinity here too.
+    const auto value = errors->find(key);
+    if (value == errors->end()) continue;
+    (*checked.reported).*error =
+        value->is_null() ? std::numeric_limits<double>::infinity() : number_in(*talk_, "check", *errors, key);
+  }
   return checked;
 }
 
 class ExecutablePackage final : public OpenPackage {
  public:
-  ExecutablePackage(std::shared_ptr<Conversation> talk, Description description, const OpenOptions& options)
-      : talk_(std::move(talk)), description_(std::move(description)), options_(options) {}
+  ExecutablePackage(std::shared_ptr<Conversation> talk, Description description, const char* how,
+                    const OpenOptions& options)
+      : talk_(std::move(talk)), description_(std::move(description)), how_(how), options_(options) {}
 
   std::uint32_t backends() const override { return description_.backends; }
   std::uint32_t precisions() const override { return description_.precisions; }
@@ -271,32 +286,57 @@ class ExecutablePackage final : public OpenPackage {
       reject(fmt::format("{}: the kernel has no {}", talk_->name(), name_of(wanted.precision)));
     return std::make_unique<ExecutableKernel>(talk_, wanted,
                                               complete_problem(talk_->name(), description_.defaults, wanted.problem),
-                                              description_.resolution_ns, options_);
+                                              description_.resolution_ns, how_, options_);
   }
 
  private:
   std::shared_ptr<Conversation> talk_;
   Description description_;
+  const char* how_;
   OpenOptions options_;
 };
 
-}  // namespace
-
-std::unique_ptr<OpenPackage> open_executable(const Package& package, Backend backend, const OpenOptions& options) {
-  const Part* const part = package.find(Form::executable);
-  if (part == nullptr) reject(fmt::format("{}: has no executable", package.name));
-  ProcessOptions process;
-  process.command = {std::filesystem::absolute(part->file).string()};
-  process.command.insert(process.command.end(), package.config.arguments.begin(), package.config.arguments.end());
+std::unique_ptr<OpenPackage> open_program(const Package& package, ProcessOptions process, const char* how,
+                                          const OpenOptions& options) {
   process.folder = package.folder;
   process.file_bytes = std::uint64_t{16} << 30;
   process.is_stopped = options.is_stopped;
   auto talk = std::make_shared<Conversation>(package.name, std::move(process), options.reply_limit_s);
   Description description = describe(*talk);
-  if ((description.backends & bit_of(backend)) == 0)
-    reject(fmt::format("{}: the executable says that it does not serve {}", package.name, name_of(backend)),
-           "Leave it out of backends in bench.yaml, or add it to what 'describe' answers.");
-  return std::make_unique<ExecutablePackage>(std::move(talk), std::move(description), options);
+  return std::make_unique<ExecutablePackage>(std::move(talk), std::move(description), how, options);
+}
+
+}  // namespace
+
+std::unique_ptr<OpenPackage> open_executable(const Package& package, const OpenOptions& options) {
+  const Part* const part = package.find(Form::executable);
+  if (part == nullptr) reject(fmt::format("{}: has no executable", package.name));
+  ProcessOptions process;
+  process.command = {std::filesystem::absolute(part->file).string()};
+  process.command.insert(process.command.end(), package.config.arguments.begin(), package.config.arguments.end());
+  return open_program(package, std::move(process), "executable", options);
+}
+
+std::unique_ptr<OpenPackage> open_python(const Package& package, Backend backend, const OpenOptions& options) {
+  const Config& config = package.config;
+  const Problem first = problems_of(config.problem_size).front();
+  const Json task = {{"file", std::filesystem::absolute(package.find(Form::python)->file).string()},
+                     {"function", config.function_name.empty() ? kUsualFunction : config.function_name},
+                     {"problem", json_of(first)},
+                     {"precision", config.precisions.empty() ? Json() : Json(name_of(config.precisions.front()))}};
+  ProcessOptions process;
+  process.command = {"python3", "-c", std::string(python_adapter()), task.dump()};
+  const std::string threads = std::to_string(options.threads);
+  process.variables = {{"PYTHONDONTWRITEBYTECODE", "1"},
+                       {"OMP_NUM_THREADS", threads},
+                       {"OPENBLAS_NUM_THREADS", threads},
+                       {"MKL_NUM_THREADS", threads}};
+  // Modules often take a GPU where they see one. So that a result of the CPU is one, they see none.
+  if (backend == Backend::cpu)
+    for (const char* const name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
+      process.variables.emplace_back(name, "");
+  if (backend == Backend::cpu) process.variables.emplace_back("JAX_PLATFORMS", "cpu");
+  return open_program(package, std::move(process), "python", options);
 }
 
 }  // namespace weir::package

@@ -166,7 +166,7 @@ void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
 void HostCase::check_precision() const {
   if (buffers_.empty()) return;
   const Number real = number_of(WEIR_REAL, precision_);
-  bool is_label = !std::has_single_bit(part_.table().precisions & 0xfU);
+  bool is_label = !std::has_single_bit(part_.table().precisions & kPrecisionBits);
   for (const WeirBuffer& buffer : buffers_) {
     if (buffer.type == WEIR_REAL) return;
     const Number number = number_of(buffer.type, precision_);

@@ -83,8 +83,8 @@ HostPart::HostPart(const std::filesystem::path& library, std::string name) : nam
   require(table_->setup != nullptr, name_, "setup");
   require(table_->run != nullptr, name_, "run");
   require(table_->teardown != nullptr, name_, "teardown");
-  if ((table_->backends & 0xfU) == 0) reject(fmt::format("{}: the table names no backend", name_));
-  if ((table_->precisions & 0xfU) == 0) reject(fmt::format("{}: the table names no precision", name_));
+  if ((table_->backends & kBackendBits) == 0) reject(fmt::format("{}: the table names no backend", name_));
+  if ((table_->precisions & kPrecisionBits) == 0) reject(fmt::format("{}: the table names no precision", name_));
   if (table_->parameter_count > kMaxTableParameters || (table_->parameter_count > 0 && table_->parameters == nullptr))
     reject(fmt::format("{}: the table has {} parameters{}", name_, table_->parameter_count,
                        table_->parameters == nullptr ? ", but a null pointer to them" : ""),

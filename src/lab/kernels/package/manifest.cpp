@@ -49,6 +49,7 @@ Json config_of(const Config& config) {
                          config.compile_flags));
   json["compiler"] = kCompilers[static_cast<int>(config.compiler)];
   json["arguments"] = config.arguments;
+  json["function_name"] = text_or_null(config.function_name);
   return json;
 }
 

@@ -40,6 +40,10 @@ auto with_type(Number number, Function&& function) {
       return function(Half(0.0F));
     case Number::bf16:
       return function(Bfloat16(0.0F));
+    case Number::fp8_e4m3:
+      return function(Fp8E4m3(0.0F));
+    case Number::fp8_e5m2:
+      return function(Fp8E5m2(0.0F));
     case Number::i32:
       return function(std::int32_t{});
     case Number::u32:
@@ -60,10 +64,12 @@ Type below(Type value) {
   } else if constexpr (std::is_floating_point_v<Type>) {
     return std::nextafter(value, -std::numeric_limits<Type>::infinity());
   } else {
-    if ((value.bits & 0x7fffU) == 0) {
-      value.bits = 0x8001;
+    using Bits = decltype(value.bits);
+    constexpr auto kSign = static_cast<Bits>(1U << (8 * sizeof(Bits) - 1));
+    if ((value.bits & (kSign - 1U)) == 0) {
+      value.bits = kSign | 1U;
     } else {
-      value.bits = static_cast<std::uint16_t>((value.bits & 0x8000U) != 0 ? value.bits + 1 : value.bits - 1);
+      value.bits = static_cast<Bits>((value.bits & kSign) != 0 ? value.bits + 1 : value.bits - 1);
     }
     return value;
   }
@@ -80,7 +86,9 @@ bool fits(double value) {
 }  // namespace
 
 Number number_of(std::uint32_t type, Precision precision) {
-  constexpr Number kReal[] = {Number::f64, Number::f32, Number::f16, Number::bf16};
+  // tf32 is no precision of packages.
+  constexpr Number kReal[] = {Number::f64, Number::f32,      Number::f16,     Number::bf16,
+                              Number::f32, Number::fp8_e4m3, Number::fp8_e5m2};
   constexpr Number kOther[] = {Number::f64, Number::f32, Number::i32, Number::u32, Number::i64, Number::u8};
   return type == WEIR_REAL ? kReal[static_cast<int>(precision)] : kOther[type - WEIR_F64];
 }
@@ -175,6 +183,9 @@ std::string trouble_with_fill(const WeirBuffer& buffer, Number number) {
   if (buffer.fill == WEIR_OWN) return {};
   if (!std::isfinite(buffer.low) || !std::isfinite(buffer.high)) return "is filled within limits that are not numbers";
   const auto holds = [number](double value) {
+    // fp8 has no number for what is too large: it takes the largest, which is far from the one that was meant.
+    if (number == Number::fp8_e4m3) return std::fabs(value) <= 448;
+    if (number == Number::fp8_e5m2) return std::fabs(value) <= 57344;
     return with_type(number, [value](auto zero) { return std::isfinite(static_cast<double>(decltype(zero)(value))); });
   };
   if (buffer.fill == WEIR_NORMAL) {

@@ -12,7 +12,7 @@
 
 namespace weir::package {
 
-enum class Number : std::uint8_t { f64, f32, f16, bf16, i32, u32, i64, u8 };
+enum class Number : std::uint8_t { f64, f32, f16, bf16, fp8_e4m3, fp8_e5m2, i32, u32, i64, u8 };
 
 // `type` is one of WEIR_REAL ... WEIR_U8 and must be in range.
 Number number_of(std::uint32_t type, Precision precision);

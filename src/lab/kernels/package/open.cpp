@@ -69,9 +69,10 @@ std::unique_ptr<OpenPackage> open_library(const Package& package, const Part& pa
 
 std::unique_ptr<OpenPackage> open_package(const Package& package, Backend backend, const OpenOptions& options) {
   if (!package.trouble.empty()) reject(fmt::format("{}: {}", package.name, package.trouble), package.hint);
+  if (package.find(Form::python) != nullptr) return open_python(package, backend, options);
   if (const Part* part = package.find(source_of(backend))) return open_source(package, *part, backend, options);
   if (const Part* part = package.find(Form::library)) return open_library(package, *part, backend, options);
-  if (package.find(Form::executable) != nullptr) return open_executable(package, backend, options);
+  if (package.find(Form::executable) != nullptr) return open_executable(package, options);
   reject(fmt::format("{}: has nothing for {}", package.name, name_of(backend)),
          fmt::format("Add {}, a library kernel.so or an executable.", source_file_of(backend)));
 }

@@ -27,12 +27,16 @@ std::string text_of(double value) {
 
 }  // namespace
 
-std::optional<Backend> parse_backend(std::string_view word) { return find_word(kBackends, word); }
-std::optional<Precision> parse_precision(std::string_view word) { return find_word(kPrecisions, word); }
+std::optional<Backend> parse_backend(std::string_view word) {
+  return find_word(kBackends, word == "rocm" ? "hip" : word == "torch" ? "pytorch" : word);
+}
+std::optional<Precision> parse_precision(std::string_view word) {
+  return find_word(kPrecisions, word == "fp8" ? "fp8_e4m3" : word);
+}
 
 std::string_view name_of(Form form) {
-  constexpr std::string_view kNames[] = {"host_source",   "cuda_source", "hip_source",
-                                         "opencl_source", "library",     "executable"};
+  constexpr std::string_view kNames[] = {"host_source", "cuda_source", "hip_source", "opencl_source",
+                                         "library",     "executable",  "python"};
   return kNames[static_cast<int>(form)];
 }
 
@@ -56,10 +60,26 @@ const Part* Package::find(Form form) const {
   return found == parts.end() ? nullptr : &*found;
 }
 
+std::string Package::module_name() const {
+  const Part* const module = find(Form::python);
+  return module == nullptr ? "" : module->file.filename().string();
+}
+
 std::vector<Backend> Package::backends() const {
-  if (find(Form::library) != nullptr || find(Form::executable) != nullptr)
-    return {std::begin(kBackends), std::end(kBackends)};
   std::vector<Backend> found;
+  if (find(Form::library) != nullptr || find(Form::executable) != nullptr || find(Form::python) != nullptr) {
+    const bool is_python = find(Form::python) != nullptr, may_be_framework = find(Form::library) == nullptr;
+    for (const Backend backend : kBackends) {
+      const bool is_listed =
+          std::find(config.backends.begin(), config.backends.end(), backend) != config.backends.end();
+      const bool can_serve = is_python ? backend == Backend::cpu || backend == usual_backend ||
+                                             (can_use_gpu && (backend == Backend::cuda || backend == Backend::hip))
+                                       : !is_framework(backend);
+      if (can_serve || (is_listed && may_be_framework && !(is_python && backend == Backend::opencl)))
+        found.push_back(backend);
+    }
+    return found;
+  }
   for (const Backend backend : kBackends)
     if (find(source_of(backend)) != nullptr) found.push_back(backend);
   return found;

@@ -15,19 +15,25 @@
 
 namespace weir::package {
 
-enum class Backend : std::uint8_t { cpu, cuda, hip, opencl };
-inline constexpr Backend kBackends[] = {Backend::cpu, Backend::cuda, Backend::hip, Backend::opencl};
+// pytorch and jax are backends of Python packages: the framework chooses the device.
+enum class Backend : std::uint8_t { cpu, cuda, hip, opencl, pytorch, jax };
+inline constexpr Backend kBackends[] = {Backend::cpu,    Backend::cuda,    Backend::hip,
+                                        Backend::opencl, Backend::pytorch, Backend::jax};
+constexpr bool is_framework(Backend backend) { return backend == Backend::pytorch || backend == Backend::jax; }
 // The precisions of package kernels.
-inline constexpr Precision kPrecisions[] = {Precision::fp64, Precision::fp32, Precision::fp16, Precision::bf16};
+inline constexpr Precision kPrecisions[] = {Precision::fp64, Precision::fp32,     Precision::fp16,
+                                            Precision::bf16, Precision::fp8_e4m3, Precision::fp8_e5m2};
 
 constexpr std::string_view name_of(Backend backend) {
-  constexpr std::string_view kNames[] = {"cpu", "cuda", "hip", "opencl"};
+  constexpr std::string_view kNames[] = {"cpu", "cuda", "hip", "opencl", "pytorch", "jax"};
   return kNames[static_cast<int>(backend)];
 }
 using weir::name_of;
 // As defined in include/weir/kernel.h.
 constexpr std::uint32_t bit_of(Backend backend) { return 1U << static_cast<unsigned>(backend); }
-// Nothing for unknown words.
+inline constexpr std::uint32_t kBackendBits = 0xf, kPrecisionBits = 0x6f;  // that a table may name
+// Nothing for unknown words. Names of other programs are understood: rocm is hip, torch is pytorch, and fp8 alone is
+// fp8_e4m3.
 std::optional<Backend> parse_backend(std::string_view word);
 std::optional<Precision> parse_precision(std::string_view word);
 
@@ -40,12 +46,14 @@ enum class Form : std::uint8_t {
   opencl_source,  // kernel.cl
   library,        // kernel.so: built elsewhere
   executable,     // an executable file `kernel`, `kernel.py`, ...: exchanges JSON on stdin and stdout
+  python,         // a Python module with a function run_benchmark(), or the one that bench.yaml names
 };
 std::string_view name_of(Form form);
 // The source that serves a backend, and its file name.
-constexpr Form source_of(Backend backend) { return static_cast<Form>(backend); }
+constexpr Form source_of(Backend backend) { return is_framework(backend) ? Form::python : static_cast<Form>(backend); }
 constexpr std::string_view source_file_of(Backend backend) {
-  constexpr std::string_view kFiles[] = {"kernel.cpp", "kernel.cu", "kernel.hip", "kernel.cl"};
+  constexpr std::string_view kFiles[] = {"kernel.cpp", "kernel.cu",       "kernel.hip",
+                                         "kernel.cl",  "a Python module", "a Python module"};
   return kFiles[static_cast<int>(backend)];
 }
 
@@ -99,6 +107,7 @@ struct Config {
   std::vector<std::string> compile_flags;  // -O3, -DNAME=VALUE, -march=...; others are refused
   Compiler compiler = Compiler::automatic;
   std::vector<std::string> arguments;  // of an executable
+  std::string function_name;           // of a Python module; empty: run_benchmark
 
   // The precision's own limits; where it has none, the common ones.
   Tolerance tolerance_of(Precision precision) const;
@@ -117,11 +126,16 @@ struct Package {
   std::vector<Dependency> dependencies;
   Config config;
   bool has_config = false;
+  // Of a Python module, by what it imports: where it runs if nobody says; and whether it can use a GPU.
+  Backend usual_backend = Backend::cpu;
+  bool can_use_gpu = false;
   std::string trouble, hint;  // why it cannot run at all: it stays in manifest and report
 
   const Part* find(Form form) const;
+  // The file name of its Python module; empty where it is of another form.
+  std::string module_name() const;
   // Backends that its parts can serve: kernel.cpp serves cpu, kernel.cu cuda, ...; libraries and executables may serve
-  // any.
+  // any, Python modules what bench.yaml lists or what they import can use.
   std::vector<Backend> backends() const;
 };
 

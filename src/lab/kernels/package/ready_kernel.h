@@ -34,9 +34,14 @@ struct CheckedOutput {
   std::vector<double> actual, expected;
   bool is_whole = false;  // integers: must be equal
 };
+// Errors that a kernel found itself, where its outputs are not shown with a reference.
+struct ReportedErrors {
+  std::optional<double> rmse, max_error, relative_error;
+};
 struct Checked {
   std::vector<CheckedOutput> outputs;
-  std::string reason;               // why there is no reference to compare with
+  std::string reason;  // why there is no reference to compare with
+  std::optional<ReportedErrors> reported;
   std::vector<std::string> faults;  // that make the result wrong regardless of the numbers: wrote to its input "a"
 };
 
@@ -52,8 +57,8 @@ class ReadyKernel {
   virtual ~ReadyKernel() = default;
 
   virtual const Work& work() const = 0;
-  // "called" (cpu), "nvrtc", "nvcc", "hiprtc", "hipcc", "opencl", "library", "executable": what launched the code, so
-  // that they are not confused; and where it ran, as seen by the harness.
+  // "called" (cpu), "nvrtc", "nvcc", "hiprtc", "hipcc", "opencl", "library", "executable", "python": what launched the
+  // code, so that they are not confused; and where it ran, as seen by the harness.
   virtual std::string how() const = 0;
   virtual std::string device_name() const = 0;  // cuda:0
   virtual std::string device_model() const = 0;

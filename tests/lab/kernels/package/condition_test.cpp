@@ -91,12 +91,29 @@ TEST(Condition, a_fact_of_another_kind_than_its_word_is_refused) {
   EXPECT_THROW(Condition("cuda.is_present").holds({{"cuda.is_present", 1.0}}), Error);
 }
 
-TEST(Condition, calls_of_python_are_refused_with_our_word) {
-  const ConditionRefusal found = condition_refusal("not torch.cuda.is_available()");
+TEST(Condition, the_usual_questions_of_python_are_understood) {
+  const auto asks = [](const char* text, bool cuda, bool hip) {
+    return Condition(text).holds({{"cuda.is_present", cuda}, {"hip.is_present", hip}, {"device.has_bf16", cuda}});
+  };
+  for (const char* question : {"torch.cuda.is_available()", "cupy.is_available()", "cupy.cuda.is_available()"}) {
+    EXPECT_TRUE(asks(question, true, false)) << question;
+    EXPECT_TRUE(asks(question, false, true)) << question;
+    EXPECT_FALSE(asks(question, false, false)) << question;
+  }
+  EXPECT_TRUE(asks("not torch.cuda.is_available() or True == False", false, false));
+  EXPECT_TRUE(asks("torch.version.hip is None", true, false));
+  EXPECT_TRUE(asks("torch.version.hip is not None and torch.version.cuda is None", false, true));
+  EXPECT_TRUE(asks("torch.version.cuda", true, false));
+  EXPECT_TRUE(asks("torch.cuda.is_bf16_supported()", true, false));
+  EXPECT_TRUE(has(condition_refusal("torch.version.hip is 3").what, "None is expected"));
+}
+
+TEST(Condition, other_calls_of_python_are_refused_with_our_word) {
+  const ConditionRefusal found = condition_refusal("not torch.cuda.device_count()");
   EXPECT_TRUE(has(found.what, "column 5")) << found.what;
   EXPECT_TRUE(has(found.what, "functions cannot be called here")) << found.what;
   EXPECT_TRUE(has(found.hint, "'cuda.is_present'")) << found.hint;
-  EXPECT_TRUE(has(condition_refusal("torch.version.hip").hint, "'hip.is_present'"));
+  EXPECT_TRUE(has(condition_refusal("torch.hip.x").hint, "'hip.is_present'"));
   EXPECT_TRUE(has(condition_refusal("cuda.is_present()").hint, "without parentheses"));
   EXPECT_TRUE(has(condition_refusal("__import__('os').system('x')").what, "functions cannot be called"));
 }

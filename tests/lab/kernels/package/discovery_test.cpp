@@ -189,6 +189,60 @@ TEST(Discovery, an_executable_that_cannot_start_is_trouble) {
   EXPECT_TRUE(has(found(tree).packages.at(0).trouble, "no #! line"));
 }
 
+constexpr const char* kModule = "import numpy\n\ndef run_benchmark(problem_size=1024, iterations=1):\n    return 1\n";
+
+TEST(Discovery, a_python_module_is_a_package) {
+  const PackageTree tree;
+  tree.put("kernels/poisson/solver.py", kModule);
+  tree.put("kernels/poisson/helper.py", "def run_benchmarks():\n    pass\n");
+  tree.put("kernels/many/one.py", kModule);
+  tree.put("kernels/many/two.py", "import torch\nrun_benchmark = print\n");
+  tree.put("kernels/many/bench.yaml", "seed: 7\n");
+  tree.put("kernels/loose.py", "from jax import numpy as jnp\n" + std::string(kModule));
+  tree.put("kernels/kernel/kernel.py", kScript + std::string(kModule), true);
+  // Neither tests nor modules that only speak of the function are kernels.
+  tree.put("kernels/tests/test_poisson.py", kModule);
+  tree.put("kernels/tests/__init__.py", kModule);
+  tree.put("kernels/tests/caller.py", "from poisson import run_benchmark\n  # run_benchmark = 1\nrun_benchmark == 2\n");
+  const Discovery discovery = found(tree);
+  ASSERT_EQ(names(discovery), (Words{"kernel", "loose", "one", "poisson", "two"}));
+  EXPECT_EQ(parts(discovery.packages[0]), Words{"python:kernel.py"});
+  EXPECT_EQ(parts(discovery.packages[3]), Words{"python:solver.py"});
+  EXPECT_EQ(discovery.packages[3].backends(), std::vector{Backend::cpu});
+  EXPECT_EQ(discovery.packages[1].usual_backend, Backend::jax);
+  EXPECT_EQ(discovery.packages[4].usual_backend, Backend::pytorch);
+  EXPECT_EQ(discovery.packages[4].backends(),
+            (std::vector{Backend::cpu, Backend::cuda, Backend::hip, Backend::pytorch}));
+  EXPECT_EQ(discovery.packages[2].config.seed, 7U);
+  EXPECT_EQ(discovery.packages[4].config.seed, 7U);
+  EXPECT_TRUE(discovery.notes.empty());
+}
+
+TEST(Discovery, bench_yaml_may_name_the_function_of_a_module) {
+  const PackageTree tree;
+  tree.put("a/solver.py", "def solve (n=1):\n    return n\n");
+  tree.put("a/other.py", kModule);
+  tree.put("a/bench.yaml", "function_name: solve\n");
+  tree.put("b/solver.py", kModule);
+  tree.put("b/bench.yaml", "function_name: absent\n");
+  tree.put("c/kernel.cpp");
+  tree.put("c/bench.yaml", "function_name: run\n");
+  const Discovery discovery = found(tree);
+  ASSERT_EQ(names(discovery), (Words{"a", "b", "c"}));
+  EXPECT_EQ(parts(discovery.packages[0]), Words{"python:solver.py"});
+  EXPECT_EQ(discovery.packages[1].trouble, "no kernel: no Python module of the folder defines absent()");
+  EXPECT_TRUE(has(discovery.packages[2].trouble, "the package has no Python module that would define it"));
+}
+
+TEST(Discovery, a_module_beside_another_form_is_noted) {
+  const PackageTree tree;
+  tree.put("a/kernel.cpp");
+  tree.put("a/plot.py", kModule);
+  const Discovery discovery = found(tree);
+  EXPECT_EQ(parts(discovery.packages.at(0)), Words{"host_source:kernel.cpp"});
+  EXPECT_TRUE(has_note(discovery, "plot.py: the folder has a kernel of another form"));
+}
+
 TEST(Discovery, two_executables_are_trouble) {
   const PackageTree tree;
   tree.put("a/kernel.py", kScript, true);

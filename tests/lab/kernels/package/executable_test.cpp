@@ -131,10 +131,6 @@ TEST_F(Executable, a_cuda_kernel_that_runs_on_the_cpu_is_refused) {
             "scale: answer to 'setup': asked for cuda, runs on cpu | ");
 }
 
-TEST_F(Executable, a_backend_that_it_does_not_name_is_refused) {
-  EXPECT_NE(words_of([&] { open({}, Backend::hip); }).find("does not serve hip"), std::string::npos);
-}
-
 TEST_F(Executable, a_precision_is_more_than_a_label) {
   EXPECT_NE(trouble("other_precision").find("asked for fp32, computes in fp64"), std::string::npos);
   EXPECT_NE(trouble("no_precision").find("does not say what it computes in"), std::string::npos);

@@ -140,10 +140,10 @@ TEST_F(GpuKernel, each_precision_is_compiled_once_for_itself) {
   const auto package = open();
   for (int round = 0; round < 2; ++round)
     for (const Precision precision : kPrecisions) package->prepare(scale_case(Backend::cuda, precision));
-  ASSERT_EQ(g_seen.sources.size(), 4u);
-  const char* const kOptions[] = {"-DWEIR_PRECISION=1", "-DWEIR_PRECISION=2", "-DWEIR_PRECISION=4",
-                                  "-DWEIR_PRECISION=8"};
-  for (std::size_t i = 0; i < 4; ++i) {
+  const char* const kOptions[] = {"-DWEIR_PRECISION=1", "-DWEIR_PRECISION=2",  "-DWEIR_PRECISION=4",
+                                  "-DWEIR_PRECISION=8", "-DWEIR_PRECISION=32", "-DWEIR_PRECISION=64"};
+  ASSERT_EQ(g_seen.sources.size(), std::size(kOptions));
+  for (std::size_t i = 0; i < std::size(kOptions); ++i) {
     const std::vector<std::string>& options = g_seen.sources[i].options;
     EXPECT_NE(std::find(options.begin(), options.end(), kOptions[i]), options.end());
     EXPECT_NE(std::find(options.begin(), options.end(), "-DX=1"), options.end());

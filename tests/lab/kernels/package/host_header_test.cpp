@@ -1,4 +1,4 @@
-// include/weir/host.h: numbers of two bytes as host parts of packages see them.
+// include/weir/host.h: numbers of one and two bytes as host parts of packages see them.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -65,6 +65,51 @@ TEST(HostHeader, half_rounds_to_the_nearest_even) {
 
 TEST(HostHeader, bfloat16_rounds_to_the_nearest_even) { holds_for_every_number<Bfloat16>(7, 8); }
 
+// All codes of a byte, both ways; `largest` is the last that is a number.
+template <class Type>
+void holds_for_every_byte(int mantissa, int exponent, std::uint8_t largest) {
+  const auto code = [](int bits) { return std::bit_cast<Type>(static_cast<std::uint8_t>(bits)); };
+  const auto value = [&](int bits) { return value_of(static_cast<std::uint16_t>(bits), mantissa, exponent); };
+  for (int i = 0; i <= largest; ++i) {
+    ASSERT_EQ(static_cast<double>(static_cast<float>(code(i))), value(i)) << i;
+    ASSERT_EQ(static_cast<double>(static_cast<float>(code(i | 0x80))), -value(i)) << i;
+    ASSERT_EQ(Type(value(i)).bits, i);
+    ASSERT_EQ(Type(-value(i)).bits, i | 0x80);
+    ASSERT_EQ(Type(static_cast<float>(value(i))).bits, i);
+    if (i == largest) break;
+    // Half way to the next one: the even one; a hair beyond or before: the nearer one.
+    const double middle = (value(i) + value(i + 1)) / 2;
+    ASSERT_EQ(Type(middle).bits, i % 2 == 0 ? i : i + 1) << i;
+    ASSERT_EQ(Type(-middle).bits, (i % 2 == 0 ? i : i + 1) | 0x80) << i;
+    ASSERT_EQ(Type(std::nextafter(middle, 1e300)).bits, i + 1) << i;
+    ASSERT_EQ(Type(std::nextafter(middle, 0)).bits, i) << i;
+  }
+  for (const double large : {value(largest) * 1.01, value(largest) * 2, 1e300, HUGE_VAL}) {
+    ASSERT_EQ(Type(large).bits, largest) << large;
+    ASSERT_EQ(Type(-large).bits, largest | 0x80) << large;
+  }
+  ASSERT_EQ(Type(5e-324).bits, 0);
+  ASSERT_EQ(Type(-0.0).bits, 0x80);
+  ASSERT_TRUE(std::isnan(static_cast<float>(Type(std::nan("")))));
+  ASSERT_TRUE(std::isnan(static_cast<float>(code(0xff)))) << "the poison of outputs";
+}
+
+TEST(HostHeader, fp8_rounds_to_the_nearest_even_and_saturates) {
+  holds_for_every_byte<Fp8E4m3>(3, 4, 0x7e);
+  holds_for_every_byte<Fp8E5m2>(2, 5, 0x7b);
+  // Values of the formats' definition (OCP 8-bit floating point, revision 1.0, table 2).
+  const auto number = [](auto type) { return static_cast<float>(type); };
+  EXPECT_EQ(number(std::bit_cast<Fp8E4m3>(std::uint8_t{0x7e})), 448);
+  EXPECT_EQ(number(std::bit_cast<Fp8E4m3>(std::uint8_t{0x01})), 0x1p-9F);
+  EXPECT_EQ(number(std::bit_cast<Fp8E4m3>(std::uint8_t{0x08})), 0x1p-6F);
+  EXPECT_TRUE(std::isnan(number(std::bit_cast<Fp8E4m3>(std::uint8_t{0x7f}))));
+  EXPECT_EQ(number(std::bit_cast<Fp8E5m2>(std::uint8_t{0x7b})), 57344);
+  EXPECT_EQ(number(std::bit_cast<Fp8E5m2>(std::uint8_t{0x01})), 0x1p-16F);
+  EXPECT_TRUE(std::isinf(number(std::bit_cast<Fp8E5m2>(std::uint8_t{0x7c}))));
+  for (const int nan : {0x7d, 0x7e, 0x7f, 0xfd, 0xfe})
+    EXPECT_TRUE(std::isnan(number(std::bit_cast<Fp8E5m2>(static_cast<std::uint8_t>(nan))))) << nan;
+}
+
 TEST(HostHeader, a_precision_becomes_a_type) {
   const auto size = [](auto zero) {
     return static_cast<int>(sizeof zero) * 10 + (static_cast<float>(zero) == 0 ? 1 : 0);
@@ -73,6 +118,8 @@ TEST(HostHeader, a_precision_becomes_a_type) {
   EXPECT_EQ(with_precision(WEIR_FP32, size), 41);
   EXPECT_EQ(with_precision(WEIR_FP16, size), 21);
   EXPECT_EQ(with_precision(WEIR_BF16, size), 21);
+  EXPECT_EQ(with_precision(WEIR_FP8_E4M3, size), 11);
+  EXPECT_EQ(with_precision(WEIR_FP8_E5M2, size), 11);
   with_precision(WEIR_FP64, [](auto zero) { static_assert(sizeof(Wide<decltype(zero)>) >= 4); });
 }
 

@@ -226,6 +226,10 @@ TEST(Numbers, ranges_that_a_type_cannot_hold_are_refused) {
   EXPECT_NE(trouble_with_fill(input(WEIR_NORMAL, 1e6, 1), Number::f16), "");
   EXPECT_NE(trouble_with_fill(input(WEIR_NORMAL, 0, 1e4), Number::f16), "");
   EXPECT_EQ(trouble_with_fill(input(WEIR_NORMAL, 0, 1e3), Number::f16), "");
+  EXPECT_EQ(trouble_with_fill(input(WEIR_UNIFORM, -448, 448), Number::fp8_e4m3), "");
+  EXPECT_NE(trouble_with_fill(input(WEIR_UNIFORM, 0, 449), Number::fp8_e4m3), "") << "it would be full of 448";
+  EXPECT_EQ(trouble_with_fill(input(WEIR_UNIFORM, 0, 449), Number::fp8_e5m2), "");
+  EXPECT_NE(trouble_with_fill(input(WEIR_NORMAL, 0, 100), Number::fp8_e4m3), "");
   EXPECT_NE(trouble_with_fill(input(WEIR_WHOLE, -1, 5), Number::u32), "");
 }
 
@@ -236,7 +240,7 @@ TEST(Numbers, poison_is_nan_or_the_number_of_all_bits) {
     decode(number, poison.data(), {&value, 1});
     return value;
   };
-  for (const Number number : {Number::f64, Number::f32, Number::f16, Number::bf16})
+  for (const Number number : {Number::f64, Number::f32, Number::f16, Number::bf16, Number::fp8_e4m3, Number::fp8_e5m2})
     EXPECT_TRUE(std::isnan(value_of(number)));
   EXPECT_EQ(value_of(Number::i32), -1);
   EXPECT_EQ(value_of(Number::i64), -1);

@@ -66,7 +66,7 @@ TEST(Manifest, holds_every_value_of_the_config) {
     "skip_conditions": [{"backend": "cuda", "reason": "no CUDA", "check": "not cuda.is_present"},
                         {"backend": null, "reason": "always", "check": null}],
     "iterations": 50, "warmup": null, "seed": 18, "time_limit_s": 0.5, "dependencies": ["nvcc"],
-    "compile_flags": ["-O3"], "compiler": "ahead", "arguments": []})"));
+    "compile_flags": ["-O3"], "compiler": "ahead", "arguments": [], "function_name": null})"));
   EXPECT_FALSE(kernel(manifest, "plain").at("has_config").get<bool>());
 }
 

@@ -14,7 +14,8 @@ namespace {
 using namespace package;
 using ::testing::Test;
 
-constexpr Precision kAll[] = {Precision::fp64, Precision::fp32, Precision::fp16, Precision::bf16};
+constexpr Precision kAll[] = {Precision::fp64, Precision::fp32,     Precision::fp16,
+                              Precision::bf16, Precision::fp8_e4m3, Precision::fp8_e5m2};
 
 class OpenclKernel : public Test {
  protected:

@@ -283,6 +283,8 @@ int run(void*, WeirStream* stream) {
     case WEIR_FP64: return launch<double>(stream, kCount);
     case WEIR_FP32: return launch<float>(stream, kCount);
     case WEIR_FP16: return launch<weir_fp16>(stream, kCount);
+    case WEIR_FP8_E4M3: return launch<weir_fp8_e4m3>(stream, kCount);
+    case WEIR_FP8_E5M2: return launch<weir_fp8_e5m2>(stream, kCount);
     default: return launch<weir_bf16>(stream, kCount);
   }
 #else
@@ -302,7 +304,7 @@ extern "C" WEIR_EXPORT const WeirKernel* weir_kernel() {
   kernel.size = sizeof kernel;
   kernel.summary = "doubles";
   kernel.backends = WEIR_CUDA;
-  kernel.precisions = WEIR_FP64 | WEIR_FP32 | WEIR_FP16 | WEIR_BF16;
+  kernel.precisions = WEIR_FP64 | WEIR_FP32 | WEIR_FP16 | WEIR_BF16 | WEIR_FP8_E4M3 | WEIR_FP8_E5M2;
   kernel.setup = setup;
   kernel.run = run;
   kernel.reference = reference;

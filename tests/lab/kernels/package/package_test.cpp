@@ -12,7 +12,7 @@ TEST(Package, words_are_parsed_and_named) {
   for (const Backend backend : kBackends) EXPECT_EQ(parse_backend(name_of(backend)), backend);
   for (const Precision precision : kPrecisions) EXPECT_EQ(parse_precision(name_of(precision)), precision);
   EXPECT_EQ(parse_backend("CPU"), std::nullopt);
-  EXPECT_EQ(parse_precision("fp8"), std::nullopt);
+  EXPECT_EQ(parse_precision("fp4"), std::nullopt);
   EXPECT_EQ(parse_precision(""), std::nullopt);
   EXPECT_EQ(name_of(Form::executable), "executable");
 }
@@ -26,6 +26,14 @@ TEST(Package, bits_are_those_of_the_header) {
   EXPECT_EQ(bit_of(Precision::fp32), WEIR_FP32);
   EXPECT_EQ(bit_of(Precision::fp16), WEIR_FP16);
   EXPECT_EQ(bit_of(Precision::bf16), WEIR_BF16);
+  EXPECT_EQ(bit_of(Precision::fp8_e4m3), WEIR_FP8_E4M3);
+  EXPECT_EQ(bit_of(Precision::fp8_e5m2), WEIR_FP8_E5M2);
+  std::uint32_t all = 0;
+  for (const Precision precision : kPrecisions) all |= bit_of(precision);
+  EXPECT_EQ(kPrecisionBits, all);
+  EXPECT_EQ(parse_precision("fp8"), Precision::fp8_e4m3);
+  EXPECT_EQ(parse_backend("rocm"), Backend::hip);
+  EXPECT_EQ(parse_precision("tf32"), std::nullopt);
 }
 
 TEST(Package, problems_are_named_as_people_write_them) {

@@ -111,7 +111,7 @@ extern "C" const WeirKernel* weir_kernel() {
   kernel.size = sizeof kernel;
   kernel.summary = "scales";
   kernel.backends = WEIR_CUDA | WEIR_HIP | WEIR_OPENCL;
-  kernel.precisions = WEIR_FP64 | WEIR_FP32 | WEIR_FP16 | WEIR_BF16;
+  kernel.precisions = WEIR_FP64 | WEIR_FP32 | WEIR_FP16 | WEIR_BF16 | WEIR_FP8_E4M3 | WEIR_FP8_E5M2;
   kernel.parameter_count = 2;
   kernel.parameters = g_parameters;
   kernel.setup = setup;
