@@ -323,7 +323,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"streams_not_a_number",
                  {"run", "hetero_kernels", "--device", "cpu", "--streams", "many"},
                  "--streams many"},
-        BadInput{"too_many_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "65"}, "1 to 64"},
+        BadInput{"too_many_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "129"}, "1 to 128"},
         BadInput{"several_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "2,4"}, "weir sweep"},
         BadInput{"unknown_parameter", {"run", "hetero_kernels", "--device", "cpu", "--param", "sice=4"}, "'size'"},
         BadInput{"wrong_type", {"run", "hetero_kernels", "--device", "cpu", "--param", "size=big"}, "whole number"},
@@ -362,7 +362,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"settings_of_no_simulation",
                  {"run", "hetero_kernels", "--device", "cpu", "--sim", "queues=2"},
                  "--sim queues=..."},
-        BadInput{"sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "65,128"}, "1 to 64"},
+        BadInput{"sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "129,200"}, "1 to 128"},
         BadInput{"unknown_class", {"run", "P7"}, "P7"},
         BadInput{
             "compare_bare_threshold", {"compare", "no.json", "no.json", "--threshold", "5"}, "Write --threshold 5%."},

@@ -1,5 +1,6 @@
 // A training step of a transformer with sharded parameters (FSDP) and blocks split over tensor-parallel parts: gathers,
 // reductions and partial sums run on streams of their own, beside the compute that needs them.
+#include <algorithm>
 #include <cmath>
 
 #include "step/workload/list.h"
@@ -19,10 +20,11 @@ class ShardedTrainer : Model {
       : Model(params, stream_count, {1, 1, 1, 1}),
         blocks_(params.integer("blocks")),
         hidden_(params.integer("hidden")),
-        batch_(params.integer("batch")),
-        rows_(params.integer("sequence")),
         split_(params.integer("tensor_parallel")),
-        shards_(params.integer("shards")),
+        // Every stream has a part of some micro-batch, and a piece of some gather and reduction.
+        batch_(std::max(params.integer("batch"), divided_up(lanes_[kCompute].count, std::min(split_, kHalves)))),
+        rows_(params.integer("sequence")),
+        shards_(std::max(params.integer("shards"), divided_up(lanes_[kCompute].count, split_))),
         ranks_(params.ranks.count),
         part_(layers_, rows_, hidden_, hidden_ / split_, params.integer("heads") / split_) {
     require_multiple("hidden", hidden_, "heads", params.integer("heads"));
@@ -164,7 +166,7 @@ class ShardedTrainer : Model {
       }
   }
 
-  std::int64_t blocks_, hidden_, batch_, rows_, split_, shards_, ranks_;
+  std::int64_t blocks_, hidden_, split_, batch_, rows_, shards_, ranks_;
   TransformerPart part_;
   std::int64_t flat_ = 0;
   std::vector<BufferId> shard_, gathered_, replicas_, reduced_, result_;
@@ -183,17 +185,18 @@ Workload fsdp_tp() {
           .unit = "samples/s",
           .scaling = Scaling::divided,
           .shows = "all-gather / reduce-scatter / tensor-parallel all-reduce beside compute",
-          .streams = {4, 10, 64},
+          .streams = {1, 10, kMaxStreams},
           .params =
               {
                   integer_param("blocks", "transformer blocks", {2, 2, 4}, 1, 96),
                   integer_param("hidden", "width of a block", {16, 128, 2048}, 2, 32768),
                   integer_param("heads", "attention heads", {2, 4, 32}, 1, 256),
-                  integer_param("batch", "micro-batches of one sequence each; 8 feed 64 streams", {8, 8, 8}, 1, 1024),
+                  integer_param("batch", "micro-batches of one sequence each; more on more than 64 streams", {8, 8, 8},
+                                1, 1024),
                   integer_param("sequence", "tokens of a sequence", {4, 32, 512}, 2, 32768),
                   integer_param("tensor_parallel", "parts that each block is split into", {2, 2, 2}, 1, 16),
-                  integer_param("shards", "pieces that a gather or reduction is cut into; 8 feed 64 streams", {8, 8, 8},
-                                1, 64),
+                  integer_param("shards", "pieces that a gather or reduction is cut into; more on more than 64 streams",
+                                {8, 8, 8}, 1, 64),
               },
           .roles = {"compute", "all_gather", "reduce_scatter", "tensor_parallel"},
           .build = build_model<ShardedTrainer>};
