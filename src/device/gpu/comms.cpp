@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <sstream>
@@ -88,15 +89,20 @@ int launch_collective(const GpuCollectives& collectives, GpuComm comm, const Gpu
 
 StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placement& placement,
                          Communicator* communicator, bool is_staged) {
-  comms_.resize(static_cast<std::size_t>(placement.stream_count));
-  std::vector<bool> has_collectives(comms_.size(), false);
+  // Ranks have different steps where they are stages of a pipeline, but the same groups.
+  std::vector<RankGroup> groups = rank_groups(step);
+  std::vector<std::vector<bool>> uses(groups.size() + 1);  // by group, that of all ranks last; by stream
+  for (auto& of_group : uses) of_group.resize(static_cast<std::size_t>(placement.stream_count), false);
   bool is_needed = false;
   for (CommandId id = 0; id < step.commands().size(); ++id) {
-    if (step.commands()[id].kind != CommandKind::collective) continue;
-    has_collectives[placement.stream_of[id]] = true;
+    const Command& command = step.commands()[id];
+    if (command.kind != CommandKind::collective) continue;
+    const auto group = std::find(groups.begin(), groups.end(), command.group) - groups.begin();
+    uses[static_cast<std::size_t>(group)][placement.stream_of[id]] = true;
     is_needed = true;
   }
   if (!is_needed) return;
+  groups.push_back({});
   if (communicator == nullptr)
     reject(fmt::format("{}: the step has collectives, but there are no other ranks to talk to", context.device_name()),
            "Start the run with --ranks.");
@@ -122,20 +128,41 @@ StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placem
       fail(fmt::format("{}: {} failed: {}", context.device_name(), action, collectives_->describe(result)),
            "NCCL_DEBUG=INFO says more.");
   };
-  for (std::size_t stream = 0; stream < comms_.size(); ++stream) {
-    if (!has_collectives[stream]) continue;
-    GpuCommId id{};
-    if (ranks_.rank == 0) check_nccl(collectives_->get_unique_id(&id), "naming a communicator");
-    communicator->broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
-    GpuComm comm = nullptr;
-    check_nccl(collectives_->comm_init_rank(&comm, ranks_.count, id, ranks_.rank), "making a communicator");
-    comms_[stream] = Handle<GpuComm, Close>(comm, {collectives_});
-  }
+  // The first rank of each group names its communicators; one round tells all ranks all names.
+  const auto key = [&](const RankGroup& group, std::size_t stream) {
+    return fmt::format("{} {} {} {} {} ", group.first(ranks_.rank), group.stride, group.size, group.offset, stream);
+  };
+  std::string named;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    for (std::size_t stream = 0; stream < uses[g].size(); ++stream) {
+      if (!uses[g][stream] || groups[g].first(ranks_.rank) != ranks_.rank) continue;
+      GpuCommId id{};
+      check_nccl(collectives_->get_unique_id(&id), "naming a communicator");
+      named += key(groups[g], stream);
+      for (const char byte : id.bytes) named += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+      named += '\n';
+    }
+  std::string all_named;
+  for (const std::string& text : communicator->gather(named)) all_named += text;
+  all_named = '\n' + broadcast_text(*communicator, std::move(all_named));
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    for (std::size_t stream = 0; stream < uses[g].size(); ++stream) {
+      if (!uses[g][stream]) continue;
+      const std::string wanted = '\n' + key(groups[g], stream);
+      const std::size_t at = all_named.find(wanted);
+      if (at == std::string::npos) fail(fmt::format("{}: no rank has named a communicator", context.device_name()));
+      GpuCommId id{};
+      for (std::size_t i = 0; i < sizeof id.bytes; ++i)
+        id.bytes[i] = static_cast<char>(std::stoi(all_named.substr(at + wanted.size() + 2 * i, 2), nullptr, 16));
+      const Ranks own = groups[g].within(ranks_);
+      GpuComm comm = nullptr;
+      check_nccl(collectives_->comm_init_rank(&comm, own.count, id, own.rank), "making a communicator");
+      comms_.push_back({static_cast<StreamId>(stream), groups[g], Handle<GpuComm, Close>(comm, {collectives_})});
+    }
 }
 
 void StreamComms::abandon() noexcept {
-  for (auto& comm : comms_)
-    if (comm) collectives_->comm_abort(comm.release());
+  for (GroupComm& each : comms_) collectives_->comm_abort(each.comm.release());
 }
 
 }  // namespace weir
