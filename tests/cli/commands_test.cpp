@@ -536,10 +536,20 @@ TEST(Sweep, ResumesFromHostileFilesWithoutFallingOver) {
 TEST(Sweep, LeavesOutCountsThatDoNotFitAndSaysSo) {
   const Folder folder;
   const Outcome outcome = weir({"sweep", "grad_accum", "--device", "cpu", "--scale", "tiny", "--iterations", "2",
-                                "--streams", "1,2,4", "--no-trace", "-o", folder / "s.json"});
+                                "--streams", "2,4,129", "--no-trace", "-o", folder / "s.json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "leaving out 1")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "leaving out 129")) << outcome.err;
   EXPECT_EQ(read_json(folder / "s.json")["results"].size(), 2u);
+}
+
+TEST(Sweep, BeginsWithOneStream) {
+  for (const char* workload : {"hetero_kernels", "fsdp_tp"}) {
+    const Folder folder;
+    const Outcome outcome = weir({"sweep", workload, "--device", "cpu", "--scale", "tiny", "--iterations", "2",
+                                  "--streams", "1,2,4,8,16", "--no-trace", "-o", folder / "s.json"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(read_json(folder / "s.json")["results"].size(), 5u) << workload;
+  }
 }
 
 TEST(Run, OddBytesInTheEnvironmentCostNoResult) {
