@@ -89,9 +89,10 @@ int launch_collective(const GpuCollectives& collectives, GpuComm comm, const Gpu
 
 StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placement& placement,
                          Communicator* communicator, bool is_staged) {
-  // Ranks have different steps where they are stages of a pipeline, but the same groups.
+  // Ranks have different steps where they are stages of a pipeline, but then all have groups.
   std::vector<RankGroup> groups = rank_groups(step);
-  std::vector<std::vector<bool>> uses(groups.size() + 1);  // by group, that of all ranks last; by stream
+  groups.insert(groups.begin(), RankGroup{});
+  std::vector<std::vector<bool>> uses(groups.size());  // by group and stream
   for (auto& of_group : uses) of_group.resize(static_cast<std::size_t>(placement.stream_count), false);
   bool is_needed = false;
   for (CommandId id = 0; id < step.commands().size(); ++id) {
@@ -102,7 +103,6 @@ StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placem
     is_needed = true;
   }
   if (!is_needed) return;
-  groups.push_back({});
   if (communicator == nullptr)
     reject(fmt::format("{}: the step has collectives, but there are no other ranks to talk to", context.device_name()),
            "Start the run with --ranks.");
@@ -128,37 +128,50 @@ StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placem
       fail(fmt::format("{}: {} failed: {}", context.device_name(), action, collectives_->describe(result)),
            "NCCL_DEBUG=INFO says more.");
   };
+  const auto connect = [&](std::size_t stream, const RankGroup& group, const GpuCommId& id) {
+    const Ranks own = group.within(ranks_);
+    GpuComm comm = nullptr;
+    check_nccl(collectives_->comm_init_rank(&comm, own.count, id, own.rank), "making a communicator");
+    comms_.push_back({static_cast<StreamId>(stream), group, Handle<GpuComm, Close>(comm, {collectives_})});
+  };
+  for (std::size_t stream = 0; stream < uses[0].size(); ++stream) {
+    if (!uses[0][stream]) continue;
+    GpuCommId id{};
+    if (ranks_.rank == 0) check_nccl(collectives_->get_unique_id(&id), "naming a communicator");
+    communicator->broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
+    connect(stream, {}, id);
+  }
+  if (groups.size() == 1) return;
+
   // The first rank of each group names its communicators; one round tells all ranks all names.
-  const auto key = [&](const RankGroup& group, std::size_t stream) {
-    return fmt::format("{} {} {} {} {} ", group.first(ranks_.rank), group.stride, group.size, group.offset, stream);
+  const auto each_use = [&](const auto& body) {
+    for (std::size_t g = 1; g < groups.size(); ++g)
+      for (std::size_t stream = 0; stream < uses[g].size(); ++stream)
+        if (uses[g][stream])
+          body(stream, groups[g],
+               fmt::format("\n{} {} {} {} {} ", groups[g].first(ranks_.rank), groups[g].stride, groups[g].size,
+                           groups[g].offset, stream));
   };
   std::string named;
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    for (std::size_t stream = 0; stream < uses[g].size(); ++stream) {
-      if (!uses[g][stream] || groups[g].first(ranks_.rank) != ranks_.rank) continue;
-      GpuCommId id{};
-      check_nccl(collectives_->get_unique_id(&id), "naming a communicator");
-      named += key(groups[g], stream);
-      for (const char byte : id.bytes) named += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-      named += '\n';
-    }
+  each_use([&](std::size_t, const RankGroup& group, const std::string& key) {
+    if (group.first(ranks_.rank) != ranks_.rank) return;
+    GpuCommId id{};
+    check_nccl(collectives_->get_unique_id(&id), "naming a communicator");
+    named += key;
+    for (const char byte : id.bytes) named += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  });
   std::string all_named;
   for (const std::string& text : communicator->gather(named)) all_named += text;
-  all_named = '\n' + broadcast_text(*communicator, std::move(all_named));
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    for (std::size_t stream = 0; stream < uses[g].size(); ++stream) {
-      if (!uses[g][stream]) continue;
-      const std::string wanted = '\n' + key(groups[g], stream);
-      const std::size_t at = all_named.find(wanted);
-      if (at == std::string::npos) fail(fmt::format("{}: no rank has named a communicator", context.device_name()));
-      GpuCommId id{};
-      for (std::size_t i = 0; i < sizeof id.bytes; ++i)
-        id.bytes[i] = static_cast<char>(std::stoi(all_named.substr(at + wanted.size() + 2 * i, 2), nullptr, 16));
-      const Ranks own = groups[g].within(ranks_);
-      GpuComm comm = nullptr;
-      check_nccl(collectives_->comm_init_rank(&comm, own.count, id, own.rank), "making a communicator");
-      comms_.push_back({static_cast<StreamId>(stream), groups[g], Handle<GpuComm, Close>(comm, {collectives_})});
-    }
+  all_named = broadcast_text(*communicator, std::move(all_named));
+  each_use([&](std::size_t stream, const RankGroup& group, const std::string& key) {
+    const std::size_t at = all_named.find(key);
+    GpuCommId id{};
+    if (at == std::string::npos || all_named.size() < at + key.size() + 2 * sizeof id.bytes)
+      fail(fmt::format("{}: no rank has named a communicator", context.device_name()));
+    for (std::size_t i = 0; i < sizeof id.bytes; ++i)
+      id.bytes[i] = static_cast<char>(std::stoi(all_named.substr(at + key.size() + 2 * i, 2), nullptr, 16));
+    connect(stream, group, id);
+  });
 }
 
 void StreamComms::abandon() noexcept {
