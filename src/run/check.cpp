@@ -361,15 +361,17 @@ class Checker {
   // The expected result of a collective on this rank, given its own input: all ranks call this for the same one.
   Bytes exchange(CommandId id, std::span<const std::byte> own) {
     const Access& to = step_.accesses(id)[1];
-    return collective_reference(step_.commands()[id], gathered(own), own.size(), to.size_bytes, step_.ranks());
+    const Command& command = step_.commands()[id];
+    return collective_reference(command, gathered(command.group, own), own.size(), to.size_bytes,
+                                command.group.within(step_.ranks()));
   }
 
-  Bytes gathered(std::span<const std::byte> own) {
-    Bytes all(own.size() * static_cast<std::size_t>(step_.ranks().count));
+  Bytes gathered(const RankGroup& group, std::span<const std::byte> own) {
+    Bytes all(own.size() * static_cast<std::size_t>(group.within(step_.ranks()).count));
     // As integer words, because only the bits matter.
     const ElementType type = own.size() % 4 == 0 ? ElementType::i32 : ElementType::f16;
-    const Communicator::Request request =
-        communicator_->start(0, CollectiveOp::all_gather, type, own.data(), all.data(), own.size() / size_of(type));
+    const Communicator::Request request = communicator_->start(0, {CollectiveOp::all_gather, group}, type, own.data(),
+                                                               all.data(), own.size() / size_of(type));
     while (!communicator_->test(request)) yield_core();
     return all;
   }

@@ -159,7 +159,8 @@ std::vector<double> check_tolerances(const Step& step, const std::vector<bool>& 
     of_command[id] = inherited;
     if (command.kind == CommandKind::kernel || command.kind == CommandKind::host)
       of_command[id] += kernel(command.kernel).tolerance(command.shape);
-    if (command.kind == CommandKind::collective) of_command[id] += collective_tolerance(command, step.ranks().count);
+    if (command.kind == CommandKind::collective)
+      of_command[id] += collective_tolerance(command, command.group.within(step.ranks()).count);
   }
   return of_command;
 }

@@ -191,8 +191,9 @@ void describe_timeline(TracedPass& pass, const DeviceInfo& device, const Step& s
     if (const auto at = seen.find(span.iteration); at != seen.end() && span.ended_ns != kNoTime)
       span.seen_ns = at->second;
     if (command.kind == CommandKind::collective)
-      timeline.collectives.push_back(
-          {i, kind_of(command.collective), static_cast<std::uint32_t>(step.ranks().count), kNoName, span.bytes});
+      timeline.collectives.push_back({i, kind_of(command.collective),
+                                      static_cast<std::uint32_t>(command.group.within(step.ranks()).count), kNoName,
+                                      span.bytes});
   }
   add_lanes(timeline, device, step, placement, label);
   add_calls(timeline, device, step, submit, pass.rounds, names);

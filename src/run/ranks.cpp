@@ -174,12 +174,15 @@ void RankReports::gather_traced(Result& result, const Step& step, const Timeline
         result.warnings.push_back(
             {warning[0].string(), fmt::format("{}: {}", rank_named(member), warning[1].string()), warning[2].string()});
   }
-  const auto skew = rank_skew(arrivals, clock_error_ns);
+  const bool has_groups = !rank_groups(step).empty();
+  const auto skew = has_groups ? std::nullopt : rank_skew(arrivals, clock_error_ns);
   result.ranks["skew"] = nullptr;
   if (skew) {
     result.ranks["skew"] = to_json(*skew, clock_error_ns);
   } else if (std::find(is_collective.begin(), is_collective.end(), true) == is_collective.end()) {
     result.unavailable["ranks.skew"] = "the step has no collectives: ranks do not wait for each other";
+  } else if (has_groups) {
+    result.unavailable["ranks.skew"] = "collectives are between groups of ranks: not all ranks wait for each other";
   } else {
     result.unavailable["ranks.skew"] =
         timeline.spans.empty() ? "no timeline" : "no collective has a start time on every rank";

@@ -33,9 +33,13 @@ class WatchedCommunicator final : public Communicator {
     const Wait wait(*this);
     inner_->open_channels(count);
   }
-  Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
+  void open_group(const RankGroup& group, int count) override {
+    const Wait wait(*this);
+    inner_->open_group(group, count);
+  }
+  Request start(int channel, const Collective& collective, ElementType type, const void* from, void* to,
                 std::uint64_t count) override {
-    return inner_->start(channel, op, type, from, to, count);
+    return inner_->start(channel, collective, type, from, to, count);
   }
   bool test(Request request) override { return inner_->test(request); }
   std::optional<std::uint64_t> started(int channel) const noexcept override { return inner_->started(channel); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <string_view>
 
@@ -44,6 +45,31 @@ struct Ranks {
   bool has_collectives() const { return count > 1 || has_lone_collectives; }
 };
 
+// The ranks that a collective is between: `size` of them, `stride` apart. Size 0: all. With 8 ranks {1, 2} are the
+// pairs 0-1, 2-3, 4-5, 6-7, and {4, 2} the pairs 0-4, 1-5, 2-6, 3-7. `offset` moves the groups down by as many members,
+// so that {1, 2, 1} are the pairs 1-2, 3-4, 5-6, and 0 and 7 alone.
+struct RankGroup {
+  int stride = 1;
+  int size = 0;
+  int offset = 0;
+  constexpr bool has_all() const { return size == 0; }
+  friend auto operator<=>(const RankGroup&, const RankGroup&) = default;
+
+  // The lowest rank of `rank`'s group.
+  constexpr int first(int rank) const {
+    if (has_all()) return 0;
+    const int position = rank / stride;
+    return std::max(0, position - (position + offset) % size) * stride + rank % stride;
+  }
+  // This rank among those of its group.
+  constexpr Ranks within(Ranks all) const {
+    if (has_all()) return all;
+    const int positions = all.count / stride, position = all.rank / stride, begin = first(all.rank) / stride;
+    const int end = std::min(positions, position - (position + offset) % size + size);
+    return {position - begin, end - begin, all.has_lone_collectives};
+  }
+};
+
 // A byte range of a buffer that a command reads, writes, or both.
 struct Access {
   BufferId buffer = 0;
@@ -61,6 +87,7 @@ struct Command {
   std::int8_t priority = 0;  // higher is more urgent; 0 is normal
   StreamId stream = 0;       // natural stream
   CollectiveOp collective{};
+  RankGroup group;  // of a collective
   KernelId kernel{};
   std::uint32_t first_access = 0;
   std::uint32_t access_count = 0;

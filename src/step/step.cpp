@@ -110,6 +110,12 @@ BufferId StepBuilder::uniform(ElementType type, std::uint64_t count, float scale
 BufferId StepBuilder::slice(ElementType type, std::uint64_t count, const Slice& slice, float scale, float offset) {
   return add({.type = type, .init = Init::uniform, .scale = scale, .offset = offset, .count = count, .slice = slice});
 }
+BufferId StepBuilder::slice_of(BufferId other, std::uint64_t count, const Slice& slice, float scale) {
+  const std::uint64_t seed = step_.buffers_[other].seed;
+  const BufferId id = this->slice(step_.buffers_[other].type, count, slice, scale);
+  step_.buffers_[id].seed = seed;
+  return id;
+}
 BufferId StepBuilder::same_as(BufferId other, ElementType type) {
   const std::uint64_t seed = step_.buffers_[other].seed;
   Buffer buffer = step_.buffers_[other];
@@ -229,15 +235,17 @@ CommandId StepBuilder::copy(Lane lane, Operand from, Operand to) {
   return static_cast<CommandId>(step_.commands_.size() - 1);
 }
 
-CommandId StepBuilder::collective(CollectiveOp op, Lane lane, Operand from, Operand to) {
-  if (!ranks().has_collectives()) return copy(lane, from, to);
+CommandId StepBuilder::collective(CollectiveOp op, Lane lane, Operand from, Operand to, const RankGroup& group) {
+  const Ranks own = group.within(ranks());
+  if (group.has_all() ? !ranks().has_collectives() : own.count == 1) return copy(lane, from, to);
   Command& command = begin(CommandKind::collective, lane);
   command.collective = op;
+  command.group = group;
   command.shape.type = step_.buffers_[from.buffer].type;
   const std::uint64_t in = access(from, true, false).size_bytes;
   const std::uint64_t out = access(to, false, true).size_bytes;
   if (step_.buffers_[to.buffer].type != command.shape.type) fail("a collective between buffers of different types");
-  const auto count = static_cast<std::uint64_t>(ranks().count);
+  const auto count = static_cast<std::uint64_t>(own.count);
   const bool fits = op == CollectiveOp::all_gather       ? out == in * count
                     : op == CollectiveOp::reduce_scatter ? in == out * count
                                                          : in == out && (op != CollectiveOp::all_to_all ||
@@ -256,6 +264,15 @@ void StepBuilder::count_work(Operand counts, double unit) {
 void StepBuilder::cut() {
   const auto here = static_cast<CommandId>(step_.commands_.size());
   if (here != 0 && (step_.segments_.empty() || step_.segments_.back() != here)) step_.segments_.push_back(here);
+}
+
+std::vector<RankGroup> rank_groups(const Step& step) {
+  std::vector<RankGroup> groups;
+  for (const Command& command : step.commands())
+    if (!command.group.has_all() && std::find(groups.begin(), groups.end(), command.group) == groups.end())
+      groups.push_back(command.group);
+  std::sort(groups.begin(), groups.end());
+  return groups;
 }
 
 Step StepBuilder::seal(int stream_count) && {

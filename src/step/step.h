@@ -96,6 +96,8 @@ class StepBuilder {
   BufferId sharded(ElementType type, std::uint64_t count, float scale = 1);  // uniform, different on every rank
   // uniform: a part of a sequence that is the same on every rank.
   BufferId slice(ElementType type, std::uint64_t count, const Slice& slice, float scale = 1, float offset = 0);
+  // The same of the sequence that `other` is a part of.
+  BufferId slice_of(BufferId other, std::uint64_t count, const Slice& slice, float scale = 1);
   // Starts with the values of `other`, as floats of another type.
   BufferId same_as(BufferId other, ElementType type);
   BufferId constant(ElementType type, std::uint64_t count, float value);
@@ -119,8 +121,9 @@ class StepBuilder {
   CommandId launch_on_host(std::string_view kernel, Lane lane, const KernelShape& shape,
                            std::span<const Operand> operands);
   CommandId copy(Lane lane, Operand from, Operand to);
-  // Between ranks; becomes a copy if ranks().has_collectives() is false, because one rank's collective only copies.
-  CommandId collective(CollectiveOp op, Lane lane, Operand from, Operand to);
+  // Between ranks; becomes a copy if ranks().has_collectives() is false, because one rank's collective only copies. The
+  // same for a rank that is alone in its group.
+  CommandId collective(CollectiveOp op, Lane lane, Operand from, Operand to, const RankGroup& group = {});
 
   CommandId command_count() const { return static_cast<CommandId>(step_.commands_.size()); }
   void work(double amount) { step_.work_ = amount; }
@@ -144,6 +147,9 @@ class StepBuilder {
   std::uint64_t seed_;
   Step step_;
 };
+
+// The groups that its collectives are between, apart from that of all ranks; in order.
+std::vector<RankGroup> rank_groups(const Step& step);
 
 // A subset of the commands, on as many streams as they use, with the buffers that they touch. Results of omitted
 // commands are replaced by the initial contents of those buffers.

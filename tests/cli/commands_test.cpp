@@ -305,7 +305,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"streams_not_a_number",
                  {"run", "hetero_kernels", "--device", "cpu", "--streams", "many"},
                  "--streams many"},
-        BadInput{"too_many_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "65"}, "1 to 64"},
+        BadInput{"too_many_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "129"}, "1 to 128"},
         BadInput{"several_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "2,4"}, "weir sweep"},
         BadInput{"unknown_parameter", {"run", "hetero_kernels", "--device", "cpu", "--param", "sice=4"}, "'size'"},
         BadInput{"wrong_type", {"run", "hetero_kernels", "--device", "cpu", "--param", "size=big"}, "whole number"},
@@ -344,7 +344,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"settings_of_no_simulation",
                  {"run", "hetero_kernels", "--device", "cpu", "--sim", "queues=2"},
                  "--sim queues=..."},
-        BadInput{"sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "65,128"}, "1 to 64"},
+        BadInput{"sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "129,200"}, "1 to 128"},
         BadInput{"unknown_class", {"run", "P7"}, "P7"},
         BadInput{
             "compare_bare_threshold", {"compare", "no.json", "no.json", "--threshold", "5"}, "Write --threshold 5%."},
@@ -517,11 +517,22 @@ TEST(Sweep, ResumesFromHostileFilesWithoutFallingOver) {
 
 TEST(Sweep, LeavesOutCountsThatDoNotFitAndSaysSo) {
   const Folder folder;
-  const Outcome outcome = weir({"sweep", "grad_accum", "--device", "cpu", "--scale", "tiny", "--iterations", "2",
-                                "--streams", "1,2,4", "--no-trace", "-o", folder / "s.json"});
+  const Outcome outcome =
+      weir({"sweep", "--file", WEIR_SOURCE_DIR "/config/pipeline.yaml", "--device", "cpu", "--scale", "tiny",
+            "--iterations", "2", "--streams", "1,3,4", "--no-trace", "-o", folder / "s.json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "leaving out 1")) << outcome.err;
   EXPECT_EQ(read_json(folder / "s.json")["results"].size(), 2u);
+}
+
+TEST(Sweep, BeginsWithOneStream) {
+  for (const char* workload : {"hetero_kernels", "fsdp_tp"}) {
+    const Folder folder;
+    const Outcome outcome = weir({"sweep", workload, "--device", "cpu", "--scale", "tiny", "--iterations", "2",
+                                  "--streams", "1,2,4,8,16", "--no-trace", "-o", folder / "s.json"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(read_json(folder / "s.json")["results"].size(), 5u) << workload;
+  }
 }
 
 TEST(Run, OddBytesInTheEnvironmentCostNoResult) {

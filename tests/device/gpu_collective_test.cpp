@@ -57,6 +57,29 @@ TEST_F(GpuCollectiveCalls, go_to_their_stream_with_a_communicator_of_its_own) {
   }
 }
 
+// Ranks 0 and 2 of four share parts, 0 and 1 others: sizes and neighbours are those of the group.
+TEST_F(GpuCollectiveCalls, between_groups_have_a_communicator_for_each) {
+  StepBuilder builder(1, {0, 4});
+  const BufferId one = builder.sharded(ElementType::f16, 10), all = builder.output(ElementType::f16, 20);
+  builder.collective(CollectiveOp::all_gather, {.stream = 0}, {one}, {all}, {2, 2});
+  builder.collective(CollectiveOp::all_reduce, {.stream = 0}, {one}, {builder.output(ElementType::f16, 10)}, {1, 2});
+  builder.collective(CollectiveOp::shift, {.stream = 1}, {one}, {builder.output(ElementType::f16, 10)}, {1, 2});
+  builder.collective(CollectiveOp::all_reduce, {.stream = 1}, {one}, {builder.output(ElementType::f16, 10)});
+  const Step step = std::move(builder).seal(2);
+  const Placement placement = natural(step);
+  LoneRank communicator({0, 4}, {0, 1});
+  const auto device = open_gpu(fake_gpu::api(), {.communicator = &communicator});
+  const SubmitChoice choice = parse_submit("inline", 2);
+  const auto session = device->prepare(step, placement, {.mode = choice.mode});
+  iterate(*session, *make_submitter(choice, step, placement, *session), {});
+  // Made in this order: between all ranks, in pairs of neighbours by stream, in pairs of every second.
+  const std::vector<std::string> expected = {
+      "all_gather 10 of type 6 by 3 on 0", "all_reduce 10 of type 6 by 1 on 0",  "(",
+      "send to 1 10 of type 6 by 2 on 1",  "recv from 1 10 of type 6 by 2 on 1", ")",
+      "all_reduce 10 of type 6 by 0 on 1"};
+  EXPECT_EQ(fake_gpu::collective_calls(), expected);
+}
+
 // What prepare() says and advises.
 std::string prepare_refusal(Communicator* communicator, const fake_gpu::Settings& settings = {}) {
   fake_gpu::reset(settings);

@@ -21,7 +21,7 @@ class LoneRank final : public Communicator {
   Ranks local_ranks() const override { return local_; }
   std::string library() const override { return "nobody"; }
   void open_channels(int) override {}
-  Request start(int, CollectiveOp, ElementType, const void*, void*, std::uint64_t) override {
+  Request start(int, const Collective&, ElementType, const void*, void*, std::uint64_t) override {
     on_start();
     return 1;
   }

@@ -132,6 +132,20 @@ TEST_P(AortaOutput, IsRightHoweverItIsSubmitted) {
   }
 }
 
+// Where roles share streams, and where more work is made so that all streams have some.
+TEST_P(AortaOutput, IsRightOnFewAndOnManyStreams) {
+  const auto device = open_device("cpu", {});
+  for (const int streams : {1, 2, 3, 5, 127, 128}) {
+    if (streams < workload().streams.min) continue;
+    RunRequest request = tiny(GetParam(), streams);
+    request.traces = false;
+    const Result result = run_workload(*device, request, {}, {});
+    EXPECT_EQ(result.status, "complete") << streams << ": " << result.failure;
+    EXPECT_EQ(result.check["status"], "passed") << streams;
+    EXPECT_EQ(result.streams, streams);
+  }
+}
+
 TEST_P(AortaOutput, OneWrongBitOfTheLastCommandFailsTheRun) {
   for (const char* submit : {"inline", "graph"}) {
     RunRequest request = tiny(GetParam(), workload().streams.min);

@@ -233,7 +233,7 @@ class Rescued final : public Communicator {
   Ranks local_ranks() const override { return inner_.local_ranks(); }
   std::string library() const override { return inner_.library(); }
   void open_channels(int count) override { inner_.open_channels(count); }
-  Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
+  Request start(int channel, const Collective& op, ElementType type, const void* from, void* to,
                 std::uint64_t count) override {
     return is_rescued_ ? 0 : inner_.start(channel, op, type, from, to, count);
   }

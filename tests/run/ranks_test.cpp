@@ -27,7 +27,7 @@ class Hall {
     std::string host() const override { return host_; }
     RankClockOffset clock_offset() override { return clock; }
     void open_channels(int) override {}
-    Request start(int, CollectiveOp, ElementType, const void*, void*, std::uint64_t) override { fail("not here"); }
+    Request start(int, const Collective&, ElementType, const void*, void*, std::uint64_t) override { fail("not here"); }
     bool test(Request) override { return true; }
     void barrier() override { hall_.barrier_.arrive_and_wait(); }
     void broadcast(std::span<std::byte> bytes, int from) override {

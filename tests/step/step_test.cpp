@@ -179,6 +179,41 @@ TEST(Step, OneRoleAloneKeepsItsData) {
   EXPECT_TRUE(alone.buffers()[1].is_written);
 }
 
+TEST(RankGroup, SaysWhoIsInIt) {
+  const auto members = [](const RankGroup& group, int count) {
+    std::vector<std::string> found;
+    for (int rank = 0; rank < count; ++rank) {
+      const Ranks own = group.within({rank, count});
+      EXPECT_EQ(group.first(rank) + own.rank * group.stride, rank);
+      found.push_back(std::to_string(own.rank) + "/" + std::to_string(own.count));
+    }
+    return found;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(members({1, 2}, 4), (Texts{"0/2", "1/2", "0/2", "1/2"}));
+  EXPECT_EQ(members({2, 2}, 4), (Texts{"0/2", "0/2", "1/2", "1/2"}));
+  EXPECT_EQ(members({1, 2, 1}, 4), (Texts{"0/1", "0/2", "1/2", "0/1"}));
+  EXPECT_EQ(members({2, 2, 1}, 6), (Texts{"0/1", "0/1", "0/2", "0/2", "1/2", "1/2"}));
+  EXPECT_EQ(RankGroup{}.within({2, 5}).rank, 2);
+  EXPECT_EQ(RankGroup{}.within({2, 5}).count, 5);
+}
+
+TEST(RankGroup, ACollectiveNeedsSizesOfItsGroup) {
+  StepBuilder step(1, {3, 4});
+  const BufferId from = step.uniform(ElementType::f32, 8), to = step.output(ElementType::f32, 16);
+  EXPECT_ANY_THROW(step.collective(CollectiveOp::all_gather, {}, {from, 0, 4}, {to, 0, 16}, {2, 2}));
+  const Step sealed = [] {
+    StepBuilder own(1, {3, 4});
+    const BufferId in = own.uniform(ElementType::f32, 8), out = own.output(ElementType::f32, 16);
+    own.collective(CollectiveOp::all_gather, {}, {in, 0, 4}, {out, 0, 8}, {2, 2});
+    own.collective(CollectiveOp::all_reduce, {}, {in, 0, 4}, {out, 8, 4}, {1, 2, 1});  // rank 3 is alone
+    return std::move(own).seal(1);
+  }();
+  EXPECT_EQ(sealed.commands()[0].kind, CommandKind::collective);
+  EXPECT_EQ(sealed.commands()[1].kind, CommandKind::copy);
+  EXPECT_EQ(rank_groups(sealed), (std::vector<RankGroup>{{2, 2}}));
+}
+
 TEST(Initialise, GivesPoisonConstantsAndPermutations) {
   std::vector<std::byte> bytes(4 * 100);
   Buffer buffer{.type = ElementType::f32, .init = Init::poison, .count = 100};

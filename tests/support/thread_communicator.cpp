@@ -78,28 +78,38 @@ class ThreadWorld::Rank final : public Communicator {
     if (static_cast<std::size_t>(count) > started_.size()) started_.resize(static_cast<std::size_t>(count), 0);
   }
 
-  Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
+  void open_group(const RankGroup& group, int count) override {
+    const Alone alone(*this);
+    const std::lock_guard lock(world_.mutex_);
+    std::vector<std::uint64_t>& channels = started_in_[group];
+    if (static_cast<std::size_t>(count) > channels.size()) channels.resize(static_cast<std::size_t>(count), 0);
+  }
+
+  Request start(int channel, const Collective& collective, ElementType type, const void* from, void* to,
                 std::uint64_t count) override {
     const Alone alone(*this);
     const std::lock_guard lock(world_.mutex_);
     if (is_broken_) fail(fmt::format("rank {} is broken", ranks_.rank));
-    if (static_cast<std::size_t>(channel) >= started_.size()) fail(fmt::format("channel {} is not open", channel));
-    const std::uint64_t number = started_[static_cast<std::size_t>(channel)]++;
-    Meeting& meeting = world_.meetings_[{channel, number}];
+    const auto& [op, group] = collective;
+    const Ranks own = group.within(ranks_);
+    std::vector<std::uint64_t>& channels = group.has_all() ? started_ : started_in_[group];
+    if (static_cast<std::size_t>(channel) >= channels.size()) fail(fmt::format("channel {} is not open", channel));
+    const Key key{channel, group, group.first(ranks_.rank), channels[static_cast<std::size_t>(channel)]++};
+    Meeting& meeting = world_.meetings_[key];
     if (meeting.arrived == 0) {
       meeting.op = op;
       meeting.type = type;
       meeting.count = count;
-      meeting.from.resize(static_cast<std::size_t>(ranks_.count));
-      meeting.to.resize(static_cast<std::size_t>(ranks_.count));
+      meeting.from.resize(static_cast<std::size_t>(own.count));
+      meeting.to.resize(static_cast<std::size_t>(own.count));
     } else if (meeting.op != op || meeting.type != type || meeting.count != count) {
       fail(fmt::format("rank {} starts another collective than the others on channel {}", ranks_.rank, channel));
     }
-    meeting.from[static_cast<std::size_t>(ranks_.rank)] = from;
-    meeting.to[static_cast<std::size_t>(ranks_.rank)] = to;
-    if (++meeting.arrived == ranks_.count) apply_collective(op, type, meeting.from, meeting.to, count);
+    meeting.from[static_cast<std::size_t>(own.rank)] = from;
+    meeting.to[static_cast<std::size_t>(own.rank)] = to;
+    if (++meeting.arrived == own.count) apply_collective(op, type, meeting.from, meeting.to, count);
     const Request request = ++requests_;
-    in_flight_[request] = {channel, number, static_cast<int>(random_bits(world_.seed_, request) % 5)};
+    in_flight_[request] = {key, own.count, static_cast<int>(random_bits(world_.seed_, request) % 5)};
     return request;
   }
 
@@ -109,9 +119,9 @@ class ThreadWorld::Rank final : public Communicator {
     const auto found = in_flight_.find(request);
     if (found == in_flight_.end()) fail("test() of a request that is gone");
     InFlight& mine = found->second;
-    const auto meeting = world_.meetings_.find({mine.channel, mine.number});
-    if (meeting->second.arrived != ranks_.count || mine.delay-- > 0) return false;
-    if (++meeting->second.left == ranks_.count) world_.meetings_.erase(meeting);
+    const auto meeting = world_.meetings_.find(mine.key);
+    if (meeting->second.arrived != mine.count || mine.delay-- > 0) return false;
+    if (++meeting->second.left == mine.count) world_.meetings_.erase(meeting);
     in_flight_.erase(found);
     return true;
   }
@@ -154,9 +164,10 @@ class ThreadWorld::Rank final : public Communicator {
    private:
     Rank& rank_;
   };
+  using Key = std::tuple<int, RankGroup, int, std::uint64_t>;
   struct InFlight {
-    int channel = 0;
-    std::uint64_t number = 0;
+    Key key;
+    int count = 0;
     int delay = 0;
   };
 
@@ -173,7 +184,8 @@ class ThreadWorld::Rank final : public Communicator {
   ThreadWorld& world_;
   Ranks ranks_;
   std::atomic<bool> is_inside_{false};
-  std::vector<std::uint64_t> started_;  // by channel; all below under the world's mutex
+  std::vector<std::uint64_t> started_;                          // by channel; all below under the world's mutex
+  std::map<RankGroup, std::vector<std::uint64_t>> started_in_;  // by group and channel
   std::map<Request, InFlight> in_flight_;
   Request requests_ = 0;
   bool is_broken_ = false;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "device/rank/communicator.h"
@@ -45,7 +46,8 @@ class ThreadWorld {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::pair<int, std::uint64_t>, Meeting> meetings_;  // by channel and sequence number
+  // By channel, group, its first rank, and sequence number
+  std::map<std::tuple<int, RankGroup, int, std::uint64_t>, Meeting> meetings_;
   std::uint64_t seed_;
   int waiting_ = 0;
   std::uint64_t barriers_ = 0;

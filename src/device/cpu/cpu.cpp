@@ -75,7 +75,10 @@ class CpuSession final : public Session {
               communicator) {
     for (const Unit unit : step_.unit_of) engine_->start_threads(unit);
     // Each stream is a channel, because all ranks have the same order within a stream.
-    if ((step_.woken & wakes(Unit::collective)) != 0) communicator->open_channels(placement.stream_count);
+    if ((step_.woken & wakes(Unit::collective)) != 0) {
+      communicator->open_channels(placement.stream_count);
+      for (const RankGroup& group : rank_groups(step)) communicator->open_group(group, placement.stream_count);
+    }
   }
   ~CpuSession() override { wait_for_all(); }
 

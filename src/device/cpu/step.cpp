@@ -78,7 +78,7 @@ void PreparedStep::resolve(CommandId id, KernelTable kernel_of) {
   prepared.stream = plan.hops[id].stream;
   if (command.kind == CommandKind::collective) {
     prepared.unit = Unit::collective;
-    prepared.collective = command.collective;
+    prepared.collective = {command.collective, command.group};
     prepared.call.shape = command.shape;
     prepared.from = address(accesses[0]);
     prepared.to = address(accesses[1]);

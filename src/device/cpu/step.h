@@ -15,6 +15,7 @@
 #include "device/cpu/times.h"
 #include "device/device.h"
 #include "device/plan.h"
+#include "device/rank/communicator.h"
 
 namespace weir::cpu {
 
@@ -41,7 +42,7 @@ struct PreparedCommand {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   std::uint64_t size_bytes = 0;  // of `from`
-  CollectiveOp collective{};
+  Collective collective;
   KernelCall call;
 
   void run(std::uint32_t block) const;

@@ -119,13 +119,14 @@ GpuCommands::Other GpuCommands::collective_of(const Step& step, CommandId id, co
   const Access& to = step.accesses(id)[1];
   Other other;
   other.kind = Other::Kind::collective;
-  other.comm = comms.comm(stream);
+  other.comm = comms.comm(stream, command.group);
+  const Ranks own = command.group.within(comms.ranks());
   // The size per rank: that of the smaller side, divided by the ranks if both sides cover all ranks.
   std::uint64_t bytes = std::min(from.size_bytes, to.size_bytes);
-  if (command.collective == CollectiveOp::all_to_all) bytes /= static_cast<std::uint64_t>(comms.ranks().count);
+  if (command.collective == CollectiveOp::all_to_all) bytes /= static_cast<std::uint64_t>(own.count);
   other.collective = {.op = command.collective,
                       .type = command.shape.type,
-                      .ranks = comms.ranks(),
+                      .ranks = own,
                       .from = buffers.address(from.buffer) + from.offset_bytes,
                       .to = buffers.address(to.buffer) + to.offset_bytes,
                       .count = bytes / size_of(command.shape.type)};

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <sstream>
@@ -88,12 +89,17 @@ int launch_collective(const GpuCollectives& collectives, GpuComm comm, const Gpu
 
 StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placement& placement,
                          Communicator* communicator, bool is_staged) {
-  comms_.resize(static_cast<std::size_t>(placement.stream_count));
-  std::vector<bool> has_collectives(comms_.size(), false);
+  // Ranks have different steps where they are stages of a pipeline, but then all have groups.
+  std::vector<RankGroup> groups = rank_groups(step);
+  groups.insert(groups.begin(), RankGroup{});
+  std::vector<std::vector<bool>> uses(groups.size());  // by group and stream
+  for (auto& of_group : uses) of_group.resize(static_cast<std::size_t>(placement.stream_count), false);
   bool is_needed = false;
   for (CommandId id = 0; id < step.commands().size(); ++id) {
-    if (step.commands()[id].kind != CommandKind::collective) continue;
-    has_collectives[placement.stream_of[id]] = true;
+    const Command& command = step.commands()[id];
+    if (command.kind != CommandKind::collective) continue;
+    const auto group = std::find(groups.begin(), groups.end(), command.group) - groups.begin();
+    uses[static_cast<std::size_t>(group)][placement.stream_of[id]] = true;
     is_needed = true;
   }
   if (!is_needed) return;
@@ -122,20 +128,54 @@ StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placem
       fail(fmt::format("{}: {} failed: {}", context.device_name(), action, collectives_->describe(result)),
            "NCCL_DEBUG=INFO says more.");
   };
-  for (std::size_t stream = 0; stream < comms_.size(); ++stream) {
-    if (!has_collectives[stream]) continue;
+  const auto connect = [&](std::size_t stream, const RankGroup& group, const GpuCommId& id) {
+    const Ranks own = group.within(ranks_);
+    GpuComm comm = nullptr;
+    check_nccl(collectives_->comm_init_rank(&comm, own.count, id, own.rank), "making a communicator");
+    comms_.push_back({static_cast<StreamId>(stream), group, Handle<GpuComm, Close>(comm, {collectives_})});
+  };
+  for (std::size_t stream = 0; stream < uses[0].size(); ++stream) {
+    if (!uses[0][stream]) continue;
     GpuCommId id{};
     if (ranks_.rank == 0) check_nccl(collectives_->get_unique_id(&id), "naming a communicator");
     communicator->broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
-    GpuComm comm = nullptr;
-    check_nccl(collectives_->comm_init_rank(&comm, ranks_.count, id, ranks_.rank), "making a communicator");
-    comms_[stream] = Handle<GpuComm, Close>(comm, {collectives_});
+    connect(stream, {}, id);
   }
+  if (groups.size() == 1) return;
+
+  // The first rank of each group names its communicators; one round tells all ranks all names.
+  const auto each_use = [&](const auto& body) {
+    for (std::size_t g = 1; g < groups.size(); ++g)
+      for (std::size_t stream = 0; stream < uses[g].size(); ++stream)
+        if (uses[g][stream])
+          body(stream, groups[g],
+               fmt::format("\n{} {} {} {} {} ", groups[g].first(ranks_.rank), groups[g].stride, groups[g].size,
+                           groups[g].offset, stream));
+  };
+  std::string named;
+  each_use([&](std::size_t, const RankGroup& group, const std::string& key) {
+    if (group.first(ranks_.rank) != ranks_.rank) return;
+    GpuCommId id{};
+    check_nccl(collectives_->get_unique_id(&id), "naming a communicator");
+    named += key;
+    for (const char byte : id.bytes) named += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  });
+  std::string all_named;
+  for (const std::string& text : communicator->gather(named)) all_named += text;
+  all_named = broadcast_text(*communicator, std::move(all_named));
+  each_use([&](std::size_t stream, const RankGroup& group, const std::string& key) {
+    const std::size_t at = all_named.find(key);
+    GpuCommId id{};
+    if (at == std::string::npos || all_named.size() < at + key.size() + 2 * sizeof id.bytes)
+      fail(fmt::format("{}: no rank has named a communicator", context.device_name()));
+    for (std::size_t i = 0; i < sizeof id.bytes; ++i)
+      id.bytes[i] = static_cast<char>(std::stoi(all_named.substr(at + key.size() + 2 * i, 2), nullptr, 16));
+    connect(stream, group, id);
+  });
 }
 
 void StreamComms::abandon() noexcept {
-  for (auto& comm : comms_)
-    if (comm) collectives_->comm_abort(comm.release());
+  for (GroupComm& each : comms_) collectives_->comm_abort(each.comm.release());
 }
 
 }  // namespace weir

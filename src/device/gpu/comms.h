@@ -24,7 +24,7 @@ struct GpuCollective {
 int launch_collective(const GpuCollectives& collectives, GpuComm comm, const GpuCollective& collective,
                       GpuStream stream) noexcept;
 
-// One communicator per stream, because all ranks have the same order only within a stream.
+// One communicator per stream and group of ranks, because ranks have the same order only within a stream.
 class StreamComms {
  public:
   // All ranks construct theirs at the same time. If the library cannot connect them (two share a GPU, or one has no
@@ -33,8 +33,12 @@ class StreamComms {
   StreamComms(PrimaryContext& context, const Step& step, const Placement& placement, Communicator* communicator,
               bool is_staged);
 
-  // Null for a stream without collectives.
-  GpuComm comm(StreamId stream) const noexcept { return comms_[stream].get(); }
+  // Null for a stream without collectives between the ranks of that group.
+  GpuComm comm(StreamId stream, const RankGroup& group) const noexcept {
+    for (const GroupComm& each : comms_)
+      if (each.stream == stream && each.group == group) return each.comm.get();
+    return nullptr;
+  }
   const GpuCollectives* collectives() const noexcept { return collectives_; }
   Ranks ranks() const noexcept { return ranks_; }
   // Why collectives are staged; empty if they are not, or if there are none.
@@ -54,7 +58,12 @@ class StreamComms {
   const GpuCollectives* collectives_ = nullptr;
   Ranks ranks_;
   std::string staged_reason_, carrier_;
-  std::vector<Handle<GpuComm, Close>> comms_;  // by stream
+  struct GroupComm {
+    StreamId stream = 0;
+    RankGroup group;
+    Handle<GpuComm, Close> comm;
+  };
+  std::vector<GroupComm> comms_;
 };
 
 }  // namespace weir

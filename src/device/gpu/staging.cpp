@@ -40,7 +40,7 @@ StagedCollectives::StagedCollectives(PrimaryContext& context, const Step& step, 
     const Access& to = step.accesses(id)[1];
     index_of_[id] = static_cast<std::uint32_t>(staged_.size());
     Staged& staged = staged_.emplace_back();
-    staged.op = command.collective;
+    staged.collective = {command.collective, command.group};
     staged.type = command.shape.type;
     staged.channel = placement.stream_of[id];
     staged.count = from.size_bytes / size_of(staged.type);
@@ -65,6 +65,7 @@ StagedCollectives::StagedCollectives(PrimaryContext& context, const Step& step, 
   words_ = reinterpret_cast<Words*>(pinned(std::max<std::size_t>(1, staged_.size()) * sizeof(Words)));
   std::memset(static_cast<void*>(words_), 0, staged_.size() * sizeof(Words));
   communicator.open_channels(placement.stream_count);
+  for (const RankGroup& group : rank_groups(step)) communicator.open_group(group, placement.stream_count);
   thread_ = std::jthread([this] { work(); });
 }
 
@@ -103,7 +104,8 @@ bool StagedCollectives::advance(std::size_t index) {
   if (!staged.is_running) {
     // Acquire: the stream's copy. Pairs with its later write of the word.
     if (std::atomic_ref(words_[index].arrived).load(std::memory_order_acquire) == staged.ended) return false;
-    staged.request = communicator_.start(staged.channel, staged.op, staged.type, staged.in, staged.out, staged.count);
+    staged.request =
+        communicator_.start(staged.channel, staged.collective, staged.type, staged.in, staged.out, staged.count);
     staged.is_running = true;
   }
   if (!communicator_.test(staged.request)) return false;

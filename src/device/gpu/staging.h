@@ -40,7 +40,7 @@ class StagedCollectives {
 
  private:
   struct Staged {
-    CollectiveOp op{};
+    Collective collective;
     ElementType type{};
     int channel = 0;
     std::uint64_t count = 0;  // elements of `in`

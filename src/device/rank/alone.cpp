@@ -6,7 +6,7 @@
 
 namespace weir {
 
-Communicator::Request AloneCommunicator::start(int, CollectiveOp, ElementType type, const void* from, void* to,
+Communicator::Request AloneCommunicator::start(int, const Collective&, ElementType type, const void* from, void* to,
                                                std::uint64_t count) {
   // With one rank, the result of every collective is its input.
   if (from != to) std::memcpy(to, from, count * size_of(type));

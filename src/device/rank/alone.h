@@ -12,7 +12,7 @@ class AloneCommunicator final : public Communicator {
   Ranks local_ranks() const override { return {0, 1, true}; }
   std::string library() const override { return "none: one rank copies to itself"; }
   void open_channels(int) override {}
-  Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
+  Request start(int channel, const Collective& collective, ElementType type, const void* from, void* to,
                 std::uint64_t count) override;
   bool test(Request) override { return true; }
   void barrier() override {}

@@ -19,6 +19,14 @@ struct RankClockOffset {
   double error_ns = 0;
 };
 
+// What a collective does, and between which ranks.
+struct Collective {
+  CollectiveOp op{};
+  RankGroup group;
+  Collective() = default;
+  Collective(CollectiveOp op, const RankGroup& group = {}) : op(op), group(group) {}
+};
+
 // Calls may come from any thread, but never from two at once. Failures throw an Error that names the rank.
 class Communicator {
  public:
@@ -33,8 +41,11 @@ class Communicator {
   // Channels are independent sequences of collectives: on each, all ranks start the same ones in the same order;
   // channels are not ordered among each other. All ranks call this with the same count; open channels stay open.
   virtual void open_channels(int count) = 0;
+  // Opens channels between the ranks of a group: on each, the ranks of the group start the same collectives in the same
+  // order. Only they call it; whoever is in several groups calls it in their order.
+  virtual void open_group(const RankGroup&, int /*count*/) {}
   // Starts a collective on host memory and returns at once. `count` is in elements of `from`; see CollectiveOp.
-  virtual Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
+  virtual Request start(int channel, const Collective& collective, ElementType type, const void* from, void* to,
                         std::uint64_t count) = 0;
   // Makes progress; true once, when the collective has ended and the request is gone.
   virtual bool test(Request request) = 0;

@@ -18,7 +18,7 @@ struct MpiModule {
   std::unique_ptr<Communicator> (*open)();  // initialises MPI; destroying what it returns finalises it
 };
 
-inline constexpr int kMpiModuleInterface = 1;
+inline constexpr int kMpiModuleInterface = 2;
 inline constexpr const char* kMpiModuleSymbol = "weir_mpi_module";
 
 struct MpiFound {

@@ -76,6 +76,8 @@ class MpiCommunicator final : public Communicator {
 
   ~MpiCommunicator() override {
     for (MPI_Comm& channel : channels_) MPI_Comm_free(&channel);
+    for (Group& group : groups_)
+      for (MPI_Comm& channel : group.channels) MPI_Comm_free(&channel);
     MPI_Op_free(&add_half_);
     MPI_Op_free(&add_bfloat16_);
     MPI_Comm_free(&control_);
@@ -97,7 +99,24 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
-  Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
+  void open_group(const RankGroup& group, int count) override {
+    auto known = std::find_if(groups_.begin(), groups_.end(), [&](const Group& each) { return each.group == group; });
+    if (known == groups_.end()) known = groups_.insert(known, {group, {}});
+    std::vector<int> members;
+    for (int i = 0; i < group.within(ranks_).count; ++i) members.push_back(group.first(ranks_.rank) + i * group.stride);
+    MPI_Group all = MPI_GROUP_NULL, own = MPI_GROUP_NULL;
+    check(MPI_Comm_group(MPI_COMM_WORLD, &all), "MPI_Comm_group");
+    check(MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &own), "MPI_Group_incl");
+    while (static_cast<int>(known->channels.size()) < count) {
+      MPI_Comm channel = MPI_COMM_NULL;
+      check(MPI_Comm_create_group(MPI_COMM_WORLD, own, 3, &channel), "MPI_Comm_create_group");
+      known->channels.push_back(channel);
+    }
+    MPI_Group_free(&own);
+    MPI_Group_free(&all);
+  }
+
+  Request start(int channel, const Collective& collective, ElementType type, const void* from, void* to,
                 std::uint64_t count) override;
   bool test(Request request) override;
 
@@ -174,16 +193,33 @@ class MpiCommunicator final : public Communicator {
   std::string host_;
   MPI_Comm control_ = MPI_COMM_NULL;
   MPI_Op add_half_ = MPI_OP_NULL, add_bfloat16_ = MPI_OP_NULL;
-  std::vector<MPI_Comm> channels_;
+  struct Group {
+    RankGroup group;
+    std::vector<MPI_Comm> channels;
+  };
+  // The open channels between the ranks of a group.
+  const std::vector<MPI_Comm>& channels_of(const RankGroup& group) const {
+    for (const Group& each : groups_)
+      if (each.group == group) return each.channels;
+    return channels_;
+  }
+
+  std::vector<MPI_Comm> channels_;  // between all ranks
+  std::vector<Group> groups_;
   std::vector<std::unique_ptr<Pending>> all_;
   std::vector<Pending*> idle_;
 };
 
-Communicator::Request MpiCommunicator::start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
-                                             std::uint64_t count) {
+Communicator::Request MpiCommunicator::start(int channel, const Collective& collective, ElementType type,
+                                             const void* from, void* to, std::uint64_t count) {
+  const CollectiveOp op = collective.op;
+  const Ranks own = collective.group.within(ranks_);
+  const std::vector<MPI_Comm>& channels = channels_of(collective.group);
   const auto where = [&] { return fmt::format("{}: {} on channel {}", name(), name_of(op), channel); };
-  if (channel < 0 || channel >= static_cast<int>(channels_.size())) fail(where() + ": the channel is not open");
-  const auto parts = static_cast<std::uint64_t>(ranks_.count);
+  const bool is_open = collective.group.has_all() || &channels != &channels_;
+  if (!is_open || channel < 0 || channel >= static_cast<int>(channels.size()))
+    fail(where() + ": the channel is not open");
+  const auto parts = static_cast<std::uint64_t>(own.count);
   const bool is_split = op == CollectiveOp::reduce_scatter || op == CollectiveOp::all_to_all;
   if (is_split && count % parts != 0) fail(fmt::format("{}: {} elements do not divide by {}", where(), count, parts));
   const std::uint64_t each = is_split ? count / parts : count;
@@ -192,7 +228,7 @@ Communicator::Request MpiCommunicator::start(int channel, CollectiveOp op, Eleme
          "Split the collective, or use a smaller --scale.");
   const int n = static_cast<int>(each);
   const MPI_Datatype datatype = type_of(type);
-  const MPI_Comm comm = channels_[static_cast<std::size_t>(channel)];
+  const MPI_Comm comm = channels[static_cast<std::size_t>(channel)];
   const void* source = from;
   if (from == to) {
     if (op != CollectiveOp::all_reduce) fail(where() + ": input and output are the same memory");
@@ -219,8 +255,8 @@ Communicator::Request MpiCommunicator::start(int channel, CollectiveOp op, Eleme
       check(MPI_Ialltoall(source, n, datatype, to, n, datatype, comm, requests), "MPI_Ialltoall");
       break;
     case CollectiveOp::shift: {
-      const int before = (ranks_.rank + ranks_.count - 1) % ranks_.count;
-      const int after = (ranks_.rank + 1) % ranks_.count;
+      const int before = (own.rank + own.count - 1) % own.count;
+      const int after = (own.rank + 1) % own.count;
       check(MPI_Irecv(to, n, datatype, before, 0, comm, &requests[0]), "MPI_Irecv");
       check(MPI_Isend(source, n, datatype, after, 0, comm, &requests[1]), "MPI_Isend");
       break;

@@ -25,8 +25,8 @@ double link_bytes(CollectiveOp op, ElementType type, std::uint64_t count, int ra
   return bytes;
 }
 
-Communicator::Request NetworkCommunicator::start(int channel, CollectiveOp op, ElementType type, const void* from,
-                                                 void* to, std::uint64_t count) {
+Communicator::Request NetworkCommunicator::start(int channel, const Collective& collective, ElementType type,
+                                                 const void* from, void* to, std::uint64_t count) {
   if (idle_.empty()) {
     all_.push_back(std::make_unique<Delayed>());
     idle_.reserve(all_.size());
@@ -38,7 +38,7 @@ Communicator::Request NetworkCommunicator::start(int channel, CollectiveOp op, E
   delayed = {};
   delayed.is_absent = is_absent;
   if (!is_absent) {
-    delayed.inner = inner_.start(channel, op, type, from, to, count);
+    delayed.inner = inner_.start(channel, collective, type, from, to, count);
     joined_[static_cast<std::size_t>(channel)].fetch_add(1, std::memory_order_relaxed);  // read by watchers
   }
   idle_.pop_back();
@@ -46,8 +46,10 @@ Communicator::Request NetworkCommunicator::start(int channel, CollectiveOp op, E
   std::int64_t ready = now;
   if (network_.bandwidth_gbs > 0) {
     // 1 GB/s is one byte per nanosecond.
-    link_free_ns_ = std::max(link_free_ns_, now) +
-                    std::llround(link_bytes(op, type, count, std::max(2, ranks().count)) / network_.bandwidth_gbs);
+    link_free_ns_ =
+        std::max(link_free_ns_, now) +
+        std::llround(link_bytes(collective.op, type, count, std::max(2, collective.group.within(ranks()).count)) /
+                     network_.bandwidth_gbs);
     ready = link_free_ns_;
   }
   delayed.due_ns = ready + std::llround(network_.latency_us * 1000);

@@ -30,7 +30,8 @@ class NetworkCommunicator final : public Communicator {
   Ranks local_ranks() const override { return inner_.local_ranks(); }
   std::string library() const override { return inner_.library(); }
   void open_channels(int count) override { inner_.open_channels(count); }
-  Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
+  void open_group(const RankGroup& group, int count) override { inner_.open_group(group, count); }
+  Request start(int channel, const Collective& collective, ElementType type, const void* from, void* to,
                 std::uint64_t count) override;
   bool test(Request request) override;
   // Does not count a collective that an absent rank skips.

@@ -1,13 +1,15 @@
 // Activation checkpointing: forward keeps only the input of every few blocks; the backward streams wait for others to
 // recompute the rest, one segment ahead.
+#include <algorithm>
+
 #include "step/workload/list.h"
 #include "step/workload/model.h"
 
 namespace weir::workload_list {
 namespace {
 
-// Parts that rows are cut into, for any stream count: 16 feed 32 streams.
-constexpr std::int64_t kCheckpointChunks = 16;
+// Parts that rows are cut into on up to 32 streams; beyond, each compute stream has one.
+constexpr std::int64_t kMinChunks = 16;
 
 // One block: y = x + W2 gelu(W1 norm(x)).
 class Checkpointed : Model {
@@ -20,27 +22,33 @@ class Checkpointed : Model {
         every_(params.integer("every")),
         hidden_(params.integer("hidden")),
         samples_(params.integer("batch")),
-        rows_(samples_ * params.integer("sequence")) {
+        rows_(samples_ * params.integer("sequence")),
+        chunk_count_(std::max<std::int64_t>(kMinChunks, lanes_[kCompute].count)) {
     require_multiple("blocks", blocks_, "every", every_);
     const std::int64_t sequence = params.integer("sequence");
-    if (rows_ < kCheckpointChunks)
+    if (rows_ < kMinChunks)
       reject_param("batch", samples_,
-                   fmt::format("with sequence={} that is {} rows; {} are needed", sequence, rows_, kCheckpointChunks),
-                   fmt::format("Use batch={} or sequence={}, or more.", (kCheckpointChunks + sequence - 1) / sequence,
-                               (kCheckpointChunks + samples_ - 1) / samples_));
+                   fmt::format("with sequence={} that is {} rows; {} are needed", sequence, rows_, kMinChunks),
+                   fmt::format("Use batch={} or sequence={}, or more.", (kMinChunks + sequence - 1) / sequence,
+                               (kMinChunks + samples_ - 1) / samples_));
+    // A chunk has at least one row.
+    if (rows_ < chunk_count_) {
+      samples_ = divided_up(chunk_count_, sequence);
+      rows_ = samples_ * sequence;
+    }
     for (std::int64_t b = 0; b < blocks_; ++b)
       weights_.push_back({layers_.weights(hidden_, inner()), layers_.weights(inner(), hidden_)});
   }
 
   Step build() {
-    for (std::int64_t c = 0; c < kCheckpointChunks; ++c) forward(c);
+    for (std::int64_t c = 0; c < chunk_count_; ++c) forward(c);
     const std::int64_t segments = blocks_ / every_;
-    for (std::int64_t b = 0; b < blocks_; ++b) parts_.push_back(layers_.output(kCheckpointChunks * 2 * matrix()));
-    for (std::int64_t c = 0; c < kCheckpointChunks; ++c) recompute(c, segments - 1);
+    for (std::int64_t b = 0; b < blocks_; ++b) parts_.push_back(layers_.output(chunk_count_ * 2 * matrix()));
+    for (std::int64_t c = 0; c < chunk_count_; ++c) recompute(c, segments - 1);
     for (std::int64_t s = segments - 1; s >= 0; --s) {
       // The next segment's recomputation is submitted first, so it runs during this segment's backward pass.
-      for (std::int64_t c = 0; c < kCheckpointChunks && s > 0; ++c) recompute(c, s - 1);
-      for (std::int64_t c = 0; c < kCheckpointChunks; ++c) backward(c, s);
+      for (std::int64_t c = 0; c < chunk_count_ && s > 0; ++c) recompute(c, s - 1);
+      for (std::int64_t c = 0; c < chunk_count_; ++c) backward(c, s);
       for (std::int64_t b = s * every_; b < (s + 1) * every_; ++b) reduce(b);
     }
     return finish(samples_);
@@ -61,7 +69,7 @@ class Checkpointed : Model {
   };
   std::int64_t inner() const { return 4 * hidden_; }
   std::int64_t matrix() const { return hidden_ * inner(); }
-  std::int64_t rows_of(std::int64_t c) const { return part_of(rows_, kCheckpointChunks, c).count; }
+  std::int64_t rows_of(std::int64_t c) const { return part_of(rows_, chunk_count_, c).count; }
 
   void forward(std::int64_t c) {
     const Lane lane = lanes_[kCompute][c];
@@ -133,18 +141,18 @@ class Checkpointed : Model {
 
   // Sums the chunks' gradients of block b, also across ranks.
   void reduce(std::int64_t b) {
-    for (std::int64_t i = 0; i < kCheckpointChunks; ++i) {
+    for (std::int64_t i = 0; i < chunk_count_; ++i) {
       const Lane lane = lanes_[kCompute][i];
-      const Part piece = part_of(2 * matrix(), kCheckpointChunks, i);
+      const Part piece = part_of(2 * matrix(), chunk_count_, i);
       const Operand from{parts_[at(b)].buffer, elements(piece.begin)};
       const float mean = 1 / static_cast<float>(rows_ * step_.ranks().count);
-      const Operand sum = layers_.sum(lane, from, kCheckpointChunks, piece.count, 2 * matrix(), mean);
+      const Operand sum = layers_.sum(lane, from, chunk_count_, piece.count, 2 * matrix(), mean);
       if (step_.ranks().has_collectives())
         step_.collective(CollectiveOp::all_reduce, lane, sum, layers_.output(piece.count));
     }
   }
 
-  std::int64_t blocks_, every_, hidden_, samples_, rows_;
+  std::int64_t blocks_, every_, hidden_, samples_, rows_, chunk_count_;
   std::vector<Weights> weights_;
   std::vector<Operand> parts_;  // by block: [chunks][both matrices]
   std::vector<Chunk> chunks_;
@@ -160,13 +168,13 @@ Workload activation_ckpt() {
           .unit = "samples/s",
           .scaling = Scaling::divided,
           .shows = "recomputation feeding gradients from another stream",
-          .streams = {4, 6, 32},
+          .streams = {1, 6, kMaxStreams},
           .params =
               {
                   integer_param("blocks", "blocks of normalisation, MLP and residual", {4, 4, 8}, 2, 256),
                   integer_param("every", "blocks from one checkpoint to the next", {2, 2, 2}, 1, 256),
                   integer_param("hidden", "width of a block; the MLP is four times as wide", {8, 64, 1024}, 1, 32768),
-                  integer_param("batch", "samples", {4, 4, 4}, 1, 4096),
+                  integer_param("batch", "samples; at least a token per compute stream", {4, 4, 4}, 1, 4096),
                   integer_param("sequence", "tokens of a sample", {8, 64, 512}, 1, 65536),
               },
           .roles = {"compute", "recompute"},

@@ -128,7 +128,7 @@ Workload async_dataload() {
           .unit = "images/s",
           .scaling = Scaling::divided,
           .shows = "copy engines beside preprocessing and compute",
-          .streams = {4, 6, 32},
+          .streams = {1, 6, kMaxStreams},
           .params =
               {
                   integer_param("batches", "batches per iteration", {4, 4, 4}, 1, 256),

@@ -134,7 +134,7 @@ Workload continuous_batch() {
           .unit = "tokens/s",
           .scaling = Scaling::requests,
           .shows = "compute-bound prefill beside memory-bound decode that reads its KV cache",
-          .streams = {4, 8, 64},
+          .streams = {1, 8, kMaxStreams},
           .params =
               {
                   integer_param("layers", "decoder layers", {1, 2, 8}, 1, 256),

@@ -1,5 +1,7 @@
 // Disaggregated serving: prompts are processed on some streams, their keys and values are passed on layer by layer (to
 // the next rank, if there are several), and other streams with priority generate the tokens.
+#include <algorithm>
+
 #include "step/workload/decoder.h"
 #include "step/workload/list.h"
 #include "step/workload/model.h"
@@ -18,7 +20,7 @@ class Serving : Model {
         vocabulary_(params.integer("vocabulary")),
         prompt_(params.integer("prompt")),
         tokens_(params.integer("tokens")),
-        prefill_{0, stream_count / 2, kPrefill, 0},
+        prefill_{0, std::max(1, stream_count / 2), kPrefill, 0},
         decode_{stream_count / 2, stream_count - stream_count / 2, kDecode, 1},
         requests_(params.integer("requests") * decode_.count) {}
 
@@ -91,7 +93,7 @@ Workload disaggregated_serving() {
       .unit = "tokens/s",
       .scaling = Scaling::requests,
       .shows = "prefill streams, KV-cache hand-off copies, decode streams, priority on decode",
-      .streams = {4, 8, 64},
+      .streams = {1, 8, kMaxStreams},
       .params =
           {
               integer_param("layers", "decoder layers", {1, 2, 4}, 1, 256),

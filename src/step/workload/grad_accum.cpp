@@ -6,9 +6,9 @@
 namespace weir::workload_list {
 namespace {
 
-// Gradients that are accumulated separately and then summed, and pieces that the sum is cut into: the same work on any
-// number of streams, and enough for the 16 streams that each role has of 32.
-constexpr std::int64_t kAccumulatedShards = 16;
+// Gradients that are accumulated separately and then summed, and pieces that the sum is cut into, on up to 32 streams;
+// twice and four times as many on up to 64 and 128.
+constexpr std::int64_t kMinShards = 16;
 
 class Accumulated : Model {
   enum Role : std::uint8_t { kCompute, kReduce };
@@ -17,15 +17,17 @@ class Accumulated : Model {
   Accumulated(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1}),
         micro_batches_(params.integer("micro_batches")),
-        batch_(params.integer("batch")) {
-    require_multiple_of("batch", batch_, "gradient shards", kAccumulatedShards);
+        batch_(params.integer("batch")),
+        shards_(shards_for(kMinShards, lanes_[kCompute])) {
+    require_multiple_of("batch", batch_, "gradient shards", kMinShards);
+    batch_ = divided_up(batch_, shards_) * shards_;
     const std::int64_t widths[] = {params.integer("inputs"), params.integer("hidden"), params.integer("hidden"),
                                    params.integer("outputs")};
     for (int l = 0; l < 3; ++l) {
       const std::int64_t in = widths[l], out = widths[l + 1];
-      stack_.push_back({in, out, layers_.weights(in, out), layers_.output(kAccumulatedShards * in * out)});
+      stack_.push_back({in, out, layers_.weights(in, out), layers_.output(shards_ * in * out)});
     }
-    shares_ = shares_of(lanes_[kCompute], kAccumulatedShards, shard_rows());
+    shares_ = shares_of(lanes_[kCompute], shards_, shard_rows());
   }
 
   Step build() {
@@ -46,7 +48,7 @@ class Accumulated : Model {
   struct Pass {
     Operand x, product;
   };
-  std::int64_t shard_rows() const { return batch_ / kAccumulatedShards; }
+  std::int64_t shard_rows() const { return batch_ / shards_; }
 
   std::vector<Pass> forward() {
     std::vector<Pass> passes;
@@ -106,16 +108,16 @@ class Accumulated : Model {
     const float scale = 1 / static_cast<float>(micro_batches_ * batch_ * ranks);
     const Operand mean = layers_.output(layer.size());
     const Operand everywhere = ranks > 1 ? layers_.output(layer.size()) : mean;
-    for (std::int64_t i = 0; i < kAccumulatedShards; ++i) {
+    for (std::int64_t i = 0; i < shards_; ++i) {
       const Lane lane = lanes_[kReduce][i];
-      const Part piece = part_of(layer.size(), kAccumulatedShards, i);
+      const Part piece = part_of(layer.size(), shards_, i);
       const Operand parts{layer.gradients.buffer, elements(piece.begin)};
-      layers_.sum(lane, parts, kAccumulatedShards, piece.count, layer.size(), scale, slice(mean, piece));
+      layers_.sum(lane, parts, shards_, piece.count, layer.size(), scale, slice(mean, piece));
       if (ranks > 1) step_.collective(CollectiveOp::all_reduce, lane, slice(mean, piece), slice(everywhere, piece));
     }
   }
 
-  std::int64_t micro_batches_, batch_;
+  std::int64_t micro_batches_, batch_, shards_;
   std::vector<Layer> stack_;
   std::vector<Share> shares_;  // the compute streams' parts of every micro-batch
 };
@@ -123,24 +125,26 @@ class Accumulated : Model {
 }  // namespace
 
 Workload grad_accum() {
-  return {.name = "grad_accum",
-          .summary = "Gradients over micro-batches, reduced layer by layer beside backward",
-          .category = "distributed",
-          .priority = 2,
-          .unit = "samples/s",
-          .scaling = Scaling::divided,
-          .shows = "early reduction of gradients while the next micro-batch computes",
-          .streams = {2, 6, 32},
-          .params =
-              {
-                  integer_param("inputs", "width of the input", {16, 128, 1024}, 4, 65536),
-                  integer_param("hidden", "width of the two hidden layers", {32, 192, 2048}, 4, 65536),
-                  integer_param("outputs", "width of the output", {8, 100, 1000}, 4, 65536),
-                  integer_param("batch", "samples of a micro-batch; a multiple of 16", {32, 32, 32}, 16, 65536),
-                  integer_param("micro_batches", "micro-batches per gradient", {4, 4, 4}, 1, 256),
-              },
-          .roles = {"compute", "reduce"},
-          .build = build_model<Accumulated>};
+  return {
+      .name = "grad_accum",
+      .summary = "Gradients over micro-batches, reduced layer by layer beside backward",
+      .category = "distributed",
+      .priority = 2,
+      .unit = "samples/s",
+      .scaling = Scaling::divided,
+      .shows = "early reduction of gradients while the next micro-batch computes",
+      .streams = {1, 6, kMaxStreams},
+      .params =
+          {
+              integer_param("inputs", "width of the input", {16, 128, 1024}, 8, 65536),
+              integer_param("hidden", "width of the two hidden layers", {32, 192, 2048}, 8, 65536),
+              integer_param("outputs", "width of the output", {8, 100, 1000}, 8, 65536),
+              integer_param("batch", "samples of a micro-batch; a multiple of 16, and at least one per compute stream",
+                            {32, 32, 32}, 16, 65536),
+              integer_param("micro_batches", "micro-batches per gradient", {4, 4, 4}, 1, 256),
+          },
+      .roles = {"compute", "reduce"},
+      .build = build_model<Accumulated>};
 }
 
 }  // namespace weir::workload_list

@@ -5,8 +5,10 @@
 namespace weir::workload_list {
 namespace {
 
-// Fork and join have one stream each; the subgraphs share the others.
+// Fork and join have one stream each, and the subgraphs share the others. Of two streams the first forks and joins; a
+// single one does everything.
 std::vector<RoleLanes> lanes_of(int stream_count) {
+  if (stream_count < 3) return {{0, 1, 0}, {stream_count - 1, 1, 1}, {0, 1, 2}};
   return {{0, 1, 0}, {1, stream_count - 2, 1}, {stream_count - 1, 1, 2}};
 }
 
@@ -65,7 +67,7 @@ Workload graph_subgraphs() {
           .unit = "samples/s",
           .scaling = Scaling::divided,
           .shows = "independent subgraphs, fork and join",
-          .streams = {4, 8, 64},
+          .streams = {1, 8, kMaxStreams},
           .params =
               {
                   integer_param("subgraphs", "independent MLPs", {8, 8, 8}, 1, 256),

@@ -96,7 +96,7 @@ Workload hetero_kernels() {
           .unit = "GFLOP/s",
           .scaling = Scaling::grows,
           .shows = "convoy effect: a tiny kernel's latency next to large GEMMs, against alone",
-          .streams = {1, 8, 64},
+          .streams = {1, 8, kMaxStreams},
           .params =
               {
                   integer_param("size", "rows and columns of the large GEMMs", {64, 384, 4096}, 1, 65536),

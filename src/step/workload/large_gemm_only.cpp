@@ -32,7 +32,7 @@ Workload large_gemm_only() {
           .unit = "TFLOP/s",
           .scaling = Scaling::grows,
           .shows = "compute reference, no queue pressure",
-          .streams = {1, 4, 64},
+          .streams = {1, 4, kMaxStreams},
           .params = {integer_param("size", "rows and columns of each matrix", {96, 512, 8192}, 1, 65536)},
           .build = build_large_gemm_only};
 }

@@ -26,7 +26,12 @@ std::string nearest_multiples(std::int64_t value, std::int64_t by) {
 std::vector<RoleLanes> divide_streams(int stream_count, std::initializer_list<int> shares) {
   const int total = std::accumulate(shares.begin(), shares.end(), 0);
   std::vector<RoleLanes> lanes;
-  int first = 0, seen = 0, left = static_cast<int>(shares.size());
+  const int roles = static_cast<int>(shares.size());
+  if (stream_count < roles) {
+    for (int i = 0; i < roles; ++i) lanes.push_back({i * stream_count / roles, 1, static_cast<std::uint8_t>(i), 0});
+    return lanes;
+  }
+  int first = 0, seen = 0, left = roles;
   for (const int share : shares) {
     seen += share;
     --left;

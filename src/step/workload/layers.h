@@ -21,7 +21,8 @@ struct RoleLanes {
   }
 };
 
-// One role per share, in order, numbered from 0; streams in proportion to the shares, at least one per role.
+// One role per share, in order, numbered from 0; streams in proportion to the shares, at least one per role. With fewer
+// streams than roles, neighbouring roles share a stream.
 std::vector<RoleLanes> divide_streams(int stream_count, std::initializer_list<int> shares);
 
 // Part `index` of `total` items cut into `parts` whose sizes differ by at most one.

@@ -25,6 +25,13 @@ inline void require_items(const char* what, std::int64_t items, const RoleLanes&
            "Ask for fewer streams, or for sizes that give more.");
 }
 
+// The number of equal shards that a batch is cut into: `fewest`, doubled until every stream of `lanes` has one.
+inline std::int64_t shards_for(std::int64_t fewest, const RoleLanes& lanes) {
+  while (fewest < lanes.count) fewest *= 2;
+  return fewest;
+}
+inline std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
 // One stream's share of a batch that is cut into `shards` of equal size.
 struct Share {
   Lane lane;

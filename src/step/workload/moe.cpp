@@ -19,16 +19,20 @@ Step build_moe(const Params& params, int stream_count) {
   const std::int64_t tokens = params.integer("batch") * params.integer("sequence");
   const std::int64_t h = params.integer("hidden"), inner = params.integer("inner"), picks = params.integer("picks");
   const std::int64_t ranks = params.ranks.count;
-  // Each rank has at least one expert per stream, not counting the router's stream.
-  const std::int64_t local = std::max<std::int64_t>(params.integer("experts"), stream_count - 1);
+  // Each rank has at least one expert per stream, not counting the router's stream, as far as routing goes; beyond that
+  // the tokens of different ranks for the same expert have streams of their own.
+  const std::int64_t local =
+      std::max<std::int64_t>(params.integer("experts"), std::min<std::int64_t>(stream_count - 1, 256 / ranks));
   const std::int64_t experts = local * ranks;
   if (experts > 256)
     reject(fmt::format("{} ranks of {} experts: routing goes to 256 at most", ranks, local),
-           fmt::format("Use --param experts={}, or fewer streams or ranks.", 256 / ranks));
+           fmt::format("Use --param experts={}, or fewer ranks.", 256 / ranks));
   if (picks > experts)
     reject_param("picks", picks, fmt::format("there are {} experts", experts), "A token picks each at most once.");
   const std::int64_t capacity = tokens;  // nothing is dropped: a token picks an expert at most once
-  const RoleLanes router{0, 1, kRouter, 0}, streams{1, stream_count - 1, kExpert, 0};
+  // A single stream does both.
+  const int expert_streams = std::max(1, stream_count - 1);
+  const RoleLanes router{0, 1, kRouter, 0}, streams{stream_count - expert_streams, expert_streams, kExpert, 0};
   const auto count = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
 
   StepBuilder step(params.seed, params.ranks);
@@ -79,7 +83,7 @@ Step build_moe(const Params& params, int stream_count) {
       };
       const auto launch = [&](Operand in, Operand matrix, Operand out, std::int64_t n, std::int64_t k, bool has_gelu) {
         step.launch(
-            "ragged_gemm", streams[e],
+            "ragged_gemm", streams[rank * local + e],
             shape({capacity, n, k, ragged_expert(0, 1, false, has_gelu)}, {expected, static_cast<float>(capacity)}),
             {in, matrix, range, out});
       };
@@ -110,7 +114,7 @@ Workload moe() {
       .unit = "tokens/s",
       .scaling = Scaling::divided,
       .shows = "8-64 expert streams with unequal load after real top-k routing",
-      .streams = {4, 16, 64},
+      .streams = {1, 16, kMaxStreams},
       .params =
           {
               integer_param("batch", "samples", {2, 4, 4}, 1, 4096),

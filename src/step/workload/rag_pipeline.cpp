@@ -111,7 +111,7 @@ Workload rag_pipeline() {
           .unit = "queries/s",
           .scaling = Scaling::requests,
           .shows = "embed -> retrieve -> rerank -> generate, stages of very unequal size",
-          .streams = {4, 8, 32},
+          .streams = {1, 8, kMaxStreams},
           .params =
               {
                   integer_param("words", "words of a query", {4, 16, 64}, 1, 65536),

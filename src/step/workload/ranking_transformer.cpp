@@ -2,6 +2,7 @@
 // scorer, weighted cross-entropy, AdamW. Sharded over ranks like FSDP2, or replicated like DDP.
 #include "step/workload/ranking_transformer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "step/workload/encoder.h"
@@ -14,13 +15,19 @@ namespace {
 
 constexpr auto kF32 = ElementType::f32, kI32 = ElementType::i32;
 
-RankingUnits::Options options_of(const Params& params) {
+// Compute streams that a micro-batch can use: query, key, value and out have one each.
+constexpr std::int64_t kLanesPerMicroBatch = 4;
+
+// On more than 16 streams, enough micro-batches for all that compute and enough pieces for all others.
+RankingUnits::Options options_of(const Params& params, const std::vector<RoleLanes>& lanes) {
+  const std::int64_t most = lanes[RankingUnits::kCompute].count;
   RankingUnits::Options options;
   options.is_sharded = params.choice("mode") == "fsdp";
   options.prefetch = params.integer("prefetch");
   options.reshards = params.integer("reshard") == 1;
   options.bucket_bytes = params.integer("bucket_kib") * 1024;
-  options.accumulation = params.integer("accumulation");
+  options.accumulation = std::max(params.integer("accumulation"), divided_up(most, kLanesPerMicroBatch));
+  options.fewest_pieces = divided_up(most, params.integer("layers") + 2);
   options.gradient_slots = params.integer("gradient_slots");
   options.clip = static_cast<float>(params.number("clip"));
   options.rate = static_cast<float>(params.number("rate"));
@@ -32,7 +39,7 @@ class Trainer : Model {
  public:
   Trainer(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1, 1, 1}),
-        options_(options_of(params)),
+        options_(options_of(params, lanes_)),
         layer_count_(params.integer("layers")),
         vocab_(params.integer("vocab")),
         sparse_(params.integer("sparse")),
@@ -60,6 +67,7 @@ class Trainer : Model {
     losses_ = step_.output(kF32, elements(options_.accumulation));
     for (std::int64_t m = 0; m < options_.accumulation; ++m) fetch(m);
     for (std::int64_t m = 0; m < options_.accumulation; ++m) {
+      take_lanes(m);
       forward(m);
       if (m + 1 == options_.accumulation) report_loss();
       backward(m);
@@ -75,7 +83,14 @@ class Trainer : Model {
   };
 
   std::size_t last_unit() const { return at(layer_count_ + 1); }
-  const RoleLanes& compute() const { return lanes_[Role::kCompute]; }
+  // Those of the current micro-batch.
+  const RoleLanes& compute() const { return compute_; }
+  void take_lanes(std::int64_t m) {
+    const RoleLanes& all = lanes_[Role::kCompute];
+    const std::int64_t groups = divided_up(all.count, kLanesPerMicroBatch);
+    const Part own = part_of(all.count, groups, m % groups);
+    compute_ = {all.first + static_cast<int>(own.begin), static_cast<int>(own.count), all.role, all.priority};
+  }
   float beta(std::int64_t m) const { return m == 0 ? 0.0f : 1.0f; }
 
   // Checks the sizes before anything is built from them.
@@ -236,6 +251,7 @@ class Trainer : Model {
   std::int64_t fetched_ = 0;
   std::vector<Samples> samples_;  // by micro-batch
   // For the current micro-batch.
+  RoleLanes compute_;
   std::vector<EncoderLayer::Kept> kept_;
   Operand scorer_parameters_, pooled_, hidden_, active_, d_scores_;
 };
@@ -253,40 +269,41 @@ RankingBuffers ranking_buffers(const Step& step) {
 }
 
 Workload workload_list::ranking_transformer() {
-  return {.name = "ranking_transformer",
-          .summary = "A ranking model's training step, sharded (FSDP2) or replicated (DDP)",
-          .category = "distributed",
-          .priority = 1,
-          .unit = "samples/s",
-          .scaling = Scaling::divided,
-          .shows = "how much of gathers and reductions hides behind compute, and what prefetch and buckets change",
-          .streams = {4, 4, 16},
-          .params =
-              {
-                  integer_param("layers", "encoder layers", {2, 4, 12}, 1, 256),
-                  integer_param("dim", "width of a token", {16, 128, 1024}, 2, 32768),
-                  integer_param("heads", "attention heads", {2, 4, 16}, 1, 256),
-                  integer_param("mlp", "width of a layer's MLP", {32, 512, 4096}, 2, 131072),
-                  integer_param("vocab", "rows of the embedding table", {50, 1000, 60000}, 2, 1 << 24),
-                  integer_param("sparse", "sparse features: tokens from the table", {3, 15, 63}, 1, 4096),
-                  integer_param("dense", "dense features: together one token", {5, 13, 13}, 1, 4096),
-                  integer_param("batch", "samples of a micro-batch, over all ranks", {8, 32, 256}, 1, 1 << 20),
-                  integer_param("accumulation", "micro-batches per step", {1, 1, 1}, 1, 64),
-                  integer_param("scorer", "width of the scorer's hidden layer", {8, 64, 512}, 1, 32768),
-                  choice_param("mode", "parameters sharded, or on every rank", "fsdp", {"fsdp", "ddp"}),
-                  integer_param("prefetch", "fsdp: units that are gathered ahead", {1, 1, 1}, 0, 64),
-                  integer_param("reshard", "fsdp: 1 lets go of parameters after forward, backward gathers again",
-                                {1, 1, 1}, 0, 1),
-                  integer_param("bucket_kib", "most KiB of a collective; 0: a unit each", {0, 0, 0}, 0, 1 << 22),
-                  integer_param("gradient_slots", "fsdp: gradients that may wait for their reduction; 0: all",
-                                {2, 2, 2}, 0, 64),
-                  number_param("clip", "most that the norm of all gradients may be; 0: any", 1, 0, 1e9),
-                  number_param("rate", "AdamW's learning rate", 1e-3, 0, 10),
-                  number_param("decay", "AdamW's weight decay", 0.01, 0, 10),
-                  number_param("positive_weight", "weight of positive samples", 2, 0, 1e6),
-              },
-          .roles = {"compute", "all_gather", "reduce_scatter", "aux"},
-          .build = build_model<Trainer>};
+  return {
+      .name = "ranking_transformer",
+      .summary = "A ranking model's training step, sharded (FSDP2) or replicated (DDP)",
+      .category = "distributed",
+      .priority = 1,
+      .unit = "samples/s",
+      .scaling = Scaling::divided,
+      .shows = "how much of gathers and reductions hides behind compute, and what prefetch and buckets change",
+      .streams = {1, 4, kMaxStreams},
+      .params =
+          {
+              integer_param("layers", "encoder layers", {2, 4, 12}, 1, 256),
+              integer_param("dim", "width of a token", {16, 128, 1024}, 2, 32768),
+              integer_param("heads", "attention heads", {2, 4, 16}, 1, 256),
+              integer_param("mlp", "width of a layer's MLP", {32, 512, 4096}, 2, 131072),
+              integer_param("vocab", "rows of the embedding table", {50, 1000, 60000}, 2, 1 << 24),
+              integer_param("sparse", "sparse features: tokens from the table", {3, 15, 63}, 1, 4096),
+              integer_param("dense", "dense features: together one token", {5, 13, 13}, 1, 4096),
+              integer_param("batch", "samples of a micro-batch, over all ranks", {8, 32, 256}, 1, 1 << 20),
+              integer_param("accumulation", "micro-batches per step; at least one per 16 streams", {1, 1, 1}, 1, 64),
+              integer_param("scorer", "width of the scorer's hidden layer", {8, 64, 512}, 1, 32768),
+              choice_param("mode", "parameters sharded, or on every rank", "fsdp", {"fsdp", "ddp"}),
+              integer_param("prefetch", "fsdp: units that are gathered ahead", {1, 1, 1}, 0, 64),
+              integer_param("reshard", "fsdp: 1 lets go of parameters after forward, backward gathers again", {1, 1, 1},
+                            0, 1),
+              integer_param("bucket_kib", "most KiB of a collective; 0: a unit each", {0, 0, 0}, 0, 1 << 22),
+              integer_param("gradient_slots", "fsdp: gradients that may wait for their reduction; 0: all", {2, 2, 2}, 0,
+                            64),
+              number_param("clip", "most that the norm of all gradients may be; 0: any", 1, 0, 1e9),
+              number_param("rate", "AdamW's learning rate", 1e-3, 0, 10),
+              number_param("decay", "AdamW's weight decay", 0.01, 0, 10),
+              number_param("positive_weight", "weight of positive samples", 2, 0, 1e6),
+          },
+      .roles = {"compute", "all_gather", "reduce_scatter", "aux"},
+      .build = build_model<Trainer>};
 }
 
 }  // namespace weir

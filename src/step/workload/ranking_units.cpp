@@ -53,7 +53,7 @@ void RankingUnits::cut(Sharded& unit) const {
   const auto element = static_cast<std::int64_t>(size_of(layers_.type()));
   const std::int64_t most =
       options_.bucket_bytes == 0 ? unit.count : std::max(ranks_, options_.bucket_bytes / element / ranks_ * ranks_);
-  unit.pieces = divide_up(unit.count, most);
+  unit.pieces = std::max(divide_up(unit.count, most), options_.fewest_pieces);
   unit.own = divide_up(unit.count, unit.pieces * ranks_);
   unit.piece = unit.own * ranks_;
   unit.flat = unit.piece * unit.pieces;
@@ -157,8 +157,11 @@ void RankingUnits::reduce(std::size_t index) {
 void RankingUnits::all_reduce_until(std::int64_t complete) {
   const std::int64_t all = units_[0].begin + units_[0].flat;
   const auto element = static_cast<std::int64_t>(size_of(layers_.type()));
-  const std::int64_t bucket = options_.bucket_bytes == 0 ? complete - reduced_until_
-                                                         : std::max<std::int64_t>(1, options_.bucket_bytes / element);
+  const auto pieces = static_cast<std::int64_t>(units_.size()) * options_.fewest_pieces;
+  const std::int64_t wanted = options_.bucket_bytes == 0 ? (complete - reduced_until_) / options_.fewest_pieces
+                                                         : std::min(options_.bucket_bytes / element,
+                                                                    options_.fewest_pieces > 1 ? all / pieces : all);
+  const std::int64_t bucket = std::max<std::int64_t>(1, wanted);
   while (reduced_until_ < complete) {
     const std::int64_t count = std::min(bucket, all - reduced_until_);
     if (reduced_until_ + count > complete) break;
@@ -196,10 +199,21 @@ void RankingUnits::step() {
                {.type = kStateType, .dims = {options_.clip > 0 ? parts_ : 1}, .scalars = {options_.clip}},
                {{squares}, {state_}});
   for (const Sharded& unit : units_)
-    step_.launch(
-        "adamw", next(kAux),
-        {.type = layers_.type(), .dims = {unit.shard}, .scalars = {options_.rate, kBeta1, kBeta2, options_.decay}},
-        {reduced(unit), {unit.master}, {unit.mean}, {unit.square}, {state_}, {unit.low}});
+    for (std::int64_t f = 0; f < options_.fewest_pieces; ++f) {
+      const Part part = part_of(unit.shard, options_.fewest_pieces, f);
+      const auto piece = [&](Operand whole) {
+        return Operand{whole.buffer, whole.offset + elements(part.begin), elements(part.count)};
+      };
+      step_.launch(
+          "adamw", next(kAux),
+          {.type = layers_.type(), .dims = {part.count}, .scalars = {options_.rate, kBeta1, kBeta2, options_.decay}},
+          {piece(reduced(unit)),
+           piece({unit.master}),
+           piece({unit.mean}),
+           piece({unit.square}),
+           {state_},
+           piece({unit.low})});
+    }
 }
 
 }  // namespace weir

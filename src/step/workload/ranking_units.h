@@ -17,6 +17,7 @@ class RankingUnits {
     std::int64_t prefetch = 1;
     bool reshards = true;  // after forward; backward gathers again
     std::int64_t bucket_bytes = 0;
+    std::int64_t fewest_pieces = 1;  // of a unit's gathers, reductions and updates
     std::int64_t accumulation = 1;
     std::int64_t gradient_slots = 2;
     float clip = 0, rate = 1e-3f, decay = 0;

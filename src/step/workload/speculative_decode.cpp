@@ -109,7 +109,7 @@ Workload speculative_decode() {
           .unit = "tokens/s",
           .scaling = Scaling::requests,
           .shows = "tight draft -> verify -> accept chains, several requests in flight",
-          .streams = {4, 6, 32},
+          .streams = {1, 6, kMaxStreams},
           .params =
               {
                   integer_param("draft_layers", "layers of the draft model", {1, 2, 4}, 1, 256),

@@ -1,5 +1,7 @@
 // Compiled regions with graph breaks between them: region A, then B and C in parallel, then a merge. At a break the
 // host reads a value from the earlier regions, and the later ones depend on what it returns.
+#include <algorithm>
+
 #include "kernel/chain.h"
 #include "step/workload/list.h"
 #include "step/workload/model.h"
@@ -7,8 +9,8 @@
 namespace weir::workload_list {
 namespace {
 
-// Parts that rows are cut into, for any stream count: a role has 8 of 32 streams.
-constexpr std::int64_t kRegionChunks = 8;
+// Parts that rows are cut into on up to 32 streams; beyond, each stream of a role has one.
+constexpr std::int64_t kMinChunks = 8;
 
 class Compiled : Model {
   enum Role : std::uint8_t { kRegionA, kRegionB, kRegionC, kMerge };
@@ -16,7 +18,8 @@ class Compiled : Model {
  public:
   Compiled(const Params& params, int stream_count)
       : Model(params, stream_count, {1, 1, 1, 1}),
-        rows_(params.integer("rows")),
+        chunks_(std::max<std::int64_t>(kMinChunks, lanes_[kRegionA].count)),
+        rows_(std::max(params.integer("rows"), chunks_)),
         features_(params.integer("features")),
         break_ns_(params.integer("break_us") * 1000) {}
 
@@ -58,7 +61,7 @@ class Compiled : Model {
   Operand whole() { return layers_.output(rows_ * features_); }
   template <class Body>
   void each(Role role, Body&& body) {
-    for (std::int64_t i = 0; i < kRegionChunks; ++i) body(lanes_[role][i], part_of(rows_, kRegionChunks, i));
+    for (std::int64_t i = 0; i < chunks_; ++i) body(lanes_[role][i], part_of(rows_, chunks_, i));
   }
 
   Operand chain(Role role, Operand in, std::initializer_list<ChainOp> ops, std::array<float, kMaxScalars> scalars) {
@@ -89,7 +92,7 @@ class Compiled : Model {
   // The host reads the column means of the sum of `all`, works for a while, and passes them to the next regions. Each
   // graph ends where the host needs a value and starts where it has provided one.
   Operand graph_break(std::initializer_list<Made> all, Role after) {
-    const std::int64_t parts = static_cast<std::int64_t>(all.size()) * kRegionChunks;
+    const std::int64_t parts = static_cast<std::int64_t>(all.size()) * chunks_;
     const Operand sums = layers_.output(parts * features_);
     std::int64_t part = 0;
     for (const Made& made : all)
@@ -110,7 +113,7 @@ class Compiled : Model {
     return given;
   }
 
-  std::int64_t rows_, features_, break_ns_;
+  std::int64_t chunks_, rows_, features_, break_ns_;
 };
 
 }  // namespace
@@ -123,10 +126,11 @@ Workload torch_compile() {
           .unit = "samples/s",
           .scaling = Scaling::divided,
           .shows = "compiled regions (captured sub-graphs) with eager graph breaks between",
-          .streams = {4, 8, 32},
+          .streams = {1, 8, kMaxStreams},
           .params =
               {
-                  integer_param("rows", "samples", {32, 768, 4096}, kRegionChunks, 1 << 20),
+                  integer_param("rows", "samples; at least one per stream of a region", {32, 768, 4096}, kMinChunks,
+                                1 << 20),
                   integer_param("features", "width of a sample", {16, 192, 1024}, 1, 32768),
                   integer_param("break_us", "how long the host looks at a value between regions", {50, 50, 50}, 0,
                                 1'000'000),

@@ -106,6 +106,7 @@ StreamRange read_streams(const YamlNode& root) {
 
 // size: 64
 // size: {tiny: 32, small: 256, full: 4096, min: 1, max: 65536, help: rows and columns}
+// parts: {default: 8, at_least: streams, help: of the batch}
 ParamSpec read_param(const YamlNode& node) {
   const std::string& name = node.key;
   check_new_name(node.place, name);
@@ -113,7 +114,7 @@ ParamSpec read_param(const YamlNode& node) {
   spec.name = name;
   std::array<const YamlNode*, 3> defaults = {&node, &node, &node};
   if (node.kind == YamlNode::Kind::map) {
-    node.allow({"default", "tiny", "small", "full", "min", "max", "help"});
+    node.allow({"default", "tiny", "small", "full", "min", "max", "at_least", "help"});
     const YamlNode* const common = node.find("default");
     for (const Scale scale : {Scale::tiny, Scale::small, Scale::full}) {
       const YamlNode* const own = node.find(name_of(scale));
@@ -245,6 +246,9 @@ Workload read_workload(std::string_view text, const std::string& name, const Yam
     for (const YamlNode& node : params->map("a map of parameters")) {
       if (definition->params.size() == 200) node.place.refuse("more than 200 parameters");
       definition->params.push_back(read_param(node));
+      const YamlNode* const least = node.kind == YamlNode::Kind::map ? node.find("at_least") : nullptr;
+      definition->at_least.push_back(least == nullptr ? std::nullopt
+                                                      : std::optional(read_expression(*least, variables)));
       variables.push_back(node.key);
     }
   }

@@ -85,6 +85,7 @@ struct YamlDefinition {
   std::string name, unit;
   StreamRange streams;
   std::vector<ParamSpec> params;
+  std::vector<std::optional<YamlExpression>> at_least;  // by parameter: expressions see a smaller value as this one
   std::vector<std::string> roles;
   std::vector<YamlBuffer> buffers;
   std::vector<YamlCommand> commands;

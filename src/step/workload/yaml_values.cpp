@@ -2,17 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace weir {
+namespace {
+
+constexpr std::int64_t kMaxLeast = 1'000'000'000;
+
+}  // namespace
 
 YamlValues::YamlValues(const YamlDefinition& definition, const Params& params, int stream_count)
     : definition_(definition) {
   values_ = {static_cast<double>(stream_count), static_cast<double>(params.ranks.count),
              static_cast<double>(params.ranks.rank)};
-  for (const ParamSpec& spec : definition.params) {
+  for (std::size_t i = 0; i < definition.params.size(); ++i) {
+    const ParamSpec& spec = definition.params[i];
     const bool is_whole = std::holds_alternative<std::int64_t>(spec.defaults[0]);
-    values_.push_back(is_whole ? static_cast<double>(params.integer(spec.name)) : params.number(spec.name));
+    const double given = is_whole ? static_cast<double>(params.integer(spec.name)) : params.number(spec.name);
+    const std::optional<YamlExpression>& least = definition.at_least[i];
+    if (!least) {
+      values_.push_back(given);
+    } else {
+      const double lowest = is_whole
+                                ? static_cast<double>(whole(least->place, least->expression, 0, kMaxLeast, "the least"))
+                                : value(*least);
+      values_.push_back(std::max(given, lowest));
+    }
   }
   first_loop_ = values_.size();
   values_.resize(first_loop_ + definition.loop_levels, 0);

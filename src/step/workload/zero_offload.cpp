@@ -1,5 +1,6 @@
 // Optimizer state in host memory: parameters are copied in one layer ahead of the computation, gradients are copied
 // out, Adam runs on host threads, and the updated parameters are copied back.
+#include <algorithm>
 #include <cmath>
 
 #include "step/workload/list.h"
@@ -8,10 +9,9 @@
 namespace weir::workload_list {
 namespace {
 
-// Gradients that are computed separately and then summed: the same work on any number of streams, and enough for the 10
-// or 11 compute streams of 32.
-constexpr std::int64_t kGradientShards = 16;
-constexpr std::int64_t kMinLayers = 2, kMinPieces = 8;  // together they feed every stream of a role
+// Gradients that are computed separately and then summed, on up to 48 streams, which have 16 for computing; twice and
+// four times as many on up to 96 and 128.
+constexpr std::int64_t kMinShards = 16;
 
 class Offloaded : Model {
   enum Role : std::uint8_t { kCopyIn, kCompute, kCopyOut, kUpdate };
@@ -22,9 +22,12 @@ class Offloaded : Model {
         count_(params.integer("layers")),
         hidden_(params.integer("hidden")),
         rows_(params.integer("rows")),
-        pieces_(params.integer("pieces")) {
-    require_multiple_of("rows", rows_, "gradient shards", kGradientShards);
-    shares_ = shares_of(lanes_[kCompute], kGradientShards, shard_rows());
+        shards_(shards_for(kMinShards, lanes_[kCompute])),
+        // At least one piece of some layer per stream that copies or updates.
+        pieces_(std::max(params.integer("pieces"), divided_up(lanes_[kUpdate].count, count_))) {
+    require_multiple_of("rows", rows_, "gradient shards", kMinShards);
+    rows_ = divided_up(rows_, shards_) * shards_;
+    shares_ = shares_of(lanes_[kCompute], shards_, shard_rows());
     for (Operand& slot : slots_) slot = layers_.output(size());
     for (std::int64_t l = 0; l < count_; ++l) stack_.push_back(layer());
     updated_ = {step_.output(ElementType::f32, elements(count_ * size()))};
@@ -60,7 +63,7 @@ class Offloaded : Model {
     Operand x, product;  // product: before the activation
   };
   std::int64_t size() const { return hidden_ * hidden_; }
-  std::int64_t shard_rows() const { return rows_ / kGradientShards; }
+  std::int64_t shard_rows() const { return rows_ / shards_; }
   Operand activations() { return layers_.output(rows_ * hidden_); }
   Operand slot(std::int64_t l) const { return slots_[at(l % 2)]; }
   Operand host(ElementType type, Init init, float scale = 1, float offset = 0) {
@@ -76,7 +79,7 @@ class Offloaded : Model {
     made.fetched = layers_.type() == kF32 ? made.master : host(layers_.type(), Init::uniform, scale);
     made.mean = host(kF32, Init::uniform, 0.01f);
     made.square = host(kF32, Init::uniform, 5e-5f, 1e-4f);
-    made.parts = layers_.output(kGradientShards * size());
+    made.parts = layers_.output(shards_ * size());
     made.gradient = layers_.output(size());
     made.host_gradient = host(layers_.type(), Init::poison);
     return made;
@@ -146,7 +149,7 @@ class Offloaded : Model {
   void update(std::int64_t l) {
     const Layer& own = stack_[at(l)];
     each_piece(l, kCompute, [&](Lane lane, Part piece) {
-      layers_.sum(lane, {own.parts.buffer, elements(piece.begin)}, kGradientShards, piece.count, size(),
+      layers_.sum(lane, {own.parts.buffer, elements(piece.begin)}, shards_, piece.count, size(),
                   1 / static_cast<float>(rows_), slice(own.gradient, piece));
     });
     each_piece(l, kCopyOut, [&](Lane lane, Part piece) {
@@ -166,7 +169,7 @@ class Offloaded : Model {
     });
   }
 
-  std::int64_t count_, hidden_, rows_, pieces_;
+  std::int64_t count_, hidden_, rows_, shards_, pieces_;
   std::vector<Share> shares_;  // the compute streams' parts of the rows
   Operand slots_[2];           // layers alternate
   Operand updated_;            // all layers' parameters after the update
@@ -184,13 +187,14 @@ Workload zero_offload() {
           .unit = "samples/s",
           .scaling = Scaling::divided,
           .shows = "parameters in, gradients out, host optimizer, both copy directions",
-          .streams = {4, 6, 32},
+          .streams = {1, 6, kMaxStreams},
           .params =
               {
-                  integer_param("layers", "layers of one matrix each", {4, 4, 4}, kMinLayers, 256),
+                  integer_param("layers", "layers of one matrix each", {4, 4, 4}, 1, 256),
                   integer_param("hidden", "rows and columns of a layer's parameters", {16, 192, 2048}, 8, 32768),
-                  integer_param("rows", "samples; a multiple of 16", {32, 128, 1024}, kGradientShards, 1 << 20),
-                  integer_param("pieces", "copies and updates per layer", {8, 8, 8}, kMinPieces, 64),
+                  integer_param("rows", "samples; a multiple of 16, and at least one per compute stream",
+                                {32, 128, 1024}, kMinShards, 1 << 20),
+                  integer_param("pieces", "copies and updates per layer", {8, 8, 8}, 1, 64),
               },
           .roles = {"copy_in", "compute", "copy_out", "update"},
           .build = build_model<Offloaded>};

@@ -48,8 +48,10 @@ struct Case {
   ElementType type{};
   std::vector<std::byte> from, to, expected;
   std::uint64_t count = 0;
+  RankGroup group = {};
   Communicator::Request request = 0;
 
+  // `ranks` within the group, if there is one.
   Case(Ranks ranks, int channel, CollectiveOp op, ElementType type, std::uint64_t n, std::uint64_t salt)
       : channel(channel), op(op), type(type) {
     const auto parts = static_cast<std::uint64_t>(ranks.count);
@@ -83,7 +85,7 @@ struct Case {
     to.assign(expected.size(), std::byte{0xff});
   }
 
-  void start(Communicator& ranks) { request = ranks.start(channel, op, type, from.data(), to.data(), count); }
+  void start(Communicator& ranks) { request = ranks.start(channel, {op, group}, type, from.data(), to.data(), count); }
   void finish(Communicator& ranks) {
     while (!ranks.test(request)) {
     }
@@ -131,8 +133,27 @@ void check_channels(Communicator& ranks) {
     cases[ranks.ranks().rank == 1 ? cases.size() - 1 - i : i].finish(ranks);
 }
 
+// Each group exchanges its own data, at the same time as the others, on the channels of its own.
+void check_groups(Communicator& ranks) {
+  const Ranks all = ranks.ranks();
+  for (const RankGroup& group : {RankGroup{1, 2}, RankGroup{1, 2, 1}, RankGroup{all.count - 1, 2}}) {
+    if (all.count % group.stride != 0 || group.within(all).count == 1) continue;
+    ranks.open_group(group, 2);
+    std::vector<Case> cases;
+    for (const CollectiveOp op : kOps)
+      for (const ElementType type : kTypes)
+        cases.emplace_back(group.within(all), static_cast<int>(cases.size()) % 2, op, type, 100,
+                           static_cast<std::uint64_t>(group.first(all.rank)) * 1000 + cases.size());
+    for (Case& each : cases) {
+      each.group = group;
+      each.start(ranks);
+    }
+    for (Case& each : cases) each.finish(ranks);
+  }
+}
+
 void check_refusals(Communicator& ranks) {
-  const auto is_refused = [&](int channel, CollectiveOp op, std::uint64_t count) {
+  const auto is_refused = [&](int channel, const Collective& op, std::uint64_t count) {
     float from[4] = {}, to[16] = {};
     try {
       ranks.start(channel, op, ElementType::f32, from, to, count);
@@ -142,6 +163,7 @@ void check_refusals(Communicator& ranks) {
     return false;
   };
   expect(is_refused(99, CollectiveOp::all_reduce, 4), "a closed channel is refused");
+  expect(is_refused(0, {CollectiveOp::all_reduce, {1, 3, 1}}, 4), "a group that is not open is refused");
   expect(is_refused(0, CollectiveOp::all_reduce, std::uint64_t{1} << 32), "counts beyond int are refused");
   if (ranks.ranks().count == 3) expect(is_refused(0, CollectiveOp::all_to_all, 4), "parts of unequal size are refused");
 }
@@ -178,6 +200,7 @@ int selftest(const std::filesystem::path& binary) {
   try {
     check_collectives(*ranks);
     check_channels(*ranks);
+    check_groups(*ranks);
     check_refusals(*ranks);
     check_runner_calls(*ranks);
     expect(ranks->local_ranks().count <= ranks->ranks().count, "no more ranks here than everywhere");

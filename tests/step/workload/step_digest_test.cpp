@@ -19,7 +19,7 @@ const std::map<std::string, std::uint64_t> kDigests = {
     {"case_b_transformer", 0x8980009994b87e9b},
     {"continuous_batch", 0xcabc13d722e9565b},
     {"disaggregated_serving", 0x0b69b4c681e0623c},
-    {"fsdp_tp", 0xbdebffd9a7eec774},
+    {"fsdp_tp", 0x7a18708014420079},
     {"grad_accum", 0x285ae4e4d69f726e},
     {"graph_subgraphs", 0x292e63e8aa7343d4},
     {"hetero_kernels", 0xa2fc7a8629cc679d},

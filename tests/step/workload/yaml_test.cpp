@@ -110,6 +110,24 @@ TEST(Yaml, LoopsNestAndSlicesFollowThem) {
   EXPECT_EQ(step.work(), 8);
 }
 
+TEST(Yaml, AParameterIsAtLeastWhatTheStreamsNeed) {
+  const auto text = [](const std::string& least) {
+    return "name: x\nstreams: {min: 1, max: 8}\nunit: parts/s\nwork: parts\nparams:\n  parts: {default: 3, at_least: " +
+           least +
+           "}\nbuffers:\n  a: {count: parts, init: uniform}\n  b: {count: parts}\ncommands:\n  - repeat:\n      for: "
+           "p\n"
+           "      count: parts\n      do:\n        - {kernel: gelu, reads: 'a[p:1]', writes: 'b[p:1]', stream: p % "
+           "streams}\n";
+  };
+  const Workload workload = parse_workload(text("streams"), "my.yaml");
+  EXPECT_EQ(build(workload, 2).work(), 3);
+  EXPECT_EQ(build(workload, 8).work(), 8);
+  EXPECT_EQ(build(workload, 8).commands().size(), 8u);
+  EXPECT_EQ(build(workload, 8, {{"parts", "9"}}).work(), 9);
+  expect_refusal(text("streams / 2"), {"at_least", "whole"}, 3);
+  expect_refusal(text("parts + 1"), {"parts"});  // only what is above it
+}
+
 TEST(Yaml, ShapesByNameAndByPosition) {
   const Step step = step_of(
       "  - {kernel: gemm, dims: {n: 4, m: 2, k: 8, transpose_b: 1}, scalars: {alpha: 0.5}, reads: [a, a], writes: b}\n"
