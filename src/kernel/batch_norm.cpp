@@ -28,7 +28,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
 void reference(const KernelCall& call) {
   const auto [rows, columns, unused0, unused1] = call.shape.dims;
   with_float_type(call.shape.type, [&]<class T>(T*) {
-    const auto value = [&](std::size_t index, std::int64_t at) {
+    const auto value = [&](int index, std::int64_t at) {
       return static_cast<double>(to_float(operand<const T>(call, index)[at]));
     };
     for (std::int64_t r = 0; r < rows; ++r)

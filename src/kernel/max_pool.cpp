@@ -26,8 +26,9 @@ void run_block(const KernelCall& call, std::uint32_t block) {
       const T* const image = operand<const T>(call, 0) + row / (across * down) * height * width * patch.channels;
       T* const out = operand<T>(call, 1) + row * patch.channels;
       bool is_first = true;
-      for (std::int64_t y = std::max<std::int64_t>(0, top); y < std::min(height, top + patch.kernel); ++y)
-        for (std::int64_t x = std::max<std::int64_t>(0, left); x < std::min(width, left + patch.kernel); ++x) {
+      for (std::int64_t y = std::max<std::int64_t>(0, top); y < std::min<std::int64_t>(height, top + patch.kernel); ++y)
+        for (std::int64_t x = std::max<std::int64_t>(0, left); x < std::min<std::int64_t>(width, left + patch.kernel);
+             ++x) {
           const T* const pixel = image + (y * width + x) * patch.channels;
           for (std::int64_t c = 0; c < patch.channels; ++c)
             if (is_first || to_float(pixel[c]) > to_float(out[c])) out[c] = pixel[c];

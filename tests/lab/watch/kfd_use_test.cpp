@@ -116,7 +116,7 @@ TEST(KfdUse, is_in_documents_pictures_and_metrics) {
   EXPECT_NE(table.find("gpu 1000:   utilisation 7 %"), std::string::npos) << table;
   EXPECT_NE(table.find("pid 4711 python3?[31m on gpu f7bc: memory 512 MiB   96 CUs"), std::string::npos) << table;
   const std::string metrics = metrics_text(sample);
-  testing::check_openmetrics(metrics);
+  weir::testing::check_openmetrics(metrics);
   EXPECT_NE(metrics.find("weir_watch_process_compute_units{"), std::string::npos) << metrics;
 }
 
