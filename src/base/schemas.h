@@ -58,7 +58,7 @@ constexpr bool is_newer(std::string_view schema) {
   return version.size() != known.size() ? version.size() > known.size() : version > known;
 }
 
-// "weir.result/1" of a file that begins with {"schema": "weir.result/1", as all documents of Weir do; else empty.
+// "weir.result/2" of a file that begins with {"schema": "weir.result/2", as all documents of Weir do; else empty.
 constexpr std::string_view at_start(std::string_view start) {
   const std::size_t key = start.substr(0, 64).find("\"schema\"");
   const std::size_t begin = key == std::string_view::npos ? key : start.find("\"weir.", key);

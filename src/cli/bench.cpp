@@ -118,7 +118,7 @@ void BenchCommandFlags::add_to(CommandSyntax syntax) {
   syntax.add("--verbose,-v", is_verbose, "print each case as it is measured");
   syntax.add("--output,-o PATH", output,
              "folder for reports (default: reports, then reports-2 ...; -: print the summary, and write none)");
-  syntax.add("--json", document_output.is_json, "print the summary (weir.bench/1), and no text");
+  syntax.add("--json", document_output.is_json, "print the summary (weir.bench/2), and no text");
   syntax.add("--format NAME", document_output.format, "form for people").one_of({"text", "markdown"});
   syntax.add("--force,-f", document_output.is_forced, "replace an earlier report");
   syntax.add("--quiet,-q", document_output.is_quiet, "print only the report");

@@ -46,7 +46,7 @@ struct TryFlags {
     syntax.add("--threshold PERCENT", threshold, "smaller differences do not matter");
     syntax.add("--seed N", seed, "of the order of trials");
     syntax.add("--output,-o PATH", output, "folder (default: results/try; -: print the document, and keep no file)");
-    syntax.add("--json", is_json, "print the document (weir.trials/1), and no text");
+    syntax.add("--json", is_json, "print the document (weir.trials/2), and no text");
     syntax.add("--resume", resumes, "keep the trials that the folder has, run the others");
     syntax.add("--force,-f", is_forced, "replace the trials of a folder that has some");
     syntax.add("--strict", is_strict, "exit 4 where the answer is not clear");

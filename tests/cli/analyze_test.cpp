@@ -113,7 +113,7 @@ TEST(Analyze, start_up_is_no_part_of_a_comparison) {
       continue;
     }
     write_into(folder, "document", compared.out);
-    expect_valid_as(folder / "document", "weir.trace_comparison.1.json");
+    expect_valid_as(folder / "document", "weir.trace_comparison.2.json");
     const Json document = json_of(folder / "document");
     EXPECT_NEAR(span_ratio(document["totals"]), ratio, 0.01) << window;
     const bool is_whole = std::string(window) == "all";
