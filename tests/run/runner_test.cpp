@@ -147,7 +147,7 @@ TEST(Runner, RejectsRequestsThatDoNotFit) {
   };
   EXPECT_TRUE(rejected([](RunRequest& r) { r.workload = "hetero"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = -1; }));
-  EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = 65; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = 129; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = Precision::fp64; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = Precision::tf32; }));  // not on a cpu
   EXPECT_TRUE(rejected([](RunRequest& r) { r.submit = parse_submit("channel:pigeon"); }));
