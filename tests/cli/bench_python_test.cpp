@@ -19,7 +19,7 @@ class BenchPython : public ::testing::Test {
     if (run_program({"python3", "-c", ""}).code != 0) GTEST_SKIP() << "python3 is not there";
   }
   Outcome bench(std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"bench", "--iterations", "5", "--budget", "1s", "--no-roofline"};
+    std::vector<std::string> arguments = {"bench", "--iterations", "5", "--budget", "1s", "--no-roofline", "--force"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return weir(arguments, folder_.path());
   }

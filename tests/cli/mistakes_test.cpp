@@ -60,7 +60,7 @@ const std::vector<Mistake>& mistakes() {
       {{"run", "moe", "--param", "batch"}, 2, {"--param batch: not an assignment", "--param name=value"}},
       {{"run", "moe", "--device", "sim:h200", "--sim", "quees=2"}, 2, {"--sim quees=2", "Did you mean 'queues'?"}},
       {{"run", "moe", "--device", "cpu", "--sim", "queues=2"}, 2, {"is not simulated", "--device sim:h200"}},
-      {{"bench", "--precision", "fp8"}, 2, {"--precision fp8", "fp64, fp32, fp16, bf16"}},
+      {{"bench", "--precision", "fp12"}, 2, {"--precision fp12", "fp64, fp32, fp16, bf16"}},
       {{"watch", "--source", "amd"}, 2, {"--source amd: unknown source", "auto, kfd, device"}},
       {{"channel", "spsc"}, 2, {"unknown group 'spsc'", "weir channel --list"}},
       {{"overlap", "default", "--set", "run.scal=tiny"}, 2, {"unknown key 'run.scal'", "Did you mean 'run.scale'?"}},
@@ -68,7 +68,7 @@ const std::vector<Mistake>& mistakes() {
       // Counts, ranges and units.
       {{"run", "moe", "--iterations", "0"}, 2, {"--iterations 0: out of range", "Use 1 to "}},
       {{"run", "moe", "--iterations", "-3"}, 2, {"--iterations -3: out of range", "Use 1 to "}},
-      {{"run", "moe", "--streams", "999"}, 2, {"--streams 999: 999 is out of range", "Use 4 to 64."}},
+      {{"run", "moe", "--streams", "999"}, 2, {"--streams 999: 999 is out of range", "Use 1 to 128."}},
       {{"run", "moe", "--streams", "1,2"}, 2, {"--streams 1,2: one count is needed here", "`weir sweep`"}},
       {{"sweep", "moe", "--streams", "8..4"}, 2, {"--streams 8..4: 8 comes after 4", "1..8"}},
       {{"run", "moe", "--ranks", "0"}, 2, {"--ranks 0: not a number of ranks", "Use 1 to 4096."}},

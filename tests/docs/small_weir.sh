@@ -76,7 +76,7 @@ if ! has --help -h --list --dry-run; then
       unless_set --waves 1
       ;;
     bench)
-      has --filter || words+=(--filter reduction)
+      has --filter --path || words+=(--filter reduction)
       unless_set --precision fp32
       unless_set --iterations 2
       unless_set --warmup 1

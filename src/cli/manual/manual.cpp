@@ -241,7 +241,7 @@ sudo weir amd hqd --live)"},
     {"amd roadmap",
      "Captures case A and case B (or takes two captures), compares them, and judges the queue roadmap: its targets, "
      "and its checklist with the evidence for each point: [amd_roadmap](amd_roadmap.md).",
-     "weir amd roadmap --device sim:mi300x --scale tiny --seconds 1s --folder study   # exit 3 if a target is missed"},
+     "weir amd roadmap --device sim:mi300x --seconds 1s   # exit 3 if missed"},
     {"amd queues",
      "Lists the queues of a process that runs, through the driver's debug interface; with --suspend also suspends and "
      "resumes them, and says how long that took: [amd_queues](amd_queues.md).",
