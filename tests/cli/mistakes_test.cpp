@@ -60,7 +60,7 @@ const std::vector<Mistake>& mistakes() {
       {{"run", "moe", "--param", "batch"}, 2, {"--param batch: not an assignment", "--param name=value"}},
       {{"run", "moe", "--device", "sim:h200", "--sim", "quees=2"}, 2, {"--sim quees=2", "Did you mean 'queues'?"}},
       {{"run", "moe", "--device", "cpu", "--sim", "queues=2"}, 2, {"is not simulated", "--device sim:h200"}},
-      {{"bench", "--precision", "fp12"}, 2, {"--precision fp12", "fp64, fp32, fp16, bf16"}},
+      {{"bench", "--precision", "fp12"}, 2, {"--precision fp12", "Did you mean 'fp32'?"}},
       {{"watch", "--source", "amd"}, 2, {"--source amd: unknown source", "auto, kfd, device"}},
       {{"channel", "spsc"}, 2, {"unknown group 'spsc'", "weir channel --list"}},
       {{"overlap", "default", "--set", "run.scal=tiny"}, 2, {"unknown key 'run.scal'", "Did you mean 'run.scale'?"}},
