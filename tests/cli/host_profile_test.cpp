@@ -88,7 +88,7 @@ TEST_F(HostProfile, of_channels_is_taken_once_more) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(text_of("host.folded"), "weir;main;spin 2\nworker;[libcuda.so] 1\n");
   EXPECT_TRUE(has(outcome.out, "Host profile of 3 samples written to host.folded")) << outcome.out;
-  expect_valid_as(folder_ / "channel.json", "weir.channel.1.json");
+  expect_valid_as(folder_ / "channel.json", "weir.channel.2.json");
   const Json document = read_json(folder_ / "channel.json");
   EXPECT_EQ(document["host_profile"]["samples"], 3);
   EXPECT_EQ(document["benchmarks"][0]["processes"].size(), 2u) << "the samples are of processes that nobody watched";

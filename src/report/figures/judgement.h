@@ -45,7 +45,7 @@ Judged judge(const Comparison& comparison, const std::string& tool, bool is_stri
 // A weir.bench/2: its cases, and its regressions where there was a baseline.
 Judged judge_bench(const Json& summary, bool is_strict, int exit_code);
 
-// A weir.channel/1: its benchmarks, and how they compare where there was a baseline.
+// A weir.channel/2: its benchmarks, and how they compare where there was a baseline.
 Judged judge_channel(const Json& document, const std::string& tool, bool is_strict, int exit_code);
 
 // JUnit XML, which most CI systems read.

@@ -259,7 +259,7 @@ std::vector<NewPoint> bench_points(const Json& document, const Json& written, co
   return points;
 }
 
-// {"schema": "weir.channel/1", "settings": {"capacity": 128, ...}, "benchmarks": [{"group": "send_latency", "name":
+// {"schema": "weir.channel/2", "settings": {"capacity": 128, ...}, "benchmarks": [{"group": "send_latency", "name":
 // "small", "contestant": "spsc", "unit": "ns_per_operation", "processes": [{"samples": [...]}]}]}
 std::vector<NewPoint> channel_points(const Json& document, const std::string& name) {
   const Json& benchmarks = member(document, "benchmarks");

@@ -54,7 +54,7 @@ bool is_time(std::string_view text);
 // cases.
 std::vector<NewPoint> bench_points(const Json& document, const Json& written, const std::string& name);
 
-// The benchmarks of a weir.channel/1 document that were run. Rejects a document without a list of benchmarks.
+// The benchmarks of a weir.channel/2 document that were run. Rejects a document without a list of benchmarks.
 std::vector<NewPoint> channel_points(const Json& document, const std::string& name);
 
 }  // namespace weir::history
