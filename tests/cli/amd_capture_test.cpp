@@ -564,7 +564,7 @@ void add_containers(const Machine& machine, bool has_cgroup_files) {
   machine.add_process(4712, 18, kScope);
   machine.add_process(5000, 5000, "/user.slice");
   put_file(machine.root() / "var/lib/docker/containers" / kId / "config.v2.json",
-           R"({"ID": ")" + kId + R"(", "Name": "/zhen_vllm_dsv3", "State": {"Running": true, "Pid": 4711}})");
+           R"({"ID": ")" + kId + R"(", "Name": "/vllm_server", "State": {"Running": true, "Pid": 4711}})");
   const std::string other(64, 'a'), stopped(64, 'b');
   machine.add_process(6000, 1, "/machine.slice/libpod-" + other + ".scope/container");
   put_file(machine.root() / "var/lib/containers/storage/overlay-containers/containers.json",
@@ -577,7 +577,7 @@ void add_containers(const Machine& machine, bool has_cgroup_files) {
 
 TEST(AmdCapture, watches_a_container_by_name_and_by_id) {
   for (const bool has_cgroup_files : {true, false})
-    for (const std::string& name : {std::string("zhen_vllm_dsv3"), kId.substr(0, 12), kId}) {
+    for (const std::string& name : {std::string("vllm_server"), kId.substr(0, 12), kId}) {
       const Machine machine;
       add_containers(machine, has_cgroup_files);
       const Outcome outcome = machine.watch({"--container", name, "--seconds", "50ms"});
@@ -604,13 +604,13 @@ TEST(AmdCapture, rejects_containers_and_processes_that_do_not_run) {
   Outcome outcome = machine.watch({"--container", "zhen"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(has(outcome.err, "no such container")) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "zhen_vllm_dsv3 (docker)") && has(outcome.err, "web (podman)")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "vllm_server (docker)") && has(outcome.err, "web (podman)")) << outcome.err;
   outcome = machine.watch({"--container", "off"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(has(outcome.err, "no process of it is visible")) << outcome.err;
   put_file(machine.root() / "var/lib/containers/storage/vfs-containers/containers.json",
-           R"([{"id": ")" + std::string(64, 'a') + R"(", "names": ["zhen_vllm_dsv3"]}])");
-  outcome = machine.watch({"--container", "zhen_vllm_dsv3"});
+           R"([{"id": ")" + std::string(64, 'a') + R"(", "names": ["vllm_server"]}])");
+  outcome = machine.watch({"--container", "vllm_server"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(has(outcome.err, "2 containers have that name") && has(outcome.err, "aaaaaaaaaaaa")) << outcome.err;
   outcome = machine.watch({"--pid", "99"});

@@ -120,7 +120,7 @@ std::vector<Container> known_containers(const std::string& root, std::string& re
       moved.starts_with('/') && moved.find_first_of("*?[\\") == std::string::npos)
     docker.push_back(moved);
   for (const std::string& folder : docker) {
-    // {"ID": "<id>", "Name": "/zhen_vllm_dsv3", ...}
+    // {"ID": "<id>", "Name": "/vllm_server", ...}
     std::error_code error;
     if (fs::directory_iterator(root + folder + "/containers", error); error == std::errc::permission_denied)
       refusal = fmt::format("{}/containers: {}", root + folder, error.message());
@@ -166,7 +166,7 @@ std::map<std::string, Container> running_containers(const CaptureRoots& roots) {
   return running;
 }
 
-// "zhen_vllm_dsv3 (docker)", or "0123456789ab" where no file names it.
+// "vllm_server (docker)", or "0123456789ab" where no file names it.
 std::string label_of(const Container& one) {
   const std::string name = one.name.empty() ? one.id.substr(0, 12) : one.name;
   return one.runtime.empty() ? name : fmt::format("{} ({})", name, one.runtime);

@@ -192,7 +192,7 @@ struct PlannedCase {
 
 std::vector<PlannedCase> plan_cases(const Job& job, package::OpenPackage& open) {
   std::vector<Precision> precisions = job.asked.empty() ? job.package.config.precisions : job.asked;
-  // A Python function takes any precision that it is told, so that it is measured in one where nobody chooses.
+  // A Python function takes any precision that it is given, so it is measured in one where nobody chooses.
   const bool has_usual =
       job.package.find(package::Form::python) != nullptr && (open.precisions() & bit_of(Precision::fp32)) != 0;
   if (precisions.empty() && has_usual) precisions = {Precision::fp32};

@@ -19,10 +19,10 @@ PRECISIONS = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "
 BACKENDS = {"rocm": "hip", "torch": "pytorch"}
 GPU_LIBRARIES = ("torch", "jax", "cupy", "numba", "tensorflow", "triton", "pycuda")
 CONFIGS = ("config", "cfg", "configuration", "params", "parameters", "options", "settings")
-# What a function may be told besides its problem.
-TOLD = ("backend", "device", "precision", "dtype", "seed", "threads", "iterations", "iters", "warmup")
+# What a function can be given besides its problem.
+OFFERED = ("backend", "device", "precision", "dtype", "seed", "threads", "iterations", "iters", "warmup")
 # Entries of a result that describe it.
-NOT_OUTPUTS = TOLD + ("success", "error", "expected", "reference", "accuracy", "timing", "memory", "energy", "flop",
+NOT_OUTPUTS = OFFERED + ("success", "error", "expected", "reference", "accuracy", "timing", "memory", "energy", "flop",
                       "bytes", "items", "item_name", "problem_size", "kernel_name", "rmse", "max_error",
                       "relative_error")
 TIMES = re.compile(r"(^|_)(time|latency|elapsed|duration|throughput|gflops|tflops)(_|$)|_(ms|us|ns|s|sec|seconds)$")
@@ -170,7 +170,7 @@ class Benchmark:
             if name in CONFIGS and name not in self.given:
                 self.config = self.config or name
         needed = [name for name, parameter in self.takes.items()
-                  if parameter.default is parameter.empty and name not in self.given and name not in TOLD
+                  if parameter.default is parameter.empty and name not in self.given and name not in OFFERED
                   and name not in (self.config, "problem_size")]
         # def run_benchmark(what): one argument of any name is everything in one dict.
         if len(needed) == 1 and not self.config and "problem_size" not in self.takes and not self.given:
@@ -206,7 +206,7 @@ class Benchmark:
         rest = [name for name in self.given if name not in self.takes]
         for name in self.takes:
             default = self.default(name)
-            if name in TOLD or name == self.config or (name == "problem_size" and rest):
+            if name in OFFERED or name == self.config or (name == "problem_size" and rest):
                 continue
             if is_number(default) or is_numbers(default):
                 found.setdefault(name, default)
@@ -221,7 +221,7 @@ class Benchmark:
             backends += ["cuda", "hip"]
         backends += [backend for backend, library in (("pytorch", "torch"), ("jax", "jax"))
                      if library in self.libraries]
-        # A function that cannot be told has one precision: the first that bench.yaml lists, or that of its library.
+        # A function without a parameter for the precision has one: the first that bench.yaml lists, or that of its library.
         own = self.listed or ("fp32" if "torch" in self.libraries or "jax" in self.libraries else "fp64")
         precisions = list(PRECISIONS) if self.can_tell("precision", "dtype") else [own]
         return {"summary": self.summary, "backends": backends, "precisions": precisions,
@@ -229,7 +229,7 @@ class Benchmark:
                 "resolution_ns": max(1.0, time.get_clock_info("perf_counter").resolution * 1e9)}
 
     def arguments(self):
-        told, problem = dict(self.told), dict(self.problem)
+        offered, problem = dict(self.offered), dict(self.problem)
         named = {}
         for name in self.takes:
             if name in (self.config, "problem_size") and name not in problem:
@@ -238,8 +238,8 @@ class Benchmark:
                 value = problem.pop(name)
                 as_tuple = isinstance(value, list) and isinstance(self.default(name), tuple)
                 named[name] = tuple(value) if as_tuple else value
-            elif name in told:
-                named[name] = told[name]
+            elif name in offered:
+                named[name] = offered[name]
         if "problem_size" in self.takes and "problem_size" not in named:
             if problem and len(problem) == 1 and self.wants_number():
                 named["problem_size"] = next(iter(problem.values()))
@@ -250,15 +250,15 @@ class Benchmark:
                 problem = {}
         if self.config:
             default = self.default(self.config)
-            named[self.config] = dict(default if isinstance(default, dict) else {}, **told)
+            named[self.config] = dict(default if isinstance(default, dict) else {}, **offered)
             named[self.config].update(self.problem, problem_size=dict(self.problem))
         elif self.takes_any:
             named.update(problem)
-            named.update((name, value) for name, value in told.items() if name not in named)
+            named.update((name, value) for name, value in offered.items() if name not in named)
         return named
 
     def plant_seed(self):
-        seed = self.told["seed"]
+        seed = self.offered["seed"]
         random.seed(seed)
         for name, plant in (("numpy", lambda m: m.random.seed(seed % 2**32)), ("torch", lambda m: m.manual_seed(seed)),
                             ("cupy", lambda m: m.random.seed(seed % 2**32))):
@@ -319,7 +319,7 @@ class Benchmark:
         if has_gpu and torch and question["device_index"] > 0:
             torch.cuda.set_device(question["device_index"])
         self.problem = question["problem"]
-        self.told = {"backend": backend, "device": "cuda" if has_gpu else "cpu", "precision": precision,
+        self.offered = {"backend": backend, "device": "cuda" if has_gpu else "cpu", "precision": precision,
                      "dtype": PRECISIONS[precision], "seed": question["seed"], "threads": question["threads"],
                      "iterations": 1, "iters": 1, "warmup": 0}
         quietly(lambda: open("/proc/self/clear_refs", "w").write("5"), None)  # the peak begins here
