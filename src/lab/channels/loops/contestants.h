@@ -229,7 +229,9 @@ struct AtomicQueueCalls {
   static bool pop(auto& queue, auto& item) { return queue.try_pop(item); }
 };
 template <class T, bool kIsSpsc>
-using AtomicQueue = atomic_queue::AtomicQueueB2<T, std::allocator<T>, true, false, kIsSpsc>;
+struct AtomicQueue : atomic_queue::AtomicQueueB2<T, std::allocator<T>, true, false, kIsSpsc> {
+  explicit AtomicQueue(std::size_t capacity) : AtomicQueue::AtomicQueueB2(static_cast<unsigned>(capacity)) {}
+};
 template <class T>
 using AtomicQueueSpscContestant = QueueContestant<T, AtomicQueue<T, true>, AtomicQueueCalls, "atomic_queue_spsc", 1, 1>;
 template <class T>
