@@ -259,6 +259,20 @@ TEST_P(WorkflowRights, nobody_has_more_than_they_need) {
   }
 }
 
+TEST(Workflow, channels_are_compared_with_those_of_the_base) {
+  Runner runner(kPullRequest);
+  measure(runner);
+  runner.begin("measure", {{"CHANNELS", "round_trip"}});
+  for (const char* name : {"Install what the build needs", "Build this commit and the one that it is compared with"})
+    ASSERT_EQ(runner.step(name).code, 0);
+  // The same program twice; a busy machine may call it slower all the same.
+  const Outcome outcome = runner.step("Measure channels");
+  EXPECT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.out << outcome.err;
+  EXPECT_EQ(read_json(runner.repository() / "out/channels.json")["schema"], "weir.channel/2");
+  EXPECT_TRUE(has(content(runner.repository() / "out/channels.xml"), "round_trip"));
+  EXPECT_TRUE(has(runner.summary(), "round_trip")) << runner.summary();
+}
+
 // A Python module, so that nothing is compiled; it takes `pause` seconds.
 void put_kernel(const fs::path& folder, const std::string& pause) {
   put_file(folder / "kernels/waits/waits.py", "import time\ndef run_benchmark(precision='fp32'):\n    time.sleep(" +
