@@ -64,7 +64,7 @@ struct alignas(64) CommandRecord {
 };
 static_assert(sizeof(CommandRecord) == 64 && std::is_trivially_copyable_v<CommandRecord>);
 
-// A command whose parameters need more than its line. Only the used part is copied.
+// A command whose parameters need more than its line. Only the used lines are copied.
 struct alignas(64) WideCommandRecord {
   static constexpr bool kLeavesRoomForStamp = true;
 

@@ -86,8 +86,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
   // For the consumer: nothing will arrive any more. Set once, so that only one pop of a closed channel pays for the
   // heavy fence (356 ns each without this; Neoverse-V1, 2026-11).
   bool is_drained_ = false;
-  alignas(kApart) std::uint64_t tail_ = 0;  // for the producer
-  std::uint64_t head_seen_ = 0;
+  alignas(kApart) std::uint64_t head_seen_ = 0;  // for the producer
   typename Sync::template Atomic<std::uint64_t> announced_{0};  // positions before this one are taken or being written
 };
 

@@ -100,7 +100,7 @@ TYPED_TEST(EveryChannel, batches_move_what_fits) {
   }
 }
 
-// Bytes behind what is used keep what was there before.
+// Lines after the used ones keep what was there before.
 TYPED_TEST(EveryChannel, wide_commands_arrive_with_all_their_parameters) {
   for (const bool is_batch : {false, true}) {
     SCOPED_TRACE(is_batch ? "batches" : "one by one");
@@ -124,7 +124,7 @@ TYPED_TEST(EveryChannel, wide_commands_arrive_with_all_their_parameters) {
       ASSERT_EQ(got.line.launch.grid.x, 9U);
       ASSERT_EQ(std::memcmp(got.params.data(), params.data(), bytes), 0) << bytes;
       if (!TypeParam::kCopiesOnlyWhatIsUsed) continue;
-      for (std::size_t i = (bytes + 7) / 8 * 8; i < kWideParams; ++i)
+      for (std::size_t i = (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; i < kWideParams; ++i)
         ASSERT_EQ(got.params[i], std::byte{0xee}) << "byte " << i << " of a record that uses " << bytes;
     }
   }
