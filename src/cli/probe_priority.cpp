@@ -42,7 +42,9 @@ struct ProbePriorityFlags : DocumentOutput {
     syntax.add("--seed N", seed, "of the order of streams");
     syntax.add("--strict", is_strict, "exit 4 where it cannot be decided");
     DocumentOutput::add_to(syntax);
-    syntax.footer("Exit code: 0 there is an answer, 1 nothing could be measured, 2 bad input, 4 undecided (--strict).");
+    syntax.footer(
+        "Exit code: 0 there is an answer, 1 nothing could be measured, 2 bad input,\n"
+        "4 undecided (--strict), 130 interrupted.");
   }
 };
 
