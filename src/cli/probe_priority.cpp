@@ -76,7 +76,7 @@ std::vector<std::string> interpreter_in(const std::vector<std::string>& words) {
 
 // Empty where it was interrupted.
 std::optional<PrioritySamples> run_probe_process(const ProbePriorityFlags& flags, std::vector<std::string> command,
-                                           std::int64_t round) {
+                                                 std::int64_t round) {
   const PrivateFolder folder;
   const std::filesystem::path script = folder.path() / "priority_script.py";
   write_file(script, std::string(probe::priority_script()), false);
@@ -99,7 +99,8 @@ std::optional<PrioritySamples> run_probe_process(const ProbePriorityFlags& flags
 std::vector<PrioritySamples> read_sample_files(const std::vector<std::string>& files) {
   std::vector<PrioritySamples> all;
   for (const std::string& file : files) {
-    const std::vector<PrioritySamples> some = probe::read_priority_lines(read_file(input_path(file), kMaxSampleBytes), file);
+    const std::vector<PrioritySamples> some =
+        probe::read_priority_lines(read_file(input_path(file), kMaxSampleBytes), file);
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

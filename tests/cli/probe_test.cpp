@@ -149,9 +149,8 @@ TEST_F(ProbePriority, prints_a_script_whose_lines_it_judges) {
   put_file(folder_.path() / "probe.py", script.out);
   std::string lines;
   for (int i = 0; i < 5; ++i) {
-    const Outcome ran = run_program({"env", "PYTHONPATH=" + folder_.path().string(), "FAKE_PRIORITY=kept", "python3",
-                                     "probe.py"},
-                                    folder_.path());
+    const Outcome ran = run_program(
+        {"env", "PYTHONPATH=" + folder_.path().string(), "FAKE_PRIORITY=kept", "python3", "probe.py"}, folder_.path());
     ASSERT_EQ(ran.code, 0) << ran.err;
     lines += ran.out;
   }
@@ -180,22 +179,22 @@ TEST_F(ProbePriority, says_why_it_cannot_measure) {
 }
 
 TEST_F(ProbePriority, starts_python_as_the_user_does) {
-  const Json all =
-      document("kept", {"--processes", "1", "--", "env", "FAKE_RUNTIME=cuda", "python3", "-X", "utf8", "-u", "a.py"}, 0);
+  const Json all = document(
+      "kept", {"--processes", "1", "--", "env", "FAKE_RUNTIME=cuda", "python3", "-X", "utf8", "-u", "a.py"}, 0);
   EXPECT_EQ(all["runtime"]["name"], "cuda");
 }
 
 TEST_F(ProbePriority, rejects_what_it_cannot_do) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {},
-           {"--", "./train.sh"},
-           {"train.py"},
-           {"--snippet", "--", "python3"},
-           {"--samples", "missing.txt"},
-           {"--processes", "0", "--", "python3"},
-           {"--iterations", "3", "--", "python3"},
-           {"--timeout", "never", "--", "python3"},
-           {"--", "/nowhere/python3"}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{},
+                                             {"--", "./train.sh"},
+                                             {"train.py"},
+                                             {"--snippet", "--", "python3"},
+                                             {"--samples", "missing.txt"},
+                                             {"--processes", "0", "--", "python3"},
+                                             {"--iterations", "3", "--", "python3"},
+                                             {"--timeout", "never", "--", "python3"},
+                                             {"--", "/nowhere/python3"}}) {
     const Outcome outcome = probe("kept", words);
     EXPECT_EQ(outcome.code, 2) << outcome.out << outcome.err;
   }

@@ -202,11 +202,11 @@ Json priority_document(std::span<const PrioritySamples> processes, const Priorit
                             : Json();
   std::int64_t idle = 0;
   for (const PrioritySamples& one : processes) idle += one.idle;
-  Json runtime = WEIR_NAMED(named("python", text_or_null(facts.python)), named("torch", text_or_null(facts.torch)),
-                            named("name", text_or_null(facts.runtime)),
-                            named("version", text_or_null(facts.runtime_version)),
-                            named("device", text_or_null(facts.device)), named("least_priority", or_null(facts.least)),
-                            named("greatest_priority", or_null(facts.greatest)));
+  Json runtime =
+      WEIR_NAMED(named("python", text_or_null(facts.python)), named("torch", text_or_null(facts.torch)),
+                 named("name", text_or_null(facts.runtime)), named("version", text_or_null(facts.runtime_version)),
+                 named("device", text_or_null(facts.device)), named("least_priority", or_null(facts.least)),
+                 named("greatest_priority", or_null(facts.greatest)));
   Json waits = Json::array();
   waits.push_back(wait_json("high", facts.greatest, all_of(processes, &PrioritySamples::high_ns)));
   waits.push_back(wait_json("equal", facts.least, all_of(processes, &PrioritySamples::equal_ns)));

@@ -55,7 +55,7 @@ struct Board {
   std::atomic<std::uint32_t> is_closed{0};         // the daemon is ending: everybody continues unscheduled
   // Clients allow the daemon to trace them (Yama's ptrace_scope 1): its mechanism acts on their queues.
   std::atomic<std::uint32_t> asks_to_trace{0};
-  std::atomic<std::uint64_t> recent{0};            // seats that were active lately and are not stopped
+  std::atomic<std::uint64_t> recent{0};  // seats that were active lately and are not stopped
 
   Seat seats[kMaxClients];
 };

@@ -345,9 +345,8 @@ void Server::State::publish() {
 }
 
 std::string Server::State::status(std::int64_t now) const {
-  return to_text(status_document(
-      {&conductor, board.get(), &occupants, options.mechanism, enforcer.get(), static_cast<int>(::getpid()), begun_ns,
-       now, options.in_flight}));
+  return to_text(status_document({&conductor, board.get(), &occupants, options.mechanism, enforcer.get(),
+                                  static_cast<int>(::getpid()), begun_ns, now, options.in_flight}));
 }
 
 std::int64_t Server::State::next_wake_ns(std::int64_t now) const {
@@ -425,7 +424,7 @@ void Server::serve() {
   ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // slices are as short as 10 us
   state.serve();
   if (slack > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
-  state.enforcer.reset();  // puts everybody back on the device
+  state.enforcer.reset();                                      // puts everybody back on the device
   state.board->is_closed.store(1, std::memory_order_seq_cst);  // pairs with Gate::holds()
   wake_all_clients(*state.board);
   // The client that asked for the end sees its connection closed last, and may then start the next daemon.

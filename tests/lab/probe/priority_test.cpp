@@ -117,20 +117,20 @@ TEST(PriorityProbe, rejects_lines_that_the_script_does_not_write) {
     return changed;
   };
   EXPECT_NO_THROW(read_priority_line(line()));
-  for (const auto& [key, value] : std::vector<std::pair<const char*, Json>>{
-           {"version", 2},
-           {"least_priority", nullptr},
-           {"least_priority", 1e30},
-           {"greatest_priority", 0.5},
-           {"kernel_ns", 0},
-           {"kernel_ns", "2"},
-           {"idle", -1},
-           {"queued", 0},
-           {"equal_ns", 5},
-           {"equal_ns", Json::array({-1})},
-           {"high_ns", Json::array({1e300})},
-           {"alone_ns", Json::array({nullptr})},
-           {"high_ns", Json(std::vector<double>(3000, 1.0))}})
+  for (const auto& [key, value] :
+       std::vector<std::pair<const char*, Json>>{{"version", 2},
+                                                 {"least_priority", nullptr},
+                                                 {"least_priority", 1e30},
+                                                 {"greatest_priority", 0.5},
+                                                 {"kernel_ns", 0},
+                                                 {"kernel_ns", "2"},
+                                                 {"idle", -1},
+                                                 {"queued", 0},
+                                                 {"equal_ns", 5},
+                                                 {"equal_ns", Json::array({-1})},
+                                                 {"high_ns", Json::array({1e300})},
+                                                 {"alone_ns", Json::array({nullptr})},
+                                                 {"high_ns", Json(std::vector<double>(3000, 1.0))}})
     EXPECT_THROW(read_priority_line(with(key, value)), Error) << key << " " << value.dump();
   const PrioritySamples named = read_priority_line(with("device", "GPU\x1b[2J" + std::string(5000, 'x')));
   EXPECT_LT(named.device.size(), 600U);

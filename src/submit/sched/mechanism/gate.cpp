@@ -4,7 +4,8 @@
 namespace weir::scheduler {
 
 Mechanism mechanism_list::gate() {
-  return {.name = "gate", .summary = "launches are held; what has been launched runs to its end", .notice = {}, .open = {}};
+  return {
+      .name = "gate", .summary = "launches are held; what has been launched runs to its end", .notice = {}, .open = {}};
 }
 
 }  // namespace weir::scheduler

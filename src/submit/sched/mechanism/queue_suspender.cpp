@@ -60,8 +60,8 @@ class QueueSuspender::Target {
     if (pid_ <= 0) return refuse("its process is not visible from here: it has another pid namespace", kNever);
     if (pid_ == trap_.own_pid()) return refuse("it is the scheduler's own process", kNever);
     if (!control_) control_.emplace(trap_, pid_);
-    // Listed each time: programs create queues while they run. What it creates while it is suspended stays empty, because
-    // its launches are held at the gate.
+    // Listed each time: programs create queues while they run. What it creates while it is suspended stays empty,
+    // because its launches are held at the gate.
     const std::vector<std::uint32_t> queues = kfd::compute_ids(control_->queues());
     if (queues.empty()) return refuse("it has no queue that runs kernels", now_ns + limits_.retry_ns);
     suspension_.emplace(*control_, queues);

@@ -89,8 +89,7 @@ class Suspender : public ::testing::Test {
     model.kfd.processes[kUrgent1].queues = {{1, {.type = 2}}};
   }
   void start() {
-    suspender =
-        std::make_unique<QueueSuspender>(std::make_unique<LockedKfd>(model), settings, limits);
+    suspender = std::make_unique<QueueSuspender>(std::make_unique<LockedKfd>(model), settings, limits);
     suspender->join(0, kVictim);
     suspender->join(1, kUrgent1);
   }
@@ -162,7 +161,8 @@ TEST(SuspendPace, spends_at_most_a_tenth_of_the_time_on_suspending) {
   EXPECT_TRUE(pace.may_suspend(55'000'000)) << "nine times what the driver took";
   pace.resumed(0, kNever);
   EXPECT_TRUE(pace.may_suspend(9'000'000'000)) << "a clock that jumps keeps nobody on the device for ever";
-  // A driver that takes 1 ms, and requests that never cease: whatever the order, nine tenths of the time are the client's.
+  // A driver that takes 1 ms, and requests that never cease: whatever the order, nine tenths of the time are the
+  // client's.
   SuspendPace busy(1);
   std::int64_t now = 0, running = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -183,7 +183,10 @@ TEST_F(Suspender, says_what_the_driver_refuses) {
   const Refused kAll[] = {
       {[](FakeKfd& kfd) { kfd.processes[kVictim].may_be_traced = false; }, "kernel.yama.ptrace_scope"},
       {[](FakeKfd& kfd) { kfd.processes[kVictim].runtime = kfd::RuntimeState::disabled; }, "runtime is not enabled"},
-      {[](FakeKfd& kfd) { kfd.processes[kVictim].queues = {{1, {.type = 1}}}; }, "no queue that runs kernels"},
+      {[](FakeKfd& kfd) {
+         kfd.processes[kVictim].queues = {{1, {.type = 1}}};
+       },
+       "no queue that runs kernels"},
       {[](FakeKfd& kfd) { kfd.processes[kVictim].queues[1].is_stuck = true; }, "queue"},
       {[](FakeKfd& kfd) { kfd.processes.erase(kVictim); }, "no such process"},
       {[](FakeKfd& kfd) { kfd.sched_policy = 2; }, "sched_policy"},
