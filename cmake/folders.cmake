@@ -22,7 +22,8 @@ endforeach()
 
 # Written by CMake or embedded: data, and the commit.
 add_library(weir_generated STATIC ${WEIR_BUILD_INFO_SOURCE} ${WEIR_PROFILES_SOURCE} ${WEIR_CASES_SOURCE}
-                                  ${WEIR_KERNEL_HEADERS_SOURCE} ${WEIR_DEVICE_SOURCE} ${WEIR_EMBEDDED_SOURCES})
+                                  ${WEIR_KERNEL_HEADERS_SOURCE} ${WEIR_PROBE_SCRIPT_SOURCE} ${WEIR_DEVICE_SOURCE}
+                                  ${WEIR_EMBEDDED_SOURCES})
 target_link_libraries(weir_generated PRIVATE weir_libraries)
 set_target_properties(weir_generated PROPERTIES POSITION_INDEPENDENT_CODE ON)
 add_dependencies(weir_generated weir_commit)

@@ -12,9 +12,9 @@ endif()
 
 # Folders whose tests run real threads against each other.
 set(WEIR_THREADED_TESTS amd_log channel device device_hip device_opencl lab_channels lab_preempt lab_queues lab_watch
-    run submit submit_inject submit_sched)
+    run submit submit_inject submit_sched submit_sched_mechanism)
 # Of these, CI builds and runs under TSan what needs no more than the lower layers; `make test-long` all of them.
-set(WEIR_TSAN_TESTS amd_log channel device lab_preempt submit submit_inject submit_sched)
+set(WEIR_TSAN_TESTS amd_log channel device lab_preempt submit submit_inject submit_sched submit_sched_mechanism)
 # Tests of one thread that take minutes under sanitizers: searches of state spaces, and what the simulator computes.
 set(WEIR_SANITIZERS_LEAVE_OUT "*ProbeSim.*:*QueueCost.*:*SimRun.every_workload*:ScheduledRun.every_workload*:ChannelChange.*"
     "ChannelCalibration.*:Compare*.*:Properties/EveryPolicy.*:WeightedFairProperties.*:Explorer/EveryState.*")

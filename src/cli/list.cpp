@@ -16,6 +16,7 @@ CliCommand group(const char* name, const char* summary, std::vector<CliCommand> 
 }  // namespace
 
 CliCommand queues() { return group("queues", "find, map and price hardware queues", {WEIR_QUEUES_COMMANDS}); }
+CliCommand probe() { return group("probe", "ask your own program's runtime what it does", {WEIR_PROBE_COMMANDS}); }
 CliCommand amd() { return group("amd", "AMD's hardware queues: logs, kernel traces, debugfs", {WEIR_AMD_COMMANDS}); }
 CliCommand sched() {
   return group("sched", "let programs share a GPU by priority, weight, deadline or turns", {WEIR_SCHED_COMMANDS});

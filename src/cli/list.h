@@ -3,12 +3,13 @@
 
 #include "cli/command.h"
 
-#define WEIR_PROGRAM_COMMANDS profile(), analyze(), watch()
+#define WEIR_PROGRAM_COMMANDS profile(), analyze(), watch(), probe()
 #define WEIR_MACHINE_COMMANDS run(), sweep(), queues(), preempt(), overlap(), channel(), bench()
 #define WEIR_VERDICT_COMMANDS compare(), try_settings(), history(), report(), export_results()
 #define WEIR_SHARING_COMMANDS sched()
 #define WEIR_INTERNALS_COMMANDS amd()
 #define WEIR_SETUP_COMMANDS info(), list_workloads(), conformance(), calibrate(), help(), completion()
+#define WEIR_PROBE_COMMANDS probe_priority()
 #define WEIR_QUEUES_COMMANDS \
   queues_map(), queues_limits(), queues_switch(), queues_cost(), queues_sweep(), queues_convoy(), queues_fairness()
 #define WEIR_AMD_COMMANDS \
@@ -26,6 +27,7 @@ CliCommand WEIR_VERDICT_COMMANDS;
 CliCommand WEIR_SHARING_COMMANDS;
 CliCommand WEIR_INTERNALS_COMMANDS;
 CliCommand WEIR_SETUP_COMMANDS;
+CliCommand WEIR_PROBE_COMMANDS;
 CliCommand WEIR_QUEUES_COMMANDS;
 CliCommand WEIR_AMD_COMMANDS;
 CliCommand WEIR_SCHED_COMMANDS;

@@ -19,6 +19,8 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/sched_flags.h"
+#include "report/text/sections.h"
+#include "submit/sched/mechanism/list.h"
 #include "submit/sched/server.h"
 
 namespace weir::cli {
@@ -30,7 +32,7 @@ constexpr int kMaxInFlight = 1024;
 
 struct SchedStartFlags {
   SocketFlag socket;
-  std::string policy = "priority", slice = "2ms", ageing = "100ms", in_flight = "2", log;
+  std::string policy = "priority", mechanism = "gate", slice = "2ms", ageing = "100ms", in_flight = "2", log;
   bool is_foreground = false, is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
@@ -38,7 +40,12 @@ struct SchedStartFlags {
     for (const scheduler::Policy& policy : scheduler::policies())
       names += (names.empty() ? "" : ", ") + std::string(policy.name);
     syntax.add("--policy NAME", policy, "who comes first: " + names);
-    syntax.add("--slice DURATION", slice, "how long a turn lasts, where turns are taken");
+    std::string mechanisms;
+    for (const scheduler::Mechanism& each : scheduler::mechanisms())
+      mechanisms += (mechanisms.empty() ? "" : ", ") + std::string(each.name);
+    syntax.add("--mechanism NAME", mechanism, "how a client that has to wait is kept from the device: " + mechanisms);
+    syntax.add("--slice DURATION", slice,
+               "how long a turn lasts, where turns are taken, and how long a client runs before it is suspended again");
     syntax.add("--ageing DURATION", ageing, "a client that waited this long comes first for one slice; 0: never");
     syntax.add("--in-flight N", in_flight, "commands that a program may have on the device while others are there");
     socket.add_to(syntax);
@@ -48,14 +55,21 @@ struct SchedStartFlags {
   }
 };
 
+// Looks for a name in a list; rejects with the flag.
+template <class Find>
+auto* named_by(const char* flag, const std::string& name, Find find) {
+  try {
+    return &find(name);
+  } catch (const Error& error) {
+    reject(fmt::format("{} {}: {}", flag, name, error.what()), error.hint);
+  }
+}
+
 scheduler::ServerOptions server_options_of(const SchedStartFlags& flags) {
   scheduler::ServerOptions options;
   options.socket = flags.socket.path();
-  try {
-    options.policy = &scheduler::policy_named(flags.policy);
-  } catch (const Error& error) {
-    reject(fmt::format("--policy {}: {}", flags.policy, error.what()), error.hint);
-  }
+  options.policy = named_by("--policy", flags.policy, scheduler::policy_named);
+  options.mechanism = named_by("--mechanism", flags.mechanism, scheduler::mechanism_named);
   options.settings.slice_ns = duration_of("--slice", flags.slice, kMinSliceNs, scheduler::kLongestSliceNs);
   options.settings.ageing_ns =
       flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kMinAgeingNs, scheduler::kLongestAgeingNs);
@@ -84,8 +98,11 @@ void serve(scheduler::Server& server) {
 }
 
 std::string words_of(const SchedStartFlags& flags, const scheduler::ServerOptions& options) {
-  return fmt::format("policy {}, slice {}, ageing {}, {} in flight", options.policy->name, flags.slice,
-                     options.settings.ageing_ns == 0 ? "never" : flags.ageing, options.in_flight);
+  const scheduler::Mechanism& mechanism = *options.mechanism;
+  const std::string how = mechanism.open ? fmt::format(", mechanism {}", mechanism.name) : "";
+  const std::string notice = mechanism.notice.empty() ? "" : fmt::format("\n  Note: {}", wrapped(mechanism.notice, 8));
+  return fmt::format("policy {}, slice {}, ageing {}, {} in flight{}{}", options.policy->name, flags.slice,
+                     options.settings.ageing_ns == 0 ? "never" : flags.ageing, options.in_flight, how, notice);
 }
 
 // What the daemon sends to its starter: "+" when it listens, or else the error as fault, what and hint, separated by

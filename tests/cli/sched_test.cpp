@@ -199,13 +199,26 @@ TEST(Sched, settings_that_make_no_sense_are_rejected) {
   const Folder folder;
   const std::vector<std::vector<std::string>> kBad = {{"--policy", "prority"}, {"--slice", "0ms"},
                                                       {"--slice", "2"},        {"--ageing", "-1ms"},
-                                                      {"--in-flight", "0"},    {"--in-flight", "x"}};
+                                                      {"--in-flight", "0"},    {"--in-flight", "x"},
+                                                      {"--mechanism", "kfd"}};
   for (const auto& flags : kBad) {
     const Outcome outcome = weir(std::vector<std::string>{"sched", "start", "--socket", folder / "sched.sock"} + flags);
     EXPECT_EQ(outcome.code, 2) << flags[0];
     EXPECT_TRUE(has(outcome.err, flags[1])) << outcome.err;
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "sched.sock"));
+}
+
+TEST(Sched, a_mechanism_without_its_driver_is_refused_with_the_reason) {
+  if (std::filesystem::exists("/dev/kfd")) GTEST_SKIP() << "this machine has the driver";
+  const Folder folder;
+  const Outcome outcome = weir({"sched", "start", "--mechanism", "kfd_suspend", "--socket", folder / "sched.sock"});
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  EXPECT_TRUE(has(outcome.err, "--mechanism kfd_suspend: no /dev/kfd on this machine")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "gate")) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "sched.sock"));
+  SchedDaemon daemon({"--mechanism", "gate"});
+  EXPECT_EQ(daemon.status()["mechanism"], "gate");
 }
 
 TEST(Sched, a_log_that_is_a_fifo_is_rejected_and_not_waited_for) {

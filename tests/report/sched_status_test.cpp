@@ -84,6 +84,31 @@ TEST(SchedStatusText, without_clients_says_how_to_become_one) {
   EXPECT_TRUE(has(text(status(Json::array())), "weir sched run"));
 }
 
+TEST(SchedStatusText, says_which_mechanism_holds_a_client_and_why_not) {
+  Json held = client(1, "training"), refused = client(2, "other");
+  for (Json* one : {&held, &refused}) {
+    (*one)["mechanism"] = "gate";
+    (*one)["mechanism_reason"] = nullptr;
+    (*one)["is_suspended"] = false;
+    (*one)["suspensions"] = 0;
+  }
+  Json document = status({held, refused});
+  document["mechanism"] = "gate";
+  EXPECT_FALSE(has(text(document), "held by")) << "there is nothing to say: " << text(document);
+  held["mechanism"] = "kfd_suspend";
+  held["is_suspended"] = true;
+  held["suspensions"] = 12;
+  held["waits_for"] = {{{"seat", 2}, {"pid", 77}}};
+  refused["mechanism_reason"] = "attaching of process 4000002 was refused: it may not be traced";
+  document = status({held, refused});
+  document["mechanism"] = "kfd_suspend";
+  const std::string printed = text(document);
+  EXPECT_TRUE(has(printed, "mechanism kfd_suspend")) << printed;
+  EXPECT_TRUE(has(printed, "held by") && has(printed, "off, w") && has(printed, "  12  ")) << printed;
+  EXPECT_TRUE(has(printed, "4000002: the gate alone, because attaching")) << printed;
+  expect_narrow(printed);
+}
+
 TEST(SchedStatusText, fits_80_columns_and_no_name_moves_the_cursor) {
   Json clients = Json::array();
   for (int seat = 0; seat < 64; ++seat) {

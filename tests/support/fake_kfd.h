@@ -56,6 +56,7 @@ class FakeKfd final : public kfd::DebugTrap {
   int own_pid() const noexcept override { return self; }
   int attach(int pid) noexcept override;
   int detach(int pid) noexcept override;
+  bool attend(int pid) noexcept override { return processes.contains(pid); }
   int runtime_enable() noexcept override;
   int runtime_disable() noexcept override;
   int enable(int pid, std::uint64_t exception_mask, kfd::RuntimeState* state) noexcept override;

@@ -2,10 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "amd/kfd/tracer.h"
 #include "base/file.h"
 
 namespace weir::kfd {
@@ -94,19 +92,9 @@ class KfdDevice final : public DebugTrap {
   }
   int own_pid() const noexcept override { return getpid(); }
 
-  int attach(int pid) noexcept override { return ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0 ? 0 : -errno; }
-
-  // A tracee can be detached only while it is stopped, and the signal that stopped it must not be lost.
-  int detach(int pid) noexcept override {
-    if (ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr) != 0) return -errno;
-    int status = 0;
-    while (waitpid(pid, &status, __WALL) < 0)
-      if (errno != EINTR) return -errno;
-    if (!WIFSTOPPED(status)) return -ESRCH;  // it has ended
-    const bool is_event = status >> 16 != 0;
-    const long signal = is_event ? 0 : WSTOPSIG(status);
-    return ptrace(PTRACE_DETACH, pid, nullptr, signal) == 0 ? 0 : -errno;
-  }
+  int attach(int pid) noexcept override { return trace(pid); }
+  int detach(int pid) noexcept override { return stop_tracing(pid); }
+  bool attend(int pid) noexcept override { return pid == getpid() || attend_traced(pid); }
 
   int runtime_enable() noexcept override {
     RuntimeEnableArguments arguments{0, 1, 0};
@@ -173,25 +161,18 @@ class KfdDevice final : public DebugTrap {
     }
   }
 
-  // A signal stops a traced process until its tracer forwards the signal, so each call forwards pending ones.
-  static void attend(int pid) noexcept {
-    int status = 0;
-    while (pid != getpid() && waitpid(pid, &status, WNOHANG | __WALL) > 0 && WIFSTOPPED(status)) {
-      const int event = status >> 16;
-      const bool is_group_stop = event == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP;
-      const long signal = event == 0 ? WSTOPSIG(status) : 0;
-      if (is_group_stop)
-        ptrace(PTRACE_LISTEN, pid, nullptr, nullptr);
-      else
-        ptrace(PTRACE_CONT, pid, nullptr, signal);
-    }
-  }
-
   int descriptor_;
   std::array<int, 2> events_;  // a pipe: the driver writes a byte per event, which is never read
 };
 
 }  // namespace
+
+std::vector<std::uint32_t> compute_ids(std::span<const QueueSnapshot> queues) {
+  std::vector<std::uint32_t> ids;
+  for (const QueueSnapshot& queue : queues)
+    if (queue.is_compute()) ids.push_back(queue.queue_id);
+  return ids;
+}
 
 bool may_issue(unsigned long request) noexcept {
   return request == kGetVersion || request == kRuntimeEnable || request == kDebugTrap;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace weir::kfd {
 
@@ -39,6 +40,9 @@ struct QueueSnapshot {
 };
 static_assert(sizeof(QueueSnapshot) == 64);
 
+// The queues that run kernels.
+std::vector<std::uint32_t> compute_ids(std::span<const QueueSnapshot> queues);
+
 struct InterfaceVersion {
   std::uint32_t major = 0, minor = 0;
   // Interface 1.13 introduced these calls.
@@ -56,6 +60,9 @@ class DebugTrap {
   // Makes the calling thread the tracer of another process, which keeps running.
   virtual int attach(int pid) noexcept = 0;
   virtual int detach(int pid) noexcept = 0;
+  // Passes on signals that stopped it, as each call about its queues does; every few milliseconds while it is attached.
+  // False once it has ended.
+  virtual bool attend(int pid) noexcept = 0;
   // Registers this process's runtime. Must precede enable(): afterwards the driver would wait for the debugger, which
   // is this same process. EBUSY: already registered. EEXIST: queues exist, so it is too late.
   virtual int runtime_enable() noexcept = 0;

@@ -26,9 +26,7 @@ std::vector<std::uint32_t> ids_to_suspend(const QueueTrialPlan& plan, const std:
     if (!there.contains(id))
       reject(fmt::format("queue {}: process {} has no such queue", id, pid), "`weir amd queues PID` lists them.");
   if (!plan.ids.empty()) return plan.ids;
-  std::vector<std::uint32_t> ids;
-  for (const QueueSnapshot& queue : queues)
-    if (queue.is_compute()) ids.push_back(queue.queue_id);
+  std::vector<std::uint32_t> ids = compute_ids(queues);
   if (ids.empty())
     fail(fmt::format("process {} has no queue that runs kernels", pid),
          "It has not used the GPU yet: wait, and try again.");

@@ -18,6 +18,7 @@
 #include "step/workload/workload.h"
 #include "step/workload/yaml.h"
 #include "submit/placement.h"
+#include "submit/sched/mechanism/list.h"
 #include "submit/sched/policy.h"
 #include "trace/import/list.h"
 
@@ -138,6 +139,7 @@ Values submit_ways(const Typed&) {
 
 Values placements(const Typed&) { return plain(described(placement_policies())); }
 Values policies(const Typed&) { return plain(described(scheduler::policies())); }
+Values mechanisms_of_sched(const Typed&) { return plain(described(scheduler::mechanisms())); }
 Values some_policies(const Typed&) { return several(described(scheduler::policies())); }
 Values mechanisms(const Typed&) {
   Candidates list = described(preempt::mechanisms());
@@ -211,6 +213,7 @@ constexpr Entry kEntries[] = {
     {"preempt", "--mechanisms", mechanisms},
     {"preempt", "--victims", [](const Typed&) { return several(words({"waves", "persistent", "memory"})); }},
     {"sched start", "--policy", policies},
+    {"sched start", "--mechanism", mechanisms_of_sched},
     {"sched run", "--priority", [](const Typed&) { return plain(words({"high", "normal", "low"})); }},
     {"queues fairness", "--priorities", [](const Typed&) { return plain(words({"same", "mixed"})); }},
     {"watch", "--source", [](const Typed&) { return plain(words({"auto", "kfd", "device"})); }},

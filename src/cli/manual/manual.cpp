@@ -203,6 +203,13 @@ weir conformance --device sim:h200 --filter gemm)"},
     {"watch", "The view, and the keys that change it: [watch](watch.md).",
      R"(weir watch --source device --device cpu --scale tiny --once
 weir watch --source device --device sim:h200 --scale tiny --once --json)"},
+    {"probe", "Asks the user's own program, not weir's devices: [probe](probe.md).", "weir probe priority --snippet"},
+    {"probe priority",
+     "Starts the Python that is named after `--` several times with a script of ours, which uses the torch that it finds "
+     "there; what follows the Python, such as your script, is not run. `--snippet` prints that script for a machine or a "
+     "container without weir, and `--samples` judges what it printed: [probe](probe.md).",
+     R"(weir probe priority --snippet > probe.py
+weir probe priority -- python3 train.py   # needs an NVIDIA GPU or an AMD one, and PyTorch)"},
     {"bench",
      R"(Finds kernel packages (folders with `kernel.cpp`, `kernel.cu`, `kernel.cl`, ..., a library or an executable), measures each in processes of its own, checks results against a reference, writes reports and compares with a baseline. What a package is, and what the reports hold: [bench](bench.md); how it measures: [bench_method](bench_method.md); when a slowdown is certain: [bench_regressions](bench_regressions.md).
 
@@ -256,7 +263,10 @@ constexpr ManualEntry kSched[] = {
 weir sched run --priority high -- weir run moe --device cpu --scale tiny
 weir sched status
 weir sched stop)"},
-    {"sched start", "The daemon is this user's, and goes on in the background unless `--foreground`.",
+    {"sched start",
+     "The daemon is this user's, and goes on in the background unless `--foreground`. `--mechanism kfd_suspend` takes "
+     "the queues of a waiting program off an AMD GPU, which pauses all programs there for a moment: "
+     "[scheduling](scheduling.md#mechanisms).",
      R"(weir sched start --policy time_slice --slice 5ms
 weir sched stop)"},
     {"sched run",

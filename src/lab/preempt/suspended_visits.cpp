@@ -32,9 +32,7 @@ Visits serve(Visitor& visitor, std::int64_t first_due_ns, kfd::QueueControl& vic
 }
 
 std::vector<std::uint32_t> compute_queues(kfd::QueueControl& victim) {
-  std::vector<std::uint32_t> ids;
-  for (const kfd::QueueSnapshot& queue : victim.queues())
-    if (queue.is_compute()) ids.push_back(queue.queue_id);
+  std::vector<std::uint32_t> ids = kfd::compute_ids(victim.queues());
   if (ids.empty()) fail("the victim has no queue that runs kernels", "It has not started yet, or uses another device.");
   return ids;
 }

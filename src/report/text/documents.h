@@ -128,6 +128,7 @@ TextReport capture_report(const Json& manifest, const std::map<std::string, std:
 TextReport amd_compare_report(const Json& document);            // weir.amd_compare/1
 TextReport amd_roadmap_report(const Json& document);            // weir.amd_roadmap/1
 TextReport amd_queues_report(const Json& document);             // weir.amd_queues/1
+TextReport probe_priority_report(const Json& document);         // weir.probe_priority/1
 TextReport ftrace_report(const Json& document, bool is_full);   // weir.amd_ftrace/2; full: all processes and creates
 TextReport amd_hqd_report(const Json& document, bool is_full);  // weir.amd_hqd/2; full: every queue and every GPU
 TextReport amd_join_report(const Json& document,

@@ -36,6 +36,7 @@ std::optional<Term> term_of(const std::string& policy) {
 }
 
 std::string state_of(const Json& client) {
+  const std::string off = is_true(client, {"is_suspended"}) ? "off, " : "";
   const Json& waits_for = at(client, {"waits_for"});
   if (waits_for.is_array() && !waits_for.empty()) {
     std::string others;
@@ -43,7 +44,7 @@ std::string state_of(const Json& client) {
       const std::string pid = text(other, {"pid"});
       others += (others.empty() ? "" : ",") + (pid == "-" ? "seat " + text(other, {"seat"}) : pid);
     }
-    return "waits for " + others;
+    return off + "waits for " + others;
   }
   const Json& is_active = at(client, {"is_active"});
   if (!is_active.is_boolean()) return "alone";
@@ -71,6 +72,12 @@ std::string share(std::optional<double> ns, double of_ns) {
   return ns && of_ns > 0 ? fmt::format("{:.1f} %", 100 * *ns / of_ns) : "-";
 }
 
+// Whether the daemon does more than to hold launches.
+bool has_mechanism(const Json& status) {
+  const std::string name = string(status, {"mechanism"});
+  return !name.empty() && name != "gate";
+}
+
 ReportTable clients_table(const Json& status, const Json& before) {
   const auto now_ns = number(status, {"uptime_ns"}), then_ns = number(before, {"uptime_ns"});
   const bool is_same_daemon = text(status, {"pid"}) == text(before, {"pid"}) && now_ns && then_ns && *now_ns > *then_ns;
@@ -79,24 +86,33 @@ ReportTable clients_table(const Json& status, const Json& before) {
   ReportTable table{{{"pid"}, {"program", true}}};
   if (term) table.columns.push_back({term->heading});
   table.columns.push_back({"state", true});
-  for (const char* heading : {since_ns > 0 ? "device" : "used", since_ns > 0 ? "launch/s" : "launches", "waited"})
-    table.columns.push_back({heading});
+  if (has_mechanism(status)) {
+    table.columns.push_back({"held by", true});
+    table.columns.push_back({"off"});
+  }
+  table.columns.push_back({since_ns > 0 ? "device" : "used"});
+  if (!has_mechanism(status)) table.columns.push_back({since_ns > 0 ? "launch/s" : "launches"});  // 80 columns
+  table.columns.push_back({"waited"});
   const Json& clients = at(status, {"clients"});
   if (!clients.is_array()) return table;
   for (const Json& client : clients) {
     std::vector<std::string> row = {text(client, {"pid"}), text(client, {"program"})};
     if (term) row.push_back(term->text(client));
     row.push_back(state_of(client));
+    if (has_mechanism(status)) {
+      row.push_back(text(client, {"mechanism"}));
+      row.push_back(count(client, {"suspensions"}));
+    }
     if (since_ns > 0) {
       const Json* const old = same_client(before, client);
       const auto of = [&](const char* key) { return old != nullptr ? growth(client, *old, key) : std::nullopt; };
       const auto launches = of("launches");
       row.push_back(share(of("used_ns"), since_ns));
-      row.push_back(launches ? format_quantity(*launches / since_ns * kSecond) : "-");
+      if (!has_mechanism(status)) row.push_back(launches ? format_quantity(*launches / since_ns * kSecond) : "-");
       row.push_back(share(of("held_ns"), since_ns));
     } else {
       row.push_back(duration(client, {"used_ns"}, "-"));
-      row.push_back(quantity(client, {"launches"}));
+      if (!has_mechanism(status)) row.push_back(quantity(client, {"launches"}));
       row.push_back(duration(client, {"held_ns"}, "-"));
     }
     table.rows.push_back(std::move(row));
@@ -112,6 +128,7 @@ TextReport sched_status_report(const Json& status, const Json& before) {
   report.open("policy {}, slice {}, ageing {}, {} in flight", text(status, {"policy"}),
               duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
               text(status, {"in_flight"}));
+  if (has_mechanism(status)) report.open("mechanism {}", text(status, {"mechanism"}));
   ReportTable table = clients_table(status, before);
   ReportSection& section =
       report.section(table.rows.size() == 1 ? "1 client" : fmt::format("{} clients", table.rows.size()));
@@ -120,6 +137,9 @@ TextReport sched_status_report(const Json& status, const Json& before) {
   } else {
     const bool is_shared = at(status, {"is_shared"}) == true;
     section.tables.push_back(std::move(table));
+    for (const Json& client : list(status, {"clients"}))
+      if (const std::string why = string(client, {"mechanism_reason"}); !why.empty())
+        section.remark("{}: the gate alone, because {}", text(client, {"pid"}), why);
     if (!is_shared) section.remark("Alone on the device: nothing is held, and nothing is counted.");
   }
   return report;

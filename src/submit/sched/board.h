@@ -11,7 +11,7 @@
 namespace weir::scheduler {
 
 inline constexpr std::uint32_t kBoardMagic = 0x57454952;  // "WEIR"
-inline constexpr std::uint32_t kBoardVersion = 2;
+inline constexpr std::uint32_t kBoardVersion = 3;
 inline constexpr std::int64_t kBeatNs = 20'000'000;    // how often the daemon shows that it is alive
 inline constexpr std::int64_t kSilentNs = 80'000'000;  // a daemon that is silent for this long counts as dead
 // Commands of a client that has nobody to yield to; counted, so that its activity is known.
@@ -53,7 +53,9 @@ struct Board {
   alignas(128) std::atomic<std::int64_t> beat_ns{0};
   std::atomic<std::uint32_t> follows_arrivals{0};  // clients notify the daemon when they become active
   std::atomic<std::uint32_t> is_closed{0};         // the daemon is ending: everybody continues unscheduled
-  std::atomic<std::uint64_t> recent{0};            // seats that were active lately and are not stopped
+  // Clients allow the daemon to trace them (Yama's ptrace_scope 1): its mechanism acts on their queues.
+  std::atomic<std::uint32_t> asks_to_trace{0};
+  std::atomic<std::uint64_t> recent{0};  // seats that were active lately and are not stopped
 
   Seat seats[kMaxClients];
 };

@@ -9,6 +9,8 @@
 namespace weir::scheduler {
 namespace {
 
+constexpr std::string_view kGate = "gate";
+
 // Limits counters, because they come from memory that clients write.
 Json counted(std::uint64_t value) { return std::min<std::uint64_t>(value, std::uint64_t{1} << 62); }
 
@@ -46,6 +48,13 @@ Json client_document(const SchedulerSnapshot& snapshot, int seat) {
   json["held"] = counted(place.held.load(kCount));
   json["held_ns"] = counted(place.held_ns.load(kCount));
   json["paced_ns"] = counted(place.paced_ns.load(kCount));
+  const MechanismUse use = snapshot.enforcer != nullptr ? snapshot.enforcer->use(seat) : MechanismUse{};
+  json["mechanism"] = use.is_in_use ? snapshot.mechanism->name : kGate;
+  json["mechanism_reason"] = text_or_null(use.reason);
+  json["is_suspended"] = use.is_off;
+  json["suspensions"] = use.times_off;
+  json["suspended_ns"] = use.off_ns;
+  json["suspending_ns"] = use.cost_ns;
   return json;
 }
 
@@ -60,6 +69,7 @@ Json status_document(const SchedulerSnapshot& snapshot) {
       {"schema", schemas::sched_status},
       {"pid", snapshot.pid},
       {"policy", conductor.policy().name},
+      {"mechanism", snapshot.mechanism != nullptr ? snapshot.mechanism->name : kGate},
       {"uptime_ns", snapshot.now_ns - snapshot.begun_ns},
       {"slice_ns", conductor.settings().slice_ns},
       {"ageing_ns", positive_or_null(conductor.settings().ageing_ns)},

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "submit/sched/board.h"
 #include "submit/sched/conductor.h"
+#include "submit/sched/mechanism.h"
 
 namespace weir::scheduler {
 
@@ -22,6 +23,8 @@ struct SchedulerSnapshot {
   const Conductor* conductor = nullptr;
   const Board* board = nullptr;
   const std::array<Occupant, kMaxClients>* occupants = nullptr;
+  const Mechanism* mechanism = nullptr;  // null: the gate
+  const Enforcer* enforcer = nullptr;    // null: the gate alone
   int pid = 0;
   std::int64_t begun_ns = 0, now_ns = 0;
   std::uint32_t in_flight = 0;

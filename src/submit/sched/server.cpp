@@ -36,6 +36,7 @@ namespace {
 constexpr std::int64_t kSilentConnection_ns = 1'000'000'000;  // for connections that send nothing
 constexpr std::int64_t kStoppedNs = 50'000'000;  // an active client without a sign of life; it gives one every 20 ms
 constexpr std::int64_t kTick_ns = 2'000'000;     // while somebody is active: checks for ends, charges time
+constexpr std::int64_t kHeldTick_ns = 500'000;   // while a mechanism keeps a client off the device that may be free
 // Connections that have not yet said what they want. The oldest makes way for the next one, so however many are idle,
 // whoever says what it wants is heard. Fewer are accepted at a time, so none makes way before it was read.
 constexpr std::size_t kMaxSilentConnections = 64;
@@ -90,6 +91,7 @@ struct Server::State {
         listener(std::in_place, chosen.socket),
         stop_bell(make_eventfd()),
         doorbell(make_eventfd()) {
+    if (options.mechanism != nullptr && options.mechanism->open) enforcer = options.mechanism->open(options.settings);
     make_board();
     has_spare();
   }
@@ -109,8 +111,12 @@ struct Server::State {
   void publish();
   std::string status(std::int64_t now) const;
 
+  // Those that have work and must wait for others.
+  std::uint64_t waiting() const { return conductor.active() & ~conductor.running(); }
+
   const ServerOptions options;
   Conductor conductor;
+  std::unique_ptr<Enforcer> enforcer;  // null: the gate alone
   std::optional<Listener> listener;
   Descriptor stop_bell, doorbell, board_file, spare;
   std::unique_ptr<Board, Unmap> board;
@@ -135,7 +141,9 @@ void Server::State::make_board() {
   if (memory == MAP_FAILED) fail_with_errno("cannot map shared memory");
   board.reset(new (memory) Board);
   board->bytes = sizeof(Board);
-  board->follows_arrivals.store(options.policy->follows_arrivals ? 1 : 0);
+  // A mechanism that acts on running work has to know at once.
+  board->follows_arrivals.store(options.policy->follows_arrivals || enforcer != nullptr ? 1 : 0);
+  board->asks_to_trace.store(enforcer != nullptr ? 1 : 0);
 }
 
 void Server::State::accept(std::int64_t now) {
@@ -252,6 +260,7 @@ void Server::State::seat(ServerConnection& connection, const Request& request, s
   connection.seat = number;
   connection.process = std::move(process);
   occupants[index] = {static_cast<int>(connection.peer.pid), request.program, now};
+  if (enforcer != nullptr) enforcer->join(number, static_cast<int>(connection.peer.pid));
   for (std::uint64_t left = conductor.seated() & ~(std::uint64_t{1} << number); left != 0; left &= left - 1) {
     const auto other = static_cast<std::size_t>(std::countr_zero(left));
     const Terms& theirs = conductor.client(static_cast<int>(other)).terms;
@@ -271,6 +280,7 @@ void Server::State::unseat(const ServerConnection& connection, std::int64_t now)
   const auto index = static_cast<std::size_t>(connection.seat);
   const std::uint64_t bit = std::uint64_t{1} << connection.seat;
   conductor.leave(connection.seat, now);
+  if (enforcer != nullptr) enforcer->leave(connection.seat);
   may_yield_to[index] = 0;
   for (std::uint64_t& others : may_yield_to) others &= ~bit;
   occupants[index] = {};
@@ -335,8 +345,8 @@ void Server::State::publish() {
 }
 
 std::string Server::State::status(std::int64_t now) const {
-  return to_text(status_document(
-      {&conductor, board.get(), &occupants, static_cast<int>(::getpid()), begun_ns, now, options.in_flight}));
+  return to_text(status_document({&conductor, board.get(), &occupants, options.mechanism, enforcer.get(),
+                                  static_cast<int>(::getpid()), begun_ns, now, options.in_flight}));
 }
 
 std::int64_t Server::State::next_wake_ns(std::int64_t now) const {
@@ -347,7 +357,9 @@ std::int64_t Server::State::next_wake_ns(std::int64_t now) const {
   }
   // A single client waits for nobody: no heartbeat, and no power drawn.
   if (conductor.clients() < 2) return next;
-  next = std::min(next, now + ((board->active.load() & conductor.seated()) != 0 ? kTick_ns : kBeatNs));
+  const bool is_active = (board->active.load() & conductor.seated()) != 0;
+  const bool is_held = enforcer != nullptr && waiting() != 0;
+  next = std::min(next, now + (is_held ? kHeldTick_ns : is_active ? kTick_ns : kBeatNs));
   return std::min(next, conductor.next_change_ns());
 }
 
@@ -396,6 +408,7 @@ void Server::State::serve() {
     if (files[2].revents != 0) accept(now);
     observe(now);
     publish();
+    if (enforcer != nullptr) enforcer->hold(waiting(), now);
     // A process that died may have cleared the sleepers' flag without waking them.
     if (conductor.seated() != before) wake_all_clients(*board);
   }
@@ -411,6 +424,7 @@ void Server::serve() {
   ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // slices are as short as 10 us
   state.serve();
   if (slack > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
+  state.enforcer.reset();                                      // puts everybody back on the device
   state.board->is_closed.store(1, std::memory_order_seq_cst);  // pairs with Gate::holds()
   wake_all_clients(*state.board);
   // The client that asked for the end sees its connection closed last, and may then start the next daemon.

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "submit/sched/ask.h"
+#include "submit/sched/mechanism.h"
 #include "submit/sched/policy.h"
 #include "submit/sched/socket.h"
 
@@ -20,7 +21,8 @@ struct ServerOptions {
   std::uint32_t in_flight = 2;
   // A client that was idle for longer does not make others keep to that bound.
   std::int64_t recent_ns = 100'000'000;
-  PeerOf peer = peer_of;  // for tests
+  const Mechanism* mechanism = nullptr;  // null: the gate alone
+  PeerOf peer = peer_of;                 // for tests
 };
 
 class Server {

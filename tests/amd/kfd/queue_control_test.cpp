@@ -332,6 +332,7 @@ class TellingTrap final : public DebugTrap {
   int own_pid() const noexcept override { return 1; }
   int attach(int) noexcept override { return 0; }
   int detach(int) noexcept override { return tell('d'); }
+  bool attend(int) noexcept override { return true; }
   int runtime_enable() noexcept override { return 0; }
   int runtime_disable() noexcept override { return 0; }
   int enable(int, std::uint64_t, RuntimeState* state) noexcept override { return *state = RuntimeState::enabled, 0; }
