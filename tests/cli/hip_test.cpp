@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cli/overlap_runs.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
 
@@ -321,6 +322,51 @@ TEST_F(HipCli, a_class_suggests_commands_that_the_gpu_can_run) {
     EXPECT_EQ(tried.code, 0) << line << "\n" << tried.err;
   }
   EXPECT_EQ(count, 3) << outcome.out;
+}
+
+TEST_F(HipCli, OverlapStartsARankForEachGpu) {
+  if (const std::string why = why_no_ranks(); !why.empty()) GTEST_SKIP() << why;
+  const Folder folder;
+  const auto overlap = [&](const char* devices, const std::string& name, const std::vector<std::string>& settings,
+                           const std::vector<std::string>& more) {
+    std::vector<std::string> words = tiny_overlap(config_file("default"), {"--summary", folder / name});
+    words.insert(words.end(), more.begin(), more.end());
+    std::vector<std::string> variables = {std::string("WEIR_FAKE_HIP=devices=") + devices};
+    variables.insert(variables.end(), settings.begin(), settings.end());
+    const Outcome outcome = run("rocm6", variables, words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.code == 0 ? read_json(folder / name)["per_rank"] : Json::array();
+  };
+  const Json two = overlap("2", "two.json", {}, {"--device", "hip"});
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0]["device"], "hip:0");
+  EXPECT_EQ(two[1]["device"], "hip:1");
+  EXPECT_EQ(overlap("1", "one.json", {}, {"--device", "hip"}).size(), 1u);
+  EXPECT_EQ(overlap("2", "named.json", {}, {"--device", "hip:1"}).size(), 1u);
+  EXPECT_EQ(overlap("2", "asked.json", {}, {"--device", "hip", "--ranks", "1"}).size(), 1u);
+  EXPECT_EQ(overlap("2", "cpu.json", {}, {"--device", "cpu"}).size(), 1u);
+  // A launcher that starts one process is obeyed.
+  EXPECT_EQ(
+      overlap("2", "launched.json", {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1"}, {"--device", "hip"}).size(),
+      1u);
+}
+
+TEST_F(HipCli, ASoakSeesABoardThatHeatsUp) {
+  const Folder folder;
+  for (const char* const how : {"steady", "heating"}) {
+    const std::string file = folder / (std::string(how) + ".json");
+    const Outcome outcome = run("rocm6", {std::string("WEIR_FAKE_SMI=") + how},
+                                tiny_on_hip("run", {"--seconds", "1", "--warmup", "1", "-o", file}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    expect_valid_as(file, "weir.result.2.json");
+    const Json result = read_json(file);
+    const Json& soak = result["metrics"]["soak"];
+    EXPECT_GT(soak["temperature_c"]["last"].get<double>(), 40);
+    bool is_hot = false;
+    for (const Json& alarm : soak["alarms"]) is_hot = is_hot || alarm["code"] == "soak_temperature";
+    EXPECT_EQ(is_hot, std::string(how) == "heating") << soak.dump();
+    EXPECT_EQ(outcome.out.find("still rising") != std::string::npos, is_hot) << outcome.out;
+  }
 }
 
 }  // namespace

@@ -195,28 +195,53 @@ constexpr Entry kEntries[] = {
      }},
     {"overlap", "config", scenarios},
     {"overlap tune", "config", scenarios},
+    {"overlap sweep", "--collective",
+     [](const Typed&) {
+       return several(words({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "shift"}));
+     }},
     {"overlap", "--output", any_folder},
     {"channel", "groups", channel_groups},
     {"channel", "--channel", contestants},
     {"channel", "--baseline-dir", any_folder},
     {"help", "words", topic_names},
     {"completion", "shell", shells},
-    {"profile", "--trace-format", [](const Typed&) { return plain(words({"kineto", "csv"})); }},
-    {"profile", "--profiler", [](const Typed&) { return plain(words({"auto", "cupti", "rocprofv3"})); }},
+    {"profile", "--trace-format",
+     [](const Typed&) {
+       return plain(words({"kineto", "csv"}));
+     }},
+    {"profile", "--profiler",
+     [](const Typed&) {
+       return plain(words({"auto", "cupti", "rocprofv3"}));
+     }},
     {"analyze", "--input-format", trace_formats},
     {"bench", "--path", packages},
     {"bench", "--device", backends},
     {"bench", "--precision", bench_precisions},
     {"bench", "--baseline", any_file},
     {"preempt", "--mechanisms", mechanisms},
-    {"preempt", "--victims", [](const Typed&) { return several(words({"waves", "persistent", "memory"})); }},
+    {"preempt", "--victims",
+     [](const Typed&) {
+       return several(words({"waves", "persistent", "memory"}));
+     }},
     {"sched start", "--policy", policies},
-    {"sched run", "--priority", [](const Typed&) { return plain(words({"high", "normal", "low"})); }},
-    {"queues fairness", "--priorities", [](const Typed&) { return plain(words({"same", "mixed"})); }},
-    {"watch", "--source", [](const Typed&) { return plain(words({"auto", "kfd", "device"})); }},
+    {"sched run", "--priority",
+     [](const Typed&) {
+       return plain(words({"high", "normal", "low"}));
+     }},
+    {"queues fairness", "--priorities",
+     [](const Typed&) {
+       return plain(words({"same", "mixed"}));
+     }},
+    {"watch", "--source",
+     [](const Typed&) {
+       return plain(words({"auto", "kfd", "device"}));
+     }},
     {"watch", "--sort", watch_columns},
     {"amd capture", "--output", any_folder},
-    {"amd capture", "--keep", [](const Typed&) { return plain(words({"first", "last"})); }},
+    {"amd capture", "--keep",
+     [](const Typed&) {
+       return plain(words({"first", "last"}));
+     }},
     {"amd join", "--snapshot", any_folder},
     {"try", "--output", any_folder},
     {"", "workload", workload_names},
