@@ -62,6 +62,9 @@ void judge_latency(Result& result, const Series& medians, Json& json, std::vecto
   }
   const Interval ends = {change->interval.low / level, change->interval.high / level};
   json["latency_change"] = {{"value", change->value / level}, {"interval", Json::array({ends.low, ends.high})}};
+  // Neighbours that come and go make windows resemble each other, which the interval does not know.
+  const auto agreed = trend(medians.values);
+  if (!agreed || !agreed->is_clear) return;
   if (ends.low > kDriftAlarm)
     alarms.push_back(
         {"soak_latency_drift",

@@ -324,31 +324,32 @@ TEST_F(HipCli, a_class_suggests_commands_that_the_gpu_can_run) {
   EXPECT_EQ(count, 3) << outcome.out;
 }
 
+// The fake runtime has no RCCL, and its variant rocm5 no BLAS: each rank says so, and of how many it is one.
 TEST_F(HipCli, OverlapStartsARankForEachGpu) {
   if (const std::string why = why_no_ranks(); !why.empty()) GTEST_SKIP() << why;
-  const Folder folder;
-  const auto overlap = [&](const char* devices, const std::string& name, const std::vector<std::string>& settings,
-                           const std::vector<std::string>& more) {
-    std::vector<std::string> words = tiny_overlap(config_file("default"), {"--summary", folder / name});
-    words.insert(words.end(), more.begin(), more.end());
-    std::vector<std::string> variables = {std::string("WEIR_FAKE_HIP=devices=") + devices};
-    variables.insert(variables.end(), settings.begin(), settings.end());
-    const Outcome outcome = run("rocm6", variables, words);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return outcome.code == 0 ? read_json(folder / name)["per_rank"] : Json::array();
+  struct Case {
+    const char* device;
+    std::vector<std::string> settings, flags;
+    bool has_ranks;
   };
-  const Json two = overlap("2", "two.json", {}, {"--device", "hip"});
-  ASSERT_EQ(two.size(), 2u);
-  EXPECT_EQ(two[0]["device"], "hip:0");
-  EXPECT_EQ(two[1]["device"], "hip:1");
-  EXPECT_EQ(overlap("1", "one.json", {}, {"--device", "hip"}).size(), 1u);
-  EXPECT_EQ(overlap("2", "named.json", {}, {"--device", "hip:1"}).size(), 1u);
-  EXPECT_EQ(overlap("2", "asked.json", {}, {"--device", "hip", "--ranks", "1"}).size(), 1u);
-  EXPECT_EQ(overlap("2", "cpu.json", {}, {"--device", "cpu"}).size(), 1u);
-  // A launcher that starts one process is obeyed.
-  EXPECT_EQ(
-      overlap("2", "launched.json", {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1"}, {"--device", "hip"}).size(),
-      1u);
+  for (const Case& each :
+       {Case{"hip", {"WEIR_FAKE_HIP=devices=2"}, {}, true}, Case{"auto", {"WEIR_FAKE_HIP=devices=2"}, {}, true},
+        Case{"hip", {"WEIR_FAKE_HIP=devices=1"}, {}, false}, Case{"hip:1", {"WEIR_FAKE_HIP=devices=2"}, {}, false},
+        Case{"hip", {"WEIR_FAKE_HIP=devices=2"}, {"--ranks", "1"}, false},
+        // A launcher that starts one process is obeyed.
+        Case{"hip", {"WEIR_FAKE_HIP=devices=2", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1"}, {}, false}}) {
+    const Folder folder;
+    std::vector<std::string> words =
+        tiny_overlap(config_file("default"), {"--device", each.device, "--summary", folder / "s.json"});
+    words.insert(words.end(), each.flags.begin(), each.flags.end());
+    const Outcome outcome = run("rocm5", each.settings, words);
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("rocBLAS was not found"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find(" of 2 (") != std::string::npos, each.has_ranks) << each.device << ": " << outcome.err;
+  }
+  const Outcome lone = run("rocm5", {"WEIR_FAKE_HIP=devices=2", "PATH=/nonexistent"},
+                           tiny_overlap(config_file("default"), {"--device", "hip"}));
+  EXPECT_NE(lone.err.find("using one of 2 GPUs"), std::string::npos) << lone.err;
 }
 
 TEST_F(HipCli, ASoakSeesABoardThatHeatsUp) {
