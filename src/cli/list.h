@@ -17,7 +17,7 @@
 #define WEIR_SCHED_COMMANDS sched_start(), sched_run(), sched_status(), sched_top(), sched_stop()
 #define WEIR_HISTORY_COMMANDS \
   history_add(), history_list(), history_show(), history_trend(), history_remove(), history_export()
-#define WEIR_OVERLAP_COMMANDS overlap_tune()
+#define WEIR_OVERLAP_COMMANDS overlap_tune(), overlap_sweep()
 
 namespace weir::cli {
 

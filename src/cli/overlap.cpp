@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -160,6 +161,7 @@ std::unique_ptr<Device> open_overlap_device(const OverlapConfig& config, Communi
 void check_points(const OverlapConfig& config, const std::vector<OverlapPoint>& points, int ranks) {
   AloneCommunicator alone;
   for (const OverlapPoint& point : points) {
+    if (point.variables != points.front().variables) continue;  // its config is that of another point
     const DeviceInfo info = open_overlap_device(point.config, alone)->info();
     check_overlap(info, point.config, {0, ranks, true});
     const bool sweeps_queues = point.config.value("run.hw_queues") != config.value("run.hw_queues");
@@ -220,7 +222,7 @@ int finish_overlap(const OverlapCommandFlags& flags, const OverlapConfig& config
     for (const Json& each : sweep) summaries.push_back(each["summary"]);
     flags.exports.write(summaries, flags.is_forced);
   }
-  if (flags.is_json && !config.sweeps.empty()) write_json(to_text(sweep));
+  if (flags.is_json && config.varies()) write_json(to_text(sweep));
   if (overlap_points(config).size() > 1) {
     const TextReport report = overlap_sweep_report(sweep);
     if (flags.writes()) write_file(folder / "report.md", report_markdown(report), flags.is_forced);
@@ -232,13 +234,21 @@ int finish_overlap(const OverlapCommandFlags& flags, const OverlapConfig& config
 }
 
 fs::path folder_of(const OverlapPoint& point, const fs::path& folder) {
-  std::string name;
-  for (const std::string& assignment : point.assignments) name += (name.empty() ? "" : ",") + assignment;
+  const std::string name = point.folder_name();
   return name.empty() ? folder : folder / name;
 }
 
-// Every point in several processes, in random order within each round. The first process of each writes all files, the
-// others add their samples to its summary.
+// Rejects values that differ only in characters that names of folders do not have.
+void check_folders(const std::vector<OverlapPoint>& points) {
+  std::set<std::string> names;
+  for (const OverlapPoint& point : points)
+    if (!names.insert(point.folder_name()).second)
+      reject(fmt::format("two points would have the folder {}", point.folder_name()),
+             "Values that differ only in blanks, slashes or signs cannot be told apart: run them one by one.");
+}
+
+// Every point in processes of its own, in random order within each round. The first process of each writes all files,
+// the others add their samples to its summary.
 int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& config,
                       const std::vector<OverlapPoint>& points, int ranks, const fs::path& folder) {
   const ProcessCount count = flags.processes.count();
@@ -259,8 +269,12 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
       child.document = "summary.json";
       child.arguments.emplace_back("--force");  // whether files may be replaced was checked before
     }
+    apply(points[side].variables, child);
     ChildOutcome outcome = run_child(child, catch_interrupts());
-    if (outcome.document.is_object()) outcome.document["command_line"] = context.command_line;
+    if (outcome.document.is_object()) {
+      outcome.document["command_line"] = context.command_line;
+      if (!points[side].variables.empty()) outcome.document["set_variables"] = to_json(points[side].variables);
+    }
     return outcome;
   };
   std::vector<Json> summaries(points.size());
@@ -276,7 +290,7 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
       if (lost == nullptr) lost = &summary;
       continue;
     }
-    sweep.push_back({{"assignments", points[side].assignments}, {"summary", summary}, {"failure", summary["failure"]}});
+    sweep.push_back({{"assignments", points[side].names()}, {"summary", summary}, {"failure", summary["failure"]}});
     const TextReport report = overlap_report(summary);
     const fs::path place = folder_of(points[side], folder);
     if (flags.writes()) {
@@ -285,7 +299,7 @@ int overlap_processes(const OverlapCommandFlags& flags, const OverlapConfig& con
     } else if (!flags.summary.empty()) {
       write_file(flags.summary, to_text(summary), flags.is_forced);
     }
-    if (flags.is_json && config.sweeps.empty()) write_json(to_text(summary));
+    if (flags.is_json && !config.varies()) write_json(to_text(summary));
     if (!flags.is_quiet && !flags.is_json)
       print_out("{}\nWritten to {}\n", report_text(report), flags.summary.empty() ? place.string() : flags.summary);
   }
@@ -317,7 +331,8 @@ int execute_overlap(OverlapCommandFlags flags) {
       is_first_rank() && flags.writes() ? overlap_folder(flags.output, config.name, flags.is_forced) : "";
   if (is_first_rank() && !flags.summary.empty()) check_writable(flags.summary, flags.is_forced);
   if (is_first_rank()) flags.exports.check(flags.is_forced);
-  if (!flags.processes.count().is_one()) {
+  if (!flags.processes.count().is_one() || !config.variables.empty()) {
+    check_folders(points);
     check_points(config, points, count);
     return overlap_processes(flags, config, points, count, folder);
   }

@@ -32,23 +32,36 @@ std::string config_text(const std::string& path) {
 void OverlapFlags::add_to(CommandSyntax syntax) {
   syntax.add("config PATH", file, "YAML file: config/default.yaml, ... or a config of AORTA's");
   syntax.add("--set NAME=VALUE", assignments, "key=value, repeatable: fsdp.prefetch=2; --list shows them");
-  syntax.add("--ranks N", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
+  syntax.add("--ranks N", ranks,
+             "start this many processes under mpirun (default: as the launcher did, else one per GPU)");
   syntax.add("--device NAME", device, "the same as --set run.device=...");
   syntax.add("--hang-timeout DURATION", hang_timeout,
              "end a run without any progress for this long (default: as the config says)");
+  variables.add_to(syntax);
+  syntax.add("--no-env", skips_variables, "leave out the config's env: keep the variables as they are");
 }
 
 OverlapConfig OverlapFlags::load() const {
   if (file.empty()) reject("a config is required", "For example: weir overlap config/default.yaml --ranks 4");
-  int expected = rank_count(ranks);
-  // Ranks that a --set requests do not exist yet, but AORTA's batch size depends on them.
-  for (const std::string& assignment : assignments)
-    if (constexpr std::string_view kRanks = "run.ranks="; expected == 1 && assignment.starts_with(kRanks))
-      expected = static_cast<int>(std::clamp<std::int64_t>(
-          parse_integer(std::string_view(assignment).substr(kRanks.size())).value_or(1), 1, kMaxRanks));
+  const int expected = rank_count(ranks);
+  const OverlapConfig config = read(expected);
+  if (expected > 1) return config;
+  // AORTA's batch size depends on the ranks, and these on the config.
+  const int count = ranks_of(config);
+  return count > 1 ? read(count) : config;
+}
+
+OverlapConfig OverlapFlags::read(int expected) const {
   const std::string path = config_file(file);
   OverlapConfig config = parse_overlap_config(config_text(path), path, expected);
   for (const std::string& assignment : assignments) config.assign(assignment, "--set");
+  if (skips_variables && !variables.texts.empty())
+    reject("--no-env: there are variables to set (--env)", "Leave one of them out.");
+  if (skips_variables) config.variables.clear();
+  if (!config.variables.empty() && job_ranks().count > 1)
+    reject(fmt::format("{}: env: this job's ranks were started once, with their variables", path),
+           "Set them before the launcher and add --no-env, or start weir with --ranks and without a launcher.");
+  replace_variables(config.variables, variables.axes());
   if (!device.empty()) config.set("run.device", device, "--device");
   if (!hang_timeout.empty())
     config.set("run.hang_timeout", fmt::format("{}", seconds_of("--hang-timeout", hang_timeout)), "--hang-timeout");
@@ -61,13 +74,14 @@ std::vector<std::string> OverlapFlags::words(const std::vector<std::string>& mor
     for (const std::string& assignment : each) words.insert(words.end(), {"--set", assignment});
   if (!device.empty()) words.insert(words.end(), {"--device", device});
   if (!hang_timeout.empty()) words.insert(words.end(), {"--hang-timeout", hang_timeout});
-  if (count > 1) words.insert(words.end(), {"--ranks", std::to_string(count)});
+  words.insert(words.end(), {"--ranks", std::to_string(count)});  // also 1: not one per GPU
+  words.emplace_back("--no-env");
   return words;
 }
 
 int OverlapFlags::ranks_of(const OverlapConfig& config) const {
   const auto wanted = static_cast<int>(config.integer("run.ranks"));
-  if (wanted == 0) return rank_count(ranks);
+  if (wanted == 0) return default_rank_count(ranks, config.value("run.device"));
   const int given = ranks.empty() ? job_ranks().count : rank_count(ranks);
   if (given == 1 && ranks.empty() && job_ranks().count == 1) return wanted;
   if (given != wanted)

@@ -79,6 +79,9 @@ int execute_overlap_tune(const OverlapTuneFlags& flags) {
   if (!config.sweeps.empty())
     reject(fmt::format("{}: it sweeps {}", flags.config.file, config.sweeps[0].first),
            fmt::format("Fix it (--set {}=...): the search chooses by itself.", config.sweeps[0].first));
+  if (!config.variables.empty())
+    reject(fmt::format("{}: the search varies no variables of the environment", config.variables[0].name),
+           "Export it before weir starts, and add --no-env where the config has it; `weir overlap` takes --env.");
   const int ranks = flags.config.ranks_of(config);
   const std::string output = flags.document.path();
   if (!output.empty()) check_writable(output, flags.is_forced);

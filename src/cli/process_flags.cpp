@@ -41,6 +41,19 @@ ProcessCount ProcessFlags::count() const {
   return count;
 }
 
+void VariableFlags::add_to(CommandSyntax syntax) {
+  syntax.add("--env NAME=A,B", texts,
+             "a variable and its values, each in processes of its own: NAME=A,B,C; an empty item is unset; repeatable");
+}
+
+std::vector<VariableAxis> VariableFlags::axes() const {
+  std::vector<VariableAxis> axes = parse_variable_axes(texts);
+  if (!axes.empty() && job_ranks().count > 1)
+    reject(fmt::format("--env {}: this job's ranks were started once, with their variables", texts.front()),
+           "Start weir without mpirun or srun and with --ranks: each value then starts its own ranks.");
+  return axes;
+}
+
 std::string process_words(const ProcessCount& count, std::size_t round) {
   return count.fewest == count.most ? fmt::format("process {} of {}", round + 1, count.most)
                                     : fmt::format("process {} of {} to {}", round + 1, count.fewest, count.most);

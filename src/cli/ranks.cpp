@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/console.h"
@@ -16,6 +18,7 @@
 #include "cli/flag_values.h"
 #include "cli/hang.h"
 #include "cli/process.h"
+#include "device/device.h"
 #include "device/rank/mpi.h"
 #include "device/rank/watch.h"
 #include "run/children.h"
@@ -65,10 +68,8 @@ const MpiModule& module_or_reject() {
   return *found.module;
 }
 
-}  // namespace
-
-Ranks job_ranks() {
-  if (part) return *part;
+// From a launcher's variables; empty where none started this process.
+std::optional<Ranks> launched_as() {
   // A batch script has SLURM_NTASKS but is one process; only steps started by srun have SLURM_STEP_NUM_TASKS.
   constexpr struct {
     const char* rank;
@@ -79,10 +80,29 @@ Ranks job_ranks() {
                     {"PMIX_RANK", "SLURM_NTASKS"}};
   for (const auto& launcher : kLaunchers) {
     const auto rank = number_in(launcher.rank), count = number_in(launcher.count);
-    if (rank && count && *count > *rank) return {*rank, *count};
+    if (rank && count && *count > *rank) return Ranks{*rank, *count};
   }
-  return {};
+  return std::nullopt;
 }
+
+// Also one that started a single process: that is what the user wants then.
+bool is_launched() { return part.has_value() || launched_as().has_value(); }
+
+// The GPUs that the ranks of a run on this device would take, one each.
+std::size_t gpus_for(const std::string& device) {
+  if (device.find(':') != std::string::npos) return 0;
+  for (const DeviceType& type : device_types()) {
+    if (device != "auto" && device != type.name) continue;
+    const DeviceType::Found found = type.find();
+    if (found.gpus > 0) return found.are_numbered ? found.gpus : 1;
+    if (device != "auto") return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Ranks job_ranks() { return part ? *part : launched_as().value_or(Ranks{}); }
 
 bool is_first_rank() { return job_ranks().rank == 0; }
 
@@ -94,6 +114,20 @@ int rank_count(const std::string& flag) {
     reject(fmt::format("--ranks {}: this job has {}", flag, job.count),
            "Leave --ranks out: under mpirun or srun the launcher decides.");
   return static_cast<int>(count);
+}
+
+int default_rank_count(const std::string& flag, const std::string& device) {
+  if (!flag.empty() || is_launched()) return rank_count(flag);
+  const std::size_t gpus = gpus_for(device);
+  if (gpus < 2) return 1;
+  const MpiFound found = find_mpi_module(own_binary());
+  if (found.module != nullptr && find_program("mpirun"))
+    return static_cast<int>(std::min<std::size_t>(gpus, kMaxRanks));
+  static bool is_reported = false;
+  if (!std::exchange(is_reported, true))
+    print_err("weir: using one of {} GPUs, because ranks need MPI: {}\n", gpus,
+              found.module == nullptr ? found.reason : "mpirun was not found");
+  return 1;
 }
 
 bool must_start_ranks(const std::string& flag) { return rank_count(flag) > 1 && job_ranks().count == 1; }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/document_output.h"
 #include "cli/export_flags.h"
+#include "cli/flag_values.h"
 #include "cli/hang.h"
 #include "cli/list.h"
 #include "cli/process.h"
@@ -34,6 +35,7 @@ struct RunCommandFlags {
   ExportFlags exports;
   std::string dot;
   std::string host_profile;
+  std::string seconds;
   bool is_dry = false, resumes = false;
 
   // A drawing or a document on standard output is for a program, which could not parse anything else.
@@ -45,6 +47,8 @@ struct RunCommandFlags {
                "number of streams; of a class also 1..16:x2 (default: the workload's recommended)");
     submit.add_to(syntax, false);
     run.add_to(syntax);
+    syntax.add("--seconds DURATION", seconds,
+               "soak: for this long (60, 5m, 2h) instead of --iterations; watches latency, temperature and clocks");
     processes.add_to(syntax);
     document.add_to(syntax,
                     "write the result (weir.result/2) to this file (-: standard output); of a class: the folder "
@@ -147,12 +151,27 @@ int run_several(const RunCommandFlags& flags, const RunRequest& request, const P
   return code;
 }
 
+// How long to soak: a bare number is seconds, because the flag's name says so. 0: by iterations.
+std::int64_t soak_ns(const RunCommandFlags& flags, const ProcessCount& processes) {
+  const std::string& text = flags.seconds;
+  if (text.empty()) return 0;
+  if (flags.run.iterations != RunFlags().iterations)
+    reject(fmt::format("--seconds {}: there is --iterations {} too", text, flags.run.iterations),
+           "Leave one of them out.");
+  if (!processes.is_one()) reject(fmt::format("--seconds {}: a soak is one process", text), "Leave out --processes.");
+  const bool is_bare = text.find_first_not_of("0123456789.") == std::string::npos;
+  return static_cast<std::int64_t>(seconds_of("--seconds", is_bare ? text + "s" : text) * 1e9);
+}
+
 // All workloads of a class: several results, and none of the pictures of one.
 int run_class_of(const RunCommandFlags& flags) {
-  const std::pair<const char*, bool> others[] = {
-      {"--processes", flags.processes.processes != "1"}, {"--until", !flags.processes.until.empty()},
-      {"--budget", !flags.processes.budget.empty()},     {"--dot", !flags.dot.empty()},
-      {"--host-profile", !flags.host_profile.empty()},   {"--dry-run", flags.is_dry}};
+  const std::pair<const char*, bool> others[] = {{"--processes", flags.processes.processes != "1"},
+                                                 {"--until", !flags.processes.until.empty()},
+                                                 {"--budget", !flags.processes.budget.empty()},
+                                                 {"--dot", !flags.dot.empty()},
+                                                 {"--host-profile", !flags.host_profile.empty()},
+                                                 {"--dry-run", flags.is_dry},
+                                                 {"--seconds", !flags.seconds.empty()}};
   for (const auto& [flag, is_given] : others)
     if (is_given)
       reject(fmt::format("{}: is for one workload, and {} is a class of them", flag, flags.workload.name),
@@ -187,6 +206,7 @@ int execute_run(const RunCommandFlags& flags) {
   if (flags.is_dry && !flags.host_profile.empty())
     reject("--host-profile: a dry run runs nothing", "Leave out --host-profile, or --dry-run.");
   const ProcessCount processes = flags.processes.count();
+  request.duration_ns = soak_ns(flags, processes);
   if (!processes.is_one() && !flags.is_dry) {
     if (!flags.host_profile.empty()) reject(kOneProcess, "Leave out --processes.");
     check_output();

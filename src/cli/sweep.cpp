@@ -1,4 +1,4 @@
-// weir sweep: one workload over stream counts, submit modes and parts of the device.
+// weir sweep: one workload over stream counts, submit modes, parts of the device and variables of the environment.
 #include <fmt/format.h>
 
 #include "base/console.h"
@@ -23,6 +23,7 @@ struct SweepFlags {
   WorkloadFlags workload;
   std::string streams;
   SubmitFlags submit;
+  VariableFlags variables;
   ProcessFlags processes;
   DocumentFile document;
   ExportFlags exports;
@@ -32,6 +33,7 @@ struct SweepFlags {
     workload.add_to(syntax);
     syntax.add("--streams N", streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
     submit.add_to(syntax, true);
+    variables.add_to(syntax);
     run.add_to(syntax);
     processes.add_to(syntax);
     document.add_to(syntax, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
@@ -71,12 +73,14 @@ int sweep_processes(const SweepFlags& flags, SweepRequest request) {
   request.ranks = rank_count(flags.run.ranks);
   check_sweep(info, request, {0, request.ranks});
   request.output = output_of(flags, workload_of(request.run), info);
-  const int code = print_sweep(
-      info, nullptr, request, flags.run, flags.run.is_quiet || flags.document.prints_json(), nullptr, nullptr,
-      [&](int streams, const std::string& submit, int units, bool traces) {
-        return run_child(child_run(flags.run, flags.workload, info, std::to_string(streams), submit, units, !traces),
-                         catch_interrupts());
-      });
+  const int code = print_sweep(info, nullptr, request, flags.run, flags.run.is_quiet || flags.document.prints_json(),
+                               nullptr, nullptr, [&](const SweepPoint& point, bool traces) {
+                                 ChildRequest child =
+                                     child_run(flags.run, flags.workload, info, std::to_string(point.streams),
+                                               point.submit.name, point.compute_units, !traces);
+                                 apply(point.variables, child);
+                                 return run_child(child, catch_interrupts());
+                               });
   write_others(flags, request);
   return code;
 }
@@ -101,7 +105,8 @@ int execute_sweep(const SweepFlags& flags) {
   request.resumes = flags.resumes;
   request.overwrites = flags.run.is_forced;
   request.processes = flags.processes.count();
-  if (!request.processes.is_one()) return sweep_processes(flags, request);
+  request.variables = flags.variables.axes();
+  if (request.uses_processes()) return sweep_processes(flags, request);
   if (must_start_ranks(flags.run.ranks)) {
     const int count = rank_count(flags.run.ranks);
     check_sweep(flags.run.open_confined(request.compute_units.front())->info(), request, {0, count});
@@ -130,7 +135,8 @@ int execute_sweep(const SweepFlags& flags) {
 }  // namespace
 
 CliCommand sweep() {
-  return command("sweep", "run a workload over stream counts, submit modes and parts of the device", execute_sweep);
+  return command("sweep", "run a workload over streams, ways of submitting, parts of the device and variables",
+                 execute_sweep);
 }
 
 }  // namespace weir::cli

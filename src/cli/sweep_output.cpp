@@ -53,10 +53,7 @@ int print_sweep(const DeviceInfo& info, Device* device, const SweepRequest& requ
     line.show(fmt::format("{}: {}", where, phase), done, total);
   };
   std::size_t width = kSubmitWidth;
-  for (const SubmitChoice& submit : request.submits)
-    for (const int streams : request.streams)
-      for (const int units : request.compute_units)
-        width = std::max(width, way_of(submit.fitted_to(streams).name, units).size());
+  for (const SweepPoint& point : points_of(request)) width = std::max(width, point.way().size());
   bool has_failed = false;
   bool has_head = false;
   std::string floors;

@@ -76,7 +76,7 @@ Plan plan_of(const TryFlags& flags) {
   }
   for (const auto& command : plan.commands) check_program(command[0]);
   for (const std::string& text : flags.variables) {
-    factors.push_back(trials::parse_factor(text));
+    factors.push_back(parse_variable_axis(text));
     for (std::size_t i = 0; i + 1 < factors.size(); ++i)
       if (factors[i].name == factors.back().name)
         reject(fmt::format("--env {}: given twice", factors.back().name), "List all its values after one --env.");

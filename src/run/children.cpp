@@ -81,6 +81,7 @@ ChildOutcome run_child(const ChildRequest& request, const std::atomic<bool>& sto
   options.command.insert(options.command.end(),
                          {"--quiet", request.output_flag, is_private ? file.string() : request.folder.string()});
   options.variables = request.variables;
+  options.absent = request.absent;
   options.variables.emplace_back("TMPDIR", folder.path().string());  // so that nothing of a killed child is left
   options.out = ProcessOptions::Output::dropped;
   options.is_stopped = [&] { return stop.load(std::memory_order_relaxed); };

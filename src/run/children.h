@@ -37,6 +37,7 @@ struct ChildRequest {
   std::string program;                 // empty: this program
   std::vector<std::string> arguments;  // for weir: {"run", "moe", ...}; must not write other files
   Variables variables;                 // set in the child, in addition to this process's environment
+  std::vector<std::string> absent;     // variables of this process that the child does not get
   std::int64_t limit_ns = kChildLimitNs;
   std::string output_flag = "-o";  // the flag that names the child's output file
   // For a child that writes a folder: its name, and the name of the document in it. It is kept.

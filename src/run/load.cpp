@@ -242,6 +242,11 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
   // As requested, not as rounded by the driver: two requests that got the same units are still two points.
   for (const char* name : {"compute_units", "compute_units_asked"})
     if (const Place units = result["device"][name]) point.key["compute_units"] = value_text(units);
+  // What tells the points of a sweep with --env apart.
+  if (const Place variables = result["set_variables"])
+    for (const auto& [name, value] : object_at(variables).json->items())
+      point.key[kVariable + name] =
+          value.is_null() ? "unset" : value_text({&value, fmt::format("{}.{}", variables.path, name)});
   if (const Place parameters = result["parameters"]) {
     const Json& object = *object_at(parameters).json;
     for (const auto& [name, value] : object.items())
@@ -255,6 +260,9 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
   point.settings.erase("device.name");
   point.settings.erase("device.compute_units");
   point.settings.erase("device.compute_units_asked");
+  for (const auto& [name, value] : point.key)
+    if (name.starts_with(kVariable))
+      point.settings.erase("environment.variables." + name.substr(std::string_view(kVariable).size()));
   point.settings["weir.version"] = text_or(result["weir"]["version"], "unknown");
 
   point.failure = weir_failure(result, status);

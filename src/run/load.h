@@ -20,10 +20,14 @@ struct SampleSeries {
   std::vector<std::size_t> processes{};  // how many samples each process has; empty: all are of one
 };
 
+// The start of a key's name for a variable of the environment that was varied: "env.NCCL_ALGO".
+inline constexpr const char* kVariable = "env.";
+
 // One measured configuration. Two points are comparable when their keys agree.
 struct ResultPoint {
   // "workload", "streams", "submit", "placement", "sync_mode", "precision", "ranks", "compute_units" if streams were
-  // confined, and "param.NAME" for each parameter. A missing name means unknown.
+  // confined, "param.NAME" for each parameter, and "env.NAME" for each variable that the point set ("unset": it was
+  // not). A missing name means unknown.
   std::map<std::string, std::string> key;
   // False: the format does not record everything (AORTA), so a missing name proves nothing.
   bool is_key_complete = true;

@@ -115,7 +115,6 @@ void add_serving(Result& result, const Timeline& timeline, const Step& step, con
 
 void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, bool runs) {
   const auto commands = static_cast<double>(step.commands().size());
-  const std::size_t iterations = pass.submit_ns.size();
   const bool has_device_clock = !pass.device_ns.empty();
   result.samples.submit_ns = pass.submit_ns;
   if (has_device_clock) {
@@ -176,7 +175,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
   if (!result.commands_per_s) result.unavailable["metrics.commands_per_s"] = "no time passed on the clock";
   result.host_ns_per_command = median(pass.submit_ns) / commands;
   add_memory(result, pass.memory);
-  add_energy(result, pass, iterations);
+  add_energy(result, pass, pass.iterations);
   add_telemetry(result, pass);
 }
 

@@ -44,6 +44,7 @@ bool is_same_run(const ResultPoint& left, const ResultPoint& right) {
 }
 
 std::string plain_name(const std::string& name) {
+  if (name.starts_with(kVariable)) return name.substr(std::string_view(kVariable).size());
   return name.starts_with(kParameter) ? "param " + name.substr(std::string_view(kParameter).size()) : name;
 }
 
@@ -187,6 +188,11 @@ std::string label_of(const ResultPoint& point, const std::set<std::string>& fiel
     if (name == "workload" || name == "streams") continue;
     if (name == "ranks") {
       if (fields.contains(name) || value != "1") label += fmt::format(", {} rank{}", value, value == "1" ? "" : "s");
+      continue;
+    }
+    if (name.starts_with(kVariable)) {
+      if (fields.contains(name))
+        label += fmt::format(", {}{}{}", plain_name(name), value == "unset" ? " " : "=", value);
       continue;
     }
     if (name.starts_with(kParameter) && fields.contains(name)) label += fmt::format(", {} {}", plain_name(name), value);

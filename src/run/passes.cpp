@@ -22,25 +22,6 @@ bool goes_on(const RunControl& control, const RunRequest& request) {
   return !control.agree_to_stop();
 }
 
-void warm_up(Session& session, Submitter& submitter, const RunRequest& request, const RunControl& control,
-             SessionWatch* watch) {
-  for (int i = 0; i < request.warmup && goes_on(control, request); ++i) {
-    const SessionWatch::Inside inside(watch);
-    session.begin_iteration();
-    submitter.submit_step();
-    if (request.sync == SyncMode::per_iteration) {
-      session.finish();
-      if (control.after_iteration) control.after_iteration(session);
-    }
-    if (control.progress) control.progress("warm-up", i + 1, request.warmup);
-  }
-  if (request.sync != SyncMode::none) {
-    const SessionWatch::Inside inside(watch);
-    session.finish();
-    session.take_spans();
-  }
-}
-
 // Spans of the measured iterations whose times the device could read.
 std::vector<IterationSpan> spans_of(Session& session, std::size_t measured, bool has_failed) {
   std::vector<IterationSpan> spans;
@@ -59,6 +40,25 @@ std::vector<IterationSpan> spans_of(Session& session, std::size_t measured, bool
 }
 
 }  // namespace
+
+void warm_up(Session& session, Submitter& submitter, const RunRequest& request, const RunControl& control,
+             SessionWatch* watch) {
+  for (int i = 0; i < request.warmup && goes_on(control, request); ++i) {
+    const SessionWatch::Inside inside(watch);
+    session.begin_iteration();
+    submitter.submit_step();
+    if (request.sync == SyncMode::per_iteration) {
+      session.finish();
+      if (control.after_iteration) control.after_iteration(session);
+    }
+    if (control.progress) control.progress("warm-up", i + 1, request.warmup);
+  }
+  if (request.sync != SyncMode::none) {
+    const SessionWatch::Inside inside(watch);
+    session.finish();
+    session.take_spans();
+  }
+}
 
 TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter, const RunRequest& request,
                          const RunControl& control, SessionWatch* watch) {
@@ -118,6 +118,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
     if (spans.empty()) std::rethrow_exception(pass.failure);
     done = std::min(done, spans.size());
   }
+  pass.iterations = done;
   const std::int64_t last = pass.failure != nullptr && waits_each ? recorder.ended[done - 1] : drained;
   pass.total_ns = static_cast<double>(last - recorder.begun[0]);
   for (std::size_t i = 0; i < done; ++i) {

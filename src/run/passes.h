@@ -24,6 +24,7 @@ struct TimedPass {
   double total_ns = 0;            // all work, including the drain
   SyncMode sync = SyncMode::per_iteration;
   bool is_interrupted = false;
+  std::uint64_t iterations = 0;  // that ran; a soak keeps the samples of only some of them
   std::exception_ptr failure;  // what ended it early; the samples are of iterations that had ended before
   Telemetry before, after;
   MemoryUse memory;
@@ -33,6 +34,10 @@ struct TimedPass {
 // `failure`.
 TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter, const RunRequest& request,
                          const RunControl& control, SessionWatch* watch = nullptr);
+
+// The iterations before measuring; the host waits for them except in mode `none`.
+void warm_up(Session& session, Submitter& submitter, const RunRequest& request, const RunControl& control,
+             SessionWatch* watch);
 
 struct TracedPass {
   // One iteration as seen by the host, on the timeline's clock.

@@ -16,6 +16,7 @@
 #include "run/metrics.h"
 #include "run/passes.h"
 #include "run/ranks.h"
+#include "run/soak.h"
 
 namespace weir {
 namespace {
@@ -154,6 +155,10 @@ BuiltRun build_run(const DeviceInfo& info, const RunRequest& request, Ranks rank
   const int streams = checked_streams(workload, request.streams);
   SubmitChoice submit = checked_submit(info, request.submit, streams);
   if (request.iterations < 1) reject_setting("iterations", std::to_string(request.iterations), "at least 1 is needed");
+  if (request.duration_ns > 0 && request.sync != SyncMode::per_iteration)
+    reject_setting("sync_mode", name_of(request.sync),
+                   "iterations that overlap are known only at the end, so they cannot run for a given time",
+                   "Use --sync-mode per_iteration, or --iterations.");
   if (request.warmup < 0) reject_setting("warmup", std::to_string(request.warmup), "cannot be negative");
   const Scale scale = scale_of(request, info);
   Params params(workload.params, scale, request.params);
@@ -226,6 +231,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
         "one process: what ranks would exchange is copied or summed between streams of one device";
   }
 
+  Soak soak;
   try {
     const TimedPass timed = [&] {
       const bool is_pipelined = request.sync != SyncMode::per_iteration;
@@ -233,12 +239,14 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       options.is_pipelined = is_pipelined;
       // If the host waits, its clock is enough, and Weir adds no events to the streams. A graph is marked outside of
       // itself.
-      options.marks_iterations = is_pipelined || submit.mode == SubmitMode::graph;
+      options.marks_iterations = is_pipelined || (submit.mode == SubmitMode::graph && request.duration_ns == 0);
       options.follows_progress |= control.wants_progress();
       const auto session = device.prepare(step, placement, options);
       const auto submitter = make_submitter(submit, step, placement, *session);
       SessionWatch watch(control, info, *session, step, placement, workload.roles);
-      TimedPass pass = run_timed_pass(device, *session, *submitter, request, control, &watch);
+      TimedPass pass = request.duration_ns > 0
+                           ? run_soak_pass(device, *session, *submitter, request, control, &watch, soak)
+                           : run_timed_pass(device, *session, *submitter, request, control, &watch);
       if (pass.failure != nullptr) {
         // The device's count can no longer be read.
         if (step.counted()) result.work_per_iteration = 0;
@@ -267,6 +275,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
     if (timed.failure != nullptr && reports) std::rethrow_exception(timed.failure);
     if (result.status == "complete" && timed.is_interrupted) result.status = "interrupted";
     add_timed_metrics(result, timed, step, info.runs());
+    if (request.duration_ns > 0) add_soak(result, timed, soak);
     if (info.is_virtual) {
       result.unavailable["metrics.floor_ns_per_command"] = kNoFloor;
     } else {

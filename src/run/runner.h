@@ -34,6 +34,7 @@ struct RunRequest {
   int streams = 0;                         // 0: the workload's recommended count
   int iterations = 100;
   int warmup = 10;
+  std::int64_t duration_ns = 0;  // instead of iterations: for this long (run/soak.h); only per_iteration
   SyncMode sync = SyncMode::per_iteration;
   SubmitChoice submit;
   const PlacementPolicy* placement = &placement_named("natural");  // one of placement_policies()

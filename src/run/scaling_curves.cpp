@@ -7,11 +7,13 @@
 
 #include "base/named_values.h"
 #include "measure/scaling.h"
+#include "run/variable_axis.h"
 
 namespace weir {
 
-std::string way_of(const std::string& submit, int compute_units) {
-  return compute_units == 0 ? submit : fmt::format("{} on {} units", submit, compute_units);
+std::string way_of(const std::string& submit, int compute_units, const std::string& variables) {
+  std::string way = compute_units == 0 ? submit : fmt::format("{} on {} units", submit, compute_units);
+  return variables.empty() ? way : fmt::format("{}, {}", way, variables);
 }
 
 std::string submit_family(std::string_view name) {
@@ -22,8 +24,8 @@ std::string submit_family(std::string_view name) {
   return std::string(name.substr(0, name.find(':', first + 1)));
 }
 
-std::string curve_of(const std::string& submit, int compute_units) {
-  return way_of(submit_family(submit), compute_units);
+std::string curve_of(const std::string& submit, int compute_units, const std::string& variables) {
+  return way_of(submit_family(submit), compute_units, variables);
 }
 
 int compute_units_asked(const Json& result) {
@@ -40,7 +42,7 @@ Json scaling_of(const Json& results, const std::string& scaling) {
     // threads:1, threads:2, ... are one curve: these counts follow the stream count up to their limit.
     const std::string submit = result["submit"].get<std::string>();
     if (throughput.is_object() && throughput.contains("value") && throughput["value"].is_number())
-      by_way[curve_of(submit, compute_units_asked(result))].push_back(
+      by_way[curve_of(submit, compute_units_asked(result), variable_words(result))].push_back(
           {result["streams"].get<int>(), throughput["value"].get<double>()});
   }
   Json analyses = Json::object();

@@ -16,36 +16,7 @@
 namespace weir {
 namespace {
 
-// A point of the sweep: submit is fitted to the streams, so that its name is as in results.
-struct Point {
-  int streams;
-  SubmitChoice submit;
-  int compute_units;
-};
-
-std::vector<Point> points_of(const SweepRequest& request) {
-  const Workload& workload = workload_of(request.run);
-  std::vector<Point> ways;
-  for (const SubmitChoice& submit : request.submits) {
-    for (const int streams : request.streams) {
-      if (streams < workload.streams.min || streams > workload.streams.max)
-        reject_setting(
-            "streams", std::to_string(streams),
-            fmt::format("{} runs on {} to {} streams", workload.name, workload.streams.min, workload.streams.max));
-      Point point{streams, submit.fitted_to(streams), 0};
-      // On one stream, threads and threads:1 are the same point.
-      const bool is_known = std::any_of(ways.begin(), ways.end(), [&](const Point& other) {
-        return other.streams == point.streams && other.submit.name == point.submit.name;
-      });
-      if (!is_known) ways.push_back(std::move(point));
-    }
-  }
-  // The outermost loop, because each value opens a device.
-  std::vector<Point> points;
-  for (const int units : request.compute_units)
-    for (const Point& way : ways) points.push_back({way.streams, way.submit, units});
-  return points;
-}
+using Point = SweepPoint;
 
 // The settings that a resumed sweep must share with the file, so that its points are comparable.
 constexpr const char* kSeveralProcesses = "several_processes";
@@ -60,7 +31,7 @@ Json settings_of(const DeviceInfo& info, const SweepRequest& request, int ranks)
   settings.update(WEIR_NAMED(run.iterations, run.warmup, run.seed));
   settings["hardware_queues"] = json_of(info.hardware_queues.value);
   settings.update(WEIR_NAMED(run.checks_output, run.traces, ranks));
-  settings[kSeveralProcesses] = !request.processes.is_one();
+  settings[kSeveralProcesses] = request.uses_processes();
   settings["parameters"] = Json::object();
   for (const auto& [name, value] : params.values()) settings["parameters"][name] = to_string(value);
   if (run.loaded) settings["parameters"]["definition"] = run.loaded->source.hash;
@@ -98,7 +69,7 @@ Json several_processes_in(const Json& points, const Json& otherwise) {
 
 bool is_at(const Json& result, const Point& point) {
   return result["streams"] == point.streams && result["submit"] == point.submit.name &&
-         compute_units_asked(result) == point.compute_units;
+         compute_units_asked(result) == point.compute_units && variable_words(result) == words_for(point.variables);
 }
 
 Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::vector<Point>& points, Ranks ranks) {
@@ -108,7 +79,8 @@ Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::v
   params.ranks = ranks;
   Json floors = Json::array();
   for (const Point& point : points) {
-    if (point.compute_units != points.front().compute_units) break;  // the host's cost is the same for each
+    // The host's cost is the same for each part of the device, and is measured in this process's environment.
+    if (point.compute_units != points.front().compute_units || point.variables != points.front().variables) break;
     if (info.is_virtual) {
       floors.push_back({{"streams", point.streams}, {"submit", point.submit.name}, {"ns_per_command", nullptr}});
       continue;
@@ -162,13 +134,16 @@ void run_point_processes(const DeviceInfo& info, const SweepRequest& request, co
   processes.run = [&](std::size_t side, std::size_t round) {
     const Point& point = points[side];
     if (control.on_begin)
-      control.on_begin(point.streams, way_of(point.submit.name, point.compute_units), round * points.size() + side,
+      control.on_begin(point.streams, point.way(), round * points.size() + side,
                        request.processes.most * points.size());
-    ChildOutcome outcome = control.run_process(point.streams, point.submit.name, point.compute_units, round == 0);
+    ChildOutcome outcome = control.run_process(point, round == 0);
     const bool has_failed = outcome.end == ChildEnd::failed || outcome.end == ChildEnd::timed_out;
     if (has_failed && !outcome.document.is_object())
       outcome.document = failed_point(info, request.run, point, context, {0, request.ranks}, outcome);
-    if (outcome.document.is_object()) outcome.document["command_line"] = context.command_line;
+    if (outcome.document.is_object()) {
+      outcome.document["command_line"] = context.command_line;
+      if (!point.variables.empty()) outcome.document["set_variables"] = to_json(point.variables);
+    }
     return outcome;
   };
   processes.ended = [&](std::size_t) { put_results(); };
@@ -181,6 +156,34 @@ void run_point_processes(const DeviceInfo& info, const SweepRequest& request, co
 }
 
 }  // namespace
+
+std::vector<SweepPoint> points_of(const SweepRequest& request) {
+  const Workload& workload = workload_of(request.run);
+  std::vector<Point> ways;
+  for (const SubmitChoice& submit : request.submits) {
+    for (const int streams : request.streams) {
+      if (streams < workload.streams.min || streams > workload.streams.max)
+        reject_setting(
+            "streams", std::to_string(streams),
+            fmt::format("{} runs on {} to {} streams", workload.name, workload.streams.min, workload.streams.max));
+      Point point{streams, submit.fitted_to(streams), 0, {}};
+      // On one stream, threads and threads:1 are the same point.
+      const bool is_known = std::any_of(ways.begin(), ways.end(), [&](const Point& other) {
+        return other.streams == point.streams && other.submit.name == point.submit.name;
+      });
+      if (!is_known) ways.push_back(std::move(point));
+    }
+  }
+  // The outermost loops, because each value opens a device, or has a process of its own.
+  std::vector<Point> points;
+  for (const VariableSetting& variables :
+       variable_settings(request.variables, ways.size() * request.compute_units.size()))
+    for (const int units : request.compute_units)
+      for (const Point& way : ways) points.push_back({way.streams, way.submit, units, variables});
+  return points;
+}
+
+std::string SweepPoint::way() const { return way_of(submit.name, compute_units, words_for(variables)); }
 
 Json points_to_keep(const std::filesystem::path& file, const ResumedFile& as, const Json& settings,
                     bool (*is_usable)(const Json& point)) {
@@ -233,10 +236,11 @@ Json run_sweep(const DeviceInfo& info, Device* device, const SweepRequest& reque
   if (ranks.rank == 0) file.emplace(request.output, request.overwrites || request.resumes);
   if (request.resumes && ranks.rank == 0)
     // Failed points are run again, and interrupted ones, less the processes that they have.
-    kept = points_to_keep(request.output, {schemas::sweep, nullptr, "results", "not a sweep of this program"}, settings,
-                          request.processes.is_one()
-                              ? [](const Json& result) { return is_point(result) && result["status"] == "complete"; }
-                              : has_processes);
+    kept = points_to_keep(
+        request.output, {schemas::sweep, nullptr, "results", "not a sweep of this program"}, settings,
+        request.uses_processes() ? has_processes : [](const Json& result) {
+          return is_point(result) && result["status"] == "complete";
+        });
   if (ranks.count > 1) kept = Json::parse(broadcast_text(*control.run.communicator, kept.dump()));
 
   Json document = Json::object();
@@ -258,7 +262,7 @@ Json run_sweep(const DeviceInfo& info, Device* device, const SweepRequest& reque
     document["scaling"] = scaling_of(document["results"], std::string(name_of(workload.scaling)));
     file->save(to_text(document));
   };
-  if (!request.processes.is_one()) {
+  if (request.uses_processes()) {
     run_point_processes(info, request, points, context, control, document, save);
     return document;
   }
@@ -267,8 +271,7 @@ Json run_sweep(const DeviceInfo& info, Device* device, const SweepRequest& reque
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (control.run.agree_to_stop()) break;
     const Point& point = points[i];
-    if (control.on_begin)
-      control.on_begin(point.streams, way_of(point.submit.name, point.compute_units), i, points.size());
+    if (control.on_begin) control.on_begin(point.streams, point.way(), i, points.size());
     const auto same = std::find_if(kept.begin(), kept.end(), [&](const Json& result) { return is_at(result, point); });
     const bool was_kept = same != kept.end();
     if (!was_kept) {

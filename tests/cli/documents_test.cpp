@@ -59,6 +59,7 @@ std::vector<DocumentRow> rows() {
        DocumentRow::report},
       {"overlap", "overlap", sim({"default", "--set", "run.scale=tiny"})},
       {"overlap tune", "overlap_tune", sim({"default", "--set", "run.scale=tiny", "--budget", "1s"})},
+      {"overlap sweep", "overlap_sweep", sim({"--gemm", "64", "--bytes", "4K", "--iterations", "2"})},
       {"channel", "channel", {"ping_pong", "--quick", "--samples", "2"}},
       {"bench",
        "bench",

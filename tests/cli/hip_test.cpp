@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cli/overlap_runs.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
 
@@ -321,6 +322,52 @@ TEST_F(HipCli, a_class_suggests_commands_that_the_gpu_can_run) {
     EXPECT_EQ(tried.code, 0) << line << "\n" << tried.err;
   }
   EXPECT_EQ(count, 3) << outcome.out;
+}
+
+// The fake runtime has no RCCL, and its variant rocm5 no BLAS: each rank says so, and of how many it is one.
+TEST_F(HipCli, OverlapStartsARankForEachGpu) {
+  if (const std::string why = why_no_ranks(); !why.empty()) GTEST_SKIP() << why;
+  struct Case {
+    const char* device;
+    std::vector<std::string> settings, flags;
+    bool has_ranks;
+  };
+  for (const Case& each :
+       {Case{"hip", {"WEIR_FAKE_HIP=devices=2"}, {}, true}, Case{"auto", {"WEIR_FAKE_HIP=devices=2"}, {}, true},
+        Case{"hip", {"WEIR_FAKE_HIP=devices=1"}, {}, false}, Case{"hip:1", {"WEIR_FAKE_HIP=devices=2"}, {}, false},
+        Case{"hip", {"WEIR_FAKE_HIP=devices=2"}, {"--ranks", "1"}, false},
+        // A launcher that starts one process is obeyed.
+        Case{"hip", {"WEIR_FAKE_HIP=devices=2", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1"}, {}, false}}) {
+    const Folder folder;
+    std::vector<std::string> words =
+        tiny_overlap(config_file("default"), {"--device", each.device, "--summary", folder / "s.json"});
+    words.insert(words.end(), each.flags.begin(), each.flags.end());
+    const Outcome outcome = run("rocm5", each.settings, words);
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("rocBLAS was not found"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find(" of 2 (") != std::string::npos, each.has_ranks) << each.device << ": " << outcome.err;
+  }
+  const Outcome lone = run("rocm5", {"WEIR_FAKE_HIP=devices=2", "PATH=/nonexistent"},
+                           tiny_overlap(config_file("default"), {"--device", "hip"}));
+  EXPECT_NE(lone.err.find("using one of 2 GPUs"), std::string::npos) << lone.err;
+}
+
+TEST_F(HipCli, ASoakSeesABoardThatHeatsUp) {
+  const Folder folder;
+  for (const char* const how : {"steady", "heating"}) {
+    const std::string file = folder / (std::string(how) + ".json");
+    const Outcome outcome = run("rocm6", {std::string("WEIR_FAKE_SMI=") + how},
+                                tiny_on_hip("run", {"--seconds", "1", "--warmup", "1", "-o", file}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    expect_valid_as(file, "weir.result.2.json");
+    const Json result = read_json(file);
+    const Json& soak = result["metrics"]["soak"];
+    EXPECT_GT(soak["temperature_c"]["last"].get<double>(), 40);
+    bool is_hot = false;
+    for (const Json& alarm : soak["alarms"]) is_hot = is_hot || alarm["code"] == "soak_temperature";
+    EXPECT_EQ(is_hot, std::string(how) == "heating") << soak.dump();
+    EXPECT_EQ(outcome.out.find("still rising") != std::string::npos, is_hot) << outcome.out;
+  }
 }
 
 }  // namespace

@@ -210,6 +210,10 @@ constexpr Entry kEntries[] = {
     {"bench", "--device", backends},
     {"bench", "--precision", bench_precisions},
     {"bench", "--baseline", any_file},
+    {"overlap sweep", "--collective",
+     [](const Typed&) {
+       return several(words({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "shift"}));
+     }},
     {"preempt", "--mechanisms", mechanisms},
     {"preempt", "--victims", [](const Typed&) { return several(words({"waves", "persistent", "memory"})); }},
     {"sched start", "--policy", policies},

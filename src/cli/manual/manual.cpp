@@ -174,6 +174,7 @@ constexpr ManualEntry kOverlap[] = {
 - `--hang-timeout` is on by default, unlike that of `weir run`.
 - `--output`: numbered where the default folder exists; must be empty. A sweep makes a folder for each point in it.
 - `--summary` takes no `--output`, and no sweep.
+- `--env` and `env:` of the config run each value in processes of its own; `--no-env` leaves the config's out.
 - `--json`: of a sweep, a list of `{assignments, summary, failure}`.)",
      R"(weir overlap --list
 weir overlap default --device cpu --ranks 2 --set run.scale=tiny \
@@ -186,6 +187,14 @@ weir overlap default --device cpu --ranks 2 --set run.scale=tiny \
      "`--budget`, but one is always made. Exits 1 where every trial failed.",
      R"(weir overlap tune default --device cpu --set run.scale=tiny \
   --set run.iterations=5 --budget 1s -o trials.json)"},
+    {"overlap sweep",
+     "Runs a GEMM of each size beside a collective of each kind and message size: each alone, and both at once, on all "
+     "ranks. Algorithm and bus bandwidth are those of nccl-tests; what overlap hides and what each side loses to the "
+     "other is defined in [overlap](overlap.md#one-gemm-and-one-collective). Each value of `--env` has processes of "
+     "its "
+     "own. Exits 1 where a point failed.",
+     R"(weir overlap sweep --device sim:h200 --gemm 1024,4096 \
+  --bytes 1M,16M -o points.json)"},
 };
 
 constexpr ManualEntry kMeasuring[] = {

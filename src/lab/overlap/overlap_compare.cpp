@@ -60,6 +60,9 @@ OverlapPointFile point_of(const Json& summary, const std::string& origin) {
   point.origin = origin;
   if (const Json& config = at_path(summary, {"config"}); config.is_object())
     for (const auto& [key, value] : config.items()) point.config[key] = word(value);
+  if (const Json& variables = at_path(summary, {"set_variables"}); variables.is_object())
+    for (const auto& [name, value] : variables.items())
+      point.config["env." + name] = value.is_null() ? "unset" : word(value);
   point.config["ranks"] = word(at_path(summary, {"ranks", "count"}));
   point.is_virtual = word(at_path(summary, {"device", "backend"})) == "sim";
   point.settings = {{"device", word(at_path(summary, {"device", "model"}))},

@@ -269,6 +269,8 @@ OverlapConfig parse_overlap_config(std::string_view text, const std::string& fil
     for (const YamlNode& section : root.map("sections: model, training, fsdp, network, run, ...")) {
       if (section.key == "sweep") {
         read_sweeps(section, config);
+      } else if (section.key == "env") {
+        read_overlap_variables(section, config);
       } else if (section.key == "description") {
         config.notes.push_back(section.scalar("a text"));
       } else if (section.kind == YamlNode::Kind::map) {
@@ -298,7 +300,12 @@ std::vector<OverlapPoint> overlap_points(const OverlapConfig& config) {
     if (points.size() > kMaxPoints)
       reject(fmt::format("sweep: more than {} combinations", kMaxPoints), "Sweep fewer keys, or fewer values.");
   }
-  return points;
+  if (config.variables.empty()) return points;
+  std::vector<OverlapPoint> each;
+  const std::vector<VariableSetting> settings = variable_settings(config.variables, points.size());
+  for (const OverlapPoint& point : points)
+    for (const VariableSetting& setting : settings) each.emplace_back(point).variables = setting;
+  return each;
 }
 
 }  // namespace weir

@@ -2,6 +2,7 @@
 // mean to a run; runs nothing.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/yaml.h"
 #include "device/rank/network.h"
 #include "run/runner.h"
+#include "run/variable_axis.h"
 
 namespace weir {
 
@@ -37,12 +39,18 @@ class OverlapConfig {
                                                                          // extension
   std::vector<std::pair<std::string, std::vector<std::string>>> sweeps;  // keys, and the values to try for each
   std::vector<std::string> notes;                                        // remarks about the file for the user
+  std::vector<VariableAxis> variables;                                   // each value has processes of its own
 
   // Rejects unknown keys (with a suggestion) and invalid values. The message begins with `where`.
   void set(const std::string& key, const std::string& value, const std::string& where);
   // Takes "key=value". The key is no longer swept. Messages begin with `where` and the text.
   void assign(const std::string& text, const std::string& where);
 
+  // Whether there are several points.
+  bool varies() const {
+    return !sweeps.empty() ||
+           std::any_of(variables.begin(), variables.end(), [](const auto& axis) { return axis.values.size() > 1; });
+  }
   bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
   // The value that was set, or the initial one; empty where the workload chooses.
   std::string value(std::string_view key) const;
@@ -74,8 +82,19 @@ OverlapConfig parse_overlap_config(std::string_view text, const std::string& fil
 struct OverlapPoint {
   OverlapConfig config;
   std::vector<std::string> assignments;
+  VariableSetting variables = {};
+
+  // The assignments, and the variables that differ between points: "NCCL_ALGO=Ring".
+  std::vector<std::string> names() const;
+  // The names as the name of a folder; empty for the only point.
+  std::string folder_name() const;
 };
 std::vector<OverlapPoint> overlap_points(const OverlapConfig& config);
+
+// Variables of the environment: src/lab/overlap/overlap_variables.cpp.
+void read_overlap_variables(const YamlNode& section, OverlapConfig& config);
+// Adds `others`, in place of those with the same name.
+void replace_variables(std::vector<VariableAxis>& axes, const std::vector<VariableAxis>& others);
 
 // AORTA's files: src/lab/overlap/overlap_aorta.cpp.
 bool is_aorta_config(const YamlNode& root);

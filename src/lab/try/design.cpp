@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxFactors = 64;
 
-bool is_variable_name(std::string_view name) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !name.empty() && is_letter(name[0]) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
-}
-
 void add_combinations(const std::vector<Factor>& factors, Setting& setting, std::vector<Setting>& settings) {
   if (setting.size() == factors.size()) {
     settings.push_back(setting);
@@ -50,33 +44,6 @@ std::vector<Setting> sample(const std::vector<Factor>& factors, std::uint64_t se
 }
 
 }  // namespace
-
-Factor parse_factor(const std::string& text) {
-  const std::size_t sign = text.find('=');
-  Factor factor{text.substr(0, sign), {}};
-  if (sign == std::string::npos || !is_variable_name(factor.name))
-    reject(fmt::format("--env {}: not NAME=VALUE,VALUE", text), "For example: --env NCCL_ALGO=Ring,Tree");
-  std::string value;
-  const auto add = [&] {
-    std::optional<std::string> item;
-    if (!value.empty()) item = std::exchange(value, {});
-    if (std::find(factor.values.begin(), factor.values.end(), item) != factor.values.end())
-      reject(fmt::format("--env {}: {} is listed twice", text, item ? *item : "the empty value"),
-             "An empty item means that the variable is not set; it may appear once.");
-    factor.values.push_back(std::move(item));
-  };
-  for (std::size_t i = sign + 1; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] == ',') {
-      value += text[++i];
-    } else if (text[i] == ',') {
-      add();
-    } else {
-      value += text[i];
-    }
-  }
-  add();
-  return factor;
-}
 
 std::vector<std::string> split_words(const std::string& text) {
   std::vector<std::string> words;

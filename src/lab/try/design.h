@@ -9,16 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "run/variable_axis.h"
+
 namespace weir::trials {
 
 // One thing that is varied. A value of nothing leaves the variable unset.
-struct Factor {
-  std::string name;
-  std::vector<std::optional<std::string>> values;
-};
-
-// "GPU_MAX_HW_QUEUES=2,4,8": an empty item is an unset variable, "\," a comma in a value. Rejects anything else.
-Factor parse_factor(const std::string& text);
+using Factor = VariableAxis;
 
 // The words of a command as a shell would split them: blanks separate, quotes and backslashes keep. Nothing is
 // expanded, and what only a shell could do (pipes, variables, globs) is rejected.

@@ -140,7 +140,10 @@ FigureRow row_of(const Json& result, const std::string& name) {
   row.labels.emplace_back("ranks", ranks.is_null() ? "1" : label(ranks));
   const Json& asked = at(result, {"device", "compute_units_asked"});
   row.labels.emplace_back("compute_units", label(asked.is_null() ? at(result, {"device", "compute_units"}) : asked));
-  row.labels.emplace_back("parameters", figures::settings(at(result, {"parameters"})));
+  Json parameters = at(result, {"parameters"});
+  if (const Json& variables = at(result, {"set_variables"}); variables.is_object() && parameters.is_object())
+    for (const auto& [name, value] : variables.items()) parameters[name] = value.is_null() ? Json("unset") : value;
+  row.labels.emplace_back("parameters", figures::settings(parameters));
   row.status = label(at(result, {"status"}));
   row.failure = label(at(result, {"failure"}));
   row.is_failed = row.status == "failed" || at(result, {"check", "status"}) == "failed";

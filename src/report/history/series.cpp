@@ -24,8 +24,9 @@ bool fits(const Point& point, const HistorySelection& selection) {
 std::string word_of(const std::string& name, const std::string& value) {
   if (name == "streams") return fmt::format("{} stream{}", value, value == "1" ? "" : "s");
   if (name == "submit" || name == "precision" || name == "backend") return value;
-  constexpr std::string_view kParameter = "param.";
-  return fmt::format("{}={}", name.starts_with(kParameter) ? name.substr(kParameter.size()) : name, value);
+  for (const std::string_view start : {std::string_view("param."), std::string_view(kVariable)})
+    if (name.starts_with(start)) return fmt::format("{}={}", name.substr(start.size()), value);
+  return fmt::format("{}={}", name, value);
 }
 
 // The workload, its streams, and the settings that differ between its series.

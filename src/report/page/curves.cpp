@@ -22,10 +22,15 @@ constexpr std::size_t kMaxCurveNotes = 12;
 
 using Key = std::map<std::string, std::string>;
 
+// Whether it tells the curves of one picture apart, or is their axis.
+bool is_of_curve(const std::string& name) {
+  return name == "streams" || name == "submit" || name == "compute_units" || name.starts_with(kVariable);
+}
+
 // Everything that the points of one picture share.
 Key common_key(const Measured& measured) {
   Key key = measured.point.key;
-  for (const char* name : {"streams", "submit", "compute_units"}) key.erase(name);
+  std::erase_if(key, [](const auto& entry) { return is_of_curve(entry.first); });
   key["environment"] = measured.environment ? fmt::to_string(*measured.environment) : "";
   key["unit"] = measured.unit;
   if (measured.is_of_sweep) key["source"] = fmt::to_string(measured.source);
@@ -47,8 +52,7 @@ void set_titles(const Page& page, std::vector<CurveGroup>& groups) {
     const std::string workload = group.first().name("workload");
     group.title = workload;
     for (const auto& [name, value] : group.first().point.key) {
-      const bool is_of_curve = name == "streams" || name == "submit" || name == "compute_units";
-      if (!is_of_curve && values[workload][name].size() > 1)
+      if (!is_of_curve(name) && values[workload][name].size() > 1)
         group.title += fmt::format(", {} {}", plain_name(name), value);
     }
   }
@@ -144,7 +148,7 @@ std::size_t source_of(const CurveGroup& group) {
 std::string key_words(const Measured& measured) {
   std::string words;
   for (const auto& [name, value] : measured.point.key)
-    if (name != "workload" && name != "streams" && name != "submit" && name != "compute_units")
+    if (name != "workload" && !is_of_curve(name))
       words += fmt::format("{}{} {}", words.empty() ? "" : ", ", plain_name(name), value);
   return words;
 }

@@ -11,6 +11,7 @@
 #include "report/page/values.h"
 #include "report/text/fields.h"
 #include "run/scaling_curves.h"
+#include "run/variable_axis.h"
 
 namespace weir::page {
 namespace {
@@ -88,7 +89,7 @@ Measured measured_of(Page& page, std::size_t source, const std::string& path, co
   }
   const std::string submit = measured.name("submit");
   const auto units = parse_integer(measured.name("compute_units")).value_or(0);
-  measured.curve = submit.empty() ? "as measured" : curve_of(submit, static_cast<int>(units));
+  measured.curve = submit.empty() ? "as measured" : curve_of(submit, static_cast<int>(units), variable_words(result));
   // A failed point has no numbers, even if the file contains some.
   if (!measured.point.failure.empty())
     for (Json* number :

@@ -5,6 +5,7 @@
 #include "report/page/items.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
+#include "run/variable_axis.h"
 
 namespace weir::page {
 namespace {
@@ -51,7 +52,8 @@ void find_losses(Page& page, const std::string& name, const Json& document, cons
 }  // namespace
 
 void section_list::overlap(Page& page, std::size_t source, const Json& document) {
-  const std::string name = "overlap " + values::word(document, {"name"}, "run");
+  std::string name = "overlap " + values::word(document, {"name"}, "run");
+  if (const std::string variables = variable_words(document); !variables.empty()) name += ", " + variables;
   const auto ranks = values::count(document, {"ranks", "count"});
   const Json& overlap = values::at(document, {"overlap"});
   Json item = page.item("overlaps", ranks > 0 ? fmt::format("{}: {} rank{}", name, ranks, ranks == 1 ? "" : "s") : name,

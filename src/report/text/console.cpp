@@ -11,6 +11,7 @@
 #include "report/text/documents.h"
 #include "report/text/fields.h"
 #include "run/scaling_curves.h"
+#include "run/variable_axis.h"
 
 namespace weir {
 namespace {
@@ -103,6 +104,34 @@ void add_run_ranks(std::string& out, const Json& result) {
     add_line(out, "straggler", fmt::format("rank {} {}", text(straggler, {"rank"}), text(straggler, {"reason"})));
 }
 
+// What a soak of `weir run --seconds` saw; its alarms are among the warnings.
+void add_soak(std::string& out, const Json& result) {
+  const Json& soak = at(result, {"metrics", "soak"});
+  if (!soak.is_object()) return;
+  const std::size_t alarms = at(soak, {"alarms"}).size();
+  add_line(out, "soak",
+           fmt::format(
+               "{}, {} iterations, {}; {} alarm{}", duration(number(soak, {"elapsed_ns"})), text(soak, {"iterations"}),
+               number(soak, {"kept_every"}).value_or(1) > 1 ? fmt::format("one of {} kept", text(soak, {"kept_every"}))
+                                                            : std::string("all kept"),
+               alarms == 0 ? "no" : std::to_string(alarms), alarms == 1 ? "" : "s"));
+  if (const auto ends = interval(soak, {"latency_change", "interval"}))
+    add_line(out, "over time",
+             fmt::format("latency {:+.1f} % ({:+.1f} to {:+.1f} %)",
+                         100 * number(soak, {"latency_change", "value"}).value_or(NAN), 100 * ends->first,
+                         100 * ends->second));
+  if (const auto last = number(soak, {"temperature_c", "last"}))
+    add_line(out, "",
+             fmt::format("{:.0f} C at the start, {:.0f} C at the end, {:.0f} C at most",
+                         number(soak, {"temperature_c", "first"}).value_or(NAN), *last,
+                         number(soak, {"temperature_c", "max"}).value_or(NAN)));
+  if (const auto last = number(soak, {"clock_mhz", "last"}))
+    add_line(out, "",
+             fmt::format("{:.0f} MHz at the start, {:.0f} MHz at the end, {:.0f} MHz at least",
+                         number(soak, {"clock_mhz", "first"}).value_or(NAN), *last,
+                         number(soak, {"clock_mhz", "min"}).value_or(NAN)));
+}
+
 void add_check(std::string& out, const Json& result) {
   const std::string status = text(result, {"check", "status"});
   if (status == "passed") {
@@ -143,8 +172,10 @@ std::string describe_result(const Json& result) {
                                         text(result, {"sync_mode"})),
                             2));
   if (text(result, {"status"}) == "interrupted")
-    out += result.contains("processes")
-               ? std::string("  INTERRUPTED: processes are missing\n\n")
+    out += result.contains("processes") ? std::string("  INTERRUPTED: processes are missing\n\n")
+           : at(result, {"metrics", "soak"}).is_object()
+               ? fmt::format("  INTERRUPTED: {} were asked for\n\n",
+                             duration(number(result, {"metrics", "soak", "asked_ns"})))
                : fmt::format("  INTERRUPTED: {} iterations were asked for\n\n", text(result, {"iterations"}));
   if (text(result, {"status"}) == "failed") out += "  FAILED: " + narrow(text(result, {"failure"}), 10) + "\n\n";
 
@@ -164,6 +195,7 @@ std::string describe_result(const Json& result) {
   const bool is_pipelined = text(result, {"sync_mode"}) == "end_only";  // documents of 0.1 have a latency there too
   if (!latency.is_null() && !is_pipelined) add_line(out, "latency", quantiles(latency));
   if (const std::string processes = processes_text(result); !processes.empty()) add_line(out, "repeated", processes);
+  if (const std::string variables = variable_words(result); !variables.empty()) add_line(out, "variables", variables);
   if (!device.is_null() && is_pipelined) add_line(out, "on device", quantiles(device));
   if (!device.is_null() && !is_pipelined)
     add_line(out, "on device",
@@ -187,6 +219,7 @@ std::string describe_result(const Json& result) {
              fmt::format("{:.3g} J per iteration, {:.1f} W", *joules,
                          number(result, {"metrics", "energy", "watts", "mean"}).value_or(0)));
   add_run_ranks(out, result);
+  add_soak(out, result);
   add_check(out, result);
 
   for (const Json& warning : at(result, {"warnings"}))
@@ -207,7 +240,8 @@ std::string sweep_head(const Json& settings, std::size_t submit_width) {
 
 std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_width) {
   const Json& units = at(result, {"device", "compute_units"});
-  std::string way = way_of(text(result, {"submit"}), units.is_number_integer() ? units.get<int>() : 0);
+  std::string way =
+      way_of(text(result, {"submit"}), units.is_number_integer() ? units.get<int>() : 0, variable_words(result));
   submit_width = std::min(submit_width, kMaxSubmitWidth);
   // A long name (scheduled:earliest_deadline:2) gets a separate line, so that the numbers stay within 80 columns.
   if (way.size() > submit_width) way += "\n" + std::string(9 + submit_width, ' ');

@@ -101,6 +101,7 @@ TextReport history_report(const Json& document, bool is_full = false);
 TextReport overlap_report(const Json& summary);
 // One row per point of a sweep: [{assignments, summary}].
 TextReport overlap_sweep_report(const Json& points);
+TextReport overlap_points_report(const Json& document);  // weir.overlap_sweep/1
 TextReport tune_report(const Json& document);    // weir.overlap_tune/2
 TextReport trials_report(const Json& document);  // weir.trials/2
 

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "report/text/documents.h"
 #include "report/text/fields.h"
+#include "run/variable_axis.h"
 
 namespace weir {
 namespace {
@@ -48,6 +49,8 @@ std::vector<std::string> overlap_opening(const Json& summary) {
                                   format_duration(overlapped), format_duration(serial),
                                   format_ratio(serial / overlapped)));
   }
+  if (const std::string variables = variable_words(summary); !variables.empty())
+    lines.push_back(fmt::format("Run with {}.", variables));
   if (const std::string processes = processes_text(summary); !processes.empty())
     lines.push_back(processes + "; everything but step times is the first one's.");
   int listed = 0;

@@ -14,18 +14,18 @@ namespace {
 using Words = std::vector<std::string>;
 
 TEST(Design, a_variable_has_values_and_may_be_unset) {
-  const Factor plain = parse_factor("GPU_MAX_HW_QUEUES=2,4,8");
+  const Factor plain = parse_variable_axis("GPU_MAX_HW_QUEUES=2,4,8");
   EXPECT_EQ(plain.name, "GPU_MAX_HW_QUEUES");
   EXPECT_EQ(plain.values, (std::vector<std::optional<std::string>>{"2", "4", "8"}));
-  EXPECT_EQ(parse_factor("A=,1").values, (std::vector<std::optional<std::string>>{std::nullopt, "1"}));
-  EXPECT_EQ(parse_factor(R"(A=x\,y,a=b)").values, (std::vector<std::optional<std::string>>{"x,y", "a=b"}));
-  EXPECT_EQ(parse_factor("A=").values, (std::vector<std::optional<std::string>>{std::nullopt}));
-  EXPECT_EQ(words_for(parse_factor("A=,1"), 0), "A unset");
+  EXPECT_EQ(parse_variable_axis("A=,1").values, (std::vector<std::optional<std::string>>{std::nullopt, "1"}));
+  EXPECT_EQ(parse_variable_axis(R"(A=x\,y,a=b)").values, (std::vector<std::optional<std::string>>{"x,y", "a=b"}));
+  EXPECT_EQ(parse_variable_axis("A=").values, (std::vector<std::optional<std::string>>{std::nullopt}));
+  EXPECT_EQ(words_for(parse_variable_axis("A=,1"), 0), "A unset");
 }
 
 TEST(Design, what_is_not_a_variable_is_rejected) {
   for (const char* text : {"", "A", "=1", "1A=1", "A B=1", "A=1,1", "A=,,1"})
-    EXPECT_THROW(parse_factor(text), Error) << text;
+    EXPECT_THROW(parse_variable_axis(text), Error) << text;
 }
 
 TEST(Design, words_are_split_as_a_shell_does) {
@@ -42,7 +42,7 @@ TEST(Design, what_only_a_shell_could_do_is_rejected) {
 }
 
 TEST(Design, all_combinations_are_settings_and_the_first_is_the_baseline) {
-  const Design design = design_of({parse_factor("A=1,2,3"), parse_factor("B=,x")}, 1);
+  const Design design = design_of({parse_variable_axis("A=1,2,3"), parse_variable_axis("B=,x")}, 1);
   EXPECT_EQ(design.settings.size(), 6U);
   EXPECT_EQ(std::set(design.settings.begin(), design.settings.end()).size(), 6U);
   EXPECT_EQ(design.settings[0], (Setting{0, 0}));
@@ -53,7 +53,7 @@ TEST(Design, all_combinations_are_settings_and_the_first_is_the_baseline) {
 
 TEST(Design, of_too_many_combinations_a_balanced_sample_is_taken) {
   std::vector<Factor> factors;
-  for (int i = 0; i < 20; ++i) factors.push_back(parse_factor("V" + std::to_string(i) + "=a,b,c,d"));
+  for (int i = 0; i < 20; ++i) factors.push_back(parse_variable_axis("V" + std::to_string(i) + "=a,b,c,d"));
   const Design design = design_of(factors, 3);
   EXPECT_TRUE(design.is_sample());
   EXPECT_EQ(design.settings.size(), kSampleSettings);

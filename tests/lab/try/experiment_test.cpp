@@ -35,7 +35,7 @@ class TrialsOfScripts : public ::testing::Test {
     Plan plan;
     plan.commands = {std::move(command)};
     std::vector<Factor> factors;
-    for (const std::string& text : variables) factors.push_back(parse_factor(text));
+    for (const std::string& text : variables) factors.push_back(parse_variable_axis(text));
     plan.design = design_of(std::move(factors), 1);
     return plan;
   }

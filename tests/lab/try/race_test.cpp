@@ -116,7 +116,8 @@ TEST(Race, equal_values_end_too) {
 }
 
 TEST(Race, the_variable_that_matters_is_found) {
-  const Design design = design_of({parse_factor("A=1,2"), parse_factor("B=1,2,3"), parse_factor("C=1,2")}, 1);
+  const Design design =
+      design_of({parse_variable_axis("A=1,2"), parse_variable_axis("B=1,2,3"), parse_variable_axis("C=1,2")}, 1);
   SplitMix random(10);
   Values values(design.settings.size());
   for (std::size_t i = 0; i < values.size(); ++i)
