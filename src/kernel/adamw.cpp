@@ -5,20 +5,20 @@
 namespace weir::catalogue {
 namespace {
 
-constexpr double kEpsilon = 1e-8;  // same value in adamw.cuh and adamw.cl
-
-// Values common to all elements: state is {number of this step, clip factor}.
+// Values common to all elements: state is {number of this step, clip factor, learning rate}, scalars are {beta1, beta2,
+// epsilon, decay}.
 struct Rates {
   explicit Rates(const KernelCall& call)
       : step(operand<const float>(call, 4)[0]),
         clip(operand<const float>(call, 4)[1]),
-        rate(call.shape.scalars[0]),
-        beta1(call.shape.scalars[1]),
-        beta2(call.shape.scalars[2]),
+        rate(operand<const float>(call, 4)[2]),
+        beta1(call.shape.scalars[0]),
+        beta2(call.shape.scalars[1]),
+        epsilon(call.shape.scalars[2]),
         kept(1 - rate * call.shape.scalars[3]),
         mean_share(1 - std::pow(beta1, step)),
         square_share(1 - std::pow(beta2, step)) {}
-  double step, clip, rate, beta1, beta2;
+  double step, clip, rate, beta1, beta2, epsilon;
   double kept;                      // share of a parameter that decay leaves
   double mean_share, square_share;  // share of the averages that is from gradients: they began at 0
 };
@@ -27,6 +27,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
   const Rates rates(call);
   const auto clip = static_cast<float>(rates.clip), beta1 = static_cast<float>(rates.beta1);
   const auto beta2 = static_cast<float>(rates.beta2), kept = static_cast<float>(rates.kept);
+  const auto epsilon = static_cast<float>(rates.epsilon);
   const auto rate = static_cast<float>(rates.rate / rates.mean_share);
   const auto correction = static_cast<float>(1 / std::sqrt(rates.square_share));
   const Range range = block_range(call.shape.dims[0], kBlockElements, block);
@@ -39,7 +40,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
       const float gradient = clip * to_float(operand<const T>(call, 0)[i]);
       mean[i] = beta1 * mean[i] + (1 - beta1) * gradient;
       square[i] = beta2 * square[i] + (1 - beta2) * gradient * gradient;
-      const float size = std::sqrt(square[i]) * correction + static_cast<float>(kEpsilon);
+      const float size = std::sqrt(square[i]) * correction + epsilon;
       parameter[i] = kept * parameter[i] - rate * mean[i] / size;
       low[i] = from_float<T>(parameter[i]);
     }
@@ -54,7 +55,7 @@ void reference(const KernelCall& call) {
       const double mean = gradient + rates.beta1 * (operand<float>(call, 2)[i] - gradient);
       const double square = gradient * gradient + rates.beta2 * (operand<float>(call, 3)[i] - gradient * gradient);
       const double corrected = mean / rates.mean_share;
-      const double size = std::sqrt(square / rates.square_share) + kEpsilon;
+      const double size = std::sqrt(square / rates.square_share) + rates.epsilon;
       const double parameter = operand<float>(call, 1)[i] * rates.kept - rates.rate * corrected / size;
       operand<float>(call, 1)[i] = static_cast<float>(parameter);
       operand<float>(call, 2)[i] = static_cast<float>(mean);
@@ -74,12 +75,12 @@ Kernel adamw() {
       .operands = [](const KernelShape&) -> std::string_view { return "ruuurw"; },
       .extents = [](const KernelShape& shape) -> Extents {
         const std::int64_t count = shape.dims[0];
-        return {count, count, count, count, 2, count};
+        return {count, count, count, count, 3, count};
       },
       // One to clip, three for the mean, four for the square, seven for the parameter.
       .cost =
           [](const KernelShape& shape) {
-            return Cost{15 * shape.dim(0), shape.dim(0) * (2 * element_bytes(shape) + 6 * 4) + 8};
+            return Cost{15 * shape.dim(0), shape.dim(0) * (2 * element_bytes(shape) + 6 * 4) + 12};
           },
       .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
       .run_block = run_block,

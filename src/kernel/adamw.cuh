@@ -5,19 +5,20 @@
 
 namespace weir::device {
 
-// Values common to all elements; state is {number of this step, clip factor}. 1 - beta^step is computed as -expm1(step
-// log beta): the plain difference loses three digits if beta is 0.999 and the step is the first.
+// Values common to all elements; state is {number of this step, clip factor, learning rate}. 1 - beta^step is computed
+// as -expm1(step log beta): the plain difference loses three digits if beta is 0.999 and the step is the first.
 struct AdamwRates {
   __device__ explicit AdamwRates(const KernelArguments& a) {
     const float* const state = static_cast<const float*>(a.operands[4]);
     clip = state[1];
-    beta1 = a.scalars[1];
-    beta2 = a.scalars[2];
-    kept = 1 - a.scalars[0] * a.scalars[3];
-    rate = a.scalars[0] / -expm1f(state[0] * logf(beta1));
+    beta1 = a.scalars[0];
+    beta2 = a.scalars[1];
+    epsilon = a.scalars[2];
+    kept = 1 - state[2] * a.scalars[3];
+    rate = state[2] / -expm1f(state[0] * logf(beta1));
     correction = 1 / sqrtf(-expm1f(state[0] * logf(beta2)));
   }
-  float clip, beta1, beta2, kept, rate, correction;
+  float clip, beta1, beta2, epsilon, kept, rate, correction;
 };
 
 template <int N, class T>
@@ -34,7 +35,7 @@ __device__ inline void adamw_run(const KernelArguments& a, const AdamwRates& rat
     float& parameter = parameters.elements[e];
     mean = rates.beta1 * mean + (1 - rates.beta1) * gradient;
     square = rates.beta2 * square + (1 - rates.beta2) * gradient * gradient;
-    parameter = rates.kept * parameter - rates.rate * mean / (sqrtf(square) * rates.correction + 1e-8f);
+    parameter = rates.kept * parameter - rates.rate * mean / (sqrtf(square) * rates.correction + rates.epsilon);
     store(low.elements + e, parameter);
   }
   run_at<N>(operand<float>(a, 1), index) = parameters;

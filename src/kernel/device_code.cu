@@ -16,6 +16,7 @@
 #include "kernel/combine.cuh"
 #include "kernel/copy.cuh"
 #include "kernel/dispatch.cuh"
+#include "kernel/dropout.cuh"
 #include "kernel/embedding_grad.cuh"
 #include "kernel/fill.cuh"
 #include "kernel/gather.cuh"

@@ -1,12 +1,4 @@
-// OpenCL body of fill: the random values of src/kernel/random.h, bit for bit.
-static uint random_bits(ulong seed, ulong index) {
-  ulong z = seed * 0x9E3779B97F4A7C15ul + index;
-  z = (z ^ (z >> 33)) * 0xff51afd7ed558ccdul;
-  z = (z ^ (z >> 33)) * 0xc4ceb9fe1a85ec53ul;
-  z ^= z >> 33;
-  return (uint)(z >> 16);
-}
-
+// OpenCL body of fill.
 WEIR_KERNEL(fill) {
   __global weir_element* const out = WEIR_OPERAND(weir_element, 0);
   const bool is_random = a.dims[1] != 0;

@@ -124,6 +124,15 @@ static void add_to(running_sum* to, float value) {
 }
 static float value_of(const running_sum* sum) { return sum->sum - sum->lost; }
 
+// The random values of src/kernel/random.h, bit for bit.
+static uint random_bits(ulong seed, ulong index) {
+  ulong z = seed * 0x9E3779B97F4A7C15ul + index;
+  z = (z ^ (z >> 33)) * 0xff51afd7ed558ccdul;
+  z = (z ^ (z >> 33)) * 0xc4ceb9fe1a85ec53ul;
+  z ^= z >> 33;
+  return (uint)(z >> 16);
+}
+
 // Floats as integers with the same order, as in src/kernel/ranked.h: NaN is below everything, both zeros are equal, and
 // of equal values the one with the lower index is larger. Never 0.
 static ulong ranked(float value, long index) {

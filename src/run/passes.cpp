@@ -154,20 +154,20 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
 }
 
 TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
-                           int iterations, const RunControl& control, std::span<const std::string> roles,
+                           const TraceSchedule& schedule, const RunControl& control, std::span<const std::string> roles,
                            bool by_events) {
   SessionOptions options = submit.session_options();
   options.is_traced = true;
   options.marks_iterations = false;
-  options.trace_iterations = iterations + 1;
+  options.trace_iterations = schedule.iterations();
   options.traces_by_events = by_events;
   options.follows_progress |= control.wants_progress();
   const auto session = device.prepare(step, placement, options);
   const auto submitter = make_submitter(submit, step, placement, *session, options.trace_iterations);
   SessionWatch watch(control, device.info(), *session, step, placement, roles);
   TracedPass pass;
-  for (int i = 0; i <= iterations; ++i) {
-    if (control.agree_to_stop() && i > 1) break;  // also a barrier
+  for (int i = 0; i < options.trace_iterations; ++i) {
+    if (control.agree_to_stop() && !pass.rounds.empty()) break;  // also a barrier
     const std::int64_t begun = session->now_ns();
     const SessionWatch::Inside inside(&watch);
     session->begin_iteration();
@@ -175,13 +175,14 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
     session->finish();
     const std::int64_t seen = session->now_ns();
     if (control.after_iteration) control.after_iteration(*session);
-    if (i == 0) continue;
+    if (!schedule.keeps(i)) continue;
     pass.latency_ns.push_back(static_cast<double>(seen - begun));
     pass.rounds.push_back({static_cast<std::uint32_t>(i), begun, seen});
   }
   pass.timeline = session->timeline();
   submitter->stamp(pass.timeline);
-  std::erase_if(pass.timeline.spans, [](const Span& span) { return span.iteration == 0; });
+  std::erase_if(pass.timeline.spans,
+                [&](const Span& span) { return !schedule.keeps(static_cast<int>(span.iteration)); });
   return pass;
 }
 

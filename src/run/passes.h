@@ -51,10 +51,21 @@ struct TracedPass {
   std::vector<Round> rounds;       // likewise, by traced iteration
 };
 
-// Runs `iterations` traced iterations (after one to warm up, which is not kept); fewer, but at least one, if stopped.
-// Ranks begin each of them together. `roles`: names for hang reports. `by_events`: SessionOptions::traces_by_events.
+// Which iterations a trace keeps, as torch.profiler.schedule says it: in each of `repeat` rounds it lets `wait` of them
+// go by, then `warmup` that it does not trust yet, and keeps `active`. The tracer runs all the time.
+struct TraceSchedule {
+  int wait = 0, warmup = 1, active = 1, repeat = 1;
+  TraceSchedule() = default;
+  TraceSchedule(int active) : active(active) {}  // after one to warm up
+  int round() const { return wait + warmup + active; }
+  int iterations() const { return round() * repeat; }
+  bool keeps(int iteration) const { return iteration % round() >= wait + warmup; }
+};
+
+// Runs the traced iterations of a schedule; fewer, but at least one that is kept, if stopped. Ranks begin each of them
+// together. `roles`: names for hang reports. `by_events`: SessionOptions::traces_by_events.
 TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
-                           int iterations, const RunControl& control, std::span<const std::string> roles = {},
-                           bool by_events = false);
+                           const TraceSchedule& schedule, const RunControl& control,
+                           std::span<const std::string> roles = {}, bool by_events = false);
 
 }  // namespace weir

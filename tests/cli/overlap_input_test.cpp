@@ -134,10 +134,11 @@ TEST(OverlapInput, a_config_of_aortas_is_taken_and_what_is_not_is_named) {
   EXPECT_EQ(summary["parameters"]["prefetch"], 1);
   EXPECT_DOUBLE_EQ(summary["parameters"]["clip"].get<double>(), 0.5);
   EXPECT_DOUBLE_EQ(summary["parameters"]["rate"].get<double>(), 0.002);
+  EXPECT_DOUBLE_EQ(summary["parameters"]["beta2"].get<double>(), 0.98);
+  EXPECT_DOUBLE_EQ(summary["parameters"]["dropout"].get<double>(), 0.1);
   const std::string report = file_content(folder / "run/report.md");
   for (const char* const note :
        {"not taken: training.epochs: ", "not taken: training.gradient_accumulation: AORTA read it and never used it",
-        "not taken: optimizer.betas: ", "not taken: model.dropout: ",
         "not taken: fsdp.param_init_device: AORTA never read it",
         "not taken: distributed.enable_overlap: AORTA never read it"}) {
     const Json& notes = summary["notes"];

@@ -47,8 +47,10 @@ std::vector<Entry> entries() {
       list("gelu", type, {n}, {}, {n, n});
       list("gelu_backward", type, {n}, {}, {n, n, n});
       list("adam", type, {n}, {1e-2f, 0.9f, 0.999f, 1e-8f}, {n, n, n, n});
-      list("adamw", type, {n}, {1e-2f, 0.9f, 0.999f, 0.1f}, {n, n, n, n, 2, n});
+      list("adamw", type, {n}, {0.9f, 0.999f, 1e-8f, 0.1f}, {n, n, n, n, 3, n});
       list("weighted_bce", type, {n}, {0.125f}, {n, n, n, n, 1});
+      list("dropout", type, {1, n, 0, 99}, {0.25f, 4 / 3.0f}, {n, 1, 1, n});
+      list("dropout", type, {n, 3, 7, 0}, {0.5f, 2}, {3 * n, 1, 1, 3 * n});
       // The last parts may be empty.
       for (const std::int64_t parts : {1, 3, 40}) list("square_sum", type, {n, parts}, {}, {n, parts});
     }
@@ -113,8 +115,11 @@ std::vector<Entry> entries() {
   }
   list("spin", ElementType::f32, {2000, 5}, {}, {5});
   for (const std::int64_t n : {1, 255, 5000}) {
-    list("clip", ElementType::f32, {n}, {0.5f}, {n, 2});
-    list("clip", ElementType::f32, {n}, {1e6f}, {n, 2});
+    list("clip", ElementType::f32, {n}, {0.5f, 1e-3f}, {n, 3});
+    list("clip", ElementType::f32, {n}, {1e6f, 1e-3f}, {n, 3});
+    list("clip", ElementType::f32, {n, 1, 5, 9}, {0.5f, 2.5f, 0.5f}, {n, 3});
+    list("clip", ElementType::f32, {n, 1, 0, 9}, {0.5f, 2.5f, 0.5f}, {n, 3});
+    list("clip", ElementType::f32, {n, 2, 0, 9}, {0.5f, 2.5f, 0.5f}, {n, 3});
   }
   return all;
 }
@@ -352,7 +357,7 @@ TEST(Catalogue, Names) {
     EXPECT_FALSE(each.summary.empty()) << each.name;
     EXPECT_EQ(kernel(kernel_named(each.name)).name, each.name);
   }
-  EXPECT_EQ(names.size(), 44u);
+  EXPECT_EQ(names.size(), 45u);
   try {
     kernel_named("sofmax");
     FAIL();

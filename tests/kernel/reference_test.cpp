@@ -51,8 +51,9 @@ TEST(Reference, AgreesWithNumpy) {
 // move.
 constexpr std::string_view kByHand[] = {
     "accept",     "adamw",       "admit",       "advance", "arg_max",    "attention",      "augment",
-    "batch_norm", "cache_write", "clip",        "combine", "dispatch",   "embedding_grad", "im2col",
-    "increase",   "max_pool",    "ragged_gemm", "route",   "square_sum", "top_k",          "weighted_bce"};
+    "batch_norm", "cache_write", "clip",        "combine",     "dispatch", "dropout",    "embedding_grad",
+    "im2col",     "increase",    "max_pool",    "ragged_gemm", "route",    "square_sum", "top_k",
+    "weighted_bce"};
 
 TEST(Reference, CoversEveryKernel) {
   for (const Kernel& each : kernels()) {

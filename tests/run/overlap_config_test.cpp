@@ -194,6 +194,7 @@ TEST(OverlapConfig, aorta_keys_with_a_meaning_are_translated) {
   EXPECT_EQ(config.integer("fsdp.prefetch"), 1);
   EXPECT_EQ(config.value("fsdp.reshard_after_forward"), "1");
   EXPECT_EQ(config.integer("run.iterations"), 200);
+  EXPECT_EQ(config.value("optimizer.betas"), "0.9,0.98");
 }
 
 TEST(OverlapConfig, aorta_keys_without_one_are_named) {
@@ -209,7 +210,127 @@ TEST(OverlapConfig, aorta_strategies) {
   const std::string head = "logging:\n  level: INFO\nfsdp:\n  sharding_strategy: ";
   EXPECT_EQ(parsed(head + "SHARD_GRAD_OP\n").value("fsdp.reshard_after_forward"), "0");
   EXPECT_TRUE(parsed(head + "no_shard\n").is_ddp());
-  EXPECT_NE(refusal(head + "hybrid_shard\n").find("no counterpart"), std::string::npos);
+  EXPECT_NE(refusal(head + "sideways\n").find("no counterpart"), std::string::npos);
+  EXPECT_EQ(parsed(head + "HYBRID_SHARD\n").value("fsdp.shard_group"), "node");
+  EXPECT_EQ(parsed(head + "hybrid_shard\n").value("fsdp.reshard_after_forward"), "1");
+  const OverlapConfig zero2 = parsed(head + "_hybrid_shard_zero2\n  hybrid_shard_gpus_per_node: 2\n");
+  EXPECT_EQ(zero2.value("fsdp.shard_group"), "2");
+  EXPECT_EQ(zero2.value("fsdp.reshard_after_forward"), "0");
+  EXPECT_NE(refusal("fsdp:\n  shard_group: host\n").find("fsdp.shard_group cannot be 'host'"), std::string::npos);
+  // Whatever comes first in the file.
+  EXPECT_TRUE(parsed(head + "no_shard\ndistributed:\n  mode: fsdp\n").is_ddp());
+  EXPECT_TRUE(parsed("distributed:\n  mode: ddp\nfsdp:\n  sharding_strategy: full_shard\n").is_ddp());
+}
+
+TEST(OverlapConfig, profiler_schedules_are_those_of_pytorch) {
+  EXPECT_EQ(parsed("run:\n  traced: 5\n").trace_schedule().iterations(), 6);
+  const OverlapConfig config = parsed("profiling:\n  wait: 2\n  warmup: 1\n  active: 3\n  repeat: 2\n");
+  const TraceSchedule schedule = config.trace_schedule();
+  std::vector<int> kept;
+  for (int i = 0; i < schedule.iterations(); ++i)
+    if (schedule.keeps(i)) kept.push_back(i);
+  EXPECT_EQ(kept, (std::vector<int>{3, 4, 5, 9, 10, 11}));
+  // Without an end it goes on as long as there are steps.
+  EXPECT_EQ(parsed("profiling:\n  active: 3\n  repeat: 0\nrun:\n  iterations: 13\n").trace_schedule().repeat, 3);
+  EXPECT_EQ(parsed("profiling:\n  active: 30\n  repeat: 0\nrun:\n  iterations: 13\n").trace_schedule().repeat, 1);
+  EXPECT_THROW(parsed("profiling:\n  wait: 9000\n  repeat: 2\n").trace_schedule(), Error);
+  EXPECT_EQ(parsed("profiling:\n  active: 3\nrun:\n  traced: 4\n").idle_keys().size(), 1u);
+  // A profiler that is off in AORTA's file says nothing about ours.
+  const std::string theirs = "logging:\n  level: INFO\nprofiling:\n  active: 2\n  wait: 1\n  enabled: ";
+  EXPECT_EQ(parsed(theirs + "true\n").trace_schedule().iterations(), 4);
+  EXPECT_EQ(parsed(theirs + "false\n").trace_schedule().iterations(), 11);
+  EXPECT_TRUE(has_note(parsed(theirs + "false\n"), "not taken: profiling: it is off"));
+}
+
+TEST(OverlapConfig, optimizer_and_schedule_have_their_keys) {
+  const auto param = [](const OverlapConfig& config, std::string_view name) {
+    for (const auto& [key, value] : config.request().params)
+      if (key == name) return value;
+    return std::string();
+  };
+  const OverlapConfig config =
+      parsed("optimizer:\n  betas: [0.9, 0.95]\n  eps: 1e-6\nscheduler:\n  warmup_steps: 5\n  total_steps: 50\n");
+  EXPECT_EQ(param(config, "beta1"), "0.9");
+  EXPECT_EQ(param(config, "beta2"), "0.95");
+  EXPECT_EQ(param(config, "epsilon"), "1e-6");
+  EXPECT_EQ(param(config, "warmup_steps"), "5");
+  EXPECT_EQ(param(config, "total_steps"), "50");
+  EXPECT_TRUE(config.idle_keys().empty());
+  EXPECT_EQ(parsed("scheduler:\n  warmup_steps: 5\n").idle_keys().size(), 1u);
+  OverlapConfig changed = config;
+  changed.assign("optimizer.betas=[0.8, 0.9]", "--set");
+  EXPECT_EQ(changed.value("optimizer.betas"), "0.8,0.9");
+  for (const char* bad : {"0.9", "0.9,1", "[0.9, 0.95, 0.99]", "[]", "0.9;0.95"})
+    EXPECT_THROW(changed.assign(std::string("optimizer.betas=") + bad, "--set"), Error) << bad;
+}
+
+std::string refused_assignment(OverlapConfig config, const std::string& text) {
+  try {
+    config.assign(text, "--set");
+  } catch (const Error& error) {
+    return std::string(error.what()) + " | " + error.hint;
+  }
+  return "";
+}
+
+TEST(OverlapConfig, aorta_keys_can_be_assigned_under_their_own_names) {
+  OverlapConfig theirs = parsed(kAorta, 4), ours = parsed("parallel:\n  mode: ddp\nfsdp:\n  prefetch: 2\n", 4);
+  for (OverlapConfig* config : {&theirs, &ours})
+    for (const char* text : {"training.max_steps=5", "fsdp.sharding_strategy=shard_grad_op", "optimizer.lr=1e-3",
+                             "training.batch_size=2", "training.mixed_precision=none", "model.num_layers=3"})
+      config->assign(text, "--set");
+  for (const OverlapConfig& config : {theirs, ours}) {
+    EXPECT_EQ(config.integer("run.iterations"), 5);
+    EXPECT_EQ(config.value("parallel.mode"), "fsdp");
+    EXPECT_EQ(config.value("fsdp.reshard_after_forward"), "0");
+    EXPECT_DOUBLE_EQ(config.number("training.rate"), 1e-3);
+    EXPECT_EQ(config.integer("training.batch"), 8) << "of all 4 ranks";
+    EXPECT_EQ(config.value("training.precision"), "fp32");
+    EXPECT_EQ(config.integer("model.layers"), 3);
+  }
+  // Both kinds of prefetch are one here: what the file says of the other still counts.
+  EXPECT_EQ(ours.integer("fsdp.prefetch"), 2);
+  theirs.assign("fsdp.forward_prefetch=false", "--set");
+  EXPECT_EQ(theirs.integer("fsdp.prefetch"), 1);
+  theirs.assign("fsdp.backward_prefetch=BACKWARD_POST", "--set");
+  EXPECT_EQ(theirs.integer("fsdp.prefetch"), 0);
+}
+
+TEST(OverlapConfig, aorta_keys_without_a_counterpart_say_why) {
+  const std::string refusal = refused_assignment({}, "model.embedding_dim=192");
+  EXPECT_EQ(refusal.find("--set model.embedding_dim=192: AORTA's key has no counterpart here: embeddings are as wide"),
+            0u)
+      << refusal;
+  EXPECT_NE(refused_assignment({}, "training.gradient_accumulation=4").find("training.accumulation"),
+            std::string::npos);
+  EXPECT_NE(refused_assignment({}, "training.batch_size=many").find("not a batch size"), std::string::npos);
+  EXPECT_NE(refused_assignment({}, "training.mixed_precision=int8").find("training.precision cannot be"),
+            std::string::npos);
+  EXPECT_NE(refused_assignment({}, "distributed.mode=tp").find("Use fsdp or ddp"), std::string::npos);
+}
+
+TEST(OverlapConfig, an_assigned_aorta_key_is_no_longer_swept) {
+  OverlapConfig config = parsed("sweep:\n  training.rate: [0.1, 0.2]\n");
+  config.assign("optimizer.lr=0.5", "--set");
+  ASSERT_EQ(overlap_points(config).size(), 1u);
+  EXPECT_DOUBLE_EQ(config.number("training.rate"), 0.5);
+}
+
+TEST(OverlapConfig, our_files_may_use_names_of_aorta) {
+  const OverlapConfig config = parsed("run:\n  device: cpu\noptimizer:\n  lr: 0.5\nlogging:\n  level: INFO\n", 2);
+  EXPECT_DOUBLE_EQ(config.number("training.rate"), 0.5);
+  EXPECT_TRUE(has_note(config, "not taken: logging.level"));
+  // But what is neither's is an error there.
+  EXPECT_NE(refusal("run:\n  device: cpu\noptimizer:\n  momentum: 0.5\n").find("unknown key"), std::string::npos);
+}
+
+// A name that both have means the same: AORTA's table has it as it is, or not at all.
+TEST(OverlapConfig, no_name_of_aorta_means_something_else_here) {
+  for (const std::string_view key : aorta_keys()) {
+    AortaValues given;
+    given[std::string(key)] = "1";
+    EXPECT_FALSE(is_overlap_key(key)) << key << ": it is read as ours";
+  }
 }
 
 TEST(OverlapConfig, ready_configs_are_good) {

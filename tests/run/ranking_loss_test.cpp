@@ -31,12 +31,16 @@ struct Setting {
   std::string precision = "fp32";
   std::string submit = "inline";
   bool is_pipelined = false;  // only the last loss is looked at
+  int shard_group = 0;
+  std::string dropout = "0";
+  bool has_schedule = false;
 
   std::string text() const {
     return mode + " ranks " + std::to_string(ranks) + (has_lone_collectives ? " alone" : "") + " prefetch " +
            std::to_string(prefetch) + " reshard " + std::to_string(reshard) + " bucket " + std::to_string(bucket_kib) +
            " accumulation " + std::to_string(accumulation) + ' ' + placement + " queues " + std::to_string(queues) +
-           " slots " + std::to_string(gradient_slots) + ' ' + precision;
+           " slots " + std::to_string(gradient_slots) + ' ' + precision + " group " + std::to_string(shard_group) +
+           " dropout " + dropout + (has_schedule ? " schedule" : "");
   }
 };
 
@@ -52,7 +56,15 @@ Step step_of(const Setting& setting, int rank) {
       {"batch", std::to_string(kSamples / setting.accumulation)},
       {"scorer", "7"},  // 17 x 7 weights: padded for 2 and 4 ranks
       {"clip", "0.1"},  // less than the norm is: what pads or repeats elements changes every step
-      {"rate", "0.01"}};
+      {"rate", "0.01"},
+      {"shard_group", std::to_string(setting.shard_group)},
+      {"dropout", setting.dropout},
+      {"beta1", setting.has_schedule ? "0.7" : "0.9"},
+      {"epsilon", setting.has_schedule ? "0.001" : "1e-8"},
+      {"total_steps", setting.has_schedule ? "5" : "0"},
+      {"warmup_steps", "2"},
+      {"schedule", "cosine"},
+      {"least_rate", "0.002"}};
   Params params(workload.params, Scale::tiny, assignments);
   params.ranks = {rank, setting.ranks, setting.has_lone_collectives};
   params.precision = precision_named(setting.precision).value();
@@ -163,6 +175,115 @@ TEST(RankingLoss, IsThatOfOneRankWithEverything) {
   }
 }
 
+void expect_losses(const Setting& setting, const std::vector<double>& expected) {
+  SCOPED_TRACE(setting.text());
+  for (const Outcome& outcome : run(setting, static_cast<int>(expected.size()))) {
+    ASSERT_EQ(outcome.losses.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(outcome.losses[i], expected[i], 1e-5 * expected[i]) << "iteration " << i;
+  }
+}
+
+// Parameters sharded within a group and copied across: as 2x2, as four copies, and as one.
+TEST(RankingLoss, IsTheSameOfHybridShards) {
+  const std::vector<double> expected = run({}, 6)[0].losses;
+  for (const int group : {1, 2, 4})
+    for (const int reshard : {0, 1})
+      for (const int bucket : {0, 1})
+        for (const int accumulation : {1, 2}) {
+          Setting setting;
+          setting.mode = "fsdp";
+          setting.ranks = 4;
+          setting.shard_group = group;
+          setting.reshard = reshard;
+          setting.bucket_kib = bucket;
+          setting.accumulation = accumulation;
+          expect_losses(setting, expected);
+        }
+}
+
+// Which elements are dropped depends on the step and on their place in the whole model, and on nothing else.
+TEST(RankingLoss, IsTheSameWithDropoutWhateverTheLayout) {
+  Setting alone;
+  alone.dropout = "0.25";
+  const std::vector<double> expected = run(alone, 6)[0].losses, plain = run({}, 6)[0].losses;
+  EXPECT_GT(std::fabs(expected[0] - plain[0]), 1e-3 * plain[0]) << "something was dropped";
+  for (const char* mode : {"fsdp", "ddp"})
+    for (const int ranks : {1, 2, 4})
+      for (const int accumulation : {1, 2})
+        for (const char* submit : {"inline", "graph"}) {
+          Setting setting = alone;
+          setting.mode = mode;
+          setting.ranks = ranks;
+          setting.accumulation = accumulation;
+          setting.submit = submit;
+          setting.shard_group = ranks == 4 ? 2 : 0;
+          setting.placement = accumulation == 2 ? "round_robin" : "natural";
+          expect_losses(setting, expected);
+        }
+}
+
+// The rate follows a counter on the device, so that a graph that is replayed has the right one as well.
+TEST(RankingLoss, FollowsTheScheduleHoweverItIsSubmitted) {
+  Setting alone;
+  alone.has_schedule = true;
+  const std::vector<double> expected = run(alone, 7)[0].losses, plain = run({}, 7)[0].losses;
+  EXPECT_NEAR(expected[0], plain[0], 1e-6) << "before the first update";
+  EXPECT_GT(std::fabs(expected[6] - plain[6]), 1e-3 * plain[6]);
+  for (const char* mode : {"fsdp", "ddp"})
+    for (const char* submit : {"inline", "graph"}) {
+      Setting setting = alone;
+      setting.mode = mode;
+      setting.ranks = 2;
+      setting.submit = submit;
+      expect_losses(setting, expected);
+    }
+}
+
+// The parameters that AdamW leaves after some steps, against the same in double.
+TEST(RankingUpdate, IsThatOfTheFormula) {
+  Setting setting;
+  setting.has_schedule = true;
+  const Step step = step_of(setting, 0);
+  const auto device = open_device("cpu", {});
+  const Placement placement = place(step, "natural");
+  const auto session = device->prepare(step, placement, {});
+  const auto submitter = inline_submitter(step, *session);
+  const auto values = [&](CommandId id, std::size_t operand) {
+    const Access& access = step.accesses(id)[operand];
+    const Buffer& buffer = step.buffers()[access.buffer];
+    std::vector<std::byte> bytes(buffer.size_bytes());
+    session->read(access.buffer, bytes);
+    const std::vector<double> all = floats(buffer.type, bytes);
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(access.offset_bytes / size_of(buffer.type));
+    return std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(access.size_bytes / size_of(buffer.type)));
+  };
+  const std::vector<CommandId> updates = launches_of(step, "adamw");
+  std::vector<std::vector<double>> parameters, means(updates.size()), squares(updates.size());
+  for (const CommandId id : updates) parameters.push_back(values(id, 1));
+  constexpr double kRates[] = {0.005, 0.01, 0.01, 0.002 + 0.008 * 0.75, 0.002 + 0.008 * 0.25, 0.002, 0.002};
+  for (int i = 0; i < 7; ++i) {
+    session->begin_iteration();
+    submitter->submit_step();
+    session->finish();
+    const double clip = values(updates[0], 4)[1];
+    EXPECT_NEAR(values(updates[0], 4)[2], kRates[i], 1e-8) << i;
+    for (std::size_t u = 0; u < updates.size(); ++u) {
+      const std::vector<double> gradients = values(updates[u], 0), now = values(updates[u], 1);
+      means[u].resize(now.size());
+      squares[u].resize(now.size());
+      for (std::size_t e = 0; e < now.size(); ++e) {
+        const double gradient = clip * gradients[e];
+        means[u][e] = 0.7 * means[u][e] + 0.3 * gradient;
+        squares[u][e] = 0.999 * squares[u][e] + 0.001 * gradient * gradient;
+        const double size = std::sqrt(squares[u][e] / (1 - std::pow(0.999, i + 1))) + 0.001;
+        parameters[u][e] -= kRates[i] * (0.01 * parameters[u][e] + means[u][e] / (1 - std::pow(0.7, i + 1)) / size);
+        ASSERT_NEAR(now[e], parameters[u][e], 2e-6) << "step " << i << ", unit " << u << ", element " << e;
+      }
+    }
+  }
+}
+
 // What an iteration must wait for of the one before it follows from the data as well.
 TEST(RankingLoss, IsTheSameWhereIterationsArePipelined) {
   const double expected = run({}, 6)[0].losses.back();
@@ -213,6 +334,10 @@ TEST(RankingCheck, PassesOnEveryRank) {
         setting.ranks = 4;
         setting.gradient_slots = 0;
         setting.reshard = 0;
+        checked.push_back(setting);
+        setting.shard_group = 2;
+        setting.dropout = "0.2";
+        setting.has_schedule = true;
         checked.push_back(setting);
       }
   for (const Setting& setting : checked) {
@@ -312,7 +437,8 @@ TEST(RankingCheck, SeesAWrongReductionOfWhatIsOverwritten) {
 
 // The gradients that AdamW is given against differences of the loss, for the parameters of each unit that matter most.
 TEST(RankingGradient, IsThatOfTheLoss) {
-  for (const Setting& setting : {Setting{.mode = "fsdp"}, Setting{.mode = "ddp", .accumulation = 2}}) {
+  for (const Setting& setting : {Setting{.mode = "fsdp"}, Setting{.mode = "ddp", .accumulation = 2},
+                                 Setting{.mode = "fsdp", .dropout = "0.3"}}) {
     SCOPED_TRACE(setting.text());
     const Step step = step_of(setting, 0);
     const BufferId loss = ranking_buffers(step).loss;

@@ -59,7 +59,7 @@ constexpr ClassWord kWords[] = {
 };
 
 // Whole names of Weir's own kernels, which have no such word.
-constexpr std::string_view kOwnElementwise[] = {"add", "chain", "fill", "copy", "clip", "adam", "adamw"};
+constexpr std::string_view kOwnElementwise[] = {"add", "chain", "fill", "copy", "clip", "adam", "adamw", "dropout"};
 
 }  // namespace
 

@@ -49,8 +49,15 @@ void add_elementwise(CaseList& list, ElementType type) {
     // The average of squares is never negative in real data.
     list.add("adam", type, {n}, {1e-2f, 0.9f, 0.999f, 1e-8f}, {{}, {}, {}, {uniform, 2, 2.25f}});
     // Bias correction matters in the first steps.
-    list.add("adamw", type, {n}, {1e-2f, 0.9f, 0.999f, 0.1f}, {{}, {}, {}, {uniform, 2, 2.25f}, {uniform, 1, 2}});
+    list.add("adamw", type, {n}, {0.9f, 0.999f, 1e-8f, 0.1f}, {{}, {}, {}, {uniform, 2, 2.25f}, {uniform, 1, 2}});
   }
+  // Of more than one rank: rows are parts of longer ones.
+  for (const Dims& dims : {Dims{1, 1, 0, 0}, Dims{1, 16'385, 0, 77}, Dims{63, 257, 300, 43},
+                           Dims{3, 100'003, 400'012, 0}, Dims{1, 300'007, 0, 5'000'000'000}})
+    for (const float probability : {0.1f, 0.75f})
+      list.add(
+          "dropout", type, dims, {probability, 1 / (1 - probability)}, {{}, {constant, 12'345}, {constant, 16'000'001}},
+          std::to_string(dims[0]) + "x" + std::to_string(dims[1]) + " by " + (probability < 0.5f ? "0.1" : "0.75"));
   constexpr std::pair<ChainOp, const char*> kOps[] = {{mul, "mul"},     {add, "add"},   {abs, "abs"},
                                                       {clamp, "clamp"}, {relu, "relu"}, {square, "square"}};
   for (const auto& [op, name] : kOps)
@@ -224,6 +231,15 @@ void add_integers(CaseList& list) {
     list.add("clip", ElementType::f32, {n}, {0.5f}, {{uniform, 2, 2.25f}, {constant, 3}},
              std::to_string(n) + " to a half");
     list.add("clip", ElementType::f32, {n}, {0}, {{uniform, 2, 2.25f}, {constant, 3}}, std::to_string(n) + " to any");
+    // The fourth step: in the warm-up, in the middle of a decay, and after it.
+    list.add("clip", ElementType::f32, {n, 1, 7, 9}, {0, 2.5f}, {{uniform, 2, 2.25f}, {constant, 3}},
+             std::to_string(n) + " warm-up");
+    list.add("clip", ElementType::f32, {n, 1, 1, 9}, {0, 2.5f, 0.5f}, {{uniform, 2, 2.25f}, {constant, 3}},
+             std::to_string(n) + " linear decay");
+    list.add("clip", ElementType::f32, {n, 2, 1, 9}, {0, 2.5f, 0.5f}, {{uniform, 2, 2.25f}, {constant, 3}},
+             std::to_string(n) + " cosine decay");
+    list.add("clip", ElementType::f32, {n, 2, 1, 3}, {0, 2.5f, 0.5f}, {{uniform, 2, 2.25f}, {constant, 3}},
+             std::to_string(n) + " least rate");
   }
 }
 

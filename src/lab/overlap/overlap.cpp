@@ -110,8 +110,8 @@ class OverlapRunner {
       const BufferId loss = ranking_buffers(variant.step).loss;
       control.after_iteration = [losses, loss](Session& ended) { losses->push_back(loss_in(ended, loss)); };
     }
-    TracedPass pass = run_traced_pass(device_, variant.step, variant.placement, built_.submit,
-                                      static_cast<int>(config_.integer("run.traced")), control, roles(), is_by_events_);
+    TracedPass pass = run_traced_pass(device_, variant.step, variant.placement, built_.submit, config_.trace_schedule(),
+                                      control, roles(), is_by_events_);
     describe_timeline(pass, info_, variant.step, variant.placement, built_.submit, kLabel);
     label_streams(pass.timeline, variant.step, variant.placement, workload_named(kOverlapWorkload));
     return pass;
@@ -142,6 +142,24 @@ BuiltRun checked_build(const DeviceInfo& info, const OverlapConfig& config, Rank
   } catch (const Error& error) {
     throw config.in_keys(error);
   }
+}
+
+// Groups of ranks that share parameters are neighbours of equal number, so hosts must have as many ranks each.
+void find_hosts(OverlapConfig& config, Communicator& ranks) {
+  const int here = ranks.local_ranks().count, count = ranks.ranks().count;
+  std::string verdict;
+  const std::vector<std::string> hosts = ranks.gather(fmt::format("{} {}", here, ranks.host()));
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    const std::size_t first = rank / static_cast<std::size_t>(here) * static_cast<std::size_t>(here);
+    if (hosts[rank] != hosts[first] || !hosts[rank].starts_with(fmt::format("{} ", here)))
+      verdict = fmt::format("fsdp.shard_group node: rank {} is not on the host of rank {}", rank, first);
+  }
+  verdict = broadcast_text(ranks, verdict);
+  if (!verdict.empty())
+    reject(verdict, "Start as many neighbouring ranks on every host, or give a number: fsdp.shard_group=2.");
+  config.set_ranks_per_host(here);
+  if (here >= count)
+    config.notes.emplace_back("fsdp.shard_group node: all ranks are on one host, so they share one copy");
 }
 
 // The timelines of all ranks, on rank 0's clock. Ranks on one host share a clock: an offset measured between them is
@@ -186,6 +204,7 @@ void check_overlap(const DeviceInfo& info, const OverlapConfig& config, Ranks ra
   if (!info.runs())
     reject(fmt::format("run.device {}: it runs nothing, so there is no timeline", info.name),
            "Use a GPU, cpu or sim; `weir run --device null` shows the cost of submitting.");
+  config.trace_schedule();
   const Network network = config.network();
   if (network.absent_rank >= ranks.count)
     reject(fmt::format("network.absent_rank {}: there {} {} rank{}", network.absent_rank,
@@ -203,8 +222,10 @@ void check_overlap(const DeviceInfo& info, const OverlapConfig& config, Ranks ra
            "Use a smaller training.batch, model.* or run.scale, or more ranks.");
 }
 
-OverlapRun run_overlap(Device& device, const OverlapConfig& config, Communicator& ranks, const RunContext& context,
+OverlapRun run_overlap(Device& device, const OverlapConfig& given, Communicator& ranks, const RunContext& context,
                        const RunControl& control) {
+  OverlapConfig config = given;
+  if (config.shards_by_host()) find_hosts(config, ranks);
   check_overlap(device.info(), config, ranks.ranks());
   OverlapRunner measurement(device, config, ranks, control);
   const Step& step = measurement.built().step;

@@ -15,6 +15,7 @@ namespace {
 using Kind = OverlapKey::Kind;
 constexpr double kMany = 1e9;
 constexpr std::size_t kMaxPoints = 1000;
+constexpr int kMaxTraced = 10001;  // steps that a trace has room for
 
 constexpr OverlapKey kKeys[] = {
     {"model.layers", "encoder layers", Kind::integer, 1, 1024, {}, "layers"},
@@ -25,12 +26,31 @@ constexpr OverlapKey kKeys[] = {
     {"model.sparse", "sparse features of a sample: a token each", Kind::integer, 1, 65536, {}, "sparse"},
     {"model.dense", "dense features of a sample", Kind::integer, 1, kMany, {}, "dense"},
     {"model.scorer", "width of the scorer's hidden layer", Kind::integer, 1, kMany, {}, "scorer"},
+    {"model.dropout", "share of activations that become 0 in training", Kind::number, 0, 0.99, {}, "dropout"},
     {"training.batch", "samples of a micro-batch, of all ranks together", Kind::integer, 1, kMany, {}, "batch"},
     {"training.accumulation", "micro-batches per step", Kind::integer, 1, 1024, {}, "accumulation"},
     {"training.precision", "of compute, gathers and reductions", Kind::text, 0, 0, "fp32", {}, "fp32 tf32 fp16 bf16"},
     {"training.clip", "largest norm of the gradient; 0: not clipped", Kind::number, 0, kMany, {}, "clip"},
     {"training.rate", "learning rate", Kind::number, 0, 1, {}, "rate"},
     {"training.decay", "weight decay", Kind::number, 0, 1, {}, "decay"},
+    {"optimizer.betas", "AdamW's shares of the old mean and mean square", Kind::pair, 0, 0.999999, "0.9,0.999"},
+    {"optimizer.eps", "added to the root of the mean square", Kind::number, 1e-30, 1, {}, "epsilon"},
+    {"scheduler.warmup_steps",
+     "steps in which the rate rises to the full one",
+     Kind::integer,
+     0,
+     1 << 24,
+     {},
+     "warmup_steps"},
+    {"scheduler.total_steps",
+     "steps after which the rate has fallen; 0: it is constant",
+     Kind::integer,
+     0,
+     1 << 24,
+     {},
+     "total_steps"},
+    {"scheduler.decay", "how the rate falls", Kind::text, 0, 0, {}, "schedule", "linear cosine none"},
+    {"scheduler.least_rate", "the rate at the end", Kind::number, 0, 1, {}, "least_rate"},
     {"training.positive_weight", "of positive targets in the loss", Kind::number, 0, kMany, {}, "positive_weight"},
     {"training.seed", "of parameters and data", Kind::integer, 0, 1e15, "1"},
     {"parallel.mode", "fsdp: parameters sharded; ddp: replicated", Kind::text, 0, 0, "fsdp", "mode", "fsdp ddp"},
@@ -42,6 +62,14 @@ constexpr OverlapKey kKeys[] = {
      1,
      {},
      "reshard"},
+    {"fsdp.shard_group",
+     "ranks that share one copy of the parameters; 0: all; node: those of a host",
+     Kind::integer,
+     0,
+     4096,
+     "0",
+     {},
+     "node"},
     {"fsdp.bucket_kib", "largest gather or reduce-scatter; 0: a whole unit", Kind::integer, 0, kMany, "0"},
     {"fsdp.gradient_slots",
      "units whose gradients wait for their reduction; 0: all",
@@ -71,6 +99,10 @@ constexpr OverlapKey kKeys[] = {
     {"run.hw_queues", "hardware queues; 0: as the device has them", Kind::integer, 0, 128, "0"},
     {"run.iterations", "measured steps", Kind::integer, 1, 1e6, "20"},
     {"run.traced", "steps that timelines hold", Kind::integer, 2, 10000, "10"},
+    {"profiling.wait", "traced pass: steps that each round lets go by", Kind::integer, 0, 10000, "0"},
+    {"profiling.warmup", "then steps whose trace is thrown away", Kind::integer, 0, 10000, "1"},
+    {"profiling.active", "then steps that timelines hold; as many as run.traced unless set", Kind::integer, 1, 10000},
+    {"profiling.repeat", "rounds; 0: as many as run.iterations has room for", Kind::integer, 0, 10000, "1"},
     {"run.warmup", "steps before measuring", Kind::integer, 0, 1e6, "3"},
     {"run.check", "compare one step's output with the CPU reference", Kind::boolean, 0, 1, "1"},
     {"run.hang_timeout", "seconds without a finished command; 0: wait for ever", Kind::number, 0, 86400, "60"},
@@ -110,7 +142,7 @@ std::string checked(const OverlapKey& key, const std::string& value, const std::
     case Kind::integer: {
       const auto number = parse_integer(value);
       const bool is_minus_one = value == "-1" && key.lowest < 0;
-      if (is_minus_one) return value;
+      if (is_minus_one || (!key.choices.empty() && value == key.choices)) return value;
       if (!number || static_cast<double>(*number) < key.lowest || static_cast<double>(*number) > key.highest)
         refuse(range());
       return value;
@@ -119,6 +151,20 @@ std::string checked(const OverlapKey& key, const std::string& value, const std::
       const auto number = parse_number(value);
       if (!number || *number < key.lowest || *number > key.highest) refuse(range());
       return value;
+    }
+    case Kind::pair: {
+      std::string text = value;
+      if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+      std::vector<std::string> parts;
+      if (!text.empty() && text.find_first_not_of(" ,") != std::string::npos) parts = parse_names(where, text);
+      std::string stored;
+      for (const std::string& part : parts) {
+        const auto number = parse_number(part);
+        if (!number || *number < key.lowest || *number > key.highest) refuse(range());
+        stored += (stored.empty() ? "" : ",") + part;
+      }
+      if (parts.size() != 2) refuse(fmt::format("Use two numbers: {} ({}).", key.initial, key.help));
+      return stored;
     }
     case Kind::boolean:
       if (value == "true" || value == "1") return "1";
@@ -135,11 +181,37 @@ std::string checked(const OverlapKey& key, const std::string& value, const std::
   return value;
 }
 
-void read_section(const YamlNode& section, OverlapConfig& config) {
-  for (const YamlNode& item : section.map("keys with values")) {
-    const std::string key = fmt::format("{}.{}", section.key, item.key);
-    config.set(key, item.scalar("one value"), item.place.text());
+// The value of a key as text: one value, or a list with commas where the key takes one.
+std::string value_text(const YamlNode& item, const std::string& key) {
+  const OverlapKey* const known = find_key(key);
+  if (known == nullptr || known->kind != Kind::pair || item.kind != YamlNode::Kind::list)
+    return item.scalar("one value");
+  std::string text;
+  for (const YamlNode& each : item.items) text += (text.empty() ? "" : ",") + each.scalar("a number");
+  return text;
+}
+
+// Sets a key of a file, of ours or of AORTA's. A file of AORTA's may hold any others, which are noted.
+void read_key(const std::string& key, const YamlNode& item, bool is_aorta, OverlapConfig& config) {
+  const std::string where = item.place.text();
+  if (is_overlap_key(key)) {
+    if (!is_aorta || item.kind != YamlNode::Kind::null) config.set(key, value_text(item, key), where);
+    return;
   }
+  const bool is_value = item.kind == YamlNode::Kind::scalar;
+  if (const auto meaning = config.take_aorta(key, is_value ? item.text : "", where)) {
+    if (meaning->settings.empty()) config.notes.push_back(fmt::format("not taken: {}: {}", key, meaning->reason));
+  } else if (is_aorta) {
+    config.notes.push_back(
+        fmt::format("not taken: {}: {}", key, why_aorta_leaves_out(std::string_view(key).substr(0, key.find('.')))));
+  } else {
+    config.set(key, item.scalar("one value"), where);
+  }
+}
+
+bool is_off(const YamlNode* switch_) {
+  return switch_ != nullptr && switch_->kind == YamlNode::Kind::scalar &&
+         (switch_->text == "false" || switch_->text == "False");
 }
 
 void read_sweeps(const YamlNode& sweep, OverlapConfig& config) {
@@ -149,7 +221,7 @@ void read_sweeps(const YamlNode& sweep, OverlapConfig& config) {
     if (item.key == "run.ranks")
       item.place.refuse("all points run in one job, on the same ranks", "Run them one by one with --ranks.");
     for (const YamlNode& value : item.list("a list of values")) {
-      trial.set(item.key, value.scalar("one value"), value.place.text());
+      trial.set(item.key, value_text(value, item.key), value.place.text());
       // Each point has its own folder, named after its value.
       if (std::find(values.begin(), values.end(), trial.value(item.key)) != values.end())
         value.place.refuse(fmt::format("{} is swept already", trial.value(item.key)));
@@ -163,6 +235,7 @@ void read_sweeps(const YamlNode& sweep, OverlapConfig& config) {
 }  // namespace
 
 std::span<const OverlapKey> overlap_keys() { return kKeys; }
+bool is_overlap_key(std::string_view name) { return find_key(name) != nullptr; }
 
 void OverlapConfig::set(const std::string& key, const std::string& value, const std::string& where) {
   const OverlapKey* const known = find_key(key);
@@ -183,8 +256,31 @@ void OverlapConfig::set(const std::string& key, const std::string& value, const 
 
 void OverlapConfig::assign(const std::string& text, const std::string& where) {
   const auto [key, value] = parse_assignment(where, text);
-  set(key, value, fmt::format("{} {}", where, text));
-  std::erase_if(sweeps, [&, swept = std::string_view(key)](const auto& sweep) { return sweep.first == swept; });
+  const std::string place = fmt::format("{} {}", where, text);
+  std::vector<OverlapSetting> settings = {{key, value}};
+  if (!is_overlap_key(key))
+    if (auto meaning = take_aorta(key, value, place)) {
+      if (meaning->settings.empty())
+        reject(fmt::format("{}: AORTA's key has no counterpart here: {}", place, meaning->reason),
+               "Leave it out; `weir overlap --list` lists what there is.");
+      settings = std::move(meaning->settings);
+    }
+  for (const auto& setting : settings) {
+    set(setting.first, setting.second, place);
+    std::erase_if(sweeps, [&](const auto& sweep) { return sweep.first == setting.first; });
+  }
+}
+
+std::optional<AortaMeaning> OverlapConfig::take_aorta(const std::string& key, const std::string& value,
+                                                      const std::string& where) {
+  AortaValues given = aorta_;
+  given[key] = value;
+  const int ranks = ranks_ > 1 ? ranks_ : std::max(1, static_cast<int>(integer("run.ranks")));
+  auto meaning = aorta_meaning(key, given, ranks, where);
+  if (!meaning) return meaning;
+  for (const auto& [ours, text] : meaning->settings) set(ours, text, where);
+  aorta_ = std::move(given);
+  return meaning;
 }
 
 std::string OverlapConfig::value(std::string_view key) const {
@@ -213,6 +309,11 @@ RunRequest OverlapConfig::request() const {
   for (const OverlapKey& key : kKeys)
     if (const std::string text = value(key.name); !key.param.empty() && !text.empty())
       request.params.emplace_back(key.param, text);
+  const std::string betas = value("optimizer.betas");
+  request.params.emplace_back("beta1", betas.substr(0, betas.find(',')));
+  request.params.emplace_back("beta2", betas.substr(betas.find(',') + 1));
+  request.params.emplace_back("shard_group",
+                              shards_by_host() ? std::to_string(ranks_per_host_) : value("fsdp.shard_group"));
   request.params.emplace_back("bucket_kib", value(is_ddp() ? "ddp.bucket_kib" : "fsdp.bucket_kib"));
   return request;
 }
@@ -222,6 +323,20 @@ Network OverlapConfig::network() const {
           .bandwidth_gbs = number("network.bandwidth_gbs"),
           .absent_rank = static_cast<int>(integer("network.absent_rank")),
           .absent_at = static_cast<std::uint64_t>(integer("network.absent_at"))};
+}
+
+TraceSchedule OverlapConfig::trace_schedule() const {
+  const auto count = [&](const char* key) { return static_cast<int>(integer(key)); };
+  TraceSchedule schedule(has("profiling.active") ? count("profiling.active") : count("run.traced"));
+  schedule.wait = count("profiling.wait");
+  schedule.warmup = count("profiling.warmup");
+  schedule.repeat = count("profiling.repeat");
+  if (schedule.repeat == 0) schedule.repeat = std::max(1, count("run.iterations") / schedule.round());
+  if (const std::int64_t steps = std::int64_t{schedule.round()} * schedule.repeat; steps > kMaxTraced)
+    reject(fmt::format("profiling: {} rounds of {} steps are {}; a trace has room for {}", schedule.repeat,
+                       schedule.round(), steps, kMaxTraced),
+           "Use a smaller profiling.repeat, wait, warmup or active.");
+  return schedule;
 }
 
 std::string OverlapConfig::in_keys(std::string message) const {
@@ -236,6 +351,7 @@ std::string OverlapConfig::in_keys(std::string message) const {
   replace("--param ", "");
   for (const OverlapKey& key : kKeys)
     if (!key.param.empty()) replace(fmt::format("{}=", key.param), fmt::format("{}=", key.name));
+  replace("shard_group=", "fsdp.shard_group=");
   replace("bucket_kib=", is_ddp() ? "ddp.bucket_kib=" : "fsdp.bucket_kib=");
   for (const auto& [setting, key] : kKeysOfSettings) replace(fmt::format("--{} ", setting), fmt::format("{} ", key));
   return message;
@@ -254,6 +370,10 @@ std::vector<std::string> OverlapConfig::idle_keys() const {
   for (const auto& [key, text] : values_) {
     if (key.starts_with(is_ddp() ? "fsdp." : "ddp."))
       idle.push_back(fmt::format("{} does nothing with parallel.mode {}", key, value("parallel.mode")));
+    if (key.starts_with("scheduler.") && key != "scheduler.total_steps" && integer("scheduler.total_steps") == 0)
+      idle.push_back(fmt::format("{} does nothing without scheduler.total_steps", key));
+    if (key == "run.traced" && has("profiling.active"))
+      idle.emplace_back("run.traced does nothing with profiling.active");
     if (key == "fsdp.prefetch" && !is_ddp() && value("fsdp.reshard_after_forward") == "0")
       idle.emplace_back("fsdp.prefetch does nothing with fsdp.reshard_after_forward false: every unit has a buffer");
   }
@@ -263,22 +383,26 @@ std::vector<std::string> OverlapConfig::idle_keys() const {
 OverlapConfig parse_overlap_config(std::string_view text, const std::string& file, int ranks) {
   const YamlNode root = parse_yaml(text, file, {});
   OverlapConfig config;
-  if (is_aorta_config(root)) {
-    config = from_aorta(root, ranks);
-  } else {
-    for (const YamlNode& section : root.map("sections: model, training, fsdp, network, run, ...")) {
-      if (section.key == "sweep") {
-        read_sweeps(section, config);
-      } else if (section.key == "env") {
-        read_overlap_variables(section, config);
-      } else if (section.key == "description") {
-        config.notes.push_back(section.scalar("a text"));
-      } else if (section.kind == YamlNode::Kind::map) {
-        read_section(section, config);
-      } else if (section.kind != YamlNode::Kind::null) {
-        // Dotted keys may appear at the top level: "fsdp.prefetch: 2".
-        config.set(section.key, section.scalar("one value"), section.place.text());
-      }
+  config.set_ranks(ranks);
+  const bool is_aorta = is_aorta_config(root);
+  if (is_aorta)
+    config.notes.push_back(fmt::format("read as a config of AORTA's; its batch size is that of {}",
+                                       ranks == 1 ? "the only rank" : fmt::format("each of {} ranks", ranks)));
+  for (const YamlNode& section : root.map("sections: model, training, fsdp, network, run, ...")) {
+    if (is_aorta && section.key == "profiling" && is_off(section.find("enabled"))) {
+      config.notes.emplace_back("not taken: profiling: it is off in the file; run.traced steps are traced here");
+    } else if (section.key == "sweep") {
+      read_sweeps(section, config);
+    } else if (section.key == "env") {
+      read_overlap_variables(section, config);
+    } else if (section.key == "description") {
+      config.notes.push_back(section.scalar("a text"));
+    } else if (section.kind == YamlNode::Kind::map) {
+      for (const YamlNode& item : section.items)
+        read_key(fmt::format("{}.{}", section.key, item.key), item, is_aorta, config);
+    } else if (section.kind != YamlNode::Kind::null) {
+      // Dotted keys may appear at the top level: "fsdp.prefetch: 2".
+      read_key(section.key, section, is_aorta, config);
     }
   }
   config.name = std::filesystem::path(file).stem().string();

@@ -158,6 +158,14 @@ void Layers::cache_write(Lane lane, Operand fresh, Operand slots, Operand length
                {fresh, slots, lengths, cache});
 }
 
+Operand Layers::dropout(Lane lane, Operand x, const Dropout& drop) {
+  if (drop.probability <= 0) return x;
+  return launch(
+      "dropout", lane,
+      shape({drop.rows, drop.columns, drop.stride, drop.first}, {drop.probability, 1 / (1 - drop.probability)}),
+      {x, drop.done, drop.key}, output(drop.rows * drop.columns));
+}
+
 Operand Layers::increase(Lane lane, Operand in, std::int64_t count, std::int64_t delta, To to) {
   return launch("increase", lane, {.type = ElementType::i32, .dims = {count, delta}, .scalars = {}}, {in},
                 to ? *to : integers_output(count));

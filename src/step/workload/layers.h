@@ -91,6 +91,14 @@ class Layers {
   void cache_write(Lane lane, Operand fresh, Operand slots, Operand lengths, std::int64_t sequences,
                    std::int64_t queries, std::int64_t positions, std::int64_t width, std::int64_t slot_count,
                    Operand cache);
+  // Which elements are dropped follows from the number of steps done (f32), a key (i32) and the element's index: with
+  // rows of `columns`, of which row r begins at r * stride + first of the whole. Returns x if the probability is 0.
+  struct Dropout {
+    float probability = 0;
+    Operand done, key;
+    std::int64_t rows = 1, columns = 1, stride = 0, first = 0;
+  };
+  Operand dropout(Lane lane, Operand x, const Dropout& drop);
   // i32: in + delta.
   Operand increase(Lane lane, Operand in, std::int64_t count, std::int64_t delta, To to = {});
 

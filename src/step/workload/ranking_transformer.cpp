@@ -2,6 +2,8 @@
 // scorer, weighted cross-entropy, AdamW. Sharded over ranks like FSDP2, or replicated like DDP.
 #include "step/workload/ranking_transformer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -29,9 +31,28 @@ RankingUnits::Options options_of(const Params& params, const std::vector<RoleLan
   options.accumulation = std::max(params.integer("accumulation"), divided_up(most, kLanesPerMicroBatch));
   options.fewest_pieces = divided_up(most, params.integer("layers") + 2);
   options.gradient_slots = params.integer("gradient_slots");
+  options.shard_group = params.integer("shard_group");
+  if (options.shard_group > 0 && params.ranks.count % options.shard_group != 0)
+    reject_param("shard_group", options.shard_group,
+                 fmt::format("there {} {} rank{}", params.ranks.count == 1 ? "is" : "are", params.ranks.count,
+                             params.ranks.count == 1 ? "" : "s"),
+                 "Use a number that divides the number of ranks; 0: all of them.");
   options.clip = static_cast<float>(params.number("clip"));
   options.rate = static_cast<float>(params.number("rate"));
   options.decay = static_cast<float>(params.number("decay"));
+  options.beta1 = static_cast<float>(params.number("beta1"));
+  options.beta2 = static_cast<float>(params.number("beta2"));
+  options.epsilon = static_cast<float>(params.number("epsilon"));
+  if (const std::int64_t total = params.integer("total_steps"); total > 0) {
+    const std::string& schedule = params.choice("schedule");
+    options.schedule = schedule == "cosine" ? 2 : schedule == "linear" ? 1 : 0;
+    options.warmup_steps = params.integer("warmup_steps");
+    options.total_steps = total;
+    options.least_rate = static_cast<float>(params.number("least_rate"));
+    if (options.least_rate > options.rate)
+      reject_param("least_rate", params.number("least_rate"), "it is above the learning rate",
+                   "Use a smaller one, or a larger rate.");
+  }
   return options;
 }
 
@@ -46,6 +67,7 @@ class Trainer : Model {
         dense_(params.integer("dense")),
         batch_(params.integer("batch")),
         scorer_(params.integer("scorer")),
+        dropout_(static_cast<float>(params.number("dropout"))),
         positive_weight_(static_cast<float>(params.number("positive_weight"))),
         sizes_{.tokens = sparse_ + 1,
                .batch = batch_ / params.ranks.count,
@@ -65,6 +87,7 @@ class Trainer : Model {
     hold_batch();
     units_.allocate();
     losses_ = step_.output(kF32, elements(options_.accumulation));
+    note_step();
     for (std::int64_t m = 0; m < options_.accumulation; ++m) fetch(m);
     for (std::int64_t m = 0; m < options_.accumulation; ++m) {
       take_lanes(m);
@@ -119,11 +142,27 @@ class Trainer : Model {
     targets_ = step_.ramp(kF32, 2, 2);
     weights_ = step_.ramp(kF32, 2, 2 * (positive_weight_ - 1), 1);
     broadcast_ = step_.constant(kI32, elements(sizes_.tokens), 0);
+    if (dropout_ > 0) dropout_keys_ = step_.uniform(kI32, elements(4 * layer_count_), 1 << 24);
+  }
+
+  // Dropout draws by the number of the step, of which it has a copy, because the optimizer changes it.
+  void note_step() {
+    if (dropout_ <= 0) return;
+    done_ = step_.output(kF32, 3);
+    step_.copy(lanes_[options_.is_sharded ? Role::kAux : Role::kAllGather][fetched_++], units_.state(), {done_});
+  }
+  EncoderLayer::Dropout dropout(std::int64_t layer, std::int64_t m) const {
+    return {.probability = dropout_,
+            .done = {done_, 0, 1},
+            .keys = {dropout_keys_, elements(4 * layer), 4},
+            .samples = options_.accumulation * batch_,
+            .first = first_sample(m)};
   }
 
   // This rank's samples of a micro-batch.
+  std::int64_t first_sample(std::int64_t m) const { return m * batch_ + step_.ranks().rank * sizes_.batch; }
   void fetch(std::int64_t m) {
-    const std::int64_t first = m * batch_ + step_.ranks().rank * sizes_.batch, count = sizes_.batch;
+    const std::int64_t first = first_sample(m), count = sizes_.batch;
     const RoleLanes& lanes = lanes_[options_.is_sharded ? Role::kAux : Role::kAllGather];
     const auto own = [&](BufferId host, ElementType type, std::int64_t width) {
       const Operand to{step_.output(type, elements(count * width))};
@@ -172,7 +211,7 @@ class Trainer : Model {
     layers_.gemm(compute()[1], samples.dense, projection(root), {count, dim, dense_}, dense_rows(x));
     kept_.assign(at(layer_count_), {});
     for (std::int64_t l = 0; l < layer_count_; ++l)
-      x = encoder_.forward(compute(), x, units_.use(at(l + 1)), kept_[at(l)]);
+      x = encoder_.forward(compute(), x, units_.use(at(l + 1)), kept_[at(l)], dropout(l, m));
 
     scorer_parameters_ = units_.use(last_unit());
     const Lane lane = compute()[0];
@@ -229,7 +268,7 @@ class Trainer : Model {
     Operand d_x = score_backward(m);
     for (std::int64_t l = layer_count_ - 1; l >= 0; --l) {
       const Operand parameters = units_.use(at(l + 1)), gradient = units_.gradient(at(l + 1), m);
-      d_x = encoder_.backward(compute(), d_x, parameters, kept_[at(l)], gradient, beta(m));
+      d_x = encoder_.backward(compute(), d_x, parameters, kept_[at(l)], gradient, beta(m), dropout(l, m));
       complete(at(l + 1), m);
     }
     const Operand gradient = units_.gradient(0, m);
@@ -243,11 +282,12 @@ class Trainer : Model {
 
   RankingUnits::Options options_;
   std::int64_t layer_count_, vocab_, sparse_, dense_, batch_, scorer_;
-  float positive_weight_;
+  float dropout_, positive_weight_;
   EncoderSizes sizes_;
   EncoderLayer encoder_;
   RankingUnits units_;
   BufferId host_ids_ = 0, host_dense_ = 0, host_labels_ = 0, targets_ = 0, weights_ = 0, broadcast_ = 0, losses_ = 0;
+  BufferId done_ = 0, dropout_keys_ = 0;
   std::int64_t fetched_ = 0;
   std::vector<Samples> samples_;  // by micro-batch
   // For the current micro-batch.
@@ -297,9 +337,21 @@ Workload workload_list::ranking_transformer() {
               integer_param("bucket_kib", "most KiB of a collective; 0: a unit each", {0, 0, 0}, 0, 1 << 22),
               integer_param("gradient_slots", "fsdp: gradients that may wait for their reduction; 0: all", {2, 2, 2}, 0,
                             64),
+              integer_param("shard_group", "fsdp: ranks that share one copy of the parameters; 0: all", {0, 0, 0}, 0,
+                            4096),
               number_param("clip", "most that the norm of all gradients may be; 0: any", 1, 0, 1e9),
               number_param("rate", "AdamW's learning rate", 1e-3, 0, 10),
               number_param("decay", "AdamW's weight decay", 0.01, 0, 10),
+              number_param("beta1", "AdamW's share of the old mean", 0.9, 0, 0.999999),
+              number_param("beta2", "AdamW's share of the old mean square", 0.999, 0, 0.999999),
+              number_param("epsilon", "what AdamW adds to the root of the mean square", 1e-8, 1e-30, 1),
+              integer_param("total_steps", "steps after which the rate is the least one; 0: it is constant", {0, 0, 0},
+                            0, 1 << 24),
+              integer_param("warmup_steps", "steps in which the rate rises, if total_steps is set", {0, 0, 0}, 0,
+                            1 << 24),
+              choice_param("schedule", "how the rate falls after the warm-up", "linear", {"linear", "cosine", "none"}),
+              number_param("least_rate", "the rate at the end", 0, 0, 10),
+              number_param("dropout", "share of activations that become 0, drawn anew in every step", 0, 0, 0.99),
               number_param("positive_weight", "weight of positive samples", 2, 0, 1e6),
           },
       .roles = {"compute", "all_gather", "reduce_scatter", "aux"},

@@ -6,7 +6,6 @@ namespace weir {
 namespace {
 
 constexpr auto kStateType = ElementType::f32;
-constexpr float kBeta1 = 0.9f, kBeta2 = 0.999f;
 // Elements that one block sums, and the maximum number of blocks: a few per multiprocessor of a large GPU.
 constexpr std::int64_t kSquaresPerPart = 16384, kMaxParts = 512;
 
@@ -16,7 +15,14 @@ std::int64_t divide_up(std::int64_t amount, std::int64_t by) { return (amount + 
 
 RankingUnits::RankingUnits(Layers& layers, const std::vector<RoleLanes>& lanes, const Options& options,
                            const std::vector<Unit>& units)
-    : layers_(layers), step_(layers.step()), lanes_(lanes), options_(options), ranks_(step_.ranks().count) {
+    : layers_(layers), step_(layers.step()), lanes_(lanes), options_(options) {
+  const std::int64_t ranks = step_.ranks().count;
+  group_ = options_.is_sharded && options_.shard_group > 0 ? options_.shard_group : ranks;
+  copies_ = ranks / group_;
+  if (copies_ > 1) {
+    shard_ranks_ = {1, static_cast<int>(group_)};
+    copy_ranks_ = {static_cast<int>(group_), static_cast<int>(copies_)};
+  }
   std::int64_t begin = 0;
   for (const Unit& given : units) {
     Sharded unit;
@@ -24,7 +30,7 @@ RankingUnits::RankingUnits(Layers& layers, const std::vector<RoleLanes>& lanes, 
     unit.scale = given.scale;
     cut(unit);
     // The rank's part of each piece. Padding comes after everything else and moves no element.
-    const Slice slice{elements(step_.ranks().rank * unit.own), elements(unit.own), elements(unit.piece)};
+    const Slice slice{elements(step_.ranks().rank % group_ * unit.own), elements(unit.own), elements(unit.piece)};
     unit.master = step_.slice(kStateType, elements(unit.shard), options_.is_sharded ? slice : Slice{}, unit.scale);
     unit.parts = std::min(kMaxParts, divide_up(unit.shard, kSquaresPerPart));
     unit.first_part = parts_;
@@ -44,7 +50,7 @@ RankingUnits::RankingUnits(Layers& layers, const std::vector<RoleLanes>& lanes, 
   }
 }
 
-// Cuts a unit into equal pieces of at most a bucket, each a multiple of the number of ranks.
+// Cuts a unit into equal pieces of at most a bucket, each a multiple of the number of ranks that share it.
 void RankingUnits::cut(Sharded& unit) const {
   if (!options_.is_sharded) {
     unit.flat = unit.piece = unit.shard = unit.own = unit.count;
@@ -52,10 +58,10 @@ void RankingUnits::cut(Sharded& unit) const {
   }
   const auto element = static_cast<std::int64_t>(size_of(layers_.type()));
   const std::int64_t most =
-      options_.bucket_bytes == 0 ? unit.count : std::max(ranks_, options_.bucket_bytes / element / ranks_ * ranks_);
+      options_.bucket_bytes == 0 ? unit.count : std::max(group_, options_.bucket_bytes / element / group_ * group_);
   unit.pieces = std::max(divide_up(unit.count, most), options_.fewest_pieces);
-  unit.own = divide_up(unit.count, unit.pieces * ranks_);
-  unit.piece = unit.own * ranks_;
+  unit.own = divide_up(unit.count, unit.pieces * group_);
+  unit.piece = unit.own * group_;
   unit.flat = unit.piece * unit.pieces;
   unit.shard = unit.own * unit.pieces;
 }
@@ -80,6 +86,7 @@ void RankingUnits::allocate() {
     // The padding of a unit has no gradient.
     if (!shares_gradients()) unit.gradient = step_.constant(type, elements(unit.flat), 0);
     unit.reduced = step_.constant(type, elements(unit.shard), 0);
+    if (copies_ > 1) unit.summed = step_.constant(type, elements(unit.shard), 0);
   }
   const auto count = [](std::int64_t wanted, std::size_t useful) { return std::min(elements(wanted), useful); };
   if (has_slots())
@@ -93,7 +100,7 @@ void RankingUnits::allocate() {
     all_reduced_ = step_.constant(type, elements(all), 0);
   }
   squares_ = options_.clip > 0 ? step_.output(kStateType, elements(parts_)) : step_.constant(kStateType, 1, 0);
-  state_ = step_.constant(kStateType, 2, 0);  // steps done, factor
+  state_ = step_.constant(kStateType, 3, 0);  // steps done, factor, rate
 }
 
 void RankingUnits::gather(std::size_t turn) {
@@ -101,7 +108,7 @@ void RankingUnits::gather(std::size_t turn) {
   const Operand to = gathered(turn);
   for (std::int64_t f = 0; f < unit.pieces; ++f)
     step_.collective(CollectiveOp::all_gather, next(kAllGather), {unit.low, elements(f * unit.own), elements(unit.own)},
-                     {to.buffer, to.offset + elements(f * unit.piece), elements(unit.piece)});
+                     {to.buffer, to.offset + elements(f * unit.piece), elements(unit.piece)}, shard_ranks_);
 }
 
 Operand RankingUnits::gathered(std::size_t turn) const {
@@ -146,10 +153,15 @@ void RankingUnits::reduce(std::size_t index) {
     all_reduce_until(unit.begin + unit.flat);
     return;
   }
-  for (std::int64_t f = 0; f < unit.pieces; ++f)
-    step_.collective(CollectiveOp::reduce_scatter, next(kReduceScatter),
-                     {gradient_buffer(index), elements(f * unit.piece), elements(unit.piece)},
-                     {unit.reduced, elements(f * unit.own), elements(unit.own)});
+  for (std::int64_t f = 0; f < unit.pieces; ++f) {
+    const Lane lane = next(kReduceScatter);
+    const Operand own{unit.reduced, elements(f * unit.own), elements(unit.own)};
+    step_.collective(CollectiveOp::reduce_scatter, lane,
+                     {gradient_buffer(index), elements(f * unit.piece), elements(unit.piece)}, own, shard_ranks_);
+    // Each copy has the gradients of its own ranks' samples.
+    if (copies_ > 1)
+      step_.collective(CollectiveOp::all_reduce, lane, own, {unit.summed, own.offset, own.count}, copy_ranks_);
+  }
   sum_squares(index);
 }
 
@@ -179,7 +191,7 @@ void RankingUnits::all_reduce_until(std::int64_t complete) {
 
 Operand RankingUnits::reduced(const Sharded& unit) const {
   if (!options_.is_sharded) return {all_reduced_, elements(unit.begin), elements(unit.flat)};
-  return {unit.reduced};
+  return {copies_ > 1 ? unit.summed : unit.reduced};
 }
 
 void RankingUnits::sum_squares(std::size_t index) {
@@ -193,26 +205,30 @@ void RankingUnits::step() {
   BufferId squares = squares_;
   if (options_.clip > 0 && options_.is_sharded) {
     squares = step_.constant(kStateType, elements(parts_), 0);
-    step_.collective(CollectiveOp::all_reduce, next(kAux), {squares_}, {squares});
+    step_.collective(CollectiveOp::all_reduce, next(kAux), {squares_}, {squares}, shard_ranks_);
   }
-  step_.launch("clip", next(kAux),
-               {.type = kStateType, .dims = {options_.clip > 0 ? parts_ : 1}, .scalars = {options_.clip}},
-               {{squares}, {state_}});
+  step_.launch(
+      "clip", next(kAux),
+      {.type = kStateType,
+       .dims = {options_.clip > 0 ? parts_ : 1, options_.schedule, options_.warmup_steps, options_.total_steps},
+       .scalars = {options_.clip, options_.rate, options_.least_rate}},
+      {{squares}, {state_}});
   for (const Sharded& unit : units_)
     for (std::int64_t f = 0; f < options_.fewest_pieces; ++f) {
       const Part part = part_of(unit.shard, options_.fewest_pieces, f);
       const auto piece = [&](Operand whole) {
         return Operand{whole.buffer, whole.offset + elements(part.begin), elements(part.count)};
       };
-      step_.launch(
-          "adamw", next(kAux),
-          {.type = layers_.type(), .dims = {part.count}, .scalars = {options_.rate, kBeta1, kBeta2, options_.decay}},
-          {piece(reduced(unit)),
-           piece({unit.master}),
-           piece({unit.mean}),
-           piece({unit.square}),
-           {state_},
-           piece({unit.low})});
+      step_.launch("adamw", next(kAux),
+                   {.type = layers_.type(),
+                    .dims = {part.count},
+                    .scalars = {options_.beta1, options_.beta2, options_.epsilon, options_.decay}},
+                   {piece(reduced(unit)),
+                    piece({unit.master}),
+                    piece({unit.mean}),
+                    piece({unit.square}),
+                    {state_},
+                    piece({unit.low})});
     }
 }
 

@@ -20,7 +20,11 @@ class RankingUnits {
     std::int64_t fewest_pieces = 1;  // of a unit's gathers, reductions and updates
     std::int64_t accumulation = 1;
     std::int64_t gradient_slots = 2;
-    float clip = 0, rate = 1e-3f, decay = 0;
+    std::int64_t shard_group = 0;  // ranks that share one copy of the parameters; 0: all
+    float clip = 0;
+    // AdamW, and how its rate rises and falls: see kernel/clip.cpp.
+    float rate = 1e-3f, least_rate = 0, decay = 0, beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+    std::int64_t schedule = 0, warmup_steps = 0, total_steps = 0;
   };
   struct Unit {
     std::int64_t count = 0;  // elements
@@ -43,6 +47,8 @@ class RankingUnits {
   void reduce(std::size_t unit);
   // After all units: clips and steps.
   void step();
+  // {steps done, clip factor, learning rate}; step() changes it.
+  Operand state() const { return {state_}; }
 
  private:
   struct Sharded {
@@ -53,7 +59,7 @@ class RankingUnits {
     std::int64_t parts = 1, first_part = 0;  // of its sum of squares
     float scale = 1;
     BufferId master = 0, low = 0, mean = 0, square = 0;
-    BufferId gathered = 0, gradient = 0, reduced = 0;
+    BufferId gathered = 0, gradient = 0, reduced = 0, summed = 0;
   };
   static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
   void cut(Sharded& unit) const;
@@ -74,7 +80,9 @@ class RankingUnits {
   StepBuilder& step_;
   const std::vector<RoleLanes>& lanes_;
   Options options_;
-  std::int64_t ranks_;
+  // Parameters are sharded over neighbouring ranks; each such group has a copy of them.
+  std::int64_t group_, copies_;
+  RankGroup shard_ranks_, copy_ranks_;
   std::vector<Sharded> units_;
   std::vector<std::size_t> turns_;  // units in the order of their gathers
   std::size_t turn_ = 0, gathers_ = 0;

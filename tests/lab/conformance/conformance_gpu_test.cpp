@@ -70,7 +70,7 @@ TEST(ConformanceOnGpuOfLargeShapes, passes) {
           KernelCase{"transpose", shape({1, 2048, 1024, 1})},
           KernelCase{"square_sum", shape({3'000'003, 512})},
           KernelCase{"adamw",
-                     shape({1'000'003}, {1e-3f, 0.9f, 0.999f, 0.01f}),
+                     shape({1'000'003}, {0.9f, 0.999f, 1e-8f, 0.01f}),
                      "",
                      {{}, {}, {}, {uniform, 2, 2.25f}, {uniform, 1, 2}}},
           KernelCase{"weighted_bce",

@@ -26,7 +26,7 @@ const std::map<std::string, std::uint64_t> kDigests = {
     {"large_gemm_only", 0x772e145fb8984385},
     {"moe", 0x946380eb47673571},
     {"rag_pipeline", 0x6cd2791e9d0e72bc},
-    {"ranking_transformer", 0x95b57db29f06a030},
+    {"ranking_transformer", 0x6b12511c8e1d9986},
     {"speculative_decode", 0xa442b9970bb5884b},
     {"tiny_kernel_stress", 0xedaab09a44be0765},
     {"torch_compile", 0x6bd62db35f2e683a},
