@@ -145,6 +145,7 @@ std::vector<OverlapSetting> sharding_of(const AortaValues& given, const std::str
   if (strategy != "full_shard" && strategy != "shard_grad_op" && !is_hybrid)
     reject(fmt::format("{}: the strategy '{}' has no counterpart here", where, shown(strategy)),
            "Use full_shard, shard_grad_op, hybrid_shard, _hybrid_shard_zero2 or no_shard.");
+  if (mode == "ddp") return {{"parallel.mode", mode}};
   const bool reshards = strategy == "full_shard" || strategy == "hybrid_shard";
   const std::string group = given_or(given, kPerNode, "null");
   return {{"parallel.mode", mode},
