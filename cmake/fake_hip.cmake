@@ -46,6 +46,22 @@ weir_add_fake_hip(broken 60443483 6)
 weir_add_fake_rocm(rocblas rocblas 4 fake_hip_rocm6)
 weir_add_fake_rocm(rocm_smi rocm_smi64 7)
 weir_add_fake_rocm(hiprtc hiprtc 6)
+# librocprofiler-sdk in a folder of its own, because most tests are to find none, and the rocprofv3 that preloads it.
+# Not instrumented, as what is preloaded is not.
+if(NOT WEIR_SANITIZE)
+  add_library(fake_rocprofiler SHARED tests/fake_hip/rocprofiler_sdk.cpp tests/fake_hip/rocprofiler_json.cpp
+                                      tests/fake_hip/rocprofiler_api.cpp)
+  target_include_directories(fake_rocprofiler SYSTEM PRIVATE ${WEIR_HIP_INCLUDE_DIR})
+  target_link_libraries(fake_rocprofiler PRIVATE weir_options)
+  target_link_options(fake_rocprofiler PRIVATE -Wl,-soname,librocprofiler-sdk.so.1)
+  set_target_properties(fake_rocprofiler PROPERTIES OUTPUT_NAME rocprofiler-sdk SUFFIX .so.1 NO_SONAME ON
+                                                    CXX_VISIBILITY_PRESET hidden
+                                                    LIBRARY_OUTPUT_DIRECTORY ${WEIR_FAKE_HIP_DIR}/rocprofiler)
+  add_dependencies(fake_hip fake_rocprofiler)
+  set(WEIR_FAKE_ROCPROFILER ${WEIR_FAKE_HIP_DIR}/rocprofiler/librocprofiler-sdk.so.1)
+  configure_file(tests/fake_hip/rocprofv3.in ${WEIR_FAKE_HIP_DIR}/bin/rocprofv3 @ONLY
+                 FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE)
+endif()
 # Something that has every name of the library and is none at all.
 foreach(suffix so.7 so.6 so.5 so)
   file(WRITE ${WEIR_FAKE_HIP_DIR}/text/libamdhip64.${suffix} "This is not a library.\n")

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/console.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "base/secrets.h"
 #include "cli/default_output.h"
@@ -19,11 +21,16 @@
 #include "cli/run_flags.h"
 #include "cli/submit_flags.h"
 #include "device/gpu/cupti.h"
+#include "device/gpu/rocprofiler.h"
+#include "device/gpu/trace.h"
 #include "report/text/documents.h"
 #include "run/profile_program.h"
+#include "run/profile_rocprof.h"
 
 namespace weir::cli {
 namespace {
+
+constexpr const char* kRocprofilerSdk = "rocprofiler-sdk";
 
 struct ProfileFlags {
   RunFlags run;
@@ -37,6 +44,7 @@ struct ProfileFlags {
   std::string format = "kineto";
   bool has_latency = false;
   bool is_json = false;
+  std::string child;  // set in a process under rocprofv3: the file for what it notes
 
   void add_to(CommandSyntax syntax) {
     workload.add_to(syntax);
@@ -49,7 +57,8 @@ struct ProfileFlags {
                "the trace (default: NAME.trace.json, .gz if large; -: standard output); .gz packs it");
     syntax.add("--trace-format NAME", format, "kineto (Chrome JSON, for Perfetto) or csv");
     syntax.add("--latency-timestamps", has_latency, "ask CUPTI when each kernel left its queue (costs more)");
-    syntax.add("--profiler NAME", profiler, "of a program after --: auto, cupti or rocprofv3");
+    syntax.add("--profiler NAME", profiler, "auto, cupti or rocprofv3; for a workload also events or rocprofiler-sdk");
+    syntax.add(kOutsideFlag, child, "").hidden();
     syntax.add("--capture-limit SIZE", limit, "of a program after --: most records of each process");
     syntax.add("--json", is_json, "print the document (weir.profile/2)");
   }
@@ -132,6 +141,71 @@ int profile_any_program(const ProfileFlags& flags, const std::vector<std::string
   return profile.has_timeline ? 0 : 1;
 }
 
+// How a workload is traced, from --profiler.
+struct Tracing {
+  bool uses_events = false;
+  std::string rocprof;     // where rocprofv3 is, if that is to be used
+  bool is_chosen = false;  // by the user: there is then no other way
+};
+
+Tracing tracing_of(const ProfileFlags& flags, const DeviceInfo& info, const RunRequest& request, bool has_ranks) {
+  const std::string& name = flags.profiler;
+  const std::vector<std::string> names = {"auto", "events", "cupti", kRocprof, kRocprofilerSdk};
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    reject(fmt::format("--profiler {}: unknown profiler", name), suggestion(name, names));
+  const auto only_on = [&](bool is_right, const char* what) {
+    if (!is_right)
+      reject(fmt::format("--profiler {}: is for {}, and this is {}", name, what, info.name), "Leave it out.");
+  };
+  Tracing tracing;
+  tracing.is_chosen = name != "auto";
+  if (name == "events") {
+    only_on(info.backend == "cuda" || info.backend == "hip", "GPUs with events (cuda, hip)");
+    tracing.uses_events = true;
+  } else if (name == "cupti") {
+    only_on(info.backend == "cuda", "NVIDIA GPUs (cuda)");
+  } else if (name == kRocprofilerSdk) {
+    only_on(info.backend == "hip", "AMD GPUs (hip)");
+  } else if (name == kRocprof) {
+    only_on(info.backend == "hip", "AMD GPUs (hip)");
+    if (has_ranks) reject("--profiler rocprofv3: is for one process, not for --ranks", "Use --profiler events.");
+    if (request.submit.mode == SubmitMode::graph)
+      reject("--profiler rocprofv3: the commands of a graph have one call, so records cannot be told apart",
+             "Use another --submit mode.");
+    const auto rocprof = find_program(kRocprof);
+    if (!rocprof)
+      reject("--profiler rocprofv3: not found in PATH",
+             "It comes with ROCm 6.2 and later (rocprofiler-sdk): put its bin folder into PATH.");
+    tracing.rocprof = rocprof->string();
+  } else if (info.backend == "hip" && request.submit.mode != SubmitMode::graph && !has_ranks) {
+    if (const auto rocprof = find_program(kRocprof)) tracing.rocprof = rocprof->string();
+  }
+  return tracing;
+}
+
+// This run again, for a process under rocprofv3.
+std::vector<std::string> traced_words(const ProfileFlags& flags, const RunRequest& request, const DeviceInfo& info,
+                                      int iterations) {
+  std::vector<std::string> words = child_run(flags.run, flags.workload, info, flags.streams, request.submit.name,
+                                             one_unit_count(flags.run.compute_units), false)
+                                       .arguments;
+  words[0] = "profile";
+  words.push_back(fmt::format("--traced-iterations={}", iterations));
+  return words;
+}
+
+// In a process under rocprofv3: the traced pass alone, and what this process knows of it.
+int trace_for_parent(const ProfileFlags& flags, const RunRequest& request, int iterations) {
+  trace_from_outside();
+  const auto device = flags.run.open();
+  RunControl control;
+  control.stop = &catch_interrupts();
+  const BuiltRun built = build_run(device->info(), request);
+  const OutsidePass outside = run_outside_pass(*device, built, iterations, control, workload_of(request).roles);
+  write_file(flags.child, to_json(outside).dump(), false);
+  return control.is_stopped() ? kExitInterrupted : 0;
+}
+
 int execute_profile(const ProfileFlags& flags) {
   if (const auto program = words_after_mark()) return profile_any_program(flags, *program);
   if (!flags.rest.empty())
@@ -146,8 +220,6 @@ int execute_profile(const ProfileFlags& flags) {
            fmt::format("A program of yours goes after --: weir profile -- {}{}",
                        flags.workload.name.ends_with(".py") ? "python3 " : "", flags.workload.name));
   if (flags.run.skips_trace) reject("--no-trace: a profile is a trace", "Use `weir run` for timings alone.");
-  if (flags.profiler != "auto")
-    reject(fmt::format("--profiler {}: is for a program after --", flags.profiler), "Leave it out.");
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   flags.workload.choose(request);
@@ -156,6 +228,7 @@ int execute_profile(const ProfileFlags& flags) {
   if (!flags.streams.empty()) request.streams = one_stream_count(flags.streams, workload, "A trace is of one run.");
   const std::int64_t traced =
       whole_number("--traced-iterations", flags.traced_iterations, 1, 1'000'000, "out of range");
+  if (!flags.child.empty()) return trace_for_parent(flags, request, static_cast<int>(traced));
   const ProfileOutput output = output_of(flags, workload.name);
   if (must_start_ranks(flags.run.ranks)) {
     const int count = rank_count(flags.run.ranks);
@@ -172,11 +245,17 @@ int execute_profile(const ProfileFlags& flags) {
     std::string reason;
     if (!enable_cupti_latency(&reason)) reject(fmt::format("--latency-timestamps: {}", reason), "Leave it out.");
   }
+  if (flags.profiler == kRocprofilerSdk) {
+    std::string reason;
+    if (!configure_rocprofiler(&reason))
+      reject(fmt::format("--profiler {}: {}", kRocprofilerSdk, reason), "Leave it out: auto takes what there is.");
+  }
   auto device = flags.run.open(ranks);
   const DeviceInfo info = device->info();
   if (!info.runs())
     reject(fmt::format("--device {}: it runs nothing, so there is no timeline", info.name),
            "Use a GPU, cpu or sim; `weir run --device null` shows the cost of submitting.");
+  const Tracing tracing = tracing_of(flags, info, request, ranks != nullptr);
   RunControl control;
   control.stop = &catch_interrupts();
   control.communicator = ranks;
@@ -185,7 +264,24 @@ int execute_profile(const ProfileFlags& flags) {
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   if (ranks != nullptr) check_request(info, request, ranks->ranks());
   watch_ranks();
-  WorkloadProfile profile = profile_workload(*device, request, static_cast<int>(traced), run_context(), control);
+  const TracePass trace = [&](const BuiltRun& built, int iterations) {
+    std::string reason;
+    if (!tracing.rocprof.empty()) {
+      RocprofPass found =
+          trace_under_rocprof(tracing.rocprof, traced_words(flags, request, info, iterations), built, *control.stop);
+      if (found.pass) return std::move(*found.pass);
+      if (found.is_interrupted) return TracedPass{};
+      if (tracing.is_chosen) fail(fmt::format("--profiler {}: {}", kRocprof, found.reason), found.hint);
+      reason = found.reason;
+    }
+    TracedPass pass = run_traced_pass(*device, built.step, built.placement, built.submit, iterations, control,
+                                      workload.roles, tracing.uses_events);
+    if (tracing.is_chosen && !tracing.uses_events && !pass.timeline.has_exact_gaps && !pass.timeline.spans.empty())
+      fail(fmt::format("--profiler {}: {}", flags.profiler, pass.timeline.source), "Use --profiler auto.");
+    if (!reason.empty()) pass.timeline.notes.push_back(fmt::format("rocprofv3 was not used: {}", reason));
+    return pass;
+  };
+  WorkloadProfile profile = profile_workload(*device, request, static_cast<int>(traced), run_context(), control, trace);
   line.clear();
   device.reset();
   profile.document["format"] = flags.format;
@@ -195,6 +291,10 @@ int execute_profile(const ProfileFlags& flags) {
                  output.named(word, profile.timeline.spans.size()), profile.document);
   leave_ranks();
   if (!is_first_rank()) return 0;
+  if (!has_timeline && profile.is_interrupted) {
+    print_err("weir: interrupted: there is no trace\n");
+    return kExitInterrupted;
+  }
   print(flags, profile.document, flags.output == "-" ? write_err : write_out);
   if (!has_timeline)
     fail(fmt::format("no trace was written: {}", profile.timeline.source), "Use another --submit mode.");

@@ -111,7 +111,7 @@ Json describe_devices(const Timeline& timeline) {
 }
 
 WorkloadProfile profile_workload(Device& device, const RunRequest& request, int traced_iterations,
-                                 const RunContext& context, const RunControl& control) {
+                                 const RunContext& context, const RunControl& control, const TracePass& trace) {
   WorkloadProfile profile;
   const DeviceInfo info = device.info();
   const Ranks ranks = control.has_ranks() ? control.communicator->ranks() : Ranks{};
@@ -127,8 +127,9 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
   const int iterations =
       std::clamp(traced_iterations, 1, static_cast<int>(std::max<std::size_t>(1, kMaxTracedSpans / commands)));
   if (control.progress) control.progress("trace", 0, iterations);
-  TracedPass traced = run_traced_pass(device, built.step, built.placement, built.submit, iterations, control,
-                                      workload_of(request).roles);
+  TracedPass traced = trace ? trace(built, iterations)
+                            : run_traced_pass(device, built.step, built.placement, built.submit, iterations, control,
+                                              workload_of(request).roles);
   describe_timeline(traced, info, built.step, built.placement, built.submit, "weir profile " + timed.workload);
 
   Json& document = profile.document;

@@ -15,6 +15,7 @@
 #include "base/user_program.h"
 #include "run/children.h"
 #include "run/profile.h"
+#include "run/profile_rocprof.h"
 #include "trace/import/import.h"
 
 namespace weir {
@@ -23,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kInjection = "libweir_cupti.so";
-constexpr const char* kRocprof = "rocprofv3";
 constexpr std::uint64_t kImportGrowth = 4;  // memory that a timeline takes at most, relative to its capture
 
 fs::path injection_library() {
@@ -139,15 +139,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
     if (request.has_latency) variables.emplace_back("WEIR_CAPTURE_LATENCY", "1");
     words = fmt::format("CUPTI, in the program by {}", library.filename().string());
   } else {
-    const std::vector<std::string> prefix = {*request.rocprof,
-                                             "--kernel-trace",
-                                             "--hip-runtime-trace",
-                                             "--memory-copy-trace",
-                                             "--output-format",
-                                             "json",
-                                             "-d",
-                                             folder.path().string(),
-                                             "--"};
+    const std::vector<std::string> prefix = rocprof_command(*request.rocprof, folder.path().string());
     command.insert(command.begin(), prefix.begin(), prefix.end());
     words = prefix[0];
   }

@@ -45,7 +45,8 @@ bool is_refusal(const std::string& need, const Outcome& outcome) {
       "cuda +not here|no CUDA driver|cannot import torch|torch finds no GPU");
   static const std::regex kHip(
       "--device hip[^\n]*: (libamdhip64[^\n]* not found|no device|no AMD|built without|left out of this build)|no "
-      "ROCm|rocprofv3: not found in PATH|rocprofv3 is not in PATH|no /dev/kfd on this machine|--(pid|container) [^\n]*: no such");
+      "ROCm|rocprofv3: not found in PATH|librocprofiler-sdk[^\n]* was not found|rocprofv3 is not in PATH|"
+      "no /dev/kfd on this machine|--(pid|container) [^\n]*: no such");
   static const std::regex kRoot(
       "[Pp]ermission denied|Operation not permitted|debugfs is not mounted|amdgpu driver is not loaded|as root|As "
       "root");

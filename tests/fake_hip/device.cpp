@@ -1,4 +1,6 @@
 // Devices, memory and errors of the fake HIP runtime, and what a test may set.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -52,6 +54,17 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// ROCm sets memory by kernels.
+constexpr FakeHipWork kFill = {FakeHipWork::kernel, "__amd_rocclr_fillBufferAligned.kd", 0};
+
+// As ROCm, which looks once whether there is a profiler in the process.
+const FakeHipObserver* find_observer() {
+  void* const library = dlopen("librocprofiler-sdk.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  void* const attach = dlsym(library, "weir_fake_rocprofiler_attach");
+  return attach == nullptr ? nullptr : reinterpret_cast<const FakeHipObserver* (*)()>(attach)();
+}
+
 // As ROCm, which reads its variables when it is loaded and keeps to them.
 void start() {
   State& s = state();
@@ -60,6 +73,7 @@ void start() {
   s.settings = parse(variable("WEIR_FAKE_HIP"));
   const int queues = std::atoi(std::string(variable("GPU_MAX_HW_QUEUES")).c_str());
   if (queues > 0) s.queues_per_pool = queues;
+  s.observer = find_observer();
   s.ignores_priority = variable("DEBUG_HIP_IGNORE_STREAM_PRIORITY") == "1";
 }
 
@@ -99,7 +113,7 @@ hipError_t release(std::map<void*, Allocation>& kept, void* pointer) {
 
 hipError_t copy(void* to, const void* from, std::size_t bytes, hipStream_t stream) {
   if (to == nullptr || from == nullptr) return bytes == 0 ? hipSuccess : hipErrorInvalidValue;
-  return submit(stream, [=](int) { std::memmove(to, from, bytes); });
+  return submit(stream, "hipMemcpyAsync", {FakeHipWork::copy, "", bytes}, [=](int) { std::memmove(to, from, bytes); });
 }
 
 hipError_t check_device(int index) {
@@ -306,10 +320,11 @@ WEIR_FAKE_EXPORT hipError_t hipMemcpyAsync(void* to, const void* from, size_t by
 
 WEIR_FAKE_EXPORT hipError_t hipMemsetD16Async(hipDeviceptr_t to, unsigned short value, size_t count,
                                               hipStream_t stream) {
-  return submit(stream, [=](int) { std::fill_n(static_cast<unsigned short*>(to), count, value); });
+  return submit(stream, "hipMemsetD16Async", kFill,
+                [=](int) { std::fill_n(static_cast<unsigned short*>(to), count, value); });
 }
 WEIR_FAKE_EXPORT hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count, hipStream_t stream) {
-  return submit(stream, [=](int) { std::fill_n(static_cast<int*>(to), count, value); });
+  return submit(stream, "hipMemsetD32Async", kFill, [=](int) { std::fill_n(static_cast<int*>(to), count, value); });
 }
 
 WEIR_FAKE_EXPORT const char* hipGetErrorName(hipError_t error) { return text_of(error).name; }

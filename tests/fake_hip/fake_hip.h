@@ -17,6 +17,21 @@ struct FakeHipGemm {
   void* c;
 };
 
+// What a profiler is told of: the calls that submit, on the thread that makes them, and what the queues ran.
+struct FakeHipWork {
+  enum Kind : int { kernel, copy, other } kind;
+  const char* name;  // of a kernel; lives as long as the program
+  unsigned long long bytes;
+};
+struct FakeHipObserver {
+  void (*call_began)(const char* name);  // a literal
+  void (*call_ended)();
+  // Called within a call; returns what is handed to ran(). Streams and queues are numbered as they were made.
+  unsigned long long (*submitted)(const FakeHipWork* work, int stream, int queue);
+  // By the queue's thread, on the host's monotonic clock.
+  void (*ran)(unsigned long long work, long long started_ns, long long ended_ns);
+};
+
 extern "C" {
 hipError_t weir_fake_hip_gemm(hipStream_t stream, const FakeHipGemm* gemm);
 // Starts over with other settings ("lost_after=100,memory=1048576"; empty: the environment's): nothing is lost any

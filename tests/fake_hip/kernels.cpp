@@ -47,7 +47,8 @@ void run_blocks(const Kernel& kernel, const KernelCall& call, int compute_units)
 }
 
 hipError_t launch(hipStream_t stream, const Kernel& kernel, const KernelCall& call) {
-  return submit(stream, [&kernel, call](int compute_units) {
+  const FakeHipWork what = {FakeHipWork::kernel, kernel.name.data(), 0};
+  return submit(stream, "hipModuleLaunchKernel", what, [&kernel, call](int compute_units) {
     if (may_run_kernel()) run_blocks(kernel, call, compute_units);
   });
 }
@@ -143,7 +144,8 @@ WEIR_FAKE_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t function, unsign
     return hipErrorInvalidConfiguration;
   if (function->run != nullptr) {
     const std::shared_ptr<void> packed(function->pack(parameters), function->drop);
-    return submit(stream, [run = function->run, packed, grid = std::array{grid_x, grid_y, grid_z},
+    return submit(stream, "hipModuleLaunchKernel", {FakeHipWork::kernel, "library", 0},
+                  [run = function->run, packed, grid = std::array{grid_x, grid_y, grid_z},
                            block = std::array{block_x, block_y, block_z}](int) {
       if (may_run_kernel()) run(packed.get(), grid.data(), block.data());
     });
@@ -168,7 +170,8 @@ WEIR_FAKE_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(i
 
 WEIR_FAKE_EXPORT hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t body, void* data) {
   if (body == nullptr) return hipErrorInvalidValue;
-  return submit(stream, [body, data](int) { run_on_host_thread([body, data] { body(data); }); });
+  return submit(stream, "hipLaunchHostFunc", {FakeHipWork::other, "", 0},
+                [body, data](int) { run_on_host_thread([body, data] { body(data); }); });
 }
 
 WEIR_FAKE_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback_t callback, void* data,
@@ -183,7 +186,8 @@ WEIR_FAKE_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCa
     }
     note("callback");
   }
-  return submit(handle, [=](int) { run_on_host_thread([=] { callback(handle, hipSuccess, data); }); });
+  return submit(handle, "hipStreamAddCallback", {FakeHipWork::other, "", 0},
+                [=](int) { run_on_host_thread([=] { callback(handle, hipSuccess, data); }); });
 }
 
 WEIR_FAKE_EXPORT hipError_t weir_fake_hip_gemm(hipStream_t stream, const FakeHipGemm* gemm) {

@@ -41,9 +41,13 @@ void serve(const std::shared_ptr<Queue>& queue) {
       }
     } else if (s.lost == 0) {
       const int compute_units = queue->compute_units;
+      const FakeHipObserver* const observer = operation.observed == 0 ? nullptr : s.observer;
       lock.unlock();
+      const std::int64_t started = now_ns();
       operation.work(compute_units);
       operation.work = nullptr;
+      // Before anybody can see that it has ended.
+      if (observer != nullptr) observer->ran(operation.observed, started, now_ns());
       lock.lock();
     }
     ++next.stream->ended;
@@ -55,6 +59,7 @@ void serve(const std::shared_ptr<Queue>& queue) {
 std::shared_ptr<Queue> open_queue(std::string name, int compute_units) {
   auto queue = std::make_shared<Queue>();
   queue->name = std::move(name);
+  queue->number = ++state().queues_made;
   queue->compute_units = compute_units;
   state().queues.insert(queue);
   std::thread([queue] { serve(queue); }).detach();
@@ -168,18 +173,32 @@ std::shared_ptr<ihipStream_t> find_stream(hipStream_t handle) {
 }
 
 void push(const std::shared_ptr<ihipStream_t>& stream, Operation operation) {
+  if (const FakeHipObserver* const observer = state().observer;
+      observer != nullptr && operation.kind == Operation::Kind::work && operation.what.kind != FakeHipWork::other)
+    operation.observed = observer->submitted(&operation.what, stream->number, stream->queue->number);
   ++stream->submitted;
   ++stream->queue->submitted;
   stream->queue->pending.push_back({stream, std::move(operation)});
   stream->queue->arrived.notify_one();
 }
 
-hipError_t submit(hipStream_t handle, std::function<void(int)> work) {
+ObservedCall::ObservedCall(const char* name) {
+  const Lock lock(state().mutex);
+  observer_ = state().observer;
+  if (observer_ != nullptr) observer_->call_began(name);
+}
+
+ObservedCall::~ObservedCall() {
+  if (observer_ != nullptr) observer_->call_ended();
+}
+
+hipError_t submit(hipStream_t handle, const char* call, const FakeHipWork& what, std::function<void(int)> work) {
+  const ObservedCall observed(call);
   const Lock lock(state().mutex);
   if (state().lost != 0) return static_cast<hipError_t>(state().lost);
   const auto stream = find_stream(handle);
   if (stream == nullptr) return hipErrorInvalidHandle;
-  Operation operation{Operation::Kind::work, std::move(work), nullptr, 0};
+  Operation operation{Operation::Kind::work, std::move(work), nullptr, 0, what};
   if (stream->capture != nullptr) {
     append(*stream, std::move(operation), nullptr);
   } else {

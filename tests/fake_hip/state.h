@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "fake_hip.h"
 #include "support/device_function.h"
 
 namespace weir::fake_hip {
@@ -42,6 +43,8 @@ struct Operation {
   std::function<void(int compute_units)> work;  // runs without the lock
   std::shared_ptr<EventState> event;
   std::uint64_t version = 0;
+  FakeHipWork what = {FakeHipWork::other, "", 0};  // of work
+  std::uint64_t observed = 0;                      // the profiler's number for it; 0: it was not told
 };
 
 struct Queued {
@@ -52,6 +55,7 @@ struct Queued {
 // A hardware queue: an in-order thread. Streams that share it wait for each other.
 struct Queue {
   std::string name;  // "normal:2", "mask:0"
+  int number = 0;    // as queues were made, from 1
   int streams = 0;
   int compute_units = 0;
   bool is_closed = false;  // its thread ends when it is empty
@@ -106,6 +110,8 @@ struct State {
   int lost = 0;  // the error that sticks
   std::int64_t kernels = 0;
   int streams_made = 0;
+  int queues_made = 0;
+  const FakeHipObserver* observer = nullptr;  // set once, before anything runs
   std::map<int, Device> devices;
   std::set<std::shared_ptr<Queue>> queues;  // all that have a thread
   std::map<void*, Allocation> memory, host_memory;
@@ -128,7 +134,19 @@ std::shared_ptr<ihipStream_t> find_stream(hipStream_t handle);
 // Puts an operation into a stream's queue, past any capture. The lock is held.
 void push(const std::shared_ptr<ihipStream_t>& stream, Operation operation);
 // Puts work into a stream, or into the capture that it takes part in.
-hipError_t submit(hipStream_t stream, std::function<void(int compute_units)> work);
+hipError_t submit(hipStream_t stream, const char* call, const FakeHipWork& what,
+                  std::function<void(int compute_units)> work);
+// A call of the program, as a profiler sees it.
+class ObservedCall {
+ public:
+  explicit ObservedCall(const char* name);
+  ~ObservedCall();
+  ObservedCall(const ObservedCall&) = delete;
+  ObservedCall& operator=(const ObservedCall&) = delete;
+
+ private:
+  const FakeHipObserver* observer_;
+};
 // Adds an operation to the capture of a stream. The lock is held.
 void append(ihipStream_t& stream, Operation operation, const EventState* waits_for);
 // Waits until everything that was submitted so far has ended, wherever.

@@ -161,7 +161,7 @@ WEIR_FAKE_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t ev
 }
 
 WEIR_FAKE_EXPORT hipError_t hipStreamWriteValue32(hipStream_t handle, void* to, uint32_t value, unsigned) {
-  return submit(handle, [=](int) {
+  return submit(handle, "hipStreamWriteValue32", {FakeHipWork::other, "", 0}, [=](int) {
     std::atomic_ref(*static_cast<std::uint32_t*>(to)).store(value, std::memory_order_release);  // pairs with the host's
   });
 }
@@ -283,6 +283,7 @@ WEIR_FAKE_EXPORT hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t) {
 }
 
 WEIR_FAKE_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t handle) {
+  const ObservedCall observed("hipGraphLaunch");
   const Lock lock(state().mutex);
   if (state().lost != 0) return lost();
   const auto stream = find_stream(handle);

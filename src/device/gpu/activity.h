@@ -1,5 +1,5 @@
-// Records of a vendor's profiler about commands that ran, and the neutral table over the profiler. cupti.cpp fills the
-// table; only activity_trace.cpp calls it.
+// Records of a vendor's profiler about commands that ran, and the neutral table over the profiler. cupti.cpp and
+// rocprofiler.cpp fill the table; only activity_trace.cpp calls it.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct GpuActivityRecord {
   std::uint32_t channel = 0;      // the hardware queue that launched it
   std::uint64_t stream = 0;       // as returned by stream_id()
   std::uint64_t graph_node = 0;   // 0 outside of graphs
+  std::uint64_t mark = 0;         // as set by mark() when it was submitted
   std::int64_t queued_ns = kNoTime, submitted_ns = kNoTime;
   std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
 };
@@ -36,6 +37,9 @@ struct GpuActivity {
   std::uint64_t (*take)(std::vector<GpuActivityRecord>* records);
   std::string (*describe)(int result);
   std::string version;  // CUPTI 13.0
+  // For a profiler that does not know streams; stream_id is then null. What the calling thread submits from now on is
+  // recorded with this mark (0: with none), so that a command's records are those with its mark, however many they are.
+  void (*mark)(std::uint64_t mark) = nullptr;
 };
 
 inline constexpr int kActivityBusy = -1;

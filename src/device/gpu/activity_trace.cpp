@@ -31,23 +31,23 @@ std::int32_t queue_of(const GpuActivityRecord& record) noexcept {
 std::unique_ptr<ActivityTrace> ActivityTrace::start(PrimaryContext& context, const Step& step,
                                                     const Placement& placement, std::span<const GpuStream> streams,
                                                     GpuCommands& commands, int iterations, std::string* reason) {
-  for (CommandId id = 0; id < step.commands().size(); ++id) {
+  const auto open = context.api().activity;
+  if (open == nullptr) return *reason = fmt::format("{} has no profiler here", context.api().vendor_name), nullptr;
+  const GpuActivity* const activity = open(reason);
+  if (activity == nullptr) return nullptr;
+  for (CommandId id = 0; id < step.commands().size() && activity->mark == nullptr; ++id) {
     if (commands.activity_count(id)) continue;
     *reason = step.commands()[id].kind == CommandKind::collective
                   ? "the step has collectives, of which a library decides how many kernels they are"
                   : "the step has products of which the library decides how many kernels they are";
     return nullptr;
   }
-  const auto open = context.api().activity;
-  if (open == nullptr) return *reason = fmt::format("{} has no profiler here", context.api().vendor_name), nullptr;
-  const GpuActivity* const activity = open(reason);
-  if (activity == nullptr) return nullptr;
 
   std::unique_ptr<ActivityTrace> trace(new ActivityTrace(*activity, commands, step, placement, iterations));
   if (const int result = activity->start(); result != 0)
     return *reason = fmt::format("{} does not start: {}", activity->version, activity->describe(result)), nullptr;
   trace->is_started_ = true;
-  for (std::size_t i = 0; i < streams.size(); ++i) {
+  for (std::size_t i = 0; i < streams.size() && activity->stream_id != nullptr; ++i) {
     const int result = activity->stream_id(context.handle(), streams[i], &trace->lanes_[i].id);
     if (result == 0) continue;
     *reason = fmt::format("{} does not know a stream: {}", activity->version, activity->describe(result));
@@ -68,7 +68,9 @@ ActivityTrace::ActivityTrace(const GpuActivity& activity, const GpuCommands& com
       host_submissions_(step.commands().size(), 0),
       lanes_(static_cast<std::size_t>(placement.stream_count)),
       noted_(slots_ * step.commands().size()) {
-  for (CommandId id = 0; id < step.commands().size(); ++id) counts_of_.push_back(*commands.activity_count(id));
+  for (CommandId id = 0; id < step.commands().size(); ++id)
+    counts_of_.push_back(commands.activity_count(id).value_or(1));
+  if (is_marked()) found_.resize(noted_.size());
 }
 
 ActivityTrace::~ActivityTrace() {
@@ -79,9 +81,16 @@ void ActivityTrace::begin() noexcept {
   const std::size_t slot = begun_++ % slots_;
   first_ = slot * counts_of_.size();
   std::fill_n(noted_.begin() + static_cast<std::ptrdiff_t>(first_), counts_of_.size(), Noted{});
+  if (is_marked()) std::fill_n(found_.begin() + static_cast<std::ptrdiff_t>(first_), counts_of_.size(), Found{});
 }
 
 bool ActivityTrace::is_complete() const noexcept {
+  if (is_marked()) {
+    for (std::size_t i = 0; i < noted_.size(); ++i)
+      if (noted_[i].submitted_ns != kNoTime && counts_of_[i % counts_of_.size()] != 0 && found_[i].count == 0)
+        return false;
+    return true;
+  }
   return std::all_of(lanes_.begin(), lanes_.end(),
                      [](const Lane& lane) { return lane.forgotten + lane.records.size() >= lane.submitted; });
 }
@@ -95,10 +104,14 @@ void ActivityTrace::collect() {
     std::vector<GpuActivityRecord> records;
     lost_ += activity_.take(&records);
     for (const GpuActivityRecord& record : records)
-      if (const auto lane = lane_of.find(record.stream); lane != lane_of.end()) lane->second->records.push_back(record);
+      if (is_marked())
+        add_marked(record);
+      else if (const auto lane = lane_of.find(record.stream); lane != lane_of.end())
+        lane->second->records.push_back(record);
     if (is_complete()) break;
     if (i < kPatience) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  if (is_marked()) return;
   for (Lane& lane : lanes_) {
     std::stable_sort(lane.records.begin(), lane.records.end(),
                      [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
@@ -106,6 +119,34 @@ void ActivityTrace::collect() {
     lane.mismatch.clear();
     if (found != lane.submitted) lane.mismatch = fmt::format("{} records for {}", found, lane.submitted);
   }
+}
+
+void ActivityTrace::add_marked(const GpuActivityRecord& record) {
+  if (record.mark == 0) return;
+  const std::uint64_t iteration = (record.mark - 1) / counts_of_.size(),
+                      command = (record.mark - 1) % counts_of_.size();
+  if (iteration >= begun_ || iteration + slots_ < begun_) return;  // no longer kept
+  Found& found = found_[iteration % slots_ * counts_of_.size() + command];
+  ++found.count;
+  if (record.kind == GpuActivityRecord::Kind::kernel) found.has_kernel = true;
+  if (found.queue == kNoQueue) found.queue = queue_of(record);
+  if (record.started_ns == kNoTime || record.ended_ns == kNoTime) return;
+  found.started_ns = found.started_ns == kNoTime ? record.started_ns : std::min(found.started_ns, record.started_ns);
+  found.ended_ns = std::max(found.ended_ns, record.ended_ns);
+  found.last_started_ns = std::max(found.last_started_ns, record.started_ns);
+}
+
+void ActivityTrace::fill_marked(Span& span, std::size_t index) {
+  const Found& found = found_[index];
+  // Where records were lost, only a command with all of its own can be trusted.
+  const auto known = commands_.activity_count(span.command);
+  const bool is_whole = found.count > 0 && (lost_ == 0 || (known && *known == found.count));
+  const bool is_right = found.has_kernel || step_.commands()[span.command].kind != CommandKind::kernel;
+  if (!is_whole || !is_right || found.started_ns == kNoTime) return void(++missing_);
+  span.queue = found.queue;
+  span.started_ns = found.started_ns;
+  span.ended_ns = found.ended_ns;
+  if (found.count > 1) span.launched_ns = found.last_started_ns;
 }
 
 void ActivityTrace::fill(Span& span, const Noted& noted, Lane& lane) const {
@@ -167,6 +208,7 @@ void ActivityTrace::forget() {
 std::string ActivityTrace::source() const {
   std::string text = fmt::format("activity records of {}", activity_.version);
   if (lost_ > 0) text += fmt::format("; {} of them were dropped", lost_);
+  if (missing_ > 0) text += fmt::format("; {} commands have no times, because records are missing", missing_);
   std::size_t count = 0;
   const Lane* first = nullptr;
   for (const Lane& lane : lanes_) {
@@ -181,6 +223,7 @@ std::string ActivityTrace::source() const {
 
 Timeline ActivityTrace::timeline() {
   collect();
+  missing_ = 0;
   Timeline timeline;
   timeline.has_exact_gaps = true;
   const std::uint64_t kept = std::min<std::uint64_t>(begun_, slots_);
@@ -192,7 +235,10 @@ Timeline ActivityTrace::timeline() {
       Span span = untimed_span(step_, placement_, id, iteration);
       span.submitted_ns = noted.submitted_ns;
       span.accepted_ns = noted.accepted_ns;
-      fill(span, noted, lanes_[span.stream]);
+      if (is_marked() && counts_of_[id] != 0)
+        fill_marked(span, iteration % slots_ * counts_of_.size() + id);
+      else
+        fill(span, noted, lanes_[span.stream]);
       timeline.spans.push_back(span);
     }
   }
@@ -209,7 +255,7 @@ Timeline ActivityTrace::timeline() {
       timeline.clock_error_ns =
           std::max(timeline.clock_error_ns, static_cast<double>(span.submitted_ns - span.started_ns));
   timeline.source = source();
-  forget();
+  if (!is_marked()) forget();
   return timeline;
 }
 

@@ -20,6 +20,7 @@
 #include <hip/hip_runtime_api.h>
 
 #include "device/gpu/compiler.h"
+#include "device/gpu/rocprofiler.h"
 
 namespace weir {
 namespace {
@@ -235,6 +236,7 @@ std::string fill_hip(GpuApi& api) {
   api.management = open_rocm_smi;
   api.collectives = open_rccl;
   api.compiler = open_hiprtc;
+  api.activity = open_rocprofiler;
   bind_entries(*g_runtime, api);
   if (!g_runtime->missing().empty())
     return fmt::format("ROCm too old for this program: {} lacks {}", g_runtime->name(), g_runtime->missing());

@@ -106,13 +106,16 @@ void GpuSession::capture_segments() {
 }
 
 void GpuSession::start_trace() {
-  if (options_.traces_by_events) {
-    no_activity_ = "events were asked for";
-    trace_.emplace(context_->api(), clock_, step_.commands().size(), options_.trace_iterations);
+  if (is_traced_from_outside()) {
+    trace_.emplace(context_->api(), clock_, commands_, step_.commands().size(), options_.trace_iterations);
     return;
   }
-  activity_ = ActivityTrace::start(*context_, step_, placement_, streams_.handles, commands_, options_.trace_iterations,
-                                   &no_activity_);
+  if (options_.traces_by_events) {
+    no_activity_ = "events were asked for";
+  } else {
+    activity_ = ActivityTrace::start(*context_, step_, placement_, streams_.handles, commands_,
+                                     options_.trace_iterations, &no_activity_);
+  }
   if (activity_ == nullptr) trace_.emplace(context_->api(), clock_, step_.commands().size(), options_.trace_iterations);
 }
 
@@ -203,7 +206,7 @@ Timeline GpuSession::timeline() {
   if (trace_) {
     context_->enter();
     timeline = trace_->timeline(step_, placement_);
-    timeline.source += fmt::format(" (no activity records: {})", no_activity_);
+    if (!no_activity_.empty()) timeline.source += fmt::format(" (no activity records: {})", no_activity_);
     return timeline;
   }
   timeline.source = has_graphs() ? "none: events cannot be put around the commands of a graph without changing it, and "

@@ -1,0 +1,33 @@
+// The traced pass of a workload under rocprofv3: starts this program again below it, reads what both wrote, joins them.
+// Knows rocprofv3's command line and its format by the importer's name.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/outside_trace.h"
+
+namespace weir {
+
+inline constexpr const char* kRocprof = "rocprofv3";
+// The flag of a process under rocprofv3: the file for what it notes.
+inline constexpr const char* kOutsideFlag = "--child";
+
+// What rocprofv3 is asked for; the program follows.
+std::vector<std::string> rocprof_command(const std::string& rocprof, const std::string& folder);
+
+// The pass, or why there is none; neither where this process was interrupted.
+struct RocprofPass {
+  std::optional<TracedPass> pass;
+  std::string reason, hint;
+  bool is_interrupted = false;
+};
+
+// `words`: `weir profile WORKLOAD ...` for the child, without the program's name. The child dies with this process, and
+// what both wrote is removed.
+RocprofPass trace_under_rocprof(const std::string& rocprof, const std::vector<std::string>& words,
+                                const BuiltRun& built, const std::atomic<bool>& stop);
+
+}  // namespace weir
