@@ -30,7 +30,7 @@ if ! has --help -h --list --dry-run; then
     run | sweep | profile)
       # A simulated device takes no time that anybody waits for.
       if ((${#behind[@]} == 0)) && [[ "${words[*]}" != *--device\ sim:* ]]; then
-        unless_set --iterations 3
+        has --seconds || unless_set --iterations 3
         unless_set --warmup 1
         unless_set --scale tiny
       fi
@@ -46,9 +46,14 @@ if ! has --help -h --list --dry-run; then
       esac
       ;;
     overlap)
-      words+=(--set run.iterations=2 --set run.warmup=1 --set run.traced=2)
-      [[ "${words[*]}" == *model.layers=* ]] || words+=(--set model.layers=2)
-      [[ "${words[*]}" == *training.batch=* ]] || words+=(--set training.batch=8)
+      if [[ $of == sweep ]]; then
+        unless_set --iterations 2
+        unless_set --warmup 1
+      else
+        words+=(--set run.iterations=2 --set run.warmup=1 --set run.traced=2)
+        [[ "${words[*]}" == *model.layers=* ]] || words+=(--set model.layers=2)
+        [[ "${words[*]}" == *training.batch=* ]] || words+=(--set training.batch=8)
+      fi
       ;;
     watch)
       unless_set --interval 100ms

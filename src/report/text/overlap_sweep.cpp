@@ -15,6 +15,12 @@ using namespace fields;
 
 std::string ratio_words(std::optional<double> ratio) { return ratio ? fmt::format("{:.2f}x", *ratio) : "-"; }
 
+// Short steps vary by more than the shorter side takes; a number would then only pretend to say something.
+std::string hidden_words(std::optional<double> efficiency) {
+  if (!efficiency) return "-";
+  return *efficiency < -1 ? "worse" : *efficiency > 1 ? "100 %" : fmt::format("{:.0f} %", 100 * *efficiency);
+}
+
 std::string bandwidth(const Json& point, const char* which, const char* way) {
   const auto rate = number(point, {which, way});
   return rate ? fmt::format("{:.{}f}", *rate * 1e-9, *rate < 1e11 ? 2 : 0) : "-";
@@ -28,15 +34,8 @@ std::string size_words(const Json& point) {
 void add_points(TextReport& report, const std::string& variables, const std::vector<const Json*>& points) {
   const std::string with = variables.empty() ? "" : " with " + variables;
   ReportSection& times = report.section("Alone and at once" + with);
-  ReportTable table{{{"gemm"},
-                     {"collective", true},
-                     {"message"},
-                     {"compute"},
-                     {"comm."},
-                     {"both"},
-                     {"hidden"},
-                     {"slower"},
-                     {"comm."}}};
+  ReportTable table{
+      {{"gemm"}, {"collective", true}, {"message"}, {"compute"}, {"comm."}, {"both"}, {"hidden"}, {"slower"}}};
   ReportTable rates{{{"gemm"}, {"collective", true}, {"message"}, {"algbw"}, {"beside"}, {"busbw"}, {"beside"}}};
   for (const Json* point : points) {
     const std::string gemm = text(*point, {"gemm_size"}), collective = text(*point, {"collective"});
@@ -47,15 +46,16 @@ void add_points(TextReport& report, const std::string& variables, const std::vec
     table.rows.push_back(
         {gemm, collective, size_words(*point), duration(number(*point, {"compute_ns", "alone", "p50"})),
          duration(number(*point, {"communication_ns", "alone", "p50"})), duration(number(*point, {"both_ns", "p50"})),
-         percent(number(*point, {"overlap_efficiency"})), ratio_words(number(*point, {"compute_slowdown"})),
-         ratio_words(number(*point, {"communication_slowdown"}))});
+         hidden_words(number(*point, {"overlap_efficiency"})),
+         fmt::format("{} {}", ratio_words(number(*point, {"compute_slowdown"})),
+                     ratio_words(number(*point, {"communication_slowdown"})))});
     rates.rows.push_back({gemm, collective, size_words(*point), bandwidth(*point, "algorithm_bytes_per_s", "alone"),
                           bandwidth(*point, "algorithm_bytes_per_s", "beside"),
                           bandwidth(*point, "bus_bytes_per_s", "alone"),
                           bandwidth(*point, "bus_bytes_per_s", "beside")});
   }
   if (table.rows.empty()) return;
-  table.after = "Medians. hidden: of the shorter of the two; slower: beside the other over alone.";
+  table.after = "Medians. hidden: of the shorter of the two; slower: compute and comm., beside the other over alone.";
   times.tables.push_back(std::move(table));
   rates.after = "GB/s (10^9), as nccl-tests define them; beside: while the GEMM runs.";
   report.add_unless_empty("Bandwidth" + with, std::move(rates));
