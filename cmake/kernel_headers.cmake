@@ -1,5 +1,5 @@
 # Embeds include/weir/*.h and the adapter for Python modules: `weir bench` builds and runs kernel packages wherever the
-# binary is, and compilers at run time take headers as text.
+# binary is, regions are compiled at run time, and compilers at run time take headers as text.
 file(GLOB kernel_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/weir/*.h)
 list(SORT kernel_headers)
 set(WEIR_KERNEL_HEADERS_SOURCE ${WEIR_GENERATED_DIR}/weir_kernel_headers.cpp)
@@ -17,16 +17,20 @@ endforeach()
 set(adapter ${PROJECT_SOURCE_DIR}/src/lab/kernels/package/python_adapter.py)
 file(READ ${adapter} python_adapter)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${adapter})
-file(CONFIGURE OUTPUT ${WEIR_KERNEL_HEADERS_SOURCE} @ONLY CONTENT [[#include "lab/kernels/package/backends.h"
-#include "lab/kernels/package/build.h"
+file(CONFIGURE OUTPUT ${WEIR_KERNEL_HEADERS_SOURCE} @ONLY CONTENT [[#include "kernel/public_headers.h"
+#include "lab/kernels/package/backends.h"
 
-namespace weir::package {
+namespace weir {
 
-std::span<const EmbeddedHeader> embedded_headers() {
-  static constexpr EmbeddedHeader kHeaders[] = {
+std::span<const EmbeddedSource> public_headers() {
+  static constexpr EmbeddedSource kHeaders[] = {
 @header_entries@  };
   return kHeaders;
 }
+
+}  // namespace weir
+
+namespace weir::package {
 
 std::string_view python_adapter() { return R"~~~(@python_adapter@)~~~"; }
 

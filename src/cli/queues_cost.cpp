@@ -44,7 +44,7 @@ struct QueuesCostFlags {
                "write the calibrated device to this file (YAML), for --device sim:FILE");
     syntax.add("--scale NAME", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
     syntax.add("--param NAME=VALUE", params, "name=value, repeatable; `weir list -v` shows the names");
-    syntax.add("--precision NAME", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+    syntax.add("--precision NAME", precision, "fp32, tf32, fp16, bf16, fp8_e4m3 or fp8_e5m2 (default: the workload's)");
     syntax.add("--submit NAME", submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
     syntax.add("--placement NAME", placement, "natural, serial, round_robin or critical_path");
     syntax.add("--iterations N", iterations, "measured iterations");

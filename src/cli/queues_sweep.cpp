@@ -48,7 +48,7 @@ struct QueuesSweepFlags {
     syntax.add("--iterations N", iterations, "measured iterations of each point");
     syntax.add("--processes N", repeats, "processes for each point");
     syntax.add("--warmup N", warmup, "iterations before measuring");
-    syntax.add("--precision NAME", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+    syntax.add("--precision NAME", precision, "fp32, tf32, fp16, bf16, fp8_e4m3 or fp8_e5m2 (default: the workload's)");
     syntax.add("--submit NAME", submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
     syntax.add("--placement NAME", placement, "natural, serial, round_robin or critical_path");
     syntax.add("--seed N", seed, "seed of all data");

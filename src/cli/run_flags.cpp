@@ -39,7 +39,7 @@ void RunFlags::add_to(CommandSyntax syntax) {
   syntax.add("--sync-mode NAME", sync_mode, "per_iteration, end_only or none");
   syntax.add("--placement NAME", placement, "natural, serial, round_robin or critical_path");
   syntax.add("--scale NAME", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-  syntax.add("--precision NAME", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+  syntax.add("--precision NAME", precision, "fp32, tf32, fp16, bf16, fp8_e4m3 or fp8_e5m2 (default: the workload's)");
   syntax.add("--param NAME=VALUE", params, "name=value, repeatable; `weir list -v` shows the names");
   syntax.add("--seed N", seed, "seed of all data");
   syntax.add("--hw-queues N", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");

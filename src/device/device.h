@@ -157,6 +157,15 @@ struct Footprint {
   std::uint32_t blocks_per_multiprocessor = 1;  // that fit on one multiprocessor at a time
 };
 
+// How a session's element-wise regions (kernel/region.h) became kernels: compiled, or found in a cache.
+struct Compilation {
+  std::string compiler;     // with its version; empty if there is none
+  std::size_t regions = 0;  // different ones, each counted once below
+  std::size_t compiled = 0, from_disk = 0, from_memory = 0, uncompiled = 0;
+  std::optional<std::int64_t> compile_ns;  // host time that prepare() spent on them
+  std::string reason;                      // why there is no time, or why some are not compiled
+};
+
 // A step prepared on a device: everything is allocated, resolved and initialised.
 class Session {
  public:
@@ -207,6 +216,8 @@ class Session {
   virtual int compute_units(StreamId) const { return 0; }
   // How much of the device a kernel takes; empty for other commands and if the device does not report it.
   virtual std::optional<Footprint> footprint(CommandId) const { return std::nullopt; }
+  // How its regions were compiled. Empty for a step without any, and for a device that compiles nothing.
+  virtual std::optional<Compilation> compilation() const { return std::nullopt; }
 };
 
 // Memory outside of any session, for data that travels to and from the device. Any thread may call it; it keeps alive

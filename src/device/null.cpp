@@ -68,7 +68,8 @@ class NullDevice final : public Device {
     info.name = info.backend = "null";
     info.model = "runs nothing: the cost of submitting";
     info.computes = false;
-    info.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
+    info.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
+                       Precision::fp8_e4m3, Precision::fp8_e5m2};
     info.hardware_queues.reason = info.multiprocessors.reason = "the null device has none";
     info.copy_engines.reason = info.memory_bytes.reason = "the null device has none";
     return info;

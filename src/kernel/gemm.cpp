@@ -8,6 +8,7 @@
 #include "base/spare_threads.h"
 #include "kernel/blas.h"
 #include "kernel/body.h"
+#include "kernel/fp8.h"
 #include "kernel/random.h"
 
 namespace weir::catalogue {
@@ -56,12 +57,36 @@ Tile b_tile(const Product& product, Range p, Range j) {
   return {product.b_at(p.begin, j.begin), p.size(), j.size(), product.n};
 }
 
-template <class T, class Number>
-void load_tile(const T* matrix, const Tile& tile, Number* to) {
+template <class T, class Number, class Convert>
+void load_tile(const T* matrix, const Tile& tile, Number* to, Convert&& convert) {
   for (std::int64_t r = 0; r < tile.rows; ++r)
     for (std::int64_t c = 0; c < tile.columns; ++c)
-      to[r * tile.columns + c] = to_float(matrix[tile.begin + r * tile.stride + c]);
+      to[r * tile.columns + c] = convert(matrix[tile.begin + r * tile.stride + c]);
 }
+template <class T, class Number>
+void load_tile(const T* matrix, const Tile& tile, Number* to) {
+  load_tile(matrix, tile, to, [](T value) { return to_float(value); });
+}
+
+// The operands of a product or a batch as it rounds them, in copies. What computes with these computes with bf16.
+struct Fp8Call {
+  explicit Fp8Call(const KernelCall& from) : call(from) {
+    const auto [m, n, k, flags] = from.shape.dims;
+    const std::int64_t batch = gemm_batch(from.shape);
+    for (const std::size_t which : {std::size_t{0}, std::size_t{1}}) {
+      const auto* const elements = static_cast<const Bf16*>(from.operands[which]);
+      const std::int64_t count = batch * k * (which == 0 ? m : n);
+      const Fp8Operand operand(from.shape.precision, elements, count);
+      copies[which].reserve(static_cast<std::size_t>(count));
+      for (std::int64_t i = 0; i < count; ++i)
+        copies[which].push_back(from_float<Bf16>(operand.rounded(elements[i])));
+      call.operands[which] = copies[which].data();
+    }
+    call.shape.precision = Precision::bf16;
+  }
+  KernelCall call;
+  std::array<std::vector<Bf16>, 2> copies;
+};
 
 // Blocks are row panels. A product with few of them is also split by columns, so that a flat one feeds all workers.
 struct Panels {
@@ -80,8 +105,9 @@ std::uint32_t blocks(const KernelShape& shape) {
 }
 
 // Half types: tiles are converted to float, and a float accumulator is rounded once at the end of k.
-template <class T>
-void run_narrow(const KernelCall& call, const Product& product, Range i, Range panel) {
+template <class T, class ConvertA, class ConvertB>
+void run_narrow(const KernelCall& call, const Product& product, Range i, Range panel, ConvertA&& convert_a,
+                ConvertB&& convert_b) {
   constexpr std::int64_t kDepth = 512, kWidth = 1024;
   const std::int64_t depth = std::min(kDepth, product.k), width = std::min(kWidth, panel.size());
   float* const a = scratch(i.size() * depth + depth * width + i.size() * width);
@@ -93,8 +119,8 @@ void run_narrow(const KernelCall& call, const Product& product, Range i, Range p
     for (Range p{0, 0}; p.begin < product.k; p.begin = p.end) {
       p.end = std::min(product.k, p.begin + kDepth);
       const Tile from_a = a_tile(product, i, p), from_b = b_tile(product, p, j);
-      load_tile(operand<const T>(call, 0), from_a, a);
-      load_tile(operand<const T>(call, 1), from_b, b);
+      load_tile(operand<const T>(call, 0), from_a, a, convert_a);
+      load_tile(operand<const T>(call, 1), from_b, b, convert_b);
       blas_multiply(i.size(), j.size(), p.size(), 1.0f, {a, from_a.columns, product.a_is_transposed},
                     {b, from_b.columns, product.b_is_transposed}, p.begin == 0 ? 0.0f : 1.0f, sums, j.size());
     }
@@ -117,8 +143,18 @@ void run_block(const KernelCall& batch, std::uint32_t block) {
   const std::uint32_t panel = block % panels.count;
   const Range i = block_range(product.m, panels.rows, panel / panels.across);
   const Range j = block_range(product.n, panels.columns, panel % panels.across);
-  if (call.shape.type == ElementType::f16) return run_narrow<F16>(call, product, i, j);
-  if (call.shape.type == ElementType::bf16) return run_narrow<Bf16>(call, product, i, j);
+  if (rounds_to_fp8(call.shape)) {
+    // Every block finds the scales of the whole batch again: it reads each operand once, and does far more with it.
+    const std::int64_t count = gemm_batch(batch.shape);
+    const Fp8Operand a(batch.shape.precision, operand<const Bf16>(batch, 0), count * product.m * product.k);
+    const Fp8Operand b(batch.shape.precision, operand<const Bf16>(batch, 1), count * product.k * product.n);
+    const auto rounded_a = [&](Bf16 value) { return a.rounded(value); };
+    const auto rounded_b = [&](Bf16 value) { return b.rounded(value); };
+    return run_narrow<Bf16>(call, product, i, j, rounded_a, rounded_b);
+  }
+  const auto plain = [](auto value) { return to_float(value); };
+  if (call.shape.type == ElementType::f16) return run_narrow<F16>(call, product, i, j, plain, plain);
+  if (call.shape.type == ElementType::bf16) return run_narrow<Bf16>(call, product, i, j, plain, plain);
   const Tile a = a_tile(product, i, {0, product.k}), b = b_tile(product, {0, product.k}, j);
   blas_multiply(i.size(), j.size(), product.k, product.alpha,
                 {operand<const float>(call, 0) + a.begin, a.stride, product.a_is_transposed},
@@ -187,6 +223,7 @@ void large_reference(const KernelCall& batch, const Product& product) {
 }
 
 void reference(const KernelCall& call) {
+  if (rounds_to_fp8(call.shape)) return reference(Fp8Call(call).call);
   open_blas();
   const Product product(call.shape);
   const std::int64_t batch = gemm_batch(call.shape);
@@ -206,13 +243,18 @@ void reference(const KernelCall& call) {
 //   of a causal softmax's gradient needed 5.5 on an H200.
 // - tf32 cuts each factor by up to 2^-10 (2 roundings of 2^-11, 4 for a product), independent of k. Twice that is
 //   allowed.
+// - fp8 factors are exact once they are rounded, and the reference rounds them alike. Matrix units of NVIDIA's Hopper
+//   keep 14 bits of partial sums of fp8 products: an eighth of a rounding of the format, which a product of operands
+//   that were not rounded, or rounded to the other format, exceeds.
 // - f16 and bf16 factors are exact. Besides the last rounding on both sides, libraries may round partial sums of a
 //   split k to the stored type: eight more. cuBLAS 13 used 5.3 of them on an H200, where one row's values differ
 //   widely.
 double tolerance(const KernelShape& shape) {
   const double accumulation = 8 * std::sqrt(shape.dim(2)) * kFloatRounding;
   const bool is_narrow = shape.type == ElementType::f16 || shape.type == ElementType::bf16;
-  const double factors = shape.precision == Precision::tf32 ? 8 * rounding_of(Precision::tf32) : 0;
+  const double factors = shape.precision == Precision::tf32 ? 8 * rounding_of(Precision::tf32)
+                         : rounds_to_fp8(shape)             ? rounding_of(shape.precision) / 8
+                                                            : 0;
   return storage_tolerance(shape.type, 0) + accumulation + factors + (is_narrow ? 8 * rounding_of(shape.type) : 0);
 }
 
@@ -406,6 +448,11 @@ class Freivalds {
 
 // For beta 0 only: otherwise the inputs have been overwritten, and the error is NaN, which passes no comparison.
 Verification verify(const KernelCall& call) {
+  if (rounds_to_fp8(call.shape)) {
+    Verification found = verify(Fp8Call(call).call);
+    found.tolerance = tolerance(call.shape);
+    return found;
+  }
   if (call.shape.scalars[1] != 0) return {std::numeric_limits<double>::quiet_NaN(), tolerance(call.shape), 0};
   open_blas();
   Verification worst{.tolerance = tolerance(call.shape)};

@@ -13,7 +13,7 @@
       dispatch(), add(), sum_rows(), transpose(), softmax_backward(), gelu_backward(), layer_norm_backward(),          \
       layer_norm_grad(), adam(), graph_break(), attention(), cache_write(), arg_max(), top_k(), accept(), advance(),   \
       admit(), route(), ragged_gemm(), combine(), im2col(), augment(), stamp(), hold(), adamw(), clip(), square_sum(), \
-      weighted_bce(), embedding_grad(), toil(), batch_norm(), max_pool(), dropout()
+      weighted_bce(), embedding_grad(), toil(), batch_norm(), max_pool(), dropout(), region()
 
 namespace weir {
 namespace catalogue {

@@ -16,7 +16,7 @@ constexpr std::uint64_t size_of(ElementType type) {
 }
 constexpr ElementType storage_of(Precision precision) {
   if (precision == Precision::fp16) return ElementType::f16;
-  if (precision == Precision::bf16) return ElementType::bf16;
+  if (precision == Precision::bf16 || is_fp8(precision)) return ElementType::bf16;
   return ElementType::f32;
 }
 constexpr std::string_view name_of(ElementType type) {

@@ -8,10 +8,14 @@
 namespace weir {
 
 // The user's choice. Kernels of packages support all but tf32: those are the bits of include/weir/kernel.h. tf32 stores
-// f32 and lets matrix units round its operands.
+// f32 and lets matrix units round its operands. In the catalogue fp8 stores bf16, and matrix products round their
+// operands (kernel/fp8.h); in packages it is also how elements are stored.
 enum class Precision : std::uint8_t { fp64, fp32, fp16, bf16, tf32, fp8_e4m3, fp8_e5m2 };
-inline constexpr Precision kCataloguePrecisions[] = {Precision::fp32, Precision::tf32, Precision::fp16,
-                                                     Precision::bf16};
+inline constexpr Precision kCataloguePrecisions[] = {Precision::fp32, Precision::tf32,     Precision::fp16,
+                                                     Precision::bf16, Precision::fp8_e4m3, Precision::fp8_e5m2};
+constexpr bool is_fp8(Precision precision) {
+  return precision == Precision::fp8_e4m3 || precision == Precision::fp8_e5m2;
+}
 
 struct PrecisionFacts {
   std::string_view name;

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/named_values.h"
 #include "base/units.h"
+#include "kernel/region.h"
 #include "run/switch_cost.h"
 #include "submit/placement.h"
 #include "trace/analyse/concurrency.h"
@@ -94,6 +96,8 @@ void add_memory(Result& result, const MemoryUse& use) {
   if (!use.allocated_bytes || !use.reserved_bytes || !use.peak_bytes) result.unavailable["metrics.memory"] = use.reason;
 }
 
+Json count_or_null(bool is_known, std::size_t count) { return is_known ? Json(count) : Json(nullptr); }
+
 // Time to the first token and per further token, if the workload marks tokens.
 void add_serving(Result& result, const Timeline& timeline, const Step& step, const std::string& no_timeline) {
   result.metrics["serving"] = nullptr;
@@ -177,6 +181,36 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
   add_memory(result, pass.memory);
   add_energy(result, pass, pass.iterations);
   add_telemetry(result, pass);
+}
+
+void add_compilation(Result& result, const Step& step, const Session& session, const DeviceInfo& info) {
+  std::set<std::pair<std::int64_t, ElementType>> regions;
+  for (const Command& command : step.commands())
+    if (command.kind == CommandKind::kernel && is_region(kernel(command.kernel)))
+      regions.emplace(command.shape.dims[2], command.shape.type);
+  if (regions.empty()) return;
+  const std::optional<Compilation> done = session.compilation();
+  Json& metric = result.metrics["compile"];
+  metric["regions"] = done ? done->regions : regions.size();
+  metric["compiled"] = count_or_null(done.has_value(), done ? done->compiled : 0);
+  metric["from_disk"] = count_or_null(done.has_value(), done ? done->from_disk : 0);
+  metric["from_memory"] = count_or_null(done.has_value(), done ? done->from_memory : 0);
+  metric["uncompiled"] = count_or_null(done.has_value(), done ? done->uncompiled : 0);
+  metric["compiler"] = done && !done->compiler.empty() ? Json(done->compiler) : Json(nullptr);
+  metric["compile_ns"] = done && done->compile_ns ? Json(*done->compile_ns) : Json(nullptr);
+  if (!done) {
+    result.unavailable["metrics.compile"] =
+        info.is_virtual ? "simulated: the time of compiling is not modelled"
+                        : fmt::format("device '{}' compiles nothing", info.name);
+  } else if (done->uncompiled > 0) {
+    result.unavailable["metrics.compile"] = done->reason;
+    result.warnings.push_back(
+        {"uncompiled",
+         fmt::format("{} of {} regions could not be compiled and ran operation by operation: {}", done->uncompiled,
+                     done->regions, done->reason),
+         info.is_gpu ? "Install NVRTC or hipRTC, which come with the vendor's toolkit."
+                     : "Install a C++ compiler, or name one in CXX."});
+  }
 }
 
 double floor_ns_per_command(const Step& step, const Placement& placement, const SubmitChoice& submit) {

@@ -14,6 +14,9 @@ namespace weir {
 // A device on which nothing runs has no throughput, only commands per second.
 void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, bool runs);
 
+// How the session's regions were compiled, for a step that has any.
+void add_compilation(Result& result, const Step& step, const Session& session, const DeviceInfo& info);
+
 // Host cost of the same step, placement and submitter on the null device: the floor under host_ns_per_command.
 // Not for devices in virtual time: the floor is this machine's.
 inline constexpr const char* kNoFloor =

@@ -39,7 +39,10 @@ Precision checked_precision(const RunRequest& request, const DeviceInfo& info) {
   std::vector<std::string_view> names;
   for (const Precision supported : info.precisions) names.push_back(name_of(supported));
   reject_setting("precision", name_of(precision), fmt::format("device '{}' does not compute in it", info.name),
-                 fmt::format("It has {}.", fmt::join(names, ", ")));
+                 fmt::format("It has {}.{}", fmt::join(names, ", "),
+                             is_fp8(precision) ? " fp8_e4m3 takes an NVIDIA GPU of compute capability 8.9 or later; the "
+                                                 "cpu rounds to both formats by itself."
+                                               : ""));
 }
 
 // Streams that share a hardware queue may block each other, which would explain poor scaling.
@@ -242,6 +245,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       options.marks_iterations = is_pipelined || (submit.mode == SubmitMode::graph && request.duration_ns == 0);
       options.follows_progress |= control.wants_progress();
       const auto session = device.prepare(step, placement, options);
+      add_compilation(result, step, *session, info);
       const auto submitter = make_submitter(submit, step, placement, *session);
       SessionWatch watch(control, info, *session, step, placement, workload.roles);
       TimedPass pass = request.duration_ns > 0

@@ -12,6 +12,7 @@
 #include "base/private_folder.h"
 #include "device/gpu/compiler.h"
 #include "device/gpu/device_source.h"
+#include "kernel/region_source.h"
 
 namespace weir::testing {
 inline std::string read_header(const std::string& name) {
@@ -26,6 +27,21 @@ inline GpuSource source_of(std::string text, int precision) {
           .text = std::move(text),
           .headers = {{"weir/kernel.h", read_header("kernel.h")}, {"weir/device.h", read_header("device.h")}},
           .options = {"-DWEIR_PRECISION=" + std::to_string(precision)}};
+}
+
+// Every operation of regions, in every type that the catalogue stores.
+inline void compiles_regions(const GpuCompiler& compiler, const std::string& target) {
+  using enum RegionOp;
+  for (const std::vector<RegionOp>& ops :
+       {std::vector<RegionOp>{mul, add, relu}, {gelu, square}, {clamp, abs}, {add_matrix, add_row}, {add_row}}) {
+    const KernelShape shape{.dims = {4, 4, region_ops(ops)}};
+    for (const int precision : {2, 4, 8}) {
+      const GpuSource source = source_of(region_source(shape, RegionLanguage::cuda), precision);
+      const std::string code = compiler.compile(source, target);
+      EXPECT_EQ(code.substr(1, 3), "ELF") << precision;
+      EXPECT_NE(code.find(kRegionEntry), std::string::npos);
+    }
+  }
 }
 
 inline constexpr const char* kCopy = R"(#include <weir/device.h>

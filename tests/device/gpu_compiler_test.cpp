@@ -12,6 +12,13 @@ TEST(Nvrtc, compiles_every_precision_to_machine_code) {
   compiles_each_precision(*compiler, "sm_90");
 }
 
+TEST(Nvrtc, compiles_regions) {
+  std::string reason;
+  const GpuCompiler* const compiler = open_nvrtc(&reason);
+  if (compiler == nullptr) GTEST_SKIP() << reason;
+  compiles_regions(*compiler, "sm_90");
+}
+
 TEST(Nvrtc, gives_ptx_where_it_does_not_know_the_device) {
   std::string reason;
   const GpuCompiler* const compiler = open_nvrtc(&reason);

@@ -28,6 +28,7 @@ struct Program {
 
 // What device code finds built in.
 constexpr const char* kBefore = R"~(
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <tuple>

@@ -9,6 +9,7 @@
 #include "kernel/chain.h"
 #include "kernel/gemm.h"
 #include "kernel/launch.h"
+#include "kernel/region.h"
 
 namespace weir {
 namespace {
@@ -44,6 +45,15 @@ std::vector<Entry> entries() {
       list("chain", type, {n, chain_ops({mul, add, abs, clamp})}, {1.5f, 0.5f, 0.0f, 2.0f}, {n, n});
       list("chain", type, {n, chain_ops({clamp, clamp})}, {-1.0f, 1.5f, -0.5f, 0.5f}, {n, n});
       list("chain", type, {n, chain_ops({relu, square, square, add})}, {-0.75f}, {n, n});
+      const std::int64_t columns = n % 3 == 0 ? 3 : n, rows = n / columns;
+      const auto region = [&](std::initializer_list<RegionOp> ops, std::array<float, kMaxScalars> scalars,
+                              Extents extents) {
+        list("region", type, {rows, columns, region_ops(ops)}, scalars, extents);
+      };
+      region({RegionOp::mul, RegionOp::add, RegionOp::relu}, {1.5f, 0.1f}, {n, n});
+      region({RegionOp::gelu}, {}, {n, n});
+      region({RegionOp::add_matrix, RegionOp::add_row}, {1, -1}, {n, n, columns, n});
+      region({RegionOp::add_row, RegionOp::clamp, RegionOp::abs}, {0.5f, -0.25f, 2.0f}, {n, columns, n});
       list("gelu", type, {n}, {}, {n, n});
       list("gelu_backward", type, {n}, {}, {n, n, n});
       list("adam", type, {n}, {1e-2f, 0.9f, 0.999f, 1e-8f}, {n, n, n, n});

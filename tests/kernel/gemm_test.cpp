@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/vendor_library.h"
+#include "kernel/fp8.h"
 #include "kernel/gemm_tiles.h"
 #include "kernel/launch.h"
 
@@ -187,6 +188,68 @@ TEST(Gemm, VerifyDeclinesBeta) {
   launch.run(1);
   const Verification result = launch.body().verify(launch.call());
   EXPECT_FALSE(result.error <= result.tolerance);
+}
+
+// The operands as products of fp8 see them.
+TEST(Fp8, operands_are_scaled_by_powers_of_two_and_rounded) {
+  const auto rounded = [](Precision precision, std::vector<float> values) {
+    std::vector<Bf16> stored;
+    for (const float value : values) stored.push_back(from_float<Bf16>(value));
+    const Fp8Operand operand(precision, stored.data(), static_cast<std::int64_t>(stored.size()));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = operand.rounded(stored[i]);
+    return values;
+  };
+  using Values = std::vector<float>;
+  // 448 itself is the largest e4m3; 1.0625 lies between 1 and 1.125, and ties go to the even one.
+  EXPECT_EQ(rounded(Precision::fp8_e4m3, {448, 17, 19, -1.0625f, 0}), (Values{448, 16, 20, -1, 0}));
+  // 1.75 * 2^8 at most: 480 is scaled to 240, so it keeps its 4 digits.
+  EXPECT_EQ(rounded(Precision::fp8_e4m3, {480, 1}), (Values{480, 1}));
+  // A hundredth of that: the same digits, at another scale.
+  EXPECT_EQ(rounded(Precision::fp8_e4m3, {448.0f / 128, 17.0f / 128}), (Values{448.0f / 128, 16.0f / 128}));
+  // What is far smaller than the largest becomes zero.
+  EXPECT_EQ(rounded(Precision::fp8_e4m3, {256, 0x1p-11f}), (Values{256, 0}));
+  EXPECT_EQ(rounded(Precision::fp8_e5m2, {1, 1.125f, 1.375f, 0x1p-11f}), (Values{1, 1, 1.5f, 0x1p-11f}));
+  EXPECT_EQ(rounded(Precision::fp8_e4m3, {0, 0}), (Values{0, 0}));
+  const Values strange = rounded(Precision::fp8_e4m3, {std::nanf(""), 1, 2});
+  EXPECT_TRUE(std::isnan(strange[0]));
+  EXPECT_EQ(strange[1], 1);
+  for (const float extreme : {0x1p-110f, 0x1p126f})
+    EXPECT_EQ(rounded(Precision::fp8_e4m3, {extreme, 0}), (Values{extreme, 0}));
+}
+
+KernelShape fp8_shape(Precision precision, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t flags) {
+  return {.type = ElementType::bf16, .precision = precision, .dims = {m, n, k, flags}, .scalars = {1, 0}};
+}
+
+TEST(Fp8, products_agree_with_their_reference) {
+  for (const Precision precision : {Precision::fp8_e4m3, Precision::fp8_e5m2})
+    for (const std::int64_t flags : {gemm_flags(false, false), gemm_flags(true, false), gemm_flags(false, true),
+                                     gemm_flags(true, true, 3)})
+      for (const std::array<float, kMaxScalars> scalars : {std::array<float, kMaxScalars>{1, 0}, {-0.5f, 1.5f}}) {
+        KernelShape shape = fp8_shape(precision, 150, 67, 129, flags);
+        shape.scalars = scalars;
+        Launch ours("gemm", shape), theirs(ours);
+        ours.run(1);
+        theirs.body().reference(theirs.call());
+        EXPECT_LE(ours.error_against(theirs), ours.body().tolerance(shape)) << name_of(precision) << ' ' << flags;
+        if (scalars[1] != 0) continue;
+        const Verification found = ours.body().verify(ours.call());
+        EXPECT_LE(found.error, found.tolerance);
+      }
+}
+
+// A device that multiplied what is stored, or rounded to the other format, is found.
+TEST(Fp8, other_roundings_are_wrong) {
+  for (const Precision precision : {Precision::fp8_e4m3, Precision::fp8_e5m2})
+    for (const Precision other : {Precision::bf16, precision == Precision::fp8_e4m3 ? Precision::fp8_e5m2
+                                                                                    : Precision::fp8_e4m3}) {
+      const KernelShape shape = fp8_shape(precision, 64, 64, 16, 0);
+      Launch ours("gemm", shape), theirs(ours);
+      ours.call().shape.precision = other;
+      ours.run(1);
+      theirs.body().reference(theirs.call());
+      EXPECT_GT(ours.error_against(theirs), theirs.body().tolerance(shape)) << name_of(precision) << name_of(other);
+    }
 }
 
 }  // namespace

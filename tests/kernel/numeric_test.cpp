@@ -97,10 +97,12 @@ TEST(Numeric, AgreesWithNumpy) {
 }
 
 TEST(Numeric, PrecisionNames) {
-  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
-    EXPECT_EQ(precision_named(name_of(precision)), precision);
+  for (const Precision precision : kCataloguePrecisions) EXPECT_EQ(precision_named(name_of(precision)), precision);
+  EXPECT_FALSE(precision_named("fp64").has_value());  // of packages alone
   EXPECT_FALSE(precision_named("fp17").has_value());
   EXPECT_EQ(storage_of(Precision::tf32), ElementType::f32);
+  for (const Precision precision : {Precision::fp8_e4m3, Precision::fp8_e5m2})
+    EXPECT_EQ(storage_of(precision), ElementType::bf16);
 }
 
 TEST(Random, GoldenValues) {

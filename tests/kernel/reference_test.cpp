@@ -47,13 +47,12 @@ TEST(Reference, AgreesWithNumpy) {
   }
 }
 
-// Worked out by hand in inference_test.cpp and optimizer_test.cpp: numpy has none of them, or only moves what they
-// move.
+// Worked out by hand in inference_test.cpp, optimizer_test.cpp and region_test.cpp: numpy has none of them, or only
+// moves what they move.
 constexpr std::string_view kByHand[] = {
-    "accept",     "adamw",       "admit",       "advance", "arg_max",    "attention",      "augment",
-    "batch_norm", "cache_write", "clip",        "combine",     "dispatch", "dropout",    "embedding_grad",
-    "im2col",     "increase",    "max_pool",    "ragged_gemm", "route",    "square_sum", "top_k",
-    "weighted_bce"};
+    "accept",      "adamw",       "admit",   "advance",  "arg_max",    "attention",      "augment",     "batch_norm",
+    "cache_write", "clip",        "combine", "dispatch", "dropout",    "embedding_grad", "im2col",      "increase",
+    "max_pool",    "ragged_gemm", "region",  "route",    "square_sum", "top_k",          "weighted_bce"};
 
 TEST(Reference, CoversEveryKernel) {
   for (const Kernel& each : kernels()) {

@@ -168,7 +168,7 @@ Values backends(const Typed&) {
 Values bench_precisions(const Typed&) {
   return several(words({"fp64", "fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"}));
 }
-Values precisions(const Typed&) { return plain(words({"fp32", "tf32", "fp16", "bf16"})); }
+Values precisions(const Typed&) { return plain(words({"fp32", "tf32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2"})); }
 Values scales(const Typed&) { return several(words({"tiny", "small", "full"})); }
 Values sync_modes(const Typed&) { return plain(words({"per_iteration", "end_only", "none"})); }
 Values watch_columns(const Typed&) {

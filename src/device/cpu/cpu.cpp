@@ -69,10 +69,11 @@ class PacketWriter {
 class CpuSession final : public Session {
  public:
   CpuSession(std::shared_ptr<Engine> engine, const Step& step, const Placement& placement,
-             const SessionOptions& options, const TestParts& test_parts, Communicator* communicator)
+             const SessionOptions& options, const TestParts& test_parts, Communicator* communicator,
+             std::shared_ptr<RegionCode> region_code)
       : engine_(std::move(engine)),
         step_(step, placement, options, engine_->assign_queues(placement.stream_count), test_parts.kernel_of,
-              communicator) {
+              communicator, std::move(region_code)) {
     for (const Unit unit : step_.unit_of) engine_->start_threads(unit);
     // Each stream is a channel, because all ranks have the same order within a stream.
     if ((step_.woken & wakes(Unit::collective)) != 0) {
@@ -143,6 +144,7 @@ class CpuSession final : public Session {
   std::string collectives() const override {
     return (step_.woken & wakes(Unit::collective)) == 0 ? "" : step_.communicator->library() + " on host memory";
   }
+  std::optional<Compilation> compilation() const override { return step_.compilation; }
   MemoryUse memory() const override {
     MemoryUse use;
     use.allocated_bytes = step_.step.size_bytes(Place::device) + step_.step.size_bytes(Place::host);
@@ -178,11 +180,12 @@ class CpuSession final : public Session {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(int queue_count, int worker_count, TestParts test_parts, Communicator* communicator)
+  CpuDevice(int queue_count, int worker_count, TestParts test_parts, Communicator* communicator, std::string compiler)
       : queue_count_(queue_count),
         worker_count_(worker_count),
         seams_(std::move(test_parts)),
-        communicator_(communicator) {}
+        communicator_(communicator),
+        region_code_(std::make_shared<RegionCode>(std::move(compiler))) {}
 
   DeviceInfo info() const override {
     DeviceInfo info;
@@ -190,7 +193,7 @@ class CpuDevice final : public Device {
     info.backend = "cpu";
     const unsigned cores = std::thread::hardware_concurrency();
     info.model = fmt::format("{} ({} {})", host_model(seams_.roots), cores, cores == 1 ? "core" : "cores");
-    info.precisions = {Precision::fp32, Precision::fp16, Precision::bf16};
+    info.precisions = {Precision::fp32, Precision::fp16, Precision::bf16, Precision::fp8_e4m3, Precision::fp8_e5m2};
     info.lowest_priority = kLowestPriority;
     info.highest_priority = kHighestPriority;
     info.hardware_queues = {queue_count_, "--hw-queues"};
@@ -207,7 +210,7 @@ class CpuDevice final : public Device {
                                    const SessionOptions& options) override {
     check_memory(step);
     if (!engine_) engine_ = std::make_shared<Engine>(queue_count_, worker_count_);
-    return std::make_unique<CpuSession>(engine_, step, placement, options, seams_, communicator_);
+    return std::make_unique<CpuSession>(engine_, step, placement, options, seams_, communicator_, region_code_);
   }
 
  private:
@@ -225,6 +228,7 @@ class CpuDevice final : public Device {
   int worker_count_;
   TestParts seams_;
   Communicator* communicator_;
+  std::shared_ptr<RegionCode> region_code_;
   std::shared_ptr<Engine> engine_;  // created by the first prepare(), so that opening the device starts no thread
 };
 
@@ -241,7 +245,8 @@ std::unique_ptr<Device> open_cpu(const DeviceOptions& options, const TestParts& 
   if (workers == 0) workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (workers < 1 || workers > kMaxWorkers)
     reject(fmt::format("device 'cpu' cannot have {} workers", workers), fmt::format("Use 1 to {}.", kMaxWorkers));
-  return std::make_unique<CpuDevice>(queues, workers, test_parts, options.communicator);
+  const auto compiler = options.variable == nullptr ? std::nullopt : options.variable("CXX");
+  return std::make_unique<CpuDevice>(queues, workers, test_parts, options.communicator, compiler.value_or("c++"));
 }
 
 }  // namespace weir::cpu

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <thread>
 
 #include "base/error.h"
@@ -15,6 +16,10 @@
 namespace weir::cpu {
 
 void PreparedCommand::run(std::uint32_t block) const {
+  if (region != nullptr) {
+    run_region_block(call, block, region);
+    return;
+  }
   if (run_block != nullptr) {
     run_block(call, block);
     return;
@@ -25,9 +30,11 @@ void PreparedCommand::run(std::uint32_t block) const {
 }
 
 PreparedStep::PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options,
-                           std::vector<std::uint8_t> queues, KernelTable kernel_of, Communicator* communicator)
+                           std::vector<std::uint8_t> queues, KernelTable kernel_of, Communicator* communicator,
+                           std::shared_ptr<RegionCode> region_code)
     : step(step),
       communicator(communicator),
+      region_code(std::move(region_code)),
       plan(options.mode == SubmitMode::graph ? make_graph_plan(step, placement)
                                              : make_plan(step, placement, options.is_pipelined)),
       commands(step.commands().size()),
@@ -59,6 +66,7 @@ PreparedStep::PreparedStep(const Step& step, const Placement& placement, const S
     woken |= wakes(unit_of[id]);
     ++stream_commands[commands[id].stream];
   }
+  compile_regions();
   if (options.mode == SubmitMode::graph) {
     const auto segments = step.segments();
     for (std::uint32_t i = 0; i + 1 < segments.size(); ++i) {
@@ -105,6 +113,18 @@ void PreparedStep::resolve(CommandId id, KernelTable kernel_of) {
   if (prepared.blocks == 0) fail(fmt::format("kernel '{}' has a launch of 0 blocks", body.name));
   prepared.call.shape = command.shape;
   for (std::size_t i = 0; i < accesses.size(); ++i) prepared.call.operands[i] = address(accesses[i]);
+}
+
+void PreparedStep::compile_regions() {
+  std::map<std::int64_t, RegionFunction> known;  // by their operations: they run on any size and type
+  for (CommandId id = 0; id < commands.size(); ++id) {
+    const Command& command = step.commands()[id];
+    if (command.kind != CommandKind::kernel || !is_region(kernel(command.kernel))) continue;
+    if (!compilation) compilation.emplace();
+    const auto [place, is_new] = known.try_emplace(command.shape.dims[2], nullptr);
+    if (is_new) place->second = region_code->find(command.shape, *compilation);
+    commands[id].region = place->second;
+  }
 }
 
 void PreparedStep::reset() {

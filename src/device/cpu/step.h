@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "device/cpu/graph.h"
+#include "device/cpu/region_code.h"
 #include "device/cpu/times.h"
 #include "device/device.h"
 #include "device/plan.h"
@@ -35,6 +36,7 @@ struct PreparedCommand {
   static constexpr std::uint64_t kChunkBytes = 1 << 20;
 
   void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
+  RegionFunction region = nullptr;  // of a compiled region
   std::uint32_t blocks = 1;
   std::uint8_t level = 0;
   Unit unit = Unit::workers;
@@ -101,7 +103,8 @@ struct EventState {
 struct PreparedStep {
   // `queues` by stream. Rejects a step with collectives if there is no communicator.
   PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options,
-               std::vector<std::uint8_t> queues, KernelTable kernel_of, Communicator* communicator);
+               std::vector<std::uint8_t> queues, KernelTable kernel_of, Communicator* communicator,
+               std::shared_ptr<RegionCode> region_code);
 
   void reset();
   std::uint64_t size_bytes() const noexcept;
@@ -112,6 +115,7 @@ struct PreparedStep {
 
   const Step& step;
   Communicator* communicator;  // may be null without collectives
+  std::shared_ptr<RegionCode> region_code;
   StepPlan plan;
   std::vector<PreparedCommand> commands;
   std::vector<Unit> unit_of;                  // by command: submitting reads this instead of the wide records above
@@ -123,6 +127,7 @@ struct PreparedStep {
   std::vector<std::unique_ptr<Graph>> graphs;  // by segment; none in eager mode
   std::vector<std::uint32_t> segment_of;       // by command, for graphs
   Times times;
+  std::optional<Compilation> compilation;  // of its regions, if it has any
   std::uint8_t woken = 0;  // wakes() of all units that this step uses
   std::atomic<bool> has_failed{false};
   std::exception_ptr failure;  // read when nothing is in flight
@@ -136,6 +141,7 @@ struct PreparedStep {
     void operator()(std::byte* bytes) const noexcept { std::free(bytes); }
   };
   void resolve(CommandId id, KernelTable kernel_of);
+  void compile_regions();
 
   std::vector<std::unique_ptr<std::byte, Free>> memory_;  // by buffer
 

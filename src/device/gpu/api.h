@@ -27,6 +27,7 @@ using GpuPointer = unsigned long long;
 
 struct GpuActivity;  // activity.h
 struct GpuCompiler;  // compiler.h
+struct GpuFp8;       // below
 
 // Same values in CUDA and HIP.
 inline constexpr unsigned kGpuStreamNonBlocking = 1;
@@ -46,6 +47,7 @@ struct GpuFacts {
   int copy_engines = 0;
   std::uint64_t memory_bytes = 0;
   bool has_tf32 = false, has_fp16 = false, has_bf16 = false;
+  bool has_fp8_e4m3 = false;             // matrix units that multiply it
   std::size_t blas_workspace_bytes = 0;  // per stream, as the vendor recommends
   std::string architecture;              // as compilers name it: sm_90; empty: they detect it
   std::uint64_t cache_bytes = 0;         // of the last cache before memory; 0: not reported
@@ -61,6 +63,29 @@ struct GpuGemm {
   int batch = 1;
   float alpha = 1, beta = 0;
   GpuPointer a = 0, b = 0, c = 0;
+};
+
+// C = alpha * A B' + beta * C with operands that are rounded to e4m3 already, as [batch][m][k] and [batch][n][k], and a
+// bf16 C, as [batch][m][n]. k and n are multiples of 16.
+struct GpuFp8Product {
+  int m = 0, n = 0, k = 0;
+  int batch = 1;
+  float alpha = 1, beta = 0;
+  GpuPointer a = 0, b = 0;
+  GpuPointer a_scale = 0, b_scale = 0;  // a float each, on the device: what the operand is multiplied by
+  GpuPointer c = 0;
+  GpuPointer workspace = 0;
+  std::size_t workspace_bytes = 0;
+};
+
+// Products of fp8. One handle serves one context; products are planned once and launched often.
+struct GpuFp8 {
+  int (*create)(void** handle);
+  int (*destroy)(void* handle);
+  int (*plan)(void* handle, const GpuFp8Product& product, void** plan);
+  void (*drop)(void* plan);
+  int (*run)(const void* plan, GpuStream stream);
+  std::string (*describe)(int result);
 };
 
 // A kernel launch made by a library, as stored in a captured graph. Points into the graph, which must outlive it.
@@ -232,6 +257,7 @@ struct GpuApi {
 
   // Further libraries, opened on the first call. Null with a reason if not available.
   const GpuBlas* (*blas)(std::string* reason) = nullptr;
+  const GpuFp8* (*fp8)(std::string* reason) = nullptr;  // optional
   const GpuManagement* (*management)(std::string* reason) = nullptr;
   const GpuCollectives* (*collectives)(std::string* reason) = nullptr;
   const GpuActivity* (*activity)(std::string* reason) = nullptr;  // optional

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <map>
 #include <set>
 #include <tuple>
 
 #include "device/initial_contents.h"
+#include "kernel/fp8.h"
 #include "kernel/gemm.h"
+#include "kernel/region.h"
 
 namespace weir {
 namespace {
@@ -27,7 +30,9 @@ GpuCommands::GpuCommands(PrimaryContext& context, const Step& step, const Placem
       blas_(blas.blas()),
       collectives_(comms.collectives()),
       staged_(staged),
-      records_(step.commands().size()) {
+      records_(step.commands().size()),
+      fp8_(context) {
+  std::map<std::pair<std::int64_t, ElementType>, GpuFunction> regions;  // by their operations, which fit any size
   for (CommandId id = 0; id < step.commands().size(); ++id) {
     const Command& command = step.commands()[id];
     LaunchRecord& record = records_[id];
@@ -48,14 +53,25 @@ GpuCommands::GpuCommands(PrimaryContext& context, const Step& step, const Placem
       continue;
     }
     if (is_gemm(command)) {
-      others_.push_back(gemm_of(step, id, buffers, blas.handle(stream)));
+      others_.push_back(gemm_of(step, id, buffers, blas.handle(stream), record.stream));
       continue;
     }
     const Kernel& entry = kernel(command.kernel);
     const Geometry geometry = entry.geometry(command.shape);
     const std::string_view lean = entry.lean_body == nullptr ? std::string_view() : entry.lean_body(command.shape);
-    const std::string_view body = lean.empty() ? entry.name : lean;
-    record.function = context.function(fmt::format("weir_{}_{}", body, name_of(command.shape.type)));
+    if (is_region(entry)) {
+      if (!compilation_) compilation_.emplace();
+      const auto [place, is_new] = regions.try_emplace({command.shape.dims[2], command.shape.type}, nullptr);
+      if (is_new) place->second = context.regions().find(command.shape, *compilation_);
+      if (place->second == nullptr) {
+        others_.push_back(sequence_of(step, id, buffers));
+        continue;
+      }
+      record.function = place->second;
+    } else {
+      const std::string_view body = lean.empty() ? entry.name : lean;
+      record.function = context.function(fmt::format("weir_{}_{}", body, name_of(command.shape.type)));
+    }
     record.grid = geometry.grid;
     record.block = geometry.block;
     auto arguments = arguments_of<KernelArguments>(command.shape);
@@ -87,7 +103,7 @@ GpuCommands::Other GpuCommands::copy_of(const Step& step, CommandId id, const Gp
 }
 
 GpuCommands::Other GpuCommands::gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers,
-                                        GpuBlasHandle handle) const {
+                                        GpuBlasHandle handle, GpuStream stream) {
   const KernelShape& shape = step.commands()[id].shape;
   const auto pointer = [&](std::size_t i) {
     const Access& access = step.accesses(id)[i];
@@ -109,6 +125,37 @@ GpuCommands::Other GpuCommands::gemm_of(const Step& step, CommandId id, const Gp
                 .a = pointer(0),
                 .b = pointer(1),
                 .c = pointer(2)};
+  if (rounds_to_fp8(shape)) {
+    other.kind = Other::Kind::fp8;
+    other.fp8_product = fp8_.add(other.gemm, stream);
+  }
+  return other;
+}
+
+// The kernels that are built ahead, one after the other, all but the first in place.
+GpuCommands::Other GpuCommands::sequence_of(const Step& step, CommandId id, const GpuBuffers& buffers) {
+  const auto accesses = step.accesses(id);
+  const auto address = [&](std::size_t i) -> void* {
+    return buffers.address(accesses[i].buffer) + accesses[i].offset_bytes;
+  };
+  Other other;
+  other.kind = Other::Kind::sequence;
+  other.first_kernel = sequences_.size();
+  void* from = address(0);
+  for (const RegionPart& part : unfused(step.commands()[id].shape)) {
+    const Kernel& entry = kernel(kernel_named(part.kernel));
+    const Geometry geometry = entry.geometry(part.shape);
+    LaunchRecord& record = sequences_.emplace_back();
+    record.function = context_.function(fmt::format("weir_{}_{}", part.kernel, name_of(part.shape.type)));
+    record.grid = geometry.grid;
+    record.block = geometry.block;
+    record.arguments = arguments_of<KernelArguments>(part.shape);
+    std::size_t next = 0;
+    record.arguments.operands[next++] = from;
+    if (part.added != 0) record.arguments.operands[next++] = address(static_cast<std::size_t>(part.added));
+    record.arguments.operands[next] = from = address(accesses.size() - 1);
+    ++other.kernel_count;
+  }
   return other;
 }
 
@@ -161,10 +208,21 @@ int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
       const int result = blas_->gemm(other.handle, other.gemm);
       return result == 0 ? 0 : result + kBlasOffset;
     }
+    case Other::Kind::fp8:
+      return fp8_.launch(other.fp8_product, record.stream);
     case Other::Kind::recorded: {
       int result = 0;
       for (std::size_t i = 0; i < other.kernel_count && result == 0; ++i)
         result = api.launch_recorded(recorded_[other.first_kernel + i], record.stream);
+      return result;
+    }
+    case Other::Kind::sequence: {
+      int result = 0;
+      for (std::size_t i = other.first_kernel; i < other.first_kernel + other.kernel_count && result == 0; ++i) {
+        const LaunchRecord& each = sequences_[i];
+        void* parameters[] = {const_cast<KernelArguments*>(&each.arguments)};
+        result = api.launch(each.function, each.grid, 1, 1, each.block, 1, 1, 0, record.stream, parameters, nullptr);
+      }
       return result;
     }
     case Other::Kind::to_device:
@@ -194,10 +252,13 @@ std::optional<std::uint32_t> GpuCommands::activity_count(CommandId id) const noe
     case Other::Kind::collective:
       // A single rank copies (NCCL 2.28); with several ranks the library decides.
       return other.collective.ranks.count == 1 ? std::optional(1u) : std::nullopt;
+    case Other::Kind::fp8:
+      return std::nullopt;
     case Other::Kind::gemm:
       if (other.kernel_count == 0) return std::nullopt;
       [[fallthrough]];
     case Other::Kind::recorded:
+    case Other::Kind::sequence:
       return static_cast<std::uint32_t>(other.kernel_count);
     case Other::Kind::host:
       return 0;
@@ -285,6 +346,11 @@ void GpuCommands::warm_up() const {
     if (const int result = launch_other(*record); result != 0) fail("warming gemm up failed: " + describe(result));
     used.insert(record->stream);
   }
+  for (const LaunchRecord& record : records_) {
+    if (record.function != nullptr || others_[record.other].kind != Other::Kind::fp8) continue;
+    if (const int result = launch_other(record); result != 0) fail("warming gemm up failed: " + describe(result));
+    used.insert(record.stream);
+  }
   for (GpuStream stream : used) check(context_.api(), context_.api().stream_synchronize(stream), "warming gemm up");
 }
 
@@ -315,6 +381,7 @@ void GpuCommands::record_products() {
 }
 
 std::string GpuCommands::describe(int result) const {
+  if (result > Fp8Products::kOffset) return fp8_.describe(result - Fp8Products::kOffset);
   if (result > kCollectiveOffset) return collectives_->describe(result - kCollectiveOffset);
   return result > kBlasOffset ? blas_->describe(result - kBlasOffset) : context_.api().describe(result);
 }

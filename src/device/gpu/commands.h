@@ -10,6 +10,7 @@
 #include "device/gpu/blas.h"
 #include "device/gpu/comms.h"
 #include "device/gpu/context.h"
+#include "device/gpu/fp8_products.h"
 #include "device/gpu/memory.h"
 #include "device/gpu/staging.h"
 #include "device/host_threads.h"
@@ -52,6 +53,9 @@ class GpuCommands {
   // How much of the device one launch takes; for a recorded product, its largest kernel.
   std::optional<Footprint> footprint(CommandId id) const noexcept;
 
+  // What became of the step's regions; empty if it has none.
+  const std::optional<Compilation>& compilation() const noexcept { return compilation_; }
+
   // Host commands keep the times of their last `kept` runs from now on. Call while nothing runs.
   void note_host_runs(std::size_t kept);
   // Null if it is not a host command. The driver's thread writes its runs.
@@ -64,14 +68,27 @@ class GpuCommands {
 
  private:
   struct Other {
-    enum class Kind : std::uint8_t { gemm, recorded, to_device, to_host, on_device, any, host, collective, staged };
+    enum class Kind : std::uint8_t {
+      gemm,
+      fp8,
+      recorded,
+      sequence,
+      to_device,
+      to_host,
+      on_device,
+      any,
+      host,
+      collective,
+      staged
+    };
     Kind kind = Kind::any;
     GpuBlasHandle handle = nullptr;
     GpuGemm gemm{};
     GpuPointer from = 0, to = 0;
     std::uint64_t bytes = 0;
     std::size_t host_call = 0;
-    std::size_t first_kernel = 0, kernel_count = 0;  // of a product: 0 if not known
+    std::size_t fp8_product = 0;
+    std::size_t first_kernel = 0, kernel_count = 0;  // of a product (0 if not known), or of a sequence
     GpuComm comm = nullptr;
     GpuCollective collective{};
     CommandId command = 0;  // for a staged collective
@@ -82,7 +99,8 @@ class GpuCommands {
     HostBody host;
   };
   Other copy_of(const Step& step, CommandId id, const GpuBuffers& buffers) const;
-  Other gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers, GpuBlasHandle handle) const;
+  Other gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers, GpuBlasHandle handle, GpuStream stream);
+  Other sequence_of(const Step& step, CommandId id, const GpuBuffers& buffers);
   Other collective_of(const Step& step, CommandId id, const GpuBuffers& buffers, const StreamComms& comms,
                       StreamId stream) const;
   Other host_of(const Step& step, CommandId id, const GpuBuffers& buffers, HostThreads* threads);
@@ -95,6 +113,9 @@ class GpuCommands {
   std::vector<Other> others_;
   std::vector<GpuGraphOwner> recordings_;  // own the memory that recorded kernels point to
   std::vector<GpuRecordedKernel> recorded_;
+  std::vector<LaunchRecord> sequences_;  // the kernels of regions that are not compiled
+  std::optional<Compilation> compilation_;
+  Fp8Products fp8_;
   std::vector<HostCall> host_calls_;  // does not move once everything is resolved
 };
 

@@ -17,13 +17,15 @@ PrimaryContext::PrimaryContext(const GpuApi& api, int index)
     : api_(api),
       index_(index),
       name_(fmt::format("{}:{}", api.backend, index)),
-      generation_(g_generations.fetch_add(1, std::memory_order_relaxed) + 1) {
+      generation_(g_generations.fetch_add(1, std::memory_order_relaxed) + 1),
+      regions_(api, index) {
   check(api_, api_.context_retain(&context_, index), "opening " + name_);
 }
 
 PrimaryContext::~PrimaryContext() {
   bind();
   service_.reset();
+  regions_.clear();
   module_.reset();
   api_.context_release(index_);
   bound_ = 0;

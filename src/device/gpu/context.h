@@ -7,6 +7,7 @@
 
 #include "device/gpu/api.h"
 #include "device/gpu/error.h"
+#include "device/gpu/region_code.h"
 
 namespace weir {
 
@@ -31,6 +32,9 @@ class PrimaryContext {
   // The device function of a kernel for an element type: weir_gelu_f16. Loads the device code on the first call.
   GpuFunction function(const std::string& name);
 
+  // Regions compiled for this device. For one thread at a time, like preparing sessions.
+  RegionCode& regions() noexcept { return regions_; }
+
   // Carries clock events, initial contents and reads of all sessions; idle while a step runs. There is one for all
   // sessions: drivers count streams when they assign hardware queues, so one per session would change the mapping that
   // experiments look for. Created on the first call; for one thread at a time, like preparing sessions.
@@ -51,6 +55,7 @@ class PrimaryContext {
   GpuStreamOwner service_;
   GpuModuleOwner module_;
   std::map<std::string, GpuFunction> functions_;
+  RegionCode regions_;
 };
 
 }  // namespace weir

@@ -105,6 +105,7 @@ int facts(int index, GpuFacts* facts) {
   facts->memory_bytes = bytes;
   facts->has_fp16 = major * 10 + minor >= 53;
   facts->has_tf32 = facts->has_bf16 = major >= 8;
+  facts->has_fp8_e4m3 = major * 10 + minor >= 89;
   facts->blas_workspace_bytes = std::size_t{major >= 9 ? 32u : 8u} << 20;
   facts->architecture = fmt::format("sm_{}{}", major, minor);
   int cache_bytes = 0;
@@ -222,6 +223,7 @@ std::string fill_cuda(GpuApi& api) {
   api.context_retain = context_retain;
   api.context_release = context_release;
   api.blas = open_cublas;
+  api.fp8 = open_cublas_lt;
   api.management = open_nvml;
   api.collectives = open_nccl;
   api.activity = open_cupti;

@@ -46,6 +46,7 @@ class GpuDevice final : public Device {
     if (facts_.has_tf32) info.precisions.push_back(Precision::tf32);
     if (facts_.has_fp16) info.precisions.push_back(Precision::fp16);
     if (facts_.has_bf16) info.precisions.push_back(Precision::bf16);
+    if (facts_.has_fp8_e4m3) info.precisions.push_back(Precision::fp8_e4m3);
     info.lowest_priority = -least_;
     info.highest_priority = -greatest_;
     if (options_.hardware_queues > 0) info.hardware_queues.value = options_.hardware_queues;

@@ -11,6 +11,7 @@ namespace weir {
 
 const GpuBlas* open_cublas(std::string* reason);
 const GpuBlas* open_rocblas(std::string* reason);
+const GpuFp8* open_cublas_lt(std::string* reason);
 const GpuManagement* open_nvml(std::string* reason);
 const GpuManagement* open_rocm_smi(std::string* reason);
 const GpuCollectives* open_nccl(std::string* reason);

@@ -28,6 +28,7 @@ class GpuSession final : public Session {
   void reset() override;
   void read(BufferId buffer, std::span<std::byte> bytes) override;
   MemoryUse memory() const override;
+  std::optional<Compilation> compilation() const override { return commands_.compilation(); }
   std::span<std::byte> host_memory(BufferId buffer) override;
   void poll(StreamId stream) noexcept override;
   std::string collectives() const override { return comms_.carrier(); }

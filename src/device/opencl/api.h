@@ -36,6 +36,8 @@ struct OpenclApi : VendorLibrary {
   decltype(&clBuildProgram) build_program = need("clBuildProgram");
   decltype(&clGetProgramBuildInfo) build_info = need("clGetProgramBuildInfo");
   decltype(&clReleaseProgram) release_program = need("clReleaseProgram");
+  decltype(&clGetProgramInfo) program_info = want("clGetProgramInfo");
+  decltype(&clCreateProgramWithBinary) create_program_binary = want("clCreateProgramWithBinary");
   decltype(&clCreateKernel) create_kernel = need("clCreateKernel");
   decltype(&clSetKernelArg) set_argument = need("clSetKernelArg");
   decltype(&clGetKernelWorkGroupInfo) work_group_info = need("clGetKernelWorkGroupInfo");

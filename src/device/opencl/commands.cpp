@@ -13,6 +13,7 @@
 #include "device/initial_contents.h"
 #include "kernel/gemm.h"
 #include "kernel/gemm_tiles.h"
+#include "kernel/region.h"
 
 namespace weir {
 namespace {
@@ -81,9 +82,16 @@ OpenclCommands::OpenclCommands(OpenclContext& context, const Step& step, const P
 }
 
 OpenclKernelOwner OpenclCommands::make_kernel(CommandId id, const OpenclBuffers& buffers,
-                                              const KernelShape& shape) const {
+                                              const KernelShape& shape) {
   const Kernel& entry = kernel(step_.commands()[id].kernel);
-  OpenclKernelOwner made = context_.make_kernel(entry.name, shape.type);
+  OpenclKernelOwner made;
+  if (is_region(entry)) {
+    if (!compilation_) compilation_.emplace();
+    const bool is_new = regions_.emplace(shape.dims[2], shape.type).second;
+    made = context_.make_region(shape, is_new ? &*compilation_ : nullptr);
+  } else {
+    made = context_.make_kernel(entry.name, shape.type);
+  }
   auto arguments = arguments_of<OpenclArguments>(shape);
   const auto accesses = step_.accesses(id);
   for (cl_uint i = 0; i < kMaxOperands; ++i) {
@@ -184,8 +192,8 @@ void OpenclCommands::warm_up(cl_command_queue queue) {
   for (CommandId id = 0; id < commands.size(); ++id) {
     const OpenclRecord& record = records_[id];
     if (commands[id].kind != CommandKind::kernel) continue;
-    // A library compiles code for each product size, a driver for each geometry.
-    const bool is_gemm = record.kind == OpenclRecord::Kind::gemm;
+    // A library compiles code for each product size, a driver for each geometry; a region has code of its own.
+    const bool is_gemm = record.kind == OpenclRecord::Kind::gemm || is_region(kernel(commands[id].kernel));
     if (seen.emplace(commands[id].kernel, commands[id].shape.type, record.global, record.local,
                      is_gemm ? commands[id].shape.dims : std::array<std::int64_t, kMaxDims>{})
             .second)

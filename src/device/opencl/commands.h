@@ -8,8 +8,11 @@
 #if WEIR_HAVE_OPENCL
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "step/step.h"
@@ -54,6 +57,8 @@ class OpenclCommands {
   // Runs the step in order up to its last new kind of command, so that drivers compile outside of samples. Kernels that
   // wait or spin end at once. Overwrites buffers.
   void warm_up(cl_command_queue queue);
+  // What became of the step's regions; empty if it has none.
+  const std::optional<Compilation>& compilation() const noexcept { return compilation_; }
   // Describes a result of launch().
   std::string describe(int result) const;
 
@@ -63,7 +68,7 @@ class OpenclCommands {
   void resolve_kernel(CommandId id, const OpenclBuffers& buffers);
   void resolve_gemm(CommandId id, const OpenclBuffers& buffers);
   void resolve_copy(CommandId id, const OpenclBuffers& buffers);
-  OpenclKernelOwner make_kernel(CommandId id, const OpenclBuffers& buffers, const KernelShape& shape) const;
+  OpenclKernelOwner make_kernel(CommandId id, const OpenclBuffers& buffers, const KernelShape& shape);
 
   OpenclContext& context_;
   const OpenclApi& api_;
@@ -75,6 +80,8 @@ class OpenclCommands {
   std::vector<OpenclRecord> records_;  // by command
   std::vector<OpenclGemm> gemms_;
   std::vector<OpenclKernelOwner> kernels_;
+  std::set<std::pair<std::int64_t, ElementType>> regions_;  // that are counted
+  std::optional<Compilation> compilation_;
 };
 
 }  // namespace weir

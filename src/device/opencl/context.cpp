@@ -6,11 +6,14 @@
 #include <bit>
 #include <cmath>
 
+#include "base/cache_folder.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/code_cache.h"
 #include "device/compiler_log.h"
 #include "device/opencl/sharing.h"
 #include "kernel/opencl_source.h"
+#include "kernel/region_source.h"
 
 namespace weir {
 namespace {
@@ -135,6 +138,64 @@ OpenclKernelOwner OpenclContext::make_kernel(std::string_view kernel, ElementTyp
   cl_int result = CL_SUCCESS;
   OpenclKernelOwner made(api_.create_kernel(program.get(), fmt::format("weir_{}", kernel).c_str(), &result), {&api_});
   check_opencl(result, fmt::format("{}: looking kernel '{}' up", name_, kernel));
+  return made;
+}
+
+// Null if the driver does not take it.
+OpenclProgramOwner OpenclContext::program_of_binary(const std::string& binary, const std::string& options) const {
+  if (api_.create_program_binary == nullptr) return {};
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  const std::size_t size = binary.size();
+  cl_int status = CL_SUCCESS, result = CL_SUCCESS;
+  OpenclProgramOwner program(
+      api_.create_program_binary(context_.get(), 1, &device_, &size, &bytes, &status, &result), {&api_});
+  if (result != CL_SUCCESS || status != CL_SUCCESS) return {};
+  if (api_.build_program(program.get(), 1, &device_, options.c_str(), nullptr, nullptr) != CL_SUCCESS) return {};
+  return program;
+}
+
+// Empty if the driver does not give it.
+std::string OpenclContext::binary_of(cl_program program) const {
+  std::size_t size = 0;
+  if (api_.program_info == nullptr ||
+      api_.program_info(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS || size == 0)
+    return {};
+  std::string binary(size, '\0');
+  auto* bytes = reinterpret_cast<unsigned char*>(binary.data());
+  return api_.program_info(program, CL_PROGRAM_BINARIES, sizeof bytes, static_cast<void*>(&bytes), nullptr) ==
+                 CL_SUCCESS
+             ? binary
+             : std::string();
+}
+
+OpenclKernelOwner OpenclContext::make_region(const KernelShape& shape, Compilation* done) {
+  const std::int64_t began_ns = now_ns();
+  const std::lock_guard lock(mutex_);
+  OpenclProgramOwner& program = programs_[{fmt::format("region {:x}", shape.dims[2]), shape.type}];
+  std::size_t Compilation::*found = &Compilation::from_memory;
+  if (!program) {
+    const std::string source = std::string(opencl_source("prelude")) + region_source(shape, RegionLanguage::opencl);
+    const std::string options = build_options(shape.type);
+    ContentHash hash;
+    hash.add("opencl").add(facts_.platform).add(facts_.platform_version).add(facts_.driver_version);
+    const std::string key = hash.add(facts_.model).add(options).add(source).text();
+    found = &Compilation::from_disk;
+    if (const auto kept = kept_code(key)) program = program_of_binary(*kept, options);
+    if (!program) {
+      found = &Compilation::compiled;
+      program = build(source, options, "a region");
+      if (const std::string binary = binary_of(program.get()); !binary.empty()) keep_code(key, binary);
+    }
+  }
+  cl_int result = CL_SUCCESS;
+  OpenclKernelOwner made(api_.create_kernel(program.get(), kRegionEntry, &result), {&api_});
+  check_opencl(result, fmt::format("{}: looking the kernel of a region up", name_));
+  if (done != nullptr) {
+    ++done->regions;
+    ++(done->*found);
+    done->compiler = facts_.platform + " " + facts_.driver_version;
+    done->compile_ns = done->compile_ns.value_or(0) + (now_ns() - began_ns);
+  }
   return made;
 }
 

@@ -65,6 +65,9 @@ class OpenclContext {
   // A kernel of the catalogue with its own arguments. Compiles it on first use, and throws with the compiler's log. May
   // be called from any thread.
   OpenclKernelOwner make_kernel(std::string_view kernel, ElementType type);
+  // The kernel of a region, with a program from this context, from the user's cache, or from the driver's compiler just
+  // now. `done`, if given, counts which. Throws with the compiler's log.
+  OpenclKernelOwner make_region(const KernelShape& shape, Compilation* done);
   // The largest power of two up to `wanted` that the kernel supports as work-group size.
   std::size_t work_group(cl_kernel kernel, unsigned wanted) const;
 
@@ -76,6 +79,8 @@ class OpenclContext {
  private:
   OpenclProgramOwner build(const std::string& source, const std::string& options, std::string_view what) const;
   std::string build_options(ElementType type) const;
+  OpenclProgramOwner program_of_binary(const std::string& binary, const std::string& options) const;
+  std::string binary_of(cl_program program) const;
 
   const OpenclApi& api_;
   cl_platform_id platform_;

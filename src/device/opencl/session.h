@@ -26,6 +26,7 @@ class OpenclSession final : public Session {
   void reset() override { buffers_.initialise(service_.get()); }
   void read(BufferId buffer, std::span<std::byte> bytes) override { buffers_.read(buffer, bytes, service_.get()); }
   MemoryUse memory() const override;
+  std::optional<Compilation> compilation() const override { return commands_.compilation(); }
   std::span<std::byte> host_memory(BufferId buffer) override;
   void poll(StreamId stream) noexcept override;
 

@@ -52,6 +52,16 @@ Cases gemm() {
   };
   for (const ElementType type : kFloats) add(type, precision_of(type));
   add(ElementType::f32, Precision::tf32);
+  // Libraries take products of fp8 whose rows are whole multiples of 16 bytes.
+  for (const Precision precision : {Precision::fp8_e4m3, Precision::fp8_e5m2}) {
+    for (const auto [m, n, k] : {std::array<std::int64_t, 3>{16, 16, 16}, {131, 80, 129}, {64, 128, 256}})
+      for (const bool ta : {false, true})
+        for (const bool tb : {false, true}) {
+          cases.push_back(case_of(ElementType::bf16, precision, {m, n, k, ta, tb, 1, 1, 0}));
+          cases.push_back(case_of(ElementType::bf16, precision, {m, n, k, ta, tb, 2, -0.5f, 1.5f}));
+        }
+    cases.push_back(case_of(ElementType::bf16, precision, {256, 512, 1'024, false, true, 1, 1, 0}));
+  }
   return cases;
 }
 

@@ -61,7 +61,8 @@ Step step_of(const KernelCase& kernel_case, int launches) {
 std::string name_of(const KernelCase& kernel_case) {
   const KernelShape& shape = kernel_case.shape;
   std::string name = fmt::format("{}/{}", kernel_case.kernel, name_of(shape.type));
-  if (shape.precision == Precision::tf32) name += "/tf32";
+  if (shape.precision == Precision::tf32 || is_fp8(shape.precision))
+    name += fmt::format("/{}", name_of(shape.precision));
   std::string sizes = kernel_case.sizes;
   if (sizes.empty()) {
     std::size_t used = shape.dims.size();

@@ -7,6 +7,7 @@
 #include "kernel/chain.h"
 #include "kernel/im2col.h"
 #include "kernel/ragged_gemm.h"
+#include "kernel/region.h"
 #include "lab/conformance/checks.h"
 #include "lab/conformance/kernel_case.h"
 #include "lab/conformance/list.h"
@@ -64,6 +65,23 @@ void add_elementwise(CaseList& list, ElementType type) {
     for (const std::int64_t n : {1'023, 262'145})
       list.add("chain", type, {n, chain_ops({op})}, {-0.5f, 0.75f}, {}, std::to_string(n) + " " + name);
   list.add("chain", type, {1'000, 0}, {}, {}, "1000 nothing");
+}
+
+// Rows of any width and of none that matters, with and without operands to add, in blocks of their own and across them.
+void add_regions(CaseList& list, ElementType type) {
+  using enum RegionOp;
+  const auto put = [&](Dims sizes, std::initializer_list<RegionOp> ops, Scalars scalars, const char* words) {
+    const std::string name = std::to_string(sizes[0]) + "x" + std::to_string(sizes[1]) + " " + words;
+    list.add("region", type, {sizes[0], sizes[1], region_ops(ops)}, scalars, {}, name);
+  };
+  for (const Dims& sizes : {Dims{1, 1}, Dims{7, 33}, Dims{130, 257}, Dims{3, 20'011}, Dims{300, 1'024}}) {
+    put(sizes, {RegionOp::mul, RegionOp::add, relu}, {1.5f, 0.5f}, "mul add relu");
+    put(sizes, {RegionOp::gelu}, {}, "gelu");
+    put(sizes, {clamp, square, RegionOp::abs, RegionOp::add}, {-2, 2, -0.5f}, "clamp square abs add");
+    put(sizes, {add_row}, {-1}, "row");
+    put(sizes, {add_matrix, add_row, relu}, {1, -1}, "matrix row relu");
+    put(sizes, {RegionOp::mul, add_row, add_matrix, add_row}, {0.5f, 1, -0.25f, 2}, "mul row matrix row");
+  }
 }
 
 void add_rows(CaseList& list, ElementType type) {
@@ -319,6 +337,7 @@ Cases kernels() {
   CaseList list;
   for (const ElementType type : kFloats) {
     add_elementwise(list, type);
+    add_regions(list, type);
     add_rows(list, type);
     add_ranking(list, type);
     add_inference(list, type);

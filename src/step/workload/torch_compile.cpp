@@ -1,8 +1,9 @@
 // Compiled regions with graph breaks between them: region A, then B and C in parallel, then a merge. At a break the
-// host reads a value from the earlier regions, and the later ones depend on what it returns.
+// host reads a value from the earlier regions, and the later ones depend on what it returns. Element-wise operations
+// that follow each other are one kernel, which the device compiles; or one kernel each, in mode eager.
 #include <algorithm>
 
-#include "kernel/chain.h"
+#include "kernel/region.h"
 #include "step/workload/list.h"
 #include "step/workload/model.h"
 
@@ -21,31 +22,25 @@ class Compiled : Model {
         chunks_(std::max<std::int64_t>(kMinChunks, lanes_[kRegionA].count)),
         rows_(std::max(params.integer("rows"), chunks_)),
         features_(params.integer("features")),
-        break_ns_(params.integer("break_us") * 1000) {}
+        break_ns_(params.integer("break_us") * 1000),
+        is_compiled_(params.choice("mode") == "compiled") {}
 
   Step build() {
+    using enum RegionOp;
     const Operand x = samples(rows_ * features_);
-    const Operand scaled = chain(kRegionA, x, {ChainOp::mul, ChainOp::add, ChainOp::relu}, {1.5f, 0.1f});
-    const Operand product = gemm(kRegionA, scaled);
-    const Operand a = whole();
-    each(kRegionA, [&](Lane lane, Part rows) {
-      layers_.gelu(lane, slice(product, rows, features_), rows.count * features_, slice(a, rows, features_));
-    });
+    const Operand scaled = region(kRegionA, x, {mul, add, relu}, {1.5f, 0.1f});
+    const Operand a = region(kRegionA, gemm(kRegionA, scaled), {gelu});
     const Operand mean_of_a = graph_break({{kRegionA, a}}, kRegionB);
 
-    const Operand shifted_b = broadcast_add(kRegionB, a, mean_of_a, 1);
-    const Operand shifted_c = broadcast_add(kRegionC, a, mean_of_a, -1);
+    const Operand shifted_b = region(kRegionB, a, {add_row}, {1}, {mean_of_a});
+    const Operand shifted_c = region(kRegionC, a, {add_row}, {-1}, {mean_of_a});
     const Operand product_b = gemm(kRegionB, shifted_b), product_c = gemm(kRegionC, shifted_c);
-    const Operand b = chain(kRegionB, product_b, {ChainOp::clamp, ChainOp::mul}, {-2, 2, 0.5f});
-    const Operand c = chain(kRegionC, product_c, {ChainOp::abs, ChainOp::add}, {0.25f});
+    const Operand b = region(kRegionB, product_b, {clamp, mul}, {-2, 2, 0.5f});
+    const Operand c = region(kRegionC, product_c, {abs, add}, {0.25f});
     const Operand mean = graph_break({{kRegionB, b}, {kRegionC, c}}, kMerge);
 
-    const Operand sum = whole(), out = whole();
-    each(kMerge, [&](Lane lane, Part rows) {
-      layers_.add(lane, slice(b, rows, features_), slice(c, rows, features_), rows.count * features_, 1, 1,
-                  slice(sum, rows, features_));
-    });
-    const Operand centred = broadcast_add(kMerge, sum, mean, -1);
+    const Operand out = whole();
+    const Operand centred = region(kMerge, b, {add_matrix, add_row}, {1, -1}, {c, mean});
     each(kMerge, [&](Lane lane, Part rows) {
       layers_.layer_norm(lane, slice(centred, rows, features_), rows.count, features_, slice(out, rows, features_));
     });
@@ -64,11 +59,34 @@ class Compiled : Model {
     for (std::int64_t i = 0; i < chunks_; ++i) body(lanes_[role][i], part_of(rows_, chunks_, i));
   }
 
-  Operand chain(Role role, Operand in, std::initializer_list<ChainOp> ops, std::array<float, kMaxScalars> scalars) {
+  // `added` are the operands of add_row and add_matrix, in order.
+  Operand region(Role role, Operand in, std::initializer_list<RegionOp> ops,
+                 std::array<float, kMaxScalars> scalars = {}, const std::vector<Operand>& added = {}) {
     const Operand out = whole();
+    std::vector<Operand> between;  // what the kernels of eager mode pass on
+    for (std::size_t i = 1; i < ops.size() && !is_compiled_; ++i) between.push_back(whole());
     each(role, [&](Lane lane, Part rows) {
-      step_.launch("chain", lane, layers_.shape({rows.count * features_, chain_ops(ops)}, scalars),
-                   {slice(in, rows, features_), slice(out, rows, features_)});
+      const KernelShape shape = layers_.shape({rows.count, features_, region_ops(ops)}, scalars);
+      const std::vector<RegionItem> items = region_items(shape);
+      const auto add_operand = [&](const RegionItem& item, std::vector<Operand>& operands) {
+        if (item.operand == 0) return;
+        const Operand& own = added[static_cast<std::size_t>(item.operand) - 1];
+        operands.push_back(item.op == RegionOp::add_row ? own : slice(own, rows, features_));
+      };
+      if (is_compiled_) {
+        std::vector<Operand> operands = {slice(in, rows, features_)};
+        for (const RegionItem& item : items) add_operand(item, operands);
+        operands.push_back(slice(out, rows, features_));
+        step_.launch("region", lane, shape, operands);
+        return;
+      }
+      const std::vector<RegionPart> parts = unfused(shape);
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        std::vector<Operand> operands = {slice(i == 0 ? in : between[i - 1], rows, features_)};
+        add_operand(items[i], operands);
+        operands.push_back(slice(i + 1 == parts.size() ? out : between[i], rows, features_));
+        step_.launch(parts[i].kernel, lane, parts[i].shape, operands);
+      }
     });
     return out;
   }
@@ -77,14 +95,6 @@ class Compiled : Model {
     each(role, [&](Lane lane, Part rows) {
       layers_.gemm(lane, slice(in, rows, features_), weights, {rows.count, features_, features_},
                    slice(out, rows, features_));
-    });
-    return out;
-  }
-  Operand broadcast_add(Role role, Operand in, Operand vector, float scale) {
-    const Operand out = whole();
-    each(role, [&](Lane lane, Part rows) {
-      step_.launch("add", lane, layers_.shape({rows.count, features_, 1}, {1, scale}),
-                   {slice(in, rows, features_), vector, slice(out, rows, features_)});
     });
     return out;
   }
@@ -114,6 +124,7 @@ class Compiled : Model {
   }
 
   std::int64_t chunks_, rows_, features_, break_ns_;
+  bool is_compiled_;
 };
 
 }  // namespace
@@ -134,6 +145,10 @@ Workload torch_compile() {
                   integer_param("features", "width of a sample", {16, 192, 1024}, 1, 32768),
                   integer_param("break_us", "how long the host looks at a value between regions", {50, 50, 50}, 0,
                                 1'000'000),
+                  choice_param("mode",
+                               "compiled: a kernel per element-wise region, compiled at run time; eager: a kernel per "
+                               "operation, built ahead",
+                               "compiled", {"compiled", "eager"}),
               },
           .roles = {"region_a", "region_b", "region_c", "merge"},
           .build = build_model<Compiled>};

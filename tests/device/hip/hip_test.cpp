@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "device/gpu_cases.h"
 #include "device/hip/hip_testing.h"
+#include "device/region_cases.h"
 #include "kernel/gemm.h"
 #include "run/runner.h"
 #include "support/message_of.h"
@@ -269,6 +270,10 @@ TEST_F(Hip, lost_before_the_first_sample_there_are_none) {
   const Result result = run_workload(*device, request, {}, {});
   EXPECT_EQ(result.status, "failed");
   EXPECT_FALSE(result.samples.latency_ns);
+}
+
+TEST_F(Hip, regions_are_compiled_once) {
+  region_cases::expect_a_cache([&] { return open(); });
 }
 
 }  // namespace

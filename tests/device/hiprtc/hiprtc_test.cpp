@@ -12,6 +12,13 @@ TEST(Hiprtc, compiles_every_precision_to_machine_code) {
   compiles_each_precision(*compiler, "gfx90a");
 }
 
+TEST(Hiprtc, compiles_regions) {
+  std::string reason;
+  const GpuCompiler* const compiler = open_hiprtc(&reason);
+  if (compiler == nullptr) GTEST_SKIP() << reason;
+  compiles_regions(*compiler, "gfx90a");
+}
+
 TEST(Hiprtc, compiles_the_device_code_once) {
   std::string reason;
   const GpuCompiler* const compiler = open_hiprtc(&reason);

@@ -15,6 +15,7 @@
 #include "device/device.h"
 #include "device/gpu_cases.h"
 #include "device/opencl/blas.h"
+#include "device/region_cases.h"
 #include "kernel/gemm.h"
 #include "run/check.h"
 #include "support/text.h"
@@ -250,6 +251,13 @@ TEST_F(Opencl, a_buffer_that_does_not_fit_is_rejected) {
 TEST_F(Opencl, a_number_that_is_not_there_is_rejected) {
   const std::string text = error_of([] { open_device("opencl:999", {}); });
   EXPECT_TRUE(has(text, "opencl:999") && has(text, "this machine has opencl:0")) << text;
+}
+
+TEST_F(Opencl, regions_are_compiled_once) {
+  const std::string name = device().info().name;
+  close_device();
+  // Its context lives as long as the program, and with it what is compiled.
+  region_cases::expect_a_cache([&] { return open_device(name, {}); }, false);
 }
 
 }  // namespace

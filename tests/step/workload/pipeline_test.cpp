@@ -289,8 +289,14 @@ TEST(ZeroOffload, AdamTakesWhatWasCopiedOutAndGivesWhatIsCopiedBack) {
   }
 }
 
-TEST(TorchCompile, EachRegionGroupIsAGraphAndEachBreakIsAlone) {
-  const Step step = build_wished("torch_compile", 8);
+class TorchCompile : public testing::TestWithParam<const char*> {
+ protected:
+  static Step step_of(const char* mode) { return build_wished("torch_compile", 8, {.assignments = {{"mode", mode}}}); }
+};
+INSTANTIATE_TEST_SUITE_P(, TorchCompile, testing::Values("compiled", "eager"));
+
+TEST_P(TorchCompile, EachRegionGroupIsAGraphAndEachBreakIsAlone) {
+  const Step step = step_of(GetParam());
   const auto segments = step.segments();
   ASSERT_EQ(segments.size(), 6u);
   for (const std::size_t pause : {1u, 3u}) {
@@ -304,18 +310,40 @@ TEST(TorchCompile, EachRegionGroupIsAGraphAndEachBreakIsAlone) {
     // All that comes after waits for the host, which waits for all that came before.
     EXPECT_EQ(ancestors(step, host).size(), host);
     for (CommandId id = host + 1; id < segments[pause + 2]; ++id) {
+      // In eager mode the sum of the regions is a kernel of its own, which does not need their means.
       const bool adds_regions = kernel_of(step, id) == "add" && step.commands()[id].shape.dims[2] == 0;
       EXPECT_EQ(ancestors(step, id).contains(host), pause == 1 || !adds_regions) << id;
     }
   }
 }
 
-TEST(TorchCompile, RegionsBAndCDoNotWaitForEachOther) {
-  const Step step = build_wished("torch_compile", 8);
+TEST_P(TorchCompile, RegionsBAndCDoNotWaitForEachOther) {
+  const Step step = step_of(GetParam());
   for (const int role : {1, 2})
     for (const CommandId id : launches(step, "gemm", role))
       for (const CommandId before : ancestors(step, id))
         EXPECT_FALSE(step.commands()[before].role == 3 - role && kernel_of(step, before) == "gemm");
+}
+
+// Compiled: a kernel per element-wise region and chunk. Eager: one per operation, none of them compiled, for the same
+// work.
+TEST(TorchCompileModes, DifferInTheirKernelsAlone) {
+  const auto count = [](const Step& step, std::string_view name) {
+    return where(step, [&](CommandId id) { return kernel_of(step, id) == name; }).size();
+  };
+  const Step compiled = build_wished("torch_compile", 8);
+  const Step eager = build_wished("torch_compile", 8, {.assignments = {{"mode", "eager"}}});
+  constexpr std::size_t kChunks = 8;
+  EXPECT_EQ(count(compiled, "region"), 7 * kChunks);
+  EXPECT_EQ(count(compiled, "chain") + count(compiled, "gelu") + count(compiled, "add"), 0u);
+  EXPECT_EQ(count(eager, "region"), 0u);
+  EXPECT_EQ(count(eager, "chain"), (3 + 2 + 2) * kChunks);
+  EXPECT_EQ(count(eager, "gelu"), kChunks);
+  EXPECT_EQ(count(eager, "add"), (2 + 2) * kChunks);
+  for (const char* name : {"gemm", "reduce", "sum_rows", "layer_norm", "graph_break"})
+    EXPECT_EQ(count(compiled, name), count(eager, name)) << name;
+  EXPECT_EQ(compiled.work(), eager.work());
+  EXPECT_LT(compiled.cost().bytes, eager.cost().bytes);
 }
 
 TEST(Pipelines, SizesThatDoNotFitAreRejectedWithAWayOut) {

@@ -29,7 +29,7 @@ const std::map<std::string, std::uint64_t> kDigests = {
     {"ranking_transformer", 0x6b12511c8e1d9986},
     {"speculative_decode", 0xa442b9970bb5884b},
     {"tiny_kernel_stress", 0xedaab09a44be0765},
-    {"torch_compile", 0x6bd62db35f2e683a},
+    {"torch_compile", 0xc42cec4ab92ab33a},
     {"zero_offload", 0xdcac051d9a23e8b0},
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernel/public_headers.h"
 #include "lab/kernels/package/package.h"
 #include "lab/kernels/package/ready_kernel.h"
 
@@ -29,9 +30,7 @@ std::filesystem::path build_host_part(const Package& package, const Part& part, 
 std::filesystem::path build_ahead(const Package& package, const Part& part, const OpenOptions& options);
 
 // Headers of include/weir that are compiled into this program: kernel.h, device.h.
-struct EmbeddedHeader {
-  std::string_view name, text;
-};
-std::span<const EmbeddedHeader> embedded_headers();
+using EmbeddedHeader = EmbeddedSource;
+inline std::span<const EmbeddedHeader> embedded_headers() { return public_headers(); }
 
 }  // namespace weir::package

@@ -1,0 +1,132 @@
+#include "device/cpu/region_code.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "base/cache_folder.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/private_folder.h"
+#include "base/process.h"
+#include "base/stop.h"
+#include "device/code_cache.h"
+#include "device/compiler_log.h"
+#include "kernel/region_source.h"
+
+namespace weir::cpu {
+namespace {
+
+constexpr double kLimit_s = 60;
+constexpr const char* kFlags[] = {"-std=c++17", "-O3", "-fPIC", "-shared"};
+
+ProcessOptions limited(std::vector<std::string> command, const std::filesystem::path& folder) {
+  ProcessOptions options;
+  options.command = std::move(command);
+  options.folder = folder;
+  options.variables = {{"TMPDIR", folder.string()}};  // what a compiler that is stopped leaves goes with the folder
+  options.first_bytes = 16 * 1024;
+  options.core_bytes = 0;
+  options.cpu_s = static_cast<std::uint64_t>(kLimit_s);
+  options.memory_bytes = std::uint64_t{8} << 30;
+  options.file_bytes = std::uint64_t{64} << 20;
+  options.is_stopped = [] { return first_interrupt() != 0; };
+  return options;
+}
+
+// Runs it to its end; throws with what it said.
+std::string run(std::vector<std::string> command, const std::filesystem::path& folder) {
+  const std::string name = command.front();
+  Process process(limited(std::move(command), folder));
+  const ProcessEnd end = process.finish(kLimit_s);
+  if (!end.is_success())
+    fail(fmt::format("{} {}{}", name, end.words(kLimit_s), first_log_lines(process.output().text(), 4)));
+  return process.output().text();
+}
+
+// Throws if it does not load. The loader knows libraries by name, so `folder` must be new.
+void* open_library(std::string_view code, const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "region.so";
+  write_file(file, code, true);
+  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) fail(::dlerror());
+  return library;
+}
+
+RegionFunction function_in(void* library) {
+  void* const found = ::dlsym(library, kRegionEntry);
+  if (found != nullptr) return reinterpret_cast<RegionFunction>(found);
+  ::dlclose(library);
+  fail("the compiled region has no function");
+}
+
+}  // namespace
+
+RegionCode::~RegionCode() {
+  for (const auto& [key, loaded] : loaded_) ::dlclose(loaded.library);
+}
+
+RegionFunction RegionCode::find_or_throw(const KernelShape& shape, Compilation& done) {
+  const PrivateFolder folder;
+  if (version_.empty()) {
+    // g++ (Debian 12.2.0-14) 12.2.0
+    const std::string said = run({compiler_, "--version"}, folder.path());
+    version_ = said.substr(0, said.find('\n'));
+  }
+  done.compiler = version_;
+  const std::string source = region_source(shape, RegionLanguage::cpp);
+  ContentHash hash;
+  hash.add("cpu").add(compiler_).add(version_).add(source);
+  std::vector<std::string> command = {compiler_};
+  for (const char* const flag : kFlags) {
+    hash.add(flag);
+    command.emplace_back(flag);
+  }
+  const std::string key = hash.text();
+  if (const auto known = loaded_.find(key); known != loaded_.end()) {
+    ++done.from_memory;
+    return known->second.function;
+  }
+  const auto load = [&](std::string_view code, const std::filesystem::path& from) {
+    void* const library = open_library(code, from);
+    const RegionFunction function = function_in(library);
+    loaded_[key] = {library, function};
+    return function;
+  };
+  if (const auto kept = kept_code(key)) {
+    try {
+      const RegionFunction function = load(*kept, folder.path());
+      ++done.from_disk;
+      return function;
+    } catch (const Error&) {
+      // Compiled again, and replaced.
+    }
+  }
+  const PrivateFolder fresh;
+  const std::filesystem::path input = fresh.path() / "region.cpp", output = fresh.path() / "compiled.so";
+  write_file(input, source, true);
+  command.insert(command.end(), {input.string(), "-o", output.string(), "-lm"});
+  run(std::move(command), fresh.path());
+  const std::string code = read_file(output);
+  const RegionFunction function = load(code, fresh.path());
+  keep_code(key, code);
+  ++done.compiled;
+  return function;
+}
+
+RegionFunction RegionCode::find(const KernelShape& shape, Compilation& done) {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t began_ns = now_ns();
+  ++done.regions;
+  try {
+    const RegionFunction function = find_or_throw(shape, done);
+    done.compile_ns = done.compile_ns.value_or(0) + (now_ns() - began_ns);
+    return function;
+  } catch (const Error& error) {
+    ++done.uncompiled;
+    done.reason = error.what();
+    return nullptr;
+  }
+}
+
+}  // namespace weir::cpu
