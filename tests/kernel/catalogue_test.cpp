@@ -367,7 +367,7 @@ TEST(Catalogue, Names) {
     EXPECT_FALSE(each.summary.empty()) << each.name;
     EXPECT_EQ(kernel(kernel_named(each.name)).name, each.name);
   }
-  EXPECT_EQ(names.size(), 45u);
+  EXPECT_EQ(names.size(), 46u);
   try {
     kernel_named("sofmax");
     FAIL();
