@@ -21,7 +21,7 @@ declare -A root=()     # of each stage
 stage= folder=/ user=root entrypoint= command=
 inside() { # user, command line
   chroot --userspec="$1" "${root[$stage]}" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    HOME=/tmp DEBIAN_FRONTEND=noninteractive sh -ec "cd $folder; $2"
+    HOME=/tmp DEBIAN_FRONTEND=noninteractive sh -ec "cd $folder; $2" </dev/null
 }
 enter() { # base, name
   local base=$1 name=${2:-final}
@@ -70,7 +70,6 @@ while read -r word rest; do
     USER) user=$rest ;;
     ENTRYPOINT) entrypoint=$(tr -d '[]",' <<<"$rest") ;;
     CMD) command=$(tr -d '[]",' <<<"$rest") ;;
-    FROM) ;;
     *) echo "container_test: unknown step $word" >&2; exit 1 ;;
   esac
   passed=$((passed + 1))
