@@ -160,7 +160,7 @@ TEST(Profile, rejects_what_it_cannot_do) {
   EXPECT_EQ(code({"profile", "moe", "--", "true"}, "is named after -- as well"), 2);
   EXPECT_EQ(code({"profile", "--", "./not-there"}, "no such program"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--no-trace"}, "--no-trace"), 2);
-  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--profiler", "cupti"}, "after --"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--profiler", "cupti"}, "is for NVIDIA GPUs"), 2);
   EXPECT_EQ(code({"profile", "--streams", "4", "--", "true"}, "--streams 4"), 2);
   const Folder other;
   std::ofstream(other / "script") << "#!/not/there\n";

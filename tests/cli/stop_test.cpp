@@ -216,7 +216,7 @@ std::vector<Campaign> campaign() {
        {"overlap", "tune", "default", "--device", "cpu", "--set", "run.scale=tiny", "--set", "run.iterations=5",
         "--budget", "60s", "-o", "t.json"}},
       {"overlap sweep",
-       {"overlap", "sweep", "--device", "cpu", "--gemm", "1..500", "--bytes", "4K", "--iterations", "20", "-o",
+       {"overlap", "sweep", "--device", "cpu", "--gemm", "1..300", "--bytes", "4K", "--iterations", "20", "-o",
         "o.json"}},
       {"run --seconds", on_cpu({"run", "tiny_kernel_stress"}, {"--seconds", "1h", "-o", "soak.json"})},
       {"sweep --env", on_cpu({"sweep", "tiny_kernel_stress"},

@@ -261,7 +261,6 @@ TEST_P(WorkflowRights, nobody_has_more_than_they_need) {
 
 TEST(Workflow, channels_are_compared_with_those_of_the_base) {
   Runner runner(kPullRequest);
-  measure(runner);
   runner.begin("measure", {{"CHANNELS", "round_trip"}});
   for (const char* name : {"Install what the build needs", "Build this commit and the one that it is compared with"})
     ASSERT_EQ(runner.step(name).code, 0);
