@@ -218,7 +218,7 @@ weir watch --source device --device sim:h200 --scale tiny --once --json)"},
      "there; what follows the Python, such as your script, is not run. `--snippet` prints that script for a machine or a "
      "container without weir, and `--samples` judges what it printed: [probe](probe.md).",
      R"(weir probe priority --snippet > probe.py
-weir probe priority -- python3 train.py   # needs an NVIDIA GPU or an AMD one, and PyTorch)"},
+weir probe priority -- python3 train.py   # needs an NVIDIA GPU)"},
     {"bench",
      R"(Finds kernel packages (folders with `kernel.cpp`, `kernel.cu`, `kernel.cl`, ..., a library or an executable), measures each in processes of its own, checks results against a reference, writes reports and compares with a baseline. What a package is, and what the reports hold: [bench](bench.md); how it measures: [bench_method](bench_method.md); when a slowdown is certain: [bench_regressions](bench_regressions.md).
 
