@@ -66,14 +66,19 @@ struct OpenBlas : VendorLibrary {
     if (!has_limited_address_space() || allocate == nullptr || release == nullptr) return;
     // It needs a buffer per thread that multiplies, and where address space is limited it would wait forever for one.
     // So they are made now, while it is known that there is room; threads take turns if there are fewer.
-    constexpr std::size_t kBuffer = std::size_t{32} << 20;  // as 0.3.21 maps it on arm64; others were not looked at
+#if defined(__x86_64__)
+    constexpr std::size_t kBuffer = std::size_t{128} << 20;  // as Debian's 0.3.21 maps it
+#else
+    constexpr std::size_t kBuffer = std::size_t{32} << 20;  // as 0.3.21 does on arm64; others were not looked at
+#endif
     const std::size_t wanted = std::max(1U, std::thread::hardware_concurrency());
     std::vector<void*> buffers;
     // Twice as much, because its first one is cut from a larger piece. That for each of them, because the program needs
     // the rest: one per core would take all of it on a machine with many.
     while (buffers.size() < wanted && has_room(2 * kBuffer * (buffers.size() + 1))) buffers.push_back(allocate(0));
     for (void* const buffer : buffers) release(buffer);
-    if (buffers.empty()) fail("out of address space: OpenBLAS needs 64 MiB for matrix products", kRaise);
+    if (buffers.empty())
+      fail(fmt::format("out of address space: OpenBLAS needs {} MiB for matrix products", 2 * kBuffer >> 20), kRaise);
     turns.emplace(static_cast<std::ptrdiff_t>(buffers.size()));
   }
 

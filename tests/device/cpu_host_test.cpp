@@ -62,7 +62,7 @@ TEST(CpuInfo, says_what_it_has) {
   EXPECT_EQ(info.memory_bytes.value, 16u * 1024);
   EXPECT_EQ(info.lowest_priority, -1);
   EXPECT_EQ(info.highest_priority, 2);
-  EXPECT_EQ(info.precisions.size(), 3u);
+  EXPECT_EQ(info.precisions.size(), 5u);
 }
 
 TEST(CpuInfo, reads_clocks_where_there_are_any) {
