@@ -49,7 +49,13 @@ ProcessOptions limited(std::vector<std::string> command, const std::filesystem::
 // Runs it to its end; throws with its output.
 std::string run(std::vector<std::string> command, const std::filesystem::path& folder) {
   const std::string name = command.front();
-  Process process(limited(std::move(command), folder));
+  std::optional<Process> started;
+  try {
+    started.emplace(limited(std::move(command), folder));
+  } catch (const Error& error) {
+    fail(error.what(), error.hint.empty() ? kInstall : error.hint);
+  }
+  Process& process = *started;
   const ProcessEnd end = process.finish(kLimit_s);
   if (!end.is_success())
     fail(fmt::format("{} {}{}", name, end.words(kLimit_s), first_log_lines(process.output().text(), 4)),
