@@ -232,7 +232,8 @@ class BenchRun {
     // Built libraries are kept between runs where this user has a cache folder.
     settings_.cache = cache_folder("kernels").value_or(scratch_.path() / "cache");
     settings_.include = scratch_.path() / "include";
-    settings_.compiler = environment_variable("CXX").value_or("c++");
+    settings_.compiler = environment_variable("CXX").value_or("");
+    if (settings_.compiler.empty()) settings_.compiler = "c++";
     const Json environment =
         bench::bench_environment(run_context().environment, settings_.facts, settings_.compiler, flags_.asks_changes);
     folder.write("env.json", environment);

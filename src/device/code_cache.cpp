@@ -18,7 +18,7 @@ std::optional<std::filesystem::path> file_of(const std::string& key) {
   return *folder / key;
 }
 
-// A file begins with the hash of what follows: "0123...ef\n". A library that is cut off would end the process.
+// A file begins with the hash of what follows: "0123...ef\n". Loading a truncated library would crash the process.
 std::string hash_line(std::string_view code) { return ContentHash().add(code).text() + "\n"; }
 
 }  // namespace

@@ -164,6 +164,7 @@ struct Compilation {
   std::size_t compiled = 0, from_disk = 0, from_memory = 0, uncompiled = 0;
   std::optional<std::int64_t> compile_ns;  // host time that prepare() spent on them
   std::string reason;                      // why there is no time, or why some are not compiled
+  std::string hint;                        // what can be done about it; may be empty
 };
 
 // A step prepared on a device: everything is allocated, resolved and initialised.

@@ -7,27 +7,30 @@
 
 namespace weir {
 
-// fp8 is about products of bf16 storage, as tf32 is about products of f32.
+// fp8 is about products of bf16 storage, as tf32 is about products of f32. Libraries multiply fp8 matrices only if the
+// number of columns is a multiple of 16: on every device, other products stay in bf16.
 constexpr bool rounds_to_fp8(const KernelShape& gemm) {
-  return is_fp8(gemm.precision) && gemm.type == ElementType::bf16;
+  return is_fp8(gemm.precision) && gemm.type == ElementType::bf16 && gemm.dims[1] % 16 == 0;
 }
-
-// The largest number of the format: 448 or 57344.
-float largest_fp8(Precision precision);
 
 // One operand's elements, rounded.
 class Fp8Operand {
  public:
-  // Reads all of the operand to find its scale. Elements that are no number do not count.
-  Fp8Operand(Precision precision, const Bf16* elements, std::int64_t count);
+  Fp8Operand(Precision precision, float scale);
 
-  // The element as the product sees it, with the scale taken out again: exact in bf16.
+  // Reads all of the operand to find its scale. Ignores NaN and infinity.
+  static float scale_of(Precision precision, const Bf16* elements, std::int64_t count);
+
+  // The element as the product sees it, with the scale taken out again: exact in bf16. fp8 has no infinity here: NaN.
   float rounded(Bf16 element) const;
-  float scale() const { return scale_; }
 
  private:
   const float* values_;  // of the format, by the bits of a bf16
   float scale_, inverse_;
 };
+
+// The scales of both operands of a product or of a whole batch, into scalars 2 and 3 of the call. A device calls this
+// once per launch, before its blocks run: without it, every block finds them again.
+void find_fp8_scales(KernelCall& gemm);
 
 }  // namespace weir

@@ -76,10 +76,10 @@ struct Fp8Call {
     for (const std::size_t which : {std::size_t{0}, std::size_t{1}}) {
       const auto* const elements = static_cast<const Bf16*>(from.operands[which]);
       const std::int64_t count = batch * k * (which == 0 ? m : n);
-      const Fp8Operand operand(from.shape.precision, elements, count);
+      const Precision precision = from.shape.precision;
+      const Fp8Operand operand(precision, Fp8Operand::scale_of(precision, elements, count));
       copies[which].reserve(static_cast<std::size_t>(count));
-      for (std::int64_t i = 0; i < count; ++i)
-        copies[which].push_back(from_float<Bf16>(operand.rounded(elements[i])));
+      for (std::int64_t i = 0; i < count; ++i) copies[which].push_back(from_float<Bf16>(operand.rounded(elements[i])));
       call.operands[which] = copies[which].data();
     }
     call.shape.precision = Precision::bf16;
@@ -100,7 +100,8 @@ struct Panels {
 };
 
 std::uint32_t blocks(const KernelShape& shape) {
-  open_blas();  // whoever asks is about to run them
+  open_blas();                                               // whoever asks is about to run them
+  if (rounds_to_fp8(shape)) Fp8Operand(shape.precision, 1);  // makes its table of values
   return Panels(Product(shape)).count * static_cast<std::uint32_t>(gemm_batch(shape));
 }
 
@@ -144,10 +145,10 @@ void run_block(const KernelCall& batch, std::uint32_t block) {
   const Range i = block_range(product.m, panels.rows, panel / panels.across);
   const Range j = block_range(product.n, panels.columns, panel % panels.across);
   if (rounds_to_fp8(call.shape)) {
-    // Every block finds the scales of the whole batch again: it reads each operand once, and does far more with it.
-    const std::int64_t count = gemm_batch(batch.shape);
-    const Fp8Operand a(batch.shape.precision, operand<const Bf16>(batch, 0), count * product.m * product.k);
-    const Fp8Operand b(batch.shape.precision, operand<const Bf16>(batch, 1), count * product.k * product.n);
+    KernelCall scaled = batch;
+    if (scaled.shape.scalars[2] == 0) find_fp8_scales(scaled);
+    const Fp8Operand a(batch.shape.precision, scaled.shape.scalars[2]);
+    const Fp8Operand b(batch.shape.precision, scaled.shape.scalars[3]);
     const auto rounded_a = [&](Bf16 value) { return a.rounded(value); };
     const auto rounded_b = [&](Bf16 value) { return b.rounded(value); };
     return run_narrow<Bf16>(call, product, i, j, rounded_a, rounded_b);

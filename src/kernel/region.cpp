@@ -119,7 +119,7 @@ void over_block(const KernelCall& call, std::span<const RegionItem> items, std::
 }
 
 void run_block(const KernelCall& call, std::uint32_t block) {
-  const std::vector<RegionItem> items = region_items(call.shape);
+  const RegionItems items = region_items(call.shape);
   over_block(call, items, block, [&](const float* in, float* out, std::int64_t count, const float* const* added) {
     float values[kTile];  // `in` may be `out`
     std::copy_n(in, count, values);
@@ -156,16 +156,17 @@ double exact(const RegionItem& item, const KernelShape& shape, double x, double 
 }
 
 void reference(const KernelCall& call) {
-  const std::vector<RegionItem> items = region_items(call.shape);
+  const RegionItems items = region_items(call.shape);
   const int extra = added_count(items);
   const std::int64_t count = count_of(call.shape), columns = call.shape.dims[1];
   with_float_type(call.shape.type, [&]<class T>(T*) {
     for (std::int64_t i = 0; i < count; ++i) {
       double x = to_float(operand<const T>(call, 0)[i]);
       for (const RegionItem& item : items) {
-        const double added = !adds_operand(item.op) ? 0
-                                                    : to_float(operand<const T>(call, item.operand)
-                                                                   [item.op == RegionOp::add_row ? i % columns : i]);
+        const double added =
+            !adds_operand(item.op)
+                ? 0
+                : to_float(operand<const T>(call, item.operand)[item.op == RegionOp::add_row ? i % columns : i]);
         x = exact(item, call.shape, x, added);
       }
       operand<T>(call, extra + 1)[i] = from_double<T>(x);
@@ -178,7 +179,7 @@ void reference(const KernelCall& call) {
 // cancel down to a quarter of that: 0.0192 in bf16 where a row was taken from a sum, which is 4.9 roundings.
 double tolerance(const KernelShape& shape) {
   double roundings = 0, cancelled = 1;
-  const std::vector<RegionItem> items = region_items(shape);
+  const RegionItems items = region_items(shape);
   for (const RegionItem& item : items) {
     switch (item.op) {
       case RegionOp::add_row:
@@ -251,17 +252,18 @@ std::int64_t region_ops(std::span<const RegionOp> ops) {
   return packed;
 }
 
-std::vector<RegionItem> region_items(const KernelShape& shape) {
-  std::vector<RegionItem> items;
-  std::vector<RegionOp> ops;
+RegionItems region_items(const KernelShape& shape) {
+  RegionItems items;
+  std::array<RegionOp, kMaxRegionOps> ops{};  // one byte each
+  static_assert(sizeof ops == sizeof shape.dims[2]);
   int next_scalar = 0, next_operand = 1;
   for (auto rest = static_cast<std::uint64_t>(shape.dims[2]); rest != 0; rest >>= 8) {
     const auto op = static_cast<RegionOp>(rest & 0xff);
-    ops.push_back(op);
-    items.push_back({op, next_scalar, adds_operand(op) ? next_operand++ : 0});
+    ops[items.size()] = op;
+    items.add({op, next_scalar, adds_operand(op) ? next_operand++ : 0});
     next_scalar += scalars_of(op);
   }
-  region_ops(ops);
+  region_ops(std::span(ops).first(items.size()));
   return items;
 }
 

@@ -2,6 +2,7 @@
 // packs into a shape, and the kernels that do the same one after the other. Knows no compiler.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -31,8 +32,21 @@ struct RegionItem {
   int scalar = 0;
   int operand = 0;  // of add_row and add_matrix
 };
-// Rejects a shape that region_ops() did not pack: nothing else may reach a compiler.
-std::vector<RegionItem> region_items(const KernelShape& shape);
+// The operations of a region by value, because blocks unpack them within samples.
+class RegionItems {
+ public:
+  void add(const RegionItem& item) { items_[count_++] = item; }
+  const RegionItem* begin() const { return items_.data(); }
+  const RegionItem* end() const { return begin() + count_; }
+  std::size_t size() const { return count_; }
+  const RegionItem& operator[](std::size_t i) const { return items_[i]; }
+
+ private:
+  std::array<RegionItem, kMaxRegionOps> items_{};
+  std::size_t count_ = 0;
+};
+// Rejects a shape that region_ops() did not pack: nothing else may reach a compiler. Allocates nothing.
+RegionItems region_items(const KernelShape& shape);
 
 // One of the kernels that do the same one after the other: it reads what the last one wrote, and `added` if that is not
 // 0.

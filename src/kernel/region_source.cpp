@@ -7,14 +7,16 @@
 namespace weir {
 namespace {
 
+// Members of KernelArguments as cuda_source() declares them.
+static_assert(sizeof(KernelArguments) == kMaxOperands * 8 + kMaxDims * 8 + kMaxScalars * 4);
+static_assert(kMaxScalars == 4);  // as cpp_source() copies them
+
 bool takes_operand(const RegionItem& item) { return item.operand != 0; }
 
 // One operation on `x`; e1, e2, ... are the elements of further operands. Comparisons preserve NaN, as in other bodies.
 std::string statement(const RegionItem& item, RegionLanguage language) {
   const bool is_cpp = language == RegionLanguage::cpp, is_opencl = language == RegionLanguage::opencl;
-  const auto s = [&](int index) {
-    return is_cpp ? fmt::format("s[{}]", index) : fmt::format("a.scalars[{}]", index);
-  };
+  const auto s = [&](int index) { return is_cpp ? fmt::format("s[{}]", index) : fmt::format("a.scalars[{}]", index); };
   switch (item.op) {
     case RegionOp::none:
       return "";
@@ -31,10 +33,9 @@ std::string statement(const RegionItem& item, RegionLanguage language) {
     case RegionOp::square:
       return "x = x * x;";
     case RegionOp::gelu:  // 0.70710678 is 1 / sqrt(2)
-      return fmt::format("x = 0.5f * x * {}(-x * 0.70710678f);",
-                         is_cpp      ? "__builtin_erfcf"
-                         : is_opencl ? "erfc"
-                                     : "erfcf");
+      return fmt::format("x = 0.5f * x * {}(-x * 0.70710678f);", is_cpp      ? "__builtin_erfcf"
+                                                                 : is_opencl ? "erfc"
+                                                                             : "erfcf");
     case RegionOp::add_row:
     case RegionOp::add_matrix:
       return fmt::format("x = x + {} * e{};", s(item.scalar), item.operand);
@@ -75,14 +76,12 @@ std::string cpp_source(std::span<const RegionItem> items) {
 
 // 16 bytes at a time if there is more than an element per thread and everything is aligned, as in device_loops.cuh.
 std::string cuda_source(std::span<const RegionItem> items, int operands) {
-  const bool has_rows =
-      std::ranges::any_of(items, [](const RegionItem& item) { return item.op == RegionOp::add_row; });
+  const bool has_rows = std::ranges::any_of(items, [](const RegionItem& item) { return item.op == RegionOp::add_row; });
   const std::string at = per_operand(items, ", weir_load(o{0}, weir_within(i, columns))", ", weir_load(o{0}, i)");
   return "#include \"weir/device.h\"\n"
-         "struct WeirArguments {\n"
-         "  void* operands[6];\n"
-         "  long long dims[4];\n"
-         "  float scalars[4];\n"
+         "struct WeirArguments {\n" +
+         fmt::format("  void* operands[{}];\n  long long dims[{}];\n  float scalars[{}];\n", kMaxOperands, kMaxDims,
+                     kMaxScalars) +
          "};\n"
          "struct alignas(16) WeirRun {\n"
          "  weir_real elements[16 / sizeof(weir_real)];\n"
@@ -91,8 +90,7 @@ std::string cuda_source(std::span<const RegionItem> items, int operands) {
          "  return ((i | period) >> 32) == 0 ? (long long)((unsigned)i % (unsigned)period) : i % period;\n"
          "}\n"
          "__device__ __forceinline__ float weir_apply(const WeirArguments& a, float x" +
-         per_operand(items, ", float e{0}", ", float e{0}") + ") {\n" +
-         statements(items, RegionLanguage::cuda, "  ") +
+         per_operand(items, ", float e{0}", ", float e{0}") + ") {\n" + statements(items, RegionLanguage::cuda, "  ") +
          "  return x;\n"
          "}\n"
          "extern \"C\" __global__ void weir_region(const WeirArguments a) {\n"
@@ -150,7 +148,7 @@ std::string opencl_source(std::span<const RegionItem> items, int operands) {
 }  // namespace
 
 std::string region_source(const KernelShape& shape, RegionLanguage language) {
-  const std::vector<RegionItem> items = region_items(shape);
+  const RegionItems items = region_items(shape);
   const int operands = 2 + static_cast<int>(std::ranges::count_if(items, takes_operand));
   switch (language) {
     case RegionLanguage::cpp:

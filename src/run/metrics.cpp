@@ -199,17 +199,14 @@ void add_compilation(Result& result, const Step& step, const Session& session, c
   metric["compiler"] = done && !done->compiler.empty() ? Json(done->compiler) : Json(nullptr);
   metric["compile_ns"] = done && done->compile_ns ? Json(*done->compile_ns) : Json(nullptr);
   if (!done) {
-    result.unavailable["metrics.compile"] =
-        info.is_virtual ? "simulated: the time of compiling is not modelled"
-                        : fmt::format("device '{}' compiles nothing", info.name);
+    result.unavailable["metrics.compile"] = info.is_virtual ? "simulated: the time of compiling is not modelled"
+                                                            : fmt::format("device '{}' compiles nothing", info.name);
   } else if (done->uncompiled > 0) {
     result.unavailable["metrics.compile"] = done->reason;
-    result.warnings.push_back(
-        {"uncompiled",
-         fmt::format("{} of {} regions could not be compiled and ran operation by operation: {}", done->uncompiled,
-                     done->regions, done->reason),
-         info.is_gpu ? "Install NVRTC or hipRTC, which come with the vendor's toolkit."
-                     : "Install a C++ compiler, or name one in CXX."});
+    result.warnings.push_back({"uncompiled",
+                               fmt::format("{} of {} regions could not be compiled and ran operation by operation: {}",
+                                           done->uncompiled, done->regions, done->reason),
+                               done->hint});
   }
 }
 

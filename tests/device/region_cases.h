@@ -9,6 +9,8 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "base/private_folder.h"
 #include "device/device.h"
@@ -39,23 +41,37 @@ inline Compilation compilation_of(Device& device, const Step& step) {
   return done.value_or(Compilation{});
 }
 
+// A variable of the environment, for the length of a test.
+class OwnVariable {
+ public:
+  OwnVariable(const char* name, const std::string& value) : name_(name) {
+    if (const char* const before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~OwnVariable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  OwnVariable(const OwnVariable&) = delete;
+  OwnVariable& operator=(const OwnVariable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
 // Where a user's cache lies, for the length of a test.
 class OwnCache {
  public:
-  OwnCache() { ::setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1); }
-  ~OwnCache() { ::unsetenv("XDG_CACHE_HOME"); }
   std::filesystem::path regions() const { return folder_.path() / "weir" / "regions"; }
 
  private:
   PrivateFolder folder_;
+  OwnVariable variable_{"XDG_CACHE_HOME", folder_.path().string()};
 };
 
 inline void expect_right_results(Device& device) {
   conformance::Subject subject{device, device.info(), nullptr, {}};
   for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16})
     for (const char* mode : {"compiled", "eager"}) {
-      const conformance::CaseOutcome outcome =
-          conformance::same_as_reference(subject, compiled_step(precision, mode));
+      const conformance::CaseOutcome outcome = conformance::same_as_reference(subject, compiled_step(precision, mode));
       EXPECT_TRUE(outcome.is_passed()) << name_of(precision) << ' ' << mode << ": " << outcome.text;
     }
 }

@@ -1,5 +1,6 @@
 // Regions on the cpu device: compiled by the system's C++ compiler, cached, and run without one.
 #include <filesystem>
+#include <fstream>
 
 #include "device/cpu/test_parts.h"
 #include "device/region_cases.h"
@@ -24,6 +25,7 @@ std::optional<std::string> broken_compiler(const char* name) {
 }
 
 TEST(CpuRegions, are_compiled_once) {
+  const OwnCache cache;
   if (compilation_of(*open(), compiled_step()).uncompiled > 0) GTEST_SKIP() << "this machine has no C++ compiler";
   expect_a_cache(open);
 }
@@ -35,20 +37,43 @@ TEST(CpuRegions, run_operation_by_operation_without_a_compiler) {
     const Compilation done = compilation_of(*device, compiled_step());
     EXPECT_EQ(done.uncompiled, kRegions);
     EXPECT_EQ(done.compiled + done.from_disk + done.from_memory, 0u);
-    EXPECT_FALSE(done.compile_ns.has_value());
+    EXPECT_TRUE(done.compile_ns.has_value()) << "looking for a compiler takes time as well";
+    EXPECT_EQ(done.hint, "Install a C++ compiler, or name one in CXX.");
     EXPECT_NE(done.reason.find(variable("CXX").value()), std::string::npos) << done.reason;
     EXPECT_FALSE(std::filesystem::exists(cache.regions())) << "nothing was compiled";
     expect_right_results(*device);
   }
 }
 
+// Says which it is when it is asked, counts how often it is asked to compile, and fails.
+TEST(CpuRegions, a_compiler_that_fails_is_asked_once) {
+  const OwnCache cache;
+  const PrivateFolder folder;
+  static std::string compiler;
+  compiler = (folder.path() / "compiler").string();
+  std::ofstream(compiler)
+      << "#!/bin/sh\n[ \"$1\" = --version ] && echo one 1.0 && exit\necho . >> \"$0.calls\"\nexit 1\n";
+  std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
+  const auto device = open_with([](const char*) { return std::optional<std::string>(compiler); });
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(compilation_of(*device, compiled_step()).uncompiled, kRegions);
+  EXPECT_EQ(std::filesystem::file_size(compiler + ".calls"), 2u) << "one line";
+}
+
+TEST(CpuRegions, an_empty_CXX_is_none) {
+  const OwnCache cache;
+  const Compilation usual = compilation_of(*open(), compiled_step());
+  const auto device = open_with([](const char*) { return std::optional<std::string>(""); });
+  EXPECT_EQ(compilation_of(*device, compiled_step()).compiler, usual.compiler);
+}
+
 TEST(CpuRegions, leave_no_files_behind) {
   const OwnCache cache;
   const PrivateFolder temporary;
-  ::setenv("TMPDIR", temporary.path().c_str(), 1);
-  compilation_of(*open(), compiled_step());
-  compilation_of(*open_with(broken_compiler), compiled_step());
-  ::unsetenv("TMPDIR");
+  {
+    const OwnVariable variable("TMPDIR", temporary.path());
+    compilation_of(*open(), compiled_step());
+    compilation_of(*open_with(broken_compiler), compiled_step());
+  }
   EXPECT_TRUE(std::filesystem::is_empty(temporary.path()));
 }
 

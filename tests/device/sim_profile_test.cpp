@@ -151,6 +151,10 @@ TEST(SimProfile, what_is_refused_says_where_and_what_to_do) {
   EXPECT_NE(refusal("durations: [{ns: 1}]").find("Name a kernel"), std::string::npos);
   EXPECT_NE(refusal("durations: [{copy: sideways, bytes: 1, ns: 1}]").find("no direction"), std::string::npos);
   EXPECT_NE(refusal("durations: [{copy: to_host, bytes: 1, ns: -1}]").find("range"), std::string::npos);
+  EXPECT_NE(refusal("precisions", "fp8_e4m3").find("simulated devices have no fp8_e4m3"), std::string::npos);
+  EXPECT_NE(refusal("precisions", "fp9").find("there is no precision 'fp9'"), std::string::npos);
+  EXPECT_NE(refusal("durations: [{kernel: gemm, ns: 1, precision: fp8_e5m2}]").find("simulated devices have no fp8"),
+            std::string::npos);
   EXPECT_NE(refusal("name: \"a\\nb\"").find("is no name"), std::string::npos);
 }
 

@@ -29,6 +29,7 @@ struct Resident {
   std::uint32_t blocks = 0;
   int queue = 0;
   std::atomic<std::uint32_t> unended{0};  // blocks; the worker that brings it to 0 ends the command
+  std::atomic<bool> has_scales{false};    // of a product in fp8: its first block has found them
 };
 
 class BlockPool {

@@ -245,8 +245,9 @@ std::unique_ptr<Device> open_cpu(const DeviceOptions& options, const TestParts& 
   if (workers == 0) workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (workers < 1 || workers > kMaxWorkers)
     reject(fmt::format("device 'cpu' cannot have {} workers", workers), fmt::format("Use 1 to {}.", kMaxWorkers));
-  const auto compiler = options.variable == nullptr ? std::nullopt : options.variable("CXX");
-  return std::make_unique<CpuDevice>(queues, workers, test_parts, options.communicator, compiler.value_or("c++"));
+  std::string compiler = options.variable == nullptr ? "" : options.variable("CXX").value_or("");
+  if (compiler.empty()) compiler = "c++";
+  return std::make_unique<CpuDevice>(queues, workers, test_parts, options.communicator, std::move(compiler));
 }
 
 }  // namespace weir::cpu

@@ -2,6 +2,11 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "base/cache_folder.h"
 #include "base/clock.h"
@@ -18,7 +23,14 @@ namespace weir::cpu {
 namespace {
 
 constexpr double kLimit_s = 60;
-constexpr const char* kFlags[] = {"-std=c++17", "-O3", "-fPIC", "-shared"};
+// Contraction is off, as in this program: results do not depend on whether the processor has fused instructions.
+constexpr const char* kFlags[] = {"-std=c++17", "-O3", "-ffp-contract=off", "-fPIC", "-shared"};
+constexpr const char* kInstall = "Install a C++ compiler, or name one in CXX.";
+
+std::string machine() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.machine : "";
+}
 
 ProcessOptions limited(std::vector<std::string> command, const std::filesystem::path& folder) {
   ProcessOptions options;
@@ -34,22 +46,30 @@ ProcessOptions limited(std::vector<std::string> command, const std::filesystem::
   return options;
 }
 
-// Runs it to its end; throws with what it said.
+// Runs it to its end; throws with its output.
 std::string run(std::vector<std::string> command, const std::filesystem::path& folder) {
   const std::string name = command.front();
-  Process process(limited(std::move(command), folder));
+  std::optional<Process> started;
+  try {
+    started.emplace(limited(std::move(command), folder));
+  } catch (const Error& error) {
+    fail(error.what(), error.hint.empty() ? kInstall : error.hint);
+  }
+  Process& process = *started;
   const ProcessEnd end = process.finish(kLimit_s);
   if (!end.is_success())
-    fail(fmt::format("{} {}{}", name, end.words(kLimit_s), first_log_lines(process.output().text(), 4)));
+    fail(fmt::format("{} {}{}", name, end.words(kLimit_s), first_log_lines(process.output().text(), 4)),
+         first_interrupt() != 0 ? "" : kInstall);
   return process.output().text();
 }
 
-// Throws if it does not load. The loader knows libraries by name, so `folder` must be new.
-void* open_library(std::string_view code, const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "region.so";
-  write_file(file, code, true);
-  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) fail(::dlerror());
+// From memory, because folders may forbid code (noexec). Throws if it does not load.
+void* open_library(std::string_view code, Descriptor& memory) {
+  memory.reset(::memfd_create("weir_region", MFD_CLOEXEC));
+  if (!memory || !write_all(memory.get(), code))
+    fail(fmt::format("cannot hold a compiled region in memory: {}", std::strerror(errno)));
+  void* const library = ::dlopen(fmt::format("/proc/self/fd/{}", memory.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) fail(fmt::format("a compiled region cannot be loaded: {}", ::dlerror()));
   return library;
 }
 
@@ -67,8 +87,13 @@ RegionCode::~RegionCode() {
 }
 
 RegionFunction RegionCode::find_or_throw(const KernelShape& shape, Compilation& done) {
-  const PrivateFolder folder;
+  const auto stop_early = [&] {
+    if (first_interrupt() != 0) fail("interrupted");
+    if (failure_) throw Error(*failure_);
+  };
   if (version_.empty()) {
+    stop_early();
+    const PrivateFolder folder;
     // g++ (Debian 12.2.0-14) 12.2.0
     const std::string said = run({compiler_, "--version"}, folder.path());
     version_ = said.substr(0, said.find('\n'));
@@ -76,7 +101,7 @@ RegionFunction RegionCode::find_or_throw(const KernelShape& shape, Compilation& 
   done.compiler = version_;
   const std::string source = region_source(shape, RegionLanguage::cpp);
   ContentHash hash;
-  hash.add("cpu").add(compiler_).add(version_).add(source);
+  hash.add("cpu").add(machine()).add(compiler_).add(version_).add(source);
   std::vector<std::string> command = {compiler_};
   for (const char* const flag : kFlags) {
     hash.add(flag);
@@ -87,28 +112,30 @@ RegionFunction RegionCode::find_or_throw(const KernelShape& shape, Compilation& 
     ++done.from_memory;
     return known->second.function;
   }
-  const auto load = [&](std::string_view code, const std::filesystem::path& from) {
-    void* const library = open_library(code, from);
-    const RegionFunction function = function_in(library);
-    loaded_[key] = {library, function};
+  const auto load = [&](std::string_view code) {
+    Loaded loaded;
+    loaded.library = open_library(code, loaded.memory);
+    const RegionFunction function = loaded.function = function_in(loaded.library);
+    loaded_.emplace(key, std::move(loaded));
     return function;
   };
   if (const auto kept = kept_code(key)) {
     try {
-      const RegionFunction function = load(*kept, folder.path());
+      const RegionFunction function = load(*kept);
       ++done.from_disk;
       return function;
     } catch (const Error&) {
       // Compiled again, and replaced.
     }
   }
+  stop_early();
   const PrivateFolder fresh;
   const std::filesystem::path input = fresh.path() / "region.cpp", output = fresh.path() / "compiled.so";
   write_file(input, source, true);
   command.insert(command.end(), {input.string(), "-o", output.string(), "-lm"});
   run(std::move(command), fresh.path());
   const std::string code = read_file(output);
-  const RegionFunction function = load(code, fresh.path());
+  const RegionFunction function = load(code);
   keep_code(key, code);
   ++done.compiled;
   return function;
@@ -118,15 +145,17 @@ RegionFunction RegionCode::find(const KernelShape& shape, Compilation& done) {
   const std::lock_guard lock(mutex_);
   const std::int64_t began_ns = now_ns();
   ++done.regions;
+  RegionFunction function = nullptr;
   try {
-    const RegionFunction function = find_or_throw(shape, done);
-    done.compile_ns = done.compile_ns.value_or(0) + (now_ns() - began_ns);
-    return function;
+    function = find_or_throw(shape, done);
   } catch (const Error& error) {
+    if (!failure_ && first_interrupt() == 0) failure_ = error;
     ++done.uncompiled;
     done.reason = error.what();
-    return nullptr;
+    done.hint = error.hint;
   }
+  done.compile_ns = done.compile_ns.value_or(0) + (now_ns() - began_ns);
+  return function;
 }
 
 }  // namespace weir::cpu

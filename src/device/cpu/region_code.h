@@ -3,8 +3,11 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
+#include "base/descriptor.h"
+#include "base/error.h"
 #include "device/device.h"
 #include "kernel/region.h"
 
@@ -19,12 +22,13 @@ class RegionCode {
   RegionCode& operator=(const RegionCode&) = delete;
 
   // The function of a region: compiled earlier, from the user's cache, or from the compiler just now. Null if there is
-  // no compiler, or if it fails; `done` then has the reason, and counts what happened in any case. May be called from
-  // any thread.
+  // no compiler, if it failed, for this region or an earlier one, or after an interrupt; `done` then has the reason,
+  // and counts what happened in any case. May be called from any thread.
   RegionFunction find(const KernelShape& shape, Compilation& done);
 
  private:
   struct Loaded {
+    Descriptor memory;  // stays open: the loader knows libraries by name, and the number is the name
     void* library = nullptr;
     RegionFunction function = nullptr;
   };
@@ -33,6 +37,7 @@ class RegionCode {
   std::mutex mutex_;
   std::string compiler_;
   std::string version_;                   // empty until it was asked for
+  std::optional<Error> failure_;          // the first: a compiler that hangs costs its time once
   std::map<std::string, Loaded> loaded_;  // by key
 };
 

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "device/cpu/blocks.h"
 #include "device/cpu/queue.h"
+#include "kernel/fp8.h"
 
 namespace weir::cpu {
 
@@ -112,6 +113,7 @@ void PreparedStep::resolve(CommandId id, KernelTable kernel_of) {
   prepared.blocks = body.blocks(command.shape);
   if (prepared.blocks == 0) fail(fmt::format("kernel '{}' has a launch of 0 blocks", body.name));
   prepared.call.shape = command.shape;
+  prepared.is_fp8 = body.name == "gemm" && rounds_to_fp8(command.shape);
   for (std::size_t i = 0; i < accesses.size(); ++i) prepared.call.operands[i] = address(accesses[i]);
 }
 

@@ -38,6 +38,7 @@ struct PreparedCommand {
   void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
   RegionFunction region = nullptr;  // of a compiled region
   std::uint32_t blocks = 1;
+  bool is_fp8 = false;  // its first block finds the scales that all of its blocks use
   std::uint8_t level = 0;
   Unit unit = Unit::workers;
   StreamId stream = 0;
@@ -128,7 +129,7 @@ struct PreparedStep {
   std::vector<std::uint32_t> segment_of;       // by command, for graphs
   Times times;
   std::optional<Compilation> compilation;  // of its regions, if it has any
-  std::uint8_t woken = 0;  // wakes() of all units that this step uses
+  std::uint8_t woken = 0;                  // wakes() of all units that this step uses
   std::atomic<bool> has_failed{false};
   std::exception_ptr failure;  // read when nothing is in flight
 

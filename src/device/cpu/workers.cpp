@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "device/rank/communicator.h"
 #include "kernel/body.h"
+#include "kernel/fp8.h"
 
 namespace weir::cpu {
 
@@ -187,8 +188,17 @@ void Engine::run(ThreadGroup& group, const BlockPool::Claim& claim) noexcept {
   Resident& resident = group.pool[claim.slot];
   PreparedStep& step = *resident.step;
   if (claim.block == 0) step.times.started(resident.command, resident.iteration);
+  PreparedCommand& command = step.commands[resident.command];
+  if (command.is_fp8) {
+    if (claim.block == 0) {
+      find_fp8_scales(command.call);
+      resident.has_scales.store(true, std::memory_order_release);  // pairs with the load below
+    }
+    // Blocks are claimed in order, so a thread is at it.
+    while (!resident.has_scales.load(std::memory_order_acquire)) yield_core();  // pairs with the store above
+  }
   try {
-    step.commands[resident.command].run(claim.block);
+    command.run(claim.block);
   } catch (...) {
     step.latch(std::current_exception());
   }
@@ -353,6 +363,7 @@ void Engine::launch(PreparedStep& step, CommandId command, std::uint32_t iterati
   resident.blocks = blocks;
   resident.queue = queue;
   resident.unended.store(blocks, std::memory_order_relaxed);  // publish() below releases it
+  resident.has_scales.store(false, std::memory_order_relaxed);
   step.times.launched(command, iteration);
   // From here on the command may end, and the step with it.
   pool.publish(slot, prepared.level, blocks);

@@ -3,6 +3,7 @@
 // C' = B A', so the operands are swapped. Declared here, because its header may not be installed.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -16,9 +17,11 @@ namespace {
 constexpr int kComputeF32 = 68, kRealF32 = 0, kRealBf16 = 14, kRealE4m3 = 28;
 constexpr int kTransposed = 1, kUntransposed = 0;
 constexpr int kNoAlgorithm = 15;
+constexpr int kUnaligned = 1'000;              // ours
+constexpr std::uint32_t kLeastAlignment = 16;  // of fp8 matrices
 enum DescriptionValue { kTransposesA = 3, kTransposesB = 4, kScaleOfA = 17, kScaleOfB = 18 };
 enum LayoutValue { kBatchCount = 5, kBatchStride = 6 };
-enum PreferenceValue { kWorkspaceLimit = 1 };
+enum PreferenceValue { kWorkspaceLimit = 1, kAlignmentOfA = 5, kAlignmentOfB, kAlignmentOfC, kAlignmentOfD };
 
 struct Algorithm {
   std::uint64_t data[8];
@@ -59,6 +62,10 @@ struct CublasLt : VendorLibrary {
 };
 const CublasLt* g_cublas_lt = nullptr;  // written once, by fill()
 
+// In bytes, as far as the library cares. Without it, the library assumes 256 and may choose what faults.
+std::uint32_t alignment_of(GpuPointer address) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(256, address & (~std::uint64_t{address} + 1)));
+}
 const void* pointer(GpuPointer address) { return reinterpret_cast<const void*>(address); }
 
 // Everything about a product that does not change from launch to launch.
@@ -72,6 +79,8 @@ struct Plan {
     const CublasLt& lt = *g_cublas_lt;
     handle = its_handle;
     product = its_product;
+    for (const GpuPointer operand : {product.a, product.b, product.c})
+      if (alignment_of(operand) < kLeastAlignment) return kUnaligned;
     int result = lt.description_create(&description, kComputeF32, kRealF32);
     const auto describe = [&](int attribute, const auto& value) {
       if (result == 0) result = lt.description_set(description, attribute, &value, sizeof value);
@@ -84,8 +93,8 @@ struct Plan {
     describe(kScaleOfB, pointer(product.a_scale));
     const auto lay_out = [&](void** layout, int type, std::int64_t rows, std::int64_t columns) {
       if (result == 0)
-        result = lt.layout_create(layout, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
-                                  rows);
+        result =
+            lt.layout_create(layout, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows);
       const std::int32_t count = product.batch;
       const std::int64_t stride = rows * columns;
       if (result == 0 && count > 1) result = lt.layout_set(*layout, kBatchCount, &count, sizeof count);
@@ -101,7 +110,14 @@ struct Plan {
     void* preference = nullptr;
     int result = lt.preference_create(&preference);
     if (result != 0) return result;
-    result = lt.preference_set(preference, kWorkspaceLimit, &product.workspace_bytes, sizeof product.workspace_bytes);
+    const auto prefer = [&](int attribute, const auto& value) {
+      if (result == 0) result = lt.preference_set(preference, attribute, &value, sizeof value);
+    };
+    prefer(kWorkspaceLimit, product.workspace_bytes);
+    prefer(kAlignmentOfA, alignment_of(product.b));
+    prefer(kAlignmentOfB, alignment_of(product.a));
+    prefer(kAlignmentOfC, alignment_of(product.c));
+    prefer(kAlignmentOfD, alignment_of(product.c));
     Found found{};
     int count = 0;
     if (result == 0) result = lt.choose(handle, description, a, b, c, c, preference, 1, &found, &count);
@@ -132,13 +148,14 @@ std::string fill_fp8(GpuFp8& fp8) {
   fp8.run = [](const void* plan, GpuStream stream) {
     const auto& [handle, product, description, a, b, c, algorithm] = *static_cast<const Plan*>(plan);
     return g_cublas_lt->multiply(handle, description, &product.alpha, pointer(product.b), a, pointer(product.a), b,
-                               &product.beta, pointer(product.c), c, const_cast<void*>(pointer(product.c)), c,
-                               &algorithm, const_cast<void*>(pointer(product.workspace)), product.workspace_bytes,
-                               stream);
+                                 &product.beta, pointer(product.c), c, const_cast<void*>(pointer(product.c)), c,
+                                 &algorithm, const_cast<void*>(pointer(product.workspace)), product.workspace_bytes,
+                                 stream);
   };
   fp8.describe = [](int result) {
-    return result == kNoAlgorithm ? std::string("cuBLASLt has no algorithm for this product of fp8")
-                                   : fmt::format("cuBLASLt status {}", result);
+    if (result == kUnaligned) return std::string("operands of fp8 products begin at multiples of 16 bytes");
+    if (result == kNoAlgorithm) return std::string("cuBLASLt has no algorithm for this product of fp8");
+    return fmt::format("cuBLASLt status {}", result);
   };
   return g_cublas_lt->shortfall("cuBLASLt");
 }

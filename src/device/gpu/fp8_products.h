@@ -17,13 +17,13 @@ class Fp8Products {
   Fp8Products(const Fp8Products&) = delete;
   Fp8Products& operator=(const Fp8Products&) = delete;
 
-  // Plans a product of bf16 storage that rounds its operands, with memory of its own for the rounded ones. Rejects what
-  // the library cannot multiply, and a machine that lacks the library or the compiler. Returns the product's number.
+  // Plans a product of bf16 storage that rounds its operands (rounds_to_fp8()), with memory of its own for the rounded
+  // ones. Rejects a machine that lacks the library or the compiler. Returns the product's number.
   std::size_t add(const GpuGemm& gemm, GpuStream stream);
   int launch(std::size_t number, GpuStream stream) const noexcept;
   // Of a result of launch(), less kOffset.
   std::string describe(int result) const { return library_->describe(result); }
-  // Results of the library are told from those of the driver by this.
+  // Results of the library are distinguished from those of the driver by this.
   static constexpr int kOffset = 3'000'000;
 
  private:
@@ -32,6 +32,7 @@ class Fp8Products {
     GpuPointer from = 0, to = 0, largest = 0, scale = 0;
     long long rows = 0, k = 0, padded = 0, batch = 0, is_transposed = 0;
   };
+  static_assert(sizeof(Rounding) == 9 * 8);  // the kernels' source has it again
   struct Prepared {
     Rounding operands[2];
     void* plan = nullptr;

@@ -24,13 +24,15 @@ RegionCode::Loaded RegionCode::load(const std::string& code, const char* name) c
 GpuFunction RegionCode::find_or_throw(GpuSource source, const char* name, Compilation& done) {
   std::string reason;
   const GpuCompiler* const compiler = api_.compiler == nullptr ? nullptr : api_.compiler(&reason);
-  if (compiler == nullptr) fail(reason.empty() ? "this device has no compiler" : reason);
+  if (compiler == nullptr)
+    fail(reason.empty() ? "this device has no compiler" : reason,
+         "Install NVRTC or hipRTC, which come with the vendor's toolkit.");
   done.compiler = compiler->version;
   GpuFacts facts;
   check(api_, api_.facts(index_, &facts), "asking the device what it is");
 
   ContentHash hash;
-  hash.add(compiler->version).add(facts.architecture).add(facts.model).add(name).add(source.text);
+  hash.add(api_.backend).add(compiler->version).add(facts.architecture).add(facts.model).add(name).add(source.text);
   for (const std::string& option : source.options) hash.add(option);
   for (const EmbeddedSource& header : public_headers()) {
     if (header.name != "kernel.h" && header.name != "device.h") continue;
@@ -62,15 +64,16 @@ GpuFunction RegionCode::find_or_throw(GpuSource source, const char* name, Compil
 GpuFunction RegionCode::function(GpuSource source, const char* name, Compilation& done) {
   const std::int64_t began_ns = now_ns();
   ++done.regions;
+  GpuFunction found = nullptr;
   try {
-    const GpuFunction found = find_or_throw(std::move(source), name, done);
-    done.compile_ns = done.compile_ns.value_or(0) + (now_ns() - began_ns);
-    return found;
+    found = find_or_throw(std::move(source), name, done);
   } catch (const Error& error) {
     ++done.uncompiled;
     done.reason = error.what();
-    return nullptr;
+    done.hint = error.hint;
   }
+  done.compile_ns = done.compile_ns.value_or(0) + (now_ns() - began_ns);
+  return found;
 }
 
 GpuFunction RegionCode::find(const KernelShape& shape, Compilation& done) {

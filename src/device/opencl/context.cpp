@@ -147,8 +147,8 @@ OpenclProgramOwner OpenclContext::program_of_binary(const std::string& binary, c
   const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
   const std::size_t size = binary.size();
   cl_int status = CL_SUCCESS, result = CL_SUCCESS;
-  OpenclProgramOwner program(
-      api_.create_program_binary(context_.get(), 1, &device_, &size, &bytes, &status, &result), {&api_});
+  OpenclProgramOwner program(api_.create_program_binary(context_.get(), 1, &device_, &size, &bytes, &status, &result),
+                             {&api_});
   if (result != CL_SUCCESS || status != CL_SUCCESS) return {};
   if (api_.build_program(program.get(), 1, &device_, options.c_str(), nullptr, nullptr) != CL_SUCCESS) return {};
   return program;
@@ -172,7 +172,9 @@ OpenclKernelOwner OpenclContext::make_region(const KernelShape& shape, Compilati
   const std::int64_t began_ns = now_ns();
   const std::lock_guard lock(mutex_);
   OpenclProgramOwner& program = programs_[{fmt::format("region {:x}", shape.dims[2]), shape.type}];
-  std::size_t Compilation::*found = &Compilation::from_memory;
+  std::size_t Compilation::* found = &Compilation::from_memory;
+  cl_int result = CL_SUCCESS;
+  OpenclKernelOwner made;
   if (!program) {
     const std::string source = std::string(opencl_source("prelude")) + region_source(shape, RegionLanguage::opencl);
     const std::string options = build_options(shape.type);
@@ -180,15 +182,19 @@ OpenclKernelOwner OpenclContext::make_region(const KernelShape& shape, Compilati
     hash.add("opencl").add(facts_.platform).add(facts_.platform_version).add(facts_.driver_version);
     const std::string key = hash.add(facts_.model).add(options).add(source).text();
     found = &Compilation::from_disk;
-    if (const auto kept = kept_code(key)) program = program_of_binary(*kept, options);
-    if (!program) {
+    if (const auto kept = kept_code(key)) {
+      program = program_of_binary(*kept, options);
+      // Some drivers take a binary that has no such kernel for them.
+      if (program) made = OpenclKernelOwner(api_.create_kernel(program.get(), kRegionEntry, &result), {&api_});
+    }
+    if (!made) {
       found = &Compilation::compiled;
+      program.reset();
       program = build(source, options, "a region");
       if (const std::string binary = binary_of(program.get()); !binary.empty()) keep_code(key, binary);
     }
   }
-  cl_int result = CL_SUCCESS;
-  OpenclKernelOwner made(api_.create_kernel(program.get(), kRegionEntry, &result), {&api_});
+  if (!made) made = OpenclKernelOwner(api_.create_kernel(program.get(), kRegionEntry, &result), {&api_});
   check_opencl(result, fmt::format("{}: looking the kernel of a region up", name_));
   if (done != nullptr) {
     ++done->regions;

@@ -79,8 +79,9 @@ void set_precisions(SimProfile& profile, std::span<const std::string> items) {
   profile.precisions.clear();
   for (const std::string& item : items) {
     const auto precision = precision_named(item);
-    if (!precision || is_fp8(*precision))
-      reject(fmt::format("there is no precision '{}'", shown(item)), "Use fp32, tf32, fp16 or bf16.");
+    if (precision && is_fp8(*precision))
+      reject(fmt::format("simulated devices have no {}", name_of(*precision)), "Use fp32, tf32, fp16 or bf16.");
+    if (!precision) reject(fmt::format("there is no precision '{}'", shown(item)), "Use fp32, tf32, fp16 or bf16.");
     if (std::find(profile.precisions.begin(), profile.precisions.end(), *precision) == profile.precisions.end())
       profile.precisions.push_back(*precision);
   }
@@ -178,8 +179,9 @@ Duration read_duration(const YamlNode& node) {
     }
     if (const YamlNode* const precision = node.find("precision")) {
       const auto value = precision_named(precision->scalar("a precision"));
-      if (!value || is_fp8(*value))
-        precision->place.refuse("there is no such precision", "Use fp32, tf32, fp16 or bf16.");
+      if (value && is_fp8(*value))
+        precision->place.refuse("simulated devices have no fp8", "Use fp32, tf32, fp16 or bf16.");
+      if (!value) precision->place.refuse("there is no such precision", "Use fp32, tf32, fp16 or bf16.");
       duration.of.precision = *value;
     }
     if (const YamlNode* const dims = node.find("dims")) {

@@ -67,7 +67,7 @@ class Compiled : Model {
     for (std::size_t i = 1; i < ops.size() && !is_compiled_; ++i) between.push_back(whole());
     each(role, [&](Lane lane, Part rows) {
       const KernelShape shape = layers_.shape({rows.count, features_, region_ops(ops)}, scalars);
-      const std::vector<RegionItem> items = region_items(shape);
+      const RegionItems items = region_items(shape);
       const auto add_operand = [&](const RegionItem& item, std::vector<Operand>& operands) {
         if (item.operand == 0) return;
         const Operand& own = added[static_cast<std::size_t>(item.operand) - 1];
