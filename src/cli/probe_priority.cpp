@@ -63,7 +63,7 @@ std::vector<std::string> interpreter_in(const std::vector<std::string>& words) {
     reject(fmt::format("{}: no Python is among the words after --, and the probe runs inside Python", words[0]),
            "Name the Python that the program starts, with what selects its environment: weir probe priority -- "
            "python3. A program without Python gives its streams priorities itself, which only its own clocks can "
-           "time: `weir preempt --mechanisms none,priority` tells what priority does on the same device.");
+           "time: `weir preempt --mechanisms none,priority` shows what priority does on the same device.");
   std::vector<std::string> command(words.begin(), python + 1);
   for (auto word = python + 1; word != words.end() && word->size() > 1 && (*word)[0] == '-'; ++word) {
     if (*word == "-m" || *word == "-c" || *word == "--") break;

@@ -154,6 +154,7 @@ struct FakeConfigureResult {
   void* data;
 };
 struct FakeClient {
+  std::size_t size;
   const char* name;
   std::uint32_t handle;
 };
@@ -189,9 +190,9 @@ WEIR_FAKE_EXPORT int rocprofiler_force_configure(FakeConfigureResult* (*configur
     if (a.is_configured || a.is_configuring || setting("locked") != 0) return kConfigurationLocked;
     a.is_configuring = true;
   }
-  FakeClient client{"", 1};
+  FakeClient client{sizeof(FakeClient), "", 1};
   const FakeConfigureResult* const result = configure(10000, "1.0.0", 0, &client);
-  int status = 0;
+  int status = client.size == sizeof(FakeClient) && std::string_view(client.name) == "weir" ? 0 : kAbi;
   if (result != nullptr && result->size != sizeof(FakeConfigureResult)) status = kAbi;
   if (status == 0 && result != nullptr && result->initialize != nullptr) result->initialize(nullptr, result->data);
   const std::lock_guard lock(a.mutex);

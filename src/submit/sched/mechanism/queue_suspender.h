@@ -57,7 +57,7 @@ class QueueSuspender final : public Enforcer {
   std::array<Place, kMaxClients> places_;
   std::uint64_t changes_ = 0;
   std::uint64_t waiting_ = 0;
-  std::int64_t heard_ns_ = 0;
+  std::int64_t renewed_ns_ = 0;
   bool is_ending_ = false;
   std::thread thread_;  // the tracer of all clients; last, because it uses everything above
 };
