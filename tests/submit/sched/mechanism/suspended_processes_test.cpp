@@ -95,9 +95,9 @@ int tracer_of(pid_t process) {
 class SuspendedProcesses : public ::testing::Test {
  protected:
   SuspendedProcesses()
-      : driver(*new (::mmap(nullptr, sizeof(Driver), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+      : driver(*new(::mmap(nullptr, sizeof(Driver), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
                    Driver) {
-    mechanism = {.name = "kfd_suspend", .summary = "", .notice = "", .open = [this](const Settings& settings) {
+    mechanism = {.name = "kfd_suspend", .notice = "", .open = [this](const Settings& settings) {
                    return std::make_unique<QueueSuspender>(std::make_unique<SharedTrap>(driver), settings);
                  }};
     options = folder.options();
