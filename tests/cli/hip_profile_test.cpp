@@ -283,6 +283,8 @@ TEST_F(HipProfile, what_the_library_loses_has_a_reason) {
   const Json full = traced("buffer=4000,lazy=1");
   EXPECT_TRUE(has(source(full), "of them were dropped")) << source(full);
   EXPECT_GT(without_times(full), 0);
+  const Json unmarked = traced("marks=0");
+  EXPECT_TRUE(has(source(unmarked), "has a mark: the runtime submits from a thread of its own")) << source(unmarked);
   const Json strange = traced("short=1");
   EXPECT_TRUE(has(source(strange), "of them were dropped")) << source(strange);
 }

@@ -121,6 +121,7 @@ Traced ask_for_mark(const Work& work) {
   void* const data = a.request_data;
   lock.unlock();
   Traced traced{true, 0};
+  if (setting("marks", 1) == 0) return traced;
   if (request != nullptr && request(work.thread, 1, static_cast<int>(kind), 2, 0, &traced.external, data) != 0)
     traced.external = 0;
   return traced;
