@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/console.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -24,6 +25,7 @@ namespace {
 using probe::PrioritySamples;
 
 constexpr const char* kProbeUsage = "For example: weir probe priority -- python3";
+constexpr std::int64_t kExitNs = 2'000'000'000;      // from its line to its end: runtimes hang at exit
 constexpr std::uint64_t kMaxSampleBytes = 64 << 20;  // of a file with samples
 
 struct ProbePriorityFlags : DocumentOutput {
@@ -48,46 +50,84 @@ struct ProbePriorityFlags : DocumentOutput {
   }
 };
 
-// "python3", "/opt/venv/bin/python3.11", "pypy3"
+// "python3", "/opt/venv/bin/python3.11", "python3.13t", "pypy3"
 bool is_python(const std::string& word) {
-  const std::string name = std::filesystem::path(word).filename();
-  for (const std::string_view known : {"python", "pypy"})
-    if (name.starts_with(known)) return name.find_first_not_of("0123456789.", known.size()) == std::string::npos;
+  std::string name = std::filesystem::path(word).filename();
+  for (const std::string_view known : {"python", "pypy"}) {
+    if (!name.starts_with(known)) continue;
+    if (std::string_view("dmt").find(name.back()) != std::string_view::npos) name.pop_back();
+    return name.find_first_not_of("0123456789.", known.size()) == std::string::npos;
+  }
   return false;
+}
+
+// An environment may be named like a Python: conda run -n python311 --live-stream python3 train.py
+std::vector<std::string>::const_iterator find_python(const std::vector<std::string>& words) {
+  auto python = std::find_if(words.begin(), words.end(), is_python);
+  if (python == words.end()) return python;
+  for (auto word = python + 1; word != words.end(); ++word) {
+    if (is_python(*word))
+      python = word;
+    else if (!word->starts_with("--") || word->size() == 2)
+      break;
+  }
+  return python;
 }
 
 // The user's words up to their Python and its options, without what it would run: a script, -m or -c.
 std::vector<std::string> interpreter_in(const std::vector<std::string>& words) {
-  const auto python = std::find_if(words.begin(), words.end(), is_python);
+  const auto python = find_python(words);
   if (python == words.end())
     reject(fmt::format("{}: no Python is among the words after --, and the probe runs inside Python", words[0]),
            "Name the Python that the program starts, with what selects its environment: weir probe priority -- "
            "python3. A program without Python gives its streams priorities itself, which only its own clocks can "
-           "time: `weir preempt --mechanisms none,priority` tells what priority does on the same device.");
+           "time: `weir preempt --mechanisms none,priority` shows what priority does on the same device.");
   std::vector<std::string> command(words.begin(), python + 1);
   for (auto word = python + 1; word != words.end() && word->size() > 1 && (*word)[0] == '-'; ++word) {
-    if (*word == "-m" || *word == "-c" || *word == "--") break;
+    if (*word == "--") break;
+    // Letters may share a dash: -um MODULE, -Wignore.
+    const std::size_t special = word->starts_with("--") ? std::string::npos : word->find_first_of("cmXW", 1);
+    const char letter = special == std::string::npos ? '\0' : (*word)[special];
+    if (letter == 'c' || letter == 'm') {
+      if (special > 1) command.push_back(word->substr(0, special));
+      break;
+    }
     command.push_back(*word);
-    const bool has_value = *word == "-X" || *word == "-W";
+    const bool has_value = (letter != '\0' && special + 1 == word->size()) || *word == "--check-hash-based-pycs";
     if (has_value && word + 1 != words.end()) command.push_back(*++word);
   }
   return command;
 }
 
+// What the flags say, checked before anything is started.
+struct Plan {
+  explicit Plan(const ProbePriorityFlags& flags)
+      : rounds(number_within("--processes", flags.processes, 1, 100)),
+        iterations(number_within("--iterations", flags.iterations, 10, probe::kMaxProbeIterations)),
+        limit_ns(static_cast<std::int64_t>(seconds_of("--timeout", flags.timeout) * 1e9)) {
+    options.threshold = share_of("--threshold", flags.threshold);
+    options.bootstrap.seed = seed_of(flags.seed);
+  }
+  std::int64_t rounds, iterations, limit_ns;
+  CompareOptions options;
+};
+
 // Empty where it was interrupted.
-std::optional<PrioritySamples> run_probe_process(const ProbePriorityFlags& flags, std::vector<std::string> command,
+std::optional<PrioritySamples> run_probe_process(const Plan& plan, std::vector<std::string> command,
                                                  std::int64_t round) {
   const PrivateFolder folder;
   const std::filesystem::path script = folder.path() / "priority_script.py";
   write_file(script, std::string(probe::priority_script()), false);
   command.push_back(script.string());
-  const Json request = {{"iterations", number_within("--iterations", flags.iterations, 10, probe::kMaxProbeIterations)},
-                        {"seed", static_cast<std::int64_t>(seed_of(flags.seed) % 1'000'000'000) + round}};
-  const double limit_s = seconds_of("--timeout", flags.timeout);
-  LineProcess process(std::move(command), request, static_cast<std::int64_t>(limit_s * 1e9));
+  const Json request = {{"iterations", plan.iterations},
+                        {"seed", static_cast<std::int64_t>(plan.options.bootstrap.seed % 1'000'000'000) + round}};
+  LineProcess process(std::move(command), request, plan.limit_ns);
+  process.end_by(now_ns() + plan.limit_ns);
   std::optional<PrioritySamples> samples;
   const LineProcess::End end = process.follow(catch_interrupts(), [&](const Json& line) {
-    if (probe::is_priority_line(line)) samples = probe::read_priority_line(line);
+    if (!probe::is_priority_line(line)) return;
+    samples = probe::read_priority_line(line);
+    process.end_by(now_ns() + kExitNs);
   });
   if (end.how == LineProcess::How::interrupted) return std::nullopt;
   if (samples) return samples;  // and its end does not matter: runtimes crash at exit
@@ -106,10 +146,8 @@ std::vector<PrioritySamples> read_sample_files(const std::vector<std::string>& f
   return all;
 }
 
-int print_answer(const ProbePriorityFlags& flags, const std::vector<PrioritySamples>& processes) {
-  CompareOptions options;
-  options.threshold = share_of("--threshold", flags.threshold);
-  options.bootstrap.seed = seed_of(flags.seed);
+int print_answer(const ProbePriorityFlags& flags, const CompareOptions& options,
+                 const std::vector<PrioritySamples>& processes) {
   const probe::PriorityFinding finding = judge_priority(processes, options);
   const Json document = priority_document(processes, finding, options, run_context());
   flags.print(document, probe_priority_report(document));
@@ -128,24 +166,24 @@ int execute_probe_priority(const ProbePriorityFlags& flags) {
     return 0;
   }
   flags.check_output();
-  if (!flags.files.empty()) return print_answer(flags, read_sample_files(flags.files));
+  const Plan plan(flags);
+  if (!flags.files.empty()) return print_answer(flags, plan.options, read_sample_files(flags.files));
   if (words.empty()) reject("a Python is required after --", kProbeUsage);
   const std::vector<std::string> command = interpreter_in(words);
   if (!find_program(command[0]))
     reject(fmt::format("{}: no such program", command[0]), "Give a path, or a name that PATH has.");
-  const auto rounds = number_within("--processes", flags.processes, 1, 100);
   catch_interrupts();  // before there is a temporary folder
   ProgressLine line(flags.is_quiet);
   std::vector<PrioritySamples> processes;
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    line.show("Python", static_cast<int>(round), static_cast<int>(rounds));
-    std::optional<PrioritySamples> one = run_probe_process(flags, command, round);
+  for (std::int64_t round = 0; round < plan.rounds; ++round) {
+    line.show("Python", static_cast<int>(round), static_cast<int>(plan.rounds));
+    std::optional<PrioritySamples> one = run_probe_process(plan, command, round);
     if (!one) return kExitInterrupted;
     processes.push_back(std::move(*one));
-    if (!processes.back().error.empty()) break;  // the next one would say the same
+    if (!processes.front().error.empty()) break;  // the next one would say the same
   }
   line.clear();
-  return print_answer(flags, processes);
+  return print_answer(flags, plan.options, processes);
 }
 
 }  // namespace

@@ -173,9 +173,7 @@ Tracing tracing_of(const ProfileFlags& flags, const DeviceInfo& info, const RunR
       reject("--profiler rocprofv3: the commands of a graph have one call, so records cannot be told apart",
              "Use another --submit mode.");
     const auto rocprof = find_program(kRocprof);
-    if (!rocprof)
-      reject("--profiler rocprofv3: not found in PATH",
-             "It comes with ROCm 6.2 and later (rocprofiler-sdk): put its bin folder into PATH.");
+    if (!rocprof) reject("--profiler rocprofv3: not found in PATH", kRocprofHint);
     tracing.rocprof = rocprof->string();
   } else if (info.backend == "hip" && request.submit.mode != SubmitMode::graph && !has_ranks) {
     if (const auto rocprof = find_program(kRocprof)) tracing.rocprof = rocprof->string();
@@ -237,6 +235,12 @@ int execute_profile(const ProfileFlags& flags) {
     check_request(flags.run.open()->info(), request, {0, count});
     return start_ranks(count);
   }
+  if (flags.profiler == kRocprofilerSdk) {
+    // Before anything loads the GPU's runtime, which MPI may do.
+    std::string reason;
+    if (!configure_rocprofiler(&reason))
+      reject(fmt::format("--profiler {}: {}", kRocprofilerSdk, reason), "Leave it out: auto takes what there is.");
+  }
   Communicator* const ranks = join_ranks();
   const std::string word = ranks == nullptr ? "" : fmt::format("rank{}", ranks->ranks().rank);
   output.check(word);
@@ -244,11 +248,6 @@ int execute_profile(const ProfileFlags& flags) {
     // Must happen before anything touches the driver.
     std::string reason;
     if (!enable_cupti_latency(&reason)) reject(fmt::format("--latency-timestamps: {}", reason), "Leave it out.");
-  }
-  if (flags.profiler == kRocprofilerSdk) {
-    std::string reason;
-    if (!configure_rocprofiler(&reason))
-      reject(fmt::format("--profiler {}: {}", kRocprofilerSdk, reason), "Leave it out: auto takes what there is.");
   }
   auto device = flags.run.open(ranks);
   const DeviceInfo info = device->info();

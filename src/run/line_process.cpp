@@ -23,7 +23,8 @@ constexpr std::int64_t kGraceNs = 5'000'000'000;  // between the last line of a 
 constexpr std::int64_t kEndNs = 500'000'000;      // for a child that is asked to end
 constexpr std::int64_t kPollMs = 500;  // rarely, so that the parent does not take a core from the measurement
 constexpr std::size_t kLongestLine = 64 << 20;
-constexpr std::size_t kMaxErrors = 16 * 1024;  // of stderr, from its end, which has the reason
+constexpr std::uintmax_t kMostErrors = 256 << 20;  // written to stderr: more would fill the disk
+constexpr std::size_t kMaxErrors = 16 * 1024;      // of stderr, from its end, which has the reason
 
 }  // namespace
 
@@ -61,7 +62,7 @@ LineProcess::End LineProcess::follow(const std::atomic<bool>& stop, const std::f
   std::string& text = process_->unread();
   for (;;) {
     const std::int64_t limit = process_->has_output() ? limit_ns_ : kGraceNs;
-    const std::int64_t left_ms = (last_ns + limit - now_ns()) / 1'000'000 + 1;
+    const std::int64_t left_ms = (std::min(last_ns + limit, end_ns_) - now_ns()) / 1'000'000 + 1;
     const std::size_t before = text.size();
     const bool is_over =
         !process_->listen(static_cast<int>(std::clamp<std::int64_t>(left_ms, 1, kPollMs)), kLongestLine);
@@ -82,7 +83,12 @@ LineProcess::End LineProcess::follow(const std::atomic<bool>& stop, const std::f
     text.erase(0, begin);
     if (text.size() > kLongestLine) fail("a child process printed too long a line");
     if (is_over) break;
-    if (now_ns() - last_ns > limit) {
+    std::error_code ignored;
+    if (const std::uintmax_t bytes = fs::file_size(error_file_, ignored); !ignored && bytes > kMostErrors) {
+      process_->end();
+      return {How::crashed, "", fmt::format("it wrote more than {} to stderr", format_bytes(kMostErrors))};
+    }
+    if (now_ns() > std::min(last_ns + limit, end_ns_)) {
       process_->end();
       return {How::timed_out, "", fmt::format("did not end within {}", format_duration(static_cast<double>(limit)))};
     }

@@ -42,12 +42,14 @@ class LineProcess {
   // `variables` are set in addition to this process's environment.
   LineProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns, Variables variables = {});
 
-  // Passes its lines to `on_line` until it has ended, was silent for too long (it is then killed, with its
-  // descendants), or `stop` is set. Lines that are not JSON objects are skipped. Call once, from a thread that outlives
-  // the child.
+  // Passes its lines to `on_line` until it has ended, was silent for too long or wrote too much to stderr (it is
+  // then killed, with its descendants), or `stop` is set. Lines that are not JSON objects are skipped. Call once, from
+  // a thread that outlives the child.
   End follow(const std::atomic<bool>& stop, const std::function<void(const Json&)>& on_line);
   // Sets the limit between the current line and the next.
   void limit(std::int64_t limit_ns) { limit_ns_ = limit_ns; }
+  // It is killed at this time (now_ns()), whatever it prints. May be called again, also while a line is being handled.
+  void end_by(std::int64_t at_ns) { end_ns_ = at_ns; }
   // Sends SIGTERM; it may still report what it has. Call while a line is being handled.
   void ask_to_end() const { process_->signal(SIGTERM); }
 
@@ -60,6 +62,7 @@ class LineProcess {
   const PrivateFolder folder_;
   const std::filesystem::path error_file_;  // a file, so that the parent does not take a core from the measurement
   std::int64_t limit_ns_;
+  std::int64_t end_ns_ = INT64_MAX;
   std::optional<Process> process_;
 };
 

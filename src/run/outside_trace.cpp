@@ -115,6 +115,7 @@ struct Join {
 
   // The middle of a call lies within the time in which its command was submitted, whatever the clocks' small error.
   void assign(const HostCall& call, const std::vector<std::uint32_t>& found) {
+    if (call.started_ns == kNoTime || call.ended_ns == kNoTime) return;
     const auto commands = by_thread.find(call.thread);
     const bool submits = call.kind == CallKind::launch || call.kind == CallKind::copy;
     if (commands == by_thread.end() || (found.empty() && !submits)) return;
@@ -254,6 +255,11 @@ bool has_calls_of(const Timeline& records, const OutsidePass& outside) {
   for (const HostCall& call : outside.pass.timeline.calls) threads.insert(call.thread);
   return std::any_of(records.calls.begin(), records.calls.end(),
                      [&](const HostCall& call) { return threads.contains(call.thread); });
+}
+
+bool has_device_times(const Timeline& timeline, const Step& step) {
+  return std::any_of(timeline.spans.begin(), timeline.spans.end(),
+                     [&](const Span& span) { return !is_host(step, span) && span.started_ns != kNoTime; });
 }
 
 void join_records(OutsidePass& outside, const Timeline& records, const Step& step, const std::string& profiler) {

@@ -31,6 +31,9 @@ OutsidePass outside_pass(const Json& document, const Step& step, const Placement
 // Whether the calls in these records are this pass's, by their threads.
 bool has_calls_of(const Timeline& records, const OutsidePass& outside);
 
+// Whether any command of the device has a time.
+bool has_device_times(const Timeline& timeline, const Step& step);
+
 // Gives the pass's commands the times and hardware queues of the profiler's records. A command's records are those of
 // the calls that its thread made while it submitted the command, however many they are. Commands whose records are
 // missing keep no times, and the timeline's source says how many and why.

@@ -42,8 +42,7 @@ enum class Profiler : std::uint8_t { cupti, rocprof };
 
 Profiler choose(const std::string& name, bool has_rocprof) {
   if (name == "cupti") return Profiler::cupti;
-  constexpr const char* kHint = "It comes with ROCm 6.2 and later (rocprofiler-sdk): put its bin folder into PATH.";
-  if (name == kRocprof && !has_rocprof) reject_setting("profiler", name, "not found in PATH", kHint);
+  if (name == kRocprof && !has_rocprof) reject_setting("profiler", name, "not found in PATH", kRocprofHint);
   if (name == kRocprof) return Profiler::rocprof;
   if (name != "auto") {
     const std::vector<std::string> names = {"auto", "cupti", kRocprof};
@@ -53,17 +52,8 @@ Profiler choose(const std::string& name, bool has_rocprof) {
   if (has_rocprof) return Profiler::rocprof;
   std::error_code ignored;
   if (fs::exists("/dev/kfd", ignored))
-    reject("this machine has an AMD GPU (/dev/kfd), but rocprofv3 is not in PATH", kHint);
+    reject("this machine has an AMD GPU (/dev/kfd), but rocprofv3 is not in PATH", kRocprofHint);
   return Profiler::cupti;
-}
-
-std::vector<fs::path> captured_files(const fs::path& folder, const std::string& extension) {
-  std::vector<fs::path> files;
-  std::error_code ignored;
-  for (const auto& entry : fs::recursive_directory_iterator(folder, ignored))
-    if (entry.is_regular_file(ignored) && entry.path().extension() == extension) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 // One trace per process that wrote one.
@@ -150,7 +140,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
   const auto took = static_cast<double>(now_ns() - begun);
 
   const bool is_cupti = profiler == Profiler::cupti;
-  const auto files = captured_files(folder.path(), is_cupti ? ".weircap" : ".json");
+  const auto files = files_below(folder.path(), is_cupti ? ".weircap" : ".json");
   // From here on Ctrl-C is for Weir.
   const std::atomic<bool>& stop = request.stop();
   ImportOptions import;

@@ -184,6 +184,31 @@ TEST_F(ProbePriority, starts_python_as_the_user_does) {
   EXPECT_EQ(all["runtime"]["name"], "cuda");
 }
 
+TEST_F(ProbePriority, finds_the_python_among_the_words) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"env", "-u", "python311", "python3", "train.py"},
+                                             {"python3", "-um", "package"},
+                                             {"python3", "-Wignore", "-cimport sys"},
+                                             {"python3", "-uX", "utf8", "-c", "1"}}) {
+    std::vector<std::string> all = {"--processes", "1", "--iterations", "10", "--"};
+    all.insert(all.end(), words.begin(), words.end());
+    document("kept", all, 0);
+  }
+}
+
+TEST_F(ProbePriority, does_not_wait_for_one_that_hangs_at_exit_or_never_ceases) {
+  put_file(folder_.path() / "torch.py",
+           "import atexit, time\natexit.register(time.sleep, 600)\n" + std::string(kTorch));
+  document("kept", {"--processes", "1", "--iterations", "10", "--", "python3"}, 0);
+  const auto reason = [&] {
+    return document("kept", {"--timeout", "500ms", "--", "python3"}, 1)["reason"].get<std::string>();
+  };
+  put_file(folder_.path() / "torch.py", "import time\nwhile True:\n  print('busy', flush=True)\n  time.sleep(0.01)\n");
+  EXPECT_TRUE(has(reason(), "did not end within")) << reason();
+  put_file(folder_.path() / "torch.py", "import os, time\nos.ftruncate(2, 300 << 20)\ntime.sleep(600)\n");
+  EXPECT_TRUE(has(document("kept", {"--", "python3"}, 1)["reason"].get<std::string>(), "to stderr"));
+}
+
 TEST_F(ProbePriority, rejects_what_it_cannot_do) {
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{},
@@ -194,6 +219,7 @@ TEST_F(ProbePriority, rejects_what_it_cannot_do) {
                                              {"--processes", "0", "--", "python3"},
                                              {"--iterations", "3", "--", "python3"},
                                              {"--timeout", "never", "--", "python3"},
+                                             {"--threshold", "much", "--", "python3"},
                                              {"--", "/nowhere/python3"}}) {
     const Outcome outcome = probe("kept", words);
     EXPECT_EQ(outcome.code, 2) << outcome.out << outcome.err;

@@ -1,4 +1,4 @@
-// A fake librocprofiler-sdk: what its parts share. Records what the fake HIP runtime tells, on a clock of its own.
+// A fake librocprofiler-sdk: what its parts share. Records what the fake HIP runtime reports, on a clock of its own.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace weir::fake_rocprofiler {
 
-// Far from the host's monotonic clock, so that who forgets to convert is found out.
+// Far from the host's monotonic clock, so that a missing conversion fails a test.
 inline constexpr std::int64_t kClockAhead = 777'000'000'000'000;
 
 struct Call {

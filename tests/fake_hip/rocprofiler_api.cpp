@@ -121,6 +121,7 @@ Traced ask_for_mark(const Work& work) {
   void* const data = a.request_data;
   lock.unlock();
   Traced traced{true, 0};
+  if (setting("marks", 1) == 0) return traced;
   if (request != nullptr && request(work.thread, 1, static_cast<int>(kind), 2, 0, &traced.external, data) != 0)
     traced.external = 0;
   return traced;
@@ -154,6 +155,7 @@ struct FakeConfigureResult {
   void* data;
 };
 struct FakeClient {
+  std::size_t size;
   const char* name;
   std::uint32_t handle;
 };
@@ -189,9 +191,9 @@ WEIR_FAKE_EXPORT int rocprofiler_force_configure(FakeConfigureResult* (*configur
     if (a.is_configured || a.is_configuring || setting("locked") != 0) return kConfigurationLocked;
     a.is_configuring = true;
   }
-  FakeClient client{"", 1};
+  FakeClient client{sizeof(FakeClient), "", 1};
   const FakeConfigureResult* const result = configure(10000, "1.0.0", 0, &client);
-  int status = 0;
+  int status = client.size == sizeof(FakeClient) && std::string_view(client.name) == "weir" ? 0 : kAbi;
   if (result != nullptr && result->size != sizeof(FakeConfigureResult)) status = kAbi;
   if (status == 0 && result != nullptr && result->initialize != nullptr) result->initialize(nullptr, result->data);
   const std::lock_guard lock(a.mutex);

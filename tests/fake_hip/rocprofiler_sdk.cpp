@@ -1,5 +1,5 @@
-// A librocprofiler-sdk without a GPU: it is told by the fake HIP runtime what that runs, and hands it on as the real
-// one does. Knows the library's rules; no table of ours.
+// A librocprofiler-sdk without a GPU: the fake HIP runtime reports to it what that runs, and it hands this on as the
+// real one does. Knows the library's rules; no table of ours.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -177,6 +177,16 @@ TEST(OutsideTrace, records_of_other_threads_are_not_its) {
   for (const Span& span : test.join()) EXPECT_TRUE(is_empty(span));
 }
 
+TEST(OutsideTrace, calls_without_times_are_not_joined) {
+  Case test;
+  for (HostCall& call : test.records.calls) call.started_ns = kNoTime;
+  for (const Span& span : test.join()) EXPECT_TRUE(is_empty(span));
+  EXPECT_FALSE(has_device_times(test.outside.pass.timeline, test.built->step)) << "so another profiler is tried";
+  Case other;
+  other.join();
+  EXPECT_TRUE(has_device_times(other.outside.pass.timeline, other.built->step));
+}
+
 TEST(OutsideTrace, notes_survive_their_document) {
   Case test;
   test.outside.pass.rounds = {{1, 10, 25}, {2, 30, 60}};

@@ -59,6 +59,7 @@ class DebugTrap {
 
   // Makes the calling thread the tracer of another process, which keeps running.
   virtual int attach(int pid) noexcept = 0;
+  // -EAGAIN: it is still attached, and this must be called again. Takes some 10 ms at most.
   virtual int detach(int pid) noexcept = 0;
   // Passes on signals that stopped it, as each call about its queues does; every few milliseconds while it is attached.
   // False once it has ended.

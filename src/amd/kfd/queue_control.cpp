@@ -11,6 +11,8 @@
 namespace weir::kfd {
 namespace {
 
+constexpr int kDetachTries = 10;  // of a process that does not stop for it
+
 void check(TrapStep step, int result, int pid, bool is_self) {
   if (result >= 0) return;
   const Refusal refusal = explain(step, -result, pid, is_self);
@@ -117,6 +119,13 @@ QueueControl::QueueControl(DebugTrap& trap, int pid) : QueueControl(trap, pid, N
 }
 
 QueueControl::~QueueControl() {
+  free_queues();
+  forget();
+  if (has_runtime_) trap_.runtime_disable();
+  for (int tries = 0; is_attached_ && tries < kDetachTries; ++tries) is_attached_ = trap_.detach(pid_) == -EAGAIN;
+}
+
+bool QueueControl::free_queues() noexcept {
   if (has_suspended()) {
     try {
       resume();
@@ -124,10 +133,21 @@ QueueControl::~QueueControl() {
       // Disabling below resumes everything as well.
     }
   }
-  if (is_enabled_) trap_.disable(pid_);
-  forget();
-  if (has_runtime_) trap_.runtime_disable();
-  if (is_attached_) trap_.detach(pid_);
+  if (is_enabled_) {
+    const int result = trap_.disable(pid_);
+    // ESRCH and EINVAL: there is nothing enabled any more.
+    if (result >= 0 || result == -ESRCH || result == -EINVAL) {
+      is_enabled_ = false;
+      forget();
+    }
+  }
+  return !has_suspended();
+}
+
+bool QueueControl::let_go() noexcept {
+  if (!free_queues()) return false;  // the driver resumes for the tracer alone
+  if (is_attached_ && trap_.detach(pid_) != -EAGAIN) is_attached_ = false;
+  return !is_attached_;
 }
 
 void QueueControl::forget() noexcept {

@@ -74,6 +74,11 @@ class QueueControl {
   // Resumes everything that suspend() touched. Even if it throws, nothing stays suspended unless the error reports it.
   ResumeOutcome resume();
   bool has_suspended() const noexcept { return !touched_.empty(); }
+  // Resumes everything and disables the interface, which takes the driver alone. Whether nothing is suspended now.
+  bool free_queues() noexcept;
+  // That, and detaches. False where the driver refuses, or the process does not stop for it: call attend() and this
+  // again. Nothing else may be called from then on.
+  bool let_go() noexcept;
 
  private:
   struct Nothing {};

@@ -122,6 +122,7 @@ void ActivityTrace::collect() {
 }
 
 void ActivityTrace::add_marked(const GpuActivityRecord& record) {
+  ++(record.mark == 0 ? unmarked_ : marked_);
   if (record.mark == 0) return;
   const std::uint64_t iteration = (record.mark - 1) / counts_of_.size(),
                       command = (record.mark - 1) % counts_of_.size();
@@ -208,6 +209,10 @@ void ActivityTrace::forget() {
 std::string ActivityTrace::source() const {
   std::string text = fmt::format("activity records of {}", activity_.version);
   if (lost_ > 0) text += fmt::format("; {} of them were dropped", lost_);
+  if (unmarked_ > 0 && marked_ == 0)
+    text += fmt::format(
+        "; none of {} has a mark: the runtime submits from a thread of its own (AMD_DIRECT_DISPATCH=0 asks it to)",
+        unmarked_);
   if (missing_ > 0) text += fmt::format("; {} commands have no times, because records are missing", missing_);
   std::size_t count = 0;
   const Lane* first = nullptr;

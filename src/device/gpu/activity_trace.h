@@ -92,6 +92,7 @@ class ActivityTrace {
   std::uint64_t missing_ = 0;                    // commands without a mark's records, in the last timeline
   std::size_t first_ = 0;                        // first command of the current slot
   std::uint64_t begun_ = 0;                      // iterations
+  std::uint64_t marked_ = 0, unmarked_ = 0;      // records
   std::uint64_t lost_ = 0;                       // records, as counted by the profiler
 };
 

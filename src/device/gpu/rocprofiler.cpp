@@ -69,9 +69,11 @@ static_assert(offsetof(DispatchRecord, correlation) == 16 && offsetof(DispatchRe
               offsetof(DispatchRecord, info) == 56 && offsetof(DispatchInfo, queue) == 16);
 
 struct ClientId {
+  std::size_t size;
   const char* name;
-  std::uint32_t handle;
+  const std::uint32_t handle;
 };
+static_assert(offsetof(ClientId, name) == 8 && offsetof(ClientId, handle) == 16 && sizeof(ClientId) == 24);
 using Initialize = int (*)(void (*finalize)(ClientId), void* data);
 struct ConfigureResult {
   std::size_t size;
@@ -156,7 +158,7 @@ bool read_into(std::vector<GpuActivityRecord>& records, const sdk::RecordHeader&
     if (size < sizeof(sdk::DispatchRecord)) return false;
     const auto& theirs = *static_cast<const sdk::DispatchRecord*>(header.payload);
     GpuActivityRecord record = read_record(GpuActivityRecord::Kind::kernel, theirs);
-    if (theirs.info.queue <= kCopyQueues) {
+    if (theirs.info.queue < kCopyQueues) {
       record.channel_type = GpuActivityRecord::Channel::compute;
       record.channel = static_cast<std::uint32_t>(theirs.info.queue);
     }
@@ -225,6 +227,7 @@ int initialize(void (*)(sdk::ClientId), void*) {
 
 sdk::ConfigureResult* configure(std::uint32_t, const char*, std::uint32_t, sdk::ClientId* id) {
   static sdk::ConfigureResult kResult = {sizeof(sdk::ConfigureResult), initialize, nullptr, nullptr};
+  if (id->size < sizeof(sdk::ClientId)) return nullptr;
   id->name = "weir";
   return &kResult;
 }
@@ -296,9 +299,10 @@ std::string describe(int status) {
   return text == nullptr ? fmt::format("status {}", status) : fmt::format("status {} ({})", status, text);
 }
 
-// A runtime that is in the process may have looked for profilers already.
+// A runtime that is in the process may have looked for profilers already: HIP's, or the one below it.
 bool has_runtime() {
-  for (const char* const name : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"})
+  for (const char* const name :
+       {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", "libhsa-runtime64.so.1"})
     if (void* const library = ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD); library != nullptr) {
       ::dlclose(library);
       return true;
@@ -307,7 +311,7 @@ bool has_runtime() {
 }
 
 std::string configure_once() {
-  if (has_runtime()) return "it is too late: the HIP runtime is already in this process, and looks for profilers once";
+  if (has_runtime()) return "it is too late: the GPU runtime is already in this process, and looks for profilers once";
   g_library = new RocprofilerLibrary;
   if (std::string reason = g_library->shortfall("librocprofiler-sdk.so.1 (ROCm 7.0 or later)"); !reason.empty())
     return reason;

@@ -56,7 +56,7 @@ std::vector<double> times_in(const Json& line, const char* key) {
   return times;
 }
 
-std::vector<double> all_of(std::span<const PrioritySamples> processes, std::vector<double> PrioritySamples::*side) {
+std::vector<double> all_of(std::span<const PrioritySamples> processes, std::vector<double> PrioritySamples::* side) {
   std::vector<double> all;
   for (const PrioritySamples& one : processes) all.insert(all.end(), (one.*side).begin(), (one.*side).end());
   return all;
@@ -75,11 +75,11 @@ PriorityFinding unavailable(std::string reason) {
   return finding;
 }
 
-// Why there is nothing to judge; empty where there is something.
+bool has_failed(const PrioritySamples& one) { return !one.error.empty(); }
+
+// Why there is nothing to judge; empty where there is something. None of these has failed.
 std::string obstacle(std::span<const PrioritySamples> processes) {
-  if (processes.empty()) return "nothing was measured";
   for (const PrioritySamples& one : processes) {
-    if (!one.error.empty()) return one.error;
     if (one.least && one.greatest && *one.least == *one.greatest)
       return fmt::format("the runtime offers one priority only ({}): streams cannot be given another", *one.least);
     if (one.device != processes[0].device || one.torch != processes[0].torch)
@@ -150,7 +150,11 @@ std::vector<PrioritySamples> read_priority_lines(std::string_view text, const st
   return processes;
 }
 
-PriorityFinding judge_priority(std::span<const PrioritySamples> processes, const CompareOptions& options) {
+PriorityFinding judge_priority(std::span<const PrioritySamples> all, const CompareOptions& options) {
+  const auto failed = std::find_if(all.begin(), all.end(), has_failed);
+  std::vector<PrioritySamples> processes(all.begin(), all.end());
+  std::erase_if(processes, has_failed);
+  if (processes.empty()) return unavailable(failed == all.end() ? "nothing was measured" : failed->error);
   if (std::string reason = obstacle(processes); !reason.empty()) return unavailable(std::move(reason));
   PriorityFinding finding;
   Change& change = finding.change;
@@ -188,12 +192,20 @@ PriorityFinding judge_priority(std::span<const PrioritySamples> processes, const
         finding.reason = "the device was idle whenever the short kernel came: the host fills it too slowly";
       break;
   }
+  if (failed != all.end())
+    finding.reason += fmt::format("{}{} of {} processes failed: {}", finding.reason.empty() ? "" : "; ",
+                                  all.size() - processes.size(), all.size(), failed->error);
   return finding;
 }
 
 Json priority_document(std::span<const PrioritySamples> processes, const PriorityFinding& finding,
                        const CompareOptions& options, const RunContext& context) {
-  const PrioritySamples facts = processes.empty() ? PrioritySamples{} : processes.front();
+  const auto measured = std::find_if_not(processes.begin(), processes.end(), has_failed);
+  const PrioritySamples facts = measured != processes.end() ? *measured
+                                : processes.empty()         ? PrioritySamples{}
+                                                            : processes.front();
+  const auto failed = std::count_if(processes.begin(), processes.end(), has_failed);
+  const bool is_one = static_cast<std::ptrdiff_t>(processes.size()) - failed <= 1;
   const Change& change = finding.change;
   const bool is_less = change.ratio && *change.ratio > 0;
   // As a user asks: how many times sooner.
@@ -215,7 +227,7 @@ Json priority_document(std::span<const PrioritySamples> processes, const Priorit
                     context.environment, finding.answer, named("reason", text_or_null(finding.reason)),
                     named("speedup", is_less ? Json(1 / *change.ratio) : Json()), named("interval", interval),
                     named("adjusted_p", number_or_null(change.adjusted_p)), named("threshold", options.threshold),
-                    named("judged_by", processes.size() == 1 ? "samples" : "processes"),
+                    named("judged_by", is_one ? "samples" : "processes"),
                     named("passes_running", or_null(finding.passes_running)), runtime,
                     named("kernel_ns", positive_or_null(typical_kernel_ns(processes))), idle, waits,
                     named("processes", json_list(processes, process_json)));

@@ -61,6 +61,7 @@ struct Connection::State {
   std::atomic<bool> has_gate{false};  // pairs with in_child(): the gate and the board exist
   pthread_t thread{};
   bool has_thread = false;
+  bool allows_tracing = false;  // this process lets the daemon trace it
   std::atomic<bool> is_child{false};
   std::atomic<bool> is_ending{false};
   std::atomic<bool> is_asleep{false};
@@ -197,8 +198,10 @@ bool Connection::State::join(const std::string& path, const Request& request, Pe
   doorbell.store(descriptors[1].release());
   if (!map_board(descriptors[0], reason)) return false;
   // Without Yama this fails, and nothing has to be allowed.
-  if (daemon.pid > 0 && board->asks_to_trace.load(std::memory_order_relaxed) != 0)
+  if (daemon.pid > 0 && board->asks_to_trace.load(std::memory_order_relaxed) != 0) {
+    allows_tracing = true;
     ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(daemon.pid), 0UL, 0UL, 0UL);
+  }
   bell.store(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (bell.load() < 0) {
     *reason = std::string("no eventfd: ") + std::strerror(errno);
@@ -306,6 +309,7 @@ Connection::~Connection() {
     ::pthread_join(state.thread, nullptr);
   }
   if (state.has_gate.load() && !state.is_child.load()) state.gate->open_for_good();
+  if (state.allows_tracing && !state.is_child.load()) ::prctl(PR_SET_PTRACER, 0UL, 0UL, 0UL, 0UL);
   close_file(state.socket);
   unregister_state(state_.get());
 }

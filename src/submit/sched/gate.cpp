@@ -136,14 +136,15 @@ void Gate::admit_anyway() noexcept {
 void Gate::wait_for_turn(Hold hold, std::uint32_t most, std::uint32_t* admitted) noexcept {
   const std::int64_t begun = now_ns();
   std::int64_t now = begun;
+  std::int64_t own_since = begun;  // while others hold it, its own commands may be off the device
   bool is_held = false;
   while (hold != Hold::none) {
     const std::int64_t beat = board_->beat_ns.load(std::memory_order_relaxed);
     const std::int64_t silent_ns = beat == kNever ? kNever : beat + kSilentNs;
     // A command on the device may itself wait for the one that is held here: for a flag that the program sets after its
     // next launch, or a kernel on another stream. The bound must not turn that into a deadlock.
-    const bool is_stuck =
-        hold == Hold::own && now - std::max(begun, idle_since_ns_.load(std::memory_order_relaxed)) > limits_.stuck_ns;
+    const bool is_stuck = hold == Hold::own &&
+                          now - std::max(own_since, idle_since_ns_.load(std::memory_order_relaxed)) > limits_.stuck_ns;
     if (now > silent_ns || is_stuck) {
       admit_anyway();
       break;
@@ -156,6 +157,7 @@ void Gate::wait_for_turn(Hold hold, std::uint32_t most, std::uint32_t* admitted)
     }
     const std::int64_t before = now;
     now = now_ns();
+    if (hold == Hold::others) own_since = now;
     if (hold == Hold::others && !is_held) seat_->held.fetch_add(1, kCount);
     is_held |= hold == Hold::others;
     (hold == Hold::others ? seat_->held_ns : seat_->paced_ns)

@@ -18,7 +18,7 @@ struct MechanismUse {
   std::string reason;      // why not; empty where it is in use
   bool is_off = false;     // its work is off the device now
   std::uint64_t times_off = 0;
-  std::int64_t off_ns = 0;   // in total, until the last time that it came back
+  std::int64_t off_ns = 0;   // in total
   std::int64_t cost_ns = 0;  // spent on taking it off and putting it back
 };
 
@@ -38,7 +38,6 @@ class Enforcer {
 
 struct Mechanism {
   std::string_view name;
-  std::string_view summary;
   std::string_view notice;  // what users must know before they start it; empty: nothing
   // Rejects where the machine lacks what it needs. Empty: the gate alone is this mechanism.
   std::function<std::unique_ptr<Enforcer>(const Settings&)> open;

@@ -88,15 +88,27 @@ TEST(PriorityProbe, does_not_decide_what_was_not_shown) {
 TEST(PriorityProbe, says_why_nothing_could_be_measured) {
   EXPECT_EQ(judged({}).answer, Answer::unavailable);
   std::vector<PrioritySamples> all = processes(3, 9e6, 1e6);
-  all[2].error = "torch finds no GPU";
+  for (PrioritySamples& one : all) one.error = "torch finds no GPU";
   EXPECT_EQ(judged(all).answer, Answer::unavailable);
   EXPECT_EQ(judged(all).reason, "torch finds no GPU");
-  all[2].error.clear();
+  for (PrioritySamples& one : all) one.error.clear();
   all[2].device = "MI250";
   EXPECT_TRUE(has(judged(all).reason, "differ")) << judged(all).reason;
   all = processes(1, 9e6, 1e6);
   all[0].greatest = all[0].least;
   EXPECT_TRUE(has(judged(all).reason, "one priority only")) << judged(all).reason;
+}
+
+TEST(PriorityProbe, judges_the_others_where_a_process_has_failed) {
+  std::vector<PrioritySamples> all = processes(6, 9e6, 1e6);
+  all[0] = {};
+  all[0].error = "it ended without a line of the probe";
+  const PriorityFinding finding = judged(all);
+  EXPECT_EQ(finding.answer, Answer::helps);
+  EXPECT_EQ(finding.reason, "1 of 6 processes failed: it ended without a line of the probe");
+  const Json document = priority_document(all, finding, {}, {});
+  EXPECT_EQ(document["runtime"]["device"], "MI300X");
+  EXPECT_EQ(document["judged_by"], "processes");
 }
 
 TEST(PriorityProbe, reads_its_own_line_among_others) {

@@ -285,6 +285,26 @@ TEST(Gate, does_not_hold_a_command_forever_behind_one_that_does_not_end) {
   EXPECT_EQ(gate.on_device(), 2U);
 }
 
+// Its own commands may be off the device while others hold it, so that time says nothing about them.
+TEST(Gate, counts_as_stuck_only_while_its_own_commands_hold_it) {
+  constexpr std::int64_t kStuckNs = 50'000'000;
+  const auto board = make_board(1);
+  Gate gate(*board, 0, nullptr, nullptr, {.spin_ns = 1000, .sleep_ns = 1'000'000, .stuck_ns = kStuckNs});
+  gate.enter();
+  board->active.fetch_or(2);
+  yield(*board, 0, 2);
+  std::int64_t passed_ns = 0;
+  std::thread waiting([&] {
+    gate.enter();
+    passed_ns = now_ns();
+  });
+  std::this_thread::sleep_for(std::chrono::nanoseconds(kStuckNs * 3 / 2));
+  const std::int64_t freed_ns = now_ns();
+  yield(*board, 0, 0);
+  waiting.join();
+  EXPECT_GE(passed_ns - freed_ns, kStuckNs);
+}
+
 TEST(Gate, is_not_disturbed_by_one_that_was_killed_asleep) {
   const auto board = make_board(1);
   board->waiting = 1;

@@ -31,27 +31,55 @@ class QueueSuspender::Target {
     use_.reason = kNotTried;
   }
 
-  const MechanismUse& use() const { return use_; }
+  MechanismUse use() const {
+    MechanismUse use = use_;
+    if (use.is_off) use.off_ns += weir::now_ns() - off_since_ns_;
+    return use;
+  }
+
+  // Passes on signals that wait for its tracer. False once its process has ended.
+  bool attend() const { return !control_ || trap_.attend(pid_); }
+
+  // The driver's part of let_go(), which no process can delay.
+  void free_queues() {
+    suspension_.reset();
+    if (control_) control_->free_queues();
+  }
+
+  // True once it is neither suspended nor traced. Otherwise serve() tries again.
+  bool let_go() {
+    suspension_.reset();
+    is_leaving_ = control_ && !control_->let_go();
+    if (!is_leaving_) control_.reset();
+    if (!control_ || !control_->has_suspended()) came_back();
+    return !is_leaving_;
+  }
 
   // Does what is due for a client that has to wait, or need not. Returns when it must be called again.
   std::int64_t serve(bool must_wait, std::int64_t now_ns) {
     if (must_wait) wanted_ns_ = now_ns;
     try {
-      if (control_ && !trap_.attend(pid_)) {
+      if (is_leaving_) {
+        // A driver that refuses to resume is asked again after a while, a process that does not stop soon.
+        if (!attend() || !control_->has_suspended() || now_ns >= leave_ns_) {
+          leave_ns_ = now_ns + limits_.retry_ns;
+          let_go();
+        }
+      } else if (!attend()) {
         refuse("its process has ended", kNever);
       } else if (must_wait && !suspension_ && now_ns >= retry_ns_ && pace_.may_suspend(now_ns)) {
         suspend(now_ns);
       } else if (!must_wait && suspension_) {
         resume();
       } else if (control_ && !suspension_ && now_ns - wanted_ns_ > limits_.release_ns) {
-        control_.reset();
+        let_go();
       }
     } catch (const Error& error) {
       refuse(error.hint.empty() ? error.what() : fmt::format("{}. {}", error.what(), error.hint),
              weir::now_ns() + limits_.retry_ns);
     }
     std::int64_t next = control_ ? now_ns + limits_.attend_ns : kNever;
-    if (must_wait && !suspension_) next = std::min(next, std::max(retry_ns_, pace_.runs_until_ns()));
+    if (must_wait && !suspension_ && !is_leaving_) next = std::min(next, std::max(retry_ns_, pace_.runs_until_ns()));
     return next;
   }
 
@@ -59,6 +87,7 @@ class QueueSuspender::Target {
   void suspend(std::int64_t now_ns) {
     if (pid_ <= 0) return refuse("its process is not visible from here: it has another pid namespace", kNever);
     if (pid_ == trap_.own_pid()) return refuse("it is the scheduler's own process", kNever);
+    const std::int64_t began_ns = weir::now_ns();
     if (!control_) control_.emplace(trap_, pid_);
     // Listed each time: programs create queues while they run. What it creates while it is suspended stays empty,
     // because its launches are held at the gate.
@@ -66,24 +95,26 @@ class QueueSuspender::Target {
     if (queues.empty()) return refuse("it has no queue that runs kernels", now_ns + limits_.retry_ns);
     suspension_.emplace(*control_, queues);
     off_since_ns_ = weir::now_ns();
+    took_ns_ = off_since_ns_ - began_ns;
     use_.is_in_use = use_.is_off = true;
     use_.reason.clear();
     ++use_.times_off;
   }
 
   void resume() {
+    const std::int64_t began_ns = weir::now_ns();
     const std::int64_t suspend_ns = suspension_->took_ns();
     const std::int64_t resume_ns = suspension_->resume().took_ns;
     suspension_.reset();
     came_back();
     use_.cost_ns += suspend_ns + resume_ns;
-    pace_.resumed(weir::now_ns(), suspend_ns + resume_ns);
+    const std::int64_t ended_ns = weir::now_ns();
+    pace_.resumed(ended_ns, took_ns_ + (ended_ns - began_ns));
   }
 
   void refuse(std::string why, std::int64_t retry_ns) {
-    suspension_.reset();
-    control_.reset();
-    came_back();
+    let_go();
+    leave_ns_ = weir::now_ns() + limits_.retry_ns;
     use_.is_in_use = false;
     use_.reason = std::move(why);
     retry_ns_ = retry_ns;
@@ -99,7 +130,9 @@ class QueueSuspender::Target {
   const int pid_;
   SuspendPace pace_;
   MechanismUse use_;
-  std::int64_t retry_ns_ = 0, wanted_ns_ = 0, off_since_ns_ = 0;
+  bool is_leaving_ = false;  // let_go() was called, and is not done
+  std::int64_t retry_ns_ = 0, wanted_ns_ = 0, off_since_ns_ = 0, leave_ns_ = 0;
+  std::int64_t took_ns_ = 0;  // to suspend it, with all calls about that
   std::optional<kfd::QueueControl> control_;
   std::optional<kfd::Suspension> suspension_;  // after control_, which it uses
 };
@@ -147,7 +180,7 @@ void QueueSuspender::leave(int seat) {
 void QueueSuspender::hold(std::uint64_t waiting, std::int64_t now_ns) {
   {
     const std::lock_guard lock(mutex_);
-    heard_ns_ = now_ns;
+    renewed_ns_ = now_ns;
     if (waiting_ == waiting) return;
     waiting_ = waiting;
     ++changes_;
@@ -162,19 +195,24 @@ MechanismUse QueueSuspender::use(int seat) const {
 
 void QueueSuspender::serve() {
   std::array<std::unique_ptr<Target>, kMaxClients> targets;
+  std::vector<std::unique_ptr<Target>> leaving;  // of clients that have left
   std::array<std::uint64_t, kMaxClients> tenants{};
   std::unique_lock lock(mutex_);
   while (!is_ending_) {
     const std::uint64_t seen = changes_;
-    // A daemon that has stopped deciding must not keep anybody off the device.
-    if (now_ns() - heard_ns_ > limits_.silent_ns) waiting_ = 0;
-    const std::uint64_t waiting = waiting_;
-    std::int64_t next = waiting != 0 ? heard_ns_ + limits_.silent_ns + 1 : kNever;
+    std::int64_t next = kNever;
     for (std::size_t seat = 0; seat < targets.size(); ++seat) {
+      // A daemon that has stopped deciding must not keep anybody off the device.
+      if (now_ns() - renewed_ns_ > limits_.silent_ns) waiting_ = 0;
       const auto [pid, tenant, unused] = places_[seat];
-      const bool must_wait = tenant != 0 && (waiting >> seat & 1) != 0;
+      const bool must_wait = tenant != 0 && (waiting_ >> seat & 1) != 0;
       if (targets[seat] == nullptr && !must_wait) continue;
       lock.unlock();  // the driver takes its time
+      // So that nobody's signals wait for the driver's calls about several others.
+      for (const auto& target : targets)
+        if (target != nullptr) target->attend();
+      if (tenants[seat] != tenant && targets[seat] != nullptr && !targets[seat]->let_go())
+        leaving.push_back(std::move(targets[seat]));
       if (tenants[seat] != tenant) targets[seat].reset();
       tenants[seat] = tenant;
       if (must_wait && targets[seat] == nullptr)
@@ -183,6 +221,13 @@ void QueueSuspender::serve() {
       lock.lock();
       if (targets[seat] != nullptr && places_[seat].tenant == tenant) places_[seat].use = targets[seat]->use();
     }
+    if (!leaving.empty()) {
+      lock.unlock();
+      std::erase_if(leaving, [&](const auto& target) { return target->serve(false, now_ns()) == kNever; });
+      lock.lock();
+      if (!leaving.empty()) next = std::min(next, now_ns() + limits_.attend_ns);
+    }
+    if (waiting_ != 0) next = std::min(next, renewed_ns_ + limits_.silent_ns + 1);
     const auto is_due = [&] { return is_ending_ || changes_ != seen; };
     if (next == kNever)
       changed_.wait(lock, is_due);
@@ -190,7 +235,10 @@ void QueueSuspender::serve() {
       changed_.wait_for(lock, std::chrono::nanoseconds(std::max<std::int64_t>(next - now_ns(), 0)), is_due);
   }
   lock.unlock();
-  for (auto& target : targets) target.reset();  // on this thread, which is the tracer
+  // All are resumed before anybody's process is waited for; on this thread, which is the tracer.
+  for (auto& target : targets)
+    if (target != nullptr) target->free_queues();
+  for (auto& target : targets) target.reset();
 }
 
 }  // namespace weir::scheduler

@@ -1,6 +1,6 @@
 // Suspends the queues of clients that have to wait, through the driver's debugger interface, and resumes them. The
-// driver takes its time and wants the same thread for all calls, so this has a thread of its own. Knows no policy and
-// no board.
+// driver takes its time and wants the same thread for all calls, so this has a thread of its own. Knows no policy, and
+// only the limits of the board.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "amd/kfd/debug_trap.h"
+#include "submit/sched/board.h"
 #include "submit/sched/mechanism.h"
 
 namespace weir::scheduler {
@@ -22,7 +23,7 @@ class QueueSuspender final : public Enforcer {
     std::int64_t attend_ns = 5'000'000;       // a signal to an attached client waits for this long at most
     std::int64_t release_ns = 1'000'000'000;  // a client that need not wait for this long is no longer attached
     std::int64_t retry_ns = 1'000'000'000;    // from a refusal to the next attempt
-    std::int64_t silent_ns = 80'000'000;      // a hold() that is not renewed for this long is forgotten
+    std::int64_t silent_ns = kSilentNs;       // a hold() that is not renewed for this long is forgotten
   };
 
   // A client runs for a slice at least between two suspensions.
@@ -57,7 +58,7 @@ class QueueSuspender final : public Enforcer {
   std::array<Place, kMaxClients> places_;
   std::uint64_t changes_ = 0;
   std::uint64_t waiting_ = 0;
-  std::int64_t heard_ns_ = 0;
+  std::int64_t renewed_ns_ = 0;
   bool is_ending_ = false;
   std::thread thread_;  // the tracer of all clients; last, because it uses everything above
 };

@@ -11,8 +11,9 @@ class SuspendPace {
  public:
   explicit SuspendPace(std::int64_t slice_ns) : slice_ns_(slice_ns) {}
 
-  // The client has run for a slice since it was last resumed, and for kCostFactor times as long as the driver took for
-  // that suspension: so at most a tenth of the time goes into suspending, however slow the driver is.
+  // The client has run for a slice since it was last resumed, and for kCostFactor times as long as that suspension
+  // took: so at most a tenth of the time goes into suspending. One that took over kMaxCostNs counts as that long,
+  // because a clock that jumps must not keep a client on the device for ever.
   bool may_suspend(std::int64_t now_ns) const { return now_ns >= runs_until_ns_; }
   std::int64_t runs_until_ns() const { return runs_until_ns_; }
   // `cost_ns`: of suspending and resuming it.

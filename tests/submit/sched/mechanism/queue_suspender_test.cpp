@@ -26,6 +26,8 @@ constexpr std::uint64_t kVictimBit = 1, kUrgentBit = 2;  // their seats are 0 an
 struct Model {
   std::mutex mutex;
   FakeKfd kfd;
+  std::atomic<int> stays{0};         // how often detaching finds that the process has not stopped
+  std::atomic<bool> refuses{false};  // to resume, and to disable the interface
   template <class Look>
   auto look(Look&& look) {
     const std::lock_guard lock(mutex);
@@ -48,18 +50,20 @@ class LockedKfd final : public kfd::DebugTrap {
   int version(kfd::InterfaceVersion* version) noexcept override { return with()->version(version); }
   int own_pid() const noexcept override { return model_.kfd.self; }
   int attach(int pid) noexcept override { return with()->attach(pid); }
-  int detach(int pid) noexcept override { return with()->detach(pid); }
+  int detach(int pid) noexcept override { return model_.stays.fetch_sub(1) > 0 ? -EAGAIN : with()->detach(pid); }
   bool attend(int pid) noexcept override { return with()->attend(pid); }
   int runtime_enable() noexcept override { return with()->runtime_enable(); }
   int runtime_disable() noexcept override { return with()->runtime_disable(); }
   int enable(int pid, std::uint64_t mask, kfd::RuntimeState* state) noexcept override {
     return with()->enable(pid, mask, state);
   }
-  int disable(int pid) noexcept override { return with()->disable(pid); }
+  int disable(int pid) noexcept override { return model_.refuses ? -EIO : with()->disable(pid); }
   int suspend_queues(int pid, std::span<std::uint32_t> ids, std::uint64_t mask, std::uint32_t grace) noexcept override {
     return with()->suspend_queues(pid, ids, mask, grace);
   }
-  int resume_queues(int pid, std::span<std::uint32_t> ids) noexcept override { return with()->resume_queues(pid, ids); }
+  int resume_queues(int pid, std::span<std::uint32_t> ids) noexcept override {
+    return model_.refuses ? -EIO : with()->resume_queues(pid, ids);
+  }
   int queue_snapshot(int pid, std::uint64_t mask, std::span<kfd::QueueSnapshot> queues) noexcept override {
     return with()->queue_snapshot(pid, mask, queues);
   }
@@ -183,10 +187,7 @@ TEST_F(Suspender, says_what_the_driver_refuses) {
   const Refused kAll[] = {
       {[](FakeKfd& kfd) { kfd.processes[kVictim].may_be_traced = false; }, "kernel.yama.ptrace_scope"},
       {[](FakeKfd& kfd) { kfd.processes[kVictim].runtime = kfd::RuntimeState::disabled; }, "runtime is not enabled"},
-      {[](FakeKfd& kfd) {
-         kfd.processes[kVictim].queues = {{1, {.type = 1}}};
-       },
-       "no queue that runs kernels"},
+      {[](FakeKfd& kfd) { kfd.processes[kVictim].queues = {{1, {.type = 1}}}; }, "no queue that runs kernels"},
       {[](FakeKfd& kfd) { kfd.processes[kVictim].queues[1].is_stuck = true; }, "queue"},
       {[](FakeKfd& kfd) { kfd.processes.erase(kVictim); }, "no such process"},
       {[](FakeKfd& kfd) { kfd.sched_policy = 2; }, "sched_policy"},
@@ -270,6 +271,58 @@ TEST_F(Suspender, several_clients_are_held_at_once) {
   hold(kUrgentBit);
   until([&] { return !use().is_off; });
   EXPECT_TRUE(suspender->use(1).is_off);
+}
+
+TEST_F(Suspender, counts_the_time_off_the_device_while_it_lasts) {
+  start();
+  hold(kVictimBit);
+  until([&] { return use().is_off && use().off_ns > 10'000'000; });
+}
+
+TEST_F(Suspender, a_process_that_does_not_stop_keeps_nobody_else_suspended) {
+  limits.release_ns = 1'000'000;
+  limits.attend_ns = 500'000;
+  model.stays = 50;
+  start();
+  hold(kVictimBit | kUrgentBit);
+  until([&] { return use().is_off && suspender->use(1).is_off; });
+  suspender->leave(0);
+  hold(0);
+  until([&] { return !suspender->use(1).is_off; });
+  EXPECT_EQ(model.suspended(), 0U);
+  until([&] { return model.calls("detach 200") == 1 && model.calls("detach 300") == 1; });
+  EXPECT_LT(model.stays, 0);
+  hold(kUrgentBit);
+  until([&] { return suspender->use(1).is_off; });
+}
+
+TEST_F(Suspender, says_that_it_is_suspended_until_the_driver_has_resumed_it) {
+  limits.retry_ns = 1'000'000;
+  start();
+  hold(kVictimBit);
+  until([&] { return use().is_off; });
+  model.refuses = true;
+  hold(0);
+  until([&] { return !use().is_in_use; });
+  EXPECT_TRUE(use().is_off && has(use().reason, "still suspended")) << use().reason;
+  EXPECT_EQ(model.calls("detach 200"), 0) << "the driver resumes for the tracer alone";
+  model.refuses = false;
+  until([&] { return !use().is_off; });
+  EXPECT_EQ(model.suspended(), 0U);
+  until([&] { return model.calls("detach 200") == 1; });
+}
+
+TEST_F(Suspender, who_takes_a_seat_during_a_slow_call_does_not_wait_for_its_predecessor) {
+  start();
+  model.look([&](const FakeKfd&) {  // every call of the driver waits until this is done
+    hold(kVictimBit | kUrgentBit);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    suspender->leave(1);
+    suspender->join(1, kUrgent1);
+  });
+  until([&] { return use().is_off; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(model.calls("attach 300"), 0);
 }
 
 // Whatever fails, wherever: nothing stays suspended, and nobody stays traced.

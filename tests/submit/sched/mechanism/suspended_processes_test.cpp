@@ -95,9 +95,9 @@ int tracer_of(pid_t process) {
 class SuspendedProcesses : public ::testing::Test {
  protected:
   SuspendedProcesses()
-      : driver(*new (::mmap(nullptr, sizeof(Driver), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+      : driver(*new(::mmap(nullptr, sizeof(Driver), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
                    Driver) {
-    mechanism = {.name = "kfd_suspend", .summary = "", .notice = "", .open = [this](const Settings& settings) {
+    mechanism = {.name = "kfd_suspend", .notice = "", .open = [this](const Settings& settings) {
                    return std::make_unique<QueueSuspender>(std::make_unique<SharedTrap>(driver), settings);
                  }};
     options = folder.options();
@@ -280,7 +280,7 @@ TEST_F(SuspendedProcesses, where_the_driver_refuses_the_gate_holds_and_status_sa
   EXPECT_FALSE(patient->gate().try_enter()) << "launches are held all the same";
 }
 
-TEST_F(SuspendedProcesses, a_driver_that_is_not_there_is_told_before_the_daemon_listens) {
+TEST_F(SuspendedProcesses, a_driver_that_is_not_there_is_reported_before_the_daemon_listens) {
   mechanism.open = [](const Settings&) -> std::unique_ptr<Enforcer> { reject("no /dev/kfd on this machine"); };
   EXPECT_THROW(Server{options}, Error);
   EXPECT_EQ(join(folder.socket()), nullptr);
