@@ -199,17 +199,15 @@ void add_compilation(Result& result, const Step& step, const Session& session, c
   metric["compiler"] = done && !done->compiler.empty() ? Json(done->compiler) : Json(nullptr);
   metric["compile_ns"] = done && done->compile_ns ? Json(*done->compile_ns) : Json(nullptr);
   if (!done) {
-    result.unavailable["metrics.compile"] =
-        info.is_virtual ? "simulated: the time of compiling is not modelled"
-                        : fmt::format("device '{}' compiles nothing", info.name);
+    result.unavailable["metrics.compile"] = info.is_virtual ? "simulated: the time of compiling is not modelled"
+                                                            : fmt::format("device '{}' compiles nothing", info.name);
   } else if (done->uncompiled > 0) {
     result.unavailable["metrics.compile"] = done->reason;
-    result.warnings.push_back(
-        {"uncompiled",
-         fmt::format("{} of {} regions could not be compiled and ran operation by operation: {}", done->uncompiled,
-                     done->regions, done->reason),
-         info.is_gpu ? "Install NVRTC or hipRTC, which come with the vendor's toolkit."
-                     : "Install a C++ compiler, or name one in CXX."});
+    result.warnings.push_back({"uncompiled",
+                               fmt::format("{} of {} regions could not be compiled and ran operation by operation: {}",
+                                           done->uncompiled, done->regions, done->reason),
+                               info.is_gpu ? "Install NVRTC or hipRTC, which come with the vendor's toolkit."
+                                           : "Install a C++ compiler, or name one in CXX."});
   }
 }
 
@@ -245,7 +243,8 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
                             const Placement& placement, const SubmitChoice& submit, const RunControl& control) {
   const int iterations = std::clamp(static_cast<int>(kTracedSpans / step.commands().size()), 1, 20);
   if (control.progress) control.progress("trace", 0, iterations);
-  TracedPass pass = run_traced_pass(device, step, placement, submit, iterations, control, workload.roles);
+  TracedPass pass =
+      run_traced_pass(device, step, placement, submit, TraceSchedule(iterations), control, workload.roles);
   const bool has_spans = !pass.timeline.spans.empty();
   const std::string why = fmt::format("no timeline: {}", pass.timeline.source);
 
@@ -308,8 +307,8 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
   // The same placement policy; threads that would have no stream are not started.
   const Placement small_placement = place(small, placement.name);
   const TracedPass alone =
-      run_traced_pass(device, small, small_placement, submit.fitted_to(small_placement.stream_count), iterations,
-                      control, workload.roles);
+      run_traced_pass(device, small, small_placement, submit.fitted_to(small_placement.stream_count),
+                      TraceSchedule(iterations), control, workload.roles);
   const auto mixed_summary = summarise(role_latencies(pass.timeline, *workload.convoy_role));
   const auto alone_summary = summarise(role_latencies(alone.timeline, *workload.convoy_role));
   if (!mixed_summary || !alone_summary) {
