@@ -23,31 +23,14 @@ bool is_variable_name(std::string_view name) {
 
 // A config may come from somebody else: it must not choose the code that runs.
 bool chooses_code(std::string_view name) {
-  for (const std::string_view each : {"PATH",
-                                      "GCONV_PATH",
-                                      "LOCPATH",
-                                      "NLSPATH",
-                                      "GLIBC_TUNABLES",
-                                      "HSA_TOOLS_LIB",
-                                      "ROCP_TOOL_LIB",
-                                      "ROCPROFILER_REGISTER_LIBRARY",
-                                      "CUDA_INJECTION32_PATH",
-                                      "CUDA_INJECTION64_PATH",
-                                      "OCL_ICD_FILENAMES",
-                                      "OCL_ICD_VENDORS",
-                                      "OPENCL_LAYERS",
-                                      "PYTHONPATH",
-                                      "PYTHONSTARTUP",
-                                      "PYTHONHOME",
-                                      "BASH_ENV",
-                                      "ENV",
-                                      "IFS",
-                                      "CXX",
-                                      "HOME",
-                                      "XDG_CACHE_HOME",
-                                      "UCX_MODULE_DIR",
-                                      "PMIX_INSTALL_PREFIX",
-                                      "NCCL_CONF_FILE"})
+  for (const std::string_view each :
+       {"PATH", "GCONV_PATH", "LOCPATH", "NLSPATH", "GLIBC_TUNABLES", "HSA_TOOLS_LIB", "ROCP_TOOL_LIB",
+        "ROCPROFILER_REGISTER_LIBRARY", "CUDA_INJECTION32_PATH", "CUDA_INJECTION64_PATH", "OCL_ICD_FILENAMES",
+        "OCL_ICD_VENDORS", "OPENCL_LAYERS", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "BASH_ENV", "ENV", "IFS"})
+    if (name == each) return true;
+  // A compiler, a configuration that names libraries, and folders that hold compiled code.
+  for (const std::string_view each :
+       {"CXX", "NCCL_CONF_FILE", "HOME", "XDG_CACHE_HOME", "UCX_MODULE_DIR", "PMIX_INSTALL_PREFIX"})
     if (name == each) return true;
   for (const std::string_view start : {"LD_", "DYLD_", "OMPI_MCA_", "OPAL_", "PMIX_MCA_", "PRTE_", "HWLOC_"})
     if (name.starts_with(start)) return true;
