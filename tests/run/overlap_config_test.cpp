@@ -342,7 +342,8 @@ TEST(OverlapConfig, what_shards_nothing_needs_no_group) {
     EXPECT_EQ(found->second, "0");
   }
   const Workload& workload = workload_named(kOverlapWorkload);
-  Params params(workload.params, Scale::tiny, {{"mode", "ddp"}, {"shard_group", "4"}});
+  const std::vector<std::pair<std::string, std::string>> given = {{"mode", "ddp"}, {"shard_group", "4"}};
+  Params params(workload.params, Scale::tiny, given);
   params.ranks = {0, 2};
   EXPECT_NO_THROW(workload.build(params, 4));
 }
@@ -357,7 +358,7 @@ TEST(OverlapConfig, queues_are_set_in_one_way_only) {
 }
 
 TEST(OverlapConfig, long_names_of_folders_differ) {
-  OverlapConfig config = parsed("");
+  OverlapConfig config;
   const std::string text(300, 'x');
   config.variables = {{"A", {text + "1", text + "2", "short"}}};
   const std::vector<OverlapPoint> points = overlap_points(config);
@@ -365,7 +366,7 @@ TEST(OverlapConfig, long_names_of_folders_differ) {
   EXPECT_NE(points[0].folder_name(), points[1].folder_name());
   EXPECT_LT(points[1].folder_name().size(), 255u);
   EXPECT_EQ(points[2].folder_name(), "A=short");
-  EXPECT_EQ(overlap_points(parsed("")).at(0).folder_name(), "");
+  EXPECT_EQ(overlap_points({}).at(0).folder_name(), "");
 }
 
 TEST(OverlapConfig, an_assigned_aorta_key_is_no_longer_swept) {
