@@ -33,10 +33,10 @@ std::string config_text(const std::string& path) {
 std::int64_t shared_batch(const OverlapConfig& config) {
   if (config.has_batch_per_rank()) return 0;
   std::int64_t batch = config.integer("training.batch");
-  if (batch == 0) {  // as the workload has it on a GPU
-    DeviceInfo info;
-    info.is_gpu = true;
-    batch = Params(workload_named(kOverlapWorkload).params, scale_of(config.request(), info), {}).integer("batch");
+  if (batch == 0) {  // as the workload has it, on a GPU
+    const std::string scale = config.value("run.scale");
+    batch = Params(workload_named(kOverlapWorkload).params, scale.empty() ? Scale::full : scale_named(scale), {})
+                .integer("batch");
   }
   for (const auto& [key, values] : config.sweeps)
     if (key == "training.batch") {
