@@ -2,6 +2,7 @@
 #include "lab/overlap/overlap.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -146,8 +147,7 @@ void list_keys() {
 void set_queue_variables(const OverlapConfig& config) {
   const std::string queues = config.value("run.hw_queues");
   if (queues == "0") return;
-  for (const char* const variable : {"CUDA_DEVICE_MAX_CONNECTIONS", "GPU_MAX_HW_QUEUES"})
-    ::setenv(variable, queues.c_str(), 1);
+  for (const char* const variable : kQueueVariables) ::setenv(variable, queues.c_str(), 1);
 }
 
 std::unique_ptr<Device> open_overlap_device(const OverlapConfig& config, Communicator& communicator) {
@@ -187,7 +187,10 @@ MeasuredPoint run_point(const OverlapCommandFlags& flags, const OverlapPoint& po
   control.stop = &catch_interrupts();
   control.communicator = &between;
   ProgressLine line(flags.is_quiet || !is_first_rank());
-  control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  const std::string which = fmt::format("{}", fmt::join(point.assignments, ", "));
+  control.progress = [&](std::string_view phase, int done, int total) {
+    line.show(which.empty() ? std::string(phase) : fmt::format("{}: {}", which, phase), done, total);
+  };
   const std::string timeout = point.config.value("run.hang_timeout");
   watch_hangs(control, timeout == "0" ? "" : timeout + "s");
   // Without an explicit timeout, reports contain less, and GPUs are not disturbed.
@@ -331,8 +334,8 @@ int execute_overlap(OverlapCommandFlags flags) {
       is_first_rank() && flags.writes() ? overlap_folder(flags.output, config.name, flags.is_forced) : "";
   if (is_first_rank() && !flags.summary.empty()) check_writable(flags.summary, flags.is_forced);
   if (is_first_rank()) flags.exports.check(flags.is_forced);
+  if (flags.writes()) check_folders(points);
   if (!flags.processes.count().is_one() || !config.variables.empty()) {
-    check_folders(points);
     check_points(config, points, count);
     return overlap_processes(flags, config, points, count, folder);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <sstream>
 
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "cli/flag_values.h"
 #include "cli/ranks.h"
 #include "cli/ready_files.h"
+#include "step/workload/workload.h"
 
 namespace weir::cli {
 namespace {
@@ -25,6 +27,23 @@ std::string config_text(const std::string& path) {
     error.hint = "Name a YAML file: config/default.yaml, or one of your own (docs/overlap.md).";
     throw;
   }
+}
+
+// What the number of ranks must divide; 0: any number does.
+std::int64_t shared_batch(const OverlapConfig& config) {
+  if (config.has_batch_per_rank()) return 0;
+  std::int64_t batch = config.integer("training.batch");
+  if (batch == 0) {  // as the workload has it, on a GPU
+    const std::string scale = config.value("run.scale");
+    batch = Params(workload_named(kOverlapWorkload).params, scale.empty() ? Scale::full : scale_named(scale), {})
+                .integer("batch");
+  }
+  for (const auto& [key, values] : config.sweeps)
+    if (key == "training.batch") {
+      batch = 0;
+      for (const std::string& value : values) batch = std::gcd(batch, parse_integer(value).value_or(0));
+    }
+  return batch;
 }
 
 }  // namespace
@@ -81,7 +100,7 @@ std::vector<std::string> OverlapFlags::words(const std::vector<std::string>& mor
 
 int OverlapFlags::ranks_of(const OverlapConfig& config) const {
   const auto wanted = static_cast<int>(config.integer("run.ranks"));
-  if (wanted == 0) return default_rank_count(ranks, config.value("run.device"));
+  if (wanted == 0) return default_rank_count(ranks, config.value("run.device"), shared_batch(config));
   const int given = ranks.empty() ? job_ranks().count : rank_count(ranks);
   if (given == 1 && ranks.empty() && job_ranks().count == 1) return wanted;
   if (given != wanted)

@@ -22,6 +22,7 @@
 #include "cli/run_flags.h"
 #include "device/rank/alone.h"
 #include "report/text/documents.h"
+#include "run/passes.h"
 
 namespace weir::cli {
 namespace {
@@ -47,7 +48,7 @@ struct OverlapSweepFlags {
     syntax.add("--ranks N", ranks,
                "start this many processes under mpirun (default: as the launcher did, else one per GPU)");
     syntax.add("--device NAME", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
-    syntax.add("--precision NAME", precision, "fp32, tf32, fp16 or bf16 (default: fp32)");
+    syntax.add("--precision NAME", precision, "fp32, tf32, fp16, bf16, fp8_e4m3 or fp8_e5m2 (default: fp32)");
     syntax.add("--iterations N", iterations, "measured iterations of each part of a point");
     syntax.add("--warmup N", warmup, "iterations before measuring");
     syntax.add("--seed N", seed, "seed of all data");
@@ -81,6 +82,11 @@ OverlapSweepRequest request_of(const OverlapSweepFlags& flags, const DeviceInfo&
   OverlapSweepRequest request;
   request.run = run.request();
   if (!request.run.precision) request.run.precision = Precision::fp32;
+  for (const auto& [flag, count] :
+       {std::pair("--iterations", request.run.iterations), {"--warmup", request.run.warmup}})
+    if (count > kMaxTracedSteps)
+      reject(fmt::format("{} {}: all of them are traced", flag, count),
+             fmt::format("Use at most {}.", kMaxTracedSteps));
   const std::string gemm = flags.gemm.empty() ? (info.is_gpu ? "2048,8192" : "128,512") : flags.gemm;
   for (const int size : parse_counts("--gemm", gemm, 1, 65536)) request.gemm_sizes.push_back(size);
   for (const std::string& name : parse_names("--collective", flags.collectives)) {
@@ -170,6 +176,8 @@ Json point_of(const ChildOutcome& outcome, const OverlapSweepPoint& point) {
              {"failure", outcome.message}};
   }
   entry["set_variables"] = to_json(point.variables);
+  const Json& environment = at_path(outcome.document, {"environment"});  // another than this process's
+  if (environment.is_object()) entry["environment"] = environment;
   return entry;
 }
 

@@ -273,8 +273,8 @@ int execute_profile(const ProfileFlags& flags) {
       if (tracing.is_chosen) fail(fmt::format("--profiler {}: {}", kRocprof, found.reason), found.hint);
       reason = found.reason;
     }
-    TracedPass pass = run_traced_pass(*device, built.step, built.placement, built.submit, iterations, control,
-                                      workload.roles, tracing.uses_events);
+    TracedPass pass = run_traced_pass(*device, built.step, built.placement, built.submit, TraceSchedule(iterations),
+                                      control, workload.roles, tracing.uses_events);
     if (tracing.is_chosen && !tracing.uses_events && !pass.timeline.has_exact_gaps && !pass.timeline.spans.empty())
       fail(fmt::format("--profiler {}: {}", flags.profiler, pass.timeline.source), "Use --profiler auto.");
     if (!reason.empty()) pass.timeline.notes.push_back(fmt::format("rocprofv3 was not used: {}", reason));

@@ -116,18 +116,26 @@ int rank_count(const std::string& flag) {
   return static_cast<int>(count);
 }
 
-int default_rank_count(const std::string& flag, const std::string& device) {
+int default_rank_count(const std::string& flag, const std::string& device, std::int64_t batch) {
   if (!flag.empty() || is_launched()) return rank_count(flag);
   const std::size_t gpus = gpus_for(device);
   if (gpus < 2) return 1;
+  const auto use = [&](std::size_t count, const std::string& why) {
+    static bool is_reported = false;
+    if (count < gpus && !std::exchange(is_reported, true))
+      print_err("weir: using {} of {} GPUs, because {}\n", count, gpus, why);
+    return static_cast<int>(count);
+  };
+  // mpirun would spread the ranks over all nodes, and nothing is known of the others' GPUs.
+  for (const char* const variable : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"})
+    if (const int nodes = number_in(variable).value_or(1); nodes > 1)
+      return use(1, fmt::format("this Slurm job has {} nodes: start weir with srun, or add --ranks", nodes));
   const MpiFound found = find_mpi_module(own_binary());
-  if (found.module != nullptr && find_program("mpirun"))
-    return static_cast<int>(std::min<std::size_t>(gpus, kMaxRanks));
-  static bool is_reported = false;
-  if (!std::exchange(is_reported, true))
-    print_err("weir: using one of {} GPUs, because ranks need MPI: {}\n", gpus,
-              found.module == nullptr ? found.reason : "mpirun was not found");
-  return 1;
+  if (found.module == nullptr) return use(1, "ranks need MPI: " + found.reason);
+  if (!find_program("mpirun")) return use(1, "ranks need MPI: mpirun was not found");
+  std::size_t count = std::min<std::size_t>(gpus, kMaxRanks);
+  while (batch % static_cast<std::int64_t>(count) != 0) --count;
+  return use(count, fmt::format("the batch of {} is shared evenly", batch));
 }
 
 bool must_start_ranks(const std::string& flag) { return rank_count(flag) > 1 && job_ranks().count == 1; }

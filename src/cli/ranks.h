@@ -22,8 +22,9 @@ bool is_first_rank();
 // `--ranks` as typed, checked: the number of ranks for this run. Rejects a number that differs from the job's.
 int rank_count(const std::string& flag);
 // The same for a job without a launcher: by default one rank for each GPU of the kind that `device` names ("auto",
-// "hip"), and one where it names a single device or no GPU. One, with a note, where ranks cannot be started.
-int default_rank_count(const std::string& flag, const std::string& device);
+// "hip"), and one where it names a single device or no GPU. With a note: fewer where `batch` does not divide
+// by their number, and one where ranks cannot be started or the Slurm job has several nodes.
+int default_rank_count(const std::string& flag, const std::string& device, std::int64_t batch = 0);
 
 // True where `--ranks` requests ranks that have not been started yet.
 bool must_start_ranks(const std::string& flag);

@@ -242,7 +242,8 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
                             const Placement& placement, const SubmitChoice& submit, const RunControl& control) {
   const int iterations = std::clamp(static_cast<int>(kTracedSpans / step.commands().size()), 1, 20);
   if (control.progress) control.progress("trace", 0, iterations);
-  TracedPass pass = run_traced_pass(device, step, placement, submit, iterations, control, workload.roles);
+  TracedPass pass =
+      run_traced_pass(device, step, placement, submit, TraceSchedule(iterations), control, workload.roles);
   const bool has_spans = !pass.timeline.spans.empty();
   const std::string why = fmt::format("no timeline: {}", pass.timeline.source);
 
@@ -305,8 +306,8 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
   // The same placement policy; threads that would have no stream are not started.
   const Placement small_placement = place(small, placement.name);
   const TracedPass alone =
-      run_traced_pass(device, small, small_placement, submit.fitted_to(small_placement.stream_count), iterations,
-                      control, workload.roles);
+      run_traced_pass(device, small, small_placement, submit.fitted_to(small_placement.stream_count),
+                      TraceSchedule(iterations), control, workload.roles);
   const auto mixed_summary = summarise(role_latencies(pass.timeline, *workload.convoy_role));
   const auto alone_summary = summarise(role_latencies(alone.timeline, *workload.convoy_role));
   if (!mixed_summary || !alone_summary) {

@@ -210,7 +210,8 @@ OutsidePass run_outside_pass(Device& device, const BuiltRun& built, int iteratio
     if (const auto fix = rocprofiler_fix(&outside.no_clock)) outside.fixes.push_back(*fix);
   };
   add_fix();
-  outside.pass = run_traced_pass(device, built.step, built.placement, built.submit, iterations, control, roles);
+  outside.pass =
+      run_traced_pass(device, built.step, built.placement, built.submit, TraceSchedule(iterations), control, roles);
   add_fix();
   if (!outside.no_clock.empty()) outside.fixes.clear();
   return outside;

@@ -167,7 +167,8 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
   SessionWatch watch(control, device.info(), *session, step, placement, roles);
   TracedPass pass;
   for (int i = 0; i < options.trace_iterations; ++i) {
-    if (control.agree_to_stop() && !pass.rounds.empty()) break;  // also a barrier
+    const bool is_last = control.agree_to_stop();  // also a barrier
+    if (is_last && !pass.rounds.empty()) break;
     const std::int64_t begun = session->now_ns();
     const SessionWatch::Inside inside(&watch);
     session->begin_iteration();
@@ -175,14 +176,16 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
     session->finish();
     const std::int64_t seen = session->now_ns();
     if (control.after_iteration) control.after_iteration(*session);
-    if (!schedule.keeps(i)) continue;
+    if (!schedule.keeps(i) && !is_last) continue;
     pass.latency_ns.push_back(static_cast<double>(seen - begun));
     pass.rounds.push_back({static_cast<std::uint32_t>(i), begun, seen});
+    if (is_last) break;
   }
   pass.timeline = session->timeline();
   submitter->stamp(pass.timeline);
-  std::erase_if(pass.timeline.spans,
-                [&](const Span& span) { return !schedule.keeps(static_cast<int>(span.iteration)); });
+  std::erase_if(pass.timeline.spans, [&](const Span& span) {
+    return !std::ranges::binary_search(pass.rounds, span.iteration, {}, &TracedPass::Round::iteration);
+  });
   return pass;
 }
 

@@ -25,7 +25,7 @@ struct TimedPass {
   SyncMode sync = SyncMode::per_iteration;
   bool is_interrupted = false;
   std::uint64_t iterations = 0;  // that ran; a soak keeps the samples of only some of them
-  std::exception_ptr failure;  // what ended it early; the samples are of iterations that had ended before
+  std::exception_ptr failure;    // what ended it early; the samples are of iterations that had ended before
   Telemetry before, after;
   MemoryUse memory;
 };
@@ -51,19 +51,22 @@ struct TracedPass {
   std::vector<Round> rounds;       // likewise, by traced iteration
 };
 
+inline constexpr int kMaxTracedSteps = 10'000;  // that a user may ask for
+
 // Which iterations a trace keeps, as torch.profiler.schedule says it: in each of `repeat` rounds it lets `wait` of them
 // go by, then `warmup` that it does not trust yet, and keeps `active`. The tracer runs all the time.
 struct TraceSchedule {
   int wait = 0, warmup = 1, active = 1, repeat = 1;
   TraceSchedule() = default;
-  TraceSchedule(int active) : active(active) {}  // after one to warm up
+  explicit TraceSchedule(int active) : active(active) {}  // after one to warm up
   int round() const { return wait + warmup + active; }
   int iterations() const { return round() * repeat; }
   bool keeps(int iteration) const { return iteration % round() >= wait + warmup; }
 };
 
-// Runs the traced iterations of a schedule; fewer, but at least one that is kept, if stopped. Ranks begin each of them
-// together. `roles`: names for hang reports. `by_events`: SessionOptions::traces_by_events.
+// Runs the traced iterations of a schedule. If stopped, it ends at once, or after the next iteration where none is kept
+// yet, which then is. Ranks begin each iteration together. `roles`: names for hang reports. `by_events`:
+// SessionOptions::traces_by_events.
 TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
                            const TraceSchedule& schedule, const RunControl& control,
                            std::span<const std::string> roles = {}, bool by_events = false);

@@ -128,8 +128,8 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
       std::clamp(traced_iterations, 1, static_cast<int>(std::max<std::size_t>(1, kMaxTracedSpans / commands)));
   if (control.progress) control.progress("trace", 0, iterations);
   TracedPass traced = trace ? trace(built, iterations)
-                            : run_traced_pass(device, built.step, built.placement, built.submit, iterations, control,
-                                              workload_of(request).roles);
+                            : run_traced_pass(device, built.step, built.placement, built.submit,
+                                              TraceSchedule(iterations), control, workload_of(request).roles);
   describe_timeline(traced, info, built.step, built.placement, built.submit, "weir profile " + timed.workload);
 
   Json& document = profile.document;

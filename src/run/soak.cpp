@@ -22,9 +22,8 @@ constexpr double kTemperatureAlarm = 2;      // degrees in the second half, by t
 constexpr std::size_t kMinWindows = 8;       // for a slope with an interval
 constexpr std::uint64_t kDrainEvery = 1024;  // iterations between looks at what the session collects
 
-bool goes_on(const RunControl& control, bool is_over) {
-  if (!control.has_ranks()) return !is_over && !control.is_stopped();
-  return !control.communicator->any(is_over || control.is_stopped());
+bool any_rank(const RunControl& control, bool claim) {
+  return control.has_ranks() ? control.communicator->any(claim) : claim;
 }
 
 // The values of all windows that have one.
@@ -189,12 +188,13 @@ TimedPass run_soak_pass(Device& device, Session& session, Submitter& submitter, 
   if (control.has_ranks()) control.communicator->barrier();
   warm_up(session, submitter, request, control, watch);
   pass.before = device.telemetry();
+  if (control.has_ranks()) control.communicator->barrier();  // reading telemetry takes some longer than others
   const auto asked = static_cast<double>(soak.asked_ns), window_ns = asked / kSoakWindows;
   const std::int64_t begun_ns = now_ns(), session_begun = session.now_ns();
   const auto elapsed = [&] { return static_cast<double>(now_ns() - begun_ns); };
   SoakWindow window;
   SoakSample sample;
-  bool has_sample = false, is_interval_known = true;
+  bool has_sample = false, is_interval_known = true, is_over = false;
   std::int64_t last_begun = 0;
   double reported = 0;
   const auto keep = [&] {
@@ -202,7 +202,10 @@ TimedPass run_soak_pass(Device& device, Session& session, Submitter& submitter, 
     has_sample = false;
   };
   try {
-    while (goes_on(control, elapsed() >= asked) || soak.iterations == 0) {
+    for (;;) {
+      const double iteration_begun = elapsed();
+      is_over = iteration_begun >= asked;
+      if (any_rank(control, is_over || control.is_stopped()) && soak.iterations > 0) break;
       std::optional<SessionWatch::Inside> inside(std::in_place, watch);
       session.begin_iteration();
       const std::int64_t begun = session.now_ns();
@@ -213,9 +216,8 @@ TimedPass run_soak_pass(Device& device, Session& session, Submitter& submitter, 
       session.finish();
       const std::int64_t ended = session.now_ns();
       const double now = elapsed();
-      sample = {now - static_cast<double>(ended - begun), static_cast<double>(ended - begun),
-                static_cast<double>(ended - begun), static_cast<double>(submitted - begun)};
-      sample.begun_ns = std::max(sample.begun_ns, 0.0);
+      sample = {iteration_begun, static_cast<double>(ended - begun), static_cast<double>(ended - begun),
+                static_cast<double>(submitted - begun)};
       has_sample = is_interval_known = true;
       last_begun = begun;
       ++soak.iterations;
@@ -242,6 +244,8 @@ TimedPass run_soak_pass(Device& device, Session& session, Submitter& submitter, 
         is_interval_known = false;
       }
     }
+    // All ranks stop when the first one's time is over, so no rank may judge by its own clock.
+    pass.is_interrupted = !any_rank(control, is_over);
   } catch (const std::exception&) {
     if (soak.iterations == 0) throw;
     pass.failure = std::current_exception();
@@ -255,7 +259,6 @@ TimedPass run_soak_pass(Device& device, Session& session, Submitter& submitter, 
     window.telemetry = pass.after;
     soak.windows.push_back(window);
   }
-  pass.is_interrupted = soak.elapsed_ns < asked;
   pass.iterations = soak.iterations;
   soak.stride = samples.stride();
   for (const SoakSample& each : samples.kept()) {

@@ -28,7 +28,11 @@ bool chooses_code(std::string_view name) {
         "ROCPROFILER_REGISTER_LIBRARY", "CUDA_INJECTION32_PATH", "CUDA_INJECTION64_PATH", "OCL_ICD_FILENAMES",
         "OCL_ICD_VENDORS", "OPENCL_LAYERS", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "BASH_ENV", "ENV", "IFS"})
     if (name == each) return true;
-  for (const std::string_view start : {"LD_", "DYLD_", "OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_"})
+  // A compiler, a configuration that names libraries, and folders that hold compiled code.
+  for (const std::string_view each :
+       {"CXX", "NCCL_CONF_FILE", "HOME", "XDG_CACHE_HOME", "UCX_MODULE_DIR", "PMIX_INSTALL_PREFIX"})
+    if (name == each) return true;
+  for (const std::string_view start : {"LD_", "DYLD_", "OMPI_MCA_", "OPAL_", "PMIX_MCA_", "PRTE_", "HWLOC_"})
     if (name.starts_with(start)) return true;
   return name.ends_with("_PLUGIN") || name.ends_with("_PRELOAD");  // NCCL_NET_PLUGIN: a library by name
 }
@@ -114,6 +118,8 @@ void add_variable_axis(std::vector<VariableAxis>& axes, VariableAxis axis, const
 std::vector<VariableAxis> parse_variable_axes(const std::vector<std::string>& texts) {
   std::vector<VariableAxis> axes;
   for (const std::string& text : texts) add_variable_axis(axes, parse_variable_axis(text), "--env " + text);
+  // The order of the flags means nothing, and a sweep that is resumed finds its points whatever it was.
+  std::ranges::sort(axes, {}, &VariableAxis::name);
   return axes;
 }
 
@@ -121,7 +127,8 @@ std::vector<VariableSetting> variable_settings(const std::vector<VariableAxis>& 
   std::vector<VariableSetting> settings = {{}};
   for (const VariableAxis& axis : axes) {
     if (settings.size() * axis.values.size() * std::max<std::size_t>(others, 1) > kMaxVariedPoints)
-      reject(fmt::format("--env: more than {} points, with all other values", kMaxVariedPoints),
+      reject(fmt::format("variables of the environment (--env, env:) and all other values: more than {} points",
+                         kMaxVariedPoints),
              "Use fewer variables, or fewer values.");
     std::vector<VariableSetting> next;
     for (const VariableSetting& setting : settings)

@@ -30,7 +30,7 @@ VariableAxis parse_variable_axis(const std::string& text);
 // that decides which code runs (LD_PRELOAD), one that Weir or a launcher sets itself, and a secret, which no document
 // holds.
 void add_variable_axis(std::vector<VariableAxis>& axes, VariableAxis axis, const std::string& where);
-// All of a command's --env, each as typed.
+// All of a command's --env, each as typed; by name.
 std::vector<VariableAxis> parse_variable_axes(const std::vector<std::string>& texts);
 
 // Every combination, the last axis fastest; one without variables where there are no axes. Rejects more than

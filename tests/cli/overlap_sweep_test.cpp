@@ -59,6 +59,7 @@ TEST(OverlapSweepCli, VariablesHaveProcessesOfTheirOwnAndResumeGoesOn) {
   ASSERT_EQ(document["points"].size(), 3u);
   EXPECT_EQ(document["points"][1]["set_variables"]["NCCL_MAX_NCHANNELS"], "8");
   EXPECT_TRUE(document["points"][2]["set_variables"]["NCCL_MAX_NCHANNELS"].is_null());
+  EXPECT_EQ(document["points"][1]["environment"]["variables"]["NCCL_MAX_NCHANNELS"], "8") << "of its own process";
   EXPECT_TRUE(has(outcome.out, "NCCL_MAX_NCHANNELS=8")) << outcome.out;
   const Json kept = document["points"][0];
   document["points"].erase(std::size_t{1});
@@ -80,8 +81,8 @@ TEST(OverlapSweepCli, SaysWhatIsWrong) {
        {Refused{{"--collective", "all_reduse"}, "all_reduce"}, Refused{{"--bytes", "64"}, "--bytes 64"},
         Refused{{"--bytes", "64K,64K"}, "listed twice"}, Refused{{"--gemm", "0"}, "--gemm"},
         Refused{{"--device", "null"}, "it runs nothing"}, Refused{{"--env", "PATH=/tmp"}, "decides which code runs"},
-        Refused{{"--precision", "fp99"}, "--precision fp99"},
-        Refused{{"--gemm", "65536", "--bytes", "900G"}, "memory"}}) {
+        Refused{{"--precision", "fp99"}, "--precision fp99"}, Refused{{"--iterations", "10001"}, "--iterations 10001"},
+        Refused{{"--warmup", "20000"}, "--warmup 20000"}, Refused{{"--gemm", "65536", "--bytes", "900G"}, "memory"}}) {
     std::vector<std::string> words = {"overlap", "sweep"};
     if (refused.flags[0] != "--device") words.insert(words.end(), {"--device", "cpu"});
     words.insert(words.end(), refused.flags.begin(), refused.flags.end());

@@ -60,7 +60,7 @@ Timeline run(const RandomStep& random, const std::string& profile, std::int64_t 
   settings.queues = queues;
   const auto device = open_sim(settings);
   const SubmitChoice submit = parse_submit("inline");
-  TracedPass pass = run_traced_pass(*device, step, placement, submit, 1, {});
+  TracedPass pass = run_traced_pass(*device, step, placement, submit, TraceSchedule(1), {});
   describe_timeline(pass, device->info(), step, placement, submit, "a test");
   return pass.timeline;
 }

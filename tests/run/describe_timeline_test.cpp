@@ -30,7 +30,8 @@ Described described(const std::string& workload, const std::string& device_name,
   request.scale = Scale::tiny;
   request.submit = parse_submit(submit_name);
   Described made{build_run(device->info(), request), {}, device->info()};
-  made.pass = run_traced_pass(*device, made.built.step, made.built.placement, made.built.submit, iterations, {});
+  made.pass =
+      run_traced_pass(*device, made.built.step, made.built.placement, made.built.submit, TraceSchedule(iterations), {});
   describe_timeline(made.pass, made.info, made.built.step, made.built.placement, made.built.submit, "a test");
   return made;
 }

@@ -309,6 +309,66 @@ TEST(OverlapConfig, aorta_keys_without_a_counterpart_say_why) {
   EXPECT_NE(refused_assignment({}, "distributed.mode=tp").find("Use fsdp or ddp"), std::string::npos);
 }
 
+TEST(OverlapConfig, aorta_values_may_be_null) {
+  const OverlapConfig config = parsed(
+      "logging:\n  level: INFO\ntraining:\n  grad_clip_norm: null\n"
+      "  mixed_precision: bfloat16\nprecision:\n  param_dtype: null\n");
+  EXPECT_TRUE(config.has("training.clip"));
+  EXPECT_EQ(config.number("training.clip"), 0);
+  EXPECT_EQ(config.value("training.precision"), "bf16") << "param_dtype says nothing";
+}
+
+TEST(OverlapConfig, aorta_may_skip_its_warmup) {
+  const std::string head = "logging:\n  level: INFO\nfsdp:\n";
+  EXPECT_EQ(parsed(head + "  skip_training_warmup: true\n  training_warmup_steps: 4\n").integer("run.warmup"), 0);
+  EXPECT_EQ(parsed(head + "  training_warmup_steps: 4\n  skip_training_warmup: true\n").integer("run.warmup"), 0);
+  EXPECT_EQ(parsed(head + "  training_warmup_steps: 4\n  skip_training_warmup: false\n").integer("run.warmup"), 4);
+  EXPECT_EQ(parsed(head + "  skip_training_warmup: false\n").integer("run.warmup"), 3) << "ours";
+  const OverlapConfig races = parsed(head + "  skip_rccl_warmup: true\ntraining:\n  race_window_us: 5\n");
+  EXPECT_TRUE(has_note(races, "fsdp.skip_rccl_warmup: communicators are always made before"));
+  EXPECT_TRUE(has_note(races, "training.race_window_us: races are not injected"));
+  EXPECT_TRUE(has_note(parsed(head + "  forward_prefetch: true\nscheduler:\n  name: x\n"),
+                       "scheduler.name: AORTA never read it"));
+}
+
+TEST(OverlapConfig, what_shards_nothing_needs_no_group) {
+  for (const char* const group : {"node", "3"}) {
+    const OverlapConfig config =
+        parsed(std::string("parallel:\n  mode: ddp\nfsdp:\n  shard_group: ") + group + "\n", 2);
+    const RunRequest request = config.request();
+    const auto found = std::find_if(request.params.begin(), request.params.end(),
+                                    [](const auto& param) { return param.first == "shard_group"; });
+    ASSERT_NE(found, request.params.end());
+    EXPECT_EQ(found->second, "0");
+  }
+  const Workload& workload = workload_named(kOverlapWorkload);
+  const std::vector<std::pair<std::string, std::string>> given = {{"mode", "ddp"}, {"shard_group", "4"}};
+  Params params(workload.params, Scale::tiny, given);
+  params.ranks = {0, 2};
+  EXPECT_NO_THROW(workload.build(params, 4));
+}
+
+TEST(OverlapConfig, queues_are_set_in_one_way_only) {
+  for (const char* const queues : {"run:\n  hw_queues: 4\n", "sweep:\n  run.hw_queues: [0, 4]\n"})
+    for (const char* const name : {"CUDA_DEVICE_MAX_CONNECTIONS", "GPU_MAX_HW_QUEUES"}) {
+      const OverlapConfig config = parsed(fmt::format("{}env:\n  {}: [1, 8]\n", queues, name));
+      EXPECT_THROW(overlap_points(config), Error) << queues << name;
+    }
+  EXPECT_EQ(overlap_points(parsed("env:\n  GPU_MAX_HW_QUEUES: [1, 8]\n")).size(), 2u);
+}
+
+TEST(OverlapConfig, long_names_of_folders_differ) {
+  OverlapConfig config;
+  const std::string text(300, 'x');
+  config.variables = {{"A", {text + "1", text + "2", "short"}}};
+  const std::vector<OverlapPoint> points = overlap_points(config);
+  ASSERT_EQ(points.size(), 3u);
+  EXPECT_NE(points[0].folder_name(), points[1].folder_name());
+  EXPECT_LT(points[1].folder_name().size(), 255u);
+  EXPECT_EQ(points[2].folder_name(), "A=short");
+  EXPECT_EQ(overlap_points({}).at(0).folder_name(), "");
+}
+
 TEST(OverlapConfig, an_assigned_aorta_key_is_no_longer_swept) {
   OverlapConfig config = parsed("sweep:\n  training.rate: [0.1, 0.2]\n");
   config.assign("optimizer.lr=0.5", "--set");

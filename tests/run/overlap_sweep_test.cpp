@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "device/rank/alone.h"
 #include "support/programs.h"
+#include "support/thread_communicator.h"
 
 namespace weir {
 namespace {
@@ -91,6 +94,45 @@ TEST(OverlapSweep, PointsAreAllCombinations) {
   EXPECT_EQ(points.back().words(), "gemm 64, all_reduce of 8.00 KiB, NCCL_MAX_NCHANNELS=8");
   request.gemm_sizes.assign(600, 1);
   EXPECT_THROW(points_of(request), Error);
+}
+
+// Only rank 0 has the entry, and all must end after the same point: what follows are collectives.
+TEST(OverlapSweep, AllRanksLeaveAfterTheSamePoint) {
+  OverlapSweepRequest request = tiny_sweep();
+  request.gemm_sizes = {32, 64, 96};
+  const DeviceInfo info = open_device("cpu", {})->info();
+  ThreadWorld world(2);
+  int begun[2] = {};
+  std::string status[2];
+  std::atomic<bool> stop = false;
+  const auto sweep_on = [&](int rank) {
+    DeviceOptions options;
+    options.communicator = &world.rank(rank);
+    const auto device = open_device("cpu", options);
+    RunControl run;
+    run.communicator = &world.rank(rank);
+    if (rank == 1) {
+      run.stop = &stop;
+      run.after_iteration = [&](Session&) { stop = begun[1] == 2; };
+    }
+    OverlapSweepControl control;
+    control.is_first_rank = rank == 0;
+    control.ranks = 2;
+    control.is_stopped = [&] { return run.agree_to_stop(); };
+    control.measure = [&](const OverlapSweepPoint& point) {
+      ++begun[rank];
+      return measure_overlap_point(*device, request, point, run);
+    };
+    status[rank] = run_overlap_sweep(info, request, {}, control)["status"].get<std::string>();
+    world.rank(rank).barrier();
+  };
+  std::thread other(sweep_on, 1);
+  sweep_on(0);
+  other.join();
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(begun[rank], 2);
+    EXPECT_EQ(status[rank], "interrupted");
+  }
 }
 
 TEST(OverlapSweep, SavesEachPointAndGoesOn) {

@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <cmath>
+#include <thread>
 
 #include "base/error.h"
 #include "run/tiny_request.h"
+#include "support/thread_communicator.h"
 
 namespace weir {
 namespace {
@@ -178,6 +180,70 @@ TEST(Soak, AnInterruptKeepsWhatThereIs) {
   EXPECT_EQ(result.status, "interrupted");
   EXPECT_EQ(result.metrics["soak"]["iterations"], 19);  // one of the twenty warmed up
   EXPECT_EQ(result.samples.latency_ns->size(), 19u);
+}
+
+// All ranks stop when the first one's time is over, also one whose own time is not.
+TEST(Soak, RanksRunToTheEndTogether) {
+  ThreadWorld world(2);
+  TimedPass passes[2];
+  const auto soak_on = [&](int rank) {
+    DeviceOptions options;
+    options.communicator = &world.rank(rank);
+    const auto device = open_device("cpu", options);
+    RunRequest request = tiny("tiny_kernel_stress");
+    request.duration_ns = rank == 0 ? 50'000'000 : 3'600'000'000'000;
+    const BuiltRun built = build_run(device->info(), request, {rank, 2});
+    const auto session = device->prepare(built.step, built.placement, built.submit.session_options());
+    const auto submitter = make_submitter(built.submit, built.step, built.placement, *session);
+    RunControl control;
+    control.communicator = &world.rank(rank);
+    Soak soak;
+    passes[rank] = run_soak_pass(*device, *session, *submitter, request, control, nullptr, soak);
+  };
+  std::thread other(soak_on, 1);
+  soak_on(0);
+  other.join();
+  for (const TimedPass& pass : passes) EXPECT_FALSE(pass.is_interrupted);
+  EXPECT_EQ(passes[0].iterations, passes[1].iterations);
+}
+
+TEST(Soak, OnVirtualDevicesSamplesLieInTheirWindows) {
+  const auto device = open_device("sim:h200", {});
+  RunRequest request = tiny("tiny_kernel_stress");
+  request.duration_ns = 50'000'000;
+  const BuiltRun built = build_run(device->info(), request);
+  const auto session = device->prepare(built.step, built.placement, built.submit.session_options());
+  const auto submitter = make_submitter(built.submit, built.step, built.placement, *session);
+  Soak soak;
+  const TimedPass pass = run_soak_pass(*device, *session, *submitter, request, {}, nullptr, soak);
+  ASSERT_EQ(soak.stride, 1u) << "all are kept";
+  std::size_t next = 0;
+  for (const SoakWindow& window : soak.windows)
+    for (std::uint64_t i = 0; i < window.iterations; ++i, ++next) {
+      ASSERT_LT(next, soak.begun_ns.size());
+      EXPECT_GE(soak.begun_ns[next], window.started_ns);
+      EXPECT_LT(soak.begun_ns[next], window.ended_ns);
+    }
+  EXPECT_EQ(next, pass.latency_ns.size());
+}
+
+TEST(TracedPass, AStopKeepsTheNextIterationOnly) {
+  const auto device = open_device("cpu", {});
+  const RunRequest request = tiny("tiny_kernel_stress");
+  const BuiltRun built = build_run(device->info(), request);
+  TraceSchedule schedule(2);
+  schedule.wait = 1000;
+  std::atomic<bool> stop = false;
+  int ended = 0;
+  RunControl control;
+  control.stop = &stop;
+  control.after_iteration = [&](Session&) { stop = ++ended >= 3; };
+  const TracedPass pass = run_traced_pass(*device, built.step, built.placement, built.submit, schedule, control);
+  EXPECT_EQ(ended, 4);
+  ASSERT_EQ(pass.rounds.size(), 1u);
+  EXPECT_EQ(pass.rounds[0].iteration, 3u);
+  ASSERT_FALSE(pass.timeline.spans.empty());
+  for (const Span& span : pass.timeline.spans) EXPECT_EQ(span.iteration, 3u);
 }
 
 TEST(Soak, OnlyWhereTheHostWaits) {

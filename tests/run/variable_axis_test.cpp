@@ -22,15 +22,17 @@ std::string refusal(const std::vector<std::string>& texts) {
 TEST(VariableAxis, AnEmptyItemIsUnset) {
   const auto axes = parse_variable_axes({"NCCL_ALGO=Ring,Tree,", R"(LIST=a\,b,c=d)"});
   ASSERT_EQ(axes.size(), 2u);
-  EXPECT_EQ(axes[0].name, "NCCL_ALGO");
-  EXPECT_EQ(axes[0].values, (std::vector<std::optional<std::string>>{"Ring", "Tree", std::nullopt}));
-  EXPECT_EQ(axes[1].values, (std::vector<std::optional<std::string>>{"a,b", "c=d"}));
+  EXPECT_EQ(axes[0].values, (std::vector<std::optional<std::string>>{"a,b", "c=d"}));
+  EXPECT_EQ(axes[1].name, "NCCL_ALGO");
+  EXPECT_EQ(axes[1].values, (std::vector<std::optional<std::string>>{"Ring", "Tree", std::nullopt}));
 }
 
 TEST(VariableAxis, RefusesWhatCannotBeVaried) {
   for (const char* const text : {"", "=1", "NAME", "1A=2", "A B=1", "A-B=1", "A\n=1"})
     EXPECT_NE(refusal({text}), "accepted") << text;
-  for (const char* const name : {"LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "CUDA_INJECTION64_PATH", "NCCL_NET_PLUGIN"})
+  for (const char* const name : {"LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "CUDA_INJECTION64_PATH", "NCCL_NET_PLUGIN",
+                                 "CXX", "HOME", "XDG_CACHE_HOME", "OPAL_PREFIX", "PRTE_PREFIX", "HWLOC_PLUGINS_PATH",
+                                 "UCX_MODULE_DIR", "PMIX_INSTALL_PREFIX", "NCCL_CONF_FILE"})
     EXPECT_NE(refusal({name + std::string("=x")}).find("decides which code runs"), std::string::npos) << name;
   for (const char* const name : {"TMPDIR", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "WEIR_TERMINAL"})
     EXPECT_NE(refusal({name + std::string("=x")}).find("set by Weir or by the launcher"), std::string::npos) << name;
@@ -53,6 +55,12 @@ TEST(VariableAxis, CombinesTheLastFastest) {
   EXPECT_EQ(to_json(settings[1]).dump(), R"({"A":"1","B":null})");
   EXPECT_EQ(variable_settings({}).size(), 1u);
   EXPECT_EQ(words_for(variable_settings({})[0]), "");
+}
+
+TEST(VariableAxis, TheOrderOfTheFlagsMeansNothing) {
+  const auto settings = variable_settings(parse_variable_axes({"B=x,y", "A=1,2"}));
+  ASSERT_EQ(settings.size(), 4u);
+  EXPECT_EQ(settings, variable_settings(parse_variable_axes({"A=1,2", "B=x,y"})));
 }
 
 TEST(VariableAxis, RefusesTooManyPoints) {

@@ -42,7 +42,7 @@ TEST_F(ChannelGpu, the_timeline_begins_where_commands_were_enqueued) {
     request.scale = Scale::tiny;
     request.submit = parse_submit("channel:mpsc:4");
     const BuiltRun built = build_run(device().info(), request);
-    TracedPass pass = run_traced_pass(device(), built.step, built.placement, built.submit, 3, {});
+    TracedPass pass = run_traced_pass(device(), built.step, built.placement, built.submit, TraceSchedule(3), {});
     ASSERT_EQ(pass.timeline.spans.size(), 3 * built.step.commands().size()) << pass.timeline.source;
     describe_timeline(pass, device().info(), built.step, built.placement, built.submit, "a test");
     for (const Span& span : pass.timeline.spans) {

@@ -169,7 +169,7 @@ constexpr ManualEntry kOverlap[] = {
      R"(Trains a ranking transformer with FSDP2 or DDP semantics and real collectives between ranks, and says how much of the communication compute hid and why not the rest; what is measured, and what the files hold: [overlap](overlap.md).
 
 - CONFIG is a YAML file of your own, one of AORTA's, or the name of one that comes with the program: `default`, `ddp`, `slow_network` ...
-- `--set`: what was swept and is set is swept no more.
+- `--set` of a key that the config sweeps: it has this one value, and is no longer swept.
 - `--ranks` is the same as `run.ranks` in the config; where both are given they must agree ([ranks](ranks.md)).
 - `--hang-timeout` is on by default, unlike that of `weir run`.
 - `--output`: numbered where the default folder exists; must be empty. A sweep makes a folder for each point in it.
@@ -214,8 +214,10 @@ weir conformance --device sim:h200 --filter gemm)"},
 weir watch --source device --device sim:h200 --scale tiny --once --json)"},
     {"probe", "Asks the user's own program, not weir's devices: [probe](probe.md).", "weir probe priority --snippet"},
     {"probe priority",
-     "Starts the Python that is named after `--` several times with a script of ours, which uses the torch that it finds "
-     "there; what follows the Python, such as your script, is not run. `--snippet` prints that script for a machine or a "
+     "Starts the Python that is named after `--` several times with a script of ours, which uses the torch that it "
+     "finds "
+     "there; what follows the Python, such as your script, is not run. `--snippet` prints that script for a machine or "
+     "a "
      "container without weir, and `--samples` judges what it printed: [probe](probe.md).",
      R"(weir probe priority --snippet > probe.py
 weir probe priority -- python3 train.py   # needs an NVIDIA GPU)"},

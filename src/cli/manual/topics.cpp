@@ -129,8 +129,9 @@ Of drivers; they are read once, at the start of a process
   CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES   which GPUs
   CUDA_INJECTION64_PATH         another tool's library; then we stay out
 Of the system
-  CXX                    compiler of kernel packages (weir bench; default c++)
-  XDG_CACHE_HOME, HOME   compiled kernel packages: ~/.cache/weir/kernels
+  CXX                    compiler of kernel packages (weir bench) and, on the
+                         cpu, of compiled regions (default c++)
+  XDG_CACHE_HOME, HOME   what was compiled: ~/.cache/weir
   XDG_STATE_HOME, HOME   what `weir calibrate` found: ~/.local/state/weir
   XDG_RUNTIME_DIR        the scheduler's socket
   PATH                   mpirun, rocprofv3 and programs after --

@@ -16,7 +16,9 @@ constexpr const char* kNeverRead = "AORTA never read it";
 constexpr const char* kNothing = "nothing here corresponds to it";
 constexpr const char* kTraced = "every run is traced";
 constexpr const char* kHang = "config/hang.yaml reproduces a hang";
-constexpr std::int64_t kMax = 1'000'000'000;  // limit of every factor, so that no product overflows
+constexpr const char* kNoRaces = "races are not injected here";
+constexpr std::string_view kRace = "training.race_";  // all keys that begin so
+constexpr std::int64_t kMax = 1'000'000'000;          // limit of every factor, so that no product overflows
 
 struct Translation {
   std::string_view aorta;
@@ -38,6 +40,7 @@ constexpr Translation kTranslations[] = {
     {"training.output_dir", "", "say it with -o"},
     {"training.inject_allreduce_copies", "", kHang},
     {"training.allreduce_stress_level", "", kHang},
+    {kRace, "", kNoRaces},
     {"precision.param_dtype", "training.precision"},
     {"precision.reduce_dtype", "", "reductions have training.precision"},
     {"precision.buffer_dtype", "", "the model has no buffers"},
@@ -72,7 +75,9 @@ constexpr Translation kTranslations[] = {
     {"fsdp.sync_module_states", "", "all ranks begin with the same parameters"},
     {"fsdp.param_init_device", "", kNeverRead},
     {"fsdp.rccl_warmup_iterations", "", "communicators are made before the run.warmup steps"},
+    {"fsdp.skip_rccl_warmup", "", "communicators are always made before the run.warmup steps"},
     {"fsdp.training_warmup_steps", "run.warmup"},
+    {"fsdp.skip_training_warmup", "run.warmup"},
     {"distributed.mode", "parallel.mode"},
     {"distributed.bucket_cap_mb", "ddp.bucket_kib"},
     {"distributed.gradient_as_bucket_view", "", "gradients are always written into their buckets"},
@@ -106,8 +111,9 @@ constexpr std::pair<std::string_view, std::string_view> kPrecisions[] = {
     {"float32", "fp32"}, {"float16", "fp16"}, {"bfloat16", "bf16"}};
 
 const Translation* find_translation(std::string_view key) {
-  const auto found =
-      std::find_if(std::begin(kTranslations), std::end(kTranslations), [&](const auto& t) { return t.aorta == key; });
+  const auto found = std::find_if(std::begin(kTranslations), std::end(kTranslations), [&](const auto& t) {
+    return t.aorta == key || (t.aorta == kRace && key.starts_with(kRace));
+  });
   return found == std::end(kTranslations) ? nullptr : found;
 }
 
@@ -128,6 +134,7 @@ std::string given_or(const AortaValues& given, std::string_view key, std::string
   return lower(found == given.end() ? std::string(otherwise) : found->second);
 }
 
+constexpr std::string_view kSkipsWarmup = "fsdp.skip_training_warmup";
 constexpr std::string_view kPerNode = "fsdp.hybrid_shard_gpus_per_node";
 bool is_hybrid_shard(std::string_view strategy) {
   return strategy == "hybrid_shard" || strategy == "_hybrid_shard_zero2";
@@ -165,11 +172,18 @@ std::optional<AortaMeaning> aorta_meaning(const std::string& key, const AortaVal
   const std::string value = given_or(given, key, "");
   const auto as = [&](std::string text) { return AortaMeaning{{{std::string(known->ours), std::move(text)}}, {}}; };
   if (value.empty() || value == "null" || value == "none") {
-    if (known->ours == "training.precision") return as("fp32");
+    if (key == "training.mixed_precision") return as("fp32");
+    if (key == "training.grad_clip_norm") return as("0");
     return AortaMeaning{{}, "it has no value"};
   }
   if (key == "training.batch_size") return as(std::to_string(count_of(value, 1, "a batch size", where) * ranks));
   if (key == "distributed.bucket_cap_mb") return as(std::to_string(count_of(value, 0, "a size", where) * 1024));
+  if (known->ours == "run.warmup") {
+    if (given_or(given, kSkipsWarmup, "") == "true") return as("0");
+    if (key != kSkipsWarmup) return as(value);
+    const std::string steps = given_or(given, "fsdp.training_warmup_steps", "");
+    return parse_integer(steps) ? as(steps) : AortaMeaning{{}, "run.warmup steps come first"};
+  }
   if (known->ours == "fsdp.prefetch") {
     const bool is_prefetching = given_or(given, "fsdp.backward_prefetch", "") == "backward_pre" ||
                                 given_or(given, "fsdp.forward_prefetch", "") == "true";
@@ -205,9 +219,9 @@ bool is_aorta_config(const YamlNode& root) {
 }
 
 std::string_view why_aorta_leaves_out(std::string_view section) {
-  for (const std::string_view unread : {"logging", "scheduler", "dataloader", "compile", "profiling"})
+  for (const std::string_view unread : {"logging", "dataloader", "compile"})
     if (section == unread) return kNothing;
-  return kNeverRead;
+  return section == "race_experiment" ? kNoRaces : kNeverRead;
 }
 
 }  // namespace weir

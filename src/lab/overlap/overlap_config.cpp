@@ -15,7 +15,7 @@ namespace {
 using Kind = OverlapKey::Kind;
 constexpr double kMany = 1e9;
 constexpr std::size_t kMaxPoints = 1000;
-constexpr int kMaxTraced = 10001;  // steps that a trace has room for
+constexpr int kMaxTraced = kMaxTracedSteps + 1;  // steps that a trace has room for, with one to warm up
 
 constexpr OverlapKey kKeys[] = {
     {"model.layers", "encoder layers", Kind::integer, 1, 1024, {}, "layers"},
@@ -98,7 +98,7 @@ constexpr OverlapKey kKeys[] = {
     {"run.submit", "inline, threads, graph, channel", Kind::text, 0, 0, "inline"},
     {"run.hw_queues", "hardware queues; 0: as the device has them", Kind::integer, 0, 128, "0"},
     {"run.iterations", "measured steps", Kind::integer, 1, 1e6, "20"},
-    {"run.traced", "steps that timelines hold", Kind::integer, 2, 10000, "10"},
+    {"run.traced", "steps that timelines hold", Kind::integer, 2, kMaxTracedSteps, "10"},
     {"profiling.wait", "traced pass: steps that each round lets go by", Kind::integer, 0, 10000, "0"},
     {"profiling.warmup", "then steps whose trace is thrown away", Kind::integer, 0, 10000, "1"},
     {"profiling.active", "then steps that timelines hold; as many as run.traced unless set", Kind::integer, 1, 10000},
@@ -257,18 +257,13 @@ void OverlapConfig::set(const std::string& key, const std::string& value, const 
 void OverlapConfig::assign(const std::string& text, const std::string& where) {
   const auto [key, value] = parse_assignment(where, text);
   const std::string place = fmt::format("{} {}", where, text);
-  std::vector<OverlapSetting> settings = {{key, value}};
-  if (!is_overlap_key(key))
-    if (auto meaning = take_aorta(key, value, place)) {
-      if (meaning->settings.empty())
-        reject(fmt::format("{}: AORTA's key has no counterpart here: {}", place, meaning->reason),
-               "Leave it out; `weir overlap --list` lists what there is.");
-      settings = std::move(meaning->settings);
-    }
-  for (const auto& setting : settings) {
-    set(setting.first, setting.second, place);
+  const auto meaning = is_overlap_key(key) ? std::nullopt : take_aorta(key, value, place);
+  if (meaning && meaning->settings.empty())
+    reject(fmt::format("{}: AORTA's key has no counterpart here: {}", place, meaning->reason),
+           "Leave it out; `weir overlap --list` lists what there is.");
+  if (!meaning) set(key, value, place);
+  for (const auto& setting : meaning ? meaning->settings : std::vector<OverlapSetting>{{key, value}})
     std::erase_if(sweeps, [&](const auto& sweep) { return sweep.first == setting.first; });
-  }
 }
 
 std::optional<AortaMeaning> OverlapConfig::take_aorta(const std::string& key, const std::string& value,
@@ -312,8 +307,9 @@ RunRequest OverlapConfig::request() const {
   const std::string betas = value("optimizer.betas");
   request.params.emplace_back("beta1", betas.substr(0, betas.find(',')));
   request.params.emplace_back("beta2", betas.substr(betas.find(',') + 1));
-  request.params.emplace_back("shard_group",
-                              shards_by_host() ? std::to_string(ranks_per_host_) : value("fsdp.shard_group"));
+  request.params.emplace_back("shard_group", is_ddp()           ? "0"
+                                             : shards_by_host() ? std::to_string(ranks_per_host_)
+                                                                : value("fsdp.shard_group"));
   request.params.emplace_back("bucket_kib", value(is_ddp() ? "ddp.bucket_kib" : "fsdp.bucket_kib"));
   return request;
 }
@@ -410,6 +406,7 @@ OverlapConfig parse_overlap_config(std::string_view text, const std::string& fil
 }
 
 std::vector<OverlapPoint> overlap_points(const OverlapConfig& config) {
+  check_queue_variables(config);
   std::vector<OverlapPoint> points = {{config, {}}};
   points[0].config.sweeps.clear();
   for (const auto& [key, values] : config.sweeps) {
@@ -424,11 +421,14 @@ std::vector<OverlapPoint> overlap_points(const OverlapConfig& config) {
     if (points.size() > kMaxPoints)
       reject(fmt::format("sweep: more than {} combinations", kMaxPoints), "Sweep fewer keys, or fewer values.");
   }
-  if (config.variables.empty()) return points;
   std::vector<OverlapPoint> each;
   const std::vector<VariableSetting> settings = variable_settings(config.variables, points.size());
   for (const OverlapPoint& point : points)
-    for (const VariableSetting& setting : settings) each.emplace_back(point).variables = setting;
+    for (const VariableSetting& setting : settings) {
+      OverlapPoint& made = each.emplace_back(point);
+      made.variables = setting;
+      made.number = each.size();
+    }
   return each;
 }
 

@@ -59,6 +59,7 @@ class OverlapConfig {
   void assign(const std::string& text, const std::string& where);
   // Takes a key of AORTA's and returns what it means here; nothing if AORTA has no such key.
   std::optional<AortaMeaning> take_aorta(const std::string& key, const std::string& value, const std::string& where);
+  bool has_batch_per_rank() const { return aorta_.contains("training.batch_size"); }
   void set_ranks(int ranks) { ranks_ = ranks; }  // of the run: AORTA's batch is per rank
 
   // Whether there are several points.
@@ -106,16 +107,22 @@ struct OverlapPoint {
   OverlapConfig config;
   std::vector<std::string> assignments;
   VariableSetting variables = {};
+  std::size_t number = 1;
 
   // The assignments, and the variables that differ between points: "NCCL_ALGO=Ring".
   std::vector<std::string> names() const;
-  // The names as the name of a folder; empty for the only point.
+  // The names as the name of a folder, cut if they are long and then followed by the point's number; empty for the
+  // only point.
   std::string folder_name() const;
 };
 std::vector<OverlapPoint> overlap_points(const OverlapConfig& config);
 
 // Variables of the environment: src/lab/overlap/overlap_variables.cpp.
 void read_overlap_variables(const YamlNode& section, OverlapConfig& config);
+// Rejects variables that run.hw_queues would set as well.
+void check_queue_variables(const OverlapConfig& config);
+// Drivers read their number of queues from these.
+inline constexpr const char* kQueueVariables[] = {"CUDA_DEVICE_MAX_CONNECTIONS", "GPU_MAX_HW_QUEUES"};
 // Adds `others`, in place of those with the same name.
 void replace_variables(std::vector<VariableAxis>& axes, const std::vector<VariableAxis>& others);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "base/clock.h"
@@ -22,8 +23,9 @@ namespace {
 
 constexpr std::uint8_t kGemm = 0, kCollective = 1;  // roles, and natural streams
 
-// Times of one way to run a point, an entry per iteration; a side that did not run has none.
+// Times of one way to run a point, an entry per iteration; 0 for a side that did not run, or whose times were lost.
 struct Times {
+  std::vector<std::uint32_t> iterations;
   std::vector<double> gemm_ns, collective_ns, span_ns;
 };
 
@@ -43,24 +45,38 @@ Times command_times(const Timeline& timeline) {
   }
   Times times;
   for (const auto& [number, found] : iterations) {
-    if (found.ns[kGemm] > 0) times.gemm_ns.push_back(found.ns[kGemm]);
-    if (found.ns[kCollective] > 0) times.collective_ns.push_back(found.ns[kCollective]);
+    times.iterations.push_back(number);
+    times.gemm_ns.push_back(found.ns[kGemm]);
+    times.collective_ns.push_back(found.ns[kCollective]);
     times.span_ns.push_back(static_cast<double>(found.last - found.first));
   }
   return times;
 }
 
-Json times_json(const Times& times) { return WEIR_NAMED(times.gemm_ns, times.collective_ns, times.span_ns); }
+Json times_json(const Times& times) {
+  return WEIR_NAMED(times.iterations, times.gemm_ns, times.collective_ns, times.span_ns);
+}
 
-// The slowest rank of each iteration; of a rank that lost some, as many as all have.
+// The slowest rank of each iteration whose times all ranks have.
 std::vector<double> slowest(const std::vector<Json>& members, const char* way, const char* list) {
-  std::vector<double> times;
-  for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    const auto own = members[rank][way][list].get<std::vector<double>>();
-    if (rank == 0) times = own;
-    times.resize(std::min(times.size(), own.size()));
-    for (std::size_t i = 0; i < times.size(); ++i) times[i] = std::max(times[i], own[i]);
+  struct Found {
+    double longest = 0;
+    std::size_t ranks = 0;
+  };
+  std::map<std::uint32_t, Found> iterations;
+  for (const Json& member : members) {
+    const auto numbers = member[way]["iterations"].get<std::vector<std::uint32_t>>();
+    const auto own = member[way][list].get<std::vector<double>>();
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (!(own[i] > 0)) continue;
+      Found& found = iterations[numbers[i]];
+      found.longest = std::max(found.longest, own[i]);
+      ++found.ranks;
+    }
   }
+  std::vector<double> times;
+  for (const auto& [number, found] : iterations)
+    if (found.ranks == members.size()) times.push_back(found.longest);
   return times;
 }
 
@@ -129,7 +145,12 @@ class PointRunner {
     const Step& step = built_.step;
     const Step gemm = only_role(step, kGemm), collective = only_role(step, kCollective);
     Json own = Json::object();
-    own["latency_ns"] = run_checked(own);
+    const std::vector<double> latency_ns = run_checked(own);
+    std::vector<std::uint32_t> iterations(latency_ns.size());
+    std::iota(iterations.begin(), iterations.end(), 0);
+    own["untraced"] = WEIR_NAMED(iterations, latency_ns);
+    TraceSchedule schedule(request_.iterations);
+    schedule.warmup = std::max(1, request_.warmup);
     const auto trace = [&](const char* name, const Step& part) {
       if (control_.agree_to_stop()) {
         own[name] = times_json(Times{});
@@ -137,7 +158,7 @@ class PointRunner {
       }
       if (control_.progress) control_.progress(name, 0, request_.iterations);
       const Placement placement = place(part, "natural");
-      const TracedPass pass = run_traced_pass(device_, part, placement, built_.submit, request_.iterations, control_,
+      const TracedPass pass = run_traced_pass(device_, part, placement, built_.submit, schedule, control_,
                                               workload_of(request_).roles, is_by_events_);
       // Times of all ways are compared, so all must be measured the same way.
       if (info_.is_gpu && !pass.timeline.has_exact_gaps) is_by_events_ = true;
@@ -193,14 +214,7 @@ void put_times(Json& entry, const std::vector<Json>& members) {
   entry["communication_ns"] = {{"alone", summary_json(slowest(members, "collective", "collective_ns"))},
                                {"beside", summary_json(slowest(members, "both", "collective_ns"))}};
   entry["both_ns"] = summary_json(slowest(members, "both", "span_ns"));
-  std::vector<double> latency;
-  for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    const auto own = members[rank]["latency_ns"].get<std::vector<double>>();
-    if (rank == 0) latency = own;
-    latency.resize(std::min(latency.size(), own.size()));
-    for (std::size_t i = 0; i < latency.size(); ++i) latency[i] = std::max(latency[i], own[i]);
-  }
-  entry["latency_ns"] = summary_json(latency);
+  entry["latency_ns"] = summary_json(slowest(members, "untraced", "latency_ns"));
 }
 
 // Everything that follows from the times.
@@ -311,7 +325,7 @@ Json measure_overlap_point(Device& device, const OverlapSweepRequest& request, c
   }
   std::vector<Json> members;
   for (const std::string& text : ranks.gather(own.dump())) members.push_back(Json::parse(text));
-  if (members.empty()) return nullptr;
+  if (members.empty()) return own["is_interrupted"] == true ? Json{{"status", "interrupted"}} : Json();
   Json entry = facts_of(point);
   entry["status"] = "complete";
   entry["failure"] = nullptr;
@@ -324,12 +338,12 @@ Json measure_overlap_point(Device& device, const OverlapSweepRequest& request, c
   put_figures(entry, point, bytes, ranks.ranks().count);
   entry["check"] = members[0]["check"];
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    if (members[rank]["is_interrupted"] == true) entry["status"] = "interrupted";
     if (members[rank]["check"]["status"] != "failed" || entry["failure"].is_string()) continue;
     entry["check"] = members[rank]["check"];
     entry["failure"] = fmt::format("the output is wrong on rank {}: {}", rank, members[rank]["check"]["reason"].dump());
   }
   if (entry["failure"].is_string()) entry["status"] = "failed";
+  if (own["is_interrupted"] == true) entry["status"] = "interrupted";  // agreed: the other ranks return the same
   return entry;
 }
 
@@ -378,10 +392,12 @@ Json run_overlap_sweep(const DeviceInfo& info, const OverlapSweepRequest& reques
       continue;
     }
     Json entry = control.measure(points[i]);
-    if (!control.is_first_rank) continue;
-    if (entry.is_null() || at_path(entry, {"status"}) == "interrupted") {
-      is_interrupted = true;
-      if (entry.is_null()) break;
+    // Before anything that only rank 0 does, because all ranks must leave the loop together.
+    is_interrupted = entry.is_object() ? entry["status"] == "interrupted" : control.is_first_rank;
+    if (is_interrupted && entry.is_null()) break;
+    if (!control.is_first_rank) {
+      if (is_interrupted) break;
+      continue;
     }
     document["points"].push_back(entry);
     if (control.on_point) control.on_point(entry, false);

@@ -46,13 +46,14 @@ std::optional<double> bus_factor(CollectiveOp op, int ranks);
 // The step of a point, as a workload: the GEMM on stream 0, the collective on stream 1, and nothing between them.
 Workload overlap_workload(const OverlapSweepPoint& point);
 
-// Measures one point; all ranks call it, rank 0 gets the entry of the document, the others null. Wrong output and, on a
+// Measures one point; all ranks call it, rank 0 gets the entry of the document, the others null, or only the status
+// "interrupted" where all were. Wrong output and, on a
 // single rank, a failure are in the entry.
 Json measure_overlap_point(Device& device, const OverlapSweepRequest& request, const OverlapSweepPoint& point,
                            const RunControl& control);
 
 struct OverlapSweepControl {
-  // Measures a point, in this process or in one of its own; null where it was interrupted, or on ranks other than 0.
+  // Measures a point, in this process or in one of its own. Null: on rank 0 it was interrupted; on others it was not.
   std::function<Json(const OverlapSweepPoint& point)> measure;
   std::function<bool()> is_stopped;  // on all ranks the same
   std::function<void(const OverlapSweepPoint& point, std::size_t index, std::size_t total)> on_begin;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/error.h"
 #include "lab/overlap/overlap_config.h"
 
 namespace weir {
@@ -28,6 +29,17 @@ void read_overlap_variables(const YamlNode& section, OverlapConfig& config) {
     }
     add_variable_axis(config.variables, std::move(axis), item.place.text());
   }
+}
+
+void check_queue_variables(const OverlapConfig& config) {
+  const bool sets_queues =
+      config.value("run.hw_queues") != "0" ||
+      std::ranges::any_of(config.sweeps, [](const auto& sweep) { return sweep.first == "run.hw_queues"; });
+  if (!sets_queues) return;
+  for (const VariableAxis& axis : config.variables)
+    if (std::ranges::find(kQueueVariables, axis.name) != std::end(kQueueVariables))
+      reject(fmt::format("{}: run.hw_queues sets this variable too", axis.name),
+             "Leave out one of them; --set run.hw_queues=0 keeps the device's number.");
 }
 
 void replace_variables(std::vector<VariableAxis>& axes, const std::vector<VariableAxis>& others) {
@@ -56,7 +68,8 @@ std::string OverlapPoint::folder_name() const {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 &&
         std::string_view("._-=,:+").find(c) == std::string_view::npos)
       c = '_';
-  return folder.substr(0, 200);
+  constexpr std::size_t kLongest = 200;  // file systems allow 255 bytes
+  return folder.size() <= kLongest ? folder : fmt::format("{}-{}", folder.substr(0, kLongest), number);
 }
 
 }  // namespace weir

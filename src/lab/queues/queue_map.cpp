@@ -123,7 +123,7 @@ Timeline trace_step(Device& device, const MapRequest& request, const RunControl&
     timeline = trace_own_step(device, request.streams);
   } else {
     const BuiltRun built = build_run(device.info(), request.step);
-    timeline = run_traced_pass(device, built.step, built.placement, built.submit, 3, control).timeline;
+    timeline = run_traced_pass(device, built.step, built.placement, built.submit, TraceSchedule(3), control).timeline;
   }
   std::erase_if(timeline.spans, [](const Span& span) { return span.iteration == 0; });
   return timeline;

@@ -55,9 +55,12 @@ void add_points(TextReport& report, const std::string& variables, const std::vec
                           bandwidth(*point, "bus_bytes_per_s", "beside")});
   }
   if (table.rows.empty()) return;
-  table.after = "Medians. hidden: of the shorter of the two; slower: compute and comm., beside the other over alone.";
+  table.after =
+      "Times are medians. `hidden` is the share of the shorter of the two that the other hides. `slower` is the time "
+      "of "
+      "compute, then of communication, beside the other over its time alone.";
   times.tables.push_back(std::move(table));
-  rates.after = "GB/s (10^9), as nccl-tests define them; beside: while the GEMM runs.";
+  rates.after = "Bandwidths are in GB/s (10^9), as nccl-tests define them; `beside` is while the GEMM runs.";
   report.add_unless_empty("Bandwidth" + with, std::move(rates));
 }
 

@@ -31,7 +31,7 @@ RankingUnits::Options options_of(const Params& params, const std::vector<RoleLan
   options.accumulation = std::max(params.integer("accumulation"), divided_up(most, kLanesPerMicroBatch));
   options.fewest_pieces = divided_up(most, params.integer("layers") + 2);
   options.gradient_slots = params.integer("gradient_slots");
-  options.shard_group = params.integer("shard_group");
+  options.shard_group = options.is_sharded ? params.integer("shard_group") : 0;
   if (options.shard_group > 0 && params.ranks.count % options.shard_group != 0)
     reject_param("shard_group", options.shard_group,
                  fmt::format("there {} {} rank{}", params.ranks.count == 1 ? "is" : "are", params.ranks.count,
