@@ -38,6 +38,7 @@ class Enforcer {
 
 struct Mechanism {
   std::string_view name;
+  std::string_view summary;
   std::string_view notice;  // what users must know before they start it; empty: nothing
   // Rejects where the machine lacks what it needs. Empty: the gate alone is this mechanism.
   std::function<std::unique_ptr<Enforcer>(const Settings&)> open;

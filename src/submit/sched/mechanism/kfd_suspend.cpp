@@ -24,7 +24,10 @@ std::unique_ptr<Enforcer> open_kfd_suspend(const Settings& settings) {
 }  // namespace
 
 Mechanism mechanism_list::kfd_suspend() {
-  return {.name = "kfd_suspend", .notice = kfd::kSuspendNotice, .open = open_kfd_suspend};
+  return {.name = "kfd_suspend",
+          .summary = "AMD: the queues of a client that has to wait are also taken off the GPU, with what runs there",
+          .notice = kfd::kSuspendNotice,
+          .open = open_kfd_suspend};
 }
 
 }  // namespace weir::scheduler
