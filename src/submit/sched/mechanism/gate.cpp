@@ -3,7 +3,9 @@
 
 namespace weir::scheduler {
 
-Mechanism mechanism_list::gate() { return {
-      .name = "gate", .summary = "launches are held; what has been launched runs to its end", .notice = {}, .open = {}}; }
+Mechanism mechanism_list::gate() {
+  return {
+      .name = "gate", .summary = "launches are held; what has been launched runs to its end", .notice = {}, .open = {}};
+}
 
 }  // namespace weir::scheduler
