@@ -5,10 +5,12 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <optional>
 #include <semaphore>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -66,19 +68,18 @@ struct OpenBlas : VendorLibrary {
     if (!has_limited_address_space() || allocate == nullptr || release == nullptr) return;
     // It needs a buffer per thread that multiplies, and where address space is limited it would wait forever for one.
     // So they are made now, while it is known that there is room; threads take turns if there are fewer.
-#if defined(__x86_64__)
-    constexpr std::size_t kBuffer = std::size_t{128} << 20;  // as Debian's 0.3.21 maps it
-#else
-    constexpr std::size_t kBuffer = std::size_t{32} << 20;  // as 0.3.21 does on arm64; others were not looked at
-#endif
+    // As 0.3.21 maps it on these two; others were not looked at.
+    utsname here{};
+    const bool is_x86 = ::uname(&here) == 0 && std::string_view(here.machine) == "x86_64";
+    const std::size_t buffer_bytes = std::size_t{is_x86 ? 128U : 32U} << 20;
     const std::size_t wanted = std::max(1U, std::thread::hardware_concurrency());
     std::vector<void*> buffers;
     // Twice as much, because its first one is cut from a larger piece. That for each of them, because the program needs
     // the rest: one per core would take all of it on a machine with many.
-    while (buffers.size() < wanted && has_room(2 * kBuffer * (buffers.size() + 1))) buffers.push_back(allocate(0));
+    while (buffers.size() < wanted && has_room(2 * buffer_bytes * (buffers.size() + 1))) buffers.push_back(allocate(0));
     for (void* const buffer : buffers) release(buffer);
     if (buffers.empty())
-      fail(fmt::format("out of address space: OpenBLAS needs {} MiB for matrix products", 2 * kBuffer >> 20), kRaise);
+      fail(fmt::format("out of address space: OpenBLAS needs {} MiB for matrix products", 2 * buffer_bytes >> 20), kRaise);
     turns.emplace(static_cast<std::ptrdiff_t>(buffers.size()));
   }
 
