@@ -97,28 +97,26 @@ inline void expect_a_cache(const OpenDevice& open, bool is_kept_on_disk = true) 
   EXPECT_EQ(later.compiled, 0u);
   expect_right_results(*device);
 
-  // A file that is cut off, one that is empty, and one with a byte changed: compiled again, and good the next time.
+  // Files that are cut off, empty, or have a byte changed: compiled again, and good the next time.
   std::size_t damaged = 0;
   for (const auto& entry : std::filesystem::directory_iterator(cache.regions())) {
     const std::filesystem::path& file = entry.path();
-    if (damaged == 0) std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
-    if (damaged == 1) std::filesystem::resize_file(file, 0);
-    if (damaged == 2) {
+    if (damaged % 3 == 0) std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+    if (damaged % 3 == 1) std::filesystem::resize_file(file, 0);
+    if (damaged % 3 == 2) {
       std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
       stream.seekg(-1, std::ios::end);
       const char last = static_cast<char>(stream.get());
       stream.seekp(-1, std::ios::end);
       stream.put(static_cast<char>(last ^ 1));
     }
-    if (++damaged == 3) break;
+    ++damaged;
   }
-  ASSERT_EQ(damaged, 3u);
+  ASSERT_GE(damaged, kRegions);
   device = nullptr;
   device = open();
   const Compilation repaired = compilation_of(*device, step);
-  EXPECT_EQ(repaired.compiled + repaired.from_disk, kRegions);
-  EXPECT_GE(repaired.compiled, 1u);
-  EXPECT_LE(repaired.compiled, 3u);
+  EXPECT_EQ(repaired.compiled, kRegions);
   device = nullptr;
   device = open();
   EXPECT_EQ(compilation_of(*device, step).from_disk, kRegions);

@@ -117,7 +117,8 @@ TEST_F(Tracer, sees_the_end_of_the_process) {
 
 TEST_F(Tracer, reaps_one_that_has_ended_unseen) {
   kill(child_, SIGKILL);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  siginfo_t ended{};
+  EXPECT_EQ(waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOWAIT), 0);
   EXPECT_LT(stop_tracing(child_), 0);
   EXPECT_EQ(waitpid(child_, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
