@@ -247,7 +247,7 @@ void check_folders(const std::vector<OverlapPoint>& points) {
   for (const OverlapPoint& point : points)
     if (!names.insert(point.folder_name()).second)
       reject(fmt::format("two points would have the folder {}", point.folder_name()),
-             "Values that differ only in blanks, slashes or signs cannot be told apart: run them one by one.");
+             "Values that differ only in blanks, slashes or signs cannot be distinguished: run them one by one.");
 }
 
 // Every point in processes of its own, in random order within each round. The first process of each writes all files,

@@ -170,7 +170,7 @@ Tracing tracing_of(const ProfileFlags& flags, const DeviceInfo& info, const RunR
     only_on(info.backend == "hip", "AMD GPUs (hip)");
     if (has_ranks) reject("--profiler rocprofv3: is for one process, not for --ranks", "Use --profiler events.");
     if (request.submit.mode == SubmitMode::graph)
-      reject("--profiler rocprofv3: the commands of a graph have one call, so records cannot be told apart",
+      reject("--profiler rocprofv3: the commands of a graph have one call, so records cannot be distinguished",
              "Use another --submit mode.");
     const auto rocprof = find_program(kRocprof);
     if (!rocprof) reject("--profiler rocprofv3: not found in PATH", kRocprofHint);

@@ -218,6 +218,10 @@ TEST(OverlapConfig, aorta_strategies) {
   EXPECT_EQ(zero2.value("fsdp.reshard_after_forward"), "0");
   EXPECT_NE(refusal("fsdp:\n  shard_group: host\n").find("fsdp.shard_group cannot be 'host'"), std::string::npos);
   // Whatever comes first in the file.
+  const OverlapConfig group_first =
+      parsed("logging:\n  level: INFO\nfsdp:\n  hybrid_shard_gpus_per_node: 2\n  sharding_strategy: hybrid_shard\n");
+  EXPECT_EQ(group_first.value("fsdp.shard_group"), "2");
+  EXPECT_FALSE(has_note(group_first, "not taken: fsdp.hybrid_shard_gpus_per_node"));
   EXPECT_TRUE(parsed(head + "no_shard\ndistributed:\n  mode: fsdp\n").is_ddp());
   EXPECT_TRUE(parsed("distributed:\n  mode: ddp\nfsdp:\n  sharding_strategy: full_shard\n").is_ddp());
 }

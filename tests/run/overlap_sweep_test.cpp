@@ -169,6 +169,22 @@ TEST(OverlapSweep, SavesEachPointAndGoesOn) {
   EXPECT_EQ(document["points"].size(), 3u);
   EXPECT_EQ(begun, 11);
   EXPECT_EQ(kept, 2);
+  const auto with = [](Json variables) {
+    RunContext context;
+    context.environment["variables"] = std::move(variables);
+    return context;
+  };
+  EXPECT_EQ(run_overlap_sweep(info, request, with({{"NCCL_ALGO", "Ring"}}), control)["status"], "complete");
+  try {
+    run_overlap_sweep(info, request, with({{"SLURM_JOB_ID", "2"}, {"NCCL_ALGO", "Tree"}}), control);
+    ADD_FAILURE() << "another environment";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("NCCL_ALGO=Ring, now it is NCCL_ALGO=Tree"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(run_overlap_sweep(info, request, with(Json::object()), control), Error) << "unset";
+  EXPECT_EQ(run_overlap_sweep(info, request, with({{"NCCL_ALGO", "Ring"}, {"SLURM_JOB_ID", "2"}}), control)["status"],
+            "complete");
   request.run.iterations = 5;
   EXPECT_THROW(run_overlap_sweep(info, request, {}, control), Error) << "other settings";
 }

@@ -394,8 +394,11 @@ OverlapConfig parse_overlap_config(std::string_view text, const std::string& fil
     } else if (section.key == "description") {
       config.notes.push_back(section.scalar("a text"));
     } else if (section.kind == YamlNode::Kind::map) {
-      for (const YamlNode& item : section.items)
-        read_key(fmt::format("{}.{}", section.key, item.key), item, is_aorta, config);
+      // A key that counts only with another of its section is read after that, wherever it stands.
+      for (const bool is_last : {false, true})
+        for (const YamlNode& item : section.items)
+          if ((item.key == "hybrid_shard_gpus_per_node") == is_last)
+            read_key(fmt::format("{}.{}", section.key, item.key), item, is_aorta, config);
     } else if (section.kind != YamlNode::Kind::null) {
       // Dotted keys may appear at the top level: "fsdp.prefetch: 2".
       read_key(section.key, section, is_aorta, config);

@@ -7,12 +7,14 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/named_values.h"
 #include "base/schemas.h"
 #include "base/units.h"
+#include "measure/recorded_variables.h"
 #include "run/check.h"
 #include "run/passes.h"
 #include "run/sweep.h"
@@ -268,6 +270,36 @@ bool is_same_point(const Json& entry, const OverlapSweepPoint& point) {
   return true;
 }
 
+// Launchers set these anew for each job; the device, its model and the ranks are compared anyway.
+bool is_of_the_job(std::string_view name) {
+  return name.starts_with("SLURM_") || name.starts_with("PMIX_") || name.ends_with("_VISIBLE_DEVICES");
+}
+
+// Rejects a file whose points were measured with other variables of the environment than those of now, because one
+// environment stands for all points of a document.
+void check_variables(const std::filesystem::path& file, const Json& now) {
+  std::error_code status;
+  if (!std::filesystem::exists(file, status)) return;
+  const Json document = read_json(file);
+  const Json& before = at_path(document, {"environment", "variables"});
+  const Json& after = at_path(now, {"variables"});
+  if (!before.is_object() || !after.is_object()) return;
+  std::set<std::string> names;
+  for (const Json* variables : {&before, &after})
+    for (const auto& [name, value] : variables->items())
+      if (!is_of_the_job(name) && value != kNotRecorded) names.insert(name);
+  const auto words = [](const Json& variables, const std::string& name) {
+    const Json& value = member(variables, name);
+    return value.is_string() ? fmt::format("{}={}", name, value.get<std::string>()) : name + " unset";
+  };
+  for (const std::string& name : names)
+    if (member(before, name) != member(after, name))
+      reject_setting("resume", "",
+                     fmt::format("{}: it was measured with {}, now it is {}", file.string(), words(before, name),
+                                 words(after, name)),
+                     "Set it as it was, or choose another --output; --env sweeps variables.");
+}
+
 bool is_complete_point(const Json& entry) {
   return entry.is_object() && at_path(entry, {"status"}) == "complete" && at_path(entry, {"compute_ns"}).is_object();
 }
@@ -359,10 +391,12 @@ Json run_overlap_sweep(const DeviceInfo& info, const OverlapSweepRequest& reques
   std::optional<SavedFile> file;
   if (control.is_first_rank && !request.output.empty()) {
     file.emplace(request.output, request.overwrites || request.resumes);
-    if (request.resumes)
+    if (request.resumes) {
       kept = points_to_keep(request.output,
                             {schemas::overlap_sweep, nullptr, "points", "not a file of `weir overlap sweep`"}, settings,
                             is_complete_point);
+      if (!kept.empty()) check_variables(request.output, context.environment);
+    }
   }
   if (control.broadcast) kept = Json::parse(control.broadcast(kept.dump()));
   Json document = Json::object();

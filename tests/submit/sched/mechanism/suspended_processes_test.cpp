@@ -94,6 +94,7 @@ int tracer_of(pid_t process) {
 
 class SuspendedProcesses : public ::testing::Test {
  protected:
+  struct Scene;
   SuspendedProcesses()
       : driver(*new(::mmap(nullptr, sizeof(Driver), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
                    Driver) {
@@ -142,6 +143,20 @@ class SuspendedProcesses : public ::testing::Test {
   ServerOptions options;
 };
 
+// A daemon, a client at work, and an urgent one whose request has just taken the queue of the first off the device.
+struct SuspendedProcesses::Scene {
+  explicit Scene(SuspendedProcesses& test)
+      : daemon(daemon_process(test.options)), victim(test.start_victim()), queue(test.driver.of(victim.pid())) {
+    test.await_work(queue);
+    urgent = join_soon(test.folder.socket(), kUrgent);
+    urgent->gate().enter();
+    until([&] { return queue.is_suspended.load(); });
+  }
+  Child daemon, victim;
+  Driver::Process& queue;
+  std::unique_ptr<Connection> urgent;
+};
+
 TEST_F(SuspendedProcesses, a_client_is_off_the_device_while_an_urgent_request_runs) {
   Child daemon = daemon_process(options);
   Child victim = start_victim();
@@ -187,64 +202,40 @@ TEST_F(SuspendedProcesses, nobody_is_suspended_who_is_alone_or_the_most_urgent) 
 
 TEST_F(SuspendedProcesses, an_endless_urgent_request_starves_nobody_for_longer_than_ageing_says) {
   options.settings.ageing_ns = 20'000'000;
-  Child daemon = daemon_process(options);
-  Child victim = start_victim();
-  Driver::Process& queue = driver.of(victim.pid());
-  await_work(queue);
-  const auto urgent = join_soon(folder.socket(), kUrgent);
-  urgent->gate().enter();
-  until([&] { return queue.is_suspended.load(); });
-  const int work = queue.work;
-  until([&] { return queue.suspensions >= 3 && queue.work > work + 5; });  // and comes back in between
+  Scene scene(*this);
+  const int work = scene.queue.work;
+  until([&] { return scene.queue.suspensions >= 3 && scene.queue.work > work + 5; });  // and comes back in between
 }
 
 TEST_F(SuspendedProcesses, a_daemon_that_is_asked_to_end_resumes_everybody) {
-  Child daemon = daemon_process(options);
-  Child victim = start_victim();
-  Driver::Process& queue = driver.of(victim.pid());
-  const auto urgent = join_soon(folder.socket(), kUrgent);
-  await_work(queue);
-  urgent->gate().enter();
-  until([&] { return queue.is_suspended.load(); });
+  Scene scene(*this);
   ask_stop(folder.socket());
-  EXPECT_FALSE(queue.is_suspended) << "done before it says that it has ended";
-  EXPECT_EQ(daemon.wait(), 0);
-  EXPECT_EQ(tracer_of(victim.pid()), 0);
-  await_work(queue);
+  EXPECT_FALSE(scene.queue.is_suspended) << "done before it says that it has ended";
+  EXPECT_EQ(scene.daemon.wait(), 0);
+  EXPECT_EQ(tracer_of(scene.victim.pid()), 0);
+  await_work(scene.queue);
 }
 
 TEST_F(SuspendedProcesses, a_daemon_that_crashes_resumes_everybody) {
-  Child daemon = daemon_process(options);
-  Child victim = start_victim();
-  Driver::Process& queue = driver.of(victim.pid());
-  const auto urgent = join_soon(folder.socket(), kUrgent);
-  await_work(queue);
-  urgent->gate().enter();
-  until([&] { return queue.is_suspended.load(); });
-  daemon.send(SIGABRT);
-  daemon.wait();
-  EXPECT_FALSE(queue.is_suspended) << "its guard resumes before it dies";
-  await_work(queue);
+  Scene scene(*this);
+  scene.daemon.send(SIGABRT);
+  scene.daemon.wait();
+  EXPECT_FALSE(scene.queue.is_suspended) << "its guard resumes before it dies";
+  await_work(scene.queue);
 }
 
 // Nothing of the daemon runs after SIGKILL: the kernel ends the tracing, and the driver disables the interface.
 TEST_F(SuspendedProcesses, after_kill_9_of_the_daemon_everybody_goes_on) {
-  Child daemon = daemon_process(options);
-  Child victim = start_victim();
-  Driver::Process& queue = driver.of(victim.pid());
-  const auto urgent = join_soon(folder.socket(), kUrgent);
-  await_work(queue);
-  urgent->gate().enter();
-  until([&] { return queue.is_suspended.load(); });
-  const int pid = daemon.pid();
-  EXPECT_EQ(queue.debugger, pid);
-  daemon.send(SIGKILL);
-  EXPECT_EQ(daemon.wait(), -SIGKILL);
+  Scene scene(*this);
+  const int pid = scene.daemon.pid();
+  EXPECT_EQ(scene.queue.debugger, pid);
+  scene.daemon.send(SIGKILL);
+  EXPECT_EQ(scene.daemon.wait(), -SIGKILL);
   driver.memory_gone(pid);
-  EXPECT_FALSE(queue.is_suspended);
-  EXPECT_EQ(tracer_of(victim.pid()), 0);
-  await_work(queue);
-  until([&] { return !urgent->is_alive(); });  // and is not held any more
+  EXPECT_FALSE(scene.queue.is_suspended);
+  EXPECT_EQ(tracer_of(scene.victim.pid()), 0);
+  await_work(scene.queue);
+  until([&] { return !scene.urgent->is_alive(); });  // and is not held any more
 }
 
 TEST_F(SuspendedProcesses, signals_and_ends_of_a_suspended_client_reach_it_and_its_parent) {
