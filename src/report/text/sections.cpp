@@ -161,11 +161,12 @@ std::string short_kernel_name(std::string_view name, std::size_t columns) {
   if (const std::size_t at = text.find(kUnnamed); text.size() > columns && at != std::string::npos)
     text.erase(at, kUnnamed.size());
   if (text.size() > columns) text = without_qualifiers(text);
-  const std::string argument(telling_argument(text));
+  const bool is_template = text.find('>') != std::string::npos;  // "round trip < 25 us" is none
+  const std::string argument(is_template ? telling_argument(text) : std::string_view());
   for (int depth = 4; depth >= 2 && text.size() > columns; --depth) text = without_arguments(text, depth);
   if (text.size() <= columns && text.find(argument) != std::string::npos) return text;
   if (columns < 8) return text.substr(0, columns);
-  const std::string function = text.substr(0, text.find('<'));
+  const std::string function = is_template ? text.substr(0, text.find('<')) : text;
   if (function != text) text = function + "<" + (argument.empty() ? ".." : argument) + ">";
   if (text.size() <= columns) return text;
   // What a kernel computes says more than the rest of its function's name.
