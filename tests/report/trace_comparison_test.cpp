@@ -118,6 +118,7 @@ TEST(ShortKernelName, DropsWhatTellsLeastFirst) {
   EXPECT_EQ(short_kernel_name("void f<(int)128, a::B<c::D<int>, x>, E>(F)", 16), "f<128, B<..>, E>");
   EXPECT_EQ(short_kernel_name("(anonymous namespace)::kernel(int)", 30), "(anonymous namespace)::kernel");
   EXPECT_EQ(short_kernel_name("void (anonymous namespace)::kernel<long>(int)", 20), "kernel<long>");
+  EXPECT_EQ(short_kernel_name("mutex: round trip < 25 us", 22), "mutex: round.. < 25 us") << "no template";
   // Kernels of one template are told apart by what they compute.
   const std::string copy =
       "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::"
