@@ -8,8 +8,9 @@
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   try {
     weir::inject::start_capture();
+    weir::inject::start_record();
   } catch (...) {
-    std::fputs("weir: the program is not profiled: out of memory\n", stderr);
+    std::fputs("weir: the program is not profiled: it is out of memory\n", stderr);
   }
   weir::inject::start_gate();
   return 1;

@@ -1,9 +1,8 @@
 // A CUPTI without a GPU: a library with the entry points that libweir_cupti.so uses, which hands out records of
-// commands that never ran, as many as fake_cuda_program.cpp says, and tells a subscriber about calls of the fake
-// driver. FAKE_CUPTI_REFUSES=N makes every enable fail with error N; with FAKE_CUPTI_TAKEN there is a subscriber
+// commands that never ran, as many as fake_cuda_program.cpp says; tells a subscriber about calls of the fake driver, and
+// records what that ran. FAKE_CUPTI_REFUSES=N makes every enable fail with error N; with FAKE_CUPTI_TAKEN there is a subscriber
 // already.
-#include <cupti_activity.h>
-#include <cupti_callbacks.h>
+#include <cupti.h>
 #include <cupti_result.h>
 #include <cupti_version.h>
 #include <dlfcn.h>
@@ -15,21 +14,11 @@
 #include <ctime>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "fake_driver.h"
 
 namespace {
-
-constexpr const char* kRuntime[] = {"",
-                                    "cudaLaunchKernel_v7000",
-                                    "cudaMalloc_v3020",
-                                    "cudaMemcpyAsync_v3020",
-                                    "cudaDeviceSynchronize_v3020",
-                                    "cudaEventRecord_v3020",
-                                    "cudaStreamWaitEvent_v3020",
-                                    "cudaMemsetAsync_ptsz_v7000",
-                                    "cudaGraphLaunch_v10000"};
-constexpr const char* kDriver[] = {"", "cuLaunchKernel", "cuMemAlloc_v2", "cuMemcpyAsync", "cuCtxSynchronize"};
 
 struct Fake {
   std::recursive_mutex mutex;  // the library under test flushes in a thread of its own
@@ -37,7 +26,6 @@ struct Fake {
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   CUpti_TimestampCallbackFunc clock = nullptr;
   std::set<int> kinds;
-  std::set<std::uint32_t> runtime, driver;
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0, used = 0;
   std::size_t dropped = 0;
@@ -62,10 +50,6 @@ std::size_t size_of(CUpti_ActivityKind kind) {
       return sizeof(CUpti_ActivityMemcpyPtoP4);
     case CUPTI_ACTIVITY_KIND_MEMSET:
       return sizeof(CUpti_ActivityMemset4);
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-      return sizeof(CUpti_ActivitySynchronization);
-    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
-      return sizeof(CUpti_ActivityCudaEvent);
     case CUPTI_ACTIVITY_KIND_CONTEXT:
       return sizeof(CUpti_ActivityContext);
     case CUPTI_ACTIVITY_KIND_DEVICE:
@@ -107,26 +91,12 @@ void emit(Record record, CUpti_ActivityKind kind) {
   f.used += size;
 }
 
-// A call of the runtime and the driver's within it; their records come when they return, the inner one first.
-void emit_call(std::uint32_t runtime, std::uint32_t driver, std::uint64_t from, std::uint64_t to) {
-  Fake& f = fake();
-  CUpti_ActivityAPI call{};
-  call.correlationId = ++f.correlation;
-  call.threadId = static_cast<std::uint32_t>(::getpid());
-  call.start = from + 10;
-  call.end = to - 10;
-  call.cbid = driver;
-  if (driver != 0 && (f.driver.contains(driver) || f.kinds.contains(CUPTI_ACTIVITY_KIND_DRIVER)))
-    emit(call, CUPTI_ACTIVITY_KIND_DRIVER);
-  call.start = from;
-  call.end = to;
-  call.cbid = runtime;
-  if (runtime != 0 && (f.runtime.contains(runtime) || f.kinds.contains(CUPTI_ACTIVITY_KIND_RUNTIME)))
-    emit(call, CUPTI_ACTIVITY_KIND_RUNTIME);
-}
+thread_local std::uint32_t t_correlation = 0;  // of the call that this thread is in
+thread_local std::uint64_t t_kept = 0;         // correlationData of calls that fake_cupti_run() pretends
 
-void on_driver_call(std::uint32_t function, bool is_entry, const void* arguments, CUresult* result,
-                    std::uint64_t* correlation) {
+// What a subscriber is told about a call of the driver.
+void report_call(std::uint32_t function, bool is_entry, const void* arguments, CUresult* result,
+                 std::uint64_t* correlation) {
   Fake& f = fake();
   if (f.subscriber == nullptr || !f.followed.contains(function)) return;
   CUpti_CallbackData data{};
@@ -134,7 +104,58 @@ void on_driver_call(std::uint32_t function, bool is_entry, const void* arguments
   data.functionParams = arguments;
   data.functionReturnValue = result;
   data.correlationData = correlation;
+  data.correlationId = t_correlation;
+  data.symbolName = "_Z9do_thingsPfi";
+  data.context = reinterpret_cast<CUcontext>(1);
+  data.contextUid = 1;
   f.subscriber(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, function, &data);
+}
+
+std::uint32_t next_correlation() {
+  const std::lock_guard lock(fake().mutex);
+  return ++fake().correlation;
+}
+
+// Calls may be nested: a guest's own calls within a program's.
+void on_driver_call(std::uint32_t function, bool is_entry, const void* arguments, CUresult* result,
+                    std::uint64_t* correlation) {
+  static thread_local std::vector<std::uint32_t> t_outer;
+  if (is_entry) {
+    t_outer.push_back(t_correlation);
+    t_correlation = next_correlation();
+  }
+  report_call(function, is_entry, arguments, result, correlation);
+  if (!is_entry) {
+    t_correlation = t_outer.back();
+    t_outer.pop_back();
+  }
+}
+
+template <class Arguments>
+void pretend_call(std::uint32_t function, const Arguments& arguments) {
+  t_correlation = next_correlation();
+  CUresult result = CUDA_SUCCESS;
+  report_call(function, true, &arguments, &result, &t_kept);
+  report_call(function, false, &arguments, &result, &t_kept);
+}
+
+// The fake driver's streams are numbered by their addresses.
+std::uint32_t stream_number(CUstream stream) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(stream) & 0xffffffff);
+}
+
+void on_ended(std::uint32_t correlation, CUstream stream, std::int64_t started_ns, std::int64_t ended_ns) {
+  if (!fake().kinds.contains(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)) return;
+  CUpti_ActivityKernel9 kernel{};
+  kernel.contextId = 1;
+  kernel.streamId = stream_number(stream);
+  kernel.channelID = 3;
+  kernel.channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
+  kernel.correlationId = correlation;
+  kernel.start = static_cast<std::uint64_t>(started_ns);
+  kernel.end = static_cast<std::uint64_t>(ended_ns);
+  kernel.name = "_Z9do_thingsPfi";
+  emit(kernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
 CUptiResult refusal() {
@@ -173,14 +194,15 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   }
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, std::uint8_t) {
-  fake().runtime.insert(id);
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
+  const std::lock_guard lock(fake().mutex);
+  fake().kinds.erase(kind);
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, std::uint8_t) {
-  fake().driver.insert(id);
-  return CUPTI_SUCCESS;
+CUptiResult cuptiGetStreamIdEx(CUcontext, CUstream stream, std::uint8_t, std::uint32_t* id) {
+  return *id = stream_number(stream), CUPTI_SUCCESS;
 }
+CUptiResult cuptiGetDeviceId(CUcontext, std::uint32_t* id) { return *id = 0, CUPTI_SUCCESS; }
 CUptiResult cuptiActivityEnableLatencyTimestamps(std::uint8_t is_on) {
   fake().has_latency = is_on != 0;
   return CUPTI_SUCCESS;
@@ -202,21 +224,18 @@ CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid, 
   *record = reinterpret_cast<CUpti_Activity*>(next);
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, const char** name) {
-  const bool is_runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
-  if (id >= (is_runtime ? std::size(kRuntime) : std::size(kDriver))) return CUPTI_ERROR_INVALID_PARAMETER;
-  *name = is_runtime ? kRuntime[id] : kDriver[id];
-  return CUPTI_SUCCESS;
-}
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void*) {
   if (std::getenv("FAKE_CUPTI_TAKEN") != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-  void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  const auto set_hook =
-      driver == nullptr ? nullptr
-                        : reinterpret_cast<decltype(&fake_driver_set_hook)>(::dlsym(driver, "fake_driver_set_hook"));
-  if (set_hook == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
   fake().subscriber = callback;
-  set_hook(on_driver_call);
+  // Without a driver, calls are only pretended.
+  if (void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)) {
+    if (const auto set_hook =
+            reinterpret_cast<decltype(&fake_driver_set_hook)>(::dlsym(driver, "fake_driver_set_hook")))
+      set_hook(on_driver_call);
+    if (const auto set_records =
+            reinterpret_cast<decltype(&fake_driver_set_records)>(::dlsym(driver, "fake_driver_set_records")))
+      set_records([] { return t_correlation; }, on_ended);
+  }
   *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&fake());
   return CUPTI_SUCCESS;
 }
@@ -227,7 +246,12 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
 CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
                                 CUpti_CallbackId id) {
   if (refusal() != CUPTI_SUCCESS) return refusal();
-  if (domain == CUPTI_CB_DOMAIN_DRIVER_API && enable != 0) fake().followed.insert(id);
+  if (domain != CUPTI_CB_DOMAIN_DRIVER_API) return CUPTI_SUCCESS;
+  if (enable != 0) {
+    fake().followed.insert(id);
+  } else {
+    fake().followed.erase(id);
+  }
   return CUPTI_SUCCESS;
 }
 
@@ -236,102 +260,77 @@ CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CU
 int fake_cupti_run(int count) {
   Fake& f = fake();
   if (f.kinds.empty()) return 0;
-  std::uint64_t now = f.clock != nullptr ? f.clock() : 1'000'000;
+  const auto clock = [&] { return f.clock != nullptr ? f.clock() : std::uint64_t{1'000'000}; };
+  std::uint64_t free_at[9] = {};  // when a stream's last command ends
   int commands = 0;
+  const auto stream_at = [](std::uint32_t number) {
+    return reinterpret_cast<CUstream>(static_cast<std::uintptr_t>(number));
+  };
+  // The fields of a record that follow from its call, which has just returned.
+  const auto place = [&](auto& record, std::uint32_t stream, std::uint32_t channel, CUpti_ChannelType type,
+                         std::uint64_t takes_ns) {
+    record.contextId = 1;
+    record.streamId = stream;
+    record.channelID = channel;
+    record.channelType = type;
+    record.correlationId = t_correlation;
+    record.start = std::max(clock() + 3'000, free_at[stream]);
+    record.end = free_at[stream] = record.start + takes_ns;
+    ++commands;
+  };
   CUpti_ActivityContext context{};
   context.contextId = 1;
   emit(context, CUPTI_ACTIVITY_KIND_CONTEXT);
-  emit_call(2, 2, now, now + 100);  // an allocation: nobody wants to see it
-  for (int i = 0; i < count; ++i) {
+  const auto kernel = [&](std::uint32_t stream, const char* name) {
+    CUpti_ActivityKernel9 record{};
+    place(record, stream, stream + 10, CUPTI_CHANNEL_TYPE_COMPUTE, 4'000);
+    if (f.has_latency) record.queued = record.submitted = clock();
+    record.name = name;
+    return record;
+  };
+  for (int i = 0; i < count; ++i)
     for (std::uint32_t stream = 7; stream <= 8; ++stream) {
-      emit_call(1, 1, now, now + 2'000);
-      CUpti_ActivityKernel9 kernel{};
-      kernel.contextId = 1;
-      kernel.streamId = stream;
-      kernel.channelID = stream + 10;
-      kernel.channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
-      kernel.correlationId = f.correlation;
-      kernel.start = now + 5'000;
-      kernel.end = now + 9'000;
-      if (f.has_latency) {
-        kernel.queued = now + 500;
-        kernel.submitted = now + 1'500;
-      }
-      kernel.name = "_Z9do_thingsPfi";
-      emit(kernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-      ++commands;
+      cuLaunchKernel_params launch{};
+      launch.hStream = stream_at(stream);
+      pretend_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, launch);
+      emit(kernel(stream, "_Z9do_thingsPfi"), CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     }
-    now += 10'000;
-  }
   // An event of stream 7 that stream 8 waits for.
-  emit_call(5, 0, now, now + 500);
-  CUpti_ActivityCudaEvent event{};
-  event.contextId = 1;
-  event.streamId = 7;
-  event.eventId = 3;
-  event.correlationId = f.correlation;
-  emit(event, CUPTI_ACTIVITY_KIND_CUDA_EVENT);
-  emit_call(6, 0, now + 500, now + 1'000);
-  CUpti_ActivitySynchronization wait{};
-  wait.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT;
-  wait.contextId = 1;
-  wait.streamId = 8;
-  wait.cudaEventId = 3;
-  wait.correlationId = f.correlation;
-  wait.start = now + 500;
-  wait.end = now + 1'000;
-  emit(wait, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
-  emit_call(3, 3, now + 1'000, now + 2'000);
+  const auto event = reinterpret_cast<CUevent>(std::uintptr_t{3});
+  pretend_call(CUPTI_DRIVER_TRACE_CBID_cuEventRecord, cuEventRecord_params{event, stream_at(7)});
+  pretend_call(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, cuStreamWaitEvent_params{stream_at(8), event, 0});
+  free_at[8] = std::max(free_at[8], free_at[7]);
+  cuMemcpyHtoDAsync_v2_params copied{};
+  copied.ByteCount = 4096;
+  copied.hStream = stream_at(8);
+  pretend_call(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, copied);
   CUpti_ActivityMemcpy5 copy{};
   copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
   copy.bytes = 4096;
-  copy.contextId = 1;
-  copy.streamId = 8;
-  copy.channelID = 2;
-  copy.channelType = CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY;
-  copy.correlationId = f.correlation;
-  copy.start = now + 4'000;
-  copy.end = now + 6'000;
+  place(copy, 8, 2, CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY, 2'000);
   emit(copy, CUPTI_ACTIVITY_KIND_MEMCPY);
-  emit_call(7, 0, now + 2'000, now + 3'000);
+  cuMemsetD8Async_ptsz_params set{};
+  set.N = 256;
+  set.hStream = stream_at(8);
+  pretend_call(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async_ptsz, set);
   CUpti_ActivityMemset4 memset{};
   memset.bytes = 256;
-  memset.contextId = 1;
-  memset.streamId = 8;
-  memset.channelID = 18;
-  memset.channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
-  memset.correlationId = f.correlation;
-  memset.start = now + 6'000;
-  memset.end = now + 6'500;
+  place(memset, 8, 18, CUPTI_CHANNEL_TYPE_COMPUTE, 500);
   emit(memset, CUPTI_ACTIVITY_KIND_MEMSET);
   // A graph of three kernels: they have the correlation of its one launch.
-  for (int i = 0; i < 3 && std::getenv("FAKE_CUPTI_GRAPH") != nullptr; ++i) {
-    if (i == 0) emit_call(8, 0, now + 2'500, now + 3'000);
-    CUpti_ActivityKernel9 kernel{};
-    kernel.contextId = 1;
-    kernel.streamId = 7;
-    kernel.channelID = 17;
-    kernel.channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
-    kernel.correlationId = f.correlation;
-    kernel.graphId = 5;
-    kernel.graphNodeId = static_cast<std::uint64_t>(i) + 1;
-    kernel.start = now + 3'100 + 100 * static_cast<std::uint64_t>(i);
-    kernel.end = kernel.start + 50;
-    kernel.name = "_Z7in_loopv";
-    emit(kernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    ++commands;
+  if (std::getenv("FAKE_CUPTI_GRAPH") != nullptr) {
+    cuGraphLaunch_params launch{};
+    launch.hStream = stream_at(7);
+    pretend_call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, launch);
+    for (std::uint64_t node = 1; node <= 3; ++node) {
+      CUpti_ActivityKernel9 record = kernel(7, "_Z7in_loopv");
+      record.graphId = 5;
+      record.graphNodeId = node;
+      emit(record, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    }
   }
-  emit_call(4, 4, now + 3'000, now + 8'000);
-  CUpti_ActivitySynchronization all{};
-  all.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE;
-  all.contextId = 1;
-  all.streamId = CUPTI_SYNCHRONIZATION_INVALID_VALUE;
-  all.cudaEventId = CUPTI_SYNCHRONIZATION_INVALID_VALUE;
-  all.correlationId = f.correlation;
-  all.start = now + 3'000;
-  all.end = now + 8'000;
-  emit(all, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
-  return commands + 2;
+  pretend_call(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, 0);
+  return commands;
 }
 
 }  // extern "C"

@@ -37,9 +37,11 @@ struct CUevent_st {
   std::uint64_t version = 0, reached = 0;
 };
 struct Operation {
-  std::vector<int> kernels_us;  // empty: a record
+  std::vector<int> kernels_us;  // empty: a record of an event, or a wait for one
   CUevent event = nullptr;
   std::uint64_t version = 0;
+  bool waits = false;
+  std::uint32_t correlation = 0;
 };
 struct CUstream_st {
   CUcontext context = nullptr;
@@ -58,6 +60,8 @@ struct Fake {
   std::mutex mutex;
   std::condition_variable changed;
   FakeDriverHook hook = nullptr;
+  FakeDriverSource source = nullptr;
+  FakeDriverEnded ended_hook = nullptr;
   CUcontext primary[2] = {nullptr, nullptr};
   std::set<CUstream> streams;
   std::map<CUcontext, CUstream> legacy;
@@ -92,12 +96,19 @@ void serve(CUstream stream) {
   for (;;) {
     f.changed.wait(lock, [&] { return !stream->pending.empty(); });
     const Operation operation = stream->pending.front();
+    if (operation.waits)
+      f.changed.wait(lock, [&] { return operation.event->reached >= operation.version; });
     for (const int us : operation.kernels_us) {
+      const FakeDriverEnded ended = f.ended_hook;
       lock.unlock();
+      const auto started = std::chrono::steady_clock::now();
       std::this_thread::sleep_for(std::chrono::microseconds(us));
+      if (ended != nullptr)
+        ended(operation.correlation, stream, started.time_since_epoch().count(),
+              std::chrono::steady_clock::now().time_since_epoch().count());
       lock.lock();
     }
-    if (operation.event != nullptr && f.events.contains(operation.event))
+    if (operation.event != nullptr && !operation.waits && f.events.contains(operation.event))
       operation.event->reached = std::max(operation.event->reached, operation.version);
     if (operation.event == nullptr) {
       ++f.ended;
@@ -141,7 +152,7 @@ CUresult submit(CUstream handle, bool is_per_thread, std::vector<int> kernels_us
   }
   ++stream->submitted;
   f.most = std::max(f.most, ++f.on_device);
-  stream->pending.push_back({std::move(kernels_us), nullptr, 0});
+  stream->pending.push_back({std::move(kernels_us), nullptr, 0, false, f.source == nullptr ? 0 : f.source()});
   f.changed.notify_all();
   return CUDA_SUCCESS;
 }
@@ -175,6 +186,11 @@ std::vector<int> duration_of(void** parameters) {
 extern "C" {
 
 void fake_driver_set_hook(FakeDriverHook hook) { fake().hook = hook; }
+void fake_driver_set_records(FakeDriverSource source, FakeDriverEnded ended) {
+  const Lock lock(fake().mutex);
+  fake().source = source;
+  fake().ended_hook = ended;
+}
 CUfunction fake_driver_kernel() { return reinterpret_cast<CUfunction>(&fake()); }
 std::uint64_t fake_driver_ended() {
   const Lock lock(fake().mutex);
@@ -240,10 +256,12 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   return *device = current()->device, CUDA_SUCCESS;
 }
 CUresult cuCtxSynchronize() {
-  Fake& f = fake();
-  Lock lock(f.mutex);
-  f.changed.wait(lock, [&] { return f.on_device == 0; });
-  return CUDA_SUCCESS;
+  return around(CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, 0, [&] {
+    Fake& f = fake();
+    Lock lock(f.mutex);
+    f.changed.wait(lock, [&] { return f.on_device == 0; });
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult cuStreamCreate(CUstream* stream, unsigned) {
@@ -251,9 +269,23 @@ CUresult cuStreamCreate(CUstream* stream, unsigned) {
   return *stream = make_stream(current()), CUDA_SUCCESS;
 }
 CUresult cuStreamDestroy(CUstream stream) {
-  const Lock lock(fake().mutex);
-  fake().streams.erase(stream);  // what is in it still runs
-  return CUDA_SUCCESS;
+  const cuStreamDestroy_v2_params arguments{stream};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, arguments, [&] {
+    const Lock lock(fake().mutex);
+    fake().streams.erase(stream);  // what is in it still runs
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuStreamSynchronize(CUstream handle) {
+  const cuStreamSynchronize_params arguments{handle};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, arguments, [&] {
+    Fake& f = fake();
+    Lock lock(f.mutex);
+    const CUstream stream = resolve(handle, false);
+    if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    f.changed.wait(lock, [&, last = stream->submitted] { return stream->ended >= last; });
+    return CUDA_SUCCESS;
+  });
 }
 CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
   const Lock lock(fake().mutex);
@@ -269,17 +301,23 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
   return CUDA_SUCCESS;
 }
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
-  const Lock lock(fake().mutex);
-  stream->capture = new CUgraph_st;
-  stream->mode = mode;
-  stream->is_spoiled = false;
-  return CUDA_SUCCESS;
+  const cuStreamBeginCapture_v2_params arguments{stream, mode};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, arguments, [&] {
+    const Lock lock(fake().mutex);
+    stream->capture = new CUgraph_st;
+    stream->mode = mode;
+    stream->is_spoiled = false;
+    return CUDA_SUCCESS;
+  });
 }
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
-  const Lock lock(fake().mutex);
-  *graph = stream->capture;
-  stream->capture = nullptr;
-  return stream->is_spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+  const cuStreamEndCapture_params arguments{stream, graph};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, arguments, [&] {
+    const Lock lock(fake().mutex);
+    *graph = stream->capture;
+    stream->capture = nullptr;
+    return stream->is_spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+  });
 }
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   std::swap(*mode, t_mode);
@@ -304,23 +342,50 @@ CUresult cuEventCreate(CUevent* event, unsigned flags) {
   return CUDA_SUCCESS;
 }
 CUresult cuEventRecord(CUevent event, CUstream handle) {
-  Fake& f = fake();
-  const Lock lock(f.mutex);
-  if (is_asked_to_fail("record")) return CUDA_ERROR_UNKNOWN;
-  const CUstream stream = resolve(handle, false);
-  if (stream == nullptr || !f.events.contains(event))
-    return misused("no such event or stream", CUDA_ERROR_INVALID_HANDLE);
-  if (event->context != stream->context) return misused("an event of another context", CUDA_ERROR_INVALID_HANDLE);
-  event->is_recorded = true;
-  if (stream->capture != nullptr) {
-    ++stream->capture->records;
-    event->is_captured = true;
-    return misused("an event is recorded into a graph", CUDA_SUCCESS);
-  }
-  ++stream->submitted;
-  stream->pending.push_back({{}, event, ++event->version});
-  f.changed.notify_all();
-  return CUDA_SUCCESS;
+  const cuEventRecord_params arguments{event, handle};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuEventRecord, arguments, [&] {
+    Fake& f = fake();
+    const Lock lock(f.mutex);
+    if (is_asked_to_fail("record")) return CUDA_ERROR_UNKNOWN;
+    const CUstream stream = resolve(handle, false);
+    if (stream == nullptr || !f.events.contains(event))
+      return misused("no such event or stream", CUDA_ERROR_INVALID_HANDLE);
+    if (event->context != stream->context) return misused("an event of another context", CUDA_ERROR_INVALID_HANDLE);
+    event->is_recorded = true;
+    if (stream->capture != nullptr) {
+      ++stream->capture->records;
+      event->is_captured = true;
+      return misused("an event is recorded into a graph", CUDA_SUCCESS);
+    }
+    ++stream->submitted;
+    stream->pending.push_back({{}, event, ++event->version});
+    f.changed.notify_all();
+    return CUDA_SUCCESS;
+  });
+}
+// As in CUDA, a wait for an event that was never recorded is none.
+CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags) {
+  const cuStreamWaitEvent_params arguments{handle, event, flags};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, arguments, [&] {
+    Fake& f = fake();
+    const Lock lock(f.mutex);
+    const CUstream stream = resolve(handle, false);
+    if (stream == nullptr || !f.events.contains(event)) return CUDA_ERROR_INVALID_HANDLE;
+    if (event->version == 0) return CUDA_SUCCESS;
+    ++stream->submitted;
+    stream->pending.push_back({{}, event, event->version, true});
+    f.changed.notify_all();
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuEventSynchronize(CUevent event) {
+  const cuEventSynchronize_params arguments{event};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize, arguments, [&] {
+    Fake& f = fake();
+    Lock lock(f.mutex);
+    f.changed.wait(lock, [&, version = event->version] { return event->reached >= version; });
+    return CUDA_SUCCESS;
+  });
 }
 CUresult cuEventQuery(CUevent event) {
   const Lock lock(fake().mutex);

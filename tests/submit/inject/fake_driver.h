@@ -11,6 +11,11 @@ extern "C" {
 using FakeDriverHook = void (*)(std::uint32_t function, bool is_entry, const void* arguments, CUresult* result,
                                 std::uint64_t* correlation);
 void fake_driver_set_hook(FakeDriverHook hook);
+// Which call submits, asked in its thread; and that a command of it has run, in the thread of its stream.
+using FakeDriverSource = std::uint32_t (*)();
+using FakeDriverEnded = void (*)(std::uint32_t correlation, CUstream stream, std::int64_t started_ns,
+                                 std::int64_t ended_ns);
+void fake_driver_set_records(FakeDriverSource source, FakeDriverEnded ended);
 
 // A kernel: its one argument is how many microseconds it takes.
 CUfunction fake_driver_kernel();

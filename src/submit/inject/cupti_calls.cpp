@@ -1,0 +1,194 @@
+#include "submit/inject/cupti_calls.h"
+
+#include <cxxabi.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "submit/inject/cupti_library.h"
+#include "submit/inject/cupti_subscription.h"
+
+namespace weir::inject {
+namespace {
+
+using record::kNone;
+using Role = CudaFunction::Role;
+
+Recorder* g_recorder = nullptr;
+CallsUser g_user;
+std::atomic<bool> g_is_on{false};
+std::atomic<std::int32_t> g_captures{0};  // begun and not ended, in any thread
+
+decltype(&cuptiGetStreamIdEx) g_stream_id = nullptr;
+decltype(&cuptiGetDeviceId) g_device_id = nullptr;
+CUresult (*g_is_capturing)(CUstream, CUstreamCaptureStatus*) = nullptr;
+
+// What a thread remembers, until the recorder's generation changes.
+struct Memory {
+  struct Name {
+    const char* address = nullptr;
+    std::uint32_t text = record::kNoText;
+  };
+  struct Stream {
+    CUstream handle = nullptr;
+    std::uint32_t context = kNone, place = kNone;
+  };
+  std::uint32_t generation = UINT32_MAX;
+  std::array<Name, 256> names;
+  std::array<Stream, 16> streams;
+};
+thread_local Memory t_memory;
+thread_local bool t_is_inside = false;
+
+std::size_t slot_of(const void* address, std::size_t count) noexcept {
+  const auto bits = reinterpret_cast<std::uintptr_t>(address);
+  return static_cast<std::size_t>((bits >> 3) ^ (bits >> 9) ^ (bits >> 17)) % count;
+}
+
+std::uint32_t name_at(Memory& memory, const char* mangled) noexcept {
+  if (mangled == nullptr) return record::kNoText;
+  Memory::Name& name = memory.names[slot_of(mangled, memory.names.size())];
+  if (name.address == mangled) return name.text;
+  int status = -1;
+  char* const plain = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  name = {mangled, g_recorder->text(status == 0 && plain != nullptr ? plain : mangled)};
+  std::free(plain);
+  return name.text;
+}
+
+std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread, const CUpti_CallbackData& data) noexcept {
+  Memory::Stream& known = memory.streams[slot_of(handle, memory.streams.size())];
+  if (known.handle == handle && known.context == data.contextUid) return known.place;
+  const bool is_of_thread = handle == CU_STREAM_PER_THREAD;
+  const std::uint32_t place = g_recorder->stream(
+      {reinterpret_cast<std::uint64_t>(handle), data.contextUid, is_of_thread ? thread : kNone},
+      [&](record::Stream& stream) {
+        const Unrecorded unrecorded;
+        const bool is_default = handle == CU_STREAM_LEGACY || is_of_thread;
+        if (g_stream_id == nullptr || data.context == nullptr ||
+            g_stream_id(data.context, is_default ? nullptr : handle, is_of_thread ? 1 : 0, &stream.id) != CUPTI_SUCCESS)
+          stream.id = kNone;
+        if (g_device_id == nullptr || data.context == nullptr ||
+            g_device_id(data.context, &stream.device) != CUPTI_SUCCESS)
+          stream.device = kNone;
+      });
+  known = {handle, data.contextUid, place};
+  return place;
+}
+
+bool is_captured(CUstream stream) noexcept {
+  if (g_captures.load(std::memory_order_relaxed) == 0 || g_is_capturing == nullptr) return false;
+  const Unrecorded unrecorded;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // An error means that some other stream is captured, which this one may not disturb: the call will fail by itself.
+  return g_is_capturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+// The effects of a call on what we know, besides its entry.
+void follow(const CudaFunction& function, CUstream stream, const CUpti_CallbackData& data, bool is_entry) noexcept {
+  switch (function.role) {
+    case Role::plain:
+      return;
+    case Role::capture_begins:
+      if (is_entry) g_captures.fetch_add(1, std::memory_order_relaxed);
+      return;
+    case Role::capture_ends:
+      if (!is_entry && g_captures.load(std::memory_order_relaxed) > 0) g_captures.fetch_sub(1, std::memory_order_relaxed);
+      return;
+    case Role::stream_ends:
+      if (is_entry) g_recorder->destroyed(reinterpret_cast<std::uint64_t>(stream), data.contextUid);
+      return;
+    case Role::names_end:
+      g_recorder->forget();
+      return;
+    case Role::context_ends:
+      if (is_entry && g_user.before_context_ends != nullptr) g_user.before_context_ends();
+      if (is_entry) g_recorder->destroyed(0, data.contextUid);
+      return;
+  }
+}
+
+void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
+  if (t_is_inside || !g_is_on.load(std::memory_order_relaxed)) return;
+  Recorder& recorder = *g_recorder;
+  const std::uint32_t thread = recorder.thread();
+  if (thread == kNone) return;
+  const bool is_entry = data.callbackSite == CUPTI_API_ENTER;
+  const CUstream stream =
+      function.stream == CudaFunction::Stream::none ? nullptr : stream_of(function, data.functionParams);
+  if (is_entry) {
+    if (function.role != Role::plain) follow(function, stream, data, true);
+    Memory& memory = t_memory;
+    if (const std::uint32_t now = recorder.generation(); memory.generation != now) {
+      memory = Memory{};
+      memory.generation = now;
+    }
+    Recorder::Call call;
+    call.function = function.id;
+    call.kind = function.kind;
+    call.context = data.contextUid;
+    call.object = object_of(function, data.functionParams, true);
+    if (function.stream != CudaFunction::Stream::none) call.stream = stream_at(memory, stream, thread, data);
+    if (function.kind == record::Kind::launch) call.name = name_at(memory, data.symbolName);
+    recorder.begin(thread, call, monotonic_ns());
+    return;
+  }
+  const std::int64_t now_ns = monotonic_ns();
+  std::uint8_t flags = 0;
+  const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
+  if (result != nullptr && *result != CUDA_SUCCESS) flags |= record::flag::kFailed;
+  const bool is_ordered = record::is_command(function.kind) || function.kind == record::Kind::event_record ||
+                          function.kind == record::Kind::stream_wait_event;
+  if (is_ordered && is_captured(stream)) flags |= record::flag::kCaptured;
+  record::Thread& mine = recorder.thread_at(thread);
+  const std::int64_t since_ns = mine.started_ns;
+  const std::uint32_t place = mine.stream;
+  if (function.object == CudaFunction::Object::made) mine.object = object_of(function, data.functionParams, false);
+  const std::uint64_t number = recorder.end(thread, data.correlationId, flags, now_ns);
+  if (function.role != Role::plain) follow(function, stream, data, false);
+  if (number != 0 && function.kind == record::Kind::synchronous_copy) recorder.ended(place, number, now_ns);
+  if (flags == 0 && since_ns != 0 && function.kind == record::Kind::stream_synchronize && place != kNone)
+    recorder.waited(place, data.contextUid, since_ns, now_ns);
+  if (flags == 0 && since_ns != 0 && function.kind == record::Kind::context_synchronize)
+    recorder.waited(kNone, data.contextUid, since_ns, now_ns);
+  if (number != 0 && g_user.submitted != nullptr) g_user.submitted({stream, place, number, now_ns});
+}
+
+}  // namespace
+
+Unrecorded::Unrecorded() noexcept : was_inside_(t_is_inside) { t_is_inside = true; }
+Unrecorded::~Unrecorded() { t_is_inside = was_inside_; }
+
+std::string record_calls(Recorder& recorder, const CallsUser& user) {
+  if (g_recorder == nullptr) {
+    g_recorder = &recorder;
+    g_user = user;
+    std::string ignored;
+    if (void* const cupti = open_cupti(ignored)) {
+      const EntryPoints entries(cupti);
+      entries.want(g_stream_id, "cuptiGetStreamIdEx");
+      entries.want(g_device_id, "cuptiGetDeviceId");
+    }
+    if (void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))
+      EntryPoints(driver).want(g_is_capturing, "cuStreamIsCapturing");
+    for (const CudaFunction& function : cuda_functions())
+      if (function.is_followed) recorder.header().functions[function.id] = recorder.text(function.name);
+  }
+  g_is_on.store(true);
+  std::string reason = follow_calls(on_call, [](const CudaFunction&) { return true; });
+  if (!reason.empty()) g_is_on.store(false);
+  return reason;
+}
+
+void stop_recording_calls() noexcept {
+  unfollow_calls(on_call);
+  g_is_on.store(false);
+  if (g_recorder == nullptr) return;
+  // Calls under way will not be seen to return.
+  for (std::uint32_t place = 0; place < g_recorder->header().threads; ++place)
+    std::atomic_ref(g_recorder->thread_at(place).started_ns).store(0, std::memory_order_release);
+}
+
+void abandon_calls() noexcept { g_is_on.store(false); }
+
+}  // namespace weir::inject

@@ -1,0 +1,144 @@
+#include "submit/inject/cupti_subscription.h"
+
+#include <array>
+#include <atomic>
+#include <bitset>
+
+#include "submit/inject/cupti_library.h"
+
+namespace weir::inject {
+namespace {
+
+struct Listener {
+  std::atomic<OnCall> call{nullptr};
+  std::bitset<kMaxCudaFunctions> wanted;  // written before `call`
+};
+std::array<Listener, 2> g_listeners;  // the gate and the recorder
+
+struct Callbacks {
+  decltype(&cuptiSubscribe) subscribe = nullptr;
+  decltype(&cuptiSubscribe_v2) subscribe_v2 = nullptr;  // since CUDA 13.0: names the other subscriber
+  decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
+  decltype(&cuptiEnableCallback) enable = nullptr;
+  decltype(&cuptiGetResultString) result_string = nullptr;
+};
+Callbacks g_cupti;
+CUpti_SubscriberHandle g_subscriber = nullptr;
+
+// cudaDeviceReset() takes contexts away without a call of the driver that would say so.
+constexpr CudaFunction kReset = [] {
+  CudaFunction reset;
+  reset.is_followed = true;
+  reset.role = CudaFunction::Role::context_ends;
+  reset.name = "cudaDeviceReset";
+  return reset;
+}();
+
+void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* raw) {
+  const auto& data = *static_cast<const CUpti_CallbackData*>(raw);
+  const bool is_driver = domain == CUPTI_CB_DOMAIN_DRIVER_API && id < kMaxCudaFunctions;
+  const CudaFunction& function = is_driver ? cuda_functions()[id] : kReset;
+  for (Listener& listener : g_listeners)
+    if (const OnCall call = listener.call.load(std::memory_order_acquire);  // pairs with the release in follow_calls()
+        call != nullptr && listener.wanted[function.id])
+      call(function, data);
+}
+
+std::string describe(CUptiResult result) {
+  const char* text = nullptr;
+  if (g_cupti.result_string(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "no name";
+  return "CUPTI error " + std::to_string(static_cast<int>(result)) + " (" + text + ")";
+}
+
+std::string bind() {
+  if (g_cupti.subscribe != nullptr) return {};
+  std::string reason;
+  void* const library = open_cupti(reason);
+  if (library == nullptr) return "CUPTI was not found: " + reason + "; WEIR_CUPTI_LIBRARY can name it";
+  Callbacks found;
+  EntryPoints cupti(library);
+  cupti.need(found.subscribe, "cuptiSubscribe");
+  cupti.need(found.unsubscribe, "cuptiUnsubscribe");
+  cupti.need(found.enable, "cuptiEnableCallback");
+  cupti.need(found.result_string, "cuptiGetResultString");
+  cupti.want(found.subscribe_v2, "cuptiSubscribe_v2");
+  if (cupti.missing() != nullptr) return std::string("CUPTI lacks ") + cupti.missing();
+  g_cupti = found;
+  return {};
+}
+
+std::string subscribe() {
+  if (g_subscriber != nullptr) return {};
+  if (std::string reason = bind(); !reason.empty()) return reason;
+  char other[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = {};
+  CUptiResult result = CUPTI_SUCCESS;
+  if (g_cupti.subscribe_v2 != nullptr) {
+    CUpti_SubscriberParams parameters{};
+    parameters.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    parameters.subscriberName = "weir";
+    parameters.oldSubscriberName = other;
+    parameters.oldSubscriberSize = sizeof(other);
+    result = g_cupti.subscribe_v2(&g_subscriber, on_callback, nullptr, &parameters);
+  } else {
+    result = g_cupti.subscribe(&g_subscriber, on_callback, nullptr);
+  }
+  if (result == CUPTI_SUCCESS) return {};
+  g_subscriber = nullptr;
+  other[sizeof(other) - 1] = '\0';
+  return "CUPTI takes no subscriber: " + describe(result) +
+         (other[0] == '\0' ? "; is another profiler active?" : std::string("; ") + other + " is one already");
+}
+
+void enable(bool is_on, const std::bitset<kMaxCudaFunctions>& functions) {
+  const std::uint32_t word = is_on ? 1 : 0;
+  // One by one, so that other calls cost nothing. If this CUPTI does not know a call, its driver does not have it.
+  for (const CudaFunction& function : cuda_functions())
+    if (functions[function.id] && function.id != 0)
+      g_cupti.enable(word, g_subscriber, CUPTI_CB_DOMAIN_DRIVER_API, function.id);
+  if (functions[kReset.id])
+    g_cupti.enable(word, g_subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
+}
+
+}  // namespace
+
+std::string follow_calls(OnCall listener, bool (*wants)(const CudaFunction&)) {
+  if (std::string reason = subscribe(); !reason.empty()) return reason;
+  Listener* place = nullptr;
+  for (Listener& one : g_listeners)
+    if (one.call.load() == nullptr && place == nullptr) place = &one;
+  if (place == nullptr) return "too many follow the calls of this program";
+  place->wanted.reset();
+  for (const CudaFunction& function : cuda_functions())
+    if (function.is_followed && wants(function)) place->wanted.set(function.id);
+  if (wants(kReset)) place->wanted.set(kReset.id);
+  place->call.store(listener, std::memory_order_release);
+  const CUptiResult result =
+      g_cupti.enable(1, g_subscriber, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
+  if (result != CUPTI_SUCCESS) {
+    unfollow_calls(listener);
+    return "launches cannot be followed: " + describe(result);
+  }
+  enable(true, place->wanted);
+  return {};
+}
+
+void unfollow_calls(OnCall listener) noexcept {
+  std::bitset<kMaxCudaFunctions> others, mine;
+  bool is_last = true;
+  for (Listener& one : g_listeners) {
+    if (one.call.load() == listener) {
+      mine = one.wanted;
+      one.call.store(nullptr, std::memory_order_release);
+    } else if (one.call.load() != nullptr) {
+      others |= one.wanted;
+      is_last = false;
+    }
+  }
+  if (g_subscriber == nullptr) return;
+  enable(false, mine & ~others);
+  if (!is_last) return;
+  g_cupti.unsubscribe(g_subscriber);
+  g_subscriber = nullptr;
+}
+
+}  // namespace weir::inject

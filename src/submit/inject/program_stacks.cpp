@@ -1,0 +1,164 @@
+#include "submit/inject/program_stacks.h"
+
+#include <cxxabi.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <vector>
+
+#include "submit/inject/process.h"
+
+namespace weir::inject {
+namespace {
+
+constexpr int kMaxFrames = 40, kOwnFrames = 2;  // the handler and the kernel's trampoline
+constexpr std::size_t kMaxText = 60'000, kMaxThreads = 256;
+constexpr int kWaitsMs = 50;  // for one thread
+
+int native_signal() noexcept { return SIGRTMAX - 3; }
+int python_signal() noexcept { return SIGRTMAX - 4; }
+
+// One thread is asked at a time.
+std::atomic<int> g_asked{0};
+std::atomic<int> g_answered{0};
+void* g_frames[kMaxFrames];
+int g_count = 0;
+
+void answer(int) {
+  const int kept = errno;
+  int own = static_cast<int>(::syscall(SYS_gettid));
+  // Acquire: pairs with the release of the thread that asks. A request that timed out has been withdrawn.
+  if (g_asked.compare_exchange_strong(own, -1, std::memory_order_acq_rel)) {
+    g_count = ::backtrace(g_frames, kMaxFrames);
+    g_answered.store(own, std::memory_order_release);
+  }
+  errno = kept;
+}
+
+void rest_ms(long ms) noexcept {
+  const timespec rest{0, ms * 1'000'000};
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);
+}
+
+std::string line_of(const char* path) {
+  std::FILE* const file = std::fopen(path, "re");
+  if (file == nullptr) return "";
+  char line[256] = {};
+  if (std::fgets(line, sizeof(line), file) == nullptr) line[0] = '\0';
+  std::fclose(file);
+  line[std::strcspn(line, "\n")] = '\0';
+  return line;
+}
+
+std::string frame_text(void* address) {
+  Dl_info info{};
+  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "  ?";
+  const char* const slash = std::strrchr(info.dli_fname, '/');
+  const std::string library = slash == nullptr ? info.dli_fname : slash + 1;
+  if (info.dli_sname == nullptr) return "  [" + library + "]";
+  int status = -1;
+  char* const plain = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
+  std::string text = "  " + std::string(status == 0 && plain != nullptr ? plain : info.dli_sname).substr(0, 160) + " [" + library + "]";
+  std::free(plain);
+  return text;
+}
+
+std::string native_stack(int thread) {
+  g_answered.store(0);
+  g_asked.store(thread, std::memory_order_release);
+  if (::syscall(SYS_tgkill, ::getpid(), thread, native_signal()) != 0) return "";
+  for (int waited = 0; waited < kWaitsMs && g_answered.load(std::memory_order_acquire) != thread; ++waited) rest_ms(1);
+  int asked = thread;
+  if (g_answered.load(std::memory_order_acquire) != thread) {
+    if (g_asked.compare_exchange_strong(asked, 0)) return "  does not answer: it blocks signals\n";
+    rest_ms(1);  // it is answering
+    if (g_answered.load(std::memory_order_acquire) != thread) return "";
+  }
+  std::string text;
+  for (int i = kOwnFrames; i < g_count; ++i) text += frame_text(g_frames[i]) + "\n";
+  return text;
+}
+
+// Python's own C interface, where the program has it. The names are those of all versions since 3.3.
+void* ask_python(void*) {
+  const auto is_there = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
+  const auto enter = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "PyGILState_Ensure"));
+  const auto leave = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "PyGILState_Release"));
+  const auto run = reinterpret_cast<int (*)(const char*)>(::dlsym(RTLD_DEFAULT, "PyRun_SimpleString"));
+  if (is_there == nullptr || enter == nullptr || leave == nullptr || run == nullptr || is_there() == 0) return nullptr;
+  // Not in the program's own namespace. The path is taken from the environment, so that nothing in it is read as code.
+  const std::string code =
+      "exec(\"import faulthandler, os\\nfaulthandler.register(" + std::to_string(python_signal()) +
+      ", file=open(os.environ['WEIR_RECORD_FOLDER'] + '/' + str(os.getpid()) + '.stacks', 'w'), all_threads=True)\", {})";
+  const int state = enter();
+  run(code.c_str());
+  leave(state);
+  return nullptr;
+}
+
+}  // namespace
+
+ProgramStacks::ProgramStacks(std::string folder) : file_(std::move(folder) + "/" + std::to_string(::getpid()) + ".stacks") {
+  void* frames[4];
+  ::backtrace(frames, 4);  // its first call allocates, which a handler may not
+  struct sigaction action {};
+  action.sa_handler = answer;
+  action.sa_flags = SA_RESTART;
+  sigfillset(&action.sa_mask);
+  ::sigaction(native_signal(), &action, nullptr);
+  // In a thread of its own: it waits until the interpreter is free, which the program's threads decide.
+  start_own_thread(ask_python);
+}
+
+std::string ProgramStacks::of_python() {
+  struct sigaction action {};
+  // Without Python's handler the signal would end the program.
+  if (::sigaction(python_signal(), nullptr, &action) != 0 || action.sa_handler == SIG_DFL) return "";
+  ::kill(::getpid(), python_signal());
+  rest_ms(200);
+  std::FILE* const file = std::fopen(file_.c_str(), "re");
+  if (file == nullptr) return "";
+  std::string text;
+  if (std::fseek(file, static_cast<long>(read_), SEEK_SET) == 0) {
+    char part[4096];
+    for (std::size_t got = 0; text.size() < kMaxText / 2 && (got = std::fread(part, 1, sizeof(part), file)) > 0;)
+      text.append(part, got);
+  }
+  std::fclose(file);
+  read_ += text.size();
+  return text;
+}
+
+std::string ProgramStacks::take() {
+  std::string text = of_python();
+  if (!text.empty()) text = "Python:\n" + text + "\n";
+  std::vector<int> threads;
+  if (DIR* const folder = ::opendir("/proc/self/task")) {
+    while (const dirent* const entry = ::readdir(folder))
+      if (const int thread = std::atoi(entry->d_name); thread > 0 && threads.size() < kMaxThreads) threads.push_back(thread);
+    ::closedir(folder);
+  }
+  const auto own = static_cast<int>(::syscall(SYS_gettid));
+  timespec begun{};
+  ::clock_gettime(CLOCK_MONOTONIC, &begun);
+  for (const int thread : threads) {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    if (thread == own || text.size() > kMaxText || now.tv_sec - begun.tv_sec > 1) continue;
+    const std::string place = "/proc/self/task/" + std::to_string(thread) + "/";
+    text += "thread " + std::to_string(thread) + " (" + line_of((place + "comm").c_str()) + "):\n" + native_stack(thread);
+  }
+  return text.substr(0, kMaxText);
+}
+
+}  // namespace weir::inject

@@ -1,0 +1,104 @@
+// What libraries in other people's programs note about calls of the driver: per thread and without locks, into memory in
+// the format of trace/record_format.h. That memory is a file that keeps the newest entries, or is drained by a reader
+// in the same process. Knows no vendor; allocates nothing and throws nothing after create().
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "trace/record_format.h"
+
+namespace weir::inject {
+
+std::int64_t monotonic_ns() noexcept;
+
+class Recorder {
+ public:
+  enum class When : std::uint8_t {
+    overwrites,  // the oldest entries make room
+    drains,      // entries are lost unless drain() makes room in time
+  };
+  // What a call is about, known when it begins.
+  struct Call {
+    std::uint64_t object = 0;
+    std::uint32_t stream = record::kNone;
+    std::uint32_t context = record::kNone;
+    std::uint32_t name = record::kNoText;
+    std::uint16_t function = 0;
+    record::Kind kind = record::Kind::other;
+  };
+  // A stream as the program and the profiler see it.
+  struct StreamKey {
+    std::uint64_t handle = 0;
+    std::uint32_t context = 0;
+    std::uint32_t thread = record::kNone;  // place of the thread whose default stream it is
+    bool operator==(const StreamKey&) const = default;
+  };
+
+  // `descriptor`: of an empty file that becomes the memory and stays open; -1: the memory is private. Null, with the
+  // reason, where there is no memory.
+  static std::unique_ptr<Recorder> create(int descriptor, std::uint64_t bytes, When when, std::string& reason);
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  record::Header& header() noexcept { return *header_; }
+  // Equal texts have the same number; kNoText where there is no room. Takes a lock.
+  std::uint32_t text(std::string_view text) noexcept;
+  std::string_view text_at(std::uint32_t number) const noexcept;
+
+  // The calling thread's place; kNone where there are too many threads. The others below take it.
+  std::uint32_t thread() noexcept;
+  record::Thread& thread_at(std::uint32_t place) noexcept { return threads_[place]; }
+  void begin(std::uint32_t thread, const Call& call, std::int64_t now_ns) noexcept;
+  // The call that begin() named has returned. Returns which of its stream the command is, from 1; 0: it is none.
+  std::uint64_t end(std::uint32_t thread, std::uint32_t correlation, std::uint8_t flags, std::int64_t now_ns) noexcept;
+  void append(std::uint32_t thread, const record::Entry& entry) noexcept;
+
+  // The place of a stream; kNone where there are too many. `describe` fills in its facts when it is new. Takes a lock,
+  // so remember the answer until generation() changes.
+  std::uint32_t stream(const StreamKey& key, const std::function<void(record::Stream&)>& describe) noexcept;
+  record::Stream& stream_at(std::uint32_t place) noexcept { return streams_[place]; }
+  std::uint32_t stream_places() const noexcept { return header_->streams; }
+  // The handle may belong to another stream from now on.
+  void destroyed(std::uint64_t handle, std::uint32_t context) noexcept;
+  // The first `number` commands of a stream have ended.
+  void ended(std::uint32_t stream, std::uint64_t number, std::int64_t now_ns) noexcept;
+  // The host has waited since `since_ns` for everything that was submitted before, to one stream or (kNone) to all of
+  // the context.
+  void waited(std::uint32_t stream, std::uint32_t context, std::int64_t since_ns, std::int64_t now_ns) noexcept;
+  // Changes when what is remembered of handles and names may be wrong.
+  std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
+  void forget() noexcept { generation_.fetch_add(1, std::memory_order_release); }
+
+  // Hands over the entries that are new since the last call, oldest first within a thread. One thread at a time.
+  void drain(const std::function<void(const record::Thread&, const record::Entry&)>& use) noexcept;
+  std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  Recorder() = default;
+  record::ChunkHeader* claim(std::uint32_t thread) noexcept;
+  record::ChunkHeader& chunk(std::uint64_t index) const noexcept {
+    return *reinterpret_cast<record::ChunkHeader*>(chunks_ + index * record::kChunkBytes);
+  }
+
+  record::Header* header_ = nullptr;
+  record::Thread* threads_ = nullptr;
+  record::Stream* streams_ = nullptr;
+  char* texts_ = nullptr;
+  char* chunks_ = nullptr;
+  When when_ = When::overwrites;
+  std::atomic<std::uint64_t> lost_{0};
+  std::atomic<std::uint32_t> generation_{0};
+  std::mutex mutex_;  // protects what follows, and the tables of texts and streams
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::unique_ptr<std::uint32_t[]> drained_;  // by chunk; used by drain() alone
+};
+
+}  // namespace weir::inject
