@@ -238,7 +238,9 @@ endforeach()
 
 # What lives in other people's programs is no part of this one.
 if(TARGET tests_submit_inject)
-  target_sources(tests_submit_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/submit/inject/launch_gate.cpp)
+  foreach(stem launch_gate recorder stream_marks)
+    target_sources(tests_submit_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/submit/inject/${stem}.cpp)
+  endforeach()
 endif()
 
 # Command lines of the docs are run as those of tests/cli are.

@@ -1,6 +1,6 @@
-// The memory that the library in a recorded program writes and `weir record` reads: the program's last commands and calls
-// of the driver, mapped from a file, so that they survive the death of both. Plain structs without pointers; knows no
-// profiler. Everything is little endian; times are on the clock that the header names.
+// The memory that the library in a recorded program writes and `weir record` reads: the program's last commands and
+// calls of the driver, mapped from a file, so that they survive the death of both. Plain structs without pointers;
+// knows no profiler. Everything is little endian; times are on the clock that the header names.
 //
 // A file is a Header, then tables at the offsets that it gives: threads, streams, texts, chunks. The writer is in
 // other people's programs and may die at any instruction; readers trust no count, offset or number in the file.
@@ -17,14 +17,16 @@ inline constexpr std::uint32_t kNone = UINT32_MAX;  // an unknown stream, thread
 inline constexpr std::uint32_t kNoText = 0;
 inline constexpr std::size_t kFunctions = 1024;  // numbers of functions of the driver are smaller
 inline constexpr std::size_t kChunkBytes = 65536;
-inline constexpr const char* kSuffix = ".weirrec";  // of files: PID.weirrec, PID.1.weirrec where a process executed another program
+inline constexpr const char* kSuffix =
+    ".weirrec";  // of files: PID.weirrec, PID.1.weirrec where a process executed another program
 
 // What `weir record` sets for the program that it starts.
 inline constexpr const char* kFolderVariable = "WEIR_RECORD_FOLDER";  // where the file goes; it exists and is private
 inline constexpr const char* kBytesVariable = "WEIR_RECORD_BYTES";    // of all chunks; default 64 MiB
-inline constexpr const char* kExactVariable = "WEIR_RECORD_EXACT";    // any value: records of the device for every command
-inline constexpr const char* kOffVariable = "WEIR_RECORD_OFF";        // any value: begins switched off
-inline constexpr const char* kHangVariable = "WEIR_RECORD_HANG";      // any value: stacks will be asked for
+inline constexpr const char* kExactVariable =
+    "WEIR_RECORD_EXACT";                                          // any value: records of the device for every command
+inline constexpr const char* kOffVariable = "WEIR_RECORD_OFF";    // any value: begins switched off
+inline constexpr const char* kHangVariable = "WEIR_RECORD_HANG";  // any value: stacks will be asked for
 
 enum class State : std::uint32_t {
   starting = 0,
@@ -100,9 +102,11 @@ inline constexpr std::uint8_t kCaptured = 2;  // into a graph: nothing ran
 
 // One call of the driver by the thread of its chunk. A mark, a device's record and a range differ as noted.
 struct Entry {
-  std::int64_t started_ns;    // mark: when its commands had ended, by the device
-  std::int64_t ended_ns;      // mark: when that was seen
-  std::uint64_t object;       // event, executable graph; copies and memsets: bytes; mark: commands of the stream by then
+  std::int64_t started_ns;  // mark: when its commands had ended, by the device
+  std::int64_t ended_ns;    // mark: when that was seen
+  // Event, executable graph; copies and memsets: bytes; operations on memory: address, 0 for several at once; mark:
+  // commands of the stream by then.
+  std::uint64_t object;
   std::uint32_t stream;       // place in the table of streams, or kNone
   std::uint32_t context;      // or kNone
   std::uint32_t correlation;  // CUPTI's: increases with calls; a device's record has that of its call
@@ -110,7 +114,8 @@ struct Entry {
   std::uint16_t function;     // number; device: type of the channel
   std::uint8_t kind;          // Kind; of a device's record `device`
   std::uint8_t flags;
-  std::uint32_t number;  // command: which of its stream, from 1, modulo 2^32; mark: error in ns; device: channel, or kNone
+  std::uint32_t
+      number;  // command: which of its stream, from 1, modulo 2^32; mark: error in ns; device: channel, or kNone
 };
 
 // Entries that are published, in the order in which the calls returned, follow.
@@ -148,12 +153,14 @@ struct Stream {
   std::uint32_t device;  // or kNone
   std::uint32_t is_used;
   std::uint32_t is_destroyed;
-  std::uint32_t thread;      // kNone; else of whose thread it is the default stream
-  std::uint64_t submitted;   // commands so far
-  std::uint64_t ended;       // of these, known to have ended; lags behind what has
+  std::uint32_t thread;       // kNone; else of whose thread it is the default stream
+  std::uint64_t submitted;    // commands so far
+  std::uint64_t ended;        // of these, known to have ended; lags behind what has
   std::int64_t submitted_ns;  // when the last was submitted
   std::int64_t ended_ns;      // when the last known end was seen
-  std::uint32_t padding[16];
+  std::uint64_t pending;      // the oldest mark that was not reached stands after this command; 0: there is none
+  std::uint64_t collectives;  // of `submitted`, kernels of NCCL or RCCL
+  std::uint32_t padding[12];
 };
 
 // In the table of texts, at an offset that is the text's number: the length, the bytes, zeros up to a multiple of 4.

@@ -19,7 +19,9 @@ struct RecordedEntry : record::Entry {
 
 struct Recording {
   record::Header header{};
-  std::vector<record::Thread> threads;  // all places, used or not
+  // All places, used or not. Names end in \0, every stream is valid or kNone, every kind is known; other numbers are as
+  // in the file.
+  std::vector<record::Thread> threads;
   std::vector<record::Stream> streams;
   std::vector<RecordedEntry> entries;  // by ended_ns, then as recorded; every stream, thread and kind is valid or kNone
   std::string texts;
@@ -33,6 +35,7 @@ struct Recording {
 
 // Rejects what is not a recording, or of another version, with the file's name. `contents`: a whole file.
 Recording read_recording(std::string_view contents, const std::string& name);
+// The file of a running program is read piece by piece, and what it overwrites meanwhile is left out.
 Recording read_recording(const std::filesystem::path& file);
 
 }  // namespace weir

@@ -36,7 +36,7 @@ static_assert(offsetof(KernelRecord, channelType) == offsetof(CUpti_ActivityKern
                   offsetof(CUpti_ActivitySynchronization2, cudaEventId) &&
               offsetof(CUpti_ActivityCudaEvent, eventId) == offsetof(CUpti_ActivityCudaEvent2, eventId));
 #endif
-constexpr std::uint32_t kOldestVersion = 19;      // CUDA 12.0
+constexpr std::uint32_t kOldestVersion = 19;  // CUDA 12.0
 
 // Small, so that buffers fill soon: what a killed program loses is in them.
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
@@ -112,9 +112,8 @@ void hand_on(const ActivityUser& user, const CUpti_Activity& activity) {
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& theirs = reinterpret_cast<const CopyRecord&>(activity);
-      return user.command({.place = place_of(theirs),
-                           .bytes = theirs.bytes,
-                           .kind = static_cast<capture::CopyKind>(theirs.copyKind)});
+      return user.command(
+          {.place = place_of(theirs), .bytes = theirs.bytes, .kind = static_cast<capture::CopyKind>(theirs.copyKind)});
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY2: {
       const auto& theirs = reinterpret_cast<const PeerCopyRecord&>(activity);

@@ -1,4 +1,5 @@
-// CUPTI's records of what ran on the device: enabled, collected from its buffers, and handed on one by one. Knows no file.
+// CUPTI's records of what ran on the device: enabled, collected from its buffers, and handed on one by one. Knows no
+// file.
 #pragma once
 
 #include <cupti_activity.h>

@@ -24,10 +24,13 @@ decltype(&cuptiGetDeviceId) g_device_id = nullptr;
 CUresult (*g_is_capturing)(CUstream, CUstreamCaptureStatus*) = nullptr;
 
 // What a thread remembers, until the recorder's generation changes.
+constexpr std::uint8_t kFew = 3;
 struct Memory {
   struct Name {
     const char* address = nullptr;
     std::uint32_t text = record::kNoText;
+    bool is_collective = false;
+    std::uint8_t launches = 0;  // up to kFew
   };
   struct Stream {
     CUstream handle = nullptr;
@@ -38,25 +41,27 @@ struct Memory {
   std::array<Stream, 16> streams;
 };
 thread_local Memory t_memory;
-thread_local bool t_is_inside = false;
+thread_local bool t_is_suspect = false;  // the command that this thread is submitting
 
 std::size_t slot_of(const void* address, std::size_t count) noexcept {
   const auto bits = reinterpret_cast<std::uintptr_t>(address);
   return static_cast<std::size_t>((bits >> 3) ^ (bits >> 9) ^ (bits >> 17)) % count;
 }
 
-std::uint32_t name_at(Memory& memory, const char* mangled) noexcept {
-  if (mangled == nullptr) return record::kNoText;
+Memory::Name& name_at(Memory& memory, const char* mangled) noexcept {
   Memory::Name& name = memory.names[slot_of(mangled, memory.names.size())];
-  if (name.address == mangled) return name.text;
+  if (name.address == mangled) return name;
   int status = -1;
   char* const plain = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
-  name = {mangled, g_recorder->text(status == 0 && plain != nullptr ? plain : mangled)};
+  const std::string_view text = status == 0 && plain != nullptr ? plain : mangled;
+  // ncclDevKernel_AllReduce_Sum_f32_RING_LL(...), ncclKernel_...
+  name = {mangled, g_recorder->text(text), text.starts_with("nccl")};
   std::free(plain);
-  return name.text;
+  return name;
 }
 
-std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread, const CUpti_CallbackData& data) noexcept {
+std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread,
+                        const CUpti_CallbackData& data) noexcept {
   Memory::Stream& known = memory.streams[slot_of(handle, memory.streams.size())];
   if (known.handle == handle && known.context == data.contextUid) return known.place;
   const bool is_of_thread = handle == CU_STREAM_PER_THREAD;
@@ -73,6 +78,11 @@ std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread, c
           stream.device = kNone;
       });
   known = {handle, data.contextUid, place};
+  // The handle of a thread's default stream is another stream in other threads.
+  if (!is_of_thread && place != kNone && g_user.stream_appears != nullptr) {
+    const Unrecorded unrecorded;
+    g_user.stream_appears(place, handle, data.context);
+  }
   return place;
 }
 
@@ -90,13 +100,20 @@ void follow(const CudaFunction& function, CUstream stream, const CUpti_CallbackD
     case Role::plain:
       return;
     case Role::capture_begins:
-      if (is_entry) g_captures.fetch_add(1, std::memory_order_relaxed);
+      if (!is_entry) return;
+      if (g_captures.fetch_add(1, std::memory_order_relaxed) == 0 && g_user.captures_change != nullptr)
+        g_user.captures_change(true);
       return;
     case Role::capture_ends:
-      if (!is_entry && g_captures.load(std::memory_order_relaxed) > 0) g_captures.fetch_sub(1, std::memory_order_relaxed);
+      // One that began before recording did is not counted.
+      if (is_entry || g_captures.load(std::memory_order_relaxed) == 0) return;
+      if (g_captures.fetch_sub(1, std::memory_order_relaxed) == 1 && g_user.captures_change != nullptr)
+        g_user.captures_change(false);
       return;
     case Role::stream_ends:
-      if (is_entry) g_recorder->destroyed(reinterpret_cast<std::uint64_t>(stream), data.contextUid);
+      if (!is_entry) return;
+      if (g_user.before_stream_ends != nullptr) g_user.before_stream_ends(stream);
+      g_recorder->destroyed(reinterpret_cast<std::uint64_t>(stream), data.contextUid);
       return;
     case Role::names_end:
       g_recorder->forget();
@@ -109,7 +126,7 @@ void follow(const CudaFunction& function, CUstream stream, const CUpti_CallbackD
 }
 
 void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
-  if (t_is_inside || !g_is_on.load(std::memory_order_relaxed)) return;
+  if (Unrecorded::is_here() || !g_is_on.load(std::memory_order_relaxed)) return;
   Recorder& recorder = *g_recorder;
   const std::uint32_t thread = recorder.thread();
   if (thread == kNone) return;
@@ -124,12 +141,21 @@ void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
       memory.generation = now;
     }
     Recorder::Call call;
+    bool is_suspect = function.kind == record::Kind::host_function || function.kind == record::Kind::graph_launch ||
+                      function.kind == record::Kind::memory_operation;
     call.function = function.id;
     call.kind = function.kind;
     call.context = data.contextUid;
     call.object = object_of(function, data.functionParams, true);
     if (function.stream != CudaFunction::Stream::none) call.stream = stream_at(memory, stream, thread, data);
-    if (function.kind == record::Kind::launch) call.name = name_at(memory, data.symbolName);
+    if (function.kind == record::Kind::launch && data.symbolName != nullptr) {
+      Memory::Name& name = name_at(memory, data.symbolName);
+      call.name = name.text;
+      call.is_collective = name.is_collective;
+      is_suspect = name.is_collective || name.launches < kFew;
+      if (name.launches < kFew) ++name.launches;
+    }
+    t_is_suspect = is_suspect;
     recorder.begin(thread, call, monotonic_ns());
     return;
   }
@@ -151,13 +177,10 @@ void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
     recorder.waited(place, data.contextUid, since_ns, now_ns);
   if (flags == 0 && since_ns != 0 && function.kind == record::Kind::context_synchronize)
     recorder.waited(kNone, data.contextUid, since_ns, now_ns);
-  if (number != 0 && g_user.submitted != nullptr) g_user.submitted({stream, place, number, now_ns});
+  if (number != 0 && g_user.submitted != nullptr) g_user.submitted({stream, place, number, now_ns, t_is_suspect});
 }
 
 }  // namespace
-
-Unrecorded::Unrecorded() noexcept : was_inside_(t_is_inside) { t_is_inside = true; }
-Unrecorded::~Unrecorded() { t_is_inside = was_inside_; }
 
 std::string record_calls(Recorder& recorder, const CallsUser& user) {
   if (g_recorder == nullptr) {
@@ -174,6 +197,7 @@ std::string record_calls(Recorder& recorder, const CallsUser& user) {
     for (const CudaFunction& function : cuda_functions())
       if (function.is_followed) recorder.header().functions[function.id] = recorder.text(function.name);
   }
+  recorder.forget();  // what was remembered before a pause
   g_is_on.store(true);
   std::string reason = follow_calls(on_call, [](const CudaFunction&) { return true; });
   if (!reason.empty()) g_is_on.store(false);

@@ -1,5 +1,5 @@
-// Writes a program's commands to $WEIR_CAPTURE_FOLDER/PID.weircap: CUPTI's records of what ran on the device, and the calls
-// that a recorder noted. Never makes such a program fail: if CUPTI refuses, the file contains the reason.
+// Writes a program's commands to $WEIR_CAPTURE_FOLDER/PID.weircap: CUPTI's records of what ran on the device, and the
+// calls that a recorder noted. Never makes such a program fail: if CUPTI refuses, the file contains the reason.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +21,7 @@
 #include "submit/inject/cupti_activity.h"
 #include "submit/inject/cupti_calls.h"
 #include "submit/inject/cupti_library.h"
+#include "submit/inject/nvtx_ranges.h"
 #include "submit/inject/process.h"
 #include "trace/export/capture_writer.h"
 
@@ -31,8 +32,8 @@ using capture::kNone;
 using record::Kind;
 
 constexpr timespec kDrainPeriod{0, 20'000'000};
-constexpr int kDrainsPerFlush = 50;                               // a quiet program that is killed loses a second
-constexpr std::uint64_t kCallBytes = std::uint64_t{64} << 20;     // of entries that wait to be written
+constexpr int kDrainsPerFlush = 50;                            // a quiet program that is killed loses a second
+constexpr std::uint64_t kCallBytes = std::uint64_t{64} << 20;  // of entries that wait to be written
 
 struct State {
   std::mutex mutex;        // protects the writer and what belongs to it
@@ -42,9 +43,9 @@ struct State {
   bool is_ending = false;  // protected by drain_mutex
   std::unique_ptr<CaptureWriter> writer;
   std::unique_ptr<Recorder> recorder;
-  std::uint64_t lost = 0;                                        // entries, as far as they were reported
+  std::uint64_t lost = 0;                                       // entries, as far as they were reported
   std::unordered_map<const char*, std::uint32_t> kernel_names;  // CUPTI keeps each name at one address
-  std::unordered_map<std::uint32_t, std::uint32_t> call_names;  // by the recorder's text
+  std::unordered_map<std::uint32_t, std::uint32_t> names;       // by the recorder's text
   std::unordered_map<std::uint64_t, std::uint32_t> events;      // numbers by handle
 };
 
@@ -113,22 +114,31 @@ capture::SyncType sync_type(Kind kind) noexcept {
   }
 }
 
+// The writer's number for a text of the recorder.
+std::uint32_t name_of_text(State& s, std::uint32_t text, bool is_function) {
+  auto name = s.names.find(text);
+  if (name == s.names.end()) {
+    const std::string_view words = s.recorder->text_at(text);
+    name = s.names.emplace(text, s.writer->name(is_function ? plain_function(words) : words)).first;
+  }
+  return name->second;
+}
+
 // The call itself, and what it means for the order of commands. Calls into a graph order nothing now.
 void write_call(State& s, const record::Thread& thread, const record::Entry& entry) {
   const auto kind = static_cast<Kind>(entry.kind);
+  if (kind == Kind::range)
+    return s.writer->add(
+        capture::MarkerRecord{name_of_text(s, entry.name, false), thread.id, entry.started_ns, entry.ended_ns});
   const capture::SyncType sync = sync_type(kind);
   const bool is_wanted = sync != capture::SyncType::unknown || kind == Kind::event_record ||
                          (record::is_command(kind) && kind != Kind::memory_operation);
   if (!is_wanted) return;
   const std::uint32_t function = s.recorder->header().functions[entry.function % record::kFunctions];
-  auto name = s.call_names.find(function);
-  if (name == s.call_names.end())
-    name = s.call_names.emplace(function, s.writer->name(plain_function(s.recorder->text_at(function)))).first;
-  s.writer->add(
-      capture::CallRecord{name->second, thread.id, entry.correlation, entry.started_ns, entry.ended_ns});
+  s.writer->add(capture::CallRecord{name_of_text(s, function, true), thread.id, entry.correlation, entry.started_ns,
+                                    entry.ended_ns});
   if (entry.flags != 0) return;
-  const record::Stream* const stream =
-      entry.stream == record::kNone ? nullptr : &s.recorder->stream_at(entry.stream);
+  const record::Stream* const stream = entry.stream == record::kNone ? nullptr : &s.recorder->stream_at(entry.stream);
   const std::uint32_t stream_id = stream == nullptr ? kNone : stream->id;
   const auto event = [&] {
     return s.events.try_emplace(entry.object, static_cast<std::uint32_t>(s.events.size() + 1)).first->second;
@@ -189,6 +199,7 @@ void finish() {
   const std::lock_guard drains(s.drain_mutex);
   s.is_ending = true;
   abandon_calls();
+  record_ranges(nullptr);
   flush_activity(true);
   write_calls(s);
   const std::lock_guard lock(s.mutex);
@@ -206,6 +217,7 @@ void after_fork() { state().mutex.unlock(); }
 void in_child() {
   State& s = state();
   abandon_calls();
+  record_ranges(nullptr);
   abandon_activity();
   s.is_on = false;
   if (s.writer) s.writer->abandon();
@@ -221,6 +233,7 @@ std::string start(State& s) {
   if (reason = enable_activity(kUser, std::getenv("WEIR_CAPTURE_LATENCY") != nullptr); !reason.empty()) return reason;
   // Without calls there are still commands.
   if (reason = record_calls(*s.recorder, {}); !reason.empty()) note("no calls and no waits: " + reason);
+  record_ranges(s.recorder.get());
   return {};
 }
 
@@ -247,7 +260,8 @@ void start_capture() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   const capture::ProcessFacts facts{static_cast<std::uint64_t>(s.process), static_cast<std::uint64_t>(::getppid()),
-                                    monotonic_ns(), static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec};
+                                    monotonic_ns(),
+                                    static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec};
   s.writer->process(facts, "CLOCK_MONOTONIC", own_words());
   if (const std::string reason = start(s); !reason.empty()) {
     note("nothing is captured: " + reason);

@@ -1,5 +1,5 @@
-// The CUDA driver's own functions, found in the library that the program has loaded, as the table of LaunchGate: what marks
-// commands in other people's streams.
+// The CUDA driver's own functions, found in the library that the program has loaded, as the table of LaunchGate: what
+// marks commands in other people's streams.
 #pragma once
 
 #include "submit/inject/launch_gate.h"

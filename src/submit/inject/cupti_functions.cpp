@@ -42,21 +42,28 @@ constexpr Function with(Function function, Role role) {
 #define WEIR_AT(name, field) offsetof(name##_params, field)
 #define WEIR_PLAIN(name, kind) described(WEIR_ID(name), #name, Kind::kind)
 #define WEIR_ON(name, kind) on(WEIR_PLAIN(name, kind), From::argument, WEIR_AT(name, hStream))
-#define WEIR_BOTH_IN(name, kind, field)                                      \
-  on(WEIR_PLAIN(name, kind), From::argument, WEIR_AT(name, field)),          \
+#define WEIR_BOTH_IN(name, kind, field)                             \
+  on(WEIR_PLAIN(name, kind), From::argument, WEIR_AT(name, field)), \
       on(described(WEIR_ID(name##_ptsz), #name, Kind::kind, true), From::argument, WEIR_AT(name##_ptsz, field))
 #define WEIR_BOTH(name, kind) WEIR_BOTH_IN(name, kind, hStream)
-#define WEIR_BOTH_ABOUT(name, kind, object, field)                                                              \
-  about(WEIR_ON(name, kind), Object::object, WEIR_AT(name, field)),                                             \
-      about(on(described(WEIR_ID(name##_ptsz), #name, Kind::kind, true), From::argument, WEIR_AT(name##_ptsz, hStream)), \
-            Object::object, WEIR_AT(name##_ptsz, field))
+#define WEIR_BOTH_ABOUT(name, kind, object, field)                                                                     \
+  about(WEIR_ON(name, kind), Object::object, WEIR_AT(name, field)),                                                    \
+      about(                                                                                                           \
+          on(described(WEIR_ID(name##_ptsz), #name, Kind::kind, true), From::argument, WEIR_AT(name##_ptsz, hStream)), \
+          Object::object, WEIR_AT(name##_ptsz, field))
+#define WEIR_MEMORY(name)                                                                              \
+  about(on(WEIR_PLAIN(name, memory_operation), From::argument, WEIR_AT(name, stream)), Object::handle, \
+        WEIR_AT(name, addr)),                                                                          \
+      about(on(described(WEIR_ID(name##_ptsz), #name, Kind::memory_operation, true), From::argument,   \
+               WEIR_AT(name##_ptsz, stream)),                                                          \
+            Object::handle, WEIR_AT(name##_ptsz, addr))
 // The host waits; the default stream.
-#define WEIR_WAITS(name, suffix, kind)                               \
-  on(WEIR_PLAIN(name, kind), From::implicit),                        \
+#define WEIR_WAITS(name, suffix, kind)        \
+  on(WEIR_PLAIN(name, kind), From::implicit), \
       on(described(WEIR_ID(name##suffix), #name, Kind::kind, true), From::implicit)
-#define WEIR_WAITS_ABOUT(name, kind, object, field)                                                                  \
-  about(on(WEIR_PLAIN(name, kind), From::implicit), Object::object, WEIR_AT(name, field)),                           \
-      about(on(described(WEIR_ID(name##_ptds), #name, Kind::kind, true), From::implicit), Object::object,            \
+#define WEIR_WAITS_ABOUT(name, kind, object, field)                                                       \
+  about(on(WEIR_PLAIN(name, kind), From::implicit), Object::object, WEIR_AT(name, field)),                \
+      about(on(described(WEIR_ID(name##_ptds), #name, Kind::kind, true), From::implicit), Object::object, \
             WEIR_AT(name##_ptds, field))
 #define WEIR_ROLE(name, role) with(WEIR_PLAIN(name, other), Role::role)
 
@@ -110,10 +117,10 @@ constexpr Function kFunctions[] = {
     WEIR_WAITS(cuMemcpy2D_v2, _ptds, synchronous_copy),
     WEIR_WAITS(cuMemcpy2DUnaligned_v2, _ptds, synchronous_copy),
     WEIR_WAITS(cuMemcpy3D_v2, _ptds, synchronous_copy),
-    WEIR_BOTH_IN(cuStreamWaitValue32_v2, memory_operation, stream),
-    WEIR_BOTH_IN(cuStreamWaitValue64_v2, memory_operation, stream),
-    WEIR_BOTH_IN(cuStreamWriteValue32_v2, memory_operation, stream),
-    WEIR_BOTH_IN(cuStreamWriteValue64_v2, memory_operation, stream),
+    WEIR_MEMORY(cuStreamWaitValue32_v2),
+    WEIR_MEMORY(cuStreamWaitValue64_v2),
+    WEIR_MEMORY(cuStreamWriteValue32_v2),
+    WEIR_MEMORY(cuStreamWriteValue64_v2),
     WEIR_BOTH_IN(cuStreamBatchMemOp_v2, memory_operation, stream),
     WEIR_BOTH_ABOUT(cuEventRecord, event_record, handle, hEvent),
     WEIR_BOTH_ABOUT(cuEventRecordWithFlags, event_record, handle, hEvent),

@@ -23,7 +23,7 @@ struct CudaFunction {
   };
   enum class Object : std::uint8_t {
     none,
-    handle,   // an event or graph
+    handle,   // an event, a graph, or an address
     made,     // what the argument points to when the call has returned
     bytes,    // a size_t
     words16,  // a number of words of 2 or 4 bytes
@@ -33,8 +33,8 @@ struct CudaFunction {
     plain,
     capture_begins,
     capture_ends,
-    stream_ends,   // the stream's handle may belong to another one from now on
-    names_end,     // a module is unloaded: the addresses of its names may be reused
+    stream_ends,  // the stream's handle may belong to another one from now on
+    names_end,    // a module is unloaded: the addresses of its names may be reused
     context_ends,
   };
   std::uint16_t id = 0;

@@ -36,8 +36,8 @@ class EntryPoints {
 // when memory runs out.
 void start_capture();
 
-// Keeps a program's last commands and calls in a file, for `weir record`, if WEIR_RECORD_FOLDER names a folder; call once.
-// Throws only when memory runs out.
+// Keeps a program's last commands and calls in a file, for `weir record`, if WEIR_RECORD_FOLDER names a folder; call
+// once. Throws only when memory runs out.
 void start_record();
 
 // Holds a program's launches, for `weir sched run`, if WEIR_SCHED_SOCKET names a scheduler; call once. If anything is

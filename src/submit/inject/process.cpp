@@ -14,7 +14,8 @@ namespace weir::inject {
 
 int create_file_of_process(const std::string& folder, const char* suffix, int mode) {
   for (int i = 0; i < 100; ++i) {
-    const std::string name = folder + "/" + std::to_string(::getpid()) + (i == 0 ? "" : "." + std::to_string(i)) + suffix;
+    const std::string name =
+        folder + "/" + std::to_string(::getpid()) + (i == 0 ? "" : "." + std::to_string(i)) + suffix;
     const int descriptor = ::open(name.c_str(), mode | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (descriptor >= 0 || errno != EEXIST) return descriptor;
   }
@@ -47,7 +48,7 @@ void start_own_thread(void* (*body)(void*)) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-std::string_view plain(std::string_view name) noexcept {
+std::string_view plain_function(std::string_view name) noexcept {
   const std::size_t version = name.rfind("_v");
   if (version != std::string_view::npos && version + 2 < name.size() &&
       name.find_first_not_of("0123456789", version + 2) == std::string_view::npos)

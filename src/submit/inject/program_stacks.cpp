@@ -68,7 +68,8 @@ std::string frame_text(void* address) {
   if (info.dli_sname == nullptr) return "  [" + library + "]";
   int status = -1;
   char* const plain = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
-  std::string text = "  " + std::string(status == 0 && plain != nullptr ? plain : info.dli_sname).substr(0, 160) + " [" + library + "]";
+  std::string text = "  " + std::string(status == 0 && plain != nullptr ? plain : info.dli_sname).substr(0, 160) +
+                     " [" + library + "]";
   std::free(plain);
   return text;
 }
@@ -97,9 +98,9 @@ void* ask_python(void*) {
   const auto run = reinterpret_cast<int (*)(const char*)>(::dlsym(RTLD_DEFAULT, "PyRun_SimpleString"));
   if (is_there == nullptr || enter == nullptr || leave == nullptr || run == nullptr || is_there() == 0) return nullptr;
   // Not in the program's own namespace. The path is taken from the environment, so that nothing in it is read as code.
-  const std::string code =
-      "exec(\"import faulthandler, os\\nfaulthandler.register(" + std::to_string(python_signal()) +
-      ", file=open(os.environ['WEIR_RECORD_FOLDER'] + '/' + str(os.getpid()) + '.stacks', 'w'), all_threads=True)\", {})";
+  const std::string code = "exec(\"import faulthandler, os\\nfaulthandler.register(" + std::to_string(python_signal()) +
+                           ", file=open(os.environ['WEIR_RECORD_FOLDER'] + '/' + str(os.getpid()) + '.stacks', 'w'), "
+                           "all_threads=True)\", {})";
   const int state = enter();
   run(code.c_str());
   leave(state);
@@ -108,10 +109,11 @@ void* ask_python(void*) {
 
 }  // namespace
 
-ProgramStacks::ProgramStacks(std::string folder) : file_(std::move(folder) + "/" + std::to_string(::getpid()) + ".stacks") {
+ProgramStacks::ProgramStacks(std::string folder)
+    : file_(std::move(folder) + "/" + std::to_string(::getpid()) + ".stacks") {
   void* frames[4];
   ::backtrace(frames, 4);  // its first call allocates, which a handler may not
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = answer;
   action.sa_flags = SA_RESTART;
   sigfillset(&action.sa_mask);
@@ -121,7 +123,7 @@ ProgramStacks::ProgramStacks(std::string folder) : file_(std::move(folder) + "/"
 }
 
 std::string ProgramStacks::of_python() {
-  struct sigaction action {};
+  struct sigaction action{};
   // Without Python's handler the signal would end the program.
   if (::sigaction(python_signal(), nullptr, &action) != 0 || action.sa_handler == SIG_DFL) return "";
   ::kill(::getpid(), python_signal());
@@ -145,7 +147,8 @@ std::string ProgramStacks::take() {
   std::vector<int> threads;
   if (DIR* const folder = ::opendir("/proc/self/task")) {
     while (const dirent* const entry = ::readdir(folder))
-      if (const int thread = std::atoi(entry->d_name); thread > 0 && threads.size() < kMaxThreads) threads.push_back(thread);
+      if (const int thread = std::atoi(entry->d_name); thread > 0 && threads.size() < kMaxThreads)
+        threads.push_back(thread);
     ::closedir(folder);
   }
   const auto own = static_cast<int>(::syscall(SYS_gettid));
@@ -156,7 +159,8 @@ std::string ProgramStacks::take() {
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     if (thread == own || text.size() > kMaxText || now.tv_sec - begun.tv_sec > 1) continue;
     const std::string place = "/proc/self/task/" + std::to_string(thread) + "/";
-    text += "thread " + std::to_string(thread) + " (" + line_of((place + "comm").c_str()) + "):\n" + native_stack(thread);
+    text +=
+        "thread " + std::to_string(thread) + " (" + line_of((place + "comm").c_str()) + "):\n" + native_stack(thread);
   }
   return text.substr(0, kMaxText);
 }

@@ -1,5 +1,5 @@
-// What all threads of this process are doing, for somebody who asks why it hangs. Interrupts each thread by a signal of its
-// own for a moment. Frames of Python come from its own faulthandler, where the program is Python.
+// What all threads of this process are doing, for somebody who asks why it hangs. Interrupts each thread by a signal of
+// its own for a moment. Frames of Python come from its own faulthandler, where the program is Python.
 #pragma once
 
 #include <string>

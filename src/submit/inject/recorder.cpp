@@ -30,10 +30,12 @@ constexpr std::uint64_t kMaxChunks = (std::uint64_t{3} << 30) / record::kChunkBy
 struct Mine {
   std::uint32_t place = kNone;
   bool is_known = false;
-  bool is_over = false;  // the thread is ending
+  bool is_over = false;        // the thread is ending
+  bool is_collective = false;  // the command that it is submitting
   ChunkHeader* chunk = nullptr;
 };
 thread_local Mine t_mine;
+thread_local bool t_is_unrecorded = false;
 pthread_key_t g_key;
 pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
 
@@ -70,6 +72,10 @@ std::int64_t monotonic_ns() noexcept {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
+Unrecorded::Unrecorded() noexcept : was_here_(t_is_unrecorded) { t_is_unrecorded = true; }
+Unrecorded::~Unrecorded() { t_is_unrecorded = was_here_; }
+bool Unrecorded::is_here() noexcept { return t_is_unrecorded; }
+
 std::unique_ptr<Recorder> Recorder::create(int descriptor, std::uint64_t bytes, When when, std::string& reason) {
   const std::uint64_t chunks = std::clamp(bytes / record::kChunkBytes, kMinChunks, kMaxChunks);
   const std::uint64_t threads_at = rounded(sizeof(record::Header));
@@ -89,8 +95,9 @@ std::unique_ptr<Recorder> Recorder::create(int descriptor, std::uint64_t bytes, 
       return nullptr;
     }
   }
-  void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                              descriptor >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, descriptor, 0);
+  void* const memory =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+             descriptor >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, descriptor, 0);
   if (memory == MAP_FAILED) {
     reason = std::strerror(errno);
     return nullptr;
@@ -171,7 +178,8 @@ std::uint32_t Recorder::thread() noexcept {
       std::uint32_t expected = takes_ended ? 1 : 0;
       // A new place is taken by its id, one of a thread that has ended by its flag.
       std::atomic_ref<std::uint32_t> word(takes_ended ? thread.has_ended : thread.id);
-      if (word.load(std::memory_order_relaxed) != expected || !word.compare_exchange_strong(expected, takes_ended ? 0 : id))
+      if (word.load(std::memory_order_relaxed) != expected ||
+          !word.compare_exchange_strong(expected, takes_ended ? 0 : id))
         continue;
       store(thread.id, id);
       mine.place = place;
@@ -192,6 +200,7 @@ void Recorder::begin(std::uint32_t place, const Call& call, std::int64_t now_ns)
   thread.name_of_kernel = call.name;
   thread.function = call.function;
   thread.kind = static_cast<std::uint8_t>(call.kind);
+  t_mine.is_collective = call.is_collective;
   store(thread.started_ns, now_ns);
 }
 
@@ -205,6 +214,7 @@ std::uint64_t Recorder::end(std::uint32_t place, std::uint32_t correlation, std:
     record::Stream& stream = streams_[thread.stream];
     number = std::atomic_ref(stream.submitted).fetch_add(1, std::memory_order_relaxed) + 1;
     store(stream.submitted_ns, now_ns);
+    if (t_mine.is_collective) std::atomic_ref(stream.collectives).fetch_add(1, std::memory_order_relaxed);
     store(thread.commands, thread.commands + 1);
   }
   store(thread.calls, thread.calls + 1);
@@ -236,8 +246,7 @@ ChunkHeader* Recorder::claim(std::uint32_t thread) noexcept {
     std::uint32_t state = load(next.state);
     if (state == kOpen || (when_ == When::drains && state != kFree)) continue;
     if (!std::atomic_ref(next.state).compare_exchange_strong(state, kOpen, std::memory_order_acq_rel)) continue;
-    if (when_ == When::drains)
-      sequence = std::atomic_ref(header_->claimed).fetch_add(1, std::memory_order_relaxed) + 1;
+    if (when_ == When::drains) sequence = std::atomic_ref(header_->claimed).fetch_add(1, std::memory_order_relaxed) + 1;
     store(next.sequence, 0);  // whoever reads it now notices
     store(next.count, 0);
     store(next.thread, thread);

@@ -1,6 +1,6 @@
-// What libraries in other people's programs note about calls of the driver: per thread and without locks, into memory in
-// the format of trace/record_format.h. That memory is a file that keeps the newest entries, or is drained by a reader
-// in the same process. Knows no vendor; allocates nothing and throws nothing after create().
+// What libraries in other people's programs note about calls of the driver: per thread and without locks, into memory
+// in the format of trace/record_format.h. That memory is a file that keeps the newest entries, or is drained by a
+// reader in the same process. Knows no vendor; allocates nothing and throws nothing after create().
 #pragma once
 
 #include <array>
@@ -19,6 +19,19 @@ namespace weir::inject {
 
 std::int64_t monotonic_ns() noexcept;
 
+// The calls of this thread are not the program's while one of these exists.
+class Unrecorded {
+ public:
+  Unrecorded() noexcept;
+  ~Unrecorded();
+  Unrecorded(const Unrecorded&) = delete;
+  Unrecorded& operator=(const Unrecorded&) = delete;
+  static bool is_here() noexcept;
+
+ private:
+  bool was_here_;
+};
+
 class Recorder {
  public:
   enum class When : std::uint8_t {
@@ -33,6 +46,7 @@ class Recorder {
     std::uint32_t name = record::kNoText;
     std::uint16_t function = 0;
     record::Kind kind = record::Kind::other;
+    bool is_collective = false;  // a kernel of NCCL or RCCL
   };
   // A stream as the program and the profiler see it.
   struct StreamKey {

@@ -94,6 +94,17 @@ void emit(Record record, CUpti_ActivityKind kind) {
 thread_local std::uint32_t t_correlation = 0;  // of the call that this thread is in
 thread_local std::uint64_t t_kept = 0;         // correlationData of calls that fake_cupti_run() pretends
 
+CUcontext current_context() {
+  static const auto kCurrent = [] {
+    void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    return driver == nullptr ? nullptr
+                             : reinterpret_cast<CUresult (*)(CUcontext*)>(::dlsym(driver, "cuCtxGetCurrent"));
+  }();
+  CUcontext context = nullptr;
+  if (kCurrent == nullptr || kCurrent(&context) != CUDA_SUCCESS) return reinterpret_cast<CUcontext>(1);
+  return context;
+}
+
 // What a subscriber is told about a call of the driver.
 void report_call(std::uint32_t function, bool is_entry, const void* arguments, CUresult* result,
                  std::uint64_t* correlation) {
@@ -106,7 +117,7 @@ void report_call(std::uint32_t function, bool is_entry, const void* arguments, C
   data.correlationData = correlation;
   data.correlationId = t_correlation;
   data.symbolName = "_Z9do_thingsPfi";
-  data.context = reinterpret_cast<CUcontext>(1);
+  data.context = current_context();
   data.contextUid = 1;
   f.subscriber(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, function, &data);
 }

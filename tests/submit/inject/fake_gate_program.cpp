@@ -2,7 +2,8 @@
 // it. Words: run N US (kernels on a stream), streams N US (on four), threads N US (of four threads, each on its default
 // stream), kinds (every kind of launch on the default stream), capture N (a graph, while others launch), fails, destroy
 // (streams with work in them), reset (the device with work on it), second N US (on the other device), fork, exits
-// (while a thread launches), wait FILE (until it exists).
+// (while a thread launches), events N (a stream waits for another's event), hang (a kernel that does not end, and a
+// stream that waits for it), say TEXT, sleep MS.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,6 +168,35 @@ int main(int argc, char** argv) {
       int status = 0;
       ::waitpid(child, &status, 0);
       std::printf("child %d\n", status);
+    } else if (word == "events") {
+      const CUstream first = new_stream(), second = new_stream();
+      CUevent event = nullptr;
+      check(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+      for (int n = 0; n < number(i + 1); ++n) {
+        launch(first, 20);
+        check(cuEventRecord(event, first), "cuEventRecord");
+        check(cuStreamWaitEvent(second, event, 0), "cuStreamWaitEvent");
+        launch(second, 10);
+      }
+      check(cuStreamSynchronize(second), "cuStreamSynchronize");
+      ++i;
+    } else if (word == "hang") {
+      const CUstream first = new_stream(), second = new_stream();
+      CUevent event = nullptr;
+      check(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+      for (int n = 0; n < 3; ++n) launch(first, 10);
+      launch(first, 1'000'000'000);
+      check(cuEventRecord(event, first), "cuEventRecord");
+      check(cuStreamWaitEvent(second, event, 0), "cuStreamWaitEvent");
+      launch(second, 10);
+      std::puts("hangs");
+      std::fflush(stdout);
+      check(cuStreamSynchronize(second), "cuStreamSynchronize");
+    } else if (word == "say") {
+      std::puts(argv[++i]);
+      std::fflush(stdout);
+    } else if (word == "sleep") {
+      std::this_thread::sleep_for(std::chrono::milliseconds(number(++i)));
     } else if (word == "exits") {
       std::thread([context] {
         check(cuCtxSetCurrent(context), "cuCtxSetCurrent");

@@ -1,0 +1,355 @@
+#!/usr/bin/env python3
+"""What `weir profile --` and `weir record --` cost unmodified PyTorch programs, whether their counts are PyTorch's own, and
+whether planted hangs are named. Needs a GPU, PyTorch and a built weir.
+usage: measure.py PATH_OF_WEIR PATH_OF_PLANTED_HANGS OUTPUT_FOLDER [rounds] [part ...]
+parts: counts cost toggle death hangs kills
+Processes that are compared take turns, each in a process of its own. They are forked from one that has imported PyTorch
+and has not touched the GPU, with the variables that weir would have set."""
+import json, os, pathlib, random, signal, statistics, subprocess, sys, tempfile, time
+
+HERE = pathlib.Path(__file__).resolve().parent
+WEIR, PLANTED, OUT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3])
+ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 9
+PARTS = sys.argv[5:] or ["counts", "cost", "toggle", "death", "hangs", "kills"]
+LIBRARY = WEIR.parent / "libweir_cupti.so"
+sys.path.insert(0, str(HERE))
+SECONDS = float(os.environ.get("MEASURE_SECONDS", "1.0"))
+
+CONFIGURATIONS = {
+    "plain": {},
+    "capture": {"WEIR_CAPTURE_FOLDER": None},
+    "record": {"WEIR_RECORD_FOLDER": None},
+    "record, hangs": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_HANG": "1"},
+    "record, exact": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_EXACT": "1"},
+    "record, off": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_OFF": "1"},
+}
+OF_PROGRAM = {
+    "training": list(CONFIGURATIONS),
+    "decoding": ["plain", "capture", "record", "record, exact", "record, off"],
+    "pipeline": ["plain", "capture", "record", "record, exact", "record, off"],
+}
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def in_child(body):
+    """Runs body() in a forked process; its result comes back as JSON."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        try:
+            os.write(writer, json.dumps(body()).encode())
+            code = 0
+        except BaseException as error:
+            print("child:", repr(error), file=sys.stderr, flush=True)
+            code = 1
+        os.close(writer)
+        # Exit handlers run, as at the end of any program.
+        sys.stdout.flush()
+        import atexit
+        atexit._run_exitfuncs()
+        import ctypes
+        ctypes.CDLL(None).exit(code)
+    os.close(writer)
+    text = b""
+    while part := os.read(reader, 65536):
+        text += part
+    os.close(reader)
+    os.waitpid(child, 0)
+    return json.loads(text) if text else None
+
+
+def set_variables(configuration, folder):
+    for name, value in CONFIGURATIONS[configuration].items():
+        os.environ[name] = str(folder) if value is None else value
+    if configuration != "plain":
+        os.environ["CUDA_INJECTION64_PATH"] = str(LIBRARY)
+
+
+def steps_per_second(program, configuration, folder):
+    set_variables(configuration, folder)
+    import torch
+    import programs
+    step = programs.PROGRAMS[program]()
+    for _ in range(20):
+        step()
+    torch.cuda.synchronize()
+    begun, steps = time.perf_counter(), 0
+    while time.perf_counter() - begun < SECONDS:
+        for _ in range(5):
+            step()
+        steps += 5
+    torch.cuda.synchronize()
+    return steps / (time.perf_counter() - begun)
+
+
+def interval(values):
+    """Median and its bootstrap interval of 95 %."""
+    random.seed(1)
+    medians = sorted(statistics.median(random.choices(values, k=len(values))) for _ in range(2000))
+    return statistics.median(values), medians[49], medians[1949]
+
+
+def cost():
+    rates = {(p, c): [] for p, cs in OF_PROGRAM.items() for c in cs}
+    kept = {}
+    for turn in range(ROUNDS):
+        for program, configurations in OF_PROGRAM.items():
+            order = configurations[turn % len(configurations):] + configurations[:turn % len(configurations)]
+            for configuration in order:
+                with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+                    rate = in_child(lambda: steps_per_second(program, configuration, folder))
+                    if rate is None:
+                        say("FAILED", program, configuration)
+                        continue
+                    rates[program, configuration].append(rate)
+                    if configuration == "record" and turn == 0:
+                        file = next(pathlib.Path(folder).glob("*.weirrec"), None)
+                        if file:
+                            kept[program] = subprocess.run([WEIR, "record", "list", folder], capture_output=True, text=True).stdout
+        (OUT / "cost.json").write_text(json.dumps([[*key, value] for key, value in rates.items()]))
+        (OUT / "kept.json").write_text(json.dumps(kept))
+    say(f"{'program':10} {'configuration':14} {'steps/s':>9} {'slower than plain by':>26}   of {ROUNDS} processes")
+    for (program, configuration), values in rates.items():
+        plain = rates[program, "plain"]
+        n = min(len(values), len(plain))
+        if n == 0:
+            continue
+        # Of pairs that ran in the same round: the machine's speed drifts.
+        ratios = [100 * (plain[i] / values[i] - 1) for i in range(n)]
+        middle, low, high = interval(ratios)
+        of_medians = 100 * (statistics.median(plain) / statistics.median(values) - 1)
+        say(f"{program:10} {configuration:14} {statistics.median(values):9.1f} {middle:8.2f} % [{low:6.2f}, {high:6.2f}]"
+            f"   of medians {of_medians:6.2f} %")
+
+
+def kind_of(event):
+    category, name = event.get("cat", ""), event.get("name", "")
+    if category == "kernel":
+        return "kernels"
+    if category == "gpu_memcpy":
+        return "copies"
+    if category == "gpu_memset":
+        return "memsets"
+    return None
+
+
+def counts():
+    """The same steps under torch.profiler and under weir profile: kernels, copies and memsets must be equal."""
+    steps = 10
+
+    def theirs(program, path):
+        import torch
+        import programs
+        step = programs.PROGRAMS[program]()
+        for _ in range(5):
+            step()
+        torch.cuda.synchronize()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            for _ in range(steps):
+                step()
+            torch.cuda.synchronize()
+        profile.export_chrome_trace(path)
+        return 0
+
+    def ours(program, folder, count):
+        set_variables("capture", folder)
+        import torch
+        import programs
+        step = programs.PROGRAMS[program]()
+        for _ in range(count):
+            step()
+        torch.cuda.synchronize()
+        return 0
+
+    for program in OF_PROGRAM:
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            path = f"{folder}/theirs.json"
+            in_child(lambda: theirs(program, path))
+            found = {"kernels": 0, "copies": 0, "memsets": 0}
+            for event in json.load(open(path))["traceEvents"]:
+                if kind := kind_of(event):
+                    found[kind] += 1
+            counted = []
+            for count in (5, 5 + steps):
+                captures = pathlib.Path(folder, str(count))
+                captures.mkdir()
+                in_child(lambda: ours(program, captures, count))
+                file = next(captures.glob("*.weircap"))
+                result = subprocess.run([WEIR, "analyze", file, "--json"], capture_output=True, text=True)
+                counted.append(commands_in(json.loads(result.stdout)))
+            ours_found = {kind: counted[1].get(kind, 0) - counted[0].get(kind, 0) for kind in found}
+            say(f"counts {program:10} torch.profiler {found}  weir profile {ours_found}  "
+                f"{'equal' if found == ours_found else 'DIFFERENT'}")
+
+
+def commands_in(document):
+    """Counts by kind, from the document of weir analyze."""
+    found = {"kernels": 0, "copies": 0, "memsets": 0}
+    for device in document["devices"]:
+        for kind, name in {"kernel": "kernels", "collective": "kernels", "copy": "copies", "memset": "memsets"}.items():
+            found[name] += device["kinds"].get(kind, {}).get("commands", 0)
+    return found
+
+
+TRAINING = """
+import os, sys, time
+sys.path.insert(0, {here!r})
+import programs, torch
+step = programs.PROGRAMS[{program!r}]()
+print(os.getpid(), flush=True)
+end = time.time() + {seconds}
+while time.time() < end:
+    step()
+"""
+
+
+def start(program, seconds, *flags):
+    code = TRAINING.format(here=str(HERE), program=program, seconds=seconds)
+    process = subprocess.Popen([WEIR, "record", *flags, "--", sys.executable, "-c", code], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    return process, int(process.stdout.readline())
+
+
+def toggle():
+    process, pid = start("training", 30)
+    time.sleep(1)
+    took = []
+    for i in range(40):
+        begun = time.perf_counter()
+        result = subprocess.run([WEIR, "record", "off" if i % 2 == 0 else "on", str(pid)], capture_output=True, text=True)
+        took.append(1000 * (time.perf_counter() - begun))
+        if result.returncode != 0:
+            say("toggle FAILED:", result.stderr)
+            break
+    begun = time.perf_counter()
+    dump = subprocess.run([WEIR, "record", "dump", str(pid), "-o", str(OUT / "live.trace.json"), "--force"], capture_output=True, text=True)
+    say(f"toggle: {len(took)} times, median {statistics.median(took):.0f} ms, longest {max(took):.0f} ms; last words: {result.stdout.strip()}")
+    say(f"dump of the running program: exit {dump.returncode}, {time.perf_counter() - begun:.2f} s: {dump.stdout.strip()} {dump.stderr.strip()}")
+    say(subprocess.run([WEIR, "record", "list"], capture_output=True, text=True).stdout)
+    process.terminate()
+    process.wait()
+    say("ended:", process.returncode, process.stderr.read().strip())
+
+
+def death():
+    for program in OF_PROGRAM:
+        process, pid = start(program, 60)
+        time.sleep(3)
+        os.kill(process.pid, signal.SIGKILL)  # the recorder first
+        os.kill(pid, signal.SIGKILL)
+        begun = time.perf_counter()
+        name = OUT / f"dead-{program}.trace.json"
+        dump = subprocess.run([WEIR, "record", "dump", str(pid), "-o", name, "--force"], capture_output=True, text=True)
+        took = time.perf_counter() - begun
+        say(f"death {program:10} dump after SIGKILL of both: exit {dump.returncode}, {took:.2f} s, {dump.stdout.strip()} {dump.stderr.strip()[-200:]}")
+        if name.exists() and name.stat().st_size > 8 << 20:
+            name.unlink()
+
+
+def hangs():
+    rows = [line.split("\t") for line in subprocess.run([PLANTED, "list"], capture_output=True, text=True).stdout.splitlines()]
+    loader = f"""
+import os, sys, time, signal
+sys.path.insert(0, {str(HERE)!r})
+import torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 100000
+    def __getitem__(self, i):
+        if i == 64: os.kill(os.getpid(), signal.SIGSTOP)
+        return torch.ones(16)
+if __name__ == "__main__":
+    x = torch.zeros(16, device="cuda")
+    for batch in torch.utils.data.DataLoader(Data(), batch_size=8, num_workers=1):
+        x += batch.cuda().sum(0)
+        torch.cuda.synchronize()
+"""
+    timeout, named = 3, 0
+    work = []
+    for name, words in [*rows, ["dead_data_loader", "data loader"]]:
+        shared = f"/weir_planted_{os.getpid()}_{name}"
+        environment = dict(os.environ, PLANTED_SHARED=shared)
+        if name == "dead_data_loader":
+            command = [sys.executable, "-c", loader]
+        elif name.startswith("rank"):
+            command = ["/bin/sh", "-c", f"RANK=1 WORLD_SIZE=2 {PLANTED} {name} & RANK=0 WORLD_SIZE=2 {PLANTED} {name}; wait"]
+        else:
+            command = [PLANTED, name]
+        work.append((name, words, [WEIR, "record", "--hang-timeout", f"{timeout}s", "--on-hang", "kill", "--", *command], environment))
+    running, waiting = [], list(work)
+    while running or waiting:
+        while waiting and len(running) < 7:
+            name, words, command, environment = waiting.pop(0)
+            log = open(OUT / f"hang-{name}.txt", "w")
+            running.append((name, words, subprocess.Popen(command, env=environment, stdout=log, stderr=log), time.perf_counter()))
+        time.sleep(0.05)
+        for one in list(running):
+            name, words, process, begun = one
+            took = time.perf_counter() - begun
+            if process.poll() is None and took < 40:
+                continue
+            running.remove(one)
+            if process.poll() is None:
+                process.kill()
+            text = (OUT / f"hang-{name}.txt").read_text()
+            lines = [line for line in text.splitlines() if line.strip()]
+            sentence = " ".join(line.strip() for line in lines[:4])
+            is_named = words in sentence
+            named += is_named
+            say(f"hang {'named ' if is_named else 'MISSED'} {name:34} {took:5.1f} s  {sentence[:230]}")
+            shm = pathlib.Path("/dev/shm") / f"weir_planted_{os.getpid()}_{name}"
+            shm.unlink(missing_ok=True)
+    say(f"hangs: {named} of {len(work)} named; timeout {timeout} s")
+
+
+def kills():
+    random.seed(7)
+    bad = 0
+    for _ in range(int(os.environ.get("MEASURE_KILLS", "12"))):
+        program = random.choice(["training", "pipeline"])
+        victims = []
+        for _ in range(4):
+            process, pid = start(program, 60, "--quiet")
+            victims.append((process, pid))
+        time.sleep(random.uniform(0, 1.5))
+        for process, pid in victims:
+            kill_recorder = random.random() < 0.5
+            os.kill(process.pid if kill_recorder else pid, signal.SIGKILL)
+            if kill_recorder:
+                time.sleep(0.3)
+                try:
+                    os.kill(pid, 0)
+                except OSError:
+                    bad += 1
+                    say("program ended with its recorder")
+            result = subprocess.run([WEIR, "record", "dump", str(pid), "-o", "/dev/shm/kill.trace.json", "--force"], capture_output=True, text=True)
+            if result.returncode != 0:
+                bad += 1
+                say("dump failed:", result.stderr.strip()[-200:])
+            for one in (process.pid, pid):
+                try:
+                    os.kill(one, signal.SIGKILL)
+                except OSError:
+                    pass
+            process.wait()
+    say(f"kills: {bad} bad")
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    import torch
+    say(f"PyTorch {torch.__version__}, {WEIR}")
+    for part in PARTS:
+        begun = time.perf_counter()
+        try:
+            globals()[part]()
+        except Exception as error:
+            say(part, "FAILED:", repr(error))
+        say(f"-- {part}: {time.perf_counter() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
