@@ -122,6 +122,7 @@ int profile_any_program(const ProfileFlags& flags, const std::vector<std::string
   request.profiler = flags.profiler;
   if (const auto rocprof = find_program("rocprofv3")) request.rocprof = rocprof->string();
   request.cuda_injection = environment_variable("CUDA_INJECTION64_PATH");
+  request.nvtx_injection = environment_variable("NVTX_INJECTION64_PATH");
   request.has_latency = flags.has_latency;
   request.output = output_of(flags, std::filesystem::path(command[0]).filename().string());
   request.output.check();

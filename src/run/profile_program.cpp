@@ -126,6 +126,10 @@ ProgramProfile profile_program(const ProgramRequest& request) {
     variables = {{"CUDA_INJECTION64_PATH", library.string()},
                  {"WEIR_CAPTURE_FOLDER", folder.path().string()},
                  {"WEIR_CAPTURE_LIMIT", std::to_string(request.limit_mib << 20)}};
+    if (request.nvtx_injection)
+      notes.push_back(fmt::format("NVTX_INJECTION64_PATH is {}: ranges of NVTX go there", *request.nvtx_injection));
+    else
+      variables.emplace_back("NVTX_INJECTION64_PATH", library.string());
     if (request.has_latency) variables.emplace_back("WEIR_CAPTURE_LATENCY", "1");
     words = fmt::format("CUPTI, in the program by {}", library.filename().string());
   } else {

@@ -18,6 +18,7 @@ struct ProgramRequest {
   std::string profiler = "auto";              // cupti or rocprofv3
   std::optional<std::string> rocprof;         // where rocprofv3 is, if it is there
   std::optional<std::string> cuda_injection;  // CUDA_INJECTION64_PATH of this process: another profiler
+  std::optional<std::string> nvtx_injection;  // NVTX_INJECTION64_PATH of this process
   std::int64_t limit_mib = 4096;              // of records, per process
   bool has_latency = false;
   ProfileOutput output;

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <bitset>
+#include <cstddef>
 
 #include "submit/inject/cupti_library.h"
 
@@ -15,14 +16,28 @@ struct Listener {
 };
 std::array<Listener, 2> g_listeners;  // the gate and the recorder
 
+// CUpti_SubscriberParams as CUDA 13.2 has it; the headers that this was built with may be older. In 13.0 it ends before
+// the last field, and each version takes the size that it knows.
+struct SubscriberParameters {
+  std::size_t bytes = 0;
+  const char* name = nullptr;
+  char* other_name = nullptr;
+  std::size_t other_name_bytes = 0;
+  std::uint8_t allows_multiple = 0;
+};
+constexpr std::size_t kSharedBytes = offsetof(SubscriberParameters, allows_multiple) + 1;
+constexpr std::size_t kAloneBytes = offsetof(SubscriberParameters, allows_multiple);
+
 struct Callbacks {
   decltype(&cuptiSubscribe) subscribe = nullptr;
-  decltype(&cuptiSubscribe_v2) subscribe_v2 = nullptr;  // since CUDA 13.0: names the other subscriber
+  // Since CUDA 13.0: names the other subscriber.
+  CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, SubscriberParameters*) = nullptr;
   decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
   decltype(&cuptiEnableCallback) enable = nullptr;
   decltype(&cuptiGetResultString) result_string = nullptr;
 };
 Callbacks g_cupti;
+
 CUpti_SubscriberHandle g_subscriber = nullptr;
 
 // cudaDeviceReset() takes contexts away without a call of the driver that would say so.
@@ -70,15 +85,15 @@ std::string bind() {
 std::string subscribe() {
   if (g_subscriber != nullptr) return {};
   if (std::string reason = bind(); !reason.empty()) return reason;
-  char other[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = {};
+  char other[256] = {};
   CUptiResult result = CUPTI_SUCCESS;
   if (g_cupti.subscribe_v2 != nullptr) {
-    CUpti_SubscriberParams parameters{};
-    parameters.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
-    parameters.subscriberName = "weir";
-    parameters.oldSubscriberName = other;
-    parameters.oldSubscriberSize = sizeof(other);
-    result = g_cupti.subscribe_v2(&g_subscriber, on_callback, nullptr, &parameters);
+    // Beside another profiler where CUPTI can do that; otherwise it says who that is.
+    for (const std::size_t bytes : {kSharedBytes, kAloneBytes}) {
+      SubscriberParameters parameters{bytes, "weir", other, sizeof(other), 1};
+      result = g_cupti.subscribe_v2(&g_subscriber, on_callback, nullptr, &parameters);
+      if (result == CUPTI_SUCCESS) break;
+    }
   } else {
     result = g_cupti.subscribe(&g_subscriber, on_callback, nullptr);
   }

@@ -29,7 +29,7 @@ struct HipFunction {
 
 // What one call is about.
 struct HipCall {
-  Stream stream;
+  Stream stream{};
   bool has_stream = false;
   bool is_host_function = false;  // `kernel` is the address of one, no hipFunction_t
   bool has_ended = false;         // what it enqueued has ended when the call returns

@@ -13,7 +13,6 @@ namespace {
 
 HipUsers find_users() {
   HipUsers users;
-  // First, so that what it says about a missing scheduler is not the last thing before nothing is recorded.
   if (std::getenv(record::kFolderVariable) != nullptr) {
     start_hip_record();
     users.is_recorded = true;

@@ -75,9 +75,9 @@ inline HipCall making(const hipEvent_t* event) noexcept { return {.made = event}
 #define WEIR_HIP_AS(symbol, recorded_name, kind_, role_, is_held, call, parameters, ...)                            \
   extern "C" __attribute__((visibility("default"))) hipError_t weir_##symbol parameters __asm__(#symbol);           \
   hipError_t weir_##symbol parameters {                                                                             \
-    static constinit HipFunction function{.name = recorded_name, .kind = Kind::kind_, .role = Role::role_};         \
-    static constinit Real<hipError_t parameters> real{#symbol};                                                     \
-    return pass<is_held>(function, real, call __VA_OPT__(, ) __VA_ARGS__);                                          \
+    static constinit HipFunction weir_function{.name = recorded_name, .kind = Kind::kind_, .role = Role::role_};         \
+    static constinit Real<hipError_t parameters> weir_real{#symbol};                                                     \
+    return pass<is_held>(weir_function, weir_real, call __VA_OPT__(, ) __VA_ARGS__);                                          \
   }
 // One whose variant for programs with a default stream per thread is called NAME_spt. In `call`, `at` is the stream.
 #define WEIR_HIP_AT(symbol, name, kind_, role_, is_held, at_, call, parameters, ...)                                \

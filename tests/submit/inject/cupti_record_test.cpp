@@ -212,7 +212,13 @@ TEST_F(CuptiRecordTest, a_driver_or_profiler_that_refuses_leaves_the_program_unh
   EXPECT_EQ(ended(), 0) << output();
   const Recording recording = this->recording();
   EXPECT_EQ(recording.header.state, static_cast<std::uint32_t>(record::State::refused));
-  EXPECT_NE(recording.text(recording.header.message).find("is another profiler active?"), std::string::npos);
+  EXPECT_NE(recording.text(recording.header.message).find("CUPTI for somebody is one already"), std::string::npos);
+}
+
+TEST_F(CuptiRecordTest, records_beside_another_profiler_where_cupti_allows_it) {
+  const Recording recording = of_program({"run", "20", "10"}, {{"FAKE_CUPTI_TAKEN", "1"}, {"FAKE_CUPTI_SHARED", "1"}});
+  EXPECT_EQ(recording.entries.size(),
+            20U + counted(recording)[record::Kind::mark] + counted(recording)[record::Kind::context_synchronize]);
 }
 
 // What survives SIGKILL, and a stream that is stuck.

@@ -1,7 +1,7 @@
 // A CUPTI without a GPU: a library with the entry points that libweir_cupti.so uses, which hands out records of
-// commands that never ran, as many as fake_cuda_program.cpp says; tells a subscriber about calls of the fake driver, and
-// records what that ran. FAKE_CUPTI_REFUSES=N makes every enable fail with error N; with FAKE_CUPTI_TAKEN there is a subscriber
-// already.
+// commands that never ran, as many as fake_cuda_program.cpp says; tells a subscriber about calls of the fake driver,
+// and records what that ran. FAKE_CUPTI_REFUSES=N makes every enable fail with error N; with FAKE_CUPTI_TAKEN there is
+// a subscriber already, and with FAKE_CUPTI_SHARED it shares.
 #include <cupti.h>
 #include <cupti_result.h>
 #include <cupti_version.h>
@@ -97,8 +97,7 @@ thread_local std::uint64_t t_kept = 0;         // correlationData of calls that 
 CUcontext current_context() {
   static const auto kCurrent = [] {
     void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    return driver == nullptr ? nullptr
-                             : reinterpret_cast<CUresult (*)(CUcontext*)>(::dlsym(driver, "cuCtxGetCurrent"));
+    return driver == nullptr ? nullptr : reinterpret_cast<CUresult (*)(CUcontext*)>(::dlsym(driver, "cuCtxGetCurrent"));
   }();
   CUcontext context = nullptr;
   if (kCurrent == nullptr || kCurrent(&context) != CUDA_SUCCESS) return reinterpret_cast<CUcontext>(1);
@@ -235,8 +234,7 @@ CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid, 
   *record = reinterpret_cast<CUpti_Activity*>(next);
   return CUPTI_SUCCESS;
 }
-CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void*) {
-  if (std::getenv("FAKE_CUPTI_TAKEN") != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback) {
   fake().subscriber = callback;
   // Without a driver, calls are only pretended.
   if (void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)) {
@@ -250,6 +248,24 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFun
   *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&fake());
   return CUPTI_SUCCESS;
 }
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void*) {
+  if (std::getenv("FAKE_CUPTI_TAKEN") != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  return subscribe(subscriber, callback);
+}
+// Like CUDA 13.0, whose structure is smaller; with FAKE_CUPTI_SHARED like 13.2, which takes several subscribers.
+#if CUPTI_API_VERSION >= 130000
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void*,
+                              CUpti_SubscriberParams* parameters) {
+  constexpr std::size_t kOldSize = CUpti_SubscriberParams_STRUCT_SIZE;
+  const bool is_new = std::getenv("FAKE_CUPTI_SHARED") != nullptr;
+  if (parameters->structSize > kOldSize && !is_new) return CUPTI_ERROR_INVALID_PARAMETER;
+  const bool allows_others =
+      parameters->structSize > kOldSize && reinterpret_cast<const std::uint8_t*>(parameters)[kOldSize] != 0;
+  if (std::getenv("FAKE_CUPTI_TAKEN") == nullptr || allows_others) return subscribe(subscriber, callback);
+  std::strncpy(parameters->oldSubscriberName, "CUPTI for somebody", parameters->oldSubscriberSize);
+  return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+}
+#endif
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   fake().subscriber = nullptr;
   return CUPTI_SUCCESS;

@@ -96,8 +96,7 @@ void serve(CUstream stream) {
   for (;;) {
     f.changed.wait(lock, [&] { return !stream->pending.empty(); });
     const Operation operation = stream->pending.front();
-    if (operation.waits)
-      f.changed.wait(lock, [&] { return operation.event->reached >= operation.version; });
+    if (operation.waits) f.changed.wait(lock, [&] { return operation.event->reached >= operation.version; });
     for (const int us : operation.kernels_us) {
       const FakeDriverEnded ended = f.ended_hook;
       lock.unlock();
