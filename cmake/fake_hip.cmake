@@ -77,11 +77,16 @@ endforeach()
 
 # A HIP program of somebody else, for the launch gate. Not instrumented, as what is preloaded is not.
 if(TARGET weir_hip_gate AND TARGET tests_submit_inject AND NOT WEIR_SANITIZE)
-  add_executable(fake_hip_program tests/submit/inject/fake_hip_program.cpp)
-  target_include_directories(fake_hip_program PRIVATE src)
-  target_include_directories(fake_hip_program SYSTEM PRIVATE ${WEIR_HIP_INCLUDE_DIR})
-  target_link_libraries(fake_hip_program PRIVATE fake_hip_rocm6 Threads::Threads)
-  target_compile_definitions(tests_submit_inject PRIVATE WEIR_FAKE_HIP_PROGRAM="$<TARGET_FILE:fake_hip_program>"
+  foreach(variant rocm6 rocm5)
+    set(program fake_hip_program_${variant})
+    add_executable(${program} tests/submit/inject/fake_hip_program.cpp)
+    target_include_directories(${program} PRIVATE src)
+    target_include_directories(${program} SYSTEM PRIVATE ${WEIR_HIP_INCLUDE_DIR})
+    target_link_libraries(${program} PRIVATE fake_hip_${variant} Threads::Threads)
+  endforeach()
+  target_compile_definitions(fake_hip_program_rocm5 PRIVATE WEIR_LACKS_HOST_FUNCTIONS)
+  target_compile_definitions(tests_submit_inject PRIVATE WEIR_FAKE_HIP_PROGRAM="$<TARGET_FILE:fake_hip_program_rocm6>"
+                                                  WEIR_FAKE_HIP_PROGRAM_5="$<TARGET_FILE:fake_hip_program_rocm5>"
                                                   WEIR_HIP_GATE="$<TARGET_FILE:weir_hip_gate>")
-  add_dependencies(tests_submit_inject weir_hip_gate fake_hip_program)
+  add_dependencies(tests_submit_inject weir_hip_gate fake_hip_program_rocm6 fake_hip_program_rocm5)
 endif()

@@ -2,31 +2,34 @@
 """What `weir profile --` and `weir record --` cost unmodified PyTorch programs, whether their counts are PyTorch's own, and
 whether planted hangs are named. Needs a GPU, PyTorch and a built weir.
 usage: measure.py PATH_OF_WEIR PATH_OF_PLANTED_HANGS OUTPUT_FOLDER [rounds] [part ...]
-parts: counts cost toggle death hangs kills
+parts: counts switches cost toggle death hangs kills
 Processes that are compared take turns, each in a process of its own. They are forked from one that has imported PyTorch
 and has not touched the GPU, with the variables that weir would have set."""
-import json, os, pathlib, random, signal, statistics, subprocess, sys, tempfile, time
+import json, mmap, os, pathlib, random, shutil, signal, statistics, subprocess, sys, tempfile, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 WEIR, PLANTED, OUT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3])
 ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 9
-PARTS = sys.argv[5:] or ["counts", "cost", "toggle", "death", "hangs", "kills"]
+PARTS = sys.argv[5:] or ["counts", "switches", "cost", "toggle", "death", "hangs", "kills"]
 LIBRARY = WEIR.parent / "libweir_cupti.so"
 sys.path.insert(0, str(HERE))
 SECONDS = float(os.environ.get("MEASURE_SECONDS", "1.0"))
 
+WANTED_OFF = 104  # in trace/record_format.h: Header::wanted_off; is_off follows it
+
 CONFIGURATIONS = {
     "plain": {},
     "capture": {"WEIR_CAPTURE_FOLDER": None},
+    "whole graphs": {"WEIR_CAPTURE_FOLDER": None, "WEIR_CAPTURE_WHOLE_GRAPHS": "1"},
     "record": {"WEIR_RECORD_FOLDER": None},
     "record, hangs": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_HANG": "1"},
     "record, exact": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_EXACT": "1"},
     "record, off": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_OFF": "1"},
 }
 OF_PROGRAM = {
-    "training": list(CONFIGURATIONS),
-    "decoding": ["plain", "capture", "record", "record, exact", "record, off"],
-    "pipeline": ["plain", "capture", "record", "record, exact", "record, off"],
+    "training": ["plain", "capture", "record", "record, hangs", "record, off"],
+    "decoding": ["plain", "capture", "whole graphs", "record", "record, hangs", "record, off"],
+    "pipeline": ["plain", "capture", "record", "record, hangs", "record, off"],
 }
 
 
@@ -62,6 +65,16 @@ def in_child(body):
     return json.loads(text) if text else None
 
 
+class Folder:
+    """Like tempfile.TemporaryDirectory, which would remove itself at the end of a forked child too."""
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(dir="/dev/shm")
+        return self.path
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
 def set_variables(configuration, folder):
     for name, value in CONFIGURATIONS[configuration].items():
         os.environ[name] = str(folder) if value is None else value
@@ -86,6 +99,51 @@ def steps_per_second(program, configuration, folder):
     return steps / (time.perf_counter() - begun)
 
 
+def switched(program, folder, variables, windows=24):
+    """Within one process the recorder is switched off and on in turns: how much slower each window with it is than those
+    around it, in percent."""
+    os.environ.update(variables)
+    set_variables("record", folder)
+    import torch
+    import programs
+    step = programs.PROGRAMS[program]()
+    for _ in range(20):
+        step()
+    torch.cuda.synchronize()
+    with open(next(pathlib.Path(folder).glob("*.weirrec")), "r+b") as file:
+        header = mmap.mmap(file.fileno(), 4096)
+    at = WANTED_OFF
+
+    def rate(is_off):
+        header[at:at + 4] = (1 if is_off else 0).to_bytes(4, "little")
+        end = time.perf_counter() + 0.06  # until it is so
+        while time.perf_counter() < end or header[at + 4] != is_off:
+            step()
+        torch.cuda.synchronize()
+        begun, steps = time.perf_counter(), 0
+        while time.perf_counter() - begun < 0.15:
+            step()
+            steps += 1
+        torch.cuda.synchronize()
+        return steps / (time.perf_counter() - begun)
+
+    rates = [rate(i % 2 == 0) for i in range(2 * windows + 1)]
+    return [100 * ((rates[i - 1] + rates[i + 1]) / 2 / rates[i] - 1) for i in range(1, len(rates), 2)]
+
+
+def switches():
+    for program in OF_PROGRAM:
+        for name, variables in {"record": {}, "record, hangs": {"WEIR_RECORD_HANG": "1"}}.items():
+            found = []
+            for _ in range(int(os.environ.get("MEASURE_SWITCHED", "2"))):
+                with Folder() as folder:
+                    found += in_child(lambda: switched(program, folder, variables)) or []
+            if found:
+                middle, low, high = interval(found)
+                say(f"switched {program:10} {name:14} slower by {middle:6.2f} % [{low:6.2f}, {high:6.2f}], {len(found)} windows of 150 ms")
+                (OUT / f"switched-{program}-{name.replace(', ', '-')}.json").write_text(json.dumps(found))
+
+
 def interval(values):
     """Median and its bootstrap interval of 95 %."""
     random.seed(1)
@@ -100,7 +158,7 @@ def cost():
         for program, configurations in OF_PROGRAM.items():
             order = configurations[turn % len(configurations):] + configurations[:turn % len(configurations)]
             for configuration in order:
-                with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+                with Folder() as folder:
                     rate = in_child(lambda: steps_per_second(program, configuration, folder))
                     if rate is None:
                         say("FAILED", program, configuration)
@@ -166,7 +224,7 @@ def counts():
         return 0
 
     for program in OF_PROGRAM:
-        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        with Folder() as folder:
             path = f"{folder}/theirs.json"
             in_child(lambda: theirs(program, path))
             found = {"kernels": 0, "copies": 0, "memsets": 0}
@@ -295,11 +353,11 @@ if __name__ == "__main__":
             if process.poll() is None:
                 process.kill()
             text = (OUT / f"hang-{name}.txt").read_text()
-            lines = [line for line in text.splitlines() if line.strip()]
-            sentence = " ".join(line.strip() for line in lines[:4])
+            text = text[text.find("has not moved"):]
+            sentence = " ".join(line.strip() for line in text.split("\n\n")[0].splitlines()[1:])
             is_named = words in sentence
             named += is_named
-            say(f"hang {'named ' if is_named else 'MISSED'} {name:34} {took:5.1f} s  {sentence[:230]}")
+            say(f"hang {'named ' if is_named else 'MISSED'} {name:34} {took:5.1f} s  {sentence[:300]}")
             shm = pathlib.Path("/dev/shm") / f"weir_planted_{os.getpid()}_{name}"
             shm.unlink(missing_ok=True)
     say(f"hangs: {named} of {len(work)} named; timeout {timeout} s")

@@ -27,6 +27,11 @@ void check(cudaError_t result, const char* what) {
 
 }  // namespace
 
+// Not in the namespace, so that stacks have its name.
+extern "C" __attribute__((noinline)) void read_next_batch() {
+  for (;;) ::pause();
+}
+
 __global__ void scale(float* data, int count) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < count) data[i] = data[i] * 1.0001f + 1.0f;
@@ -86,10 +91,6 @@ void go_on(int launches = 200) {
     ::usleep(500);
   }
   check(cudaStreamSynchronize(other), "cudaStreamSynchronize");
-}
-
-__attribute__((noinline)) void read_next_batch() {
-  for (;;) ::pause();
 }
 
 int* joined() {
@@ -202,7 +203,7 @@ const Planted kPlanted[] = {
        }
        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
      }},
-    {"host_function_never_returns", "host function",
+    {"host_function_never_returns", "function",
      [] {
        const cudaStream_t on = stream();
        work(on, 5);
@@ -250,7 +251,7 @@ const Planted kPlanted[] = {
        check(cudaStreamSynchronize(on), "cudaStreamSynchronize");
        read_next_batch();
      }},
-    {"host_threads_deadlock", "not launched",
+    {"host_threads_deadlock", "launched nothing",
      [] {
        static std::mutex first, second;
        const cudaStream_t on = stream();

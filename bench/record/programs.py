@@ -32,18 +32,28 @@ def training(batch=4, length=64, width=256, layers=6):
     return step
 
 
-def decoding(width=1024, layers=24):
-    """One token at a time: a CUDA graph of all layers is replayed, and its result is read by the host."""
+def decoding(width=2048, layers=24, length=512):
+    """One token at a time, as a language model is served: a CUDA graph of all layers with their attention over what came
+    before is replayed, and its result is read by the host."""
     torch.manual_seed(1)
-    weights = [torch.randn(width, width, device="cuda", dtype=torch.bfloat16) / width**0.5 for _ in range(layers)]
-    token = torch.zeros(1, width, device="cuda", dtype=torch.bfloat16)
+    kind = dict(device="cuda", dtype=torch.bfloat16)
+    heads = width // 128
+    weights = [[torch.randn(a, b, **kind) / a**0.5 for a, b in ((width, 3 * width), (width, width), (width, 4 * width), (4 * width, width))]
+               for _ in range(layers)]
+    keys = [torch.randn(1, heads, length, 128, **kind) for _ in range(layers)]
+    values = [torch.randn(1, heads, length, 128, **kind) for _ in range(layers)]
+    token = torch.zeros(1, width, **kind)
     host = torch.zeros(1, width, dtype=torch.bfloat16).pin_memory()
     result = torch.zeros(1, width, dtype=torch.bfloat16).pin_memory()
 
     def forward():
         x = token
-        for weight in weights:
-            x = torch.nn.functional.gelu(x @ weight) + x
+        for layer, (qkv, out, up, down) in enumerate(weights):
+            q, k, v = (torch.nn.functional.layer_norm(x, (width,)) @ qkv).view(3, 1, heads, 1, 128).unbind(0)
+            keys[layer][:, :, -1:], values[layer][:, :, -1:] = k, v
+            y = torch.nn.functional.scaled_dot_product_attention(q, keys[layer], values[layer])
+            x = x + y.reshape(1, width) @ out
+            x = x + torch.nn.functional.gelu(torch.nn.functional.layer_norm(x, (width,)) @ up) @ down
         return x
 
     side = torch.cuda.Stream()

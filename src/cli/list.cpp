@@ -47,4 +47,9 @@ std::span<const CliCommand> overlap_commands() {
   return kCommands;
 }
 
+std::span<const CliCommand> record_commands() {
+  static const std::vector<CliCommand> kCommands = {WEIR_RECORD_COMMANDS};
+  return kCommands;
+}
+
 }  // namespace weir::cli

@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 
-#define WEIR_PROGRAM_COMMANDS profile(), analyze(), watch(), probe()
+#define WEIR_PROGRAM_COMMANDS profile(), record(), analyze(), watch(), probe()
 #define WEIR_MACHINE_COMMANDS run(), sweep(), queues(), preempt(), overlap(), channel(), bench()
 #define WEIR_VERDICT_COMMANDS compare(), try_settings(), history(), report(), export_results()
 #define WEIR_SHARING_COMMANDS sched()
@@ -18,6 +18,7 @@
 #define WEIR_HISTORY_COMMANDS \
   history_add(), history_list(), history_show(), history_trend(), history_remove(), history_export()
 #define WEIR_OVERLAP_COMMANDS overlap_tune(), overlap_sweep()
+#define WEIR_RECORD_COMMANDS record_dump(), record_on(), record_off(), record_list(), record_hang()
 
 namespace weir::cli {
 
@@ -33,7 +34,9 @@ CliCommand WEIR_AMD_COMMANDS;
 CliCommand WEIR_SCHED_COMMANDS;
 CliCommand WEIR_HISTORY_COMMANDS;
 CliCommand WEIR_OVERLAP_COMMANDS;
+CliCommand WEIR_RECORD_COMMANDS;
 
 std::span<const CliCommand> overlap_commands();
+std::span<const CliCommand> record_commands();
 
 }  // namespace weir::cli

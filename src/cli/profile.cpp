@@ -43,6 +43,7 @@ struct ProfileFlags {
   std::string output;
   std::string format = "kineto";
   bool has_latency = false;
+  std::string graphs = "commands";
   bool is_json = false;
   std::string child;  // set in a process under rocprofv3: the file for what it notes
 
@@ -57,6 +58,10 @@ struct ProfileFlags {
                "the trace (default: NAME.trace.json, .gz if large; -: standard output); .gz packs it");
     syntax.add("--trace-format NAME", format, "kineto (Chrome JSON, for Perfetto) or csv");
     syntax.add("--latency-timestamps", has_latency, "ask CUPTI when each kernel left its queue (costs more)");
+    syntax
+        .add("--graphs NAME", graphs,
+             "of a program after --: record each command of a CUDA graph, or whole graphs (cheaper)")
+        .one_of({"commands", "whole"});
     syntax.add("--profiler NAME", profiler, "auto, cupti or rocprofv3; for a workload also events or rocprofiler-sdk");
     syntax.add(kOutsideFlag, child, "").hidden();
     syntax.add("--capture-limit SIZE", limit, "of a program after --: most records of each process");
@@ -124,6 +129,7 @@ int profile_any_program(const ProfileFlags& flags, const std::vector<std::string
   request.cuda_injection = environment_variable("CUDA_INJECTION64_PATH");
   request.nvtx_injection = environment_variable("NVTX_INJECTION64_PATH");
   request.has_latency = flags.has_latency;
+  request.has_whole_graphs = flags.graphs == "whole";
   request.output = output_of(flags, std::filesystem::path(command[0]).filename().string());
   request.output.check();
   request.limit_mib =

@@ -131,6 +131,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
     else
       variables.emplace_back("NVTX_INJECTION64_PATH", library.string());
     if (request.has_latency) variables.emplace_back("WEIR_CAPTURE_LATENCY", "1");
+    if (request.has_whole_graphs) variables.emplace_back("WEIR_CAPTURE_WHOLE_GRAPHS", "1");
     words = fmt::format("CUPTI, in the program by {}", library.filename().string());
   } else {
     const std::vector<std::string> prefix = rocprof_command(*request.rocprof, folder.path().string());

@@ -20,7 +20,7 @@ struct ProgramRequest {
   std::optional<std::string> cuda_injection;  // CUDA_INJECTION64_PATH of this process: another profiler
   std::optional<std::string> nvtx_injection;  // NVTX_INJECTION64_PATH of this process
   std::int64_t limit_mib = 4096;              // of records, per process
-  bool has_latency = false;
+  bool has_latency = false, has_whole_graphs = false;
   ProfileOutput output;
   std::vector<std::string> command_line;  // of this process, for the document
   // Called once, when the program has ended: from then on interrupts are for this process, and set the flag.

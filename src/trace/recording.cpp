@@ -55,7 +55,7 @@ class LiveMemory : public LiveBytes {
   explicit LiveMemory(std::string_view bytes) : bytes_(bytes) {}
   std::uint64_t size() const override { return bytes_.size(); }
   std::size_t copy(std::uint64_t from, char* to, std::size_t size) const override {
-    if (from >= bytes_.size()) return 0;
+    if (from >= bytes_.size() || size == 0) return 0;  // `to` may be null
     const std::size_t there = std::min<std::uint64_t>(size, bytes_.size() - from);
     // Pairs with the stores of Recorder, if that maps the same memory.
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -177,7 +177,10 @@ class RecordingReader {
   // Oldest first. A chunk is used if it was not begun anew while it was copied.
   void read_chunks() {
     const Header& header = read_.header;
-    const std::uint64_t chunks = std::min(there(header.chunks_at, kChunkBytes, header.chunks), kMaxChunks);
+    // The last one may be cut.
+    const std::uint64_t rest = header.chunks_at < bytes_.size() ? bytes_.size() - header.chunks_at : 0;
+    const std::uint64_t chunks =
+        std::min({std::uint64_t{header.chunks}, rest / kChunkBytes + (rest % kChunkBytes != 0 ? 1 : 0), kMaxChunks});
     drop("chunk that is not in the file", header.chunks - chunks);
     std::vector<Part> parts;
     std::uint64_t count = 0;
@@ -206,6 +209,7 @@ class RecordingReader {
     const std::size_t wanted = std::min<std::size_t>(before.count, kChunkEntries) * sizeof(Entry);
     const std::size_t got = bytes_.copy(part.at + sizeof(before), copy.data(), wanted);
     if (!take(after)) return drop("chunk that was overwritten while it was read");
+    drop("entry that is not in the file", (wanted - got + sizeof(Entry) - 1) / sizeof(Entry));
     for (std::size_t at = 0; at + sizeof(Entry) <= got; at += sizeof(Entry)) {
       RecordedEntry entry;
       std::memcpy(static_cast<Entry*>(&entry), copy.data() + at, sizeof(Entry));
@@ -309,7 +313,7 @@ Recording read_recording(std::string_view contents, const std::string& name) {
 
 Recording read_recording(const std::filesystem::path& file) {
   const Descriptor open = open_to_read(file);
-  struct stat facts {};
+  struct stat facts{};
   if (::fstat(open.get(), &facts) != 0) throw_file_error(file, "read", errno);
   const std::string name = file.string();
   // Of a pipe there is one look only.

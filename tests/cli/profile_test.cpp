@@ -248,7 +248,7 @@ TEST_F(ProfileProgram, kernels_of_a_graph_share_its_launch) {
   int nodes = 0;
   const Json json = read_json(trace());
   for (const Json& event : json["traceEvents"]) {
-    if (event["cat"] == "cuda_runtime" && event["name"] == "cudaGraphLaunch")
+    if (event["cat"] == "cuda_runtime" && event["name"] == "cuGraphLaunch")
       launches.insert(event["args"]["correlation"].get<std::int64_t>());
     if (event["cat"] != "kernel" || event["name"] != "in_loop()") continue;
     ++nodes;
@@ -256,6 +256,21 @@ TEST_F(ProfileProgram, kernels_of_a_graph_share_its_launch) {
   }
   EXPECT_EQ(nodes, 3);
   EXPECT_EQ(launches.size(), 1u);
+}
+
+TEST_F(ProfileProgram, whole_graphs_are_one_command_each_on_request) {
+  ::setenv("FAKE_CUPTI_GRAPH", "1", 1);
+  const Outcome made = profile({"run", "2"}, {"--graphs", "whole"});
+  ::unsetenv("FAKE_CUPTI_GRAPH");
+  ASSERT_EQ(made.code, 0) << made.err;
+  int graphs = 0;
+  const Json json = read_json(trace());
+  for (const Json& event : json["traceEvents"]) {
+    if (event["cat"] != "kernel") continue;
+    EXPECT_NE(event["name"], "in_loop()");
+    if (event["name"] == "CUDA graph") ++graphs;
+  }
+  EXPECT_EQ(graphs, 1);
 }
 
 TEST_F(ProfileProgram, a_trace_of_many_commands_is_packed_unless_named) {

@@ -327,5 +327,30 @@ WEIR_FAKE_EXPORT hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size
   return submit(stream, "hipMemsetD32Async", kFill, [=](int) { std::fill_n(static_cast<int*>(to), count, value); });
 }
 
+// Those that the host waits for.
+WEIR_FAKE_EXPORT hipError_t hipMemcpy(void* to, const void* from, size_t bytes, hipMemcpyKind kind) {
+  if (const hipError_t error = hipMemcpyAsync(to, from, bytes, kind, nullptr); error != hipSuccess) return error;
+  return hipStreamSynchronize(nullptr);
+}
+WEIR_FAKE_EXPORT hipError_t hipMemset(void* to, int value, size_t bytes) {
+  const hipError_t error = submit(nullptr, "hipMemset", kFill, [=](int) { std::memset(to, value, bytes); });
+  return error != hipSuccess ? error : hipStreamSynchronize(nullptr);
+}
+
+// Memory and modules stay.
+WEIR_FAKE_EXPORT hipError_t hipDeviceReset() {
+  Lock lock(state().mutex);
+  await_all(lock);
+  State& s = state();
+  std::vector<std::shared_ptr<ihipStream_t>> streams;
+  for (const auto& [handle, stream] : s.streams)
+    if (stream->device == current) streams.push_back(stream);
+  for (const auto& stream : streams) drop_stream(*stream);
+  s.devices[current].default_stream = nullptr;
+  for (const hipEvent_t event : s.events) delete event;
+  s.events.clear();
+  return trouble();
+}
+
 WEIR_FAKE_EXPORT const char* hipGetErrorName(hipError_t error) { return text_of(error).name; }
 WEIR_FAKE_EXPORT const char* hipGetErrorString(hipError_t error) { return text_of(error).text; }

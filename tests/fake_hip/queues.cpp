@@ -168,6 +168,12 @@ std::shared_ptr<ihipStream_t> find_stream(hipStream_t handle) {
     if (device.default_stream == nullptr) device.default_stream = s.streams.at(make_stream(current_device(), 0, {}));
     return device.default_stream;
   }
+  if (handle == hipStreamPerThread) {
+    static thread_local std::map<int, hipStream_t> own;
+    hipStream_t& made = own[current_device()];
+    if (!s.streams.contains(made)) made = make_stream(current_device(), 0, {});
+    return s.streams.at(made);
+  }
   const auto found = s.streams.find(handle);
   return found == s.streams.end() ? nullptr : found->second;
 }

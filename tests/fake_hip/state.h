@@ -175,6 +175,7 @@ struct ihipEvent_t {
 };
 struct ihipModuleSymbol_t {
   weir::testing::DeviceFunction function{};
+  std::string name{};
   // Of a library instead: copies parameters, runs all threads, forgets the copy.
   void* (*pack)(void** parameters) = nullptr;
   void (*run)(void* packed, const unsigned* grid, const unsigned* block) = nullptr;

@@ -1,6 +1,8 @@
 // Streams, events, captures and graphs of the fake HIP runtime, as HIP documents them.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "state.h"
 
@@ -112,6 +114,21 @@ WEIR_FAKE_EXPORT hipError_t hipStreamDestroy(hipStream_t handle) {
   return lost();
 }
 
+// Since ROCm 5.6: not in older headers.
+WEIR_FAKE_EXPORT hipError_t hipStreamGetDevice(hipStream_t handle, hipDevice_t* device) {
+  const Lock lock(state().mutex);
+  const auto stream = find_stream(handle);
+  if (stream == nullptr) return hipErrorInvalidHandle;
+  *device = stream->device;
+  return hipSuccess;
+}
+
+WEIR_FAKE_EXPORT int hipGetStreamDeviceId(hipStream_t handle) {
+  const Lock lock(state().mutex);
+  const auto stream = find_stream(handle);
+  return stream == nullptr ? -1 : stream->device;
+}
+
 WEIR_FAKE_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle) {
   Lock lock(state().mutex);
   const auto stream = find_stream(handle);
@@ -165,6 +182,18 @@ WEIR_FAKE_EXPORT hipError_t hipStreamWriteValue32(hipStream_t handle, void* to, 
     std::atomic_ref(*static_cast<std::uint32_t*>(to)).store(value, std::memory_order_release);  // pairs with the host's
   });
 }
+
+WEIR_FAKE_EXPORT hipError_t hipStreamWaitValue32(hipStream_t handle, void* word, uint32_t value, unsigned flags,
+                                                 uint32_t mask) {
+  if (word == nullptr || flags != hipStreamWaitValueGte) return hipErrorInvalidValue;
+  return submit(handle, "hipStreamWaitValue32", {FakeHipWork::other, "", 0}, [=](int) {
+    // Pairs with the release of whoever writes it.
+    while ((std::atomic_ref(*static_cast<std::uint32_t*>(word)).load(std::memory_order_acquire) & mask) < value)
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+  });
+}
+
+WEIR_FAKE_EXPORT hipError_t hipEventCreate(hipEvent_t* event) { return hipEventCreateWithFlags(event, 0); }
 
 WEIR_FAKE_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   const Lock lock(state().mutex);

@@ -203,6 +203,8 @@ constexpr Entry kEntries[] = {
     {"channel", "--baseline-dir", any_folder},
     {"help", "words", topic_names},
     {"completion", "shell", shells},
+    {"record", "--output", any_folder},
+    {"record dump", "--trace-format", [](const Typed&) { return plain(words({"kineto", "csv"})); }},
     {"profile", "--trace-format", [](const Typed&) { return plain(words({"kineto", "csv"})); }},
     {"profile", "--profiler",
      [](const Typed&) { return plain(words({"auto", "events", "cupti", "rocprofv3", "rocprofiler-sdk"})); }},

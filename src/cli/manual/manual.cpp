@@ -90,6 +90,24 @@ weir try --metric 'rate ([0-9.]+)' --higher-is-better \
 `WEIR_CUPTI_LIBRARY` names the CUPTI library to use; otherwise it is the one that the program has loaded already, then the toolkit's.)",
      R"(weir profile hetero_kernels --device cpu --scale tiny -o trace.json
 weir profile moe --device sim:h200 --trace-format csv -o trace.csv)"},
+    {"record",
+     R"(Runs an unmodified program with a recorder in it that costs next to nothing, and keeps the last commands and calls of each of its processes in a file in memory, which survives the death of the program and of `weir`. What it keeps, what triggers a dump, and what is known without `--exact`: [record](record.md). Standard input and output are the program's, and so is the exit code; signals sent to `weir` go on to the program. Recordings are removed where the program ends with exit code 0, unless `--keep` or `-o` is given; what remains for more than a day, and whose processes are dead, is removed when the next recording begins.
+
+`WEIR_CUPTI_LIBRARY` names the CUPTI library to use, as for `weir profile`.)",
+     R"(weir record -- python3 train.py   # needs an NVIDIA GPU
+weir record --hang-timeout 60s -- torchrun train.py   # needs an NVIDIA GPU)"},
+    {"record dump",
+     "Works while the program runs and after it was killed; the traces are read by Perfetto and by `weir analyze`. A "
+     "process id is that of the program, or of its `weir record`, which stands for all its processes.",
+     ""},
+    {"record on", "Returns when the program has obeyed, which takes some hundredths of a second.", ""},
+    {"record off", "While it is off nothing is recorded, and what was recorded before is kept.", ""},
+    {"record list", "", "weir record list"},
+    {"record hang",
+     "The same answer as `weir record --hang-timeout` gives, at any time: of running programs, and of recordings that "
+     "were gathered from several machines ([hangs](hangs.md#programs-that-are-not-ours)). Stacks need a program that "
+     "was started with `--hang-timeout`.",
+     ""},
     {"analyze",
      "Formats, definitions and figures: [traces](traces.md). By default files of different ranks are put together, "
      "and `--ranks` says that two of the same rank are one job; two runs are compared by `weir compare`. What would "

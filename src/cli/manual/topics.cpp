@@ -117,10 +117,16 @@ read as they are.
      R"(Of this program
   WEIR_SCHED_SOCKET      where the scheduler's daemon listens (weir sched)
   WEIR_SCHED_TERMS       set by `weir sched run`: the program's priority
-  WEIR_CUPTI_LIBRARY     the CUPTI library for `weir profile --`
+  WEIR_CUPTI_LIBRARY     the CUPTI library for `weir profile --`, `weir record`
   WEIR_CAPTURE_FOLDER    set by `weir profile --` for the program that it runs,
-  WEIR_CAPTURE_LIMIT     like these two
+  WEIR_CAPTURE_LIMIT     like these three
   WEIR_CAPTURE_LATENCY
+  WEIR_CAPTURE_WHOLE_GRAPHS
+  WEIR_RECORD_FOLDER     set by `weir record` for the program that it runs, like
+  WEIR_RECORD_BYTES      these four
+  WEIR_RECORD_EXACT
+  WEIR_RECORD_OFF
+  WEIR_RECORD_HANG
   WEIR_TERMINAL          set by `--ranks` for rank 0: its progress is a line
 Of drivers; they are read once, at the start of a process
   CUDA_DEVICE_MAX_CONNECTIONS   hardware queues on NVIDIA GPUs: 8, up to 32
@@ -128,12 +134,14 @@ Of drivers; they are read once, at the start of a process
   DEBUG_HIP_IGNORE_STREAM_PRIORITY   0 lets stream priorities count
   CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES   which GPUs
   CUDA_INJECTION64_PATH         another tool's library; then we stay out
+  NVTX_INJECTION64_PATH         the same, for ranges that programs name
 Of the system
   CXX                    compiler of kernel packages (weir bench) and, on the
                          cpu, of compiled regions (default c++)
   XDG_CACHE_HOME, HOME   what was compiled: ~/.cache/weir
   XDG_STATE_HOME, HOME   what `weir calibrate` found: ~/.local/state/weir
-  XDG_RUNTIME_DIR        the scheduler's socket
+  XDG_RUNTIME_DIR        the scheduler's socket, recordings (weir record)
+  TMPDIR                 temporary files; recordings, where nothing else is left
   PATH                   mpirun, rocprofv3 and programs after --
   HWLOC_COMPONENTS       for mpirun; without OpenCL where it is not set
   COLUMNS                width of reports, 40 to 80; without it the terminal's
@@ -169,10 +177,13 @@ More streams do not help   `weir queues map` shows streams that share a queue,
 Output is wrong (exit 1)   the report names the earliest wrong command; run with
                            --device cpu and --placement serial to compare.
 It hangs                   --hang-timeout 30s says where each stream, rank and
-                           host thread stands (docs/hangs.md).
+                           host thread stands (docs/hangs.md); for a program of
+                           yours: weir record --hang-timeout 60s -- PROGRAM
 Communication is exposed   `weir overlap` names the cause (docs/overlap.md).
 A trace cannot be read     `weir analyze FILE --input-format NAME`; what cannot
                            be read is counted, with the first line of each.
+It happens once a day      `weir record -- PROGRAM` keeps the seconds before it
+                           (docs/record.md).
 MPI is missing             `weir info` says so; install Open MPI, build again.
 No live view, no .gz, ...  `weir --version` lists what this build has.
 

@@ -25,6 +25,8 @@ struct CallsUser {
   // Before the first of several captures begins (true), and after the last has ended.
   void (*captures_change)(bool is_any) noexcept = nullptr;
   void (*before_context_ends)() noexcept = nullptr;
+  // Also the calls that create and destroy events, of which some programs make as many as launches.
+  bool wants_events = false;
 };
 
 }  // namespace weir::inject

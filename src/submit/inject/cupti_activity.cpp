@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <ctime>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -24,7 +25,17 @@ using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
 using MemsetRecord = CUpti_ActivityMemset4;
+// The fields that all versions of CUpti_ActivityGraphTrace have.
+struct GraphRecord {
+  CUpti_ActivityKind kind;
+  std::uint32_t correlation;
+  std::uint64_t start, end;
+  std::uint32_t device, graph, context, stream;
+};
+
 #if CUPTI_API_VERSION >= 130000
+static_assert(offsetof(GraphRecord, start) == offsetof(CUpti_ActivityGraphTrace2, start) &&
+              offsetof(GraphRecord, stream) == offsetof(CUpti_ActivityGraphTrace2, streamId));
 static_assert(offsetof(KernelRecord, channelType) == offsetof(CUpti_ActivityKernel10, channelType) &&
               offsetof(KernelRecord, correlationId) == offsetof(CUpti_ActivityKernel10, correlationId) &&
               offsetof(KernelRecord, name) == offsetof(CUpti_ActivityKernel10, name) &&
@@ -67,6 +78,7 @@ struct State {
   std::size_t buffers = 0;
   std::atomic<bool> is_on{false};
   std::atomic<std::uint64_t> completed{0};
+  std::atomic<int> arriving{0};  // threads that are handing a buffer on
 };
 
 // Never destroyed: CUPTI's threads may call back while the process exits.
@@ -127,6 +139,20 @@ void hand_on(const ActivityUser& user, const CUpti_Activity& activity) {
       const auto& theirs = reinterpret_cast<const MemsetRecord&>(activity);
       return user.command({.place = place_of(theirs), .bytes = theirs.bytes, .kind = capture::CopyKind::memset});
     }
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: {
+      const auto& theirs = reinterpret_cast<const GraphRecord&>(activity);
+      DeviceCommand command{.name = "CUDA graph"};
+      command.place.device = theirs.device;
+      command.place.context = theirs.context;
+      command.place.stream = theirs.stream;
+      command.place.channel = kNone;
+      command.place.graph = theirs.graph;
+      command.place.correlation = theirs.correlation;
+      command.place.queued_ns = command.place.submitted_ns = capture::kUnknownTime;
+      command.place.started_ns = static_cast<std::int64_t>(theirs.start);
+      command.place.ended_ns = static_cast<std::int64_t>(theirs.end);
+      return user.command(command);
+    }
     case CUPTI_ACTIVITY_KIND_CONTEXT: {
       const auto& theirs = reinterpret_cast<const CUpti_ActivityContext&>(activity);
       return user.context(theirs.contextId, theirs.deviceId);
@@ -157,8 +183,20 @@ void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::si
   if (*buffer != nullptr) *size = kBufferBytes;  // otherwise the library counts dropped records
 }
 
+class Arriving {
+ public:
+  explicit Arriving(std::atomic<int>& count) noexcept : count_(count) { count_.fetch_add(1); }
+  ~Arriving() { count_.fetch_sub(1); }
+  Arriving(const Arriving&) = delete;
+  Arriving& operator=(const Arriving&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+
 void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid_bytes) {
   State& s = state();
+  const Arriving arriving(s.arriving);
   // The library is asked without holding the lock: it may hold its own lock while it asks for a buffer.
   std::size_t dropped = 0;
   if (s.cupti.dropped == nullptr || s.cupti.dropped(nullptr, 0, &dropped) != CUPTI_SUCCESS) dropped = 0;
@@ -203,7 +241,7 @@ const char* bind(void* library, Entries& to) noexcept {
 
 }  // namespace
 
-std::string enable_activity(const ActivityUser& user, bool has_latency) {
+std::string enable_activity(const ActivityUser& user, const ActivityOptions& options) {
   State& s = state();
   std::string reason;
   void* const library = open_cupti(reason);
@@ -215,7 +253,7 @@ std::string enable_activity(const ActivityUser& user, bool has_latency) {
   if (version < kOldestVersion) return "CUPTI is older than CUDA 12.0";
   s.user = user;
   s.unused.reserve(kMaxBuffers);
-  if (has_latency && s.cupti.enable_latency != nullptr)
+  if (options.has_latency && s.cupti.enable_latency != nullptr)
     if (const CUptiResult result = s.cupti.enable_latency(1); result != CUPTI_SUCCESS)
       user.note("no latency timestamps: " + describe(result));
   // The clock before the buffers, or times would be on two clocks.
@@ -235,6 +273,9 @@ std::string enable_activity(const ActivityUser& user, bool has_latency) {
       }
       user.note(text);
     }
+  if (options.has_whole_graphs)
+    if (const CUptiResult result = s.cupti.enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE); result != CUPTI_SUCCESS)
+      user.note("graphs are recorded by their commands: " + describe(result));
   return {};
 }
 
@@ -245,7 +286,14 @@ void set_activity(bool is_on) noexcept {
 }
 
 void flush_activity(bool is_last) noexcept {
-  if (state().cupti.flush != nullptr) state().cupti.flush(is_last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  if (state().cupti.flush == nullptr) return;
+  state().cupti.flush(is_last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  // A thread of CUPTI may have taken a buffer before, and still be handing it on. Not for ever: that thread may be
+  // gone.
+  for (int tries = 0; is_last && tries < 2000 && state().arriving.load() > 0; ++tries) {
+    const timespec rest{0, 1'000'000};
+    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);
+  }
 }
 
 std::uint64_t activity_buffers() noexcept { return state().completed.load(std::memory_order_relaxed); }

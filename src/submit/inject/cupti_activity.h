@@ -15,7 +15,7 @@ namespace weir::inject {
 // A kernel, copy or memset.
 struct DeviceCommand {
   capture::Place place{};
-  const char* name = nullptr;  // of a kernel, mangled; CUPTI's, for good. Null: not a kernel
+  const char* name = nullptr;  // of a kernel, mangled; CUPTI's, for good. Null: neither a kernel nor a graph
   std::uint64_t bytes = 0;
   capture::CopyKind kind = capture::CopyKind::unknown;
   std::uint32_t peer_device = capture::kNone;
@@ -31,9 +31,12 @@ struct ActivityUser {
   void (*buffer_ended)() = nullptr;
 };
 
-// Returns why there are no records, or empty. `has_latency`: also when a kernel left its queue, which costs more.
-// Call once; set_activity() turns records off and on again.
-std::string enable_activity(const ActivityUser& user, bool has_latency);
+struct ActivityOptions {
+  bool has_latency = false;       // also when a kernel left its queue, which costs more
+  bool has_whole_graphs = false;  // one record for each launch of a graph instead of one for each of its commands
+};
+// Returns why there are no records, or empty. Call once; set_activity() turns records off and on again.
+std::string enable_activity(const ActivityUser& user, const ActivityOptions& options);
 void set_activity(bool is_on) noexcept;
 // Hands over what has ended; `is_last`: also buffers with commands that have not. Costs the program a few percent if it
 // is done every second while much is going on, so let buffers fill instead.

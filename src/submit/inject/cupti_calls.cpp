@@ -60,6 +60,16 @@ Memory::Name& name_at(Memory& memory, const char* mangled) noexcept {
   return name;
 }
 
+// Whether this thread has hardly launched this graph before.
+bool is_new(Memory& memory, std::uint64_t graph) noexcept {
+  const char* const address = reinterpret_cast<const char*>(graph);
+  Memory::Name& known = memory.names[slot_of(address, memory.names.size())];
+  if (known.address != address) known = {address};
+  if (known.launches == kFew) return false;
+  ++known.launches;
+  return true;
+}
+
 std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread,
                         const CUpti_CallbackData& data) noexcept {
   Memory::Stream& known = memory.streams[slot_of(handle, memory.streams.size())];
@@ -94,21 +104,27 @@ bool is_captured(CUstream stream) noexcept {
   return g_is_capturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+void capture_ended() noexcept {
+  // One that began before recording did is not counted.
+  if (g_captures.load(std::memory_order_relaxed) == 0) return;
+  if (g_captures.fetch_sub(1, std::memory_order_relaxed) == 1 && g_user.captures_change != nullptr)
+    g_user.captures_change(false);
+}
+
 // The effects of a call on what we know, besides its entry.
-void follow(const CudaFunction& function, CUstream stream, const CUpti_CallbackData& data, bool is_entry) noexcept {
+void follow(const CudaFunction& function, CUstream stream, const CUpti_CallbackData& data, bool is_entry,
+            bool has_failed) noexcept {
   switch (function.role) {
     case Role::plain:
       return;
     case Role::capture_begins:
+      if (!is_entry && has_failed) capture_ended();
       if (!is_entry) return;
       if (g_captures.fetch_add(1, std::memory_order_relaxed) == 0 && g_user.captures_change != nullptr)
         g_user.captures_change(true);
       return;
     case Role::capture_ends:
-      // One that began before recording did is not counted.
-      if (is_entry || g_captures.load(std::memory_order_relaxed) == 0) return;
-      if (g_captures.fetch_sub(1, std::memory_order_relaxed) == 1 && g_user.captures_change != nullptr)
-        g_user.captures_change(false);
+      if (!is_entry) capture_ended();
       return;
     case Role::stream_ends:
       if (!is_entry) return;
@@ -134,20 +150,22 @@ void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
   const CUstream stream =
       function.stream == CudaFunction::Stream::none ? nullptr : stream_of(function, data.functionParams);
   if (is_entry) {
-    if (function.role != Role::plain) follow(function, stream, data, true);
+    if (function.role != Role::plain) follow(function, stream, data, true, false);
     Memory& memory = t_memory;
     if (const std::uint32_t now = recorder.generation(); memory.generation != now) {
       memory = Memory{};
       memory.generation = now;
     }
     Recorder::Call call;
-    bool is_suspect = function.kind == record::Kind::host_function || function.kind == record::Kind::graph_launch ||
-                      function.kind == record::Kind::memory_operation;
+    bool is_suspect = function.kind == record::Kind::host_function || function.kind == record::Kind::memory_operation;
     call.function = function.id;
     call.kind = function.kind;
     call.context = data.contextUid;
     call.object = object_of(function, data.functionParams, true);
-    if (function.stream != CudaFunction::Stream::none) call.stream = stream_at(memory, stream, thread, data);
+    if (function.kind == record::Kind::graph_launch) is_suspect = is_new(memory, call.object);
+    // A destroyed stream has no place any more.
+    if (function.stream != CudaFunction::Stream::none && function.role != Role::stream_ends)
+      call.stream = stream_at(memory, stream, thread, data);
     if (function.kind == record::Kind::launch && data.symbolName != nullptr) {
       Memory::Name& name = name_at(memory, data.symbolName);
       call.name = name.text;
@@ -171,7 +189,7 @@ void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
   const std::uint32_t place = mine.stream;
   if (function.object == CudaFunction::Object::made) mine.object = object_of(function, data.functionParams, false);
   const std::uint64_t number = recorder.end(thread, data.correlationId, flags, now_ns);
-  if (function.role != Role::plain) follow(function, stream, data, false);
+  if (function.role != Role::plain) follow(function, stream, data, false, flags != 0);
   if (number != 0 && function.kind == record::Kind::synchronous_copy) recorder.ended(place, number, now_ns);
   if (flags == 0 && since_ns != 0 && function.kind == record::Kind::stream_synchronize && place != kNone)
     recorder.waited(place, data.contextUid, since_ns, now_ns);
@@ -199,7 +217,11 @@ std::string record_calls(Recorder& recorder, const CallsUser& user) {
   }
   recorder.forget();  // what was remembered before a pause
   g_is_on.store(true);
-  std::string reason = follow_calls(on_call, [](const CudaFunction&) { return true; });
+  std::string reason = follow_calls(on_call, [](const CudaFunction& function) {
+    const bool is_about_events =
+        function.kind == record::Kind::event_create || function.kind == record::Kind::event_destroy;
+    return g_user.wants_events || !is_about_events;
+  });
   if (!reason.empty()) g_is_on.store(false);
   return reason;
 }

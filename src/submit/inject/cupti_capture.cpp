@@ -230,7 +230,10 @@ std::string start(State& s) {
   s.recorder = Recorder::create(-1, kCallBytes, Recorder::When::drains, reason);
   if (!s.recorder) return "there is no memory for calls: " + reason;
   s.is_on = true;
-  if (reason = enable_activity(kUser, std::getenv("WEIR_CAPTURE_LATENCY") != nullptr); !reason.empty()) return reason;
+  if (reason = enable_activity(kUser, {.has_latency = std::getenv("WEIR_CAPTURE_LATENCY") != nullptr,
+                                       .has_whole_graphs = std::getenv("WEIR_CAPTURE_WHOLE_GRAPHS") != nullptr});
+      !reason.empty())
+    return reason;
   // Without calls there are still commands.
   if (reason = record_calls(*s.recorder, {}); !reason.empty()) note("no calls and no waits: " + reason);
   record_ranges(s.recorder.get());

@@ -87,7 +87,7 @@ std::string prepare(bool) {
 std::string switch_on(Recorder& recorder, const CallsUser& user, bool is_exact) {
   if (is_exact && g_has_activity) set_activity(true);
   if (is_exact && !g_has_activity) {
-    if (std::string reason = enable_activity(kActivityUser, false); !reason.empty()) return reason;
+    if (std::string reason = enable_activity(kActivityUser, {}); !reason.empty()) return reason;
     g_has_activity = true;
   }
   std::string reason = record_calls(recorder, user);

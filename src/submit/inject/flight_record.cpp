@@ -27,8 +27,9 @@ using record::kNone;
 constexpr std::uint64_t kDefaultBytes = std::uint64_t{64} << 20;
 // A mark costs the thread that launches 2 to 5 us (H200, driver 580, November 2026): at most half a percent of its
 // time; twice that where somebody wants to know which command hangs.
-constexpr std::int64_t kMarkPeriodNs = 500'000, kHangMarkPeriodNs = 250'000;
-constexpr timespec kMarkRest{0, 1'000'000}, kRest{0, 20'000'000};  // between looks: with and without marks
+constexpr std::int64_t kMarkPeriodNs = 1'000'000, kHangMarkPeriodNs = 500'000;
+// Between looks, with and without marks. Each look takes locks of the driver.
+constexpr timespec kMarkRest{0, 2'000'000}, kRest{0, 20'000'000};
 constexpr std::int64_t kFlushPeriodNs = 1'000'000'000;
 
 struct State {
@@ -57,8 +58,12 @@ constexpr CallsUser kCallsUser{
         [](const Submitted& command) noexcept {
           const Unrecorded unrecorded;
           State& s = state();
-          s.marks->after(command.stream, command.place, command.number, command.now_ns,
-                         command.is_suspect && s.is_for_hangs);
+          const bool is_wanted = command.is_suspect && s.is_for_hangs;
+          // A program that often waits for its stream says by that how far it is.
+          const std::int64_t known_ns =
+              std::atomic_ref(s.recorder->stream_at(command.place).ended_ns).load(std::memory_order_relaxed);
+          if (!is_wanted && command.now_ns - known_ns < kHangMarkPeriodNs) return;
+          s.marks->after(command.stream, command.place, command.number, command.now_ns, is_wanted);
         },
     .stream_appears = [](std::uint32_t place, void* stream,
                          void* context) noexcept { state().marks->know(place, stream, context); },
@@ -70,6 +75,12 @@ constexpr CallsUser kCallsUser{
           state().marks->forget();
         },
 };
+
+CallsUser calls_user(const State& s) noexcept {
+  CallsUser user = kCallsUser;
+  user.wants_events = s.is_for_hangs;
+  return user;
+}
 
 void look_at_marks(State& s, std::uint32_t thread) {
   const std::int64_t now_ns = monotonic_ns();
@@ -104,7 +115,7 @@ void switch_to(State& s, bool is_on) {
   if (is_on == s.is_on) return;
   record::Header& header = s.recorder->header();
   if (is_on) {
-    if (const std::string reason = s.vendor->switch_on(*s.recorder, kCallsUser, s.is_exact); !reason.empty()) {
+    if (const std::string reason = s.vendor->switch_on(*s.recorder, calls_user(s), s.is_exact); !reason.empty()) {
       note_in_record("cannot be switched on: " + reason);
       set(header.wanted_off, 1);
       return;
@@ -190,7 +201,7 @@ std::string start(State& s) {
     set(s.recorder->header().is_off, 1);
     return {};
   }
-  if (std::string reason = s.vendor->switch_on(*s.recorder, kCallsUser, s.is_exact); !reason.empty()) return reason;
+  if (std::string reason = s.vendor->switch_on(*s.recorder, calls_user(s), s.is_exact); !reason.empty()) return reason;
   s.is_on = true;
   return {};
 }

@@ -4,13 +4,13 @@
 
 #define WEIR_DEFAULT(name, kind, call, parameters, ...) \
   WEIR_HIP_AT(name, #name, kind, plain, false, plain(nullptr), call, parameters, __VA_ARGS__)
-#define WEIR_DEFAULT_BOTH(name, kind, call, parameters, ...)  \
-  WEIR_DEFAULT(name, kind, call, parameters, __VA_ARGS__)     \
+#define WEIR_DEFAULT_BOTH(name, kind, call, parameters, ...) \
+  WEIR_DEFAULT(name, kind, call, parameters, __VA_ARGS__)    \
   WEIR_HIP_AT(name##_spt, #name, kind, plain, false, per_thread(nullptr), call, parameters, __VA_ARGS__)
 #define WEIR_ON(name, kind, call, parameters, ...) \
   WEIR_HIP_AT(name, #name, kind, plain, false, plain(stream), call, parameters, __VA_ARGS__)
-#define WEIR_ON_BOTH(name, kind, call, parameters, ...)  \
-  WEIR_ON(name, kind, call, parameters, __VA_ARGS__)     \
+#define WEIR_ON_BOTH(name, kind, call, parameters, ...) \
+  WEIR_ON(name, kind, call, parameters, __VA_ARGS__)    \
   WEIR_HIP_AT(name##_spt, #name, kind, plain, false, per_thread(stream), call, parameters, __VA_ARGS__)
 
 namespace weir::inject {
@@ -33,7 +33,7 @@ WEIR_DEFAULT(hipMemcpyDtoD, copy, on(at, bytes), (hipDeviceptr_t to, hipDevicept
 WEIR_DEFAULT(hipMemcpyPeer, copy, on(at, bytes),
              (void* to, int to_device, const void* from, int from_device, size_t bytes),  //
              to, to_device, from, from_device, bytes)
-WEIR_DEFAULT_BOTH(hipMemcpy2D, synchronous_copy, copied(at, width * height, kind),
+WEIR_DEFAULT_BOTH(hipMemcpy2D, synchronous_copy, copied(at, width* height, kind),
                   (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                    hipMemcpyKind kind),
                   to, to_pitch, from, from_pitch, width, height, kind)
@@ -56,19 +56,19 @@ WEIR_ON_BOTH(hipMemcpyToSymbolAsync, copy, on(at, bytes),
 WEIR_ON_BOTH(hipMemcpyFromSymbolAsync, copy, on(at, bytes),
              (void* to, const void* symbol, size_t bytes, size_t offset, hipMemcpyKind kind, hipStream_t stream),  //
              to, symbol, bytes, offset, kind, stream)
-WEIR_DEFAULT_BOTH(hipMemcpy2DToArray, synchronous_copy, copied(at, width * height, kind),
+WEIR_DEFAULT_BOTH(hipMemcpy2DToArray, synchronous_copy, copied(at, width* height, kind),
                   (hipArray * to, size_t x, size_t y, const void* from, size_t pitch, size_t width, size_t height,
                    hipMemcpyKind kind),
                   to, x, y, from, pitch, width, height, kind)
-WEIR_DEFAULT_BOTH(hipMemcpy2DFromArray, synchronous_copy, copied(at, width * height, kind),
+WEIR_DEFAULT_BOTH(hipMemcpy2DFromArray, synchronous_copy, copied(at, width* height, kind),
                   (void* to, size_t pitch, hipArray_const_t from, size_t x, size_t y, size_t width, size_t height,
                    hipMemcpyKind kind),
                   to, pitch, from, x, y, width, height, kind)
-WEIR_ON_BOTH(hipMemcpy2DToArrayAsync, copy, on(at, width * height),
+WEIR_ON_BOTH(hipMemcpy2DToArrayAsync, copy, on(at, width* height),
              (hipArray * to, size_t x, size_t y, const void* from, size_t pitch, size_t width, size_t height,
               hipMemcpyKind kind, hipStream_t stream),
              to, x, y, from, pitch, width, height, kind, stream)
-WEIR_ON_BOTH(hipMemcpy2DFromArrayAsync, copy, on(at, width * height),
+WEIR_ON_BOTH(hipMemcpy2DFromArrayAsync, copy, on(at, width* height),
              (void* to, size_t pitch, hipArray_const_t from, size_t x, size_t y, size_t width, size_t height,
               hipMemcpyKind kind, hipStream_t stream),
              to, pitch, from, x, y, width, height, kind, stream)
@@ -90,7 +90,7 @@ WEIR_DEFAULT(hipMemsetD8, memset, on(at, count), (hipDeviceptr_t to, unsigned ch
 WEIR_DEFAULT(hipMemsetD16, memset, on(at, count * 2), (hipDeviceptr_t to, unsigned short value, size_t count), to,
              value, count)
 WEIR_DEFAULT(hipMemsetD32, memset, on(at, count * 4), (hipDeviceptr_t to, int value, size_t count), to, value, count)
-WEIR_DEFAULT_BOTH(hipMemset2D, memset, on(at, width * height),
+WEIR_DEFAULT_BOTH(hipMemset2D, memset, on(at, width* height),
                   (void* to, size_t pitch, int value, size_t width, size_t height), to, pitch, value, width, height)
 WEIR_DEFAULT_BOTH(hipMemset3D, memset, on(at), (hipPitchedPtr to, int value, hipExtent extent), to, value, extent)
 

@@ -1,5 +1,5 @@
-// libweir_hip_gate.so: preloaded into other people's HIP programs by `weir sched run`, which holds their launches, and by
-// `weir record`, which records their calls. Knows HIP's headers; the library is the program's.
+// libweir_hip_gate.so: preloaded into other people's HIP programs by `weir sched run`, which holds their launches, and
+// by `weir record`, which records their calls. Knows HIP's headers; the library is the program's.
 #include <cstdlib>
 #include <exception>
 #include <mutex>
@@ -26,6 +26,8 @@ HipUsers find_users() {
 
 }  // namespace
 
+constinit std::atomic<bool> g_is_hip_unwatched{false};
+
 const HipUsers* hip_users() noexcept {
   static std::once_flag once;
   static constinit HipUsers known;
@@ -36,7 +38,10 @@ const HipUsers* hip_users() noexcept {
   try {
     std::call_once(once, [] {
       known = find_users();
-      if (known.gate != nullptr || known.is_recorded) users.store(&known, std::memory_order_relaxed);
+      if (known.gate != nullptr || known.is_recorded)
+        users.store(&known, std::memory_order_relaxed);
+      else
+        g_is_hip_unwatched.store(true, std::memory_order_relaxed);
       is_known.store(true, std::memory_order_release);
     });
   } catch (const std::exception&) {

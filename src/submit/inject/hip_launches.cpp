@@ -8,8 +8,8 @@
 
 #define WEIR_ONE(name, kind, call, parameters, ...) \
   WEIR_HIP_AT(name, #name, kind, plain, true, plain(stream), call, parameters, __VA_ARGS__)
-#define WEIR_BOTH(name, kind, call, parameters, ...)                \
-  WEIR_ONE(name, kind, call, parameters, __VA_ARGS__)               \
+#define WEIR_BOTH(name, kind, call, parameters, ...)  \
+  WEIR_ONE(name, kind, call, parameters, __VA_ARGS__) \
   WEIR_HIP_AT(name##_spt, #name, kind, plain, true, per_thread(stream), call, parameters, __VA_ARGS__)
 
 namespace weir::inject {
@@ -73,14 +73,14 @@ WEIR_BOTH(hipMemcpyAsync, copy, on(at, bytes),
           to, from, bytes, kind, stream)
 WEIR_ONE(hipMemcpyHtoDAsync, copy, on(at, bytes),
          (hipDeviceptr_t to, const void* from, size_t bytes, hipStream_t stream), to, from, bytes, stream)
-WEIR_ONE(hipMemcpyDtoHAsync, copy, on(at, bytes), (void* to, hipDeviceptr_t from, size_t bytes, hipStream_t stream),
-         to, from, bytes, stream)
+WEIR_ONE(hipMemcpyDtoHAsync, copy, on(at, bytes), (void* to, hipDeviceptr_t from, size_t bytes, hipStream_t stream), to,
+         from, bytes, stream)
 WEIR_ONE(hipMemcpyDtoDAsync, copy, on(at, bytes),
          (hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes, hipStream_t stream), to, from, bytes, stream)
 WEIR_ONE(hipMemcpyPeerAsync, copy, on(at, bytes),
          (void* to, int to_device, const void* from, int from_device, size_t bytes, hipStream_t stream),  //
          to, to_device, from, from_device, bytes, stream)
-WEIR_BOTH(hipMemcpy2DAsync, copy, on(at, width * height),
+WEIR_BOTH(hipMemcpy2DAsync, copy, on(at, width* height),
           (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
            hipMemcpyKind kind, hipStream_t stream),
           to, to_pitch, from, from_pitch, width, height, kind, stream)
@@ -93,9 +93,9 @@ WEIR_ONE(hipMemsetD8Async, memset, on(at, count),
          (hipDeviceptr_t to, unsigned char value, size_t count, hipStream_t stream), to, value, count, stream)
 WEIR_ONE(hipMemsetD16Async, memset, on(at, count * 2),
          (hipDeviceptr_t to, unsigned short value, size_t count, hipStream_t stream), to, value, count, stream)
-WEIR_ONE(hipMemsetD32Async, memset, on(at, count * 4),
-         (hipDeviceptr_t to, int value, size_t count, hipStream_t stream), to, value, count, stream)
-WEIR_BOTH(hipMemset2DAsync, memset, on(at, width * height),
+WEIR_ONE(hipMemsetD32Async, memset, on(at, count * 4), (hipDeviceptr_t to, int value, size_t count, hipStream_t stream),
+         to, value, count, stream)
+WEIR_BOTH(hipMemset2DAsync, memset, on(at, width* height),
           (void* to, size_t pitch, int value, size_t width, size_t height, hipStream_t stream),  //
           to, pitch, value, width, height, stream)
 WEIR_BOTH(hipMemset3DAsync, memset, on(at), (hipPitchedPtr to, int value, hipExtent extent, hipStream_t stream),  //

@@ -4,8 +4,8 @@
 
 #define WEIR_ON(name, kind, role, call, parameters, ...) \
   WEIR_HIP_AT(name, #name, kind, role, false, plain(stream), call, parameters, __VA_ARGS__)
-#define WEIR_ON_BOTH(name, kind, role, call, parameters, ...)  \
-  WEIR_ON(name, kind, role, call, parameters, __VA_ARGS__)     \
+#define WEIR_ON_BOTH(name, kind, role, call, parameters, ...) \
+  WEIR_ON(name, kind, role, call, parameters, __VA_ARGS__)    \
   WEIR_HIP_AT(name##_spt, #name, kind, role, false, per_thread(stream), call, parameters, __VA_ARGS__)
 
 namespace weir::inject {

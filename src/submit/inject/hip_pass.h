@@ -1,6 +1,6 @@
 // How a function that this library exports passes a call of the program on to HIP, held by the scheduler's gate and
-// recorded where that is wanted. Each has the name and the arguments of HIP's own, and is found before it by the loader.
-// Knows no function in particular.
+// recorded where that is wanted. Each has the name and the arguments of HIP's own, and is found before it by the
+// loader. Knows no function in particular.
 #pragma once
 
 #include <type_traits>
@@ -17,6 +17,8 @@ struct HipUsers {
 // Null: nobody. A program takes a seat, and begins to be recorded, at its first call; shells and other programs without
 // HIP do neither.
 const HipUsers* hip_users() noexcept;
+// Nobody will ever want to know: calls cost a few nanoseconds then.
+extern constinit std::atomic<bool> g_is_hip_unwatched;
 
 template <bool is_held, class... Parameters>
 hipError_t pass(HipFunction& function, Real<hipError_t(Parameters...)>& real, const HipCall& call,
@@ -70,20 +72,25 @@ inline HipCall making(const hipEvent_t* event) noexcept { return {.made = event}
 
 }  // namespace weir::inject
 
-// A function of HIP. `is_held`: whether the gate holds it; `call`: what it is about; then its parameters in parentheses
-// and their names. Its symbol differs from its name here, because versions differ in what they declare under that name.
-#define WEIR_HIP_AS(symbol, recorded_name, kind_, role_, is_held, call, parameters, ...)                            \
-  extern "C" __attribute__((visibility("default"))) hipError_t weir_##symbol parameters __asm__(#symbol);           \
-  hipError_t weir_##symbol parameters {                                                                             \
-    static constinit HipFunction weir_function{.name = recorded_name, .kind = Kind::kind_, .role = Role::role_};         \
-    static constinit Real<hipError_t parameters> weir_real{#symbol};                                                     \
-    return pass<is_held>(weir_function, weir_real, call __VA_OPT__(, ) __VA_ARGS__);                                          \
+// A function of HIP. `is_held`: whether the gate holds it; `about_`: what it is about; then its parameters in
+// parentheses and their names. Its symbol differs from its name here, because versions differ in what they declare
+// under that name.
+#define WEIR_HIP_AS(symbol, recorded_name, kind_, role_, is_held, about_, parameters, ...)                       \
+  extern "C" __attribute__((visibility("default"))) hipError_t weir_##symbol parameters __asm__(#symbol);        \
+  hipError_t weir_##symbol parameters {                                                                          \
+    static constinit HipFunction weir_function{.name = recorded_name, .kind = Kind::kind_, .role = Role::role_}; \
+    static constinit Real<hipError_t parameters> weir_real{#symbol};                                             \
+    if (g_is_hip_unwatched.load(std::memory_order_relaxed)) return weir_real.call(__VA_ARGS__);                  \
+    return pass<is_held>(weir_function, weir_real, about_ __VA_OPT__(, ) __VA_ARGS__);                           \
   }
-// One whose variant for programs with a default stream per thread is called NAME_spt. In `call`, `at` is the stream.
-#define WEIR_HIP_AT(symbol, name, kind_, role_, is_held, at_, call, parameters, ...)                                \
-  WEIR_HIP_AS(symbol, name, kind_, role_, is_held, ([&] { const Stream at = at_; return call; }()), parameters,      \
-              __VA_ARGS__)
-#define WEIR_HIP(name, kind_, call, parameters, ...) \
-  WEIR_HIP_AS(name, #name, kind_, plain, false, call, parameters __VA_OPT__(, ) __VA_ARGS__)
-#define WEIR_HIP_ROLE(name, role_, call, parameters, ...) \
-  WEIR_HIP_AS(name, #name, other, role_, false, call, parameters __VA_OPT__(, ) __VA_ARGS__)
+// One whose variant for programs with a default stream per thread is called NAME_spt. In `about_`, `at` is the stream.
+#define WEIR_HIP_AT(symbol, name, kind_, role_, is_held, at_, about_, parameters, ...) \
+  WEIR_HIP_AS(symbol, name, kind_, role_, is_held, ([&] {                              \
+                const Stream at = at_;                                                 \
+                return about_;                                                         \
+              }()),                                                                    \
+              parameters, __VA_ARGS__)
+#define WEIR_HIP(name, kind_, about_, parameters, ...) \
+  WEIR_HIP_AS(name, #name, kind_, plain, false, about_, parameters __VA_OPT__(, ) __VA_ARGS__)
+#define WEIR_HIP_ROLE(name, role_, about_, parameters, ...) \
+  WEIR_HIP_AS(name, #name, other, role_, false, about_, parameters __VA_OPT__(, ) __VA_ARGS__)

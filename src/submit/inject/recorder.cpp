@@ -247,7 +247,8 @@ ChunkHeader* Recorder::claim(std::uint32_t thread) noexcept {
     if (state == kOpen || (when_ == When::drains && state != kFree)) continue;
     if (!std::atomic_ref(next.state).compare_exchange_strong(state, kOpen, std::memory_order_acq_rel)) continue;
     if (when_ == When::drains) sequence = std::atomic_ref(header_->claimed).fetch_add(1, std::memory_order_relaxed) + 1;
-    store(next.sequence, 0);  // whoever reads it now notices
+    store(next.sequence, 0);  // whoever reads it now notices: before any entry changes
+    std::atomic_thread_fence(std::memory_order_release);
     store(next.count, 0);
     store(next.thread, thread);
     store(next.sequence, sequence);

@@ -27,8 +27,13 @@ void StreamMarks::set_captures(bool is_any) noexcept {
 void StreamMarks::before_end(void* stream) noexcept {
   if (is_off_) return;
   const std::lock_guard lock(mutex_);
-  for (std::uint32_t place = 0; place < known_end_; ++place)
-    if (known_[place].stream == stream) known_[place].stream = nullptr;
+  for (std::uint32_t place = 0; place < known_end_; ++place) {
+    if (known_[place].stream != stream) continue;
+    known_[place] = Known{};
+    // The place may be another stream's when these are reached.
+    for (Mark& mark : pending_)
+      if (mark.place == place) mark.place = kNowhere;
+  }
 }
 
 // An event in the stream, or null. The calling thread has entered the context.
@@ -91,7 +96,7 @@ StreamMarks::State StreamMarks::ask(std::size_t at, std::int64_t now_ns) noexcep
   Mark& mark = pending_[at];
   // Behind one that has not been reached: neither has this one.
   for (std::size_t before = 0; before < at; ++before)
-    if (pending_[before].place == mark.place) return State::running;
+    if (pending_[before].place == mark.place && mark.place != kNowhere) return State::running;
   GateDriver::Visit visit;
   State state = State::lost;
   if (driver_.begin(mark.context, &visit)) {

@@ -52,13 +52,13 @@ class StreamMarks {
       } else {
         const Mark mark = pending_[i];
         pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
-        if (state == State::ended)
+        if (state == State::ended && mark.place != kNowhere)
           use(Reached{mark.place, mark.number, now_ns - std::max(mark.asked_ns, mark.made_ns)});
       }
     looked_ns_ = now_ns;
     for (std::uint32_t place = 0; place < known_end_; ++place) known_[place].oldest = 0;
     for (const Mark& mark : pending_)
-      if (known_[mark.place].oldest == 0) known_[mark.place].oldest = mark.number;
+      if (mark.place != kNowhere && known_[mark.place].oldest == 0) known_[mark.place].oldest = mark.number;
     for (std::uint32_t place = 0; place < known_end_; ++place)
       if (Known& known = known_[place]; known.oldest != known.reported) pending(place, known.reported = known.oldest);
   }
@@ -87,7 +87,8 @@ class StreamMarks {
   using State = GateDriver::State;
   static constexpr std::size_t kMarks = 256, kSpares = 64;
   static constexpr std::int64_t kQuietNs = 1'000'000;
-  static constexpr std::uint64_t kMostBefore = 500;  // hardware queues hold 1,024 commands (H200)
+  static constexpr std::uint32_t kNowhere = UINT32_MAX;  // the place of a stream that is gone
+  static constexpr std::uint64_t kMostBefore = 500;      // hardware queues hold 1,024 commands (H200)
   struct Mark {
     Context context = nullptr;
     Event event = nullptr;

@@ -6,7 +6,8 @@
 
 #include "trace/import/importer.h"
 
-#define WEIR_IMPORTERS weir_capture(), nsys(), rpd(), rocprof_json(), kineto(), rocprof_csv(), cupti_text()
+#define WEIR_IMPORTERS \
+  weir_capture(), weir_recording(), nsys(), rpd(), rocprof_json(), kineto(), rocprof_csv(), cupti_text()
 
 namespace weir {
 

@@ -20,6 +20,14 @@
 
 namespace {
 
+// CUpti_ActivityGraphTrace2, which the headers of early versions of CUDA 12 lack.
+struct GraphRecord {
+  CUpti_ActivityKind kind;
+  std::uint32_t correlation;
+  std::uint64_t start, end;
+  std::uint32_t device, graph, context, stream, end_device, end_context;
+};
+
 struct Fake {
   std::recursive_mutex mutex;  // the library under test flushes in a thread of its own
   CUpti_BuffersCallbackRequestFunc request = nullptr;
@@ -50,6 +58,8 @@ std::size_t size_of(CUpti_ActivityKind kind) {
       return sizeof(CUpti_ActivityMemcpyPtoP4);
     case CUPTI_ACTIVITY_KIND_MEMSET:
       return sizeof(CUpti_ActivityMemset4);
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+      return sizeof(GraphRecord);
     case CUPTI_ACTIVITY_KIND_CONTEXT:
       return sizeof(CUpti_ActivityContext);
     case CUPTI_ACTIVITY_KIND_DEVICE:
@@ -349,7 +359,18 @@ int fake_cupti_run(int count) {
     cuGraphLaunch_params launch{};
     launch.hStream = stream_at(7);
     pretend_call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, launch);
-    for (std::uint64_t node = 1; node <= 3; ++node) {
+    if (f.kinds.contains(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) {
+      const CUpti_ActivityKernel9 whole = kernel(7, "");
+      GraphRecord record{};
+      record.correlation = t_correlation;
+      record.start = whole.start;
+      record.end = whole.end;
+      record.context = 1;
+      record.stream = 7;
+      record.graph = 5;
+      emit(record, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    }
+    for (std::uint64_t node = 1; node <= 3 && !f.kinds.contains(CUPTI_ACTIVITY_KIND_GRAPH_TRACE); ++node) {
       CUpti_ActivityKernel9 record = kernel(7, "_Z7in_loopv");
       record.graphId = 5;
       record.graphNodeId = node;

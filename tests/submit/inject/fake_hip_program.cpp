@@ -44,6 +44,16 @@ hipFunction_t kernel_named(const char* name) {
 
 std::atomic<int> g_ended{0};
 
+// When what is in the stream has ended.
+void count_end(hipStream_t stream) {
+#ifdef WEIR_LACKS_HOST_FUNCTIONS
+  const hipStreamCallback_t count = [](hipStream_t, hipError_t, void*) { g_ended.fetch_add(1); };
+  check(hipStreamAddCallback(stream, count, nullptr, 0), "hipStreamAddCallback");
+#else
+  check(hipLaunchHostFunc(stream, [](void*) { g_ended.fetch_add(1); }, nullptr), "hipLaunchHostFunc");
+#endif
+}
+
 template <class Pointer>
 Pointer* memory_of_device() {
   void* device = nullptr;
@@ -91,7 +101,7 @@ struct Program {
       fill_with(device, i, stream, i % 2 == 0);
     ++launched;
     most = std::max(most, launched - g_ended.load());
-    check(hipLaunchHostFunc(stream, [](void*) { g_ended.fetch_add(1); }, nullptr), "hipLaunchHostFunc");
+    count_end(stream);
   }
 
   void run(int count, hipStream_t stream) {
@@ -110,6 +120,8 @@ struct Program {
 void capture(Program& program, int count) {
   const hipStream_t stream = new_stream();
   int* const device = memory_of_device<int>();
+  // The default stream cannot be captured.
+  if (hipStreamBeginCapture(nullptr, hipStreamCaptureModeGlobal) == hipSuccess) std::_Exit(8);
   check(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal), "hipStreamBeginCapture");
   for (int i = 0; i < count; ++i) program.fill_with(device, i, stream, i % 2 == 0);
   hipGraph_t graph = nullptr;
@@ -144,8 +156,7 @@ void copy(int count) {
   int* const device = memory_of_device<int>();
   int host = 0;
   check(hipMemset(device, 0, sizeof host), "hipMemset");
-  for (int i = 0; i < count; ++i)
-    check(hipMemcpy(&host, device, sizeof host, hipMemcpyDeviceToHost), "hipMemcpy");
+  for (int i = 0; i < count; ++i) check(hipMemcpy(&host, device, sizeof host, hipMemcpyDeviceToHost), "hipMemcpy");
 }
 
 // Nobody asks HIP whether they have ended.
@@ -155,7 +166,7 @@ void quiet(Program& program, int count) {
   const int until = g_ended.load() + count;
   for (int i = 0; i < count; ++i) {
     program.fill_with(device, i, stream, true);
-    check(hipLaunchHostFunc(stream, [](void*) { g_ended.fetch_add(1); }, nullptr), "hipLaunchHostFunc");
+    count_end(stream);
   }
   while (g_ended.load() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
@@ -164,7 +175,7 @@ void names(Program& program) {
   const hipStream_t stream = new_stream();
   int* const device = memory_of_device<int>();
   program.fill_by(kernel_named("_Z9scale_allPfi.kd=weir_fill_i32"), device, 1, stream, false);
-  program.fill_by(kernel_named("_Z26ncclDevKernel_AllReduce_v=weir_fill_i32"), device, 2, stream, true);
+  program.fill_by(kernel_named("_Z23ncclDevKernel_AllReducev=weir_fill_i32"), device, 2, stream, true);
   check(hipStreamSynchronize(stream), "hipStreamSynchronize");
 }
 
@@ -232,7 +243,8 @@ constexpr Word kWords[] = {
     {"stuck", [](Program& program, int) { get_stuck(program); }},
     {"fork", [](Program&, int) { fork_off(); }},
     {"reset", [](Program&, int) { check(hipDeviceReset(), "hipDeviceReset"); }},
-    {"fails", [](Program&, int) {
+    {"fails",
+     [](Program&, int) {
        fail(20);
        std::puts("failed as they should");
      }},
