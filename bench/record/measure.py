@@ -4,8 +4,8 @@ whether planted hangs are named. Needs a GPU, PyTorch and a built weir.
 usage: measure.py PATH_OF_WEIR PATH_OF_PLANTED_HANGS OUTPUT_FOLDER [rounds] [part ...]
 parts: counts switches cost toggle death hangs kills
 Processes that are compared take turns, each in a process of its own. They are forked from one that has imported PyTorch
-and has not touched the GPU, with the variables that weir would have set."""
-import json, mmap, os, pathlib, random, shutil, signal, statistics, subprocess, sys, tempfile, time
+and has not touched the GPU, with the variables that weir would have set. The floors need libfloor.so (floor.cpp) beside weir."""
+import glob, json, mmap, os, pathlib, random, shutil, signal, statistics, subprocess, sys, tempfile, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 WEIR, PLANTED, OUT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3])
@@ -25,12 +25,13 @@ CONFIGURATIONS = {
     "record, hangs": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_HANG": "1"},
     "record, exact": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_EXACT": "1"},
     "record, off": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_OFF": "1"},
+    "floor, callbacks": {"FLOOR": "callbacks"},
+    "floor, records": {"FLOOR": "records"},
 }
-OF_PROGRAM = {
-    "training": ["plain", "capture", "record", "record, hangs", "record, off"],
-    "decoding": ["plain", "capture", "whole graphs", "record", "record, hangs", "record, off"],
-    "pipeline": ["plain", "capture", "record", "record, hangs", "record, off"],
-}
+PROGRAMS = ["training", "decoding", "pipeline"]
+# Whole graphs are a capture of a program that has graphs.
+COMPARED = {"plain": PROGRAMS, "capture": PROGRAMS, "whole graphs": ["decoding"], "record": PROGRAMS, "record, hangs": PROGRAMS,
+            "record, off": PROGRAMS, "floor, callbacks": PROGRAMS, "floor, records": PROGRAMS}
 
 
 def say(*words):
@@ -78,25 +79,33 @@ class Folder:
 def set_variables(configuration, folder):
     for name, value in CONFIGURATIONS[configuration].items():
         os.environ[name] = str(folder) if value is None else value
+    if "FLOOR" in os.environ:
+        import torch
+        beside = glob.glob(os.path.dirname(torch.__path__[0]) + "/nvidia/**/libcupti.so*", recursive=True)
+        os.environ["FLOOR_CUPTI"] = (beside + glob.glob("/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"))[0]
     if configuration != "plain":
-        os.environ["CUDA_INJECTION64_PATH"] = str(LIBRARY)
+        os.environ["CUDA_INJECTION64_PATH"] = str(LIBRARY.with_name("libfloor.so") if "FLOOR" in os.environ else LIBRARY)
 
 
-def steps_per_second(program, configuration, folder):
+def steps_per_second(configuration, folder):
+    """Of each program, one after the other in this process."""
     set_variables(configuration, folder)
     import torch
     import programs
-    step = programs.PROGRAMS[program]()
-    for _ in range(20):
-        step()
-    torch.cuda.synchronize()
-    begun, steps = time.perf_counter(), 0
-    while time.perf_counter() - begun < SECONDS:
-        for _ in range(5):
+    rates = {}
+    for program in COMPARED[configuration]:
+        step = programs.PROGRAMS[program]()
+        for _ in range(20):
             step()
-        steps += 5
-    torch.cuda.synchronize()
-    return steps / (time.perf_counter() - begun)
+        torch.cuda.synchronize()
+        begun, steps = time.perf_counter(), 0
+        while time.perf_counter() - begun < SECONDS:
+            for _ in range(5):
+                step()
+            steps += 5
+        torch.cuda.synchronize()
+        rates[program] = steps / (time.perf_counter() - begun)
+    return rates
 
 
 def switched(program, folder, variables, windows=24):
@@ -132,7 +141,7 @@ def switched(program, folder, variables, windows=24):
 
 
 def switches():
-    for program in OF_PROGRAM:
+    for program in PROGRAMS:
         for name, variables in {"record": {}, "record, hangs": {"WEIR_RECORD_HANG": "1"}}.items():
             found = []
             for _ in range(int(os.environ.get("MEASURE_SWITCHED", "2"))):
@@ -152,26 +161,23 @@ def interval(values):
 
 
 def cost():
-    rates = {(p, c): [] for p, cs in OF_PROGRAM.items() for c in cs}
-    kept = {}
-    for turn in range(ROUNDS):
-        for program, configurations in OF_PROGRAM.items():
-            order = configurations[turn % len(configurations):] + configurations[:turn % len(configurations)]
-            for configuration in order:
-                with Folder() as folder:
-                    rate = in_child(lambda: steps_per_second(program, configuration, folder))
-                    if rate is None:
-                        say("FAILED", program, configuration)
-                        continue
+    rates = {(p, c): [] for p in PROGRAMS for c in COMPARED if p in COMPARED[c]}
+    configurations = list(COMPARED)
+    limit = time.perf_counter() + float(os.environ.get("MEASURE_LIMIT", "1e9"))
+    rounds = 0
+    while rounds < ROUNDS and time.perf_counter() < limit:
+        order = configurations[rounds % len(configurations):] + configurations[:rounds % len(configurations)]
+        for configuration in order:
+            with Folder() as folder:
+                found = in_child(lambda: steps_per_second(configuration, folder))
+                if found is None:
+                    say("FAILED", configuration)
+                for program, rate in (found or {}).items():
                     rates[program, configuration].append(rate)
-                    if configuration == "record" and turn == 0:
-                        file = next(pathlib.Path(folder).glob("*.weirrec"), None)
-                        if file:
-                            kept[program] = subprocess.run([WEIR, "record", "list", folder], capture_output=True, text=True).stdout
+        rounds += 1
         (OUT / "cost.json").write_text(json.dumps([[*key, value] for key, value in rates.items()]))
-        (OUT / "kept.json").write_text(json.dumps(kept))
-    say(f"{'program':10} {'configuration':14} {'steps/s':>9} {'slower than plain by':>26}   of {ROUNDS} processes")
-    for (program, configuration), values in rates.items():
+    say(f"{'program':10} {'configuration':16} {'steps/s':>9} {'slower than plain by':>26}   of {rounds} processes")
+    for (program, configuration), values in sorted(rates.items(), key=lambda each: PROGRAMS.index(each[0][0])):
         plain = rates[program, "plain"]
         n = min(len(values), len(plain))
         if n == 0:
@@ -180,7 +186,7 @@ def cost():
         ratios = [100 * (plain[i] / values[i] - 1) for i in range(n)]
         middle, low, high = interval(ratios)
         of_medians = 100 * (statistics.median(plain) / statistics.median(values) - 1)
-        say(f"{program:10} {configuration:14} {statistics.median(values):9.1f} {middle:8.2f} % [{low:6.2f}, {high:6.2f}]"
+        say(f"{program:10} {configuration:16} {statistics.median(values):9.1f} {middle:8.2f} % [{low:6.2f}, {high:6.2f}]"
             f"   of medians {of_medians:6.2f} %")
 
 
@@ -223,7 +229,7 @@ def counts():
         torch.cuda.synchronize()
         return 0
 
-    for program in OF_PROGRAM:
+    for program in PROGRAMS:
         with Folder() as folder:
             path = f"{folder}/theirs.json"
             in_child(lambda: theirs(program, path))
@@ -237,6 +243,7 @@ def counts():
                 captures.mkdir()
                 in_child(lambda: ours(program, captures, count))
                 file = next(captures.glob("*.weircap"))
+                shutil.copy(file, OUT / f"counts-{program}-{count}.weircap")
                 result = subprocess.run([WEIR, "analyze", file, "--json"], capture_output=True, text=True)
                 counted.append(commands_in(json.loads(result.stdout)))
             ours_found = {kind: counted[1].get(kind, 0) - counted[0].get(kind, 0) for kind in found}
@@ -294,7 +301,7 @@ def toggle():
 
 
 def death():
-    for program in OF_PROGRAM:
+    for program in PROGRAMS:
         process, pid = start(program, 60)
         time.sleep(3)
         os.kill(process.pid, signal.SIGKILL)  # the recorder first
@@ -366,10 +373,10 @@ if __name__ == "__main__":
 def kills():
     random.seed(7)
     bad = 0
-    for _ in range(int(os.environ.get("MEASURE_KILLS", "12"))):
+    for _ in range(int(os.environ.get("MEASURE_KILLS", "7"))):
         program = random.choice(["training", "pipeline"])
         victims = []
-        for _ in range(4):
+        for _ in range(8):
             process, pid = start(program, 60, "--quiet")
             victims.append((process, pid))
         time.sleep(random.uniform(0, 1.5))

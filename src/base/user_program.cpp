@@ -18,12 +18,17 @@ namespace weir {
 namespace {
 
 std::atomic<pid_t> g_child{0};
-std::atomic<int> g_signal{0};
+std::atomic<int> g_signal{0}, g_own{0};
+std::atomic<bool> g_has_own{false};
 static_assert(std::atomic<pid_t>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
 // The program is in the same process group, so it gets signals from the terminal directly; those from others are
 // forwarded.
 void forward(int signal, siginfo_t* info, void*) {
+  if (signal == g_own.load(std::memory_order_relaxed)) {
+    g_has_own.store(true, std::memory_order_relaxed);
+    return;
+  }
   const int kept = errno;
   const pid_t child = g_child.load(std::memory_order_relaxed);
   if (child > 0 && info->si_code <= 0) ::kill(child, signal);
@@ -51,16 +56,18 @@ class Blocked {
 
 }  // namespace
 
-Forwarding::Forwarding() {
+Forwarding::Forwarding(int own) {
   static_assert(std::size(kSignals) == std::size(decltype(before_){}));
   g_signal.store(0, std::memory_order_relaxed);
+  g_own.store(own, std::memory_order_relaxed);
+  g_has_own.store(false, std::memory_order_relaxed);
   struct sigaction action{};
   action.sa_sigaction = forward;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART | SA_SIGINFO;
   for (std::size_t i = 0; i < std::size(kSignals); ++i) {
     sigaction(kSignals[i], nullptr, &before_[i]);
-    if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+    if (before_[i].sa_handler != SIG_IGN || kSignals[i] == own) sigaction(kSignals[i], &action, nullptr);
   }
 }
 
@@ -70,6 +77,8 @@ Forwarding::~Forwarding() {
 }
 
 int Forwarding::take_signal() { return g_signal.exchange(0, std::memory_order_relaxed); }
+
+bool Forwarding::take_own() { return g_has_own.exchange(false, std::memory_order_relaxed); }
 
 int Forwarding::run(const std::vector<std::string>& command, const Variables& variables,
                     const WhileRunning& while_running) {

@@ -22,7 +22,8 @@ using WhileRunning = std::function<std::int64_t(pid_t)>;
 // for the program, which would lose that if this process handled them. One at a time.
 class Forwarding {
  public:
-  Forwarding();
+  // `own`: a signal that is meant for this process and not forwarded; 0: none.
+  explicit Forwarding(int own = 0);
   ~Forwarding();
   Forwarding(const Forwarding&) = delete;
   Forwarding& operator=(const Forwarding&) = delete;
@@ -31,6 +32,8 @@ class Forwarding {
   int run(const std::vector<std::string>& command, const Variables& variables, const WhileRunning& while_running = {});
   // The signal that asked to end since the last call; 0: none.
   static int take_signal();
+  // Whether the own signal has come since the last call. It is looked for whenever `while_running` is called.
+  static bool take_own();
 
  private:
   // The last two are for this process's own limits of time and file size: dying from them would leave work undone.

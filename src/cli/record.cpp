@@ -1,6 +1,7 @@
 // weir record: a flight recorder for any GPU program: keeps its last seconds, in a file that survives its death.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <signal.h>
 
 #include <filesystem>
 
@@ -20,7 +21,8 @@ constexpr const char* kRecordUsage = "For example: weir record -- python3 train.
 
 struct RecordFlags {
   std::vector<std::string> program;
-  std::string output, memory = "64M", hang, on_hang = "continue", slow, stall, dumps = "5", metrics, interval = "5s";
+  std::string output, memory = "64M", hang, on_hang = "continue", slow, stall, signal, dumps = "5", metrics,
+                      interval = "5s";
   bool keeps = false, is_exact = false, begins_off = false, is_quiet = false;
   std::shared_ptr<std::function<int()>> below;
 
@@ -36,6 +38,8 @@ struct RecordFlags {
         .one_of({"continue", "kill"});
     syntax.add("--slow-step FACTOR", slow, "dump where a step takes that many times the median");
     syntax.add("--stall DURATION", stall, "dump where commands are outstanding and none has ended for that long");
+    syntax.add("--dump-signal NAME", signal, "dump when `weir record` gets that signal, which is then not the program's")
+        .one_of({"USR1", "USR2"});
     syntax.add("--dumps N", dumps, "most dumps altogether");
     syntax.add("--openmetrics PATH", metrics, "rewrite this file with figures of each process, for Prometheus");
     syntax.add("--interval DURATION", interval, "how often that file is rewritten");
@@ -79,12 +83,14 @@ int execute_record(RecordFlags flags) {
   if (!flags.slow.empty())
     request.triggers.slow_step = real_number("--slow-step", flags.slow, 1.01, 1e6, "out of range");
   request.triggers.dumps = static_cast<int>(number_within("--dumps", flags.dumps, 1, 1000));
+  if (!flags.signal.empty()) request.triggers.signal = flags.signal == "USR1" ? SIGUSR1 : SIGUSR2;
   request.triggers.kills_on_hang = flags.on_hang == "kill";
   if (request.triggers.kills_on_hang && request.triggers.hang_ns == 0)
     reject("--on-hang kill: nothing looks for hangs", "Add --hang-timeout 60s.");
   request.metrics = flags.metrics;
   request.metrics_interval_ns = ns_of("--interval", flags.interval);
   request.cuda_injection = environment_variable("CUDA_INJECTION64_PATH");
+  request.has_nvtx_injection = environment_variable("NVTX_INJECTION64_PATH").has_value();
   request.preload = environment_variable("LD_PRELOAD").value_or("");
   request.say = [](const std::string& text) { print_err("weir: {}\n", text); };
   if (!find_program(request.command[0]))

@@ -52,6 +52,16 @@ int rank_in(const std::string& environment) {
   return -1;
 }
 
+// How many filters of system calls (seccomp) a process has; 0 where that is not known.
+std::int64_t filters_of(const std::string& pid) {
+  constexpr std::string_view kName = "\nSeccomp_filters:\t";
+  const std::string status = read_kernel_file("/proc/" + pid + "/status", std::size_t{1} << 20);
+  const std::size_t at = status.find(kName);
+  if (at == std::string::npos) return 0;
+  const std::size_t begin = at + kName.size();
+  return parse_integer(status.substr(begin, status.find('\n', begin) - begin)).value_or(0);
+}
+
 struct Asked {
   LiveRecording recording;
   RecordedState state;
@@ -74,6 +84,13 @@ std::optional<Asked> ask(const RecordFile& file, std::vector<std::string>& notes
   asked.environment = proc_file(asked.state.header.pid, "environ");
   // Others have no handler for the signal that asks threads.
   if (!variable_of(asked.environment, record::kHangVariable)) return asked;
+  // A program in a sandbox of its own may be killed for opening the files that stacks are made of. One that is in the
+  // container's alone has as many as this process.
+  if (filters_of(std::to_string(asked.state.header.pid)) > filters_of("self")) {
+    notes.push_back(fmt::format("process {} forbids itself system calls (seccomp): its stacks are not asked for",
+                                asked.state.header.pid));
+    return asked;
+  }
   const std::uint32_t request = std::max(asked.state.header.stacks_wanted, asked.state.header.stacks_given) + 1;
   if (asked.recording.want_stacks(request)) asked.request = request;
   return asked;
@@ -198,7 +215,10 @@ GatheredHang gather_hang(std::span<const RecordFile> files) {
     process.is_alive = asked[i].is_alive || is_elsewhere;
     process.rank = asked[i].is_alive ? rank_in(asked[i].environment) : sources[i]->rank;
     process.name = name_of(header.pid, process.rank);
-    if (asked[i].is_alive) process.children = children_of(header.pid, files);
+    if (asked[i].is_alive) {
+      process.children = children_of(header.pid, files);
+      if (const auto facts = facts_of(static_cast<pid_t>(header.pid))) process.state = facts->state;
+    }
     newest_beat_ns = std::max(newest_beat_ns, header.beat_ns);
     gathered.processes.push_back(std::move(process));
   }

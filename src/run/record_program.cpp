@@ -30,6 +30,7 @@ Variables recorder_variables(const RecordRequest& request, const RecordFolder& f
     if (request.cuda_injection && *request.cuda_injection != cuda->string())
       request.say(fmt::format("CUDA_INJECTION64_PATH was {}: that library is left out", *request.cuda_injection));
     variables.emplace_back("CUDA_INJECTION64_PATH", cuda->string());
+    if (!request.has_nvtx_injection) variables.emplace_back("NVTX_INJECTION64_PATH", cuda->string());
   }
   // LD_PRELOAD is a list, so no path in it may contain a separator.
   if (const auto hip = own_library(kHipRecorder); hip && hip->string().find_first_of(": ") == std::string::npos)
@@ -63,7 +64,11 @@ int record_program(const RecordRequest& request) {
     if (!request.is_quiet)
       request.say(fmt::format("recording into {}; `weir record dump {} -o trace.json` writes a trace",
                               folder.path.string(), ::getpid()));
-    code = Forwarding().run(request.command, variables, [&](pid_t program) { return watch.look(program); });
+    code = Forwarding(request.triggers.signal).run(request.command, variables, [&](pid_t program) {
+      const std::int64_t next = watch.look(program);
+      if (Forwarding::take_own()) watch.dump_all("asked for by a signal");
+      return next;
+    });
   } catch (const Error&) {
     remove_recordings(folder);  // it was not started
     throw;

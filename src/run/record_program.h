@@ -24,6 +24,7 @@ struct RecordRequest {
   std::filesystem::path metrics;  // empty: none
   std::int64_t metrics_interval_ns = 5'000'000'000;
   std::optional<std::string> cuda_injection;  // CUDA_INJECTION64_PATH of this process: another profiler
+  bool has_nvtx_injection = false;            // NVTX_INJECTION64_PATH of this process: ranges go to another profiler
   std::string preload;                        // LD_PRELOAD of this process
   RecordWatch::Say say;
 };

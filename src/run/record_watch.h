@@ -26,6 +26,7 @@ struct RecordTriggers {
   std::int64_t stall_ns = 0;  // no command of a process has ended although some are outstanding
   double slow_step = 0;       // a step took that many times the median
   int dumps = 5;              // at most
+  int signal = 0;             // sent to this process
   bool kills_on_hang = false;
 };
 

@@ -54,7 +54,12 @@ void ProcessHang::examine() {
     since_ns_ = header.beat_ns != 0 ? header.beat_ns : last_activity_ns();
   }
   if (!is_silent_ && is_nothing_known(recording_)) return;
-  if (!is_silent_) choose_root();
+  // The library's thread is not answered either while a launch waits in the driver because too much is outstanding.
+  const bool has_long_call = std::any_of(
+      recording_.threads.begin(), recording_.threads.end(), [&](const record::Thread& thread) {
+        return is_in_call(thread) && elapsed_ns(thread.started_ns, now_ns_) >= timeout_ns_;
+      });
+  if (!is_silent_ || (has_long_call && !is_stopped && !is_nothing_known(recording_))) choose_root();
   if (root_ != nullptr) return;
   for (const record::Thread& thread : recording_.threads) {
     if (!is_in_call(thread) || elapsed_ns(thread.started_ns, now_ns_) < timeout_ns_ || is_explained(thread)) continue;

@@ -23,6 +23,7 @@ const std::map<std::string, std::string> kAllowed = {
     {"src/amd/kfd/resume_guard.cpp", "queues must be resumed also where the program crashes"},
     {"src/lab/watch/screen.cpp", "the terminal must be given back also where the program crashes"},
     {"src/run/host_stacks.cpp", "interrupts threads for their stacks"},
+    {"src/submit/inject/program_stacks.cpp", "interrupts threads of other people's programs for their stacks"},
     {"src/cli/bench.cpp", "a limit on file sizes is a write error"},
     {"src/cli/sched_start.cpp", "a daemon outlives its terminal"},
 };

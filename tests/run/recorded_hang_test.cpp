@@ -602,8 +602,24 @@ TEST(RecordedHang, a_stopped_process_is_named_whatever_its_streams_seem_to_do) {
   hang = diagnose(program);
   EXPECT_TRUE(has(hang.culprit, "nothing in process 4711 has run for 50.0 s")) << hang.culprit;
   program.in_call(0, Kind::other, "cuModuleLoadData", kNone);
+  program.all_ended();
   hang = diagnose(program);
   EXPECT_TRUE(hang.culprit.ends_with("; its thread 4711 (main) was in cuModuleLoadData for 98.0 s.")) << hang.culprit;
+}
+
+// The driver keeps its locks meanwhile, so the library's own thread is not answered and writes no time any more.
+TEST(RecordedHang, a_launch_that_waits_in_the_driver_is_the_streams_fault) {
+  Program program;
+  const std::uint32_t a = program.stream(13);
+  program.launch(a, "spin(int*)");
+  program.launch_many(a, "step(float*)", 1023);
+  program.progress(a, 0, 1);
+  program.in_call(0, Kind::launch, "cuLaunchKernel", a);
+  program.recording().header.beat_ns = kNow - 50 * kSecond;
+  const RecordedHang hang = diagnose(program);
+  EXPECT_EQ(hang.cause, HangCause::command);
+  EXPECT_EQ(hang.culprit,
+            "stream 13 of process 4711 is stuck in kernel spin(int*) (command 1), which has run for 98.0 s.");
 }
 
 TEST(RecordedHang, workers_of_a_data_loader) {

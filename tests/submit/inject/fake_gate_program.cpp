@@ -3,7 +3,15 @@
 // stream), kinds (every kind of launch on the default stream), capture N (a graph, while others launch), fails, destroy
 // (streams with work in them), reset (the device with work on it), second N US (on the other device), fork, exits
 // (while a thread launches), events N (a stream waits for another's event), hang (a kernel that does not end, and a
-// stream that waits for it), say TEXT, sleep MS.
+// stream that waits for it), faults (handles its own SIGSEGV), locks-up (from now on the kernel kills it where it opens
+// a file or starts something), say TEXT, sleep MS.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +32,34 @@ void check(CUresult result, const char* what) {
   std::printf("%s: error %d\n", what, static_cast<int>(result));
   std::fflush(stdout);
   std::_Exit(9);
+}
+
+sigjmp_buf g_before_fault;
+
+void recover_from_a_fault() {
+  struct sigaction action{};
+  action.sa_handler = [](int) { siglongjmp(g_before_fault, 1); };
+  ::sigaction(SIGSEGV, &action, nullptr);
+  void* const page = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (sigsetjmp(g_before_fault, 1) == 0) *static_cast<volatile char*>(page) = 1;
+  std::puts("recovered");
+}
+
+// For all threads.
+void lock_up() {
+  constexpr unsigned kForbidden[] = {SYS_openat, SYS_socket, SYS_clone,        SYS_clone3,
+                                     SYS_execve, SYS_prctl,  SYS_memfd_create, SYS_ftruncate};
+  std::vector<sock_filter> filter = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const unsigned number : kForbidden) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+  }
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  const bool is_locked = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                         ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+  std::puts(is_locked ? "locked up" : "has no seccomp");
+  std::fflush(stdout);
 }
 
 CUcontext context_on(int device) {
@@ -192,6 +228,10 @@ int main(int argc, char** argv) {
       std::puts("hangs");
       std::fflush(stdout);
       check(cuStreamSynchronize(second), "cuStreamSynchronize");
+    } else if (word == "faults") {
+      recover_from_a_fault();
+    } else if (word == "locks-up") {
+      lock_up();
     } else if (word == "say") {
       std::puts(argv[++i]);
       std::fflush(stdout);
