@@ -32,6 +32,8 @@ PROGRAMS = ["training", "decoding", "pipeline"]
 # Whole graphs are a capture of a program that has graphs.
 COMPARED = {"plain": PROGRAMS, "capture": PROGRAMS, "whole graphs": ["decoding"], "record": PROGRAMS, "record, hangs": PROGRAMS,
             "record, off": PROGRAMS, "floor, callbacks": PROGRAMS, "floor, records": PROGRAMS}
+if "MEASURE_ONLY" in os.environ:
+    COMPARED = {name: COMPARED[name] for name in os.environ["MEASURE_ONLY"].split(";")}
 
 
 def say(*words):
@@ -244,7 +246,7 @@ def counts():
                 in_child(lambda: ours(program, captures, count))
                 file = next(captures.glob("*.weircap"))
                 shutil.copy(file, OUT / f"counts-{program}-{count}.weircap")
-                result = subprocess.run([WEIR, "analyze", file, "--json"], capture_output=True, text=True)
+                result = subprocess.run([WEIR, "analyze", file, "--window", "all", "--json"], capture_output=True, text=True)
                 counted.append(commands_in(json.loads(result.stdout)))
             ours_found = {kind: counted[1].get(kind, 0) - counted[0].get(kind, 0) for kind in found}
             say(f"counts {program:10} torch.profiler {found}  weir profile {ours_found}  "
@@ -310,6 +312,7 @@ def death():
         name = OUT / f"dead-{program}.trace.json"
         dump = subprocess.run([WEIR, "record", "dump", str(pid), "-o", name, "--force"], capture_output=True, text=True)
         took = time.perf_counter() - begun
+        say(*(row for row in subprocess.run([WEIR, "record", "list"], capture_output=True, text=True).stdout.splitlines() if str(pid) in row))
         say(f"death {program:10} dump after SIGKILL of both: exit {dump.returncode}, {took:.2f} s, {dump.stdout.strip()} {dump.stderr.strip()[-200:]}")
         if name.exists() and name.stat().st_size > 8 << 20:
             name.unlink()

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCudaRecorder = "libweir_cupti.so";    // loaded by the CUDA driver
+constexpr const char* kCudaRecorder = "libweir_cupti.so";    // loaded by the CUDA driver, and before it for its hooks
 constexpr const char* kHipRecorder = "libweir_hip_gate.so";  // loaded before HIP's runtime
 constexpr std::uint64_t kRoomFor = 4;                        // recordings, where the user did not choose the folder
 
@@ -33,9 +33,16 @@ Variables recorder_variables(const RecordRequest& request, const RecordFolder& f
     if (!request.has_nvtx_injection) variables.emplace_back("NVTX_INJECTION64_PATH", cuda->string());
   }
   // LD_PRELOAD is a list, so no path in it may contain a separator.
-  if (const auto hip = own_library(kHipRecorder); hip && hip->string().find_first_of(": ") == std::string::npos)
-    if (request.preload.find(hip->string()) == std::string::npos)
-      variables.emplace_back("LD_PRELOAD", hip->string() + (request.preload.empty() ? "" : ":" + request.preload));
+  std::string preload = request.preload;
+  for (const char* const name : {kHipRecorder, kCudaRecorder}) {
+    const auto library = own_library(name);
+    // Exact times are CUPTI's, and then the calls are, too.
+    if (!library || (request.is_exact && name == kCudaRecorder)) continue;
+    const std::string path = library->string();
+    if (path.find_first_of(": ") == std::string::npos && preload.find(path) == std::string::npos)
+      preload = path + (preload.empty() ? "" : ":" + preload);
+  }
+  if (preload != request.preload) variables.emplace_back("LD_PRELOAD", preload);
   return variables;
 }
 

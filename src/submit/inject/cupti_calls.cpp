@@ -5,8 +5,9 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "submit/inject/cuda_hooks.h"
+#include "submit/inject/cupti_driver.h"
 #include "submit/inject/cupti_library.h"
-#include "submit/inject/cupti_subscription.h"
 
 namespace weir::inject {
 namespace {
@@ -19,6 +20,7 @@ CallsUser g_user;
 std::atomic<bool> g_is_on{false};
 std::atomic<std::int32_t> g_captures{0};  // begun and not ended, in any thread
 
+bool g_is_hooked = false;  // then CUPTI is left alone, which may slow a program by being asked for something
 decltype(&cuptiGetStreamIdEx) g_stream_id = nullptr;
 decltype(&cuptiGetDeviceId) g_device_id = nullptr;
 CUresult (*g_is_capturing)(CUstream, CUstreamCaptureStatus*) = nullptr;
@@ -80,6 +82,12 @@ std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread,
       [&](record::Stream& stream) {
         const Unrecorded unrecorded;
         const bool is_default = handle == CU_STREAM_LEGACY || is_of_thread;
+        if (g_is_hooked) {
+          const int device = data.context == nullptr ? -1 : device_of(data.context);
+          if (device >= 0) stream.device = static_cast<std::uint32_t>(device);
+          stream_id_by_driver(handle, stream.id);
+          return;
+        }
         if (g_stream_id == nullptr || data.context == nullptr ||
             g_stream_id(data.context, is_default ? nullptr : handle, is_of_thread ? 1 : 0, &stream.id) != CUPTI_SUCCESS)
           stream.id = kNone;
@@ -200,12 +208,13 @@ void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
 
 }  // namespace
 
-std::string record_calls(Recorder& recorder, const CallsUser& user) {
+std::string record_calls(Recorder& recorder, const CallsUser& user, CallsBy by) {
   if (g_recorder == nullptr) {
     g_recorder = &recorder;
     g_user = user;
+    g_is_hooked = by == CallsBy::any && has_hooks();
     std::string ignored;
-    if (void* const cupti = open_cupti(ignored)) {
+    if (void* const cupti = g_is_hooked ? nullptr : open_cupti(ignored)) {
       const EntryPoints entries(cupti);
       entries.want(g_stream_id, "cuptiGetStreamIdEx");
       entries.want(g_device_id, "cuptiGetDeviceId");
@@ -217,11 +226,12 @@ std::string record_calls(Recorder& recorder, const CallsUser& user) {
   }
   recorder.forget();  // what was remembered before a pause
   g_is_on.store(true);
-  std::string reason = follow_calls(on_call, [](const CudaFunction& function) {
+  const auto wants = [](const CudaFunction& function) {
     const bool is_about_events =
         function.kind == record::Kind::event_create || function.kind == record::Kind::event_destroy;
     return g_user.wants_events || !is_about_events;
-  });
+  };
+  std::string reason = follow_calls(on_call, wants, by);
   if (!reason.empty()) g_is_on.store(false);
   return reason;
 }

@@ -235,7 +235,7 @@ std::string start(State& s) {
       !reason.empty())
     return reason;
   // Without calls there are still commands.
-  if (reason = record_calls(*s.recorder, {}); !reason.empty()) note("no calls and no waits: " + reason);
+  if (reason = record_calls(*s.recorder, {}, CallsBy::cupti); !reason.empty()) note("no calls and no waits: " + reason);
   record_ranges(s.recorder.get());
   return {};
 }

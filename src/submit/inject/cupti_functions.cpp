@@ -4,6 +4,13 @@
 
 #include <cstring>
 
+// The header says the newest versions where these names stand.
+#undef cuCtxDestroy
+#undef cuDevicePrimaryCtxRelease
+#undef cuDevicePrimaryCtxReset
+#undef cuMemcpyBatchAsync
+#undef cuMemcpy3DBatchAsync
+
 namespace weir::inject {
 namespace {
 

@@ -11,6 +11,9 @@ namespace weir::inject {
 // Null, with the loader's message, if there is none. WEIR_CUPTI_LIBRARY can name it.
 void* open_cupti(std::string& reason);
 
+// The loader's dlsym(), which never gives one of our functions (cuda_hooks.h).
+void* find_symbol(void* library, const char* name) noexcept;
+
 // Looks up entry points of an open library. Not base/vendor_library.h, which formats its messages with a library that
 // other people's programs must not be given, and would load a library of its own instead of the program's.
 class EntryPoints {
@@ -18,7 +21,7 @@ class EntryPoints {
   explicit EntryPoints(void* library) noexcept : library_(library) {}
   template <class Function>
   bool want(Function*& entry, const char* symbol) const noexcept {
-    entry = reinterpret_cast<Function*>(::dlsym(library_, symbol));
+    entry = reinterpret_cast<Function*>(find_symbol(library_, symbol));
     return entry != nullptr;
   }
   void need(auto& entry, const char* symbol) noexcept {

@@ -90,7 +90,7 @@ std::string switch_on(Recorder& recorder, const CallsUser& user, bool is_exact) 
     if (std::string reason = enable_activity(kActivityUser, {}); !reason.empty()) return reason;
     g_has_activity = true;
   }
-  std::string reason = record_calls(recorder, user);
+  std::string reason = record_calls(recorder, user, is_exact ? CallsBy::cupti : CallsBy::any);
   if (reason.empty()) record_ranges(&recorder);
   return reason;
 }

@@ -5,6 +5,7 @@
 #include <bitset>
 #include <cstddef>
 
+#include "submit/inject/cuda_hooks.h"
 #include "submit/inject/cupti_library.h"
 
 namespace weir::inject {
@@ -12,7 +13,8 @@ namespace {
 
 struct Listener {
   std::atomic<OnCall> call{nullptr};
-  std::bitset<kMaxCudaFunctions> wanted;  // written before `call`
+  std::bitset<kMaxCudaFunctions> wanted;  // written before `call`, as is the next
+  bool is_hooked = false;
 };
 std::array<Listener, 2> g_listeners;  // the gate and the recorder
 
@@ -52,11 +54,7 @@ constexpr CudaFunction kReset = [] {
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* raw) {
   const auto& data = *static_cast<const CUpti_CallbackData*>(raw);
   const bool is_driver = domain == CUPTI_CB_DOMAIN_DRIVER_API && id < kMaxCudaFunctions;
-  const CudaFunction& function = is_driver ? cuda_functions()[id] : kReset;
-  for (Listener& listener : g_listeners)
-    if (const OnCall call = listener.call.load(std::memory_order_acquire);  // pairs with the release in follow_calls()
-        call != nullptr && listener.wanted[function.id])
-      call(function, data);
+  deliver_call(is_driver ? cuda_functions()[id] : kReset, data, false);
 }
 
 std::string describe(CUptiResult result) {
@@ -104,6 +102,14 @@ std::string subscribe() {
          (other[0] == '\0' ? "; is another profiler active?" : std::string("; ") + other + " is one already");
 }
 
+// What those want who follow by hooks.
+void update_hooks() {
+  std::bitset<kMaxCudaFunctions> all;
+  for (const Listener& one : g_listeners)
+    if (one.call.load() != nullptr && one.is_hooked) all |= one.wanted;
+  want_hooks(all);
+}
+
 void enable(bool is_on, const std::bitset<kMaxCudaFunctions>& functions) {
   const std::uint32_t word = is_on ? 1 : 0;
   // One by one, so that other calls cost nothing. If this CUPTI does not know a call, its driver does not have it.
@@ -116,8 +122,17 @@ void enable(bool is_on, const std::bitset<kMaxCudaFunctions>& functions) {
 
 }  // namespace
 
-std::string follow_calls(OnCall listener, bool (*wants)(const CudaFunction&)) {
-  if (std::string reason = subscribe(); !reason.empty()) return reason;
+void deliver_call(const CudaFunction& function, const CUpti_CallbackData& data, bool is_hooked) {
+  for (Listener& listener : g_listeners)
+    if (const OnCall call = listener.call.load(std::memory_order_acquire);  // pairs with the release in follow_calls()
+        call != nullptr && listener.is_hooked == is_hooked && listener.wanted[function.id])
+      call(function, data);
+}
+
+std::string follow_calls(OnCall listener, bool (*wants)(const CudaFunction&), CallsBy by) {
+  const bool is_hooked = by == CallsBy::any && has_hooks();
+  if (!is_hooked)
+    if (std::string reason = subscribe(); !reason.empty()) return reason;
   Listener* place = nullptr;
   for (Listener& one : g_listeners)
     if (one.call.load() == nullptr && place == nullptr) place = &one;
@@ -126,7 +141,12 @@ std::string follow_calls(OnCall listener, bool (*wants)(const CudaFunction&)) {
   for (const CudaFunction& function : cuda_functions())
     if (function.is_followed && wants(function)) place->wanted.set(function.id);
   if (wants(kReset)) place->wanted.set(kReset.id);
+  place->is_hooked = is_hooked;
   place->call.store(listener, std::memory_order_release);
+  if (is_hooked) {
+    update_hooks();
+    return {};
+  }
   const CUptiResult result =
       g_cupti.enable(1, g_subscriber, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
   if (result != CUPTI_SUCCESS) {
@@ -142,13 +162,14 @@ void unfollow_calls(OnCall listener) noexcept {
   bool is_last = true;
   for (Listener& one : g_listeners) {
     if (one.call.load() == listener) {
-      mine = one.wanted;
+      if (!one.is_hooked) mine = one.wanted;
       one.call.store(nullptr, std::memory_order_release);
-    } else if (one.call.load() != nullptr) {
+    } else if (one.call.load() != nullptr && !one.is_hooked) {
       others |= one.wanted;
       is_last = false;
     }
   }
+  if (has_hooks()) update_hooks();
   if (g_subscriber == nullptr) return;
   enable(false, mine & ~others);
   if (!is_last) return;

@@ -45,7 +45,8 @@ class CuptiRecordTest : public ::testing::Test {
     ASSERT_GE(child_, 0);
     if (child_ != 0) return;
     ::setenv("CUDA_INJECTION64_PATH", WEIR_CUPTI_MODULE, 1);
-    ::setenv("WEIR_CUPTI_LIBRARY", WEIR_FAKE_CUPTI, 1);
+    ::setenv("WEIR_CUPTI_LIBRARY", has_hooks_ ? "/nowhere" : WEIR_FAKE_CUPTI, 1);
+    if (has_hooks_) ::setenv("LD_PRELOAD", WEIR_CUPTI_MODULE, 1);
     ::setenv(record::kFolderVariable, folder_.c_str(), 1);
     ::setenv(record::kBytesVariable, "4000000", 1);
     for (const auto& [name, value] : variables) ::setenv(name, value, 1);
@@ -98,7 +99,16 @@ class CuptiRecordTest : public ::testing::Test {
 
   fs::path folder_;
   pid_t child_ = 0;
+  bool has_hooks_ = false;
 };
+
+// Calls are seen by hooks where the library is preloaded, without any CUPTI, or else by CUPTI's callbacks.
+class CudaRecordTest : public CuptiRecordTest, public ::testing::WithParamInterface<bool> {
+ protected:
+  CudaRecordTest() { has_hooks_ = GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(By, CudaRecordTest, ::testing::Bool(),
+                         [](const auto& one) { return one.param ? "hooks" : "callbacks"; });
 
 // By kind.
 std::map<record::Kind, int> counted(const Recording& recording) {
@@ -108,7 +118,7 @@ std::map<record::Kind, int> counted(const Recording& recording) {
   return counts;
 }
 
-TEST_F(CuptiRecordTest, every_launch_is_there_once_with_its_stream_and_name) {
+TEST_P(CudaRecordTest, every_launch_is_there_once_with_its_stream_and_name) {
   const Recording recording = of_program({"run", "100", "10", "streams", "40", "10"});
   auto counts = counted(recording);
   EXPECT_EQ(counts[record::Kind::launch], 140);
@@ -129,7 +139,7 @@ TEST_F(CuptiRecordTest, every_launch_is_there_once_with_its_stream_and_name) {
     }
 }
 
-TEST_F(CuptiRecordTest, every_kind_of_launch_on_default_streams_and_threads) {
+TEST_P(CudaRecordTest, every_kind_of_launch_on_default_streams_and_threads) {
   const Recording recording = of_program({"kinds", "threads", "20", "20", "fails"});
   int commands = 0, failed = 0;
   for (const RecordedEntry& entry : recording.entries) {
@@ -140,7 +150,7 @@ TEST_F(CuptiRecordTest, every_kind_of_launch_on_default_streams_and_threads) {
   EXPECT_EQ(failed, 20);
 }
 
-TEST_F(CuptiRecordTest, captures_are_not_disturbed_and_a_graph_is_one_command) {
+TEST_P(CudaRecordTest, captures_are_not_disturbed_and_a_graph_is_one_command) {
   const Recording recording = of_program({"capture", "20"});
   EXPECT_NE(output().find("graph of 20"), std::string::npos) << output();
   EXPECT_EQ(counted(recording)[record::Kind::graph_launch], 10);
@@ -152,7 +162,7 @@ TEST_F(CuptiRecordTest, captures_are_not_disturbed_and_a_graph_is_one_command) {
   EXPECT_EQ(captured, 20);
 }
 
-TEST_F(CuptiRecordTest, events_say_who_waits_for_whom) {
+TEST_P(CudaRecordTest, events_say_who_waits_for_whom) {
   const Recording recording = of_program({"events", "30"});
   auto counts = counted(recording);
   EXPECT_EQ(counts[record::Kind::event_record], 30) << "marks are not the program's";
@@ -169,21 +179,45 @@ TEST_F(CuptiRecordTest, events_say_who_waits_for_whom) {
   }
 }
 
-TEST_F(CuptiRecordTest, streams_and_contexts_may_go_with_work_in_them) {
+TEST_P(CudaRecordTest, streams_and_contexts_may_go_with_work_in_them) {
   const Recording recording = of_program({"destroy", "run", "5", "10", "reset", "destroy", "reset", "run", "5", "10"});
   EXPECT_EQ(counted(recording)[record::Kind::launch], 2 * 10 + 2 * 5 + 2);
 }
 
-TEST_F(CuptiRecordTest, a_forked_child_writes_nothing_and_harms_nothing) {
+TEST_P(CudaRecordTest, a_forked_child_writes_nothing_and_harms_nothing) {
   const Recording recording = of_program({"run", "10", "10", "fork"});
   EXPECT_NE(output().find("child 0"), std::string::npos) << output();
   EXPECT_EQ(counted(recording)[record::Kind::launch], 10);
 }
 
-TEST_F(CuptiRecordTest, a_program_exits_while_a_thread_launches) {
+TEST_P(CudaRecordTest, a_program_exits_while_a_thread_launches) {
   start({"exits"});
   EXPECT_EQ(ended(), 0) << output();
   EXPECT_GT(recording().entries.size(), 0U);
+}
+
+TEST_P(CudaRecordTest, functions_that_a_program_asks_for_are_recorded_too) {
+  start({"asks", "20", "run", "3", "10"});
+  EXPECT_EQ(ended(), 0) << output();
+  // Without hooks RTLD_NEXT is the loader's own.
+  EXPECT_NE(output().find("same 1, next 1, missing 1"), std::string::npos) << output();
+  const Recording made = recording();
+  EXPECT_EQ(counted(made)[record::Kind::launch], 43);
+  std::vector<std::uint64_t> submitted;
+  for (const record::Stream& stream : made.streams)
+    if (stream.is_used != 0) submitted.push_back(stream.submitted);
+  EXPECT_EQ(submitted, (std::vector<std::uint64_t>{20, 20, 3})) << "a thread's default stream, everybody's, a new one";
+}
+
+TEST_F(CuptiRecordTest, a_driver_that_gives_no_functions_is_followed_by_callbacks) {
+  const Recording made =
+      of_program({"run", "20", "10"}, {{"LD_PRELOAD", WEIR_CUPTI_MODULE}, {"FAKE_DRIVER_FAILS", "give"}});
+  EXPECT_EQ(counted(made)[record::Kind::launch], 20);
+}
+
+TEST_F(CuptiRecordTest, a_profiler_does_not_disturb_hooks_nor_they_it) {
+  const Recording made = of_program({"run", "20", "10"}, {{"LD_PRELOAD", WEIR_CUPTI_MODULE}, {"FAKE_CUPTI_TAKEN", "1"}});
+  EXPECT_EQ(counted(made)[record::Kind::launch], 20);
 }
 
 TEST_F(CuptiRecordTest, exact_records_have_the_times_of_the_device) {
@@ -222,7 +256,7 @@ TEST_F(CuptiRecordTest, records_beside_another_profiler_where_cupti_allows_it) {
 }
 
 // What survives SIGKILL, and a stream that is stuck.
-TEST_F(CuptiRecordTest, a_killed_program_leaves_what_it_did_and_where_its_streams_are) {
+TEST_P(CudaRecordTest, a_killed_program_leaves_what_it_did_and_where_its_streams_are) {
   start({"hang"}, {{record::kHangVariable, "1"}});
   const auto streams = [&] {
     const fs::path path = file();
@@ -265,7 +299,7 @@ class Mapped {
   void* memory_ = nullptr;
 };
 
-TEST_F(CuptiRecordTest, is_switched_off_and_on_while_the_program_runs) {
+TEST_P(CudaRecordTest, is_switched_off_and_on_while_the_program_runs) {
   start({"run", "10", "10", "sleep", "200", "say", "first", "sleep", "100000"});
   ASSERT_TRUE(eventually([&] { return output().find("first") != std::string::npos; })) << output();
   const Mapped mapped(file());
@@ -276,13 +310,13 @@ TEST_F(CuptiRecordTest, is_switched_off_and_on_while_the_program_runs) {
     }
 }
 
-TEST_F(CuptiRecordTest, begins_off_and_then_records_nothing) {
+TEST_P(CudaRecordTest, begins_off_and_then_records_nothing) {
   const Recording recording = of_program({"run", "20", "10"}, {{record::kOffVariable, "1"}});
   EXPECT_TRUE(recording.entries.empty());
   EXPECT_EQ(recording.header.is_off, 1U);
 }
 
-TEST_F(CuptiRecordTest, says_what_its_threads_do_when_asked) {
+TEST_P(CudaRecordTest, says_what_its_threads_do_when_asked) {
   start({"hang"}, {{record::kHangVariable, "1"}});
   ASSERT_TRUE(eventually([&] { return output().find("hangs") != std::string::npos; })) << output();
   const Mapped mapped(file());

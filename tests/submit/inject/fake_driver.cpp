@@ -1,6 +1,6 @@
 // A CUDA driver without a GPU: streams are threads that let time pass, in order. Loads CUDA_INJECTION64_PATH as the
 // real one does. As strict as that one where a guest in somebody else's program can do harm: captures that are spoiled,
-// events of other contexts, contexts that are gone. FAKE_DRIVER_FAILS=make|record|query makes our own calls fail.
+// events of other contexts, contexts that are gone. FAKE_DRIVER_FAILS=make|record|query|give makes our own calls fail.
 #include "fake_driver.h"
 
 #include <cupti.h>
@@ -45,6 +45,7 @@ struct Operation {
 };
 struct CUstream_st {
   CUcontext context = nullptr;
+  std::uint64_t id = 0;
   CUgraph capture = nullptr;  // null: none
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   bool is_spoiled = false;
@@ -122,6 +123,8 @@ void serve(CUstream stream) {
 CUstream make_stream(CUcontext context) {
   auto* const stream = new CUstream_st;
   stream->context = context;
+  static std::uint64_t g_streams = 12;
+  stream->id = ++g_streams;
   fake().streams.insert(stream);
   std::thread(serve, stream).detach();
   return stream;
@@ -203,6 +206,7 @@ std::uint64_t fake_driver_events() {
   const Lock lock(fake().mutex);
   return fake().events.size();
 }
+bool fake_driver_knows_next() { return ::dlsym(RTLD_NEXT, "fake_driver_kernel") == nullptr; }
 const char* fake_driver_misuse() {
   const Lock lock(fake().mutex);
   return fake().misuse.c_str();
@@ -261,6 +265,34 @@ CUresult cuCtxSynchronize() {
     f.changed.wait(lock, [&] { return f.on_device == 0; });
     return CUDA_SUCCESS;
   });
+}
+
+CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
+  return *id = static_cast<unsigned long long>(context->device) + 1, CUDA_SUCCESS;
+}
+CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
+  const Lock lock(fake().mutex);
+  const CUstream stream = resolve(handle, handle == CU_STREAM_PER_THREAD);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return *id = stream->id, CUDA_SUCCESS;
+}
+// The one kernel is of the kind that libraries have.
+CUresult cuFuncGetName(const char**, CUfunction) { return CUDA_ERROR_INVALID_HANDLE; }
+CUresult cuKernelGetName(const char** name, CUkernel kernel) {
+  if (kernel != reinterpret_cast<CUkernel>(fake_driver_kernel())) return CUDA_ERROR_INVALID_HANDLE;
+  return *name = "_Z9do_thingsPfi", CUDA_SUCCESS;
+}
+CUresult cuGetProcAddress_v2(const char* symbol, void** function, int, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult*) {
+  if (is_asked_to_fail("give")) return CUDA_ERROR_NOT_FOUND;
+  std::string name = symbol;
+  for (const char* const newer : {"cuEventDestroy", "cuStreamDestroy", "cuMemcpyHtoDAsync", "cuGetProcAddress"})
+    if (name == newer) name += "_v2";
+  if ((flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0) name += "_ptsz";
+  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  const auto find = reinterpret_cast<void* (*)(void*, const char*)>(::dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
+  *function = find(library, name.c_str());
+  return *function == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
 CUresult cuStreamCreate(CUstream* stream, unsigned) {

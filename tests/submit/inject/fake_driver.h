@@ -29,6 +29,8 @@ CUresult cuMemsetD8Async_ptsz(CUdeviceptr, unsigned char, size_t, CUstream);
 std::uint64_t fake_driver_ended();           // commands of the program
 std::uint64_t fake_driver_most_on_device();  // at once
 std::uint64_t fake_driver_events();          // that exist
+// Whether RTLD_NEXT means what comes behind the library that asks: this one.
+bool fake_driver_knows_next();
 // What no caller of a driver may do, the first of it; empty: nothing.
 const char* fake_driver_misuse();
 }

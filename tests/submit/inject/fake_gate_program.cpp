@@ -4,7 +4,8 @@
 // (streams with work in them), reset (the device with work on it), second N US (on the other device), fork, exits
 // (while a thread launches), events N (a stream waits for another's event), hang (a kernel that does not end, and a
 // stream that waits for it), faults (handles its own SIGSEGV), locks-up (from now on the kernel kills it where it opens
-// a file or starts something), say TEXT, sleep MS.
+// a file or starts something), asks N (the driver for its functions, as the runtime does), say TEXT, sleep MS.
+#include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
@@ -43,6 +44,26 @@ void recover_from_a_fault() {
   void* const page = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (sigsetjmp(g_before_fault, 1) == 0) *static_cast<volatile char*>(page) = 1;
   std::puts("recovered");
+}
+
+void ask_for_functions(int count) {
+  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW);
+  using Give = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+  using Launch = decltype(&cuLaunchKernel);
+  const auto give = reinterpret_cast<Give>(::dlsym(library, "cuGetProcAddress_v2"));
+  void* launch[2] = {nullptr, ::dlsym(library, "cuLaunchKernel")};
+  check(give("cuLaunchKernel", &launch[0], 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, nullptr), "give");
+  void* give_again = nullptr;
+  check(give("cuGetProcAddress", &give_again, 12000, 0, nullptr), "give");
+  int us = 10;
+  void* parameters[] = {&us};
+  for (int n = 0; n < count; ++n)
+    for (void* const function : launch)
+      check(reinterpret_cast<Launch>(function)(fake_driver_kernel(), 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr),
+            "launch");
+  const bool is_same = give_again == reinterpret_cast<void*>(give);
+  std::printf("same %d, next %d, missing %d\n", is_same, fake_driver_knows_next(),
+              ::dlsym(library, "cuNoSuchThing") == nullptr);
 }
 
 // For all threads.
@@ -230,6 +251,8 @@ int main(int argc, char** argv) {
       check(cuStreamSynchronize(second), "cuStreamSynchronize");
     } else if (word == "faults") {
       recover_from_a_fault();
+    } else if (word == "asks") {
+      ask_for_functions(number(++i));
     } else if (word == "locks-up") {
       lock_up();
     } else if (word == "say") {

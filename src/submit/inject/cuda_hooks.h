@@ -1,0 +1,17 @@
+// Calls of the CUDA driver by functions of ours that a program gets in place of the driver's: what CUPTI's callbacks
+// say, for a third of their cost, and beside any other profiler. Works where this library is preloaded (LD_PRELOAD).
+#pragma once
+
+#include <bitset>
+
+#include "submit/inject/cupti_functions.h"
+
+namespace weir::inject {
+
+// Whether the program has our functions. False also where the driver is too old to name streams and kernels.
+bool has_hooks() noexcept;
+// Which functions report their calls to deliver_call() in cupti_subscription.h; the others cost a load and a jump.
+void want_hooks(const std::bitset<kMaxCudaFunctions>& functions) noexcept;
+// The driver's own number of a stream; false where it has none.
+bool stream_id_by_driver(CUstream stream, std::uint32_t& id) noexcept;
+}  // namespace weir::inject
