@@ -227,13 +227,13 @@ TEST_F(ProfileProgram, captures_commands_calls_waits_and_queues) {
     EXPECT_EQ(event["args"]["queue"], event["args"]["stream"].get<int>() + 10);
   }
   EXPECT_EQ(kernels, 10);
-  // The runtime's call, not the driver's within it, and no allocation.
-  EXPECT_EQ(calls, (std::map<std::string, int>{{"cudaLaunchKernel", 10},
-                                               {"cudaMemcpyAsync", 1},
-                                               {"cudaMemsetAsync", 1},
-                                               {"cudaEventRecord", 1},
-                                               {"cudaStreamWaitEvent", 1},
-                                               {"cudaDeviceSynchronize", 1}}));
+  // The driver's calls, not the runtime's around them, and no allocation.
+  EXPECT_EQ(calls, (std::map<std::string, int>{{"cuLaunchKernel", 10},
+                                               {"cuMemcpyHtoDAsync", 1},
+                                               {"cuMemsetD8Async", 1},
+                                               {"cuEventRecord", 1},
+                                               {"cuStreamWaitEvent", 1},
+                                               {"cuCtxSynchronize", 1}}));
   const auto traces = import_traces({trace()}, {});
   EXPECT_EQ(traces[0].timeline.spans.size(), 12u);
   EXPECT_EQ(traces[0].timeline.dependencies.size(), 1u);
@@ -378,7 +378,9 @@ TEST_F(ProfileProgram, latency_timestamps_are_asked_for) {
   for (const Json& event : json["traceEvents"]) {
     if (event["cat"] != "kernel") continue;
     ++kernels;
-    EXPECT_NEAR(event["args"]["launched"].get<double>() - event["args"]["submitted"].get<double>(), 1.5, 1e-3);
+    EXPECT_LE(event["args"]["submitted"].get<double>(), event["args"]["accepted"].get<double>());
+    EXPECT_LE(event["args"]["accepted"].get<double>(), event["args"]["launched"].get<double>());
+    EXPECT_LE(event["args"]["launched"].get<double>(), event["ts"].get<double>());
   }
   EXPECT_EQ(kernels, 4);
 }

@@ -4,7 +4,7 @@
 // (streams with work in them), reset (the device with work on it), second N US (on the other device), fork, exits
 // (while a thread launches), events N (a stream waits for another's event), hang (a kernel that does not end, and a
 // stream that waits for it), faults (handles its own SIGSEGV), locks-up (from now on the kernel kills it where it opens
-// a file or starts something), asks N (the driver for its functions, as the runtime does), say TEXT, sleep MS.
+// a file or executes something), asks N (the driver for its functions, as the runtime does), say TEXT, sleep MS.
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -68,8 +68,7 @@ void ask_for_functions(int count) {
 
 // For all threads.
 void lock_up() {
-  constexpr unsigned kForbidden[] = {SYS_openat, SYS_socket, SYS_clone,        SYS_clone3,
-                                     SYS_execve, SYS_prctl,  SYS_memfd_create, SYS_ftruncate};
+  constexpr unsigned kForbidden[] = {SYS_openat, SYS_socket, SYS_execve, SYS_prctl, SYS_memfd_create, SYS_ftruncate};
   std::vector<sock_filter> filter = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const unsigned number : kForbidden) {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
