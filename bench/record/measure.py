@@ -2,20 +2,18 @@
 """What `weir profile --` and `weir record --` cost unmodified PyTorch programs, whether their counts are PyTorch's own, and
 whether planted hangs are named. Needs a GPU, PyTorch and a built weir.
 usage: measure.py PATH_OF_WEIR PATH_OF_PLANTED_HANGS OUTPUT_FOLDER [rounds] [part ...]
-parts: counts switches cost toggle death hangs kills
-Processes that are compared take turns, each in a process of its own. They are forked from one that has imported PyTorch
-and has not touched the GPU, with the variables that weir would have set. The floors need libfloor.so (floor.cpp) beside weir."""
-import glob, json, mmap, os, pathlib, random, shutil, signal, statistics, subprocess, sys, tempfile, time
+parts: counts cost toggle death hangs kills
+Processes that are compared take turns. They are forked from one that has imported PyTorch and has not touched the GPU, with
+the variables that weir would have set. The floors need libfloor.so (floor.cpp) beside weir."""
+import glob, json, os, pathlib, random, shutil, signal, statistics, subprocess, sys, tempfile, time
 
 HERE = pathlib.Path(__file__).resolve().parent
 WEIR, PLANTED, OUT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3])
 ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 9
-PARTS = sys.argv[5:] or ["counts", "switches", "cost", "toggle", "death", "hangs", "kills"]
+PARTS = sys.argv[5:] or ["counts", "cost", "toggle", "death", "hangs", "kills"]
 LIBRARY = WEIR.parent / "libweir_cupti.so"
 sys.path.insert(0, str(HERE))
-SECONDS = float(os.environ.get("MEASURE_SECONDS", "1.0"))
-
-WANTED_OFF = 104  # in trace/record_format.h: Header::wanted_off; is_off follows it
+SECONDS, TURNS = float(os.environ.get("MEASURE_SECONDS", "0.5")), int(os.environ.get("MEASURE_TURNS", "3"))
 
 CONFIGURATIONS = {
     "plain": {},
@@ -23,7 +21,7 @@ CONFIGURATIONS = {
     "whole graphs": {"WEIR_CAPTURE_FOLDER": None, "WEIR_CAPTURE_WHOLE_GRAPHS": "1"},
     "record": {"WEIR_RECORD_FOLDER": None},
     "record, hangs": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_HANG": "1"},
-    "record, exact": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_EXACT": "1"},
+    "record, callbacks": {"WEIR_RECORD_FOLDER": None},
     "record, off": {"WEIR_RECORD_FOLDER": None, "WEIR_RECORD_OFF": "1"},
     "floor, callbacks": {"FLOOR": "callbacks"},
     "floor, records": {"FLOOR": "records"},
@@ -31,7 +29,8 @@ CONFIGURATIONS = {
 PROGRAMS = ["training", "decoding", "pipeline"]
 # Whole graphs are a capture of a program that has graphs.
 COMPARED = {"plain": PROGRAMS, "capture": PROGRAMS, "whole graphs": ["decoding"], "record": PROGRAMS, "record, hangs": PROGRAMS,
-            "record, off": PROGRAMS, "floor, callbacks": PROGRAMS, "floor, records": PROGRAMS}
+            "record, callbacks": PROGRAMS, "record, off": PROGRAMS, "floor, callbacks": PROGRAMS, "floor, records": PROGRAMS}
+HOOKS = {name: str(LIBRARY) for name in ("record", "record, hangs", "record, off")}  # what is preloaded
 if "MEASURE_ONLY" in os.environ:
     COMPARED = {name: COMPARED[name] for name in os.environ["MEASURE_ONLY"].split(";")}
 
@@ -40,25 +39,28 @@ def say(*words):
     print(*words, flush=True)
 
 
+def run_as_program(body):
+    """In a forked process: exit handlers run, as at the end of any program."""
+    code = 0
+    try:
+        body()
+    except BaseException as error:
+        print("child:", repr(error), file=sys.stderr, flush=True)
+        code = 1
+    sys.stdout.flush()
+    import atexit
+    atexit._run_exitfuncs()
+    import ctypes
+    ctypes.CDLL(None).exit(code)
+
+
 def in_child(body):
     """Runs body() in a forked process; its result comes back as JSON."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        try:
-            os.write(writer, json.dumps(body()).encode())
-            code = 0
-        except BaseException as error:
-            print("child:", repr(error), file=sys.stderr, flush=True)
-            code = 1
-        os.close(writer)
-        # Exit handlers run, as at the end of any program.
-        sys.stdout.flush()
-        import atexit
-        atexit._run_exitfuncs()
-        import ctypes
-        ctypes.CDLL(None).exit(code)
+        run_as_program(lambda: os.write(writer, json.dumps(body()).encode()))
     os.close(writer)
     text = b""
     while part := os.read(reader, 65536):
@@ -89,70 +91,71 @@ def set_variables(configuration, folder):
         os.environ["CUDA_INJECTION64_PATH"] = str(LIBRARY.with_name("libfloor.so") if "FLOOR" in os.environ else LIBRARY)
 
 
-def steps_per_second(configuration, folder):
-    """Of each program, one after the other in this process."""
+def measured(configuration, folder, requests, answers):
+    """A process that runs windows of any program when it is told to: a line is a program, an empty one the end."""
     set_variables(configuration, folder)
     import torch
     import programs
-    rates = {}
-    for program in COMPARED[configuration]:
-        step = programs.PROGRAMS[program]()
+    requests, answers = open(requests), open(answers, "w")
+    steps = {program: programs.PROGRAMS[program]() for program in COMPARED[configuration]}
+    for step in steps.values():
         for _ in range(20):
             step()
-        torch.cuda.synchronize()
-        begun, steps = time.perf_counter(), 0
-        while time.perf_counter() - begun < SECONDS:
-            for _ in range(5):
-                step()
-            steps += 5
-        torch.cuda.synchronize()
-        rates[program] = steps / (time.perf_counter() - begun)
-    return rates
-
-
-def switched(program, folder, variables, windows=24):
-    """Within one process the recorder is switched off and on in turns: how much slower each window with it is than those
-    around it, in percent."""
-    os.environ.update(variables)
-    set_variables("record", folder)
-    import torch
-    import programs
-    step = programs.PROGRAMS[program]()
-    for _ in range(20):
-        step()
     torch.cuda.synchronize()
-    with open(next(pathlib.Path(folder).glob("*.weirrec")), "r+b") as file:
-        header = mmap.mmap(file.fileno(), 4096)
-    at = WANTED_OFF
-
-    def rate(is_off):
-        header[at:at + 4] = (1 if is_off else 0).to_bytes(4, "little")
-        end = time.perf_counter() + 0.06  # until it is so
-        while time.perf_counter() < end or header[at + 4] != is_off:
+    print("ready", file=answers, flush=True)
+    while program := requests.readline().strip():
+        step = steps[program]
+        for _ in range(5):
             step()
         torch.cuda.synchronize()
-        begun, steps = time.perf_counter(), 0
-        while time.perf_counter() - begun < 0.15:
+        begun, count = time.perf_counter(), 0
+        while time.perf_counter() - begun < SECONDS:
             step()
-            steps += 1
+            count += 1
         torch.cuda.synchronize()
-        return steps / (time.perf_counter() - begun)
-
-    rates = [rate(i % 2 == 0) for i in range(2 * windows + 1)]
-    return [100 * ((rates[i - 1] + rates[i + 1]) / 2 / rates[i] - 1) for i in range(1, len(rates), 2)]
+        print(count / (time.perf_counter() - begun), file=answers, flush=True)
 
 
-def switches():
-    for program in PROGRAMS:
-        for name, variables in {"record": {}, "record, hangs": {"WEIR_RECORD_HANG": "1"}}.items():
-            found = []
-            for _ in range(int(os.environ.get("MEASURE_SWITCHED", "2"))):
-                with Folder() as folder:
-                    found += in_child(lambda: switched(program, folder, variables)) or []
-            if found:
-                middle, low, high = interval(found)
-                say(f"switched {program:10} {name:14} slower by {middle:6.2f} % [{low:6.2f}, {high:6.2f}], {len(found)} windows of 150 ms")
-                (OUT / f"switched-{program}-{name.replace(', ', '-')}.json").write_text(json.dumps(found))
+def serve():
+    """Forks measured processes, as told line by line. PyTorch is imported once."""
+    import torch
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            run_as_program(lambda: measured(*json.loads(line)))
+
+
+class Measured:
+    """The other end of measured(): a recorder's hooks must be there from the start, so there is a server for each kind."""
+    servers = {}
+
+    def __init__(self, configuration, folder):
+        hooks = HOOKS.get(configuration, "")
+        if hooks not in self.servers:
+            server = subprocess.Popen([sys.executable, __file__, WEIR, PLANTED, OUT, "0", "serve"], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True, env=dict(os.environ, LD_PRELOAD=hooks))
+            server.stdout.readline()
+            self.servers[hooks] = server
+        names = [f"{folder}/requests", f"{folder}/answers"]
+        for name in names:
+            os.mkfifo(name)
+        print(json.dumps([configuration, folder, *names]), file=self.servers[hooks].stdin, flush=True)
+        self.requests, self.answers = open(names[0], "w"), open(names[1])
+
+    def ready(self):
+        return self.answers.readline().strip() == "ready"
+
+    def rate(self, program):
+        print(program, file=self.requests, flush=True)
+        text = self.answers.readline()
+        return float(text) if text else None  # it has died
+
+    def end(self):
+        self.requests.close()
+        self.answers.read()  # until the process has ended
+        self.answers.close()
 
 
 def interval(values):
@@ -163,33 +166,40 @@ def interval(values):
 
 
 def cost():
+    """In each round a process of every configuration; these take turns, one at a time, so that all see the same machine."""
     rates = {(p, c): [] for p in PROGRAMS for c in COMPARED if p in COMPARED[c]}
-    configurations = list(COMPARED)
     limit = time.perf_counter() + float(os.environ.get("MEASURE_LIMIT", "1e9"))
     rounds = 0
     while rounds < ROUNDS and time.perf_counter() < limit:
-        order = configurations[rounds % len(configurations):] + configurations[:rounds % len(configurations)]
-        for configuration in order:
-            with Folder() as folder:
-                found = in_child(lambda: steps_per_second(configuration, folder))
-                if found is None:
-                    say("FAILED", configuration)
-                for program, rate in (found or {}).items():
-                    rates[program, configuration].append(rate)
+        folders = {name: Folder() for name in COMPARED}
+        processes = {name: Measured(name, folder.__enter__()) for name, folder in folders.items()}
+        failed = [name for name, one in processes.items() if not one.ready()]
+        for name in failed:
+            say("FAILED", name)
+            processes.pop(name)
+        found = {key: [] for key in rates}
+        order = list(processes)
+        for _ in range(TURNS):
+            random.shuffle(order)
+            for program in PROGRAMS:
+                for name in order:
+                    if program in COMPARED[name]:
+                        found[program, name].append(processes[name].rate(program))
+        for one in processes.values():
+            one.end()
+        for folder in folders.values():
+            folder.__exit__()
+        for key, turns in found.items():
+            rates[key].append(statistics.median(turns) if turns and all(turns) else None)
         rounds += 1
         (OUT / "cost.json").write_text(json.dumps([[*key, value] for key, value in rates.items()]))
-    say(f"{'program':10} {'configuration':16} {'steps/s':>9} {'slower than plain by':>26}   of {rounds} processes")
+    say(f"{'program':10} {'configuration':18} {'steps/s':>9} {'slower than plain by':>26}   of {rounds} processes")
     for (program, configuration), values in sorted(rates.items(), key=lambda each: PROGRAMS.index(each[0][0])):
-        plain = rates[program, "plain"]
-        n = min(len(values), len(plain))
-        if n == 0:
-            continue
-        # Of pairs that ran in the same round: the machine's speed drifts.
-        ratios = [100 * (plain[i] / values[i] - 1) for i in range(n)]
-        middle, low, high = interval(ratios)
-        of_medians = 100 * (statistics.median(plain) / statistics.median(values) - 1)
-        say(f"{program:10} {configuration:16} {statistics.median(values):9.1f} {middle:8.2f} % [{low:6.2f}, {high:6.2f}]"
-            f"   of medians {of_medians:6.2f} %")
+        # Of processes of the same round: the machine's speed drifts.
+        pairs = [(plain, value) for plain, value in zip(rates[program, "plain"], values) if plain and value]
+        if pairs:
+            middle, low, high = interval([100 * (plain / value - 1) for plain, value in pairs])
+            say(f"{program:10} {configuration:18} {statistics.median(value for _, value in pairs):9.1f} {middle:8.2f} % [{low:6.2f}, {high:6.2f}]")
 
 
 def kind_of(event):
@@ -274,10 +284,14 @@ while time.time() < end:
 """
 
 
-def start(program, seconds, *flags):
+def launched(program, seconds, *flags):
     code = TRAINING.format(here=str(HERE), program=program, seconds=seconds)
-    process = subprocess.Popen([WEIR, "record", *flags, "--", sys.executable, "-c", code], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([WEIR, "record", *flags, "--", sys.executable, "-c", code], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def start(program, seconds, *flags):
+    process = launched(program, seconds, *flags)
     return process, int(process.stdout.readline())
 
 
@@ -376,12 +390,10 @@ if __name__ == "__main__":
 def kills():
     random.seed(7)
     bad = 0
-    for _ in range(int(os.environ.get("MEASURE_KILLS", "7"))):
+    for _ in range(int(os.environ.get("MEASURE_KILLS", "3"))):
         program = random.choice(["training", "pipeline"])
-        victims = []
-        for _ in range(8):
-            process, pid = start(program, 60, "--quiet")
-            victims.append((process, pid))
+        victims = [launched(program, 60, "--quiet") for _ in range(18)]
+        victims = [(process, int(process.stdout.readline())) for process in victims]
         time.sleep(random.uniform(0, 1.5))
         for process, pid in victims:
             kill_recorder = random.random() < 0.5
@@ -407,6 +419,8 @@ def kills():
 
 
 def main():
+    if PARTS == ["serve"]:
+        return serve()
     OUT.mkdir(parents=True, exist_ok=True)
     import torch
     say(f"PyTorch {torch.__version__}, {WEIR}")

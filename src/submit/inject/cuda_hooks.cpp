@@ -258,6 +258,9 @@ void find_all() noexcept {
       all[i].real->store(found, std::memory_order_release);
 }
 
+// The driver has given the program a launch that it does not export, and that is therefore none of the entries.
+constinit std::atomic<bool> g_has_others{false};
+
 // Ours in place of a function of the driver; others stay what they are.
 void* replaced(void* function) noexcept {
   if (function == nullptr) return nullptr;
@@ -269,11 +272,19 @@ void* replaced(void* function) noexcept {
   return function;
 }
 
+// Of what the driver gave for a name.
+void replace_given(const char* name, void** function) noexcept {
+  if (function == nullptr || *function == nullptr) return;
+  void* const given = *function;
+  *function = replaced(given);
+  if (*function == given && name != nullptr && std::strcmp(name, "cuLaunchKernel") == 0) g_has_others.store(true);
+}
+
 CUresult CUDAAPI give_address(const char* name, void** function, int version, cuuint64_t flags) {
   const auto driver = reinterpret_cast<decltype(&give_address)>(g_give_address.load(std::memory_order_acquire));
   if (driver == nullptr) return CUDA_ERROR_NOT_FOUND;
   const CUresult result = driver(name, function, version, flags);
-  if (result == CUDA_SUCCESS && function != nullptr) *function = replaced(*function);
+  if (result == CUDA_SUCCESS) replace_given(name, function);
   return result;
 }
 CUresult CUDAAPI give_address_v2(const char* name, void** function, int version, cuuint64_t flags,
@@ -281,7 +292,7 @@ CUresult CUDAAPI give_address_v2(const char* name, void** function, int version,
   const auto driver = reinterpret_cast<decltype(&give_address_v2)>(g_give_address_v2.load(std::memory_order_acquire));
   if (driver == nullptr) return CUDA_ERROR_NOT_FOUND;
   const CUresult result = driver(name, function, version, flags, status);
-  if (result == CUDA_SUCCESS && function != nullptr) *function = replaced(*function);
+  if (result == CUDA_SUCCESS) replace_given(name, function);
   return result;
 }
 
@@ -318,14 +329,7 @@ bool bind() noexcept {
                        driver.want(found.stream_id, "cuStreamGetId") &&
                        driver.want(found.function_name, "cuFuncGetName") &&
                        driver.want(found.kernel_name, "cuKernelGetName");
-  if (!has_all) return false;
-  // Functions that the driver gives by name must be those that it exports.
-  const auto give = reinterpret_cast<decltype(&give_address_v2)>(g_give_address_v2.load());
-  void* launch = nullptr;
-  CUdriverProcAddressQueryResult status{};
-  if (give == nullptr || give("cuLaunchKernel", &launch, 12000, 0, &status) != CUDA_SUCCESS ||
-      replaced(launch) == launch)
-    return false;
+  if (!has_all || g_has_others.load()) return false;
   g_driver = found;
   return true;
 }

@@ -46,24 +46,34 @@ void recover_from_a_fault() {
   std::puts("recovered");
 }
 
-void ask_for_functions(int count) {
-  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW);
+// As the runtime does: before the driver is started.
+struct Asked {
   using Give = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
-  using Launch = decltype(&cuLaunchKernel);
-  const auto give = reinterpret_cast<Give>(::dlsym(library, "cuGetProcAddress_v2"));
-  void* launch[2] = {nullptr, ::dlsym(library, "cuLaunchKernel")};
-  check(give("cuLaunchKernel", &launch[0], 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, nullptr), "give");
+  Asked() {
+    library = ::dlopen("libcuda.so.1", RTLD_NOW);
+    give = reinterpret_cast<Give>(::dlsym(library, "cuGetProcAddress_v2"));
+    check(give("cuLaunchKernel", &launch[0], 12000, 0, nullptr), "give");
+    check(give("cuLaunchKernel", &launch[1], 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, nullptr), "give");
+    launch[2] = ::dlsym(library, "cuLaunchKernel");
+  }
+  void* library;
+  Give give;
+  void* launch[3] = {};
+};
+
+void launch_what_was_asked_for(const Asked& asked, int count) {
   void* give_again = nullptr;
-  check(give("cuGetProcAddress", &give_again, 12000, 0, nullptr), "give");
+  check(asked.give("cuGetProcAddress", &give_again, 12000, 0, nullptr), "give");
   int us = 10;
   void* parameters[] = {&us};
   for (int n = 0; n < count; ++n)
-    for (void* const function : launch)
-      check(reinterpret_cast<Launch>(function)(fake_driver_kernel(), 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr),
+    for (void* const function : asked.launch)
+      check(reinterpret_cast<decltype(&cuLaunchKernel)>(function)(fake_driver_kernel(), 1, 1, 1, 1, 1, 1, 0, nullptr,
+                                                                  parameters, nullptr),
             "launch");
-  const bool is_same = give_again == reinterpret_cast<void*>(give);
+  const bool is_same = give_again == reinterpret_cast<void*>(asked.give);
   std::printf("same %d, next %d, missing %d\n", is_same, fake_driver_knows_next(),
-              ::dlsym(library, "cuNoSuchThing") == nullptr);
+              ::dlsym(asked.library, "cuNoSuchThing") == nullptr);
 }
 
 // For all threads.
@@ -171,6 +181,7 @@ void report() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const Asked asked;
   check(cuInit(0), "cuInit");
   CUcontext context = context_on(0);
   const auto number = [&](int i) { return i < argc ? std::atoi(argv[i]) : 0; };
@@ -251,7 +262,7 @@ int main(int argc, char** argv) {
     } else if (word == "faults") {
       recover_from_a_fault();
     } else if (word == "asks") {
-      ask_for_functions(number(++i));
+      launch_what_was_asked_for(asked, number(++i));
     } else if (word == "locks-up") {
       lock_up();
     } else if (word == "say") {
