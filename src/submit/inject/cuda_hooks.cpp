@@ -56,6 +56,7 @@ struct Driver {
   CUresult (*stream_id)(CUstream, unsigned long long*) = nullptr;
   CUresult (*function_name)(const char**, CUfunction) = nullptr;
   CUresult (*kernel_name)(const char**, CUkernel) = nullptr;
+  CUresult (*exchange_capture_mode)(CUstreamCaptureMode*) = nullptr;
 };
 Driver g_driver;                        // filled before anything is wanted
 std::atomic<std::uint32_t> g_calls{0};  // correlation numbers
@@ -81,11 +82,24 @@ Memory& memory() noexcept {
   return mine;
 }
 
+// A question may load a kernel, which would end the capture that this thread, or in global mode any other, has begun.
+class Relaxed {
+ public:
+  Relaxed() noexcept { g_driver.exchange_capture_mode(&mode_); }
+  ~Relaxed() { g_driver.exchange_capture_mode(&mode_); }
+  Relaxed(const Relaxed&) = delete;
+  Relaxed& operator=(const Relaxed&) = delete;
+
+ private:
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
 const char* name_of(Memory& mine, CUfunction function) noexcept {
   const auto bits = reinterpret_cast<std::uintptr_t>(function);
   Memory::Name& known = mine.names[((bits >> 4) ^ (bits >> 12)) % mine.names.size()];
   if (known.function == function) return known.text;
   const char* text = nullptr;
+  const Relaxed relaxed;
   // The runtime launches kernels of libraries by handles of the other kind.
   if (g_driver.function_name(&text, function) != CUDA_SUCCESS &&
       g_driver.kernel_name(&text, reinterpret_cast<CUkernel>(function)) != CUDA_SUCCESS)
@@ -328,7 +342,8 @@ bool bind() noexcept {
   const bool has_all = driver.want(found.current, "cuCtxGetCurrent") && driver.want(found.context_id, "cuCtxGetId") &&
                        driver.want(found.stream_id, "cuStreamGetId") &&
                        driver.want(found.function_name, "cuFuncGetName") &&
-                       driver.want(found.kernel_name, "cuKernelGetName");
+                       driver.want(found.kernel_name, "cuKernelGetName") &&
+                       driver.want(found.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
   if (!has_all || g_has_others.load()) return false;
   g_driver = found;
   return true;
@@ -355,7 +370,9 @@ void want_hooks(const std::bitset<kMaxCudaFunctions>& functions) noexcept {
 
 bool stream_id_by_driver(CUstream stream, std::uint32_t& id) noexcept {
   unsigned long long number = 0;
-  if (g_driver.stream_id == nullptr || g_driver.stream_id(stream, &number) != CUDA_SUCCESS) return false;
+  if (g_driver.stream_id == nullptr) return false;
+  const Relaxed relaxed;
+  if (g_driver.stream_id(stream, &number) != CUDA_SUCCESS) return false;
   id = static_cast<std::uint32_t>(number);
   return true;
 }

@@ -85,7 +85,8 @@ std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread,
         if (g_is_hooked) {
           const int device = data.context == nullptr ? -1 : device_of(data.context);
           if (device >= 0) stream.device = static_cast<std::uint32_t>(device);
-          stream_id_by_driver(handle, stream.id);
+          // The default streams are known by their handles.
+          if (!is_default) stream_id_by_driver(handle, stream.id);
           return;
         }
         if (g_stream_id == nullptr || data.context == nullptr ||

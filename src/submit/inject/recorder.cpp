@@ -102,6 +102,10 @@ std::unique_ptr<Recorder> Recorder::create(int descriptor, std::uint64_t bytes, 
     reason = std::strerror(errno);
     return nullptr;
   }
+#ifdef MADV_POPULATE_WRITE
+  // The pages are there, but not yet this process's: each would cost a launch a fault.
+  if (descriptor >= 0) ::madvise(memory, size, MADV_POPULATE_WRITE);
+#endif
   std::unique_ptr<Recorder> made(new Recorder);
   char* const base = static_cast<char*>(memory);
   made->header_ = reinterpret_cast<record::Header*>(base);

@@ -272,12 +272,17 @@ CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
 }
 CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
   const Lock lock(fake().mutex);
+  if (spoils_a_capture()) return misused("a capture is spoiled", CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   const CUstream stream = resolve(handle, handle == CU_STREAM_PER_THREAD);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return *id = stream->id, CUDA_SUCCESS;
 }
-// The one kernel is of the kind that libraries have.
-CUresult cuFuncGetName(const char**, CUfunction) { return CUDA_ERROR_INVALID_HANDLE; }
+// The one kernel is of the kind that libraries have, and as the real driver may, this loads it.
+CUresult cuFuncGetName(const char**, CUfunction) {
+  const Lock lock(fake().mutex);
+  if (spoils_a_capture()) return misused("a capture is spoiled", CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  return CUDA_ERROR_INVALID_HANDLE;
+}
 CUresult cuKernelGetName(const char** name, CUkernel kernel) {
   if (kernel != reinterpret_cast<CUkernel>(fake_driver_kernel())) return CUDA_ERROR_INVALID_HANDLE;
   return *name = "_Z9do_thingsPfi", CUDA_SUCCESS;
