@@ -81,7 +81,7 @@ int Forwarding::take_signal() { return g_signal.exchange(0, std::memory_order_re
 bool Forwarding::take_own() { return g_has_own.exchange(false, std::memory_order_relaxed); }
 
 int Forwarding::run(const std::vector<std::string>& command, const Variables& variables,
-                    const WhileRunning& while_running) {
+                    const WhileRunning& while_running, int death_signal) {
   std::optional<Process> program;
   try {
     // No signal may arrive between the program's start and storing its pid.
@@ -90,7 +90,7 @@ int Forwarding::run(const std::vector<std::string>& command, const Variables& va
     options.command = command;
     options.variables = variables;
     options.out = ProcessOptions::Output::ours;
-    options.death_signal = SIGTERM;
+    options.death_signal = death_signal;
     options.shares_terminal = &blocked.before();
     program.emplace(std::move(options));
     g_child.store(program->id(), std::memory_order_relaxed);

@@ -29,7 +29,9 @@ class Forwarding {
   Forwarding& operator=(const Forwarding&) = delete;
 
   // Runs the program to its end; returns its exit code, or 128 + signal. Rejects a program that cannot be executed.
-  int run(const std::vector<std::string>& command, const Variables& variables, const WhileRunning& while_running = {});
+  // `death_signal`: what it gets if this process dies before it; 0: it goes on.
+  int run(const std::vector<std::string>& command, const Variables& variables, const WhileRunning& while_running = {},
+          int death_signal = SIGTERM);
   // The signal that asked to end since the last call; 0: none.
   static int take_signal();
   // Whether the own signal has come since the last call. It is looked for whenever `while_running` is called.

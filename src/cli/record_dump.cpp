@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/console.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -37,6 +39,20 @@ std::string word_of(const RecordFile& file) {
   return "process" + (file.pid == 0 ? stem : stem.substr(0, stem.find_first_not_of("0123456789.")));
 }
 
+// One word for each, which tells apart recordings of one process id: in the folder of another session, or in no session.
+std::vector<std::string> words_of(const std::vector<RecordFile>& files) {
+  std::vector<std::string> words;
+  for (const RecordFile& file : files) words.push_back(files.size() == 1 ? "" : word_of(file));
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string word = words[i];
+    if (std::count(words.begin(), words.end(), word) == 1) continue;
+    int number = 0;
+    for (std::size_t j = i; j < words.size(); ++j)
+      if (words[j] == word) words[j] += fmt::format("-{}", ++number);
+  }
+  return words;
+}
+
 int execute_record_dump(RecordDumpFlags flags) {
   const std::vector<std::string> formats = {"kineto", "csv"};
   if (flags.format != formats[0] && flags.format != formats[1])
@@ -50,15 +66,16 @@ int execute_record_dump(RecordDumpFlags flags) {
   if (output.is_default)
     output.path =
         default_output("record", flags.format == "csv" ? ".trace.csv" : ".trace.json", earlier_output(flags.is_forced));
-  for (const RecordFile& file : files) output.check(files.size() == 1 ? "" : word_of(file));
+  const std::vector<std::string> words = words_of(files);
+  for (const std::string& word : words) output.check(word);
   output.progress = [&stop = catch_interrupts()] {
     if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
   };
   std::size_t written = 0;
   try {
-    for (const RecordFile& file : files) {
-      const auto dump = dump_recording(file, static_cast<std::int64_t>(seconds * 1e9), output,
-                                       files.size() == 1 ? "" : word_of(file));
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const RecordFile& file = files[i];
+      const auto dump = dump_recording(file, static_cast<std::int64_t>(seconds * 1e9), output, words[i]);
       if (dump) {
         ++written;
         print_out("{}\n", dump->words());
@@ -70,6 +87,7 @@ int execute_record_dump(RecordDumpFlags flags) {
       const std::string message = state ? recording.text(state->header, state->header.message) : "";
       print_err("weir: {}: nothing was recorded of process {}{}{}\n", file.path.string(), file.pid,
                 message.empty() ? "" : ": ", message);
+      if (state && state->header.is_off != 0) print_err("It is off: weir record on {}\n", file.pid);
     }
   } catch (const Interrupted&) {
     return kExitInterrupted;

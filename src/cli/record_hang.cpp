@@ -31,10 +31,7 @@ int execute_record_hang(RecordHangFlags flags) {
   for (const std::string& note : gathered.notes) print_err("weir: {}\n", note);
   if (gathered.processes.empty()) fail("none of the recordings can be read");
   const RecordedHang hang = diagnose_recordings(gathered.processes, gathered.now_ns, timeout_ns);
-  std::string text = hang.text;
-  if (text.empty()) text = hang.culprit;
-  if (text.empty()) text = fmt::format("Nothing has been stuck for {}.", flags.timeout);
-  print_out("{}{}", text, text.ends_with('\n') ? "" : "\n");
+  print_out("{}{}", hang.text, hang.text.ends_with('\n') ? "" : "\n");
   return 0;
 }
 

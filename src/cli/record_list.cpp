@@ -18,12 +18,10 @@ struct RecordListFlags {
   void add_to(CommandSyntax) {}
 };
 
-std::string state_words(const RecordFile& file, const LiveRecording& recording, const RecordedState& state) {
+std::string state_words(const RecordFile& file, const RecordedState& state) {
   switch (state.state()) {
-    case record::State::refused: {
-      const std::string why = recording.text(state.header, state.header.message);
-      return "refused" + (why.empty() ? "" : ": " + for_line(why));
-    }
+    case record::State::refused:
+      return "refused";
     case record::State::ended:
       return "ended";
     case record::State::starting:
@@ -58,9 +56,11 @@ int execute_record_list(RecordListFlags) {
       remarks.push_back(fmt::format("{}: {}", file.path.string(), reason));
       continue;
     }
+    if (const std::string message = recording.text(state->header, state->header.message); !message.empty())
+      remarks.push_back(fmt::format("Process {}: {}.", file.pid, for_line(message)));
     const std::vector<std::string> words = recording.command(state->header);
     const std::string program = words.empty() ? "-" : std::filesystem::path(words[0]).filename().string();
-    table.rows.push_back({std::to_string(file.pid), for_line(program), state_words(file, recording, *state),
+    table.rows.push_back({std::to_string(file.pid), for_line(program), state_words(file, *state),
                           seconds_kept(recording, state->header), std::to_string(state->calls()),
                           std::to_string(state->commands()), format_bytes(state->file_bytes)});
   }

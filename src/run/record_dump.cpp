@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/units.h"
 #include "trace/analyse/slice.h"
 #include "trace/import/import.h"
@@ -21,17 +20,18 @@ constexpr std::uint64_t kTimelineGrowth = 16;  // memory that a timeline takes a
 }  // namespace
 
 std::string RecordDump::words() const {
-  return fmt::format("{}: {} in {} of process {}, {}", path.string(), counted(commands, "command"),
+  return fmt::format("{}: {} in {} of process {}, {}{}", path.string(), counted(commands, "command"),
                      format_duration(covered_ns), pid,
-                     lost_bytes == 0 ? "nothing lost" : format_bytes(lost_bytes) + " lost");
+                     lost_bytes == 0 ? "nothing lost" : format_bytes(lost_bytes) + " lost",
+                     is_cut ? ", all that --memory had room for" : "");
 }
 
 std::optional<RecordDump> dump_recording(const RecordFile& file, std::int64_t last_ns, const ProfileOutput& output,
                                          const std::string& word) {
   // Once, because the program goes on writing: both readings are of the same moment.
-  const std::string contents = read_file(file.path, kMostRecordingBytes);
+  const std::string contents = copy_recording(file.path, kMostRecordingBytes);
   RecordDump dump;
-  std::int64_t first_ns = INT64_MAX, newest_ns = 0;
+  std::int64_t first_ns = INT64_MAX, newest_ns = 0, overwritten_ns = 0;
   Json command = Json::array();
   std::vector<std::int64_t> submitted;
   {
@@ -45,9 +45,13 @@ std::optional<RecordDump> dump_recording(const RecordFile& file, std::int64_t la
       if (record::is_command(static_cast<record::Kind>(entry.kind)) && entry.flags == 0)
         submitted.push_back(entry.ended_ns);
     }
+    overwritten_ns = recording.header.overwritten_ns;
     for (const std::string& part : recording.command()) command.push_back(part);
   }
-  const std::int64_t from_ns = std::max(std::max<std::int64_t>(first_ns, 0), newest_ns - std::min(newest_ns, last_ns));
+  // A quiet thread keeps entries that are older than what others have overwritten.
+  const std::int64_t from_ns =
+      std::max({std::max<std::int64_t>(first_ns, 0), overwritten_ns, newest_ns - std::min(newest_ns, last_ns)});
+  dump.is_cut = overwritten_ns > newest_ns - std::min(newest_ns, last_ns);
   dump.covered_ns = newest_ns - std::min(from_ns, newest_ns);
   dump.commands = static_cast<std::uint64_t>(
       std::count_if(submitted.begin(), submitted.end(), [&](std::int64_t ns) { return ns >= from_ns; }));

@@ -20,6 +20,7 @@ struct RecordDump {
   std::uint64_t pid = 0;
   std::uint64_t commands = 0;  // that the program submitted in that time
   std::int64_t covered_ns = 0;
+  bool is_cut = false;           // what came before in the wanted time was overwritten
   std::uint64_t lost_bytes = 0;  // entries that found no place, since the program began
 
   std::string words() const;  // one line

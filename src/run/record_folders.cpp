@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -193,7 +194,7 @@ RecordFolder make_record_folder(const std::vector<fs::path>& roots, const std::o
   if (asked) {
     std::error_code status;
     folder.path = fs::absolute(*asked, status);
-    const bool is_made = ::mkdir(folder.path.c_str(), 0700) == 0;
+    const bool is_made = folder.is_made = ::mkdir(folder.path.c_str(), 0700) == 0;
     if (!is_made && errno != EEXIST) throw_file_error(*asked, "be made", errno);
     if (!is_made && !fs::is_directory(folder.path, status))
       reject(fmt::format("-o {}: is not a folder", asked->string()),
@@ -233,7 +234,7 @@ void remove_recordings(const RecordFolder& folder) {
   std::error_code ignored;
   fs::remove(folder.path / kSessionFile, ignored);
   // Fails where dumps are in it.
-  if (fs::remove(folder.path, ignored) && !folder.link.empty()) fs::remove(folder.link, ignored);
+  if ((!folder.is_made || fs::remove(folder.path, ignored)) && !folder.link.empty()) fs::remove(folder.link, ignored);
 }
 
 void remove_old_recordings(const std::vector<fs::path>& roots) {
@@ -314,6 +315,13 @@ std::vector<RecordFile> find_recordings(const std::vector<fs::path>& roots, cons
     const Json session = session_of(path.has_parent_path() ? path.parent_path() : ".");
     found.push_back({path, number_of(path), is_written_here(session), false, 0, rank_in(session, number_of(path))});
   }
+  // Two words may mean the same.
+  std::set<fs::path> known;
+  std::erase_if(found, [&](const RecordFile& file) {
+    std::error_code status;
+    const fs::path path = fs::canonical(file.path, status);
+    return !known.insert(status ? file.path : path).second;
+  });
   return found;
 }
 

@@ -19,6 +19,7 @@ std::vector<std::filesystem::path> record_roots(const std::string& runtime, cons
 struct RecordFolder {
   std::filesystem::path path;
   std::filesystem::path link;  // below a root, where the user chose `path`; may be empty
+  bool is_made = true;         // by us, and not the user's
 };
 // Makes it, named by this process; or `asked`, which must not exist unless it is empty. Rejects where none of the roots
 // can be made private and has room for that many bytes.

@@ -79,11 +79,15 @@ std::optional<Asked> ask(const RecordFile& file, std::vector<std::string>& notes
     return std::nullopt;
   }
   Asked asked{std::move(recording), std::move(*state), {}, false, 0};
-  asked.is_alive = is_alive(asked.state.header) && !file.is_replaced;
+  asked.is_alive = file.is_ours && is_alive(asked.state.header) && !file.is_replaced;
   if (!asked.is_alive) return asked;
   asked.environment = proc_file(asked.state.header.pid, "environ");
   // Others have no handler for the signal that asks threads.
-  if (!variable_of(asked.environment, record::kHangVariable)) return asked;
+  if (!variable_of(asked.environment, record::kHangVariable)) {
+    notes.push_back(fmt::format("process {}: no stacks, because it was started without --hang-timeout",
+                                asked.state.header.pid));
+    return asked;
+  }
   // A program in a sandbox of its own may be killed for opening the files that stacks are made of. One that is in the
   // container's alone has as many as this process.
   if (filters_of(std::to_string(asked.state.header.pid)) > filters_of("self")) {
@@ -96,13 +100,18 @@ std::optional<Asked> ask(const RecordFile& file, std::vector<std::string>& notes
   return asked;
 }
 
+// Others may have asked meanwhile.
+bool has_reached(std::uint32_t given, std::uint32_t request) noexcept {
+  return static_cast<std::int32_t>(given - request) >= 0;
+}
+
 void await_stacks(std::vector<Asked>& all) {
   const std::int64_t limit_ns = now_ns() + kStacksPatienceNs;
   std::string ignored;
   const auto has_given = [&](Asked& each) {
-    if (each.request == 0 || each.state.header.stacks_given == each.request) return true;
+    if (each.request == 0 || has_reached(each.state.header.stacks_given, each.request)) return true;
     if (auto state = each.recording.read(ignored)) each.state = std::move(*state);
-    return each.state.header.stacks_given == each.request;
+    return has_reached(each.state.header.stacks_given, each.request);
   };
   while (now_ns() < limit_ns && !std::all_of(all.begin(), all.end(), has_given)) ::usleep(kStacksRestUs);
 }
@@ -208,10 +217,11 @@ GatheredHang gather_hang(std::span<const RecordFile> files) {
     if (is_elsewhere)
       move_times(process.recording, static_cast<std::int64_t>(static_cast<std::uint64_t>(epoch_of(header)) -
                                                               static_cast<std::uint64_t>(*epoch_ns)));
-    if (asked[i].request != 0 && header.stacks_given == asked[i].request)
+    if (asked[i].request != 0 && has_reached(header.stacks_given, asked[i].request))
       process.stacks = process.recording.text(header.stacks);
     // From elsewhere: whatever was asked for before the file was copied.
     if (is_elsewhere && header.stacks_given != 0) process.stacks = process.recording.text(header.stacks);
+    process.stacks.resize(process.stacks.find_last_not_of(' ') + 1);  // its place is larger
     process.is_alive = asked[i].is_alive || is_elsewhere;
     process.rank = asked[i].is_alive ? rank_in(asked[i].environment) : sources[i]->rank;
     process.name = name_of(header.pid, process.rank);

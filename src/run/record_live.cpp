@@ -8,9 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <ctime>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/process.h"
 
@@ -202,15 +200,7 @@ bool LiveRecording::want_stacks(std::uint32_t request) const noexcept {
 bool is_alive(const record::Header& header) {
   if (header.pid == 0 || header.pid > INT32_MAX) return false;
   const auto facts = facts_of(static_cast<pid_t>(header.pid));
-  if (!facts || facts->is_ended()) return false;
-  // The kernel counts from boot and goes on during suspend; our clock does not.
-  timespec boot{};
-  ::clock_gettime(CLOCK_BOOTTIME, &boot);
-  const double suspended_s = static_cast<double>(boot.tv_sec) - static_cast<double>(now_ns()) * 1e-9;
-  const double started_s =
-      static_cast<double>(facts->started) / static_cast<double>(::sysconf(_SC_CLK_TCK)) - suspended_s;
-  constexpr double kSlackS = 2;
-  return started_s <= static_cast<double>(header.started_ns) * 1e-9 + kSlackS && header.started_ns <= now_ns();
+  return facts && !facts->is_ended() && facts->started == header.process_started;
 }
 
 }  // namespace weir

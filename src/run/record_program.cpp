@@ -32,7 +32,7 @@ Variables recorder_variables(const RecordRequest& request, const RecordFolder& f
     variables.emplace_back("CUDA_INJECTION64_PATH", cuda->string());
     if (!request.has_nvtx_injection) variables.emplace_back("NVTX_INJECTION64_PATH", cuda->string());
   }
-  // LD_PRELOAD is a list, so no path in it may contain a separator.
+  // LD_PRELOAD is a list, so no path in it may contain a separator: then calls come from CUPTI, which costs more.
   std::string preload = request.preload;
   for (const char* const name : {kHipRecorder, kCudaRecorder}) {
     const auto library = own_library(name);
@@ -69,19 +69,24 @@ int record_program(const RecordRequest& request) {
   try {
     const Variables variables = recorder_variables(request, folder);
     if (!request.is_quiet)
-      request.say(fmt::format("recording into {}; `weir record dump {} -o trace.json` writes a trace",
-                              folder.path.string(), ::getpid()));
-    code = Forwarding(request.triggers.signal).run(request.command, variables, [&](pid_t program) {
+      request.say(fmt::format("recording into {}\n  for a trace: weir record dump {} -o trace.json", folder.path.string(),
+                              ::getpid()));
+    const auto look = [&](pid_t program) {
       const std::int64_t next = watch.look(program);
       if (Forwarding::take_own()) watch.dump_all("asked for by a signal");
       return next;
-    });
+    };
+    // A program does not end with its recorder.
+    code = Forwarding(request.triggers.signal).run(request.command, variables, look, 0);
   } catch (const Error&) {
     remove_recordings(folder);  // it was not started
     throw;
   }
   watch.end();
-  if (watch.has_killed()) code = 1;
+  if (watch.has_killed()) {
+    watch.finish_kill();
+    code = 1;
+  }
   const bool is_asked_to_keep = request.keeps || request.folder;
   if (watch.recorded() == 0) {
     // Otherwise the library or the watch has said why.

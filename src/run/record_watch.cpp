@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -18,7 +19,7 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kLookNs = 500'000'000;
-constexpr std::int64_t kKillGraceNs = 5'000'000'000;
+constexpr std::int64_t kKillGraceNs = 5'000'000'000, kSameTimeNs = 5'000'000'000;
 
 std::uint64_t ended_in(const RecordedState& state) {
   std::uint64_t sum = 0;
@@ -180,17 +181,23 @@ void RecordWatch::dump_all(const std::string& reason) noexcept {
 }
 
 void RecordWatch::dump(Watched& watched, const std::string& reason) {
-  if (dumps_ >= triggers_.dumps) {
-    say_once(
-        fmt::format("{} were written, and no more will be (--dumps {})", counted(dumps_, "dump"), triggers_.dumps));
-    return;
+  // What happens to one process of a job happens to the others, too.
+  watched.dumped_ns = now_ns();
+  if (watched.dumped_ns - dumps_begun_ns_ > kSameTimeNs) {
+    if (dumps_ >= triggers_.dumps)
+      return say_once(fmt::format("dumps were written {}, and no more will be (--dumps {})", counted(dumps_, "time"),
+                                  triggers_.dumps));
+    ++dumps_;  // also one that fails, which the next would do as well
+    dumps_begun_ns_ = watched.dumped_ns;
   }
   ProfileOutput output;
+  output.is_default = true;  // packed where it is large
   std::error_code ignored;
-  for (int i = 1; i == 1 || std::filesystem::exists(output.path, ignored); ++i)
+  const auto is_taken = [&] {
+    return std::filesystem::exists(output.path, ignored) || std::filesystem::exists(output.path.string() + ".gz", ignored);
+  };
+  for (int i = 1; i == 1 || is_taken(); ++i)
     output.path = folder_.path / fmt::format("{}-{}.trace.json", watched.file.pid, i);
-  ++dumps_;  // also one that fails, which the next would do as well
-  watched.dumped_ns = now_ns();
   if (const auto made = dump_recording(watched.file, kDumpedNs, output, "")) {
     say_(fmt::format("{}: {}", reason, made->words()));
   } else {
@@ -207,7 +214,8 @@ void RecordWatch::condemn(pid_t program, std::int64_t now_ns) {
   for (const std::uint64_t pid : pids)
     if (const auto facts = facts_of(static_cast<pid_t>(pid)); facts && !facts->is_ended())
       condemned_.push_back({static_cast<pid_t>(pid), facts->started});
-  say_(fmt::format("it is ended (--on-hang kill): {}", counted(condemned_.size(), "process")));
+  say_(fmt::format("it is ended (--on-hang kill): {} {}", condemned_.size(),
+                   condemned_.size() == 1 ? "process" : "processes"));
   for (const Condemned& each : condemned_) ::kill(each.pid, SIGTERM);
 }
 
@@ -215,6 +223,18 @@ void RecordWatch::execute(std::int64_t now_ns) {
   if (killed_ns_ == 0 || now_ns - killed_ns_ < kKillGraceNs) return;
   for (const Condemned& each : condemned_)
     if (const auto facts = facts_of(each.pid); facts && facts->started == each.started) ::kill(each.pid, SIGKILL);
+}
+
+void RecordWatch::finish_kill() noexcept {
+  const auto is_there = [](const Condemned& each) {
+    const auto facts = facts_of(each.pid);
+    return facts && facts->started == each.started && !facts->is_ended();
+  };
+  try_to([&] {
+    while (now_ns() - killed_ns_ < kKillGraceNs && std::any_of(condemned_.begin(), condemned_.end(), is_there))
+      ::usleep(20'000);
+    execute(killed_ns_ + kKillGraceNs);
+  });
 }
 
 void RecordWatch::write_metrics(std::int64_t now_ns) {

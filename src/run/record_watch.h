@@ -25,7 +25,7 @@ struct RecordTriggers {
   std::int64_t hang_ns = 0;   // nothing has moved in any process
   std::int64_t stall_ns = 0;  // no command of a process has ended although some are outstanding
   double slow_step = 0;       // a step took that many times the median
-  int dumps = 5;              // at most
+  int dumps = 5;              // at most so often
   int signal = 0;             // sent to this process
   bool kills_on_hang = false;
 };
@@ -46,6 +46,8 @@ class RecordWatch {
   void end() noexcept;
   // Whether the program was ended because it hung.
   bool has_killed() const noexcept { return killed_ns_ != 0; }
+  // After the program's end: waits until its children have ended too, by force once they had their time.
+  void finish_kill() noexcept;
   // Whether any process tried to record.
   bool has_found() const noexcept { return !all_.empty(); }
   // Processes of which anything may have been recorded.
@@ -93,7 +95,8 @@ class RecordWatch {
   Say say_;
   std::map<std::filesystem::path, Watched> all_;
   std::set<std::string> said_;
-  int dumps_ = 0, hangs_ = 0;
+  int dumps_ = 0, hangs_ = 0;        // times
+  std::int64_t dumps_begun_ns_ = 0;  // the newest time
   std::int64_t hang_judged_ns_ = 0, metrics_ns_ = 0, killed_ns_ = 0;
   bool is_hang_known_ = false;
   std::vector<Condemned> condemned_;

@@ -63,7 +63,9 @@ struct Header {
   // the library sets stacks_given to it when `stacks` (text) is there.
   std::uint32_t stacks_wanted, stacks_given;
   std::uint32_t stacks;
-  std::uint32_t reserved[5];
+  std::uint32_t reserved;
+  std::int64_t overwritten_ns;    // entries that ended later are all there; 0: none was overwritten
+  std::uint64_t process_started;  // in clock ticks since boot; with the pid it names a process
   std::uint32_t functions[kFunctions];  // text: name of each function, by number
 };
 

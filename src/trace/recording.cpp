@@ -9,6 +9,7 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "base/error.h"
@@ -305,6 +306,29 @@ std::vector<std::string> Recording::command() const {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return words;
+}
+
+std::string copy_recording(const std::filesystem::path& file, std::uint64_t most_bytes) {
+  std::string copy = read_file(file, most_bytes);
+  Header header{}, now{};
+  if (copy.size() < sizeof(header)) return copy;
+  std::memcpy(&header, copy.data(), sizeof(header));
+  const Descriptor open = open_to_read(file);
+  const LiveFile live(open.get(), copy.size(), file);
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(header.chunks, kMaxChunks); ++i) {
+    const std::uint64_t at = header.chunks_at + i * kChunkBytes;
+    ChunkHeader head{};
+    if (at >= copy.size() || copy.size() - at < sizeof(head)) break;
+    std::uint64_t sequence = 0;
+    std::memcpy(&sequence, copy.data() + at, sizeof(sequence));
+    if (live.copy(at, reinterpret_cast<char*>(&head), sizeof(head)) == sizeof(head) && head.sequence == sequence)
+      continue;
+    std::memset(copy.data() + at, 0, sizeof(sequence));
+  }
+  // Later than the chunks, and so no less than what is missing.
+  if (live.copy(0, reinterpret_cast<char*>(&now), sizeof(now)) == sizeof(now))
+    std::memcpy(copy.data() + offsetof(Header, overwritten_ns), &now.overwritten_ns, sizeof(now.overwritten_ns));
+  return copy;
 }
 
 Recording read_recording(std::string_view contents, const std::string& name) {

@@ -33,6 +33,9 @@ struct Recording {
   std::vector<std::string> command() const;  // words
 };
 
+// A copy of the file of a running program, of one moment: what was overwritten while it was copied is marked as unused.
+std::string copy_recording(const std::filesystem::path& file, std::uint64_t most_bytes);
+
 // Rejects what is not a recording, or of another version, with the file's name. `contents`: a whole file.
 Recording read_recording(std::string_view contents, const std::string& name);
 // The file of a running program is read piece by piece, and what it overwrites meanwhile is left out.

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "cli/program.h"
 #include "run/record_folders.h"
+#include "run/record_live.h"
 #include "support/text.h"
 
 namespace weir::testing {
@@ -251,6 +252,15 @@ TEST_F(Record, is_dumped_while_it_runs_and_after_the_death_of_both) {
   ASSERT_EQ(::kill(process, SIGKILL), 0);
   EXPECT_EQ(wait_for(process), 128 + SIGKILL);
   end(process);
+  // The program goes on, and so does its recording.
+  const auto beat = [&] {
+    std::string ignored;
+    const auto state = LiveRecording(recordings()[0].path).read(ignored);
+    return state ? state->header.beat_ns : 0;
+  };
+  const std::int64_t before = beat();
+  EXPECT_TRUE(await([&] { return beat() > before; }));
+  EXPECT_TRUE(has(list_row(pid), "recording")) << list_row(pid);
   const Outcome orphan = below({"dump", pid, "-o", "orphan.json"});
   EXPECT_EQ(orphan.code, 0) << orphan.err;
   ::kill(std::atoi(pid.c_str()), SIGKILL);
@@ -460,6 +470,44 @@ TEST_F(Record, a_slow_step_is_dumped) {
   EXPECT_TRUE(has(made.err, "-1.trace.json: ")) << made.err;
   EXPECT_EQ(recordings().size(), 0u);
   EXPECT_FALSE(is_root_empty()) << "the dump stays";
+}
+
+// A quiet thread's entries stay while another one writes over everything.
+TEST_F(Record, a_dump_begins_where_everything_is_kept) {
+  const Outcome made = record({"--keep", "--memory", "1M"}, {"run", "20", "1", "sleep", "300", "threads", "20000", "0"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  const std::string pid = only_pid();
+  const Outcome dump = below({"dump", pid, "-o", "t.json"});
+  EXPECT_EQ(dump.code, 0) << dump.err;
+  EXPECT_TRUE(has(dump.out, "all that --memory had room for")) << dump.out;
+  const Outcome found = weir({"analyze", recordings()[0].path.string(), "--window", "all", "--json", "-o", "-"}, folder().path());
+  EXPECT_EQ(found.code, 0) << found.err;
+}
+
+TEST_F(Record, recordings_of_one_process_id_get_a_name_each) {
+  for (const char* const name : {"a", "b"})
+    EXPECT_EQ(record({"-o", name}, {"run", "5", "10"}).code, 0);
+  const fs::path a = recordings_in(folder() / "a").at(0).path, b = folder() / "b" / a.filename();
+  fs::rename(recordings_in(folder() / "b").at(0).path, b);
+  const Outcome both = below({"dump", a, a, b, "-o", "t.json"});
+  EXPECT_EQ(both.code, 0) << both.err;
+  const std::string word = "t.process" + a.stem().string();
+  EXPECT_TRUE(fs::exists(folder() / (word + "-1.json"))) << both.out;
+  EXPECT_TRUE(fs::exists(folder() / (word + "-2.json"))) << both.out;
+}
+
+TEST_F(Record, a_killed_program_takes_its_children_along) {
+  const Outcome hung =
+      weir({"record", "--hang-timeout", "1s", "--on-hang", "kill", "--", "sh", "-c",
+            "(trap '' TERM; \"$0\" hang) & wait", gate_program()},
+           folder().path());
+  EXPECT_EQ(hung.code, 1) << hung.err;
+  EXPECT_TRUE(has(hung.err, "processes")) << hung.err;
+  ASSERT_EQ(recordings().size(), 1U);
+  std::string reason;
+  const auto state = LiveRecording(recordings()[0].path).read(reason);
+  ASSERT_TRUE(state) << reason;
+  EXPECT_FALSE(is_alive(state->header));
 }
 
 TEST_F(Record, figures_for_prometheus) {

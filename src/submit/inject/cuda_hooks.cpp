@@ -21,14 +21,14 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // programs still call them
 
-// Of this library alone, whatever the program's own is.
+// Hidden, so that this library's own reference to it is never to another dlsym().
 extern "C" __attribute__((visibility("hidden"))) void* weir_dlsym(void* library, const char* name) noexcept;
 
 namespace weir::inject {
 
-// Types alone.
+// Declared for their types, and defined nowhere.
 #if CUDA_VERSION >= 13000
-// As CUDA 12.8 had them.
+// These are as CUDA 12.8 had them.
 CUresult copy_batch(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*, size_t*, size_t, size_t*,
                     CUstream);
 CUresult copy_batch_3d(size_t, CUDA_MEMCPY3D_BATCH_OP*, size_t*, unsigned long long, CUstream);
@@ -37,19 +37,22 @@ struct cuCtxSynchronize_params {};
 
 namespace {
 
-using Dlsym = void* (*)(void*, const char*) noexcept;  // a jump needs to know
+using Dlsym = void* (*)(void*, const char*) noexcept;  // or a call in a noexcept function is no jump
 
 [[gnu::noinline]] Dlsym loaders() noexcept {
   static std::atomic<Dlsym> found{nullptr};
   if (const Dlsym known = found.load(std::memory_order_relaxed); known != nullptr) return known;
-  Dlsym next = nullptr;
-  for (const char* const version : {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"})
-    if (next == nullptr) next = reinterpret_cast<Dlsym>(::dlvsym(RTLD_NEXT, "dlsym", version));
+#if defined(__x86_64__)
+  constexpr const char* kVersion = "GLIBC_2.2.5";
+#else
+  constexpr const char* kVersion = "GLIBC_2.17";
+#endif
+  const auto next = reinterpret_cast<Dlsym>(::dlvsym(RTLD_NEXT, "dlsym", kVersion));
   found.store(next, std::memory_order_relaxed);
   return next;
 }
 
-// What a driver must have for this.
+// Functions without which there are no hooks.
 struct Driver {
   CUresult (*current)(CUcontext*) = nullptr;
   CUresult (*context_id)(CUcontext, unsigned long long*) = nullptr;
@@ -71,15 +74,25 @@ struct Memory {
   CUcontext context = nullptr;
   std::array<Name, 256> names;
 };
-constinit thread_local Memory t_memory;
+// Small, because preloaded libraries take this out of the stack of every thread, in every child of the program.
+constinit thread_local Memory* t_memory = nullptr;
+pthread_key_t g_memory_key;
+std::atomic<bool> g_has_memory_key{false};
 
-Memory& memory() noexcept {
-  Memory& mine = t_memory;
+// Null where there is no memory, or the thread is ending.
+Memory* memory() noexcept {
+  if (t_memory == nullptr) [[unlikely]] {
+    if (!g_has_memory_key.load(std::memory_order_acquire)) return nullptr;
+    t_memory = new (std::nothrow) Memory;
+    ::pthread_setspecific(g_memory_key, t_memory);
+  }
+  if (t_memory == nullptr) return nullptr;
+  Memory& mine = *t_memory;
   if (const std::uint32_t now = g_epoch.load(std::memory_order_acquire); mine.epoch != now) {
     mine = Memory{};
     mine.epoch = now;
   }
-  return mine;
+  return &mine;
 }
 
 // A question may load a kernel, which would end the capture that this thread, or in global mode any other, has begun.
@@ -165,14 +178,15 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
   static constinit inline std::atomic<void*> real{nullptr};
   static constinit inline std::atomic<bool> is_wanted{false};
 
-  static CUresult CUDAAPI call(Types... arguments) noexcept {
+  // Not noexcept: a thread may be cancelled while the driver waits.
+  static CUresult CUDAAPI call(Types... arguments) {
     auto driver = reinterpret_cast<CUresult (*)(Types...)>(real.load(std::memory_order_relaxed));
     if (driver == nullptr) [[unlikely]] {
       find_all();  // a program that is linked with the driver
       driver = reinterpret_cast<CUresult (*)(Types...)>(real.load(std::memory_order_relaxed));
       if (driver == nullptr) return CUDA_ERROR_NOT_FOUND;
     }
-    if (!is_wanted.load(std::memory_order_relaxed)) return driver(arguments...);
+    if (!is_wanted.load(std::memory_order_acquire)) return driver(arguments...);
     const Arguments all{arguments...};
     CUfunction kernel = nullptr;
     ((kernel = kernel == nullptr ? kernel_in(arguments) : kernel), ...);
@@ -226,6 +240,9 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
   WEIR_SAME(one, cuEventRecord) WEIR_SAME(one, cuEventRecordWithFlags) WEIR_SAME(one, cuStreamWaitEvent)               \
   WEIR_SAME(one, cuStreamSynchronize) one(cuEventSynchronize, cuEventSynchronize)                                      \
   one(cuCtxSynchronize, cuCtxSynchronize) one(cuEventCreate, cuEventCreate) one(cuEventDestroy_v2, cuEventDestroy_v2)  \
+  one(cuMemAlloc_v2, cuMemAlloc_v2) one(cuMemFree_v2, cuMemFree_v2) one(cuMemHostAlloc, cuMemHostAlloc)                \
+  one(cuMemFreeHost, cuMemFreeHost) one(cuModuleLoadData, cuModuleLoadData)                                            \
+  one(cuModuleLoadDataEx, cuModuleLoadDataEx) one(cuLibraryLoadData, cuLibraryLoadData)                                \
   WEIR_SAME(one, cuStreamBeginCapture_v2) WEIR_SAME(one, cuStreamEndCapture) WEIR_CAPTURES(one)                        \
   one(cuStreamDestroy_v2, cuStreamDestroy_v2) one(cuModuleUnload, cuModuleUnload) one(cuLibraryUnload, cuLibraryUnload) \
   one(cuCtxDestroy, cuCtxDestroy_v2) one(cuCtxDestroy_v2, cuCtxDestroy_v2)                                             \
@@ -262,9 +279,12 @@ const Entry* entries(std::size_t& count) noexcept {
 
 void* driver_library() noexcept { return ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD); }
 
+constinit std::atomic<bool> g_was_searched{false};
+
 // All functions of the driver that is loaded; again is harmless.
 void find_all() noexcept {
   void* const library = driver_library();
+  g_was_searched.store(library != nullptr, std::memory_order_release);
   std::size_t count = 0;
   const Entry* const all = entries(count);
   for (std::size_t i = 0; library != nullptr && i < count; ++i)
@@ -278,7 +298,7 @@ constinit std::atomic<bool> g_has_others{false};
 // Ours in place of a function of the driver; others stay what they are.
 void* replaced(void* function) noexcept {
   if (function == nullptr) return nullptr;
-  if (g_give_address_v2.load(std::memory_order_acquire) == nullptr) find_all();
+  if (!g_was_searched.load(std::memory_order_acquire)) find_all();
   std::size_t count = 0;
   const Entry* const all = entries(count);
   for (std::size_t i = 0; i < count; ++i)
@@ -286,7 +306,7 @@ void* replaced(void* function) noexcept {
   return function;
 }
 
-// Of what the driver gave for a name.
+// Replaces what the driver gave for a name.
 void replace_given(const char* name, void** function) noexcept {
   if (function == nullptr || *function == nullptr) return;
   void* const given = *function;
@@ -295,6 +315,7 @@ void replace_given(const char* name, void** function) noexcept {
 }
 
 CUresult CUDAAPI give_address(const char* name, void** function, int version, cuuint64_t flags) {
+  if (g_give_address.load(std::memory_order_acquire) == nullptr) find_all();  // a program that is linked with the driver
   const auto driver = reinterpret_cast<decltype(&give_address)>(g_give_address.load(std::memory_order_acquire));
   if (driver == nullptr) return CUDA_ERROR_NOT_FOUND;
   const CUresult result = driver(name, function, version, flags);
@@ -303,6 +324,7 @@ CUresult CUDAAPI give_address(const char* name, void** function, int version, cu
 }
 CUresult CUDAAPI give_address_v2(const char* name, void** function, int version, cuuint64_t flags,
                                  CUdriverProcAddressQueryResult* status) {
+  if (g_give_address_v2.load(std::memory_order_acquire) == nullptr) find_all();
   const auto driver = reinterpret_cast<decltype(&give_address_v2)>(g_give_address_v2.load(std::memory_order_acquire));
   if (driver == nullptr) return CUDA_ERROR_NOT_FOUND;
   const CUresult result = driver(name, function, version, flags, status);
@@ -328,7 +350,10 @@ bool is_profiler(void* code) noexcept {
 
 [[gnu::noinline]] void* driver_symbol(void* library, const char* name, void* caller) noexcept {
   void* const found = find_symbol(library, name);
-  return is_profiler(caller) ? found : replaced(found);
+  if (found == nullptr) return nullptr;
+  void* const ours = is_profiler(caller) ? found : replaced(found);
+  ::dlerror();  // what was not found on the way is no error of the program
+  return ours;
 }
 
 bool bind() noexcept {
@@ -362,10 +387,11 @@ bool has_hooks() noexcept {
 }
 
 void want_hooks(const std::bitset<kMaxCudaFunctions>& functions) noexcept {
+  g_epoch.fetch_add(1, std::memory_order_acq_rel);  // what ended while nobody looked was not seen
   std::size_t count = 0;
   const Entry* const all = entries(count);
   for (std::size_t i = 0; i < count; ++i)
-    all[i].is_wanted->store(all[i].id != 0 && functions[all[i].id], std::memory_order_relaxed);
+    all[i].is_wanted->store(all[i].id != 0 && functions[all[i].id], std::memory_order_release);
 }
 
 bool stream_id_by_driver(CUstream stream, std::uint32_t& id) noexcept {
@@ -382,7 +408,7 @@ bool stream_id_by_driver(CUstream stream, std::uint32_t& id) noexcept {
 #define WEIR_JUMP(name) "endbr64\n\tjmp *weir_hook_" #name "(%rip)\n"
 #elif defined(__aarch64__)
 #define WEIR_JUMP(name) \
-  "adrp x16, weir_hook_" #name "\n\tldr x16, [x16, :lo12:weir_hook_" #name "]\n\tbr x16\n"
+  "hint #34\n\tadrp x16, weir_hook_" #name "\n\tldr x16, [x16, :lo12:weir_hook_" #name "]\n\tbr x16\n"
 #endif
 #define WEIR_EXPORT_AS(name, function)                                                                     \
   extern "C" {                                                                                             \
@@ -408,7 +434,8 @@ __attribute__((optimize("O2")))
 #endif
 void* weir_dlsym(void* library, const char* name) noexcept {
   using namespace weir::inject;
-  if (library != RTLD_NEXT && is_of_driver(name)) [[unlikely]]
+  // In the scope of everybody our functions come first, and the loader knows the scope of the caller by the jump.
+  if (library != RTLD_NEXT && library != RTLD_DEFAULT && is_of_driver(name)) [[unlikely]]
     return driver_symbol(library, name, __builtin_return_address(0));
   const Dlsym next = loaders();
   WEIR_JUMPS return next(library, name);

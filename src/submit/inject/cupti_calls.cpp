@@ -125,6 +125,7 @@ void follow(const CudaFunction& function, CUstream stream, const CUpti_CallbackD
             bool has_failed) noexcept {
   switch (function.role) {
     case Role::plain:
+    case Role::may_wait:
       return;
     case Role::capture_begins:
       if (!is_entry && has_failed) capture_ended();
@@ -228,9 +229,9 @@ std::string record_calls(Recorder& recorder, const CallsUser& user, CallsBy by) 
   recorder.forget();  // what was remembered before a pause
   g_is_on.store(true);
   const auto wants = [](const CudaFunction& function) {
-    const bool is_about_events =
-        function.kind == record::Kind::event_create || function.kind == record::Kind::event_destroy;
-    return g_user.wants_events || !is_about_events;
+    const bool is_for_hangs = function.kind == record::Kind::event_create ||
+                              function.kind == record::Kind::event_destroy || function.role == Role::may_wait;
+    return g_user.is_for_hangs || !is_for_hangs;
   };
   std::string reason = follow_calls(on_call, wants, by);
   if (!reason.empty()) g_is_on.store(false);

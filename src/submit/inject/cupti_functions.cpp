@@ -140,6 +140,14 @@ constexpr Function kFunctions[] = {
 #endif
     about(WEIR_PLAIN(cuEventCreate, event_create), Object::made, WEIR_AT(cuEventCreate, phEvent)),
     about(WEIR_PLAIN(cuEventDestroy_v2, event_destroy), Object::handle, WEIR_AT(cuEventDestroy_v2, hEvent)),
+    // They wait for what runs, some of them.
+    WEIR_ROLE(cuMemAlloc_v2, may_wait),
+    WEIR_ROLE(cuMemFree_v2, may_wait),
+    WEIR_ROLE(cuMemHostAlloc, may_wait),
+    WEIR_ROLE(cuMemFreeHost, may_wait),
+    WEIR_ROLE(cuModuleLoadData, may_wait),
+    WEIR_ROLE(cuModuleLoadDataEx, may_wait),
+    WEIR_ROLE(cuLibraryLoadData, may_wait),
     WEIR_ROLE(cuStreamBeginCapture_v2, capture_begins),
     WEIR_ROLE(cuStreamBeginCapture_v2_ptsz, capture_begins),
     WEIR_ROLE(cuStreamEndCapture, capture_ends),

@@ -36,6 +36,7 @@ struct CudaFunction {
     stream_ends,  // the stream's handle may belong to another one from now on
     names_end,    // a module is unloaded: the addresses of its names may be reused
     context_ends,
+    may_wait,  // of interest to those who ask where a program hangs
   };
   std::uint16_t id = 0;
   bool is_followed = false;

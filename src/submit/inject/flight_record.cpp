@@ -30,6 +30,7 @@ constexpr std::uint64_t kDefaultBytes = std::uint64_t{64} << 20;
 constexpr std::int64_t kMarkPeriodNs = 1'000'000, kHangMarkPeriodNs = 500'000;
 // Between looks, with and without marks. Each look takes locks of the driver.
 constexpr timespec kMarkRest{0, 2'000'000}, kRest{0, 20'000'000};
+constexpr std::size_t kStacksBytes = 61'440;  // and a text is never longer
 constexpr std::int64_t kFlushPeriodNs = 1'000'000'000;
 
 struct State {
@@ -78,7 +79,7 @@ constexpr CallsUser kCallsUser{
 
 CallsUser calls_user(const State& s) noexcept {
   CallsUser user = kCallsUser;
-  user.wants_events = s.is_for_hangs;
+  user.is_for_hangs = s.is_for_hangs;
   return user;
 }
 
@@ -163,7 +164,9 @@ void* answer_stacks(void*) {
     ::clock_nanosleep(CLOCK_MONOTONIC, 0, &kRest, nullptr);
     const std::uint32_t wanted = get(header.stacks_wanted);
     if (wanted == get(header.stacks_given)) continue;
-    set(header.stacks, s.recorder->text(s.stacks->take()));
+    // One place for all that will ever be asked for: names of kernels need the rest.
+    if (get(header.stacks) == record::kNoText) set(header.stacks, s.recorder->text(std::string(kStacksBytes, ' ')));
+    s.recorder->rewrite(get(header.stacks), s.stacks->take());
     set(header.stacks_given, wanted);
   }
   return nullptr;

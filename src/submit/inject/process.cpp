@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/secrets.h"
 
@@ -37,6 +39,20 @@ std::vector<std::string> own_words() {
   }
   std::fclose(file);
   return recorded_command(std::move(words));
+}
+
+std::uint64_t own_start() noexcept {
+  std::FILE* const file = std::fopen("/proc/self/stat", "re");
+  if (file == nullptr) return 0;
+  char line[1024] = {};
+  const std::size_t got = std::fread(line, 1, sizeof(line) - 1, file);
+  std::fclose(file);
+  // The name, in brackets, is field 2 and may have anything in it; this one is field 22.
+  std::string_view rest(line, got);
+  rest.remove_prefix(std::min(rest.rfind(')') + 1, rest.size()));
+  for (int field = 3; field < 22 && !rest.empty(); ++field)
+    rest.remove_prefix(std::min(rest.find(' ', 1), rest.size()));
+  return std::strtoull(rest.data(), nullptr, 10);
 }
 
 void start_own_thread(void* (*body)(void*)) {

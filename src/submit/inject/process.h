@@ -1,6 +1,7 @@
 // What a library in somebody else's program needs of its process: files, threads and words. Knows no vendor.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,8 @@ namespace weir::inject {
 int create_file_of_process(const std::string& folder, const char* suffix, int mode);
 // The command line, without what looks like a secret.
 std::vector<std::string> own_words();
+// When this process was started, in clock ticks since boot; 0: not known.
+std::uint64_t own_start() noexcept;
 // Detached, and with all signals blocked: those are for the program's own threads.
 void start_own_thread(void* (*body)(void*));
 // A function's name without version and variant: cuMemcpyHtoDAsync_v2, cudaMemcpyAsync_ptsz_v7000.

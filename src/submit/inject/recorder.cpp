@@ -14,6 +14,8 @@
 #include <ctime>
 #include <vector>
 
+#include "submit/inject/process.h"
+
 namespace weir::inject {
 namespace {
 
@@ -129,6 +131,7 @@ std::unique_ptr<Recorder> Recorder::create(int descriptor, std::uint64_t bytes, 
   header.texts_used = sizeof(record::TextHeader);  // 0 is no text
   header.pid = static_cast<std::uint64_t>(::getpid());
   header.parent_pid = static_cast<std::uint64_t>(::getppid());
+  header.process_started = own_start();
   header.started_ns = monotonic_ns();
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -167,6 +170,15 @@ std::string_view Recorder::text_at(std::uint32_t number) const noexcept {
   record::TextHeader length{};
   std::memcpy(&length, texts_ + number, sizeof(length));
   return {texts_ + number + sizeof(length), length.bytes};
+}
+
+void Recorder::rewrite(std::uint32_t number, std::string_view text) noexcept {
+  if (number == record::kNoText) return;
+  text = text.substr(0, text_at(number).size());
+  // The bytes that are not used any more become spaces: readers find the next text by this one's length.
+  char* const to = texts_ + number + sizeof(record::TextHeader);
+  std::memset(to + text.size(), ' ', text_at(number).size() - text.size());
+  std::memcpy(to, text.data(), text.size());
 }
 
 std::uint32_t Recorder::thread() noexcept {
@@ -251,6 +263,13 @@ ChunkHeader* Recorder::claim(std::uint32_t thread) noexcept {
     if (state == kOpen || (when_ == When::drains && state != kFree)) continue;
     if (!std::atomic_ref(next.state).compare_exchange_strong(state, kOpen, std::memory_order_acq_rel)) continue;
     if (when_ == When::drains) sequence = std::atomic_ref(header_->claimed).fetch_add(1, std::memory_order_relaxed) + 1;
+    if (when_ == When::overwrites && next.count != 0) {
+      const std::int64_t last_ns = entries_of(next)[std::min<std::size_t>(next.count, record::kChunkEntries) - 1].ended_ns;
+      std::atomic_ref<std::int64_t> until(header_->overwritten_ns);
+      std::int64_t before = until.load(std::memory_order_relaxed);
+      while (before < last_ns && !until.compare_exchange_weak(before, last_ns, std::memory_order_relaxed)) {
+      }
+    }
     store(next.sequence, 0);  // whoever reads it now notices: before any entry changes
     std::atomic_thread_fence(std::memory_order_release);
     store(next.count, 0);

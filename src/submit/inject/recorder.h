@@ -66,6 +66,8 @@ class Recorder {
   // Equal texts have the same number; kNoText where there is no room. Takes a lock.
   std::uint32_t text(std::string_view text) noexcept;
   std::string_view text_at(std::uint32_t number) const noexcept;
+  // Replaces a text that was at least as long when it was made; cuts what is longer.
+  void rewrite(std::uint32_t number, std::string_view text) noexcept;
 
   // The calling thread's place; kNone where there are too many threads. The others below take it.
   std::uint32_t thread() noexcept;
