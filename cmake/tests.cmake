@@ -238,7 +238,7 @@ endforeach()
 
 # What lives in other people's programs is no part of this one.
 if(TARGET tests_submit_inject)
-  foreach(stem launch_gate recorder stream_marks)
+  foreach(stem launch_gate process recorder stream_marks)
     target_sources(tests_submit_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/submit/inject/${stem}.cpp)
   endforeach()
 endif()

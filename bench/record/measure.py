@@ -387,6 +387,15 @@ if __name__ == "__main__":
     say(f"hangs: {named} of {len(work)} named; timeout {timeout} s")
 
 
+def is_running(pid):
+    """Whether the process is there and not a zombie, which waits for its parent."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
 def kills():
     random.seed(7)
     bad = 0
@@ -400,9 +409,7 @@ def kills():
             os.kill(process.pid if kill_recorder else pid, signal.SIGKILL)
             if kill_recorder:
                 time.sleep(0.3)
-                try:
-                    os.kill(pid, 0)
-                except OSError:
+                if not is_running(pid):
                     bad += 1
                     say("program ended with its recorder")
             result = subprocess.run([WEIR, "record", "dump", str(pid), "-o", "/dev/shm/kill.trace.json", "--force"], capture_output=True, text=True)

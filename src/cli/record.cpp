@@ -38,7 +38,8 @@ struct RecordFlags {
         .one_of({"continue", "kill"});
     syntax.add("--slow-step FACTOR", slow, "dump where a step takes that many times the median");
     syntax.add("--stall DURATION", stall, "dump where commands are outstanding and none has ended for that long");
-    syntax.add("--dump-signal NAME", signal, "dump when `weir record` gets that signal, which is then not the program's")
+    syntax
+        .add("--dump-signal NAME", signal, "dump when `weir record` gets that signal, which is then not the program's")
         .one_of({"USR1", "USR2"});
     syntax.add("--dumps N", dumps, "how often at most; processes that dump within 5 s count once");
     syntax.add("--openmetrics PATH", metrics, "rewrite this file with figures of each process, for Prometheus");

@@ -39,7 +39,8 @@ std::string word_of(const RecordFile& file) {
   return "process" + (file.pid == 0 ? stem : stem.substr(0, stem.find_first_not_of("0123456789.")));
 }
 
-// One word for each, which tells apart recordings of one process id: in the folder of another session, or in no session.
+// One word for each, which tells apart recordings of one process id: in the folder of another session, or in no
+// session.
 std::vector<std::string> words_of(const std::vector<RecordFile>& files) {
   std::vector<std::string> words;
   for (const RecordFile& file : files) words.push_back(files.size() == 1 ? "" : word_of(file));

@@ -26,8 +26,8 @@ std::optional<RecordedState> running(const RecordFile& file, const LiveRecording
   if (!state) {
     reason = fmt::format("{}: {}", file.path.string(), reason);
   } else if (state->state() == record::State::refused) {
-    reason = fmt::format("process {} is not recorded: {}", file.pid,
-                         recording.text(state->header, state->header.message));
+    reason =
+        fmt::format("process {} is not recorded: {}", file.pid, recording.text(state->header, state->header.message));
   } else if (!is_alive(state->header) || state->state() == record::State::ended) {
     reason = fmt::format("process {} has ended; its recording is kept", file.pid);
   }

@@ -84,8 +84,8 @@ std::optional<Asked> ask(const RecordFile& file, std::vector<std::string>& notes
   asked.environment = proc_file(asked.state.header.pid, "environ");
   // Others have no handler for the signal that asks threads.
   if (!variable_of(asked.environment, record::kHangVariable)) {
-    notes.push_back(fmt::format("process {}: no stacks, because it was started without --hang-timeout",
-                                asked.state.header.pid));
+    notes.push_back(
+        fmt::format("process {}: no stacks, because it was started without --hang-timeout", asked.state.header.pid));
     return asked;
   }
   // A program in a sandbox of its own may be killed for opening the files that stacks are made of. One that is in the

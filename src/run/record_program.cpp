@@ -69,8 +69,8 @@ int record_program(const RecordRequest& request) {
   try {
     const Variables variables = recorder_variables(request, folder);
     if (!request.is_quiet)
-      request.say(fmt::format("recording into {}\n  for a trace: weir record dump {} -o trace.json", folder.path.string(),
-                              ::getpid()));
+      request.say(fmt::format("recording into {}\n  for a trace: weir record dump {} -o trace.json",
+                              folder.path.string(), ::getpid()));
     const auto look = [&](pid_t program) {
       const std::int64_t next = watch.look(program);
       if (Forwarding::take_own()) watch.dump_all("asked for by a signal");

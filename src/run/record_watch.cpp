@@ -194,7 +194,8 @@ void RecordWatch::dump(Watched& watched, const std::string& reason) {
   output.is_default = true;  // packed where it is large
   std::error_code ignored;
   const auto is_taken = [&] {
-    return std::filesystem::exists(output.path, ignored) || std::filesystem::exists(output.path.string() + ".gz", ignored);
+    return std::filesystem::exists(output.path, ignored) ||
+           std::filesystem::exists(output.path.string() + ".gz", ignored);
   };
   for (int i = 1; i == 1 || is_taken(); ++i)
     output.path = folder_.path / fmt::format("{}-{}.trace.json", watched.file.pid, i);

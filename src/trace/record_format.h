@@ -64,8 +64,8 @@ struct Header {
   std::uint32_t stacks_wanted, stacks_given;
   std::uint32_t stacks;
   std::uint32_t reserved;
-  std::int64_t overwritten_ns;    // entries that ended later are all there; 0: none was overwritten
-  std::uint64_t process_started;  // in clock ticks since boot; with the pid it names a process
+  std::int64_t overwritten_ns;          // entries that ended later are all there; 0: none was overwritten
+  std::uint64_t process_started;        // in clock ticks since boot; with the pid it names a process
   std::uint32_t functions[kFunctions];  // text: name of each function, by number
 };
 
@@ -111,7 +111,7 @@ struct Entry {
   std::uint64_t object;
   std::uint32_t stream;       // place in the table of streams, or kNone
   std::uint32_t context;      // or kNone
-  std::uint32_t correlation;  // CUPTI's: increases with calls; a device's record has that of its call
+  std::uint32_t correlation;  // increases with calls; a device's record has that of its call
   std::uint32_t name;         // text: kernel or range
   std::uint16_t function;     // number; device: type of the channel
   std::uint8_t kind;          // Kind; of a device's record `device`
@@ -151,7 +151,7 @@ struct Thread {
 struct Stream {
   std::uint64_t handle;  // as the program knows it
   std::uint32_t context;
-  std::uint32_t id;      // as CUPTI numbers it, or kNone
+  std::uint32_t id;      // as the vendor's records number it, or kNone
   std::uint32_t device;  // or kNone
   std::uint32_t is_used;
   std::uint32_t is_destroyed;

@@ -474,19 +474,20 @@ TEST_F(Record, a_slow_step_is_dumped) {
 
 // A quiet thread's entries stay while another one writes over everything.
 TEST_F(Record, a_dump_begins_where_everything_is_kept) {
-  const Outcome made = record({"--keep", "--memory", "1M"}, {"run", "20", "1", "sleep", "300", "threads", "20000", "0"});
+  const Outcome made =
+      record({"--keep", "--memory", "1M"}, {"run", "20", "1", "sleep", "300", "threads", "20000", "0"});
   EXPECT_EQ(made.code, 0) << made.err;
   const std::string pid = only_pid();
   const Outcome dump = below({"dump", pid, "-o", "t.json"});
   EXPECT_EQ(dump.code, 0) << dump.err;
   EXPECT_TRUE(has(dump.out, "all that --memory had room for")) << dump.out;
-  const Outcome found = weir({"analyze", recordings()[0].path.string(), "--window", "all", "--json", "-o", "-"}, folder().path());
+  const Outcome found =
+      weir({"analyze", recordings()[0].path.string(), "--window", "all", "--json", "-o", "-"}, folder().path());
   EXPECT_EQ(found.code, 0) << found.err;
 }
 
 TEST_F(Record, recordings_of_one_process_id_get_a_name_each) {
-  for (const char* const name : {"a", "b"})
-    EXPECT_EQ(record({"-o", name}, {"run", "5", "10"}).code, 0);
+  for (const char* const name : {"a", "b"}) EXPECT_EQ(record({"-o", name}, {"run", "5", "10"}).code, 0);
   const fs::path a = recordings_in(folder() / "a").at(0).path, b = folder() / "b" / a.filename();
   fs::rename(recordings_in(folder() / "b").at(0).path, b);
   const Outcome both = below({"dump", a, a, b, "-o", "t.json"});
@@ -497,10 +498,9 @@ TEST_F(Record, recordings_of_one_process_id_get_a_name_each) {
 }
 
 TEST_F(Record, a_killed_program_takes_its_children_along) {
-  const Outcome hung =
-      weir({"record", "--hang-timeout", "1s", "--on-hang", "kill", "--", "sh", "-c",
-            "(trap '' TERM; \"$0\" hang) & wait", gate_program()},
-           folder().path());
+  const Outcome hung = weir({"record", "--hang-timeout", "1s", "--on-hang", "kill", "--", "sh", "-c",
+                             "(trap '' TERM; \"$0\" hang) & wait", gate_program()},
+                            folder().path());
   EXPECT_EQ(hung.code, 1) << hung.err;
   EXPECT_TRUE(has(hung.err, "processes")) << hung.err;
   ASSERT_EQ(recordings().size(), 1U);

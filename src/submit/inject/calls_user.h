@@ -25,8 +25,8 @@ struct CallsUser {
   // Before the first of several captures begins (true), and after the last has ended.
   void (*captures_change)(bool is_any) noexcept = nullptr;
   void (*before_context_ends)() noexcept = nullptr;
-  // Also calls that only matter where something hangs: those that create and destroy events, of which some programs make as
-  // many as launches, and those that may wait for the device to allocate or to load.
+  // Also calls that only matter where something hangs: those that create and destroy events, of which some programs
+  // make as many as launches, and those that may wait for the device to allocate or to load.
   bool is_for_hangs = false;
 };
 

@@ -10,6 +10,7 @@
 
 #include "submit/inject/cupti_library.h"
 #include "submit/inject/cupti_subscription.h"
+#include "submit/inject/of_thread.h"
 
 // The header says the newest versions where these names stand.
 #undef cuGetProcAddress
@@ -57,6 +58,7 @@ struct Driver {
   CUresult (*current)(CUcontext*) = nullptr;
   CUresult (*context_id)(CUcontext, unsigned long long*) = nullptr;
   CUresult (*stream_id)(CUstream, unsigned long long*) = nullptr;
+  CUresult (*stream_context)(CUstream, CUcontext*) = nullptr;
   CUresult (*function_name)(const char**, CUfunction) = nullptr;
   CUresult (*kernel_name)(const char**, CUkernel) = nullptr;
   CUresult (*exchange_capture_mode)(CUstreamCaptureMode*) = nullptr;
@@ -74,25 +76,14 @@ struct Memory {
   CUcontext context = nullptr;
   std::array<Name, 256> names;
 };
-// Small, because preloaded libraries take this out of the stack of every thread, in every child of the program.
-constinit thread_local Memory* t_memory = nullptr;
-pthread_key_t g_memory_key;
-std::atomic<bool> g_has_memory_key{false};
 
-// Null where there is no memory, or the thread is ending.
 Memory* memory() noexcept {
-  if (t_memory == nullptr) [[unlikely]] {
-    if (!g_has_memory_key.load(std::memory_order_acquire)) return nullptr;
-    t_memory = new (std::nothrow) Memory;
-    ::pthread_setspecific(g_memory_key, t_memory);
+  Memory* const mine = OfThread<Memory>::get();
+  if (const std::uint32_t now = g_epoch.load(std::memory_order_acquire); mine != nullptr && mine->epoch != now) {
+    *mine = Memory{};
+    mine->epoch = now;
   }
-  if (t_memory == nullptr) return nullptr;
-  Memory& mine = *t_memory;
-  if (const std::uint32_t now = g_epoch.load(std::memory_order_acquire); mine.epoch != now) {
-    mine = Memory{};
-    mine.epoch = now;
-  }
-  return &mine;
+  return mine;
 }
 
 // A question may load a kernel, which would end the capture that this thread, or in global mode any other, has begun.
@@ -131,8 +122,8 @@ CUfunction kernel_in(Argument argument) noexcept {
 // A call under way.
 class Reported {
  public:
-  Reported(std::uint16_t id, const void* arguments, CUfunction kernel) noexcept : function_(cuda_functions()[id]) {
-    Memory& mine = memory();
+  Reported(std::uint16_t id, const void* arguments, CUfunction kernel, Memory& mine) noexcept
+      : function_(cuda_functions()[id]) {
     CUcontext context = nullptr;
     if (g_driver.current(&context) != CUDA_SUCCESS) context = nullptr;
     if (context != mine.context) {
@@ -187,10 +178,12 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
       if (driver == nullptr) return CUDA_ERROR_NOT_FOUND;
     }
     if (!is_wanted.load(std::memory_order_acquire)) return driver(arguments...);
+    Memory* const mine = memory();
+    if (mine == nullptr) return driver(arguments...);
     const Arguments all{arguments...};
     CUfunction kernel = nullptr;
     ((kernel = kernel == nullptr ? kernel_in(arguments) : kernel), ...);
-    Reported reported(Id, &all, kernel);
+    Reported reported(Id, &all, kernel, *mine);
     return reported.ended(driver(arguments...));
   }
 };
@@ -199,13 +192,13 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
 #define WEIR_SZ(one, name, like) one(name, like) one(name##_ptsz, like)
 #define WEIR_DS(one, name) one(name, name) one(name##_ptds, name)
 #if CUDA_VERSION >= 13000
-#define WEIR_BATCHES(one)                                                                           \
-  WEIR_SZ(one, cuMemcpyBatchAsync, copy_batch) WEIR_SZ(one, cuMemcpy3DBatchAsync, copy_batch_3d)    \
-  WEIR_SZ(one, cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2)                                        \
-  WEIR_SZ(one, cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2) one(cuCtxSynchronize_v2, cuCtxSynchronize_v2)
+#define WEIR_BATCHES(one)                                                                                      \
+  WEIR_SZ(one, cuMemcpyBatchAsync, copy_batch)                                                                 \
+  WEIR_SZ(one, cuMemcpy3DBatchAsync, copy_batch_3d) WEIR_SZ(one, cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2) \
+      WEIR_SZ(one, cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2) one(cuCtxSynchronize_v2, cuCtxSynchronize_v2)
 #elif CUDA_VERSION >= 12080
-#define WEIR_BATCHES(one)                                    \
-  WEIR_SZ(one, cuMemcpyBatchAsync, cuMemcpyBatchAsync)       \
+#define WEIR_BATCHES(one)                              \
+  WEIR_SZ(one, cuMemcpyBatchAsync, cuMemcpyBatchAsync) \
   WEIR_SZ(one, cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync)
 #else
 #define WEIR_BATCHES(one)
@@ -222,34 +215,50 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
 #endif
 #define WEIR_SAME(one, name) WEIR_SZ(one, name, name)
 // All that cupti_functions.cpp follows.
-#define WEIR_HOOKS(one)                                                                                               \
-  WEIR_SAME(one, cuLaunchKernel) WEIR_SAME(one, cuLaunchCooperativeKernel) WEIR_SAME(one, cuLaunchKernelEx)            \
-  one(cuLaunchCooperativeKernelMultiDevice, cuLaunchCooperativeKernelMultiDevice) WEIR_SAME(one, cuLaunchHostFunc)     \
-  WEIR_SAME(one, cuGraphLaunch) WEIR_SAME(one, cuMemcpyAsync) WEIR_SAME(one, cuMemcpyPeerAsync)                        \
-  WEIR_SAME(one, cuMemcpyHtoDAsync_v2) WEIR_SAME(one, cuMemcpyDtoHAsync_v2) WEIR_SAME(one, cuMemcpyDtoDAsync_v2)       \
-  WEIR_SAME(one, cuMemcpyHtoAAsync_v2) WEIR_SAME(one, cuMemcpyAtoHAsync_v2) WEIR_SAME(one, cuMemcpy2DAsync_v2)         \
-  WEIR_SAME(one, cuMemcpy3DAsync_v2) WEIR_SAME(one, cuMemcpy3DPeerAsync) WEIR_BATCHES(one)                             \
-  WEIR_SAME(one, cuMemsetD8Async) WEIR_SAME(one, cuMemsetD16Async) WEIR_SAME(one, cuMemsetD32Async)                    \
-  WEIR_SAME(one, cuMemsetD2D8Async) WEIR_SAME(one, cuMemsetD2D16Async) WEIR_SAME(one, cuMemsetD2D32Async)              \
-  WEIR_DS(one, cuMemsetD8_v2) WEIR_DS(one, cuMemsetD16_v2) WEIR_DS(one, cuMemsetD32_v2) WEIR_DS(one, cuMemcpy)         \
-  WEIR_DS(one, cuMemcpyPeer) WEIR_DS(one, cuMemcpyHtoD_v2) WEIR_DS(one, cuMemcpyDtoH_v2)                               \
-  WEIR_DS(one, cuMemcpyDtoD_v2) WEIR_DS(one, cuMemcpyHtoA_v2) WEIR_DS(one, cuMemcpyAtoH_v2)                            \
-  WEIR_DS(one, cuMemcpy2D_v2) WEIR_DS(one, cuMemcpy2DUnaligned_v2) WEIR_DS(one, cuMemcpy3D_v2)                         \
-  WEIR_SAME(one, cuStreamWaitValue32_v2) WEIR_SAME(one, cuStreamWaitValue64_v2)                                        \
-  WEIR_SAME(one, cuStreamWriteValue32_v2) WEIR_SAME(one, cuStreamWriteValue64_v2) WEIR_SAME(one, cuStreamBatchMemOp_v2) \
-  WEIR_SAME(one, cuEventRecord) WEIR_SAME(one, cuEventRecordWithFlags) WEIR_SAME(one, cuStreamWaitEvent)               \
-  WEIR_SAME(one, cuStreamSynchronize) one(cuEventSynchronize, cuEventSynchronize)                                      \
-  one(cuCtxSynchronize, cuCtxSynchronize) one(cuEventCreate, cuEventCreate) one(cuEventDestroy_v2, cuEventDestroy_v2)  \
-  one(cuMemAlloc_v2, cuMemAlloc_v2) one(cuMemFree_v2, cuMemFree_v2) one(cuMemHostAlloc, cuMemHostAlloc)                \
-  one(cuMemFreeHost, cuMemFreeHost) one(cuModuleLoadData, cuModuleLoadData)                                            \
-  one(cuModuleLoadDataEx, cuModuleLoadDataEx) one(cuLibraryLoadData, cuLibraryLoadData)                                \
-  WEIR_SAME(one, cuStreamBeginCapture_v2) WEIR_SAME(one, cuStreamEndCapture) WEIR_CAPTURES(one)                        \
-  one(cuStreamDestroy_v2, cuStreamDestroy_v2) one(cuModuleUnload, cuModuleUnload) one(cuLibraryUnload, cuLibraryUnload) \
-  one(cuCtxDestroy, cuCtxDestroy_v2) one(cuCtxDestroy_v2, cuCtxDestroy_v2)                                             \
-  one(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)                                                         \
-  one(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease_v2)                                                      \
-  one(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2) one(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset_v2) \
-  WEIR_GREEN(one)
+#define WEIR_HOOKS(one)                                                                                                \
+  WEIR_SAME(one, cuLaunchKernel)                                                                                       \
+  WEIR_SAME(one, cuLaunchCooperativeKernel) WEIR_SAME(one, cuLaunchKernelEx) one(                                      \
+      cuLaunchCooperativeKernelMultiDevice, cuLaunchCooperativeKernelMultiDevice) WEIR_SAME(one, cuLaunchHostFunc)     \
+      WEIR_SAME(one, cuStreamAddCallback) WEIR_SAME(one, cuGraphLaunch) WEIR_SAME(one, cuMemcpyAsync) WEIR_SAME(       \
+          one, cuMemcpyPeerAsync) WEIR_SAME(one, cuMemcpyHtoDAsync_v2) WEIR_SAME(one, cuMemcpyDtoHAsync_v2)            \
+          WEIR_SAME(one, cuMemcpyDtoDAsync_v2) WEIR_SAME(one, cuMemcpyHtoAAsync_v2) WEIR_SAME(                         \
+              one, cuMemcpyAtoHAsync_v2) WEIR_SAME(one, cuMemcpy2DAsync_v2) WEIR_SAME(one, cuMemcpy3DAsync_v2)         \
+              WEIR_SAME(one, cuMemcpy3DPeerAsync) WEIR_BATCHES(one) WEIR_SAME(one, cuMemsetD8Async) WEIR_SAME(         \
+                  one, cuMemsetD16Async) WEIR_SAME(one, cuMemsetD32Async) WEIR_SAME(one, cuMemsetD2D8Async)            \
+                  WEIR_SAME(one, cuMemsetD2D16Async) WEIR_SAME(one, cuMemsetD2D32Async) WEIR_DS(                       \
+                      one, cuMemsetD8_v2) WEIR_DS(one, cuMemsetD16_v2) WEIR_DS(one, cuMemsetD32_v2)                    \
+                      WEIR_DS(one, cuMemcpy) WEIR_DS(one, cuMemcpyPeer) WEIR_DS(one, cuMemcpyHtoD_v2) WEIR_DS(         \
+                          one, cuMemcpyDtoH_v2) WEIR_DS(one, cuMemcpyDtoD_v2) WEIR_DS(one, cuMemcpyHtoA_v2)            \
+                          WEIR_DS(one, cuMemcpyAtoH_v2) WEIR_DS(one, cuMemcpy2D_v2) WEIR_DS(                           \
+                              one, cuMemcpy2DUnaligned_v2) WEIR_DS(one, cuMemcpy3D_v2)                                 \
+                              WEIR_SAME(one, cuStreamWaitValue32_v2) WEIR_SAME(one, cuStreamWaitValue64_v2) WEIR_SAME( \
+                                  one, cuStreamWriteValue32_v2) WEIR_SAME(one, cuStreamWriteValue64_v2)                \
+                                  WEIR_SAME(one, cuStreamBatchMemOp_v2) WEIR_SAME(one, cuEventRecord) WEIR_SAME(       \
+                                      one, cuEventRecordWithFlags) WEIR_SAME(one, cuStreamWaitEvent)                   \
+                                      WEIR_SAME(one, cuStreamSynchronize) one(cuEventSynchronize, cuEventSynchronize)  \
+                                          one(cuCtxSynchronize, cuCtxSynchronize) one(                                 \
+                                              cuEventCreate, cuEventCreate) one(cuEventDestroy_v2, cuEventDestroy_v2)  \
+                                              one(cuMemAlloc_v2, cuMemAlloc_v2) one(cuMemFree_v2, cuMemFree_v2) one(   \
+                                                  cuMemHostAlloc, cuMemHostAlloc) one(cuMemFreeHost, cuMemFreeHost)    \
+                                                  one(cuModuleLoadData, cuModuleLoadData)                              \
+                                                      one(cuModuleLoadDataEx, cuModuleLoadDataEx)                      \
+                                                          one(cuLibraryLoadData, cuLibraryLoadData)                    \
+                                                              WEIR_SAME(one, cuStreamBeginCapture_v2) WEIR_SAME(       \
+                                                                  one, cuStreamEndCapture) WEIR_CAPTURES(one)          \
+                                                                  one(cuStreamDestroy_v2, cuStreamDestroy_v2) one(     \
+                                                                      cuModuleUnload, cuModuleUnload)                  \
+                                                                      one(cuLibraryUnload, cuLibraryUnload) one(       \
+                                                                          cuCtxDestroy, cuCtxDestroy_v2)               \
+                                                                          one(cuCtxDestroy_v2, cuCtxDestroy_v2) one(   \
+                                                                              cuDevicePrimaryCtxRelease,               \
+                                                                              cuDevicePrimaryCtxRelease_v2)            \
+                                                                              one(cuDevicePrimaryCtxRelease_v2,        \
+                                                                                  cuDevicePrimaryCtxRelease_v2)        \
+                                                                                  one(cuDevicePrimaryCtxReset,         \
+                                                                                      cuDevicePrimaryCtxReset_v2)      \
+                                                                                      one(cuDevicePrimaryCtxReset_v2,  \
+                                                                                          cuDevicePrimaryCtxReset_v2)  \
+                                                                                          WEIR_GREEN(one)
 
 #define WEIR_TYPE(name, like) Hook<CUPTI_DRIVER_TRACE_CBID_##name, name##_params, decltype(like)>
 
@@ -271,7 +280,8 @@ const Entry* entries(std::size_t& count) noexcept {
   {#name, CUPTI_DRIVER_TRACE_CBID_##name, reinterpret_cast<void*>(&WEIR_TYPE(name, like)::call), \
    &WEIR_TYPE(name, like)::real, &WEIR_TYPE(name, like)::is_wanted},
   static const Entry kEntries[] = {
-      WEIR_HOOKS(WEIR_ENTRY){"cuGetProcAddress", 0, reinterpret_cast<void*>(&give_address), &g_give_address, &g_ignored},
+      WEIR_HOOKS(WEIR_ENTRY){"cuGetProcAddress", 0, reinterpret_cast<void*>(&give_address), &g_give_address,
+                             &g_ignored},
       {"cuGetProcAddress_v2", 0, reinterpret_cast<void*>(&give_address_v2), &g_give_address_v2, &g_ignored}};
   count = std::size(kEntries);
   return kEntries;
@@ -315,7 +325,8 @@ void replace_given(const char* name, void** function) noexcept {
 }
 
 CUresult CUDAAPI give_address(const char* name, void** function, int version, cuuint64_t flags) {
-  if (g_give_address.load(std::memory_order_acquire) == nullptr) find_all();  // a program that is linked with the driver
+  if (g_give_address.load(std::memory_order_acquire) == nullptr)
+    find_all();  // a program that is linked with the driver
   const auto driver = reinterpret_cast<decltype(&give_address)>(g_give_address.load(std::memory_order_acquire));
   if (driver == nullptr) return CUDA_ERROR_NOT_FOUND;
   const CUresult result = driver(name, function, version, flags);
@@ -364,11 +375,11 @@ bool bind() noexcept {
   find_all();
   const EntryPoints driver(library);
   Driver found;
-  const bool has_all = driver.want(found.current, "cuCtxGetCurrent") && driver.want(found.context_id, "cuCtxGetId") &&
-                       driver.want(found.stream_id, "cuStreamGetId") &&
-                       driver.want(found.function_name, "cuFuncGetName") &&
-                       driver.want(found.kernel_name, "cuKernelGetName") &&
-                       driver.want(found.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+  const bool has_all =
+      driver.want(found.current, "cuCtxGetCurrent") && driver.want(found.context_id, "cuCtxGetId") &&
+      driver.want(found.stream_id, "cuStreamGetId") && driver.want(found.stream_context, "cuStreamGetCtx") &&
+      driver.want(found.function_name, "cuFuncGetName") && driver.want(found.kernel_name, "cuKernelGetName") &&
+      driver.want(found.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
   if (!has_all || g_has_others.load()) return false;
   g_driver = found;
   return true;
@@ -394,13 +405,15 @@ void want_hooks(const std::bitset<kMaxCudaFunctions>& functions) noexcept {
     all[i].is_wanted->store(all[i].id != 0 && functions[all[i].id], std::memory_order_release);
 }
 
-bool stream_id_by_driver(CUstream stream, std::uint32_t& id) noexcept {
+StreamByDriver stream_by_driver(CUstream stream) noexcept {
+  StreamByDriver found;
   unsigned long long number = 0;
-  if (g_driver.stream_id == nullptr) return false;
   const Relaxed relaxed;
-  if (g_driver.stream_id(stream, &number) != CUDA_SUCCESS) return false;
-  id = static_cast<std::uint32_t>(number);
-  return true;
+  if (g_driver.stream_id(stream, &number) == CUDA_SUCCESS) found.id = static_cast<std::uint32_t>(number);
+  if (g_driver.stream_context(stream, &found.context) == CUDA_SUCCESS &&
+      g_driver.context_id(found.context, &number) == CUDA_SUCCESS)
+    found.context_id = static_cast<std::uint32_t>(number);
+  return found;
 }
 
 // What the program's own references to the driver's functions lead to, where it is linked with the driver.
@@ -416,7 +429,7 @@ bool stream_id_by_driver(CUstream stream, std::uint32_t& id) noexcept {
   __attribute__((visibility("hidden"), used)) decltype(&function) weir_hook_##name = &function;            \
   }                                                                                                        \
   asm(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n\t" WEIR_JUMP(name) ".size " #name \
-      ", .-" #name "\n");
+                                                                                            ", .-" #name "\n");
 #define WEIR_EXPORT(name, like) WEIR_EXPORT_AS(name, WEIR_TYPE(name, like)::call)
 WEIR_HOOKS(WEIR_EXPORT)
 WEIR_EXPORT_AS(cuGetProcAddress, give_address)

@@ -12,6 +12,10 @@ namespace weir::inject {
 bool has_hooks() noexcept;
 // Which functions report their calls to deliver_call() in cupti_subscription.h; the others cost a load and a jump.
 void want_hooks(const std::bitset<kMaxCudaFunctions>& functions) noexcept;
-// The driver's own number of a stream; false where it has none.
-bool stream_id_by_driver(CUstream stream, std::uint32_t& id) noexcept;
+// What the driver knows of a stream.
+struct StreamByDriver {
+  CUcontext context = nullptr;
+  std::uint32_t context_id = record::kNone, id = record::kNone;
+};
+StreamByDriver stream_by_driver(CUstream stream) noexcept;
 }  // namespace weir::inject

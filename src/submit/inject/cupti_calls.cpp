@@ -8,6 +8,7 @@
 #include "submit/inject/cuda_hooks.h"
 #include "submit/inject/cupti_driver.h"
 #include "submit/inject/cupti_library.h"
+#include "submit/inject/of_thread.h"
 
 namespace weir::inject {
 namespace {
@@ -40,9 +41,8 @@ struct Memory {
   };
   std::uint32_t generation = UINT32_MAX;
   std::array<Name, 256> names;
-  std::array<Stream, 16> streams;
+  std::array<Stream, 256> streams;
 };
-thread_local Memory t_memory;
 thread_local bool t_is_suspect = false;  // the command that this thread is submitting
 
 std::size_t slot_of(const void* address, std::size_t count) noexcept {
@@ -72,36 +72,48 @@ bool is_new(Memory& memory, std::uint64_t graph) noexcept {
   return true;
 }
 
+struct Stream {
+  CUcontext context;
+  Recorder::StreamFacts facts;
+};
+
+Stream asked(CUstream handle, bool is_default, const CUpti_CallbackData& data) noexcept {
+  Stream stream{data.context, {.context = data.contextUid}};
+  Recorder::StreamFacts& facts = stream.facts;
+  if (g_is_hooked) {
+    // The default streams are those of the current context, and known by their handles.
+    const StreamByDriver found = is_default ? StreamByDriver{} : stream_by_driver(handle);
+    if (found.context != nullptr) stream.context = found.context;
+    if (found.context_id != kNone) facts.context = found.context_id;
+    facts.id = found.id;
+    const int device = stream.context == nullptr ? -1 : device_of(stream.context);
+    if (device >= 0) facts.device = static_cast<std::uint32_t>(device);
+    return stream;
+  }
+  if (stream.context == nullptr) return stream;
+  if (g_stream_id == nullptr || g_stream_id(stream.context, is_default ? nullptr : handle,
+                                            handle == CU_STREAM_PER_THREAD ? 1 : 0, &facts.id) != CUPTI_SUCCESS)
+    facts.id = kNone;
+  if (g_device_id == nullptr || g_device_id(stream.context, &facts.device) != CUPTI_SUCCESS) facts.device = kNone;
+  return stream;
+}
+
 std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread,
                         const CUpti_CallbackData& data) noexcept {
   Memory::Stream& known = memory.streams[slot_of(handle, memory.streams.size())];
   if (known.handle == handle && known.context == data.contextUid) return known.place;
-  const bool is_of_thread = handle == CU_STREAM_PER_THREAD;
-  const std::uint32_t place = g_recorder->stream(
-      {reinterpret_cast<std::uint64_t>(handle), data.contextUid, is_of_thread ? thread : kNone},
-      [&](record::Stream& stream) {
-        const Unrecorded unrecorded;
-        const bool is_default = handle == CU_STREAM_LEGACY || is_of_thread;
-        if (g_is_hooked) {
-          const int device = data.context == nullptr ? -1 : device_of(data.context);
-          if (device >= 0) stream.device = static_cast<std::uint32_t>(device);
-          // The default streams are known by their handles.
-          if (!is_default) stream_id_by_driver(handle, stream.id);
-          return;
-        }
-        if (g_stream_id == nullptr || data.context == nullptr ||
-            g_stream_id(data.context, is_default ? nullptr : handle, is_of_thread ? 1 : 0, &stream.id) != CUPTI_SUCCESS)
-          stream.id = kNone;
-        if (g_device_id == nullptr || data.context == nullptr ||
-            g_device_id(data.context, &stream.device) != CUPTI_SUCCESS)
-          stream.device = kNone;
-      });
+  const bool is_of_thread = handle == CU_STREAM_PER_THREAD, is_default = is_of_thread || handle == CU_STREAM_LEGACY;
+  const Unrecorded unrecorded;
+  // The driver is asked without the recorder's lock: in callbacks it holds locks of its own.
+  const Stream stream = asked(handle, is_default, data);
+  const std::uint32_t place =
+      g_recorder->stream({reinterpret_cast<std::uint64_t>(handle), is_default ? stream.facts.context : kNone,
+                          is_of_thread ? thread : kNone},
+                         stream.facts);
   known = {handle, data.contextUid, place};
   // The handle of a thread's default stream is another stream in other threads.
-  if (!is_of_thread && place != kNone && g_user.stream_appears != nullptr) {
-    const Unrecorded unrecorded;
-    g_user.stream_appears(place, handle, data.context);
-  }
+  if (!is_of_thread && place != kNone && g_user.stream_appears != nullptr)
+    g_user.stream_appears(place, handle, stream.context);
   return place;
 }
 
@@ -139,14 +151,14 @@ void follow(const CudaFunction& function, CUstream stream, const CUpti_CallbackD
     case Role::stream_ends:
       if (!is_entry) return;
       if (g_user.before_stream_ends != nullptr) g_user.before_stream_ends(stream);
-      g_recorder->destroyed(reinterpret_cast<std::uint64_t>(stream), data.contextUid);
+      g_recorder->stream_destroyed(reinterpret_cast<std::uint64_t>(stream));
       return;
     case Role::names_end:
       g_recorder->forget();
       return;
     case Role::context_ends:
       if (is_entry && g_user.before_context_ends != nullptr) g_user.before_context_ends();
-      if (is_entry) g_recorder->destroyed(0, data.contextUid);
+      if (is_entry) g_recorder->context_destroyed(data.contextUid);
       return;
   }
 }
@@ -161,7 +173,9 @@ void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
       function.stream == CudaFunction::Stream::none ? nullptr : stream_of(function, data.functionParams);
   if (is_entry) {
     if (function.role != Role::plain) follow(function, stream, data, true, false);
-    Memory& memory = t_memory;
+    Memory* const mine = OfThread<Memory>::get();
+    if (mine == nullptr) return;
+    Memory& memory = *mine;
     if (const std::uint32_t now = recorder.generation(); memory.generation != now) {
       memory = Memory{};
       memory.generation = now;
@@ -227,6 +241,8 @@ std::string record_calls(Recorder& recorder, const CallsUser& user, CallsBy by) 
       if (function.is_followed) recorder.header().functions[function.id] = recorder.text(function.name);
   }
   recorder.forget();  // what was remembered before a pause
+  // Ends of captures were not seen meanwhile.
+  if (g_captures.exchange(0) != 0 && g_user.captures_change != nullptr) g_user.captures_change(false);
   g_is_on.store(true);
   const auto wants = [](const CudaFunction& function) {
     const bool is_for_hangs = function.kind == record::Kind::event_create ||

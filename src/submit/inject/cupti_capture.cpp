@@ -219,6 +219,7 @@ void in_child() {
   abandon_calls();
   record_ranges(nullptr);
   abandon_activity();
+  Recorder::abandon_thread();
   s.is_on = false;
   if (s.writer) s.writer->abandon();
   s.mutex.unlock();

@@ -1,4 +1,4 @@
-// The part of libweir_cupti.so that holds launches: in CUPTI's callbacks, before the driver sees them.
+// The part of libweir_cupti.so that holds launches: when a call begins, before the driver sees it.
 #include <cupti.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// The part of libweir_cupti.so that records a program for `weir record`: calls by CUPTI's callbacks and, where exact
-// times are wanted, CUPTI's records of what ran on the device.
+// The part of libweir_cupti.so that records a program for `weir record`: calls by hooks or by CUPTI's callbacks and,
+// where exact times are wanted, CUPTI's records of what ran on the device.
 #include <string>
 #include <unordered_map>
 

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -142,7 +143,10 @@ void* keep(void*) {
     if (s.is_ending.load()) break;
     const std::int64_t now_ns = monotonic_ns();
     std::atomic_ref(header.beat_ns).store(now_ns, std::memory_order_release);
-    switch_to(s, get(header.wanted_off) == 0);
+    try {
+      switch_to(s, get(header.wanted_off) == 0);
+    } catch (const std::bad_alloc&) {  // the next look tries again
+    }
     if (s.is_on) look_at_marks(s, thread);
     if (!s.is_exact || !s.is_on || now_ns - flushed_ns < kFlushPeriodNs) continue;
     // Buffers fill by themselves unless the program is quiet, and asking for them costs a busy program a few percent.
@@ -164,9 +168,12 @@ void* answer_stacks(void*) {
     ::clock_nanosleep(CLOCK_MONOTONIC, 0, &kRest, nullptr);
     const std::uint32_t wanted = get(header.stacks_wanted);
     if (wanted == get(header.stacks_given)) continue;
-    // One place for all that will ever be asked for: names of kernels need the rest.
-    if (get(header.stacks) == record::kNoText) set(header.stacks, s.recorder->text(std::string(kStacksBytes, ' ')));
-    s.recorder->rewrite(get(header.stacks), s.stacks->take());
+    try {
+      // One place for all that will ever be asked for: names of kernels need the rest.
+      if (get(header.stacks) == record::kNoText) set(header.stacks, s.recorder->text(std::string(kStacksBytes, ' ')));
+      s.recorder->rewrite(get(header.stacks), s.stacks->take());
+    } catch (const std::bad_alloc&) {  // an answer without stacks
+    }
     set(header.stacks_given, wanted);
   }
   return nullptr;
@@ -195,6 +202,7 @@ void in_child() {
   State& s = state();
   s.vendor->abandon(true);
   s.marks->turn_off();
+  Recorder::abandon_thread();
 }
 
 // Returns why nothing can be recorded, or empty.

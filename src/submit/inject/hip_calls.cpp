@@ -7,6 +7,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "submit/inject/of_thread.h"
+
 namespace weir::inject {
 namespace {
 
@@ -37,9 +39,8 @@ struct Memory {
   };
   std::uint32_t generation = UINT32_MAX;
   std::array<Name, 256> names;
-  std::array<Known, 16> streams;
+  std::array<Known, 256> streams;
 };
-constinit thread_local Memory t_memory;
 
 std::size_t slot_of(const void* address, std::size_t count) noexcept {
   const auto bits = reinterpret_cast<std::uintptr_t>(address);
@@ -102,9 +103,9 @@ void find_stream(Memory& memory, HipBegun& begun) noexcept {
     return;
   }
   const std::uint32_t device = begun.context - 1;
-  begun.stream =
-      g_recorder->stream({reinterpret_cast<std::uint64_t>(handle), begun.context, is_of_thread ? begun.thread : kNone},
-                         [&](record::Stream& stream) { stream.device = device; });
+  begun.stream = g_recorder->stream({reinterpret_cast<std::uint64_t>(handle), is_default ? begun.context : kNone,
+                                     is_of_thread ? begun.thread : kNone},
+                                    {.context = begun.context, .device = device});
   known = {handle, begun.context, begun.stream};
   // The handle of a thread's default stream is another stream in other threads.
   if (!is_of_thread && begun.stream != kNone && g_user.stream_appears != nullptr)
@@ -163,8 +164,10 @@ HipBegun begin_call(HipFunction& function, const HipCall& call) noexcept {
   Recorder& recorder = *g_recorder;
   begun.thread = recorder.thread();
   if (begun.thread == kNone) return begun;
+  Memory* const mine = OfThread<Memory>::get();
+  if (mine == nullptr) return begun;
   const InsideHip inside;
-  Memory& memory = t_memory;
+  Memory& memory = *mine;
   if (const std::uint32_t now = recorder.generation(); memory.generation != now) {
     memory = Memory{};
     memory.generation = now;
@@ -187,11 +190,11 @@ HipBegun begin_call(HipFunction& function, const HipCall& call) noexcept {
   }
   if (function.role == Role::stream_ends && begun.stream != kNone) {
     if (g_user.before_stream_ends != nullptr) g_user.before_stream_ends(begun.handle);
-    recorder.destroyed(reinterpret_cast<std::uint64_t>(begun.handle), begun.context);
+    recorder.stream_destroyed(reinterpret_cast<std::uint64_t>(begun.handle));
   }
   if (function.role == Role::context_ends) {
     if (g_user.before_context_ends != nullptr) g_user.before_context_ends();
-    if (begun.context != kNone) recorder.destroyed(0, begun.context);
+    if (begun.context != kNone) recorder.context_destroyed(begun.context);
   }
   begun.is_recorded = true;
   recorder.begin(begun.thread, began, monotonic_ns());

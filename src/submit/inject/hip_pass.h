@@ -22,7 +22,7 @@ extern constinit std::atomic<bool> g_is_hip_unwatched;
 
 template <bool is_held, class... Parameters>
 hipError_t pass(HipFunction& function, Real<hipError_t(Parameters...)>& real, const HipCall& call,
-                std::type_identity_t<Parameters>... parameters) noexcept {
+                std::type_identity_t<Parameters>... parameters) {
   const HipUsers* const users = hip_users();
   if (users == nullptr || InsideHip::is_here()) return real.call(parameters...);
   HipBegun begun;

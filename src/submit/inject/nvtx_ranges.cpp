@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "submit/inject/of_thread.h"
+
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
@@ -26,7 +28,6 @@ struct Stack {
   std::array<Open, 64> ranges;
   std::size_t depth = 0;
 };
-thread_local Stack t_stack;
 
 // PyTorch writes "aten::add, seq = 17": every range would have a name of its own.
 std::string_view without_number(std::string_view name) noexcept {
@@ -37,7 +38,9 @@ std::string_view without_number(std::string_view name) noexcept {
 
 int push(const char* name) noexcept {
   Recorder* const recorder = g_recorder.load(std::memory_order_acquire);
-  Stack& stack = t_stack;
+  Stack* const mine = OfThread<Stack>::get();
+  if (mine == nullptr) return NVTX_NO_PUSH_POP_TRACKING;
+  Stack& stack = *mine;
   const std::size_t at = stack.depth++;
   if (at < stack.ranges.size())
     stack.ranges[at] = {recorder == nullptr ? 0 : monotonic_ns(), recorder == nullptr || name == nullptr
@@ -47,8 +50,9 @@ int push(const char* name) noexcept {
 }
 
 int pop() noexcept {
-  Stack& stack = t_stack;
-  if (stack.depth == 0) return NVTX_NO_PUSH_POP_TRACKING;
+  Stack* const mine = OfThread<Stack>::get();
+  if (mine == nullptr || mine->depth == 0) return NVTX_NO_PUSH_POP_TRACKING;
+  Stack& stack = *mine;
   const std::size_t at = --stack.depth;
   Recorder* const recorder = g_recorder.load(std::memory_order_acquire);
   if (recorder == nullptr || at >= stack.ranges.size() || stack.ranges[at].started_ns == 0) return static_cast<int>(at);

@@ -31,6 +31,7 @@ int python_signal() noexcept { return SIGRTMAX - 4; }
 // One thread is asked at a time.
 std::atomic<int> g_asked{0};
 std::atomic<int> g_answered{0};
+std::atomic<bool> g_has_python{false};  // its handler is registered
 void* g_frames[kMaxFrames];
 int g_count = 0;
 
@@ -74,7 +75,14 @@ std::string frame_text(void* address) {
   return text;
 }
 
+// The program may have taken the signal for itself, and without a handler it would end the program.
+bool is_ours() noexcept {
+  struct sigaction action{};
+  return ::sigaction(native_signal(), nullptr, &action) == 0 && action.sa_handler == answer;
+}
+
 std::string native_stack(int thread) {
+  if (!is_ours()) return "  cannot be asked: the program uses the signal " + std::to_string(native_signal()) + "\n";
   g_answered.store(0);
   g_asked.store(thread, std::memory_order_release);
   if (::syscall(SYS_tgkill, ::getpid(), thread, native_signal()) != 0) return "";
@@ -101,8 +109,10 @@ void* ask_python(void*) {
   const std::string code = "exec(\"import faulthandler, os\\nfaulthandler.register(" + std::to_string(python_signal()) +
                            ", file=open(os.environ['WEIR_RECORD_FOLDER'] + '/' + str(os.getpid()) + '.stacks', 'w'), "
                            "all_threads=True)\", {})";
+  struct sigaction before{};
+  if (::sigaction(python_signal(), nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return nullptr;
   const int state = enter();
-  run(code.c_str());
+  if (run(code.c_str()) == 0) g_has_python.store(true, std::memory_order_release);
   leave(state);
   return nullptr;
 }
@@ -115,9 +125,11 @@ ProgramStacks::ProgramStacks(std::string folder)
   ::backtrace(frames, 4);  // its first call allocates, which a handler may not
   struct sigaction action{};
   action.sa_handler = answer;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;  // on the program's own signal stack where it has one: threads of Go do
   sigfillset(&action.sa_mask);
-  ::sigaction(native_signal(), &action, nullptr);
+  struct sigaction before{};
+  if (::sigaction(native_signal(), nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
+    ::sigaction(native_signal(), &action, nullptr);
   // In a thread of its own: it waits until the interpreter is free, which the program's threads decide.
   start_own_thread(ask_python);
 }
@@ -125,7 +137,9 @@ ProgramStacks::ProgramStacks(std::string folder)
 std::string ProgramStacks::of_python() {
   struct sigaction action{};
   // Without Python's handler the signal would end the program.
-  if (::sigaction(python_signal(), nullptr, &action) != 0 || action.sa_handler == SIG_DFL) return "";
+  if (!g_has_python.load(std::memory_order_acquire) || ::sigaction(python_signal(), nullptr, &action) != 0 ||
+      action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
+    return "";
   ::kill(::getpid(), python_signal());
   rest_ms(200);
   std::FILE* const file = std::fopen(file_.c_str(), "re");

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -40,6 +41,7 @@ thread_local Mine t_mine;
 thread_local bool t_is_unrecorded = false;
 pthread_key_t g_key;
 pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
+bool g_has_key = false;
 
 template <class T>
 T load(const T& value) noexcept {
@@ -66,6 +68,16 @@ void thread_ends(void* thread) {
 
 std::uint64_t rounded(std::uint64_t bytes) noexcept { return (bytes + 4095) / 4096 * 4096; }
 
+// Not interrupted by signals of the program, of which a timer may send one after another.
+int allocate(int descriptor, std::uint64_t bytes) noexcept {
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
 }  // namespace
 
 std::int64_t monotonic_ns() noexcept {
@@ -85,6 +97,11 @@ std::unique_ptr<Recorder> Recorder::create(int descriptor, std::uint64_t bytes, 
   const std::uint64_t texts_at = streams_at + rounded(kStreams * sizeof(record::Stream));
   const std::uint64_t chunks_at = texts_at + kTextBytes;
   const std::uint64_t size = chunks_at + chunks * record::kChunkBytes;
+  ::pthread_once(&g_key_once, [] { g_has_key = ::pthread_key_create(&g_key, thread_ends) == 0; });
+  if (!g_has_key) {
+    reason = "the program has used up the keys of its threads";
+    return nullptr;
+  }
   if (descriptor >= 0) {
     // A file beyond this limit would kill the program with SIGXFSZ.
     if (rlimit files{}; ::getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < size) {
@@ -92,7 +109,7 @@ std::unique_ptr<Recorder> Recorder::create(int descriptor, std::uint64_t bytes, 
       return nullptr;
     }
     // Room is taken now: writing to a mapped file on a full disk would kill the program.
-    if (const int error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(size)); error != 0) {
+    if (const int error = allocate(descriptor, size); error != 0) {
       reason = std::strerror(error);
       return nullptr;
     }
@@ -140,7 +157,6 @@ std::unique_ptr<Recorder> Recorder::create(int descriptor, std::uint64_t bytes, 
   // Last, so that a file with this word is complete.
   std::atomic_thread_fence(std::memory_order_release);
   std::memcpy(header.magic, record::kMagic, sizeof(header.magic));
-  ::pthread_once(&g_key_once, [] { ::pthread_key_create(&g_key, thread_ends); });
   return made;
 }
 
@@ -208,6 +224,12 @@ std::uint32_t Recorder::thread() noexcept {
   return mine.place;
 }
 
+void Recorder::abandon_thread() noexcept {
+  t_mine = Mine{};
+  t_mine.is_over = true;
+  if (g_has_key) ::pthread_setspecific(g_key, nullptr);
+}
+
 void Recorder::begin(std::uint32_t place, const Call& call, std::int64_t now_ns) noexcept {
   record::Thread& thread = threads_[place];
   thread.object = call.object;
@@ -264,7 +286,8 @@ ChunkHeader* Recorder::claim(std::uint32_t thread) noexcept {
     if (!std::atomic_ref(next.state).compare_exchange_strong(state, kOpen, std::memory_order_acq_rel)) continue;
     if (when_ == When::drains) sequence = std::atomic_ref(header_->claimed).fetch_add(1, std::memory_order_relaxed) + 1;
     if (when_ == When::overwrites && next.count != 0) {
-      const std::int64_t last_ns = entries_of(next)[std::min<std::size_t>(next.count, record::kChunkEntries) - 1].ended_ns;
+      const std::int64_t last_ns =
+          entries_of(next)[std::min<std::size_t>(next.count, record::kChunkEntries) - 1].ended_ns;
       std::atomic_ref<std::int64_t> until(header_->overwritten_ns);
       std::int64_t before = until.load(std::memory_order_relaxed);
       while (before < last_ns && !until.compare_exchange_weak(before, last_ns, std::memory_order_relaxed)) {
@@ -282,52 +305,65 @@ ChunkHeader* Recorder::claim(std::uint32_t thread) noexcept {
 
 void Recorder::append(std::uint32_t thread, const Entry& entry) noexcept {
   Mine& mine = t_mine;
-  if (mine.chunk != nullptr && mine.chunk->count == record::kChunkEntries) {
+  // Read once: the memory is a file, which others could change.
+  std::uint32_t at = mine.chunk == nullptr ? 0 : load(mine.chunk->count);
+  if (at >= record::kChunkEntries) {
     close_chunk(mine.chunk);
     mine.chunk = nullptr;
   }
-  if (mine.chunk == nullptr) mine.chunk = claim(thread);
+  if (mine.chunk == nullptr) {
+    mine.chunk = claim(thread);
+    at = 0;
+  }
   if (mine.chunk == nullptr) {
     store(header_->lost, lost_.fetch_add(1, std::memory_order_relaxed) + 1);
     return;
   }
-  const std::uint32_t at = mine.chunk->count;
   entries_of(*mine.chunk)[at] = entry;
   store(mine.chunk->count, at + 1);
 }
 
-std::uint32_t Recorder::stream(const StreamKey& key, const std::function<void(record::Stream&)>& describe) noexcept {
+std::uint32_t Recorder::stream(const StreamKey& key, const StreamFacts& facts) noexcept {
   const std::lock_guard lock(mutex_);
-  record::Stream* reused = nullptr;
-  for (std::uint32_t place = 0; place < header_->streams; ++place) {
-    record::Stream& stream = streams_[place];
-    if (stream.is_used != 0 && stream.is_destroyed == 0 &&
-        StreamKey{stream.handle, stream.context, stream.thread} == key)
-      return place;
-    if (stream.is_used == 0) {
-      reused = &stream;
-      break;
+  // Places of destroyed streams are taken last: entries may still name them.
+  std::uint32_t place = kNone, used = 0;
+  for (; used < header_->streams && streams_[used].is_used != 0; ++used) {
+    const record::Stream& known = streams_[used];
+    if (known.is_destroyed != 0) {
+      if (place == kNone) place = used;
+    } else if (known.handle == key.handle && known.thread == key.thread &&
+               (key.context == kNone || known.context == key.context)) {
+      return used;
     }
-    if (stream.is_destroyed != 0 && reused == nullptr) reused = &stream;
   }
-  if (reused == nullptr) return kNone;
-  store(reused->is_used, 0);
-  *reused = record::Stream{};
-  reused->handle = key.handle;
-  reused->context = key.context;
-  reused->thread = key.thread;
-  reused->id = reused->device = kNone;
-  if (describe) describe(*reused);
-  store(reused->is_used, 1);
-  return static_cast<std::uint32_t>(reused - streams_);
+  if (used < header_->streams) place = used;
+  if (place == kNone) return kNone;
+  record::Stream& stream = streams_[place];
+  store(stream.is_used, 0);
+  stream = record::Stream{};
+  stream.handle = key.handle;
+  stream.thread = key.thread;
+  stream.context = facts.context;
+  stream.device = facts.device;
+  stream.id = facts.id;
+  store(stream.is_used, 1);
+  return place;
 }
 
-void Recorder::destroyed(std::uint64_t handle, std::uint32_t context) noexcept {
+template <class Condition>
+void Recorder::end_streams(const Condition& is_meant) noexcept {
   const std::lock_guard lock(mutex_);
   for (std::uint32_t place = 0; place < header_->streams && streams_[place].is_used != 0; ++place)
-    if (streams_[place].context == context && (handle == 0 || streams_[place].handle == handle))
-      store(streams_[place].is_destroyed, 1);
+    if (is_meant(streams_[place])) store(streams_[place].is_destroyed, 1);
   forget();
+}
+
+void Recorder::stream_destroyed(std::uint64_t handle) noexcept {
+  end_streams([handle](const record::Stream& stream) { return stream.handle == handle; });
+}
+
+void Recorder::context_destroyed(std::uint32_t context) noexcept {
+  end_streams([context](const record::Stream& stream) { return stream.context == context; });
 }
 
 void Recorder::ended(std::uint32_t place, std::uint64_t number, std::int64_t now_ns) noexcept {

@@ -48,12 +48,15 @@ class Recorder {
     record::Kind kind = record::Kind::other;
     bool is_collective = false;  // a kernel of NCCL or RCCL
   };
-  // A stream as the program and the profiler see it.
+  // What makes it one stream and not another.
   struct StreamKey {
     std::uint64_t handle = 0;
-    std::uint32_t context = 0;
-    std::uint32_t thread = record::kNone;  // place of the thread whose default stream it is
-    bool operator==(const StreamKey&) const = default;
+    std::uint32_t context = record::kNone;  // of default streams, which have the same handle in every context
+    std::uint32_t thread = record::kNone;   // place of the thread whose default stream it is
+  };
+  struct StreamFacts {
+    std::uint32_t context = record::kNone, device = record::kNone;
+    std::uint32_t id = record::kNone;  // in the vendor's own records
   };
 
   // `descriptor`: of an empty file that becomes the memory and stays open; -1: the memory is private. Null, with the
@@ -71,19 +74,22 @@ class Recorder {
 
   // The calling thread's place; kNone where there are too many threads. The others below take it.
   std::uint32_t thread() noexcept;
+  // In a forked child: what the calling thread remembers is its parent's, whose memory the two share.
+  static void abandon_thread() noexcept;
   record::Thread& thread_at(std::uint32_t place) noexcept { return threads_[place]; }
   void begin(std::uint32_t thread, const Call& call, std::int64_t now_ns) noexcept;
   // The call that begin() named has returned. Returns which of its stream the command is, from 1; 0: it is none.
   std::uint64_t end(std::uint32_t thread, std::uint32_t correlation, std::uint8_t flags, std::int64_t now_ns) noexcept;
   void append(std::uint32_t thread, const record::Entry& entry) noexcept;
 
-  // The place of a stream; kNone where there are too many. `describe` fills in its facts when it is new. Takes a lock,
-  // so remember the answer until generation() changes.
-  std::uint32_t stream(const StreamKey& key, const std::function<void(record::Stream&)>& describe) noexcept;
+  // The place of a stream, which gets one with these facts where it has none yet; kNone where there are too many. Takes
+  // a lock, so remember the answer until generation() changes.
+  std::uint32_t stream(const StreamKey& key, const StreamFacts& facts) noexcept;
   record::Stream& stream_at(std::uint32_t place) noexcept { return streams_[place]; }
   std::uint32_t stream_places() const noexcept { return header_->streams; }
   // The handle may belong to another stream from now on.
-  void destroyed(std::uint64_t handle, std::uint32_t context) noexcept;
+  void stream_destroyed(std::uint64_t handle) noexcept;
+  void context_destroyed(std::uint32_t context) noexcept;
   // The first `number` commands of a stream have ended.
   void ended(std::uint32_t stream, std::uint64_t number, std::int64_t now_ns) noexcept;
   // The host has waited since `since_ns` for everything that was submitted before, to one stream or (kNone) to all of
@@ -100,6 +106,8 @@ class Recorder {
  private:
   Recorder() = default;
   record::ChunkHeader* claim(std::uint32_t thread) noexcept;
+  template <class Condition>
+  void end_streams(const Condition& is_meant) noexcept;
   record::ChunkHeader& chunk(std::uint64_t index) const noexcept {
     return *reinterpret_cast<record::ChunkHeader*>(chunks_ + index * record::kChunkBytes);
   }

@@ -139,7 +139,8 @@ class RecordingTimeline {
   void find_facts() {
     for (const record::Stream& stream : recording_.streams)
       if (stream.is_used != 0 && stream.device != record::kNone) devices_.try_emplace(stream.context, stream.device);
-    // A quiet thread keeps entries that are older than what others have overwritten: alone they would look like idle time.
+    // A quiet thread keeps entries that are older than what others have overwritten: alone they would look like idle
+    // time.
     std::erase_if(recording_.entries,
                   [&](const RecordedEntry& entry) { return entry.ended_ns <= header().overwritten_ns; });
     std::int64_t first_ns = INT64_MAX;

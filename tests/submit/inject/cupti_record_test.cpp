@@ -190,6 +190,33 @@ TEST_P(CudaRecordTest, a_forked_child_writes_nothing_and_harms_nothing) {
   EXPECT_EQ(counted(recording)[record::Kind::launch], 10);
 }
 
+TEST_P(CudaRecordTest, a_thread_goes_on_after_it_has_forked) {
+  const Recording recording = of_program({"fork-thread", "run", "5", "10"});
+  EXPECT_NE(output().find("child 0"), std::string::npos) << output();
+  EXPECT_EQ(counted(recording)[record::Kind::launch], 15);
+}
+
+TEST_P(CudaRecordTest, a_stream_is_one_stream_whatever_the_current_context) {
+  const Recording recording = of_program({"across", "10", "10", "across", "10", "10"});
+  std::vector<std::uint64_t> submitted;
+  std::vector<std::uint32_t> contexts, destroyed;
+  for (const record::Stream& stream : recording.streams) {
+    if (stream.is_used == 0) continue;
+    submitted.push_back(stream.submitted);
+    contexts.push_back(stream.context);
+    destroyed.push_back(stream.is_destroyed);
+  }
+  EXPECT_EQ(submitted, (std::vector<std::uint64_t>{10, 10}));
+  EXPECT_EQ(contexts, (std::vector<std::uint32_t>{1, 1}));
+  EXPECT_EQ(destroyed, (std::vector<std::uint32_t>{1, 1}));
+}
+
+// Programs and their children may have threads with small stacks, out of which libraries take their own memory.
+TEST_P(CudaRecordTest, threads_need_hardly_more_stack_than_without) {
+  of_program({"small-stacks"});
+  EXPECT_NE(output().find("has small stacks"), std::string::npos) << output();
+}
+
 TEST_P(CudaRecordTest, a_program_exits_while_a_thread_launches) {
   start({"exits"});
   EXPECT_EQ(ended(), 0) << output();
@@ -215,8 +242,15 @@ TEST_F(CuptiRecordTest, a_driver_that_gives_functions_of_its_own_is_followed_by_
   EXPECT_EQ(counted(made)[record::Kind::launch], 35);
 }
 
+TEST_P(CudaRecordTest, a_program_that_is_linked_with_the_driver_may_ask_first) {
+  const Recording made = of_program({"linked", "asks", "5", "run", "3", "10"}, {{record::kOffVariable, "1"}});
+  EXPECT_NE(output().find("ended 18"), std::string::npos) << output();
+  EXPECT_TRUE(made.entries.empty());
+}
+
 TEST_F(CuptiRecordTest, a_profiler_does_not_disturb_hooks_nor_they_it) {
-  const Recording made = of_program({"run", "20", "10"}, {{"LD_PRELOAD", WEIR_CUPTI_MODULE}, {"FAKE_CUPTI_TAKEN", "1"}});
+  const Recording made =
+      of_program({"run", "20", "10"}, {{"LD_PRELOAD", WEIR_CUPTI_MODULE}, {"FAKE_CUPTI_TAKEN", "1"}});
   EXPECT_EQ(counted(made)[record::Kind::launch], 20);
 }
 

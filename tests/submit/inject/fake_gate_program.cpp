@@ -4,10 +4,14 @@
 // (streams with work in them), reset (the device with work on it), second N US (on the other device), fork, exits
 // (while a thread launches), events N (a stream waits for another's event), hang (a kernel that does not end, and a
 // stream that waits for it), faults (handles its own SIGSEGV), locks-up (from now on the kernel kills it where it opens
-// a file or executes something), asks N (the driver for its functions, as the runtime does), say TEXT, sleep MS.
+// a file or executes something), asks N (the driver for its functions, as the runtime does; linked, as the first word:
+// asks by the function that it is linked with), across N US (on a stream of the other device), fork-thread (from a
+// thread that goes on in both), small-stacks (threads with the smallest there are), say TEXT, sleep MS.
 #include <dlfcn.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -20,6 +24,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,9 +54,9 @@ void recover_from_a_fault() {
 // As the runtime does: before the driver is started.
 struct Asked {
   using Give = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
-  Asked() {
+  explicit Asked(bool is_linked) {
     library = ::dlopen("libcuda.so.1", RTLD_NOW);
-    give = reinterpret_cast<Give>(::dlsym(library, "cuGetProcAddress_v2"));
+    give = is_linked ? cuGetProcAddress_v2 : reinterpret_cast<Give>(::dlsym(library, "cuGetProcAddress_v2"));
     check(give("cuLaunchKernel", &launch[0], 12000, 0, nullptr), "give");
     check(give("cuLaunchKernel", &launch[1], 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, nullptr), "give");
     launch[2] = ::dlsym(library, "cuLaunchKernel");
@@ -171,6 +176,35 @@ void on_threads(CUcontext context, int count, int us) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// The child is that thread alone, and ends with it.
+void fork_in_a_thread(CUcontext context) {
+  std::thread([context] {
+    check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    for (int n = 0; n < 5; ++n) launch(nullptr, 10);
+    const pid_t child = ::fork();
+    if (child == 0) ::pthread_exit(nullptr);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    for (int n = 0; n < 5; ++n) launch(nullptr, 10);
+    std::printf("child %d\n", status);
+  }).join();
+}
+
+void on_small_stacks() {
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, static_cast<std::size_t>(PTHREAD_STACK_MIN));
+  pthread_t thread{};
+  const auto body = [](void*) -> void* {
+    volatile char room[4096];
+    for (std::size_t i = 0; i < sizeof(room); i += 64) room[i] = 1;
+    return nullptr;
+  };
+  if (::pthread_create(&thread, &attributes, body, nullptr) == 0 && ::pthread_join(thread, nullptr) == 0)
+    std::puts("has small stacks");
+  ::pthread_attr_destroy(&attributes);
+}
+
 void report() {
   check(cuCtxSynchronize(), "cuCtxSynchronize");
   std::printf("ended %llu\nmost %llu\nevents %s\nmisuse %s\n", static_cast<unsigned long long>(fake_driver_ended()),
@@ -181,7 +215,7 @@ void report() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Asked asked;
+  const Asked asked(argc > 1 && std::strcmp(argv[1], "linked") == 0);
   check(cuInit(0), "cuInit");
   CUcontext context = context_on(0);
   const auto number = [&](int i) { return i < argc ? std::atoi(argv[i]) : 0; };
@@ -225,6 +259,18 @@ int main(int argc, char** argv) {
       for (int n = 0; n < number(i + 1); ++n) launch(stream, number(i + 2));
       check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
       i += 2;
+    } else if (word == "across") {
+      const CUstream stream = new_stream();
+      launch(stream, number(i + 2));
+      context_on(1);
+      for (int n = 1; n < number(i + 1); ++n) launch(stream, number(i + 2));
+      check(cuStreamDestroy(stream), "cuStreamDestroy");
+      check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+      i += 2;
+    } else if (word == "fork-thread") {
+      fork_in_a_thread(context);
+    } else if (word == "small-stacks") {
+      on_small_stacks();
     } else if (word == "fork") {
       std::fflush(stdout);
       const pid_t child = ::fork();

@@ -54,7 +54,9 @@ void in_threads(int count, const std::function<void(int)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-std::uint32_t stream_of(Recorder& recorder, std::uint64_t handle) { return recorder.stream({handle, 1}, {}); }
+std::uint32_t stream_of(Recorder& recorder, std::uint64_t handle) {
+  return recorder.stream({.handle = handle}, {.context = 1});
+}
 
 void launch(Recorder& recorder, std::uint32_t stream, std::uint32_t name, std::uint32_t correlation) {
   const std::uint32_t thread = recorder.thread();
@@ -166,13 +168,13 @@ TEST(Recorder, a_destroyed_stream_is_another_one_afterwards) {
     launch(*recorder, first, record::kNoText, 1);
     EXPECT_EQ(stream_of(*recorder, 10), first);
     const std::uint32_t before = recorder->generation();
-    recorder->destroyed(10, 1);
+    recorder->stream_destroyed(10);
     EXPECT_NE(recorder->generation(), before);
     const std::uint32_t second = stream_of(*recorder, 10);
     EXPECT_EQ(recorder->stream_at(second).submitted, 0U);
     // A context takes all its streams along.
     stream_of(*recorder, 11);
-    recorder->destroyed(0, 1);
+    recorder->context_destroyed(1);
     EXPECT_EQ(recorder->stream_at(second).is_destroyed, 1U);
   });
 }
