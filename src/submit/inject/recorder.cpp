@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <span>
 #include <vector>
 
 #include "submit/inject/process.h"
@@ -53,6 +54,7 @@ void store(T& value, std::type_identity_t<T> to) noexcept {
 }
 
 Entry* entries_of(ChunkHeader& chunk) noexcept { return reinterpret_cast<Entry*>(&chunk + 1); }
+const Entry* entries_of(const ChunkHeader& chunk) noexcept { return reinterpret_cast<const Entry*>(&chunk + 1); }
 
 void close_chunk(ChunkHeader* chunk) noexcept {
   if (chunk != nullptr) store(chunk->state, static_cast<std::uint32_t>(ChunkState::full));
@@ -271,6 +273,19 @@ std::uint64_t Recorder::end(std::uint32_t place, std::uint32_t correlation, std:
   return number;
 }
 
+void Recorder::note_overwritten(const ChunkHeader& chunk) noexcept {
+  const std::span entries(entries_of(chunk), std::min<std::size_t>(chunk.count, record::kChunkEntries));
+  if (entries.empty()) return;
+  std::int64_t newest_ns = entries.back().ended_ns;
+  // Calls are noted when they have ended, commands in any order.
+  if (header_->is_exact != 0)
+    for (const Entry& entry : entries) newest_ns = std::max(newest_ns, entry.ended_ns);
+  std::atomic_ref<std::int64_t> until(header_->overwritten_ns);
+  std::int64_t before = until.load(std::memory_order_relaxed);
+  while (before < newest_ns && !until.compare_exchange_weak(before, newest_ns, std::memory_order_relaxed)) {
+  }
+}
+
 ChunkHeader* Recorder::claim(std::uint32_t thread) noexcept {
   constexpr auto kFree = static_cast<std::uint32_t>(ChunkState::free);
   constexpr auto kOpen = static_cast<std::uint32_t>(ChunkState::open);
@@ -285,14 +300,7 @@ ChunkHeader* Recorder::claim(std::uint32_t thread) noexcept {
     if (state == kOpen || (when_ == When::drains && state != kFree)) continue;
     if (!std::atomic_ref(next.state).compare_exchange_strong(state, kOpen, std::memory_order_acq_rel)) continue;
     if (when_ == When::drains) sequence = std::atomic_ref(header_->claimed).fetch_add(1, std::memory_order_relaxed) + 1;
-    if (when_ == When::overwrites && next.count != 0) {
-      const std::int64_t last_ns =
-          entries_of(next)[std::min<std::size_t>(next.count, record::kChunkEntries) - 1].ended_ns;
-      std::atomic_ref<std::int64_t> until(header_->overwritten_ns);
-      std::int64_t before = until.load(std::memory_order_relaxed);
-      while (before < last_ns && !until.compare_exchange_weak(before, last_ns, std::memory_order_relaxed)) {
-      }
-    }
+    if (when_ == When::overwrites) note_overwritten(next);
     store(next.sequence, 0);  // whoever reads it now notices: before any entry changes
     std::atomic_thread_fence(std::memory_order_release);
     store(next.count, 0);

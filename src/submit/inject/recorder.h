@@ -105,6 +105,7 @@ class Recorder {
 
  private:
   Recorder() = default;
+  void note_overwritten(const record::ChunkHeader& chunk) noexcept;
   record::ChunkHeader* claim(std::uint32_t thread) noexcept;
   template <class Condition>
   void end_streams(const Condition& is_meant) noexcept;

@@ -141,8 +141,10 @@ class RecordingTimeline {
       if (stream.is_used != 0 && stream.device != record::kNone) devices_.try_emplace(stream.context, stream.device);
     // A quiet thread keeps entries that are older than what others have overwritten: alone they would look like idle
     // time.
-    std::erase_if(recording_.entries,
-                  [&](const RecordedEntry& entry) { return entry.ended_ns <= header().overwritten_ns; });
+    if (header().overwritten_ns > 0)
+      std::erase_if(recording_.entries, [&](const RecordedEntry& entry) {
+        return entry.ended_ns > 0 && entry.ended_ns <= header().overwritten_ns;
+      });
     std::int64_t first_ns = INT64_MAX;
     end_ns_ = INT64_MIN;
     std::uint32_t newest = 0;
