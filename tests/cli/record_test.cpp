@@ -215,7 +215,7 @@ TEST_F(Record, keeps_when_asked_and_dumps_by_either_process_and_by_file) {
 TEST_F(Record, exit_codes_are_the_programs_and_what_failed_is_kept) {
   const Outcome failed = weir({"record", "--", "sh", "-c", "\"$0\" run 5 10; exit 3", gate_program()}, folder().path());
   EXPECT_EQ(failed.code, 3);
-  EXPECT_EQ(lines_of(failed.err).size(), 2u) << failed.err;
+  EXPECT_EQ(lines_of(failed.err).size(), 3u) << failed.err;
   EXPECT_TRUE(has(failed.err, "the recording is kept: weir record dump ")) << failed.err;
   EXPECT_EQ(recordings().size(), 1u);
   const Outcome killed =

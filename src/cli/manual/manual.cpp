@@ -94,8 +94,8 @@ weir profile moe --device sim:h200 --trace-format csv -o trace.csv)"},
      R"(Runs an unmodified program with a recorder in it that costs next to nothing, and keeps the last commands and calls of each of its processes in a file in memory, which survives the death of the program and of `weir`. What it keeps, what triggers a dump, and what is known without `--exact`: [record](record.md). Standard input and output are the program's, and so is the exit code; signals sent to `weir` go on to the program. Recordings are removed where the program ends with exit code 0, unless `--keep` or `-o` is given; what remains for more than a day, and whose processes are dead, is removed when the next recording begins.
 
 `WEIR_CUPTI_LIBRARY` names the CUPTI library to use, as for `weir profile`.)",
-     R"(weir record -- python3 docs/examples/train.py   # needs an NVIDIA GPU
-weir record --hang-timeout 60s -- python3 docs/examples/train.py   # needs an NVIDIA GPU)"},
+     R"(weir record -- python3 docs/examples/train.py
+weir record --hang-timeout 60s -- python3 docs/examples/train.py)"},
     {"record dump",
      "Works while the program runs and after it was killed; the traces are read by Perfetto and by `weir analyze`. A "
      "process id is that of the program, or of its `weir record`, which stands for all its processes.",
