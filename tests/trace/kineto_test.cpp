@@ -208,6 +208,46 @@ TEST(Kineto, TakesRocmStreamsForQueues) {
   EXPECT_NE(timeline.notes[0].find("hardware queues"), std::string::npos);
 }
 
+// As PyTorch writes them since mid-2026.
+TEST(Kineto, ReadsChannelsOfCuda) {
+  const Timeline timeline = import_events(
+      R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 1,
+          "args": {"device": 0, "stream": 7, "correlation": 1, "channel": 9, "channel_type": 1}},
+         {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7, "ts": 2, "dur": 1,
+          "args": {"device": 0, "stream": 7, "correlation": 2, "channel": 9, "channel_type": 2}},
+         {"ph": "X", "cat": "gpu_memset", "name": "Memset", "pid": 0, "tid": 7, "ts": 3, "dur": 1,
+          "args": {"device": 0, "stream": 7, "correlation": 3, "channel_type": 1, "channel": 10}},
+         {"ph": "X", "cat": "kernel", "name": "unknown", "pid": 0, "tid": 7, "ts": 4, "dur": 1,
+          "args": {"device": 0, "stream": 7, "correlation": 4, "channel": 0, "channel_type": 0}})");
+  ASSERT_EQ(timeline.spans.size(), 4U);
+  ASSERT_EQ(timeline.queues.size(), 3U);
+  const auto label = [&](std::size_t span) {
+    for (const auto& queue : timeline.queues)
+      if (queue.id == timeline.spans[span].queue) return queue.label;
+    return std::string();
+  };
+  EXPECT_EQ(label(0), "queue 9");
+  EXPECT_GE(timeline.spans[1].queue, kCopyQueues) << "copy engines are numbered for themselves";
+  EXPECT_EQ(label(2), "queue 10");
+  EXPECT_EQ(timeline.spans[3].queue, kNoQueue);
+}
+
+TEST(Kineto, ReadsQueuesOfRocmBesideItsStreams) {
+  const Timeline timeline = import_events(
+      R"({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 2, "tid": 1, "ts": 2, "dur": 1,
+          "args": {"device": 2, "stream": 1, "correlation": 117, "kind": "HtoD", "hsa_queue": 0}},
+         {"ph": "X", "cat": "kernel", "name": "k", "pid": 2, "tid": 1, "ts": 3, "dur": 1,
+          "args": {"device": 2, "stream": 1, "hsa_queue": 4, "correlation": 118, "kind": "Dispatch Kernel"}},
+         {"ph": "X", "cat": "kernel", "name": "k", "pid": 2, "tid": 2, "ts": 4, "dur": 1,
+          "args": {"device": 2, "stream": 2, "hsa_queue": 4, "correlation": 119, "kind": "Dispatch Kernel"}})");
+  ASSERT_EQ(timeline.spans.size(), 3U);
+  EXPECT_EQ(timeline.streams.size(), 2U);
+  ASSERT_EQ(timeline.queues.size(), 1U);
+  EXPECT_EQ(timeline.spans[0].queue, kNoQueue);
+  EXPECT_EQ(timeline.spans[1].queue, timeline.spans[2].queue);
+  EXPECT_TRUE(timeline.notes.empty());
+}
+
 TEST(Kineto, JoinsCollectivesWithWhatIsSaidOfThem) {
   const Timeline timeline = import_events(
       // by the call within the operation

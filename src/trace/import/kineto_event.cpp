@@ -206,6 +206,7 @@ class EventReader {
         break;
       case 7:
         if (key == "command") return void(found.command = whole());
+        if (key == "channel") return void(found.channel = whole());
         break;
       case 8:
         if (key == "enqueued") return void(found.enqueued_ns = hop());
@@ -215,6 +216,7 @@ class EventReader {
       case 9:
         if (key == "submitted") return void(found.submitted_ns = hop());
         if (key == "iteration") return void(found.iteration = small(whole()));
+        if (key == "hsa_queue") return void(found.hsa_queue = whole());
         break;
       case 10:
         if (key == "Group size") return void(found.ranks = small(whole()));
@@ -225,6 +227,9 @@ class EventReader {
         if (key == "correlation") return void(found.correlation = whole());
         if (key == "External id" || key == "external id") return void(found.external = whole());
         if (key == "copy engine") return void(found.is_copy_engine = reader_.value() == "true");
+        break;
+      case 12:
+        if (key == "channel_type") return void(found.channel_type = whole());
         break;
       case 13:
         if (key == "In msg nelems") return void(found.in_elements = whole().value_or(0));

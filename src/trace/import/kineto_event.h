@@ -31,6 +31,8 @@ enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context
 struct KinetoArguments {
   std::optional<std::int64_t> device, stream, wait_on_stream, rank;
   std::optional<std::uint64_t> queue, correlation, external, record_correlation;
+  std::optional<std::uint64_t> channel, channel_type;  // Kineto on CUDA since May 2026: CUPTI's
+  std::optional<std::uint64_t> hsa_queue;              // Kineto on ROCm since June 2026; 0: not known
   std::optional<std::uint64_t> command, before, after;  // in Weir's own exports: numbers of commands
   std::uint64_t bytes = 0;
   std::uint32_t iteration = 0;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <tuple>
 
+#include "trace/capture_format.h"
+
 namespace weir {
 namespace {
 
@@ -33,6 +35,23 @@ SpanKind kind_of(KinetoCategory category) noexcept {
 }
 
 std::int64_t end_of(const KinetoEvent& event) noexcept { return event.started_ns + event.duration_ns; }
+
+bool has_type(const KinetoArguments& arguments, capture::ChannelType type) noexcept {
+  return arguments.channel_type == static_cast<std::uint64_t>(type);
+}
+
+struct Queue {
+  std::uint64_t id;
+  bool is_copy_engine;
+};
+std::optional<Queue> queue_of(const KinetoArguments& arguments) noexcept {
+  if (arguments.queue) return Queue{*arguments.queue, arguments.is_copy_engine};
+  // A channel of unknown type has a number that means nothing.
+  if (arguments.channel && !has_type(arguments, capture::ChannelType::unknown))
+    return Queue{*arguments.channel, has_type(arguments, capture::ChannelType::async_memcpy)};
+  if (arguments.hsa_queue.value_or(0) != 0) return Queue{*arguments.hsa_queue, false};
+  return std::nullopt;
+}
 
 // Fills in the fields that are not known yet.
 void complete(TraceCollective& facts, const TraceCollective& from) noexcept {
@@ -200,9 +219,9 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
   command.ended_ns = end_of(event);
   command.seen_ns = arguments.seen_ns;
   command.at = event.at;
-  if (arguments.queue) {
-    command.queue = to_.queue(where.device, *arguments.queue, arguments.is_copy_engine);
-  } else if (arguments.has_kind && arguments.stream && *arguments.stream >= 0) {
+  if (const auto queue = queue_of(arguments)) {
+    command.queue = to_.queue(where.device, queue->id, queue->is_copy_engine);
+  } else if (arguments.has_kind && !arguments.hsa_queue && arguments.stream && *arguments.stream >= 0) {
     // Kineto on ROCm until mid-2026, "kind": "Dispatch Kernel", "stream": 4, no "queue": its stream is roctracer's
     // queue. Can be removed when such files are no longer in use.
     command.queue = to_.queue(where.device, static_cast<std::uint64_t>(*arguments.stream));
