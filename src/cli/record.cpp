@@ -41,7 +41,7 @@ struct RecordFlags {
     syntax
         .add("--dump-signal NAME", signal, "dump when `weir record` gets that signal, which is then not the program's")
         .one_of({"USR1", "USR2"});
-    syntax.add("--dumps N", dumps, "how often at most; processes that dump within 5 s count once");
+    syntax.add("--dumps N", dumps, "most dumps; those of several processes within 5 s count as one");
     syntax.add("--openmetrics PATH", metrics, "rewrite this file with figures of each process, for Prometheus");
     syntax.add("--interval DURATION", interval, "how often that file is rewritten");
     syntax.add("--quiet,-q", is_quiet, "print only dumps, hangs and errors");

@@ -183,13 +183,13 @@ void RecordWatch::dump_all(const std::string& reason) noexcept {
 void RecordWatch::dump(Watched& watched, const std::string& reason) {
   // What happens to one process of a job happens to the others, too.
   watched.dumped_ns = now_ns();
-  if (watched.dumped_ns - dumps_begun_ns_ > kSameTimeNs) {
+  if (watched.dumped_ns - dumped_ns_ > kSameTimeNs || watched.dumps == dumps_) {
     if (dumps_ >= triggers_.dumps)
       return say_once(fmt::format("dumps were written {}, and no more will be (--dumps {})", counted(dumps_, "time"),
                                   triggers_.dumps));
     ++dumps_;  // also one that fails, which the next would do as well
-    dumps_begun_ns_ = watched.dumped_ns;
   }
+  watched.dumps = dumps_;
   ProfileOutput output;
   output.is_default = true;  // packed where it is large
   std::error_code ignored;
@@ -205,6 +205,7 @@ void RecordWatch::dump(Watched& watched, const std::string& reason) {
     say_(
         fmt::format("{}: there is no trace, because nothing was recorded yet of process {}", reason, watched.file.pid));
   }
+  dumped_ns_ = now_ns();
 }
 
 void RecordWatch::condemn(pid_t program, std::int64_t now_ns) {
@@ -232,9 +233,12 @@ void RecordWatch::finish_kill() noexcept {
     return facts && facts->started == each.started && !facts->is_ended();
   };
   try_to([&] {
-    while (now_ns() - killed_ns_ < kKillGraceNs && std::any_of(condemned_.begin(), condemned_.end(), is_there))
-      ::usleep(20'000);
+    const auto wait_until = [&](std::int64_t ns) {
+      while (now_ns() < ns && std::any_of(condemned_.begin(), condemned_.end(), is_there)) ::usleep(20'000);
+    };
+    wait_until(killed_ns_ + kKillGraceNs);
     execute(killed_ns_ + kKillGraceNs);
+    wait_until(now_ns() + kKillGraceNs);
   });
 }
 

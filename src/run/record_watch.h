@@ -25,7 +25,7 @@ struct RecordTriggers {
   std::int64_t hang_ns = 0;   // nothing has moved in any process
   std::int64_t stall_ns = 0;  // no command of a process has ended although some are outstanding
   double slow_step = 0;       // a step took that many times the median
-  int dumps = 5;              // at most so often
+  int dumps = 5;              // most dumps; those of several processes within some seconds count as one
   int signal = 0;             // sent to this process
   bool kills_on_hang = false;
 };
@@ -65,6 +65,7 @@ class RecordWatch {
     std::int64_t waits_since_ns = 0;  // commands are outstanding, and none has ended since; 0: not so
     bool has_stalled = false;         // and was dumped for it
     std::int64_t dumped_ns = 0;
+    int dumps = 0;  // what `dumps_` was after its newest dump
     std::optional<StepFinder> steps;
     RecordMetrics metrics;
     std::string program;
@@ -95,8 +96,8 @@ class RecordWatch {
   Say say_;
   std::map<std::filesystem::path, Watched> all_;
   std::set<std::string> said_;
-  int dumps_ = 0, hangs_ = 0;        // times
-  std::int64_t dumps_begun_ns_ = 0;  // the newest time
+  int dumps_ = 0, hangs_ = 0;
+  std::int64_t dumped_ns_ = 0;  // when the newest dump was written
   std::int64_t hang_judged_ns_ = 0, metrics_ns_ = 0, killed_ns_ = 0;
   bool is_hang_known_ = false;
   std::vector<Condemned> condemned_;

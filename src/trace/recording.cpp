@@ -309,12 +309,20 @@ std::vector<std::string> Recording::command() const {
 }
 
 std::string copy_recording(const std::filesystem::path& file, std::uint64_t most_bytes) {
-  std::string copy = read_file(file, most_bytes);
+  const Descriptor open = open_to_read(file);
+  struct stat facts{};
+  if (::fstat(open.get(), &facts) != 0) throw_file_error(file, "read", errno);
+  // What comes out of a pipe does not change any more.
+  if (!S_ISREG(facts.st_mode)) return read_file(file, most_bytes);
+  const auto size = static_cast<std::uint64_t>(facts.st_size);
+  if (size > most_bytes)
+    reject(fmt::format("{}: is larger than {} MiB, the limit for such a file", file.string(), most_bytes >> 20));
+  const LiveFile live(open.get(), size, file);
+  std::string copy(size, '\0');
+  copy.resize(live.copy(0, copy.data(), copy.size()));
   Header header{}, now{};
   if (copy.size() < sizeof(header)) return copy;
   std::memcpy(&header, copy.data(), sizeof(header));
-  const Descriptor open = open_to_read(file);
-  const LiveFile live(open.get(), copy.size(), file);
   for (std::uint64_t i = 0; i < std::min<std::uint64_t>(header.chunks, kMaxChunks); ++i) {
     const std::uint64_t at = header.chunks_at + i * kChunkBytes;
     ChunkHeader head{};

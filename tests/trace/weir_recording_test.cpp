@@ -154,6 +154,20 @@ TEST(WeirRecording, groups_around_an_event_do_not_depend) {
   EXPECT_TRUE(timeline.dropped.empty());
 }
 
+TEST(WeirRecording, what_is_older_than_something_overwritten_is_left_out) {
+  RecordingBuilder builder = empty_recording();
+  builder.header().is_exact = 1;
+  for (const std::int64_t at : {100, 1'000'000}) {
+    const auto call = builder.launch(0, 0, "kernel(int)", at, at + 10);
+    builder.device(0, call.correlation, 0, at + 20, at + 30, "kernel(int)", 107);
+  }
+  EXPECT_EQ(timeline_of(builder).spans.size(), 2U);
+  builder.header().overwritten_ns = 500;
+  const Timeline timeline = timeline_of(builder);
+  ASSERT_EQ(timeline.spans.size(), 1U);
+  EXPECT_EQ(timeline.calls.size(), 1U);
+}
+
 TEST(WeirRecording, the_devices_records_are_commands) {
   RecordingBuilder builder = empty_recording();
   builder.header().is_exact = 1;

@@ -27,9 +27,8 @@ extern "C" __attribute__((visibility("hidden"))) void* weir_dlsym(void* library,
 
 namespace weir::inject {
 
-// Declared for their types, and defined nowhere.
 #if CUDA_VERSION >= 13000
-// These are as CUDA 12.8 had them.
+// Declared for their types, which are as CUDA 12.8 had them, and defined nowhere.
 CUresult copy_batch(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*, size_t*, size_t, size_t*,
                     CUstream);
 CUresult copy_batch_3d(size_t, CUDA_MEMCPY3D_BATCH_OP*, size_t*, unsigned long long, CUstream);
@@ -38,7 +37,8 @@ struct cuCtxSynchronize_params {};
 
 namespace {
 
-using Dlsym = void* (*)(void*, const char*) noexcept;  // or a call in a noexcept function is no jump
+// It is noexcept because a compiler makes no jump of a call that may throw in a function that may not.
+using Dlsym = void* (*)(void*, const char*) noexcept;
 
 [[gnu::noinline]] Dlsym loaders() noexcept {
   static std::atomic<Dlsym> found{nullptr};
@@ -58,7 +58,6 @@ struct Driver {
   CUresult (*current)(CUcontext*) = nullptr;
   CUresult (*context_id)(CUcontext, unsigned long long*) = nullptr;
   CUresult (*stream_id)(CUstream, unsigned long long*) = nullptr;
-  CUresult (*stream_context)(CUstream, CUcontext*) = nullptr;
   CUresult (*function_name)(const char**, CUfunction) = nullptr;
   CUresult (*kernel_name)(const char**, CUkernel) = nullptr;
   CUresult (*exchange_capture_mode)(CUstreamCaptureMode*) = nullptr;
@@ -192,10 +191,11 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
 #define WEIR_SZ(one, name, like) one(name, like) one(name##_ptsz, like)
 #define WEIR_DS(one, name) one(name, name) one(name##_ptds, name)
 #if CUDA_VERSION >= 13000
-#define WEIR_BATCHES(one)                                                                                      \
-  WEIR_SZ(one, cuMemcpyBatchAsync, copy_batch)                                                                 \
-  WEIR_SZ(one, cuMemcpy3DBatchAsync, copy_batch_3d) WEIR_SZ(one, cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2) \
-      WEIR_SZ(one, cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2) one(cuCtxSynchronize_v2, cuCtxSynchronize_v2)
+#define WEIR_BATCHES(one)                                    \
+  WEIR_SZ(one, cuMemcpyBatchAsync, copy_batch)               \
+  WEIR_SZ(one, cuMemcpy3DBatchAsync, copy_batch_3d)          \
+  WEIR_SZ(one, cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2) \
+  WEIR_SZ(one, cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2) one(cuCtxSynchronize_v2, cuCtxSynchronize_v2)
 #elif CUDA_VERSION >= 12080
 #define WEIR_BATCHES(one)                              \
   WEIR_SZ(one, cuMemcpyBatchAsync, cuMemcpyBatchAsync) \
@@ -217,8 +217,9 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
 // All that cupti_functions.cpp follows.
 #define WEIR_HOOKS(one)                                                                                                \
   WEIR_SAME(one, cuLaunchKernel)                                                                                       \
-  WEIR_SAME(one, cuLaunchCooperativeKernel) WEIR_SAME(one, cuLaunchKernelEx) one(                                      \
-      cuLaunchCooperativeKernelMultiDevice, cuLaunchCooperativeKernelMultiDevice) WEIR_SAME(one, cuLaunchHostFunc)     \
+  WEIR_SAME(one, cuLaunchCooperativeKernel)                                                                            \
+  WEIR_SAME(one, cuLaunchKernelEx)                                                                                     \
+  one(cuLaunchCooperativeKernelMultiDevice, cuLaunchCooperativeKernelMultiDevice) WEIR_SAME(one, cuLaunchHostFunc)     \
       WEIR_SAME(one, cuStreamAddCallback) WEIR_SAME(one, cuGraphLaunch) WEIR_SAME(one, cuMemcpyAsync) WEIR_SAME(       \
           one, cuMemcpyPeerAsync) WEIR_SAME(one, cuMemcpyHtoDAsync_v2) WEIR_SAME(one, cuMemcpyDtoHAsync_v2)            \
           WEIR_SAME(one, cuMemcpyDtoDAsync_v2) WEIR_SAME(one, cuMemcpyHtoAAsync_v2) WEIR_SAME(                         \
@@ -294,12 +295,12 @@ constinit std::atomic<bool> g_was_searched{false};
 // All functions of the driver that is loaded; again is harmless.
 void find_all() noexcept {
   void* const library = driver_library();
-  g_was_searched.store(library != nullptr, std::memory_order_release);
   std::size_t count = 0;
   const Entry* const all = entries(count);
   for (std::size_t i = 0; library != nullptr && i < count; ++i)
     if (void* const found = find_symbol(library, all[i].name); found != nullptr && found != all[i].ours)
       all[i].real->store(found, std::memory_order_release);
+  g_was_searched.store(library != nullptr, std::memory_order_release);
 }
 
 // The driver has given the program a launch that it does not export, and that is therefore none of the entries.
@@ -375,11 +376,11 @@ bool bind() noexcept {
   find_all();
   const EntryPoints driver(library);
   Driver found;
-  const bool has_all =
-      driver.want(found.current, "cuCtxGetCurrent") && driver.want(found.context_id, "cuCtxGetId") &&
-      driver.want(found.stream_id, "cuStreamGetId") && driver.want(found.stream_context, "cuStreamGetCtx") &&
-      driver.want(found.function_name, "cuFuncGetName") && driver.want(found.kernel_name, "cuKernelGetName") &&
-      driver.want(found.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
+  const bool has_all = driver.want(found.current, "cuCtxGetCurrent") && driver.want(found.context_id, "cuCtxGetId") &&
+                       driver.want(found.stream_id, "cuStreamGetId") &&
+                       driver.want(found.function_name, "cuFuncGetName") &&
+                       driver.want(found.kernel_name, "cuKernelGetName") &&
+                       driver.want(found.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
   if (!has_all || g_has_others.load()) return false;
   g_driver = found;
   return true;
@@ -405,15 +406,15 @@ void want_hooks(const std::bitset<kMaxCudaFunctions>& functions) noexcept {
     all[i].is_wanted->store(all[i].id != 0 && functions[all[i].id], std::memory_order_release);
 }
 
-StreamByDriver stream_by_driver(CUstream stream) noexcept {
-  StreamByDriver found;
+std::uint32_t stream_id_by_driver(CUstream stream) noexcept {
   unsigned long long number = 0;
   const Relaxed relaxed;
-  if (g_driver.stream_id(stream, &number) == CUDA_SUCCESS) found.id = static_cast<std::uint32_t>(number);
-  if (g_driver.stream_context(stream, &found.context) == CUDA_SUCCESS &&
-      g_driver.context_id(found.context, &number) == CUDA_SUCCESS)
-    found.context_id = static_cast<std::uint32_t>(number);
-  return found;
+  return g_driver.stream_id(stream, &number) == CUDA_SUCCESS ? static_cast<std::uint32_t>(number) : record::kNone;
+}
+
+std::uint32_t context_id_by_driver(CUcontext context) noexcept {
+  unsigned long long number = 0;
+  return g_driver.context_id(context, &number) == CUDA_SUCCESS ? static_cast<std::uint32_t>(number) : record::kNone;
 }
 
 // What the program's own references to the driver's functions lead to, where it is linked with the driver.

@@ -12,10 +12,7 @@ namespace weir::inject {
 bool has_hooks() noexcept;
 // Which functions report their calls to deliver_call() in cupti_subscription.h; the others cost a load and a jump.
 void want_hooks(const std::bitset<kMaxCudaFunctions>& functions) noexcept;
-// What the driver knows of a stream.
-struct StreamByDriver {
-  CUcontext context = nullptr;
-  std::uint32_t context_id = record::kNone, id = record::kNone;
-};
-StreamByDriver stream_by_driver(CUstream stream) noexcept;
+// The driver's own numbers, or kNone.
+std::uint32_t stream_id_by_driver(CUstream stream) noexcept;
+std::uint32_t context_id_by_driver(CUcontext context) noexcept;
 }  // namespace weir::inject

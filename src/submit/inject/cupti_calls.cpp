@@ -24,6 +24,7 @@ std::atomic<std::int32_t> g_captures{0};  // begun and not ended, in any thread
 bool g_is_hooked = false;  // then CUPTI is left alone, which may slow a program by being asked for something
 decltype(&cuptiGetStreamIdEx) g_stream_id = nullptr;
 decltype(&cuptiGetDeviceId) g_device_id = nullptr;
+decltype(&cuptiGetContextId) g_context_id = nullptr;
 CUresult (*g_is_capturing)(CUstream, CUstreamCaptureStatus*) = nullptr;
 
 // What a thread remembers, until the recorder's generation changes.
@@ -80,17 +81,22 @@ struct Stream {
 Stream asked(CUstream handle, bool is_default, const CUpti_CallbackData& data) noexcept {
   Stream stream{data.context, {.context = data.contextUid}};
   Recorder::StreamFacts& facts = stream.facts;
-  if (g_is_hooked) {
-    // The default streams are those of the current context, and known by their handles.
-    const StreamByDriver found = is_default ? StreamByDriver{} : stream_by_driver(handle);
-    if (found.context != nullptr) stream.context = found.context;
-    if (found.context_id != kNone) facts.context = found.context_id;
-    facts.id = found.id;
-    const int device = stream.context == nullptr ? -1 : device_of(stream.context);
-    if (device >= 0) facts.device = static_cast<std::uint32_t>(device);
-    return stream;
+  // The default streams are those of the current context; others may be used while another context is.
+  const auto own = is_default ? nullptr : static_cast<CUcontext>(context_with(handle));
+  if (own != nullptr && own != data.context) {
+    std::uint32_t id = kNone;
+    if (g_is_hooked)
+      id = context_id_by_driver(own);
+    else if (g_context_id != nullptr && g_context_id(own, &id) != CUPTI_SUCCESS)
+      id = kNone;
+    if (id != kNone) stream = {own, {.context = id}};
   }
   if (stream.context == nullptr) return stream;
+  if (g_is_hooked) {
+    if (!is_default) facts.id = stream_id_by_driver(handle);  // the default streams are known by their handles
+    if (const int device = device_of(stream.context); device >= 0) facts.device = static_cast<std::uint32_t>(device);
+    return stream;
+  }
   if (g_stream_id == nullptr || g_stream_id(stream.context, is_default ? nullptr : handle,
                                             handle == CU_STREAM_PER_THREAD ? 1 : 0, &facts.id) != CUPTI_SUCCESS)
     facts.id = kNone;
@@ -107,9 +113,7 @@ std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread,
   // The driver is asked without the recorder's lock: in callbacks it holds locks of its own.
   const Stream stream = asked(handle, is_default, data);
   const std::uint32_t place =
-      g_recorder->stream({reinterpret_cast<std::uint64_t>(handle), is_default ? stream.facts.context : kNone,
-                          is_of_thread ? thread : kNone},
-                         stream.facts);
+      g_recorder->stream(reinterpret_cast<std::uint64_t>(handle), is_of_thread ? thread : kNone, stream.facts);
   known = {handle, data.contextUid, place};
   // The handle of a thread's default stream is another stream in other threads.
   if (!is_of_thread && place != kNone && g_user.stream_appears != nullptr)
@@ -234,6 +238,7 @@ std::string record_calls(Recorder& recorder, const CallsUser& user, CallsBy by) 
       const EntryPoints entries(cupti);
       entries.want(g_stream_id, "cuptiGetStreamIdEx");
       entries.want(g_device_id, "cuptiGetDeviceId");
+      entries.want(g_context_id, "cuptiGetContextId");
     }
     if (void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))
       EntryPoints(driver).want(g_is_capturing, "cuStreamIsCapturing");

@@ -100,6 +100,15 @@ const char* bind_cuda_driver() noexcept {
 
 const GateDriver& cuda_driver() noexcept { return kDriver; }
 
+Context context_with(void* stream) noexcept {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (g_driver.exchange_capture_mode(&mode) != CUDA_SUCCESS) return nullptr;
+  CUcontext context = nullptr;
+  if (g_driver.stream_context(static_cast<CUstream>(stream), &context) != CUDA_SUCCESS) context = nullptr;
+  g_driver.exchange_capture_mode(&mode);
+  return context;
+}
+
 int device_of(Context context) noexcept {
   GateDriver::Visit visit;
   if (!begin(context, &visit)) return -1;

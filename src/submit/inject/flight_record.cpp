@@ -169,8 +169,6 @@ void* answer_stacks(void*) {
     const std::uint32_t wanted = get(header.stacks_wanted);
     if (wanted == get(header.stacks_given)) continue;
     try {
-      // One place for all that will ever be asked for: names of kernels need the rest.
-      if (get(header.stacks) == record::kNoText) set(header.stacks, s.recorder->text(std::string(kStacksBytes, ' ')));
       s.recorder->rewrite(get(header.stacks), s.stacks->take());
     } catch (const std::bad_alloc&) {  // an answer without stacks
     }
@@ -270,6 +268,8 @@ void start_flight_record(const RecordedVendor& vendor) {
   set(header.state, static_cast<std::uint32_t>(record::State::running));
   start_own_thread(keep);
   if (!s.is_for_hangs) return;
+  // Room for them now, and only once: names may use up the rest.
+  set(header.stacks, s.recorder->text(std::string(kStacksBytes, ' ')));
   s.stacks.emplace(folder);
   start_own_thread(answer_stacks);
 }

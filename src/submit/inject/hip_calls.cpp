@@ -103,8 +103,7 @@ void find_stream(Memory& memory, HipBegun& begun) noexcept {
     return;
   }
   const std::uint32_t device = begun.context - 1;
-  begun.stream = g_recorder->stream({reinterpret_cast<std::uint64_t>(handle), is_default ? begun.context : kNone,
-                                     is_of_thread ? begun.thread : kNone},
+  begun.stream = g_recorder->stream(reinterpret_cast<std::uint64_t>(handle), is_of_thread ? begun.thread : kNone,
                                     {.context = begun.context, .device = device});
   known = {handle, begun.context, begun.stream};
   // The handle of a thread's default stream is another stream in other threads.

@@ -36,8 +36,9 @@ class Real<Result(Parameters...)> {
     is_missing_.store(known == nullptr, std::memory_order_relaxed);
     return known;
   }
+  // Not noexcept: a thread may be cancelled while HIP waits.
   template <class... Arguments>
-  Result call(Arguments... arguments) noexcept {
+  Result call(Arguments... arguments) {
     const Function real = get();
     if (real != nullptr) return real(arguments...);
     if constexpr (std::is_same_v<Result, hipError_t>)

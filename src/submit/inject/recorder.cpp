@@ -331,7 +331,7 @@ void Recorder::append(std::uint32_t thread, const Entry& entry) noexcept {
   store(mine.chunk->count, at + 1);
 }
 
-std::uint32_t Recorder::stream(const StreamKey& key, const StreamFacts& facts) noexcept {
+std::uint32_t Recorder::stream(std::uint64_t handle, std::uint32_t thread, const StreamFacts& facts) noexcept {
   const std::lock_guard lock(mutex_);
   // Places of destroyed streams are taken last: entries may still name them.
   std::uint32_t place = kNone, used = 0;
@@ -339,8 +339,7 @@ std::uint32_t Recorder::stream(const StreamKey& key, const StreamFacts& facts) n
     const record::Stream& known = streams_[used];
     if (known.is_destroyed != 0) {
       if (place == kNone) place = used;
-    } else if (known.handle == key.handle && known.thread == key.thread &&
-               (key.context == kNone || known.context == key.context)) {
+    } else if (known.handle == handle && known.thread == thread && known.context == facts.context) {
       return used;
     }
   }
@@ -349,8 +348,8 @@ std::uint32_t Recorder::stream(const StreamKey& key, const StreamFacts& facts) n
   record::Stream& stream = streams_[place];
   store(stream.is_used, 0);
   stream = record::Stream{};
-  stream.handle = key.handle;
-  stream.thread = key.thread;
+  stream.handle = handle;
+  stream.thread = thread;
   stream.context = facts.context;
   stream.device = facts.device;
   stream.id = facts.id;

@@ -48,14 +48,9 @@ class Recorder {
     record::Kind kind = record::Kind::other;
     bool is_collective = false;  // a kernel of NCCL or RCCL
   };
-  // What makes it one stream and not another.
-  struct StreamKey {
-    std::uint64_t handle = 0;
-    std::uint32_t context = record::kNone;  // of default streams, which have the same handle in every context
-    std::uint32_t thread = record::kNone;   // place of the thread whose default stream it is
-  };
   struct StreamFacts {
-    std::uint32_t context = record::kNone, device = record::kNone;
+    std::uint32_t context = record::kNone;  // where it was created
+    std::uint32_t device = record::kNone;
     std::uint32_t id = record::kNone;  // in the vendor's own records
   };
 
@@ -82,9 +77,10 @@ class Recorder {
   std::uint64_t end(std::uint32_t thread, std::uint32_t correlation, std::uint8_t flags, std::int64_t now_ns) noexcept;
   void append(std::uint32_t thread, const record::Entry& entry) noexcept;
 
-  // The place of a stream, which gets one with these facts where it has none yet; kNone where there are too many. Takes
-  // a lock, so remember the answer until generation() changes.
-  std::uint32_t stream(const StreamKey& key, const StreamFacts& facts) noexcept;
+  // The place of a stream, which gets one with these facts where it has none yet; kNone where there are too many.
+  // `thread`: the place of the thread whose default stream it is, or kNone. Takes a lock, so remember the answer until
+  // generation() changes.
+  std::uint32_t stream(std::uint64_t handle, std::uint32_t thread, const StreamFacts& facts) noexcept;
   record::Stream& stream_at(std::uint32_t place) noexcept { return streams_[place]; }
   std::uint32_t stream_places() const noexcept { return header_->streams; }
   // The handle may belong to another stream from now on.

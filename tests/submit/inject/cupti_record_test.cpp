@@ -196,6 +196,14 @@ TEST_P(CudaRecordTest, a_thread_goes_on_after_it_has_forked) {
   EXPECT_EQ(counted(recording)[record::Kind::launch], 15);
 }
 
+TEST_P(CudaRecordTest, the_end_of_a_forked_thread_is_not_that_of_its_parents) {
+  start({"fork-thread-stays"});
+  ASSERT_TRUE(eventually([&] { return output().find("child 0, forked") != std::string::npos; })) << output();
+  const Recording recording = this->recording();
+  EXPECT_EQ(counted(recording)[record::Kind::launch], 10);
+  for (const record::Thread& thread : recording.threads) EXPECT_EQ(thread.has_ended, 0U) << thread.id;
+}
+
 TEST_P(CudaRecordTest, a_stream_is_one_stream_whatever_the_current_context) {
   const Recording recording = of_program({"across", "10", "10", "across", "10", "10"});
   std::vector<std::uint64_t> submitted;

@@ -114,6 +114,18 @@ CUcontext current_context() {
   return context;
 }
 
+std::uint32_t id_of(CUcontext context) {
+  static const auto kId = [] {
+    void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    return driver == nullptr
+               ? nullptr
+               : reinterpret_cast<CUresult (*)(CUcontext, unsigned long long*)>(::dlsym(driver, "cuCtxGetId"));
+  }();
+  unsigned long long id = 1;
+  if (kId == nullptr || context == nullptr || kId(context, &id) != CUDA_SUCCESS) id = 1;
+  return static_cast<std::uint32_t>(id);
+}
+
 // What a subscriber is told about a call of the driver.
 void report_call(std::uint32_t function, bool is_entry, const void* arguments, CUresult* result,
                  std::uint64_t* correlation) {
@@ -127,7 +139,7 @@ void report_call(std::uint32_t function, bool is_entry, const void* arguments, C
   data.correlationId = t_correlation;
   data.symbolName = "_Z9do_thingsPfi";
   data.context = current_context();
-  data.contextUid = 1;
+  data.contextUid = id_of(data.context);
   f.subscriber(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, function, &data);
 }
 
@@ -222,6 +234,7 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
 CUptiResult cuptiGetStreamIdEx(CUcontext, CUstream stream, std::uint8_t, std::uint32_t* id) {
   return *id = stream_number(stream), CUPTI_SUCCESS;
 }
+CUptiResult cuptiGetContextId(CUcontext context, std::uint32_t* id) { return *id = id_of(context), CUPTI_SUCCESS; }
 CUptiResult cuptiGetDeviceId(CUcontext, std::uint32_t* id) { return *id = 0, CUPTI_SUCCESS; }
 CUptiResult cuptiActivityEnableLatencyTimestamps(std::uint8_t is_on) {
   fake().has_latency = is_on != 0;

@@ -6,7 +6,8 @@
 // stream that waits for it), faults (handles its own SIGSEGV), locks-up (from now on the kernel kills it where it opens
 // a file or executes something), asks N (the driver for its functions, as the runtime does; linked, as the first word:
 // asks by the function that it is linked with), across N US (on a stream of the other device), fork-thread (from a
-// thread that goes on in both), small-stacks (threads with the smallest there are), say TEXT, sleep MS.
+// thread that goes on), fork-thread-stays (it does not end), small-stacks (threads with the smallest there are), say
+// TEXT, sleep MS.
 #include <dlfcn.h>
 #include <limits.h>
 #include <linux/filter.h>
@@ -177,8 +178,8 @@ void on_threads(CUcontext context, int count, int us) {
 }
 
 // The child is that thread alone, and ends with it.
-void fork_in_a_thread(CUcontext context) {
-  std::thread([context] {
+void fork_in_a_thread(CUcontext context, bool stays) {
+  std::thread([=] {
     check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
     for (int n = 0; n < 5; ++n) launch(nullptr, 10);
     const pid_t child = ::fork();
@@ -186,7 +187,9 @@ void fork_in_a_thread(CUcontext context) {
     int status = 0;
     ::waitpid(child, &status, 0);
     for (int n = 0; n < 5; ++n) launch(nullptr, 10);
-    std::printf("child %d\n", status);
+    std::printf("child %d, forked\n", status);
+    std::fflush(stdout);
+    if (stays) std::this_thread::sleep_for(std::chrono::hours(1));
   }).join();
 }
 
@@ -261,14 +264,13 @@ int main(int argc, char** argv) {
       i += 2;
     } else if (word == "across") {
       const CUstream stream = new_stream();
-      launch(stream, number(i + 2));
       context_on(1);
-      for (int n = 1; n < number(i + 1); ++n) launch(stream, number(i + 2));
+      for (int n = 0; n < number(i + 1); ++n) launch(stream, number(i + 2));
       check(cuStreamDestroy(stream), "cuStreamDestroy");
       check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
       i += 2;
-    } else if (word == "fork-thread") {
-      fork_in_a_thread(context);
+    } else if (word == "fork-thread" || word == "fork-thread-stays") {
+      fork_in_a_thread(context, word == "fork-thread-stays");
     } else if (word == "small-stacks") {
       on_small_stacks();
     } else if (word == "fork") {

@@ -55,7 +55,7 @@ void in_threads(int count, const std::function<void(int)>& body) {
 }
 
 std::uint32_t stream_of(Recorder& recorder, std::uint64_t handle) {
-  return recorder.stream({.handle = handle}, {.context = 1});
+  return recorder.stream(handle, kNone, {.context = 1});
 }
 
 void launch(Recorder& recorder, std::uint32_t stream, std::uint32_t name, std::uint32_t correlation) {
