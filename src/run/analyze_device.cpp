@@ -23,6 +23,7 @@
 #include "trace/analyse/slice.h"
 #include "trace/analyse/top_kernels.h"
 #include "trace/analyse/waterfall.h"
+#include "trace/analyse/work_uses.h"
 #include "trace/intervals.h"
 #include "trace/timeline_builder.h"
 
@@ -378,6 +379,9 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
     const KindTotal& total = times.kinds[static_cast<std::size_t>(kind)];
     if (total.commands > 0) json["kinds"][to_string(kind)] = WEIR_NAMED(total.commands, total.sum_ns);
   }
+  json["work"] = json_list(work_uses(part, whole.names), [](const WorkUse& use) {
+    return WEIR_NAMED(to_string(use.work), use.commands, use.total_ns, use.busy_ns, use.share);
+  });
   json["iterations"] = times.iteration_count > 0 ? iterations_json(times, words) : Json();
   if (times.iteration_count == 0) unavailable["iterations"] = "the source marks no iterations";
 

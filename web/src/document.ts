@@ -188,9 +188,18 @@ export interface QueueCell {
 // Where the time of a trace's devices went, and which commands took most of it.
 export interface Usage extends Item {
   bars: OverlapBar[]; // one for each device, of its whole span
+  work: UsedWork[]; // most time first
   top: UsedName[]; // most time first
   names: number; // different names of commands, at least
   commands: number;
+}
+
+// What kind of work kernels do, by their names.
+export interface UsedWork {
+  work: string;
+  count: number;
+  total_ns: number;
+  share: number; // of the time in which the devices were busy
 }
 
 export interface UsedName {

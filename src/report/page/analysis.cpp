@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kMaxPicturedDevices = 64;  // that get their own pictures
 constexpr std::size_t kMaxBars = 1024;
 constexpr std::size_t kMaxNames = 15;
+constexpr std::size_t kMaxWork = 32;
 
 // "rank 3, GPU 0: Tesla V100"; of several devices only what they do not share: "rank 3, GPU 0".
 std::string device_label(const Json& document, const Json& device) {
@@ -111,6 +112,34 @@ struct NameSum {
   double count = 0, ns = 0;
 };
 
+struct WorkSum {
+  double count = 0, ns = 0, busy_ns = 0;
+};
+
+// Of all devices: {"work": "matrix", "count": 3000, "total_ns": ..., "share": of their busy time}, most first.
+Json work_of(const Json& document) {
+  std::map<std::string, WorkSum> sums;
+  double busy_ns = 0;
+  for (const Json& device : values::list(document, {"devices"}))
+    for (const Json& each : values::list(device, {"work"})) {
+      WorkSum& sum = sums[values::word(each, {"work"}, "unrecognised")];
+      const double own_ns = values::amount(each, {"busy_ns"}).value_or(0);
+      sum.count += values::amount(each, {"commands"}).value_or(0);
+      sum.ns += values::amount(each, {"total_ns"}).value_or(0);
+      sum.busy_ns += own_ns;
+      busy_ns += own_ns;
+    }
+  std::vector<std::pair<std::string, WorkSum>> most(sums.begin(), sums.end());
+  std::stable_sort(most.begin(), most.end(),
+                   [](const auto& a, const auto& b) { return a.second.busy_ns > b.second.busy_ns; });
+  if (most.size() > kMaxWork) most.resize(kMaxWork);
+  return json_list(most, [&](const auto& each) {
+    const auto& [work, sum] = each;
+    return WEIR_NAMED(named("work", work), sum.count, named("total_ns", sum.ns),
+                      named("share", busy_ns > 0 ? sum.busy_ns / busy_ns : 0));
+  });
+}
+
 // Where the time of each device went, and the commands that took most of it on all of them.
 std::string add_usage(Page& page, std::size_t source, const std::string& name, const Json& document) {
   Json bars = Json::array();
@@ -143,6 +172,7 @@ std::string add_usage(Page& page, std::size_t source, const std::string& name, c
     item["top"].push_back(WEIR_NAMED(named("name", text), sum.kind, sum.count, named("total_ns", sum.ns),
                                      named("share", all_ns > 0 ? sum.ns / all_ns : 0)));
   }
+  item["work"] = work_of(document);
   item["names"] = std::max(all_names, static_cast<double>(top.size()));
   item["commands"] = all_count;
   if (const Json& window = values::at(document, {"window"}); window.is_object())

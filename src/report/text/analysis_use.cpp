@@ -45,6 +45,15 @@ ReportSection times_section(const Json& device) {
   return section;
 }
 
+ReportSection work_section(const Json& device) {
+  ReportSection section{"What the device worked on"};
+  ReportTable& table = section.table({{"work", true}, {"commands"}, {"sum"}, {"of busy"}});
+  for (const Json& each : at(device, {"work"}))
+    table.rows.push_back(
+        {word(each, "work"), count(each, "commands"), duration(each, "total_ns"), percent(number(each, {"share"}))});
+  return section;
+}
+
 ReportSection iterations_section(const Json& device, std::size_t most) {
   ReportSection section{"Iterations"};
   ReportTable& table = section.table(

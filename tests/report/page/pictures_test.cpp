@@ -133,6 +133,9 @@ TEST(AnalysisPicture, begins_with_where_the_time_went) {
     shares += item["top"][i]["share"].get<double>();
   }
   EXPECT_NEAR(shares, 1, 1e-9);
+  double work = 0;
+  for (const Json& each : item["work"]) work += each["share"].get<double>();
+  EXPECT_NEAR(work, 1, 1e-9);
 }
 
 // With one file the finding is the headline; with several, each finding names its file.

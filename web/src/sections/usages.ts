@@ -21,18 +21,36 @@ export function render(container: HTMLElement, items: readonly Usage[], report: 
         report,
         bars(item.bars.slice(0, kShown), null),
         rest.length > 0 && el("details", { class: "more" }, el("summary", {}, plural(rest.length, "more device")), bars(rest, null)),
+        item.work.length > 0 && work(item),
         item.top.length > 0 && names(item),
       ),
     );
   }
 }
 
+function share_bar(share: number, most: number): HTMLElement {
+  return el("span", { class: "usage-share" }, el("span", { class: "usage-track", "aria-hidden": "true" }, el("span", { style: `width: ${((100 * share) / most).toFixed(1)}%` })), percent(share));
+}
+
+function most_of(all: readonly { share: number }[]): number {
+  return Math.max(...all.map((one) => one.share), 1e-9);
+}
+
+function work(item: Usage): HTMLElement {
+  const most = most_of(item.work);
+  return table(
+    "What the device worked on",
+    [{ heading: "work", is_text: true }, { heading: "share of busy" }, { heading: "total" }, { heading: "commands" }],
+    item.work.map((one) => ({ cells: [one.work, share_bar(one.share, most), duration(one.total_ns), count(one.count)] })),
+  );
+}
+
 function names(item: Usage): HTMLElement {
-  const most = Math.max(...item.top.map((one) => one.share), 1e-9);
+  const most = most_of(item.top);
   const rows = item.top.map((one) => ({
     cells: [
       command_name(one.name, 48),
-      el("span", { class: "usage-share" }, el("span", { class: "usage-track", "aria-hidden": "true" }, el("span", { style: `width: ${((100 * one.share) / most).toFixed(1)}%` })), percent(one.share)),
+      share_bar(one.share, most),
       duration(one.total_ns),
       count(one.count),
       duration(one.count > 0 ? one.total_ns / one.count : null),

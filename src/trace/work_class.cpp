@@ -1,0 +1,131 @@
+#include "trace/work_class.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace weir {
+namespace {
+
+// The first rule one of whose parts occurs decides. Names are compared as lower-case letters and digits.
+struct Rule {
+  WorkClass work;
+  bool in_arguments;  // also in the template's arguments and the parameters, which for some libraries say what is done
+  std::array<std::string_view, 32> parts;
+};
+
+// Names from the sources of PyTorch, cuBLAS, cuDNN, CUTLASS, Tensile, MIOpen, FlashAttention, vLLM, Triton, FBGEMM, CUB
+// and rocPRIM as real traces show them.
+constexpr Rule kRules[] = {
+    {WorkClass::matrix, false, {"matmul"}},
+    {WorkClass::rearranging, false, {"kvcache", "reshapeandcache"}},
+    {WorkClass::attention,
+     true,
+     {"flashfwd", "flashbwd", "flashattn", "fmha", "attention", "attnfwd", "attnbwd", "sdpa", "batchprefillwith",
+      "batchdecodewith", "fwdkernelsplitkv", "bwdkernelfuse", "computedotdoo", "convertdqto", "bwdkerneldq",
+      "bwdkerneldkdv"}},
+    {WorkClass::element_wise, false, {"rotary", "ropekernel", "applyrope"}},
+    {WorkClass::embedding,
+     false,
+     {"embedding", "indexselect", "indexelementwise", "indexfunc", "indexingbackward", "indexput", "gather", "scatter",
+      "krnpartial", "partialsegment", "jagged", "permuteindices", "permutepooledembs", "linearizeindex",
+      "boundscheckindices", "recatcopy", "sparsedata", "bagoffsets"}},
+    {WorkClass::normalisation,
+     false,
+     {"layernorm", "rmsnorm", "batchnorm", "groupnorm", "instancenorm", "rownorm", "bnfw", "bnbw", "rowwisemoments",
+      "gammabeta", "cucomputegradinput", "cuapplylayernorm", "partgradgamma", "internalgradients", "addnorm"}},
+    {WorkClass::softmax, false, {"softmax", "crossentropy", "nllloss", "logsumexp"}},
+    {WorkClass::convolution,
+     true,
+     {"fprop", "dgrad", "wgrad", "winograd", "asmconv", "naiveconv", "igemmfwd", "igemmbwd", "igemmwrw",
+      "implicitconvolve", "im2col", "col2im", "convdepthwise", "depthwiseconv", "causalconv1d", "convolve", "conv2d",
+      "conv3d", "conv1d"}},
+    {WorkClass::optimizer,
+     true,
+     {"multitensorapply", "adamfunctor", "fusedadam", "adamw", "sgdfunctor", "fusedsgd", "lambstage", "lambfunctor"}},
+    {WorkClass::matrix,
+     false,
+     {"gemm", "gemv", "nvjet", "cijk", "splitk", "tritontem", "wvsplitk", "xmma", "cublaslt", "gemvx", "bmm"}},
+    {WorkClass::sorting,
+     false,
+     {"sort", "topk", "scan", "histogram", "unique", "mergesort", "nonzero", "bincount", "searchsorted", "partition",
+      "routing", "moealign", "bitmatrix", "deviceselect"}},
+    {WorkClass::pooling, false, {"maxpool", "avgpool", "averagepool", "pool2d", "pool3d", "upsample", "interpolat"}},
+    {WorkClass::random, true, {"distribution", "dropout", "philox", "curand", "rocrand", "randperm", "bernoulli"}},
+    // TorchInductor says first how a fused kernel works: point by point, or reducing.
+    {WorkClass::element_wise, false, {"tritonpoi", "tritonfor"}},
+    {WorkClass::reduction, false, {"tritonred", "tritonper"}},
+    {WorkClass::rearranging,
+     true,
+     {"catarray", "copykernel", "nchwtonhwc", "nhwctonchw", "converttensor", "rollcuda", "flipkernel", "triutril",
+      "chunkcat", "splitwithsizes", "repeatinterleave", "copyandcast"}},
+    {WorkClass::rearranging, false, {"transpose", "permute", "im2row", "subtensor", "tensorreorder"}},
+    {WorkClass::reduction,
+     false,
+     {"reduce", "argmax", "argmin", "lpnorm", "normkernel", "dotkernel", "asum", "nrm2", "sumkernel", "moesum"}},
+    {WorkClass::element_wise, false, {"elementwise",     "pointwise",  "axpy",       "axby",    "scalkernel",
+                                      "actandmul",       "gelu",       "silu",       "swiglu",  "relu",
+                                      "sigmoid",         "activation", "fillkernel", "quant",   "arange",
+                                      "transformkernel", "addkernel",  "mulkernel",  "biasadd", "addbias",
+                                      "vectoradd",       "vecadd",     "saxpy",      "triad",   "lerp"}},
+    // CUTLASS and cuBLASLt name the product in the arguments of one kernel for all.
+    {WorkClass::matrix, true, {"gemm", "cublaslt"}},
+};
+
+struct Letters {
+  std::string function;  // without what stands in angle brackets and parentheses
+  std::string all;
+};
+
+Letters letters_of(std::string_view name) {
+  Letters letters;
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    char c = name[i];
+    const bool is_arrow = c == '>' && i > 0 && name[i - 1] == '-';
+    if (c == '<' || c == '(') ++depth;
+    if ((c == '>' && !is_arrow) || c == ')') depth = std::max(0, depth - 1);
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if ((c < 'a' || c > 'z') && (c < '0' || c > '9')) continue;
+    letters.all += c;
+    if (depth == 0) letters.function += c;
+  }
+  // A library of much more than products.
+  constexpr std::string_view kFbgemm = "fbgemm";
+  if (const std::size_t at = letters.function.find(kFbgemm); at != std::string::npos)
+    letters.function.erase(at, kFbgemm.size());
+  return letters;
+}
+
+}  // namespace
+
+const char* to_string(WorkClass work) noexcept {
+  constexpr std::array<const char*, kWorkClasses> kNames = {
+      "matrix",       "attention",     "convolution", "normalisation", "softmax",     "embedding",
+      "element-wise", "reduction",     "pooling",     "sorting",       "rearranging", "random",
+      "optimizer",    "communication", "copy",        "memset",        "unrecognised"};
+  return kNames[static_cast<std::size_t>(work)];
+}
+
+WorkClass work_class_of(SpanKind kind, std::string_view name) {
+  switch (kind) {
+    case SpanKind::collective:
+      return WorkClass::communication;
+    case SpanKind::copy:
+      return WorkClass::copy;
+    case SpanKind::memset:
+      return WorkClass::memset;
+    case SpanKind::kernel:
+    case SpanKind::host:
+      break;
+  }
+  const Letters letters = letters_of(name);
+  for (const Rule& rule : kRules) {
+    const std::string& text = rule.in_arguments ? letters.all : letters.function;
+    for (const std::string_view part : rule.parts)
+      if (!part.empty() && text.find(part) != std::string::npos) return rule.work;
+  }
+  return WorkClass::unrecognised;
+}
+
+}  // namespace weir
