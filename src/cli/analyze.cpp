@@ -40,6 +40,9 @@ struct AnalyzeFlags : DocumentOutput {
         .required();
     syntax.add("--ranks", are_ranks, "the files are ranks of one job, whatever they say of themselves");
     trace.add_to(syntax);
+    syntax.add(
+        "--operators", trace.has_operations,
+        "also say for which operators of the framework (aten::mm) the device worked; reading takes a third longer");
     syntax.add("--full", is_full, "all devices and long lists");
     syntax.add("--top N", top, "names per list of the document");
     DocumentOutput::add_to(syntax);

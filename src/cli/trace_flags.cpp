@@ -43,6 +43,7 @@ void TraceFlags::add_to(CommandSyntax syntax) {
 ImportOptions TraceFlags::import_options() const {
   ImportOptions import;
   import.format = input_format;
+  import.has_operations = has_operations;
   import.collectives = patterns_of("--collective", collectives);
   import.limits.memory_bytes = memory_of(memory);
   import.progress = [&stop = catch_interrupts()] {

@@ -16,6 +16,7 @@ namespace weir::cli {
 struct TraceFlags {
   std::string input_format, memory, window = "steady";
   std::vector<std::string> collectives;
+  bool has_operations = false;
 
   void add_to(CommandSyntax syntax);
   // Reading may take long: Ctrl-C ends it with Interrupted.

@@ -74,6 +74,7 @@ struct HostCall {
   CallKind kind = CallKind::other;
   std::int64_t started_ns = kNoTime;
   std::int64_t ended_ns = kNoTime;
+  std::uint32_t operation = kNoName;  // the innermost operator of a framework ("aten::mm") that made it
 };
 
 // `after` could not start before `before` had ended, because of an event or an edge: indices into spans. Order within a
@@ -136,6 +137,7 @@ struct Timeline {
   std::vector<Dependency> dependencies;
   bool has_dependencies = false;             // false: the source does not record waits, so none can be excluded
   std::vector<CollectiveFacts> collectives;  // by span
+  bool has_operations = false;               // operators were read, so that calls without one were made by none
   std::vector<TraceRange> ranges;
   std::vector<Dropped> dropped;
   std::vector<std::string> notes;  // what the reader should know about this source

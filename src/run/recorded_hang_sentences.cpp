@@ -1,6 +1,7 @@
 // Puts into words what keeps a recorded process from going on. Knows the findings of recorded_hang_process.cpp; finds
 // nothing by itself.
 #include <fmt/format.h>
+#include <string.h>
 
 #include <algorithm>
 
@@ -23,8 +24,7 @@ std::string with_article(const std::string& label) { return (label.starts_with("
 std::string short_word(std::string_view text) { return without_controls(whole_characters(text, 64), '?'); }
 
 std::string thread_label(const record::Thread& thread) {
-  const std::string_view name(thread.name,
-                              std::find(thread.name, thread.name + sizeof(thread.name), '\0') - thread.name);
+  const std::string_view name(thread.name, ::strnlen(thread.name, sizeof(thread.name)));
   return name.empty() ? fmt::format("thread {}", thread.id)
                       : fmt::format("thread {} ({})", thread.id, short_word(name));
 }

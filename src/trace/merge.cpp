@@ -131,7 +131,9 @@ class Merger {
       if (span.queue != kNoQueue) span.queue = queue_of.at(span.queue);
       whole_.spans.push_back(span);
     }
+    whole_.has_operations |= part.has_operations;
     for (HostCall call : part.calls) {
+      call.operation = name(name_of, call.operation);
       call.name = name(name_of, call.name);
       call.process = static_cast<std::uint16_t>(call.process + process_base);
       whole_.calls.push_back(call);

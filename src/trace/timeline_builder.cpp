@@ -47,8 +47,10 @@ std::size_t TimelineBuilder::LaneHash::operator()(const LaneKey& key) const noex
   return mixed(key.id + mixed(key.owner + 1));
 }
 
-TimelineBuilder::TimelineBuilder(const TraceLimits& limits, std::vector<std::string> collectives)
-    : limits_(limits), collectives_(std::move(collectives)), used_bytes_(limits.used_bytes) {}
+TimelineBuilder::TimelineBuilder(const TraceLimits& limits, std::vector<std::string> collectives, bool wants_operations)
+    : limits_(limits), collectives_(std::move(collectives)), used_bytes_(limits.used_bytes) {
+  timeline_.has_operations = wants_operations;
+}
 
 void TimelineBuilder::charge(std::size_t bytes) {
   used_bytes_ += bytes;
@@ -69,6 +71,7 @@ void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
   file.calls = timeline_.calls.size();
   file.syncs = syncs_.size();
   file.ranges = timeline_.ranges.size();
+  file.operations = operations_.size();
 }
 
 std::int64_t TimelineBuilder::file_start() const noexcept {
@@ -102,6 +105,7 @@ bool TimelineBuilder::shift_file(std::int64_t by_ns) {
   move(timeline_.calls, file.calls);
   move(syncs_, file.syncs);
   move(timeline_.ranges, file.ranges);
+  move(operations_, file.operations);
   return true;
 }
 
@@ -257,6 +261,14 @@ void TimelineBuilder::add(TraceRange range) {
   timeline_.ranges.push_back(range);
 }
 
+void TimelineBuilder::add(TraceOperation operation) {
+  forget_beyond(operation.started_ns);
+  forget_beyond(operation.ended_ns);
+  if (operation.started_ns == kNoTime || operation.ended_ns == kNoTime) return;
+  charge(sizeof(TraceOperation) * 2);
+  operations_.push_back(operation);
+}
+
 void TimelineBuilder::add(const Dependency& dependency) {
   charge(sizeof(Dependency));
   dependencies_.push_back(dependency);
@@ -331,6 +343,31 @@ void TimelineBuilder::join_calls() {
     if (span.seen_ns == kNoTime && call.kind == CallKind::copy && call.ended_ns >= span.ended_ns)
       span.seen_ns = call.ended_ns;
   }
+}
+
+void TimelineBuilder::join_operations() {
+  // The outer ones first (in files, too): those around a call are then a stack.
+  std::stable_sort(operations_.begin(), operations_.end(), [](const TraceOperation& a, const TraceOperation& b) {
+    return std::tie(a.process, a.thread, a.started_ns, b.ended_ns) <
+           std::tie(b.process, b.thread, b.started_ns, a.ended_ns);
+  });
+  std::vector<const TraceOperation*> around;
+  auto next = operations_.begin();
+  const auto thread_of = [](const auto& one) { return std::pair(one.process, one.thread); };
+  for (HostCall& call : timeline_.calls) {
+    if (call.started_ns == kNoTime) continue;
+    if (!around.empty() && thread_of(*around.back()) != thread_of(call)) around.clear();
+    for (; next != operations_.end() && (thread_of(*next) < thread_of(call) ||
+                                         (thread_of(*next) == thread_of(call) && next->started_ns <= call.started_ns));
+         ++next) {
+      if (thread_of(*next) != thread_of(call)) continue;
+      while (!around.empty() && around.back()->ended_ns <= next->started_ns) around.pop_back();
+      around.push_back(&*next);
+    }
+    while (!around.empty() && around.back()->ended_ns < call.started_ns) around.pop_back();
+    if (!around.empty()) call.operation = around.back()->name;
+  }
+  operations_ = {};
 }
 
 void TimelineBuilder::join_syncs() {
@@ -478,6 +515,7 @@ void TimelineBuilder::check_files() {
 Timeline TimelineBuilder::finish() {
   sort_commands();
   join_calls();
+  join_operations();
   join_syncs();
   resolve_waits();
   mark_collectives();
@@ -488,7 +526,7 @@ Timeline TimelineBuilder::finish() {
   std::sort(timeline_.queues.begin(), timeline_.queues.end(),
             [](const TraceQueue& a, const TraceQueue& b) { return a.id < b.id; });
   Timeline made = std::move(timeline_);
-  *this = TimelineBuilder(limits_, std::move(collectives_));
+  *this = TimelineBuilder(limits_, std::move(collectives_), made.has_operations);
   return made;
 }
 

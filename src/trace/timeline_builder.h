@@ -46,6 +46,14 @@ struct TraceSync {
   std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
 };
 
+// What a thread of a framework did from one moment to another, with everything that it called: "aten::linear".
+struct TraceOperation {
+  std::uint32_t name = kNoName;
+  std::uint32_t thread = 0;  // as in HostCall
+  std::uint16_t process = 0;
+  std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
+};
+
 // What the source records about a collective besides its times.
 struct TraceCollective {
   CollectiveKind kind = CollectiveKind::unknown;
@@ -58,7 +66,8 @@ struct TraceCollective {
 class TimelineBuilder {
  public:
   // `collectives`: patterns of the user (trace/kinds.h) for kernels that communicate, besides the known names.
-  explicit TimelineBuilder(const TraceLimits& limits = {}, std::vector<std::string> collectives = {});
+  explicit TimelineBuilder(const TraceLimits& limits = {}, std::vector<std::string> collectives = {},
+                           bool wants_operations = false);
 
   // Everything added from now on is from this file; positions in it are counted in `unit` ("byte", "line", "row").
   void begin_file(std::string name, std::string_view unit = "byte");
@@ -110,6 +119,9 @@ class TimelineBuilder {
   void add(const TraceWait& wait);
   void add(TraceSync sync);
   void add(TraceRange range);
+  // Whether operators are of use: a trace may have more of them than of anything else.
+  bool wants_operations() const noexcept { return timeline_.has_operations; }
+  void add(TraceOperation operation);
   // `before` and `after` are numbers that add() returned.
   void add(const Dependency& dependency);
   // The source records waits, whether or not there were any.
@@ -153,6 +165,7 @@ class TimelineBuilder {
 
   void sort_commands();
   void join_calls();
+  void join_operations();
   void join_syncs();
   void resolve_waits();
   void mark_collectives();
@@ -166,7 +179,7 @@ class TimelineBuilder {
     std::string name;
     std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
     std::uint16_t process = 0;
-    std::size_t commands = 0, calls = 0, syncs = 0, ranges = 0;  // of the files before it
+    std::size_t commands = 0, calls = 0, syncs = 0, ranges = 0, operations = 0;  // of the files before it
   };
   void extend(std::uint16_t process, std::int64_t from_ns, std::int64_t to_ns) noexcept;
 
@@ -179,6 +192,7 @@ class TimelineBuilder {
   std::vector<Fact> facts_;
   std::vector<TraceWait> waits_;
   std::vector<TraceSync> syncs_;
+  std::vector<TraceOperation> operations_;
   std::vector<Dependency> dependencies_;  // numbers as given to add()
   std::unordered_map<std::string_view, std::uint32_t> names_;
   std::vector<std::unique_ptr<const std::string>> texts_;  // owns the texts that names_ refers to

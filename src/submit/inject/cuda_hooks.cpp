@@ -23,7 +23,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // programs still call them
 
 // Hidden, so that this library's own reference to it is never to another dlsym().
-extern "C" __attribute__((visibility("hidden"))) void* weir_dlsym(void* library, const char* name) noexcept;
+extern "C" __attribute__((visibility("hidden"))) void* weir_dlsym(void* library, const char* name);
 
 namespace weir::inject {
 
@@ -37,8 +37,7 @@ struct cuCtxSynchronize_params {};
 
 namespace {
 
-// It is noexcept because a compiler makes no jump of a call that may throw in a function that may not.
-using Dlsym = void* (*)(void*, const char*) noexcept;
+using Dlsym = void* (*)(void*, const char*);
 
 [[gnu::noinline]] Dlsym loaders() noexcept {
   static std::atomic<Dlsym> found{nullptr};
@@ -439,14 +438,14 @@ WEIR_EXPORT_AS(cuGetProcAddress_v2, give_address_v2)
 }  // namespace weir::inject
 
 // The loader looks for RTLD_NEXT behind the library that calls it, and takes the return address for that: this must be
-// a jump.
+// a jump, which is also why it is not noexcept.
 #if defined(__clang__)
 #define WEIR_JUMPS [[clang::musttail]]
 #else
 #define WEIR_JUMPS
 __attribute__((optimize("O2")))
 #endif
-void* weir_dlsym(void* library, const char* name) noexcept {
+void* weir_dlsym(void* library, const char* name) {
   using namespace weir::inject;
   // In the scope of everybody our functions come first, and the loader knows the scope of the caller by the jump.
   if (library != RTLD_NEXT && library != RTLD_DEFAULT && is_of_driver(name)) [[unlikely]]

@@ -41,7 +41,7 @@ struct State {
   std::optional<StreamMarks> marks;
   std::optional<ProgramStacks> stacks;
   bool is_exact = false, is_for_hangs = false;
-  std::atomic<bool> is_ending{false};
+  std::atomic<bool> is_keeping{false}, is_ending{false};
   std::mutex mutex;  // protects what follows
   bool is_on = false;
 };
@@ -135,6 +135,7 @@ void* keep(void*) {
   State& s = state();
   record::Header& header = s.recorder->header();
   const std::uint32_t thread = s.recorder->thread();
+  s.is_keeping.store(true, std::memory_order_release);
   std::int64_t flushed_ns = monotonic_ns();
   std::uint64_t handed_over = 0, calls = 0;
   while (!s.is_ending.load()) {
@@ -267,6 +268,11 @@ void start_flight_record(const RecordedVendor& vendor) {
   std::atexit(finish);
   set(header.state, static_cast<std::uint32_t>(record::State::running));
   start_own_thread(keep);
+  // The program may forbid itself calls of the system from now on, and the thread's last unusual one is its first.
+  for (int tries = 0; tries < 1000 && !s.is_keeping.load(std::memory_order_acquire); ++tries) {
+    const timespec rest{0, 100'000};
+    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);
+  }
   if (!s.is_for_hangs) return;
   // Room for them now, and only once: names may use up the rest.
   set(header.stacks, s.recorder->text(std::string(kStacksBytes, ' ')));

@@ -18,6 +18,7 @@ Timeline framed(const Timeline& whole) {
   part.streams = whole.streams;
   part.queues = whole.queues;
   part.has_dependencies = whole.has_dependencies;
+  part.has_operations = whole.has_operations;
   return part;
 }
 

@@ -80,7 +80,8 @@ void note_names(const ImportOptions& options, Timeline& timeline) {
 // Everything that goes into one builder.
 class Capture {
  public:
-  explicit Capture(const ImportOptions& options) : options_(options), builder_(options.limits, options.collectives) {}
+  explicit Capture(const ImportOptions& options)
+      : options_(options), builder_(options.limits, options.collectives, options.has_operations) {}
 
   void read(const std::filesystem::path& path, ByteSource& bytes) {
     const std::string name = path.string();

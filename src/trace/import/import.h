@@ -18,6 +18,7 @@ struct ImportOptions {
   TraceLimits limits;
   std::vector<std::string>
       collectives;                 // patterns for kernels that communicate, besides the known names (trace/kinds.h)
+  bool has_operations = false;     // read operators of frameworks too, where the format has them
   std::function<void()> progress;  // may be empty; may throw to stop
 };
 

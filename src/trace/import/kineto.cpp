@@ -93,7 +93,7 @@ class KinetoFile {
   void event(std::uint64_t at) {
     reset(at);
     is_in_event_ = true;
-    if (read_kineto_event(reader_, event_)) timeline_.add(event_);
+    if (read_kineto_event(reader_, event_, to_.wants_operations())) timeline_.add(event_);
     if (!reader_.is_broken()) is_in_event_ = false;
   }
 

@@ -66,7 +66,8 @@ std::uint32_t small(const std::optional<std::uint64_t>& value) noexcept {
 
 class EventReader {
  public:
-  EventReader(JsonReader& reader, KinetoEvent& event) : reader_(reader), event_(event) {}
+  EventReader(JsonReader& reader, KinetoEvent& event, bool wants_operations)
+      : reader_(reader), event_(event), wants_operations_(wants_operations) {}
 
   bool read() {
     std::string_view key;
@@ -116,7 +117,8 @@ class EventReader {
     if (event_.phase == 0) return true;
     if (event_.phase == 'B' || event_.phase == 'E') return true;
     if (event_.phase != 'X' || event_.category == KinetoCategory::other) return false;
-    return event_.category != KinetoCategory::operation || !event_.has_name || is_collective_operation(event_.name);
+    return event_.category != KinetoCategory::operation || wants_operations_ || !event_.has_name ||
+           is_collective_operation(event_.name);
   }
 
   // Microseconds: 1106964728033.929
@@ -292,6 +294,7 @@ class EventReader {
 
   JsonReader& reader_;
   KinetoEvent& event_;
+  bool wants_operations_;
 };
 
 // Reads keys and values at the beginning of an event without consuming them.
@@ -336,7 +339,9 @@ bool is_any(std::string_view text, const std::array<std::string_view, N>& of) no
 
 }  // namespace
 
-bool read_kineto_event(JsonReader& reader, KinetoEvent& event) { return EventReader(reader, event).read(); }
+bool read_kineto_event(JsonReader& reader, KinetoEvent& event, bool wants_operations) {
+  return EventReader(reader, event, wants_operations).read();
+}
 
 bool is_kineto_event(std::string_view ahead) noexcept {
   static constexpr std::array<std::string_view, 7> kFirst = {"name", "pid", "tid", "ts", "dur", "id", "args"};

@@ -22,7 +22,7 @@ enum class KinetoCategory : std::uint8_t {
   call,
   synchronization,
   annotation,
-  operation  // used only for collectives
+  operation  // of a framework; those of collectives are always wanted
 };
 
 enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context };
@@ -31,8 +31,8 @@ enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context
 struct KinetoArguments {
   std::optional<std::int64_t> device, stream, wait_on_stream, rank;
   std::optional<std::uint64_t> queue, correlation, external, record_correlation;
-  std::optional<std::uint64_t> channel, channel_type;  // Kineto on CUDA since May 2026: CUPTI's
-  std::optional<std::uint64_t> hsa_queue;              // Kineto on ROCm since June 2026; 0: not known
+  std::optional<std::uint64_t> channel, channel_type;   // Kineto on CUDA since May 2026: CUPTI's
+  std::optional<std::uint64_t> hsa_queue;               // Kineto on ROCm since June 2026; 0: not known
   std::optional<std::uint64_t> command, before, after;  // in Weir's own exports: numbers of commands
   std::uint64_t bytes = 0;
   std::uint32_t iteration = 0;
@@ -71,7 +71,7 @@ struct KinetoEvent {
 
 // Reads an event whose '{' was consumed. Returns false where it is not needed (it was then skipped) or the reader
 // broke; the event holds what was read until then.
-bool read_kineto_event(JsonReader& reader, KinetoEvent& event);
+bool read_kineto_event(JsonReader& reader, KinetoEvent& event, bool wants_operations);
 
 // Whether an event begins here; and whether an event or a key of the file's outermost object does.
 bool is_kineto_event(std::string_view ahead) noexcept;

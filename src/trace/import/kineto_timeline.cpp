@@ -34,6 +34,11 @@ SpanKind kind_of(KinetoCategory category) noexcept {
   }
 }
 
+std::uint32_t folded(std::int64_t thread_id) noexcept {
+  const auto thread = static_cast<std::uint64_t>(thread_id);
+  return static_cast<std::uint32_t>(thread ^ thread >> 32);
+}
+
 std::int64_t end_of(const KinetoEvent& event) noexcept { return event.started_ns + event.duration_ns; }
 
 bool has_type(const KinetoArguments& arguments, capture::ChannelType type) noexcept {
@@ -259,8 +264,7 @@ bool KinetoTimeline::add_call(const KinetoEvent& event) {
     has_cuda_calls_ = has_cuda_calls_ || event.name.starts_with("cuda");
     has_rocm_ = has_rocm_ || event.name.starts_with("hip");
   }
-  const auto thread = static_cast<std::uint64_t>(event.thread_id);
-  call.thread = static_cast<std::uint32_t>(thread ^ thread >> 32);
+  call.thread = folded(event.thread_id);
   call.correlation = arguments.correlation.value_or(0);
   call.process = process_of(event);
   call.started_ns = event.started_ns;
@@ -311,8 +315,10 @@ bool KinetoTimeline::add_sync(const KinetoEvent& event) {
 bool KinetoTimeline::add_range(const KinetoEvent& event) {
   if (!event.has_name) return false;
   const std::uint16_t process = process_of(event);
-  const bool is_operation = event.name == "record_param_comms" || event.name.starts_with("nccl:");
-  if (is_operation) {
+  if (event.category == KinetoCategory::operation && to_.wants_operations())
+    to_.add(TraceOperation{to_.name(event.name), folded(event.thread_id), process, event.started_ns, end_of(event)});
+  const bool is_of_collective = event.name == "record_param_comms" || event.name.starts_with("nccl:");
+  if (is_of_collective) {
     Operation made{
         process,        event.thread_id, event.started_ns, end_of(event), event.arguments.external.value_or(0),
         facts_of(event)};

@@ -293,8 +293,9 @@ TEST_F(CuptiRecordTest, a_driver_or_profiler_that_refuses_leaves_the_program_unh
 
 TEST_F(CuptiRecordTest, records_beside_another_profiler_where_cupti_allows_it) {
   const Recording recording = of_program({"run", "20", "10"}, {{"FAKE_CUPTI_TAKEN", "1"}, {"FAKE_CUPTI_SHARED", "1"}});
-  EXPECT_EQ(recording.entries.size(),
-            20U + counted(recording)[record::Kind::mark] + counted(recording)[record::Kind::context_synchronize]);
+  auto counts = counted(recording);
+  EXPECT_EQ(static_cast<int>(recording.entries.size()),
+            20 + counts[record::Kind::mark] + counts[record::Kind::context_synchronize]);
 }
 
 // What survives SIGKILL, and a stream that is stuck.
