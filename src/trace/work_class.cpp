@@ -17,14 +17,18 @@ struct Rule {
 // Names from the sources of PyTorch, cuBLAS, cuDNN, CUTLASS, Tensile, MIOpen, FlashAttention, vLLM, Triton, FBGEMM, CUB
 // and rocPRIM as real traces show them.
 constexpr Rule kRules[] = {
-    {WorkClass::matrix, false, {"matmul"}},
-    {WorkClass::rearranging, false, {"kvcache", "reshapeandcache"}},
+    // TorchInductor says first how a fused kernel works, and then which operators are in it.
+    {WorkClass::element_wise, false, {"tritonpoi", "tritonfor"}},
+    {WorkClass::reduction, false, {"tritonred", "tritonper"}},
+    {WorkClass::matrix, false, {"matmul", "fusedmoekernel", "scaledmm", "marlinmarlin"}},
+    {WorkClass::rearranging, false, {"appendpagedkvcache", "storekvcache", "updatekvcache", "reshapeandcache"}},
     {WorkClass::attention,
      true,
      {"flashfwd", "flashbwd", "flashattn", "fmha", "attention", "attnfwd", "attnbwd", "sdpa", "batchprefillwith",
-      "batchdecodewith", "fwdkernelsplitkv", "bwdkernelfuse", "computedotdoo", "convertdqto", "bwdkerneldq",
+      "batchdecodewith", "fwdkernelsplitk", "bwdkernelfuse", "computedotdoo", "convertdqto", "bwdkerneldq",
       "bwdkerneldkdv"}},
-    {WorkClass::element_wise, false, {"rotary", "ropekernel", "applyrope"}},
+    {WorkClass::element_wise, false, {"rotary", "ropekernel", "applyrope", "fusedrope"}},
+    {WorkClass::sorting, false, {"gathertopk", "topkgating"}},
     {WorkClass::embedding,
      false,
      {"embedding", "indexselect", "indexelementwise", "indexfunc", "indexingbackward", "indexput", "gather", "scatter",
@@ -32,14 +36,15 @@ constexpr Rule kRules[] = {
       "boundscheckindices", "recatcopy", "sparsedata", "bagoffsets"}},
     {WorkClass::normalisation,
      false,
-     {"layernorm", "rmsnorm", "batchnorm", "groupnorm", "instancenorm", "rownorm", "bnfw", "bnbw", "rowwisemoments",
-      "gammabeta", "cucomputegradinput", "cuapplylayernorm", "partgradgamma", "internalgradients", "addnorm"}},
+     {"layernorm", "lnfwd", "lnbwd", "rmsnorm", "batchnorm", "groupnorm", "instancenorm", "rownorm", "bnfw", "bnbw",
+      "rowwisemoments", "gammabeta", "cucomputegradinput", "cuapplylayernorm", "partgradgamma", "internalgradients",
+      "addnorm"}},
     {WorkClass::softmax, false, {"softmax", "crossentropy", "nllloss", "logsumexp"}},
-    {WorkClass::convolution,
-     true,
-     {"fprop", "dgrad", "wgrad", "winograd", "asmconv", "naiveconv", "igemmfwd", "igemmbwd", "igemmwrw",
-      "implicitconvolve", "im2col", "col2im", "convdepthwise", "depthwiseconv", "causalconv1d", "convolve", "conv2d",
-      "conv3d", "conv1d"}},
+    {WorkClass::convolution, true, {"fprop",     "dgrad",    "wgrad",         "winograd",      "asmconv",
+                                    "naiveconv", "igemmfwd", "igemmbwd",      "igemmwrw",      "implicitconvolve",
+                                    "im2col",    "col2im",   "convdepthwise", "depthwiseconv", "causalconv1d",
+                                    "convolve",  "conv2d",   "conv3d",        "conv1d",        "convfwd",
+                                    "convbwd"}},
     {WorkClass::optimizer,
      true,
      {"multitensorapply", "adamfunctor", "fusedadam", "adamw", "sgdfunctor", "fusedsgd", "lambstage", "lambfunctor"}},
@@ -52,9 +57,6 @@ constexpr Rule kRules[] = {
       "routing", "moealign", "bitmatrix", "deviceselect"}},
     {WorkClass::pooling, false, {"maxpool", "avgpool", "averagepool", "pool2d", "pool3d", "upsample", "interpolat"}},
     {WorkClass::random, true, {"distribution", "dropout", "philox", "curand", "rocrand", "randperm", "bernoulli"}},
-    // TorchInductor says first how a fused kernel works: point by point, or reducing.
-    {WorkClass::element_wise, false, {"tritonpoi", "tritonfor"}},
-    {WorkClass::reduction, false, {"tritonred", "tritonper"}},
     {WorkClass::rearranging,
      true,
      {"catarray", "copykernel", "nchwtonhwc", "nhwctonchw", "converttensor", "rollcuda", "flipkernel", "triutril",
@@ -78,6 +80,8 @@ struct Letters {
 };
 
 Letters letters_of(std::string_view name) {
+  constexpr std::size_t kLongest = 4096;  // names come from files
+  name = name.substr(0, kLongest);
   Letters letters;
   int depth = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -92,8 +96,9 @@ Letters letters_of(std::string_view name) {
   }
   // A library of much more than products.
   constexpr std::string_view kFbgemm = "fbgemm";
-  if (const std::size_t at = letters.function.find(kFbgemm); at != std::string::npos)
-    letters.function.erase(at, kFbgemm.size());
+  for (std::string* const text : {&letters.function, &letters.all})
+    for (std::size_t at = text->find(kFbgemm); at != std::string::npos; at = text->find(kFbgemm, at))
+      text->erase(at, kFbgemm.size());
   return letters;
 }
 

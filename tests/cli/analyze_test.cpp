@@ -83,6 +83,24 @@ TEST(Analyze, tells_a_trace_as_text_markdown_and_json) {
   expect_valid_as(folder / "a.json", "weir.analysis.2.json");
 }
 
+TEST(Analyze, says_for_which_operators_the_device_worked) {
+  const Folder folder;
+  std::string text = kineto(0, 3, [](int) { return 10.0; }, "gemm");
+  text.insert(text.find("[") + 1, R"({"ph":"X","cat":"cpu_op","name":"aten::mm","pid":9,"tid":9,"ts":1000,"dur":10},)");
+  write_into(folder, "t.json", text);
+  const Outcome said = weir({"analyze", "t.json", "--operators"}, folder.path());
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(has(said.out, "aten::mm")) << said.out;
+  EXPECT_TRUE(has(said.out, "Submitted outside of operators: 2 commands, 20.0 us.")) << said.out;
+  EXPECT_TRUE(has(said.out, "matrix")) << said.out;
+  ASSERT_EQ(weir({"analyze", "t.json", "--operators", "--json", "-o", "a.json"}, folder.path()).code, 0);
+  expect_valid_as(folder / "a.json", "weir.analysis.2.json");
+  const Json operators = json_of(folder / "a.json")["devices"][0]["operators"];
+  EXPECT_EQ(operators["top"][0]["name"], "aten::mm");
+  EXPECT_EQ(operators["top"][0]["total_ns"], 10'000);
+  EXPECT_TRUE(analysed(folder, "t.json")["devices"][0]["operators"].is_null()) << "only where somebody asks";
+}
+
 // One kernel, seconds of loading, then 100 kernels that keep the device busy for 90 %.
 std::string trace_with_start_up(int seconds) {
   std::string events;

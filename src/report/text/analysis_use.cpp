@@ -67,10 +67,10 @@ ReportSection operators_section(const Json& device, std::size_t most) {
   const auto none = [&](const char* which, const char* why) {
     const Json& found = at(operators, {which});
     if (number(found, {"commands"}).value_or(0) > 0)
-      section.remark("{} ({}) {}.", counted(found, "commands", "command"), duration(found, "total_ns"), why);
+      section.remark("{}: {}, {}.", why, counted(found, "commands", "command"), duration(found, "total_ns"));
   };
-  none("outside", "were submitted outside of operators");
-  none("without_call", "have no call in the trace that submitted them");
+  none("outside", "Submitted outside of operators");
+  none("without_call", "Without a call in the trace that submitted them");
   return section;
 }
 

@@ -268,7 +268,7 @@ void start_flight_record(const RecordedVendor& vendor) {
   std::atexit(finish);
   set(header.state, static_cast<std::uint32_t>(record::State::running));
   start_own_thread(keep);
-  // The program may forbid itself calls of the system from now on, and the thread's last unusual one is its first.
+  // The program may forbid itself system calls (seccomp) from now on; our thread makes its rarer ones when it starts.
   for (int tries = 0; tries < 1000 && !s.is_keeping.load(std::memory_order_acquire); ++tries) {
     const timespec rest{0, 100'000};
     ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);

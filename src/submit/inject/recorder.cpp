@@ -403,7 +403,7 @@ void Recorder::drain(const std::function<void(const record::Thread&, const Entry
     for (std::uint32_t index = 0; index < header_->chunks; ++index) {
       const bool is_free = load(chunk(index).state) == static_cast<std::uint32_t>(ChunkState::free);
       // Chunks are taken from the front, so those behind one that was never used were never used either.
-      if (is_free && load(chunk(index).sequence) == 0) break;
+      if (is_free && load(chunk(index).count) == 0) break;
       if (!is_free) parts.push_back({load(chunk(index).sequence), index});
     }
   } catch (const std::bad_alloc&) {
@@ -419,6 +419,8 @@ void Recorder::drain(const std::function<void(const record::Thread&, const Entry
       use(threads_[one.thread], entries_of(one)[next]);
     if (!is_full) continue;
     drained_[part.index] = 0;
+    // Before it is free: who looks while it is claimed must not take the old entries for new ones.
+    store(one.sequence, 0);
     store(one.state, static_cast<std::uint32_t>(ChunkState::free));
   }
 }

@@ -12,7 +12,7 @@ namespace weir {
 Operators operators(const Timeline& timeline) {
   Operators found;
   if (!timeline.has_operations) {
-    found.reason = "operators were not read: --operators";
+    found.reason = "operators were not read (--operators reads those of PyTorch's traces)";
     return found;
   }
   std::unordered_map<std::uint32_t, std::size_t> places;
@@ -34,7 +34,9 @@ Operators operators(const Timeline& timeline) {
     OperatorUse& use = found.all[at->second];
     ++use.commands;
     use.total_ns += ns;
-    if (!is_counted[span.call] && is_timed(*call)) use.launching_ns += distance_ns(call->started_ns, call->ended_ns);
+    // A copy's call may wait for the whole stream, which is not launching.
+    if (!is_counted[span.call] && is_timed(*call) && call->kind != CallKind::copy)
+      use.launching_ns += distance_ns(call->started_ns, call->ended_ns);
     is_counted[span.call] = true;
   }
   if (found.all.empty()) {
