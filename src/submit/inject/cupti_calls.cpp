@@ -240,6 +240,7 @@ std::string record_calls(Recorder& recorder, const CallsUser& user, CallsBy by) 
       entries.want(g_device_id, "cuptiGetDeviceId");
       entries.want(g_context_id, "cuptiGetContextId");
     }
+    bind_cuda_driver();  // where something is missing, less is known of streams
     if (void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))
       EntryPoints(driver).want(g_is_capturing, "cuStreamIsCapturing");
     for (const CudaFunction& function : cuda_functions())

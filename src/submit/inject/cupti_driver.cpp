@@ -78,6 +78,7 @@ constexpr GateDriver kDriver{context_of, begin, end, make, record, query, drop};
 }  // namespace
 
 const char* bind_cuda_driver() noexcept {
+  if (g_driver.event_create != nullptr) return nullptr;  // and in use
   // It is loaded, because it called this library.
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (library == nullptr) return "libcuda.so.1";
@@ -101,6 +102,7 @@ const char* bind_cuda_driver() noexcept {
 const GateDriver& cuda_driver() noexcept { return kDriver; }
 
 Context context_with(void* stream) noexcept {
+  if (g_driver.stream_context == nullptr) return nullptr;  // an old driver
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   if (g_driver.exchange_capture_mode(&mode) != CUDA_SUCCESS) return nullptr;
   CUcontext context = nullptr;
