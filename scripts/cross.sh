@@ -48,6 +48,10 @@ if ! command -v "$compiler" > /dev/null; then
 fi
 flags+=" -std=c++20 -O2 -Wall -Wextra -Wconversion -Wundef -Wno-missing-field-initializers -Werror -ffp-contract=off"
 flags+=" -Ibuild/cross -Isrc -Itests -Iinclude -DWEIR_SOURCE_DIR=\"$PWD\""
+# CUDA's headers are the same everywhere, too. Without them, what is in CUDA programs is left out, as in the build.
+cuda=$(ls -d "${CUDA_HOME:-/usr/local/cuda}"/include /usr/local/cuda-*/include /usr/include 2> /dev/null |
+  while read -r folder; do [ ! -e "$folder/cupti.h" ] || echo "$folder"; done | head -n1)
+if [ -n "$cuda" ]; then flags+=" -isystem $cuda"; else sources=$(grep -v 'inject/cu' <<< "$sources"); fi
 mkdir -p build/cross
 # A build without any library but OpenCL, whose headers are the same everywhere.
 opencl=$([ -e /usr/include/CL/cl.h ]; echo $((1 - $?)))

@@ -6,7 +6,7 @@ import { el } from "../dom";
 import { count, duration, percent, plural } from "../format";
 import { card } from "../item";
 import { table } from "../table";
-import { command_name } from "../text";
+import { command_name, name } from "../text";
 import { bars } from "./overlaps";
 import "./usages.css";
 
@@ -41,7 +41,7 @@ function work(item: Usage): HTMLElement {
   return table(
     "What the device worked on",
     [{ heading: "work", is_text: true }, { heading: "share of busy" }, { heading: "total" }, { heading: "commands" }],
-    item.work.map((one) => ({ cells: [one.work, share_bar(one.share, most), duration(one.total_ns), count(one.count)] })),
+    item.work.map((one) => ({ cells: [name(one.work, 24), share_bar(one.share, most), duration(one.total_ns), count(one.count)] })),
   );
 }
 

@@ -34,11 +34,12 @@ describe("the full report", () => {
 
   test("shows where a trace's time went, whole names in titles, and folds the hops away", async () => {
     const { page } = await whole_page();
-    const { bars, top } = report.usages[0]!;
+    const { bars, work, top } = report.usages[0]!;
     expect(await page.locator("#usages-1 .overlap-line").count()).toBe(bars.length);
     const names = await page.locator("#usages-1 tbody th bdi").evaluateAll((all) => all.map((one) => [one.textContent, one.getAttribute("title")]));
-    expect(names[0]).toEqual(["gemm_kernel<float, 128, 64, Tile<>, false>", top[0]!.name]);
-    expect(names[1]).toEqual([top[1]!.name, null]);
+    expect(names.slice(0, work.length).map(([shown]) => shown)).toEqual(work.map((one) => one.work));
+    expect(names[work.length]).toEqual(["gemm_kernel<float, 128, 64, Tile<>, false>", top[0]!.name]);
+    expect(names[work.length + 1]).toEqual([top[1]!.name, null]);
     expect(await page.locator("#waterfalls-1 .waterfall-bar").first().isVisible()).toBe(false);
     expect(await page.locator("#verdict .finding-text").first().textContent()).not.toContain(report.verdict.headline.split(". ")[0]);
   });
