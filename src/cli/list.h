@@ -12,8 +12,7 @@
 #define WEIR_PROBE_COMMANDS probe_priority()
 #define WEIR_QUEUES_COMMANDS \
   queues_map(), queues_limits(), queues_switch(), queues_cost(), queues_sweep(), queues_convoy(), queues_fairness()
-#define WEIR_AMD_COMMANDS \
-  amd_capture(), amd_log(), amd_hqd(), amd_ftrace(), amd_join(), amd_roadmap(), amd_queues()
+#define WEIR_AMD_COMMANDS amd_capture(), amd_log(), amd_hqd(), amd_ftrace(), amd_join(), amd_roadmap(), amd_queues()
 #define WEIR_SCHED_COMMANDS sched_start(), sched_run(), sched_status(), sched_top(), sched_stop()
 #define WEIR_HISTORY_COMMANDS \
   history_add(), history_list(), history_show(), history_trend(), history_remove(), history_export()

@@ -55,8 +55,8 @@ void ProcessHang::examine() {
   }
   if (!is_silent_ && is_nothing_known(recording_)) return;
   // The library's thread is not answered either while a launch waits in the driver because too much is outstanding.
-  const bool has_long_call = std::any_of(
-      recording_.threads.begin(), recording_.threads.end(), [&](const record::Thread& thread) {
+  const bool has_long_call =
+      std::any_of(recording_.threads.begin(), recording_.threads.end(), [&](const record::Thread& thread) {
         return is_in_call(thread) && elapsed_ns(thread.started_ns, now_ns_) >= timeout_ns_;
       });
   if (!is_silent_ || (has_long_call && !is_stopped && !is_nothing_known(recording_))) choose_root();

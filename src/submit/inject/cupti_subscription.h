@@ -1,5 +1,5 @@
-// All who follow calls of the driver: by hooks where the program has them (cuda_hooks.h), else by the one subscription to
-// CUPTI's callbacks that a process can have.
+// All who follow calls of the driver: by hooks where the program has them (cuda_hooks.h), else by the one subscription
+// to CUPTI's callbacks that a process can have.
 #pragma once
 
 #include <cupti.h>

@@ -14,9 +14,10 @@ namespace weir {
 struct OperatorUse {
   std::uint32_t name = kNoName;
   std::size_t commands = 0;
-  std::uint64_t total_ns = 0;      // sum of the durations of its commands
-  std::uint64_t launching_ns = 0;  // sum of the durations of the calls that launched them; without copies, which may wait
-  double share = 0;                // of the sum over all commands
+  std::uint64_t total_ns = 0;  // sum of the durations of its commands
+  std::uint64_t launching_ns =
+      0;             // sum of the durations of the calls that launched them; without copies, which may wait
+  double share = 0;  // of the sum over all commands
 };
 
 // Commands that belong to none.
