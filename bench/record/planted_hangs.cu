@@ -1,6 +1,6 @@
-// Programs that do not go on, one for each word, for `weir record --hang-timeout`: what is planted, and what a diagnosis has
-// to name, stands beside each. Needs a GPU; bench/record/measure.py runs them all.
-// usage: planted_hangs NAME | planted_hangs list
+// Programs that do not go on, one for each word, for `weir record --hang-timeout`: what is planted, and what a
+// diagnosis has to name, stands beside each. Needs a GPU; bench/record/measure.py runs them all. usage: planted_hangs
+// NAME | planted_hangs list
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -66,7 +66,9 @@ cudaEvent_t recorded(cudaStream_t on) {
   check(cudaEventRecord(event, on), "cudaEventRecord");
   return event;
 }
-void wait_for(cudaStream_t on, cudaStream_t other) { check(cudaStreamWaitEvent(on, recorded(other), 0), "cudaStreamWaitEvent"); }
+void wait_for(cudaStream_t on, cudaStream_t other) {
+  check(cudaStreamWaitEvent(on, recorded(other), 0), "cudaStreamWaitEvent");
+}
 
 template <class Function>
 Function* driver(const char* name) {
@@ -75,7 +77,8 @@ Function* driver(const char* name) {
 }
 CUdeviceptr word(int number) { return reinterpret_cast<CUdeviceptr>(g_flags + 16 * (number + 1)); }
 void await_value(cudaStream_t on, int number) {
-  if (driver<decltype(cuStreamWaitValue32_v2)>("cuStreamWaitValue32_v2")(on, word(number), 1, CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS)
+  if (driver<decltype(cuStreamWaitValue32_v2)>("cuStreamWaitValue32_v2")(on, word(number), 1,
+                                                                         CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS)
     std::_Exit(9);
 }
 void write_value(cudaStream_t on, int number) {
@@ -241,7 +244,8 @@ const Planted kPlanted[] = {
        const cudaStream_t on = stream();
        std::vector<float> back(kCount);
        spin(on);
-       check(cudaMemcpyAsync(back.data(), g_data, kCount * sizeof(float), cudaMemcpyDeviceToHost, on), "cudaMemcpyAsync");
+       check(cudaMemcpyAsync(back.data(), g_data, kCount * sizeof(float), cudaMemcpyDeviceToHost, on),
+             "cudaMemcpyAsync");
        check(cudaStreamSynchronize(on), "cudaStreamSynchronize");
      }},
     {"host_never_launches", "read_next_batch",
