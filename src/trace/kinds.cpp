@@ -15,24 +15,6 @@ bool contains(std::string_view text, std::string_view part) noexcept {
   return text.size() >= part.size() && memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
-// The letters of a name, lower case: "vllm::cross_device_reduce_1stage<float>(x)" and
-// "_ZN4vllm26cross_device_reduce_1stageIfEEvx" both contain "crossdevicereducestage". What stands in angle brackets or
-// parentheses is left out: arguments do not say what a function does.
-std::string letters_of(std::string_view name) {
-  std::string letters;
-  int depth = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const char c = name[i];
-    if (c == '>' && i > 0 && name[i - 1] == '-') continue;  // "(a->b)"
-    if (c == '<' || c == '(') ++depth;
-    if ((c == '>' || c == ')') && depth > 0) --depth;
-    if (depth > 0) continue;
-    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
-    if (c >= 'a' && c <= 'z') letters += c;
-  }
-  return letters;
-}
-
 const CollectiveName* known_collective(std::string_view letters) {
   static const std::vector<std::string> parts = [] {
     std::vector<std::string> made;
@@ -62,6 +44,21 @@ CollectiveKind kind_in(std::string_view text) {
 }
 
 }  // namespace
+
+std::string letters_of(std::string_view name, bool has_digits) {
+  std::string letters;
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    if (c == '>' && i > 0 && name[i - 1] == '-') continue;  // "(a->b)"
+    if (c == '<' || c == '(') ++depth;
+    if ((c == '>' || c == ')') && depth > 0) --depth;
+    if (depth > 0) continue;
+    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
+    if ((c >= 'a' && c <= 'z') || (has_digits && c >= '0' && c <= '9')) letters += c;
+  }
+  return letters;
+}
 
 std::span<const CollectiveName> collective_names() {
   using enum CollectiveKind;

@@ -10,6 +10,11 @@
 
 namespace weir {
 
+// The letters of a function's name, lower case: "vllm::cross_device_reduce_1stage<float>(x)" and
+// "_ZN4vllm26cross_device_reduce_1stageIfEEvx" both contain "crossdevicereducestage". What stands in angle brackets or
+// parentheses is left out: arguments do not say what a function does.
+std::string letters_of(std::string_view name, bool has_digits = false);
+
 // A part of the names of kernels that communicate. Case, digits and punctuation do not count, so that mangled names
 // and all versions match.
 struct CollectiveName {

@@ -1,8 +1,9 @@
 #include "trace/work_class.h"
 
-#include <algorithm>
 #include <array>
 #include <string>
+
+#include "trace/kinds.h"
 
 namespace weir {
 namespace {
@@ -74,31 +75,21 @@ constexpr Rule kRules[] = {
     {WorkClass::matrix, true, {"gemm", "cublaslt"}},
 };
 
-struct Letters {
-  std::string function;  // without what stands in angle brackets and parentheses
-  std::string all;
-};
-
-Letters letters_of(std::string_view name) {
-  constexpr std::size_t kLongest = 4096;  // names come from files
-  name = name.substr(0, kLongest);
-  Letters letters;
-  int depth = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    char c = name[i];
-    const bool is_arrow = c == '>' && i > 0 && name[i - 1] == '-';
-    if (c == '<' || c == '(') ++depth;
-    if ((c == '>' && !is_arrow) || c == ')') depth = std::max(0, depth - 1);
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if ((c < 'a' || c > 'z') && (c < '0' || c > '9')) continue;
-    letters.all += c;
-    if (depth == 0) letters.function += c;
+// Of the whole name, with arguments.
+std::string all_letters_of(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') letters += static_cast<char>(c - 'A' + 'a');
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) letters += c;
   }
-  // A library of much more than products.
+  return letters;
+}
+
+// FBGEMM is a library of much more than products.
+std::string without_fbgemm(std::string letters) {
   constexpr std::string_view kFbgemm = "fbgemm";
-  for (std::string* const text : {&letters.function, &letters.all})
-    for (std::size_t at = text->find(kFbgemm); at != std::string::npos; at = text->find(kFbgemm, at))
-      text->erase(at, kFbgemm.size());
+  for (std::size_t at = letters.find(kFbgemm); at != std::string::npos; at = letters.find(kFbgemm, at))
+    letters.erase(at, kFbgemm.size());
   return letters;
 }
 
@@ -124,9 +115,11 @@ WorkClass work_class_of(SpanKind kind, std::string_view name) {
     case SpanKind::host:
       break;
   }
-  const Letters letters = letters_of(name);
+  constexpr std::size_t kLongest = 4096;  // names come from files
+  name = name.substr(0, kLongest);
+  const std::string function = without_fbgemm(letters_of(name, true)), all = without_fbgemm(all_letters_of(name));
   for (const Rule& rule : kRules) {
-    const std::string& text = rule.in_arguments ? letters.all : letters.function;
+    const std::string& text = rule.in_arguments ? all : function;
     for (const std::string_view part : rule.parts)
       if (!part.empty() && text.find(part) != std::string::npos) return rule.work;
   }

@@ -41,6 +41,7 @@ std::vector<std::string> own_words() {
   return recorded_command(std::move(words));
 }
 
+// base/process.h knows this too, but brings libraries along that must not come into other people's programs.
 std::uint64_t own_start() noexcept {
   std::FILE* const file = std::fopen("/proc/self/stat", "re");
   if (file == nullptr) return 0;
