@@ -115,6 +115,8 @@ WorkClass work_class_of(SpanKind kind, std::string_view name) {
     case SpanKind::host:
       break;
   }
+  // Recordings have several commands under the name of the last: "gemm and 12 before it", "group (... before it)".
+  if (name.find(" before it") != std::string_view::npos) return WorkClass::unrecognised;
   constexpr std::size_t kLongest = 4096;  // names come from files
   name = name.substr(0, kLongest);
   const std::string function = without_fbgemm(letters_of(name, true)), all = without_fbgemm(all_letters_of(name));

@@ -65,6 +65,9 @@ constexpr Case kCases[] = {
     {WorkClass::random, "void at::native::(anonymous namespace)::fused_dropout_kernel_vec<c10::BFloat16, float>(int)"},
     {WorkClass::optimizer, "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>, float>(int)"},
     {WorkClass::unrecognised, "void fbgemm_gpu::lxu_cache_lookup_kernel<long>(fbgemm_gpu::Accessor<long>)"},
+    {WorkClass::unrecognised, "ampere_sgemm_128x128_tn and 12 before it"},
+    {WorkClass::unrecognised, "ampere_sgemm_128x128_tn and 12 before it, not known to have ended"},
+    {WorkClass::matrix, "ampere_sgemm_128x128_tn, not known to have ended"},
     {WorkClass::unrecognised, "main_loop(int*)"},
     {WorkClass::unrecognised, ""},
 };
