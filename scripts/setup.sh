@@ -16,6 +16,7 @@ required='build-essential|command:g++
 cmake|command:cmake
 ninja-build|command:ninja
 pkg-config|command:pkg-config
+file|command:file
 libfmt-dev|header:fmt/format.h
 libcli11-dev|header:CLI/CLI.hpp
 nlohmann-json3-dev|header:nlohmann/json.hpp
