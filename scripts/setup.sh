@@ -44,9 +44,10 @@ munge|command:munged'
 # AMD GPUs: a compiler for device code and the runtime's headers; 390 MB. CI compiles it and runs it on a fake runtime.
 hip='hipcc|command:hipcc
 libamdhip64-dev|file:/usr/include/hip/hip_runtime_api.h'
+# Without these headers a build has no opencl device; the library and the drivers are found when it runs.
+opencl_headers='opencl-c-headers|header:CL/cl.h'
 # A driver that runs on any CPU: the opencl device is tested on it.
-opencl='opencl-c-headers|header:CL/cl.h
-ocl-icd-libopencl1|file:/usr/lib/'$(uname -m)'-linux-gnu/libOpenCL.so.1
+opencl='ocl-icd-libopencl1|file:/usr/lib/'$(uname -m)'-linux-gnu/libOpenCL.so.1
 pocl-opencl-icd|file:/etc/OpenCL/vendors/pocl.icd
 libclblast1|file:/usr/lib/'$(uname -m)'-linux-gnu/libclblast.so.1'
 # The page of `weir report` is built with npm, and tested in a browser.
@@ -65,7 +66,7 @@ esac
 case $purpose in
   test)
     # The importers' fuzz targets run in CI too.
-    required+=$'\npython3|command:python3\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl$'\n'$slurm$'\n'$web$'\n'$cross${browser:+$'\n'$browser}
+    required+=$'\npython3|command:python3\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl_headers$'\n'$opencl$'\n'$slurm$'\n'$web$'\n'$cross${browser:+$'\n'$browser}
     optional+=$'\npython3-jsonschema|python:jsonschema'
     ;;
   lint)
@@ -73,7 +74,7 @@ case $purpose in
     ;;
   hip) required+=$'\n'$hip ;;
   fuzz) required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$fuzzer ;;
-  *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi$'\n'$queues$'\n'$web ;;
+  *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi$'\n'$queues$'\n'$web$'\n'$opencl_headers ;;
 esac
 
 optional=$(grep -vxFf <(echo "$required") <<<"$optional")

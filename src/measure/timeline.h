@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ inline constexpr std::int64_t kNoTime = INT64_MIN;
 inline constexpr std::int32_t kNoQueue = -1;
 inline constexpr std::uint32_t kNoName = UINT32_MAX;
 inline constexpr std::uint32_t kNoCall = UINT32_MAX;
+inline constexpr std::uint32_t kNoOperation = UINT32_MAX;
+inline constexpr std::uint32_t kNoModule = UINT32_MAX;
 // Ids from here on are queues of copy engines, which a stream uses in addition to the queue of its kernels.
 inline constexpr std::int32_t kCopyQueues = 1'000'000;
 
@@ -29,6 +32,8 @@ struct Span {
   std::uint8_t role = 0;
   SpanKind kind = SpanKind::kernel;
   std::int32_t queue = kNoQueue;        // hardware queue, unique within the timeline
+  std::uint32_t blocks = 0;             // of a kernel's grid; 0 if unknown
+  std::uint16_t threads = 0;            // of a block; 0 if unknown
   std::int64_t enqueued_ns = kNoTime;   // pushed into a channel
   std::int64_t submitted_ns = kNoTime;  // the call to the driver began
   std::int64_t accepted_ns = kNoTime;   // the driver accepted it: the call returned, or it was written to its queue
@@ -47,14 +52,18 @@ struct TraceProcess {
 
 struct TraceDevice {
   std::uint16_t process = 0;
-  std::int64_t id = 0;  // from the source
-  std::string label;    // "GPU 3", "NVIDIA H200"
+  std::int64_t id = 0;                 // from the source
+  std::string label;                   // "GPU 3", "NVIDIA H200"
+  std::string model;                   // "NVIDIA H200"; empty if unknown
+  std::uint32_t multiprocessors = 0;   // 0 if unknown
+  std::uint32_t resident_threads = 0;  // at most, on a multiprocessor; 0 if unknown
 };
 
 struct TraceStream {
   std::uint16_t device = 0;
-  std::uint64_t id = 0;  // from the source
-  std::string label;     // "stream 7"
+  std::uint64_t id = 0;                  // from the source
+  std::string label;                     // "stream 7"
+  std::optional<std::int32_t> priority;  // as the source has it: on CUDA the lower number goes first
 };
 
 struct TraceQueue {
@@ -74,7 +83,27 @@ struct HostCall {
   CallKind kind = CallKind::other;
   std::int64_t started_ns = kNoTime;
   std::int64_t ended_ns = kNoTime;
-  std::uint32_t operation = kNoName;  // the innermost operator of a framework ("aten::mm") that made it
+  std::uint32_t operation = kNoOperation;  // index into Timeline::operations: the innermost that made it
+  std::uint32_t line = kNoName;            // of the program: "train.py(45): step"
+};
+
+// What a step does meanwhile, in the words of training.
+enum class Phase : std::uint8_t { unknown, forward, backward, optimizer };
+
+// A part of a model: "Linear_0" in "Block_3". Parents come before their parts.
+struct TraceModule {
+  std::uint32_t name = kNoName;
+  std::uint32_t parent = kNoModule;  // index into Timeline::modules
+};
+
+// What calls have in common that an operator of a framework made: all of the same name, shapes, module and phase are
+// one.
+struct Operation {
+  std::uint32_t name = kNoName;      // "aten::mm"; kNoName: a module or a phase made the call itself
+  std::uint32_t shapes = kNoName;    // of its inputs: "bf16 [8, 1024], bf16 [1024, 4096]"; kNoName if unknown
+  std::uint32_t module = kNoModule;  // index into Timeline::modules
+  Phase phase = Phase::unknown;
+  bool operator==(const Operation&) const = default;
 };
 
 // `after` could not start before `before` had ended, because of an event or an edge: indices into spans. Order within a
@@ -137,7 +166,9 @@ struct Timeline {
   std::vector<Dependency> dependencies;
   bool has_dependencies = false;             // false: the source does not record waits, so none can be excluded
   std::vector<CollectiveFacts> collectives;  // by span
-  bool has_operations = false;               // operators were read, so that calls without one were made by none
+  std::vector<TraceModule> modules;
+  std::vector<Operation> operations;
+  bool has_operations = false;  // operators were read, so that calls without one were made by none
   std::vector<TraceRange> ranges;
   std::vector<Dropped> dropped;
   std::vector<std::string> notes;  // what the reader should know about this source

@@ -132,8 +132,22 @@ class Merger {
       whole_.spans.push_back(span);
     }
     whole_.has_operations |= part.has_operations;
+    const auto operation_base = static_cast<std::uint32_t>(whole_.operations.size());
+    const auto module_base = static_cast<std::uint32_t>(whole_.modules.size());
+    for (TraceModule module : part.modules) {
+      module.name = name(name_of, module.name);
+      if (module.parent != kNoModule) module.parent += module_base;
+      whole_.modules.push_back(module);
+    }
+    for (Operation operation : part.operations) {
+      operation.name = name(name_of, operation.name);
+      operation.shapes = name(name_of, operation.shapes);
+      if (operation.module != kNoModule) operation.module += module_base;
+      whole_.operations.push_back(operation);
+    }
     for (HostCall call : part.calls) {
-      call.operation = name(name_of, call.operation);
+      if (call.operation != kNoOperation) call.operation += operation_base;
+      call.line = name(name_of, call.line);
       call.name = name(name_of, call.name);
       call.process = static_cast<std::uint16_t>(call.process + process_base);
       whole_.calls.push_back(call);

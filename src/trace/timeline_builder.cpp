@@ -261,6 +261,21 @@ void TimelineBuilder::add(TraceRange range) {
   timeline_.ranges.push_back(range);
 }
 
+std::size_t TimelineBuilder::OperationHash::operator()(const Operation& operation) const noexcept {
+  return LaneHash()({operation.name ^ (static_cast<std::uint32_t>(operation.phase) << 30),
+                     (static_cast<std::uint64_t>(operation.shapes) << 32) | operation.module});
+}
+
+std::uint32_t TimelineBuilder::operation(const Operation& operation) {
+  const auto [at, is_new] =
+      known_operations_.try_emplace(operation, static_cast<std::uint32_t>(timeline_.operations.size()));
+  if (is_new) {
+    charge(sizeof(Operation) * 4);
+    timeline_.operations.push_back(operation);
+  }
+  return at->second;
+}
+
 void TimelineBuilder::add(TraceOperation operation) {
   forget_beyond(operation.started_ns);
   forget_beyond(operation.ended_ns);
@@ -365,7 +380,7 @@ void TimelineBuilder::join_operations() {
       around.push_back(&*next);
     }
     while (!around.empty() && around.back()->ended_ns < call.started_ns) around.pop_back();
-    if (!around.empty()) call.operation = around.back()->name;
+    if (!around.empty()) call.operation = around.back()->operation;
   }
   operations_ = {};
 }

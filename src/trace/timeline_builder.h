@@ -48,8 +48,8 @@ struct TraceSync {
 
 // What a thread of a framework did from one moment to another, with everything that it called: "aten::linear".
 struct TraceOperation {
-  std::uint32_t name = kNoName;
-  std::uint32_t thread = 0;  // as in HostCall
+  std::uint32_t operation = kNoOperation;  // as operation() gave it
+  std::uint32_t thread = 0;                // as in HostCall
   std::uint16_t process = 0;
   std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
 };
@@ -121,6 +121,8 @@ class TimelineBuilder {
   void add(TraceRange range);
   // Whether operators are of use: a trace may have more of them than of anything else.
   bool wants_operations() const noexcept { return timeline_.has_operations; }
+  // Gives equal operations the same number.
+  std::uint32_t operation(const Operation& operation);
   void add(TraceOperation operation);
   // `before` and `after` are numbers that add() returned.
   void add(const Dependency& dependency);
@@ -193,6 +195,10 @@ class TimelineBuilder {
   std::vector<TraceWait> waits_;
   std::vector<TraceSync> syncs_;
   std::vector<TraceOperation> operations_;
+  struct OperationHash {
+    std::size_t operator()(const Operation& operation) const noexcept;
+  };
+  std::unordered_map<Operation, std::uint32_t, OperationHash> known_operations_;
   std::vector<Dependency> dependencies_;  // numbers as given to add()
   std::unordered_map<std::string_view, std::uint32_t> names_;
   std::vector<std::unique_ptr<const std::string>> texts_;  // owns the texts that names_ refers to

@@ -14,7 +14,7 @@ namespace weir {
 namespace {
 
 // The last digit is the version of the layout.
-constexpr std::string_view kMagic = "weir timeline 2\n";
+constexpr std::string_view kMagic = "weir timeline 3\n";
 
 // One list of fields serves both directions: an archive is a Writer or a Reader.
 class Writer {
@@ -30,6 +30,11 @@ class Writer {
   void field(const std::string& text) {
     field(static_cast<std::uint64_t>(text.size()));
     to_ += text;
+  }
+  template <class Value>
+  void field(const std::optional<Value>& value) {
+    field(value.has_value());
+    if (value) field(*value);
   }
   template <class... Values>
   void fields(const Values&... values) {
@@ -73,6 +78,14 @@ class Reader {
   void field(CollectiveKind& value) {
     value = static_cast<CollectiveKind>(counted(static_cast<int>(CollectiveKind::unknown)));
   }
+  void field(Phase& value) { value = static_cast<Phase>(counted(static_cast<int>(Phase::optimizer))); }
+  template <class Value>
+  void field(std::optional<Value>& value) {
+    bool has_value = false;
+    field(has_value);
+    value.reset();
+    if (has_value) field(value.emplace());
+  }
   void field(std::string& text) {
     std::uint64_t size = 0;
     field(size);
@@ -114,18 +127,28 @@ template <class Archive>
 void fields_of(Archive& archive, TimelineOf<Archive>& timeline) {
   archive.list(timeline.spans, [&](auto& span) {
     archive.fields(span.command, span.iteration, span.name, span.call, span.bytes, span.stream, span.role, span.kind,
-                   span.queue, span.enqueued_ns, span.submitted_ns, span.accepted_ns, span.launched_ns, span.started_ns,
-                   span.ended_ns, span.seen_ns);
+                   span.queue, span.blocks, span.threads, span.enqueued_ns, span.submitted_ns, span.accepted_ns,
+                   span.launched_ns, span.started_ns, span.ended_ns, span.seen_ns);
   });
   archive.list(timeline.names, [&](auto& name) { archive.fields(name); });
   archive.list(timeline.processes, [&](auto& process) { archive.fields(process.rank, process.label, process.clock); });
-  archive.list(timeline.devices, [&](auto& device) { archive.fields(device.process, device.id, device.label); });
-  archive.list(timeline.streams, [&](auto& stream) { archive.fields(stream.device, stream.id, stream.label); });
+  archive.list(timeline.devices, [&](auto& device) {
+    archive.fields(device.process, device.id, device.label, device.model, device.multiprocessors,
+                   device.resident_threads);
+  });
+  archive.list(timeline.streams,
+               [&](auto& stream) { archive.fields(stream.device, stream.id, stream.label, stream.priority); });
   archive.list(timeline.queues, [&](auto& queue) { archive.fields(queue.id, queue.device, queue.label); });
   archive.fields(timeline.source, timeline.has_exact_gaps, timeline.clock_error_ns);
   archive.list(timeline.calls, [&](auto& call) {
-    archive.fields(call.name, call.thread, call.correlation, call.process, call.kind, call.started_ns, call.ended_ns);
+    archive.fields(call.name, call.thread, call.correlation, call.process, call.kind, call.started_ns, call.ended_ns,
+                   call.operation, call.line);
   });
+  archive.list(timeline.modules, [&](auto& module) { archive.fields(module.name, module.parent); });
+  archive.list(timeline.operations, [&](auto& operation) {
+    archive.fields(operation.name, operation.shapes, operation.module, operation.phase);
+  });
+  archive.fields(timeline.has_operations);
   archive.list(timeline.dependencies, [&](auto& dependency) { archive.fields(dependency.before, dependency.after); });
   archive.fields(timeline.has_dependencies);
   archive.list(timeline.collectives, [&](auto& facts) {
@@ -158,8 +181,20 @@ void check_numbers(const Timeline& timeline, const Reader& reader) {
     if (!timeline.streams.empty()) is_in(span.stream, timeline.streams.size(), "it has a stream too few");
     if (span.queue < kNoQueue) reader.fail("it has a queue of negative number");
   }
+  for (std::size_t i = 0; i < timeline.modules.size(); ++i) {
+    is_name(timeline.modules[i].name);
+    if (timeline.modules[i].parent != kNoModule) is_in(timeline.modules[i].parent, i, "its modules are out of order");
+  }
+  for (const Operation& operation : timeline.operations) {
+    is_name(operation.name);
+    is_name(operation.shapes);
+    if (operation.module != kNoModule) is_in(operation.module, timeline.modules.size(), "it has a module too few");
+  }
   for (const HostCall& call : timeline.calls) {
     is_name(call.name);
+    is_name(call.line);
+    if (call.operation != kNoOperation)
+      is_in(call.operation, timeline.operations.size(), "it has an operation too few");
     is_in(call.process, timeline.processes.size(), "it has a process too few");
   }
   for (const Dependency& dependency : timeline.dependencies)

@@ -23,14 +23,15 @@ Operators operators(const Timeline& timeline) {
     const std::uint64_t ns = distance_ns(span.started_ns, span.ended_ns);
     all_ns += ns;
     const HostCall* const call = span.call < timeline.calls.size() ? &timeline.calls[span.call] : nullptr;
-    if (call == nullptr || call->operation == kNoName) {
+    if (call == nullptr || call->operation >= timeline.operations.size()) {
       WithoutOperator& none = call == nullptr ? found.without_call : found.outside;
       ++none.commands;
       none.total_ns += ns;
       continue;
     }
-    const auto [at, is_new] = places.try_emplace(call->operation, found.all.size());
-    if (is_new) found.all.push_back({.name = call->operation});
+    const std::uint32_t name = timeline.operations[call->operation].name;
+    const auto [at, is_new] = places.try_emplace(name, found.all.size());
+    if (is_new) found.all.push_back({.name = name});
     OperatorUse& use = found.all[at->second];
     ++use.commands;
     use.total_ns += ns;

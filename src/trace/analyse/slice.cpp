@@ -18,6 +18,8 @@ Timeline framed(const Timeline& whole) {
   part.streams = whole.streams;
   part.queues = whole.queues;
   part.has_dependencies = whole.has_dependencies;
+  part.modules = whole.modules;
+  part.operations = whole.operations;
   part.has_operations = whole.has_operations;
   return part;
 }

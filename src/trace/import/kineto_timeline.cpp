@@ -316,7 +316,8 @@ bool KinetoTimeline::add_range(const KinetoEvent& event) {
   if (!event.has_name) return false;
   const std::uint16_t process = process_of(event);
   if (event.category == KinetoCategory::operation && to_.wants_operations())
-    to_.add(TraceOperation{to_.name(event.name), folded(event.thread_id), process, event.started_ns, end_of(event)});
+    to_.add(TraceOperation{to_.operation({.name = to_.name(event.name)}), folded(event.thread_id), process,
+                           event.started_ns, end_of(event)});
   const bool is_of_collective = event.name == "record_param_comms" || event.name.starts_with("nccl:");
   if (is_of_collective) {
     Operation made{
