@@ -1,6 +1,7 @@
 // Programs that do not go on, one for each word, for `weir record --hang-timeout`: what is planted, and what a
 // diagnosis has to name, stands beside each. Needs a GPU; bench/record/measure.py runs them all. usage: planted_hangs
-// NAME | planted_hangs list
+// NAME | planted_hangs list. Stacks have names only where these are exported:
+//   nvcc -O2 -arch=native -Xcompiler -rdynamic -o planted_hangs planted_hangs.cu -lcuda
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>

@@ -78,7 +78,14 @@ struct Stream {
   Recorder::StreamFacts facts;
 };
 
-Stream asked(CUstream handle, bool is_default, const CUpti_CallbackData& data) noexcept {
+bool is_capturing(CUstream stream) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // An error means that some other stream is captured, which this one may not disturb: the call will fail by itself.
+  return g_is_capturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+// `has_number`: the stream may be asked for its number.
+Stream asked(CUstream handle, bool is_default, bool has_number, const CUpti_CallbackData& data) noexcept {
   Stream stream{data.context, {.context = data.contextUid}};
   Recorder::StreamFacts& facts = stream.facts;
   // The default streams are those of the current context; others may be used while another context is.
@@ -93,12 +100,14 @@ Stream asked(CUstream handle, bool is_default, const CUpti_CallbackData& data) n
   }
   if (stream.context == nullptr) return stream;
   if (g_is_hooked) {
-    if (!is_default) facts.id = stream_id_by_driver(handle);  // the default streams are known by their handles
+    // The default streams are known by their handles.
+    if (!is_default && has_number) facts.id = stream_id_by_driver(handle);
     if (const int device = device_of(stream.context); device >= 0) facts.device = static_cast<std::uint32_t>(device);
     return stream;
   }
-  if (g_stream_id == nullptr || g_stream_id(stream.context, is_default ? nullptr : handle,
-                                            handle == CU_STREAM_PER_THREAD ? 1 : 0, &facts.id) != CUPTI_SUCCESS)
+  if (!has_number || g_stream_id == nullptr ||
+      g_stream_id(stream.context, is_default ? nullptr : handle, handle == CU_STREAM_PER_THREAD ? 1 : 0, &facts.id) !=
+          CUPTI_SUCCESS)
     facts.id = kNone;
   if (g_device_id == nullptr || g_device_id(stream.context, &facts.device) != CUPTI_SUCCESS) facts.device = kNone;
   return stream;
@@ -110,11 +119,13 @@ std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread,
   if (known.handle == handle && known.context == data.contextUid) return known.place;
   const bool is_of_thread = handle == CU_STREAM_PER_THREAD, is_default = is_of_thread || handle == CU_STREAM_LEGACY;
   const Unrecorded unrecorded;
-  // The driver is asked without the recorder's lock: in callbacks it holds locks of its own.
-  const Stream stream = asked(handle, is_default, data);
+  // The driver is asked without the recorder's lock: in callbacks it holds locks of its own. Asking a stream for its
+  // number while it is captured would end the capture, in relaxed mode too (CUDA 13.0, driver 580).
+  const bool has_number = is_default || (g_is_capturing != nullptr && !is_capturing(handle));
+  const Stream stream = asked(handle, is_default, has_number, data);
   const std::uint32_t place =
       g_recorder->stream(reinterpret_cast<std::uint64_t>(handle), is_of_thread ? thread : kNone, stream.facts);
-  known = {handle, data.contextUid, place};
+  if (has_number) known = {handle, data.contextUid, place};
   // The handle of a thread's default stream is another stream in other threads.
   if (!is_of_thread && place != kNone && g_user.stream_appears != nullptr)
     g_user.stream_appears(place, handle, stream.context);
@@ -124,9 +135,7 @@ std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread,
 bool is_captured(CUstream stream) noexcept {
   if (g_captures.load(std::memory_order_relaxed) == 0 || g_is_capturing == nullptr) return false;
   const Unrecorded unrecorded;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // An error means that some other stream is captured, which this one may not disturb: the call will fail by itself.
-  return g_is_capturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+  return is_capturing(stream);
 }
 
 void capture_ended() noexcept {

@@ -336,10 +336,11 @@ std::uint32_t Recorder::stream(std::uint64_t handle, std::uint32_t thread, const
   // Places of destroyed streams are taken last: entries may still name them.
   std::uint32_t place = kNone, used = 0;
   for (; used < header_->streams && streams_[used].is_used != 0; ++used) {
-    const record::Stream& known = streams_[used];
+    record::Stream& known = streams_[used];
     if (known.is_destroyed != 0) {
       if (place == kNone) place = used;
     } else if (known.handle == handle && known.thread == thread && known.context == facts.context) {
+      if (facts.id != kNone) store(known.id, facts.id);
       return used;
     }
   }

@@ -275,6 +275,11 @@ CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
   if (spoils_a_capture()) return misused("a capture is spoiled", CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   const CUstream stream = resolve(handle, handle == CU_STREAM_PER_THREAD);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  // Of a stream that is being captured nobody may ask it, whatever the thread's mode (driver 580).
+  if (stream->capture != nullptr) {
+    stream->is_spoiled = true;
+    return misused("a capture is spoiled", CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
   return *id = stream->id, CUDA_SUCCESS;
 }
 // The one kernel is of the kind that libraries have, and as the real driver may, this loads it.
