@@ -162,6 +162,8 @@ void add_lanes(Timeline& timeline, const DeviceInfo& device, const Step& step, c
                const std::string& label) {
   timeline.processes.push_back({step.ranks().rank, label});
   timeline.devices.push_back({0, number_of(device.name), device.model.empty() ? device.name : device.model});
+  timeline.devices.back().model = device.model;
+  timeline.devices.back().multiprocessors = static_cast<std::uint32_t>(device.multiprocessors.value.value_or(0));
   for (int i = 0; i < placement.stream_count; ++i)
     timeline.streams.push_back({0, static_cast<std::uint64_t>(i), fmt::format("stream {}", i)});
   std::set<std::int32_t> queues;

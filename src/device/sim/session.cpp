@@ -359,8 +359,12 @@ Timeline SimSession::timeline() {
   Timeline timeline;
   timeline.source = "virtual time of the simulated device";
   timeline.has_exact_gaps = true;
-  for (const Span& span : client_.spans)
-    if (span.submitted_ns != kNoTime) timeline.spans.push_back(span);
+  for (const Span& span : client_.spans) {
+    if (span.submitted_ns == kNoTime) continue;
+    timeline.spans.push_back(span);
+    const Work& work = client_.works[span.command];
+    if (work.unit == Unit::kernel) timeline.spans.back().blocks = work.blocks;
+  }
   return timeline;
 }
 

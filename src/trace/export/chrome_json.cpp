@@ -183,6 +183,13 @@ class Writer {
     }
   }
 
+  // Only their number is known: "grid":[1024,1,1]
+  void whole_shape(const char* key, std::uint32_t count) {
+    to_ << ",\"" << key << "\":[";
+    to_.number(std::uint64_t{count});
+    to_ << ",1,1]";
+  }
+
   void write_command(std::uint32_t i) {
     const Span& span = timeline_.spans[i];
     begin("X", category_of(span.kind), name_of(span.name), lane_of(span).pid,
@@ -194,6 +201,8 @@ class Writer {
     argument("stream", stream_id(span));
     argument("correlation", correlation(i));
     if (span.bytes != 0) argument("bytes", span.bytes);
+    if (span.blocks != 0) whole_shape("grid", span.blocks);
+    if (span.threads != 0) whole_shape("block", span.threads);
     if (span.queue != kNoQueue) argument("queue", queue_number(span));
     if (span.queue >= kCopyQueues) to_ << ",\"copy engine\":true";
     argument("iteration", std::uint64_t{span.iteration});

@@ -1,0 +1,59 @@
+#include "report/history/predictions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "report/history/database.h"
+
+namespace weir::history {
+
+// Not among the versions of the file: histories without predictions stay readable by every Weir.
+void add_prediction(const std::filesystem::path& file, const KeptPrediction& prediction) {
+  Database database(file, DatabaseAccess::write);
+  Transaction transaction(database);
+  Statement(
+      database,
+      "CREATE TABLE IF NOT EXISTS prediction(id INTEGER PRIMARY KEY, created TEXT NOT NULL, program TEXT NOT NULL, "
+      "setting TEXT NOT NULL, gain REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, measured REAL, "
+      "measured_low REAL, measured_high REAL)")
+      .run();
+  Statement insert(database,
+                   "INSERT INTO prediction(created, program, setting, gain, low, high, measured, measured_low, "
+                   "measured_high) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(std::string_view(prediction.created), std::string_view(prediction.program),
+              std::string_view(prediction.setting));
+  for (const std::optional<double> value :
+       {std::optional(prediction.gain), std::optional(prediction.low), std::optional(prediction.high),
+        prediction.measured, prediction.measured_low, prediction.measured_high})
+    insert.bind(value);
+  insert.run();
+  transaction.commit();
+}
+
+PredictionRecord prediction_record(const std::filesystem::path& file) {
+  Database database(file, DatabaseAccess::read);
+  PredictionRecord record;
+  Statement tables(database, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'prediction'");
+  if (!tables.next() || tables.integer(0) != 1) return record;
+  std::vector<double> errors;
+  Statement rows(
+      database,
+      "SELECT gain, low, high, measured, coalesce(measured_low, measured), coalesce(measured_high, measured) "
+      "FROM prediction WHERE measured IS NOT NULL");
+  while (rows.next()) {
+    std::optional<double> gain, low, high, measured, measured_low, measured_high;
+    rows.read(0, gain, low, high, measured, measured_low, measured_high);
+    if (!gain || !low || !high || !measured || !measured_low || !measured_high) continue;
+    ++record.proven;
+    if (*measured_low <= *high && *measured_high >= *low) ++record.right;
+    errors.push_back(std::abs(*measured - *gain));
+  }
+  if (errors.empty()) return record;
+  std::sort(errors.begin(), errors.end());
+  record.median_error = errors[errors.size() / 2];
+  record.worst_error = errors.back();
+  return record;
+}
+
+}  // namespace weir::history

@@ -1,0 +1,28 @@
+// What `weir advise --prove` predicted, and what came of it: kept in a history, so that anybody can see how often it
+// was right. Knows the table; makes no predictions.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace weir::history {
+
+struct KeptPrediction {
+  std::string created, program, setting;
+  double gain = 0, low = 0, high = 0;                           // predicted: parts of the step that are saved
+  std::optional<double> measured, measured_low, measured_high;  // the same, in the proof
+};
+
+struct PredictionRecord {
+  std::size_t proven = 0;
+  std::size_t right = 0;                            // the predicted and the measured interval have something in common
+  std::optional<double> median_error, worst_error;  // |measured - predicted|, parts of the step
+};
+
+// Creates the history where there is none. Predictions whose proof measured nothing are kept, and not counted.
+void add_prediction(const std::filesystem::path& file, const KeptPrediction& prediction);
+PredictionRecord prediction_record(const std::filesystem::path& file);
+
+}  // namespace weir::history
