@@ -59,6 +59,9 @@ struct CompareCommandFlags {
                "what `weir calibrate` wrote, for results of one process (default: this machine's)");
     syntax.add("--history PATH", history, "a history whose runs show how much processes differ (weir history)");
     trace.add_to(syntax);
+    syntax.add(
+        "--operators", trace.has_operations,
+        "of two traces of PyTorch: also compare operators by their shapes (new, gone, slower, in other kernels)");
     syntax.add("--queues", is_by_queues,
                "of two programs (traces, captures, logs): their hardware queues, and which preemption would fit; "
                "the first is the urgent one");

@@ -18,6 +18,7 @@
 namespace weir {
 
 struct Hop;
+struct ModelUse;
 
 struct AnalyzeOptions {
   std::size_t top = 15;  // length of the lists of kernels and other names
@@ -42,6 +43,9 @@ Timeline analysed_part(const Timeline& timeline, const Json& document);
 // indexed by the spans of the device's slice.
 Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
                     std::span<const LastArrival> arrivals, const AnalyzeOptions& options);
+
+// What a device worked for, of which there is some; `top` is the length of lists.
+Json model_json(const ModelUse& found, const std::vector<std::string>& names, std::size_t top);
 
 // The duration of a hop: {"mean", "p50", "p95", "p99"}, null where no command has it.
 Json hop_duration_json(const Hop& hop);

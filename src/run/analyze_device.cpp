@@ -16,6 +16,7 @@
 #include "trace/analyse/gaps.h"
 #include "trace/analyse/host_stalls.h"
 #include "trace/analyse/lane_use.h"
+#include "trace/analyse/model_use.h"
 #include "trace/analyse/operators.h"
 #include "trace/analyse/overlap_slowdown.h"
 #include "trace/analyse/overlap_times.h"
@@ -170,7 +171,15 @@ Json launch_bound_json(const LaunchBound& bound, const Timeline& part, const Wor
   return json;
 }
 
-Json blocked_json(const HostBlocked& blocked, const Timeline& part, const Words& words) {
+Json loading_json(const DataLoading& loading, const Words& words) {
+  Json json = WEIR_NAMED(loading.waits, loading.total_ns, loading.idle_ns);
+  json["longest"] = json_list(loading.longest, [&](const LoaderWait& wait) -> Json {
+    return {{"at_ns", words.at(wait.from_ns)}, {"took_ns", wait.to_ns - wait.from_ns}, {"idle_ns", wait.idle_ns}};
+  });
+  return json;
+}
+
+Json blocked_json(const HostBlocked& blocked, const Timeline& part, const Words& words, std::size_t top) {
   const auto calls = [&](const BlockedCalls& found) {
     Json json = WEIR_NAMED(found.count, found.total_ns);
     json["longest"] = json_list(found.longest, [&](const BlockedCall& call) -> Json {
@@ -178,6 +187,9 @@ Json blocked_json(const HostBlocked& blocked, const Timeline& part, const Words&
               {"at_ns", call.call < part.calls.size() ? words.at(part.calls[call.call].started_ns) : Json()},
               {"took_ns", call.took_ns},
               {"backlog", call.backlog}};
+    });
+    json["sites"] = json_list(first_of(found.sites, top), [&](const CallSite& site) {
+      return WEIR_NAMED(named("call", words.name(site.name)), words.name(site.line), site.count, site.total_ns);
     });
     return json;
   };
@@ -395,6 +407,15 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   });
   const Operators frameworks = operators(part);
   add("operators", frameworks.reason, [&] { return operators_json(frameworks, words, options.top); });
+  const ModelUse model = model_use(part, iterations);
+  add("model", model.reason, [&] { return model_json(model, whole.names, options.top); });
+  if (model.reason.empty() && model.modules.empty())
+    unavailable["model.modules"] = "the source names no modules (PyTorch: with_stack=True or with_modules=True)";
+  if (model.reason.empty() && model.steps.empty()) unavailable["model.steps"] = "the source marks no iterations";
+  json["copies"] = json_list(first_of(times.copies, options.top), [&](const CopyUse& use) {
+    return WEIR_NAMED(words.name(use.name), use.kind, use.commands, positive_or_null(use.bytes), use.total_ns,
+                      use.alone_ns);
+  });
   json["iterations"] = times.iteration_count > 0 ? iterations_json(times, words) : Json();
   if (times.iteration_count == 0) unavailable["iterations"] = "the source marks no iterations";
 
@@ -419,11 +440,13 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   const QueueSwitch switches = queue_switch(part);
   add("queue_switch", switches.reason, [&] { return switch_json(switches); });
 
-  const HostStalls stalls = host_stalls(part);
+  const HostStalls stalls = host_stalls(part, whole.names);
   add("launch_bound", stalls.launch_bound ? "" : stalls.launch_bound_reason,
       [&] { return launch_bound_json(*stalls.launch_bound, part, words); });
   add("host_blocked", stalls.blocked ? "" : stalls.blocked_reason,
-      [&] { return blocked_json(*stalls.blocked, part, words); });
+      [&] { return blocked_json(*stalls.blocked, part, words, options.top); });
+  add("data_loading", stalls.loading ? "" : stalls.loading_reason,
+      [&] { return loading_json(*stalls.loading, words); });
   const std::optional<CriticalPath> path = critical_path(part);
   add("critical_path", path ? "" : "no command has times", [&] { return path_json(*path, part, words, options.top); });
   const Collectives found = collectives(part);

@@ -442,6 +442,7 @@ TraceComparison compare_traces(const Timeline& whole_baseline, const std::string
           "instances of this name differ several times over within one trace, as of several sizes: the median tells "
           "little";
   add_summary(comparison);
+  comparison.operators = compare_operators(baseline, test, comparison.options.threshold);
   return comparison;
 }
 
@@ -479,6 +480,8 @@ Json trace_comparison_json(const TraceComparison& comparison, bool is_strict) {
   }
   json["baseline_only"] = lone_json(comparison.baseline_only, &KernelChange::baseline);
   json["test_only"] = lone_json(comparison.test_only, &KernelChange::test);
+  json["operators"] = operator_comparison_json(comparison.operators);
+  json["operators_reason"] = text_or_null(comparison.operators.reason);
   json.update(WEIR_NAMED(comparison.kernels_left_out, comparison.notes));
   return json;
 }

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "measure/timeline.h"
 #include "run/compare.h"
+#include "run/operator_compare.h"
 #include "run/trace_pace.h"
 #include "trace/intervals.h"
 
@@ -61,6 +62,7 @@ struct TraceComparison {
   // Ordered by the larger total, at most kMaxKernels each.
   std::vector<KernelChange> kernels, baseline_only, test_only;
   std::size_t kernels_left_out = 0;  // beyond that limit
+  OperatorComparison operators;
   std::vector<std::string> notes;
 };
 

@@ -90,4 +90,24 @@ std::size_t most_at_once(std::span<const TimeInterval> stretches) {
   return static_cast<std::size_t>(most);
 }
 
+IntervalCover::IntervalCover(TimeIntervals made) : intervals(std::move(made)) {
+  std::uint64_t sum = 0;
+  for (const TimeInterval& each : intervals) {
+    before_ns.push_back(sum);
+    sum += distance_ns(each.from_ns, each.to_ns);
+  }
+}
+
+double IntervalCover::within(const TimeInterval& stretch) const {
+  // How much lies before a moment.
+  const auto until = [&](std::int64_t ns) -> std::uint64_t {
+    const auto after = std::upper_bound(intervals.begin(), intervals.end(), ns,
+                                        [](std::int64_t t, const TimeInterval& each) { return t < each.from_ns; });
+    if (after == intervals.begin()) return 0;
+    const auto last = static_cast<std::size_t>(after - intervals.begin()) - 1;
+    return before_ns[last] + distance_ns(intervals[last].from_ns, std::min(ns, intervals[last].to_ns));
+  };
+  return static_cast<double>(until(stretch.to_ns) - until(stretch.from_ns));
+}
+
 }  // namespace weir

@@ -44,6 +44,15 @@ TimeIntervals intersect(const TimeIntervals& a, const TimeIntervals& b);
 TimeIntervals subtract(const TimeIntervals& a, const TimeIntervals& b);  // what is in `a` but not in `b`
 std::uint64_t total_ns(const TimeIntervals& intervals) noexcept;
 
+// How much of any stretch these intervals cover.
+struct IntervalCover {
+  TimeIntervals intervals;
+  std::vector<std::uint64_t> before_ns;  // by interval: total of those before it
+
+  explicit IntervalCover(TimeIntervals made);
+  double within(const TimeInterval& stretch) const;
+};
+
 // Calls visit(from_ns, to_ns, level) for each stretch in which `level` of the intervals that begin at `starts` and end
 // at `ends` are open, by time; never with level 0. Back-to-back intervals do not overlap. Both lists may be in any
 // order; nothing ends before it starts.

@@ -181,6 +181,14 @@ void TimelineBuilder::label_device(std::uint16_t device, std::string label) {
   timeline_.devices[device].label = std::move(label);
 }
 
+void TimelineBuilder::describe_device(std::uint16_t device, std::string model, std::uint32_t multiprocessors,
+                                      std::uint32_t resident_threads) {
+  TraceDevice& facts = timeline_.devices[device];
+  facts.model = std::move(model);
+  facts.multiprocessors = multiprocessors;
+  facts.resident_threads = resident_threads;
+}
+
 void TimelineBuilder::label_stream(std::uint16_t stream, std::string label) {
   timeline_.streams[stream].label = std::move(label);
 }
@@ -226,6 +234,11 @@ void TimelineBuilder::set_name(std::uint32_t command, std::uint32_t name) {
   if (span.kind == SpanKind::kernel && name != kNoName) span.kind = kernel_kinds_[name];
 }
 
+void TimelineBuilder::set_grid(std::uint32_t command, std::uint32_t blocks, std::uint16_t threads) {
+  commands_[command].span.blocks = blocks;
+  commands_[command].span.threads = threads;
+}
+
 void TimelineBuilder::about_collective(std::uint32_t command, const TraceCollective& collective) {
   charge(sizeof(Fact));
   facts_.push_back({command, collective});
@@ -264,6 +277,15 @@ void TimelineBuilder::add(TraceRange range) {
 std::size_t TimelineBuilder::OperationHash::operator()(const Operation& operation) const noexcept {
   return LaneHash()({operation.name ^ (static_cast<std::uint32_t>(operation.phase) << 30),
                      (static_cast<std::uint64_t>(operation.shapes) << 32) | operation.module});
+}
+
+std::uint32_t TimelineBuilder::module(std::uint32_t name, std::uint32_t parent) {
+  const auto [at, is_new] = known_modules_.try_emplace(name, static_cast<std::uint32_t>(timeline_.modules.size()));
+  if (is_new) {
+    charge(sizeof(TraceModule) * 2 + 64);
+    timeline_.modules.push_back({name, parent});
+  }
+  return at->second;
 }
 
 std::uint32_t TimelineBuilder::operation(const Operation& operation) {
@@ -380,7 +402,9 @@ void TimelineBuilder::join_operations() {
       around.push_back(&*next);
     }
     while (!around.empty() && around.back()->ended_ns < call.started_ns) around.pop_back();
-    if (!around.empty()) call.operation = around.back()->operation;
+    if (around.empty()) continue;
+    call.operation = around.back()->operation;
+    call.line = around.back()->line;
   }
   operations_ = {};
 }

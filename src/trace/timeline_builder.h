@@ -46,9 +46,11 @@ struct TraceSync {
   std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
 };
 
-// What a thread of a framework did from one moment to another, with everything that it called: "aten::linear".
+// What a thread of a framework did from one moment to another, with everything that it called: "aten::linear". Within
+// another one, this one says everything that is to be said of a call.
 struct TraceOperation {
   std::uint32_t operation = kNoOperation;  // as operation() gave it
+  std::uint32_t line = kNoName;            // as in HostCall
   std::uint32_t thread = 0;                // as in HostCall
   std::uint16_t process = 0;
   std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
@@ -104,7 +106,11 @@ class TimelineBuilder {
   std::optional<Lane> lane(std::uint16_t process, std::int64_t device_id, std::uint64_t stream_id, std::uint64_t at,
                            std::string_view device_label = {});
   void label_device(std::uint16_t device, std::string label);
+  // What it is; zeros where that is not known.
+  void describe_device(std::uint16_t device, std::string model, std::uint32_t multiprocessors,
+                       std::uint32_t resident_threads);
   void label_stream(std::uint16_t stream, std::string label);
+  void set_priority(std::uint16_t stream, std::int32_t priority) { timeline_.streams[stream].priority = priority; }
   std::int32_t queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine = false);
 
   // Returns the command's number for about_collective() and add(Dependency). Empty for a command without start or end,
@@ -113,6 +119,7 @@ class TimelineBuilder {
   // For sources that record a command's name or a copy's size separately from its times.
   void set_name(std::uint32_t command, std::uint32_t name);
   void set_bytes(std::uint32_t command, std::uint64_t bytes) { commands_[command].span.bytes = bytes; }
+  void set_grid(std::uint32_t command, std::uint32_t blocks, std::uint16_t threads);
   void about_collective(std::uint32_t command, const TraceCollective& collective);
   // Sets the kind by name where it is `other`. A call that ends before it starts is dropped; `at` is as for drop().
   void add(HostCall call, std::uint64_t at = 0);
@@ -121,6 +128,8 @@ class TimelineBuilder {
   void add(TraceRange range);
   // Whether operators are of use: a trace may have more of them than of anything else.
   bool wants_operations() const noexcept { return timeline_.has_operations; }
+  // Gives a module of this name its number; `parent` counts where it is named first.
+  std::uint32_t module(std::uint32_t name, std::uint32_t parent);
   // Gives equal operations the same number.
   std::uint32_t operation(const Operation& operation);
   void add(TraceOperation operation);
@@ -199,7 +208,8 @@ class TimelineBuilder {
     std::size_t operator()(const Operation& operation) const noexcept;
   };
   std::unordered_map<Operation, std::uint32_t, OperationHash> known_operations_;
-  std::vector<Dependency> dependencies_;  // numbers as given to add()
+  std::unordered_map<std::uint32_t, std::uint32_t> known_modules_;  // by name
+  std::vector<Dependency> dependencies_;                            // numbers as given to add()
   std::unordered_map<std::string_view, std::uint32_t> names_;
   std::vector<std::unique_ptr<const std::string>> texts_;  // owns the texts that names_ refers to
   std::array<std::uint32_t, 1024> recent_names_{};         // by length and ends; may hold another name

@@ -21,6 +21,8 @@ constexpr Rule kRules[] = {
     // TorchInductor says first how a fused kernel works, and then which operators are in it.
     {WorkClass::element_wise, false, {"tritonpoi", "tritonfor"}},
     {WorkClass::reduction, false, {"tritonred", "tritonper"}},
+    // State-space models (Mamba) sum along the sequence.
+    {WorkClass::reduction, false, {"chunkscan", "selectivescan", "chunkcumsum", "chunkstate", "statepassing"}},
     {WorkClass::matrix, false, {"matmul", "fusedmoekernel", "scaledmm", "marlinmarlin"}},
     {WorkClass::rearranging, false, {"appendpagedkvcache", "storekvcache", "updatekvcache", "reshapeandcache"}},
     {WorkClass::attention,
@@ -32,9 +34,10 @@ constexpr Rule kRules[] = {
     {WorkClass::sorting, false, {"gathertopk", "topkgating"}},
     {WorkClass::embedding,
      false,
-     {"embedding", "indexselect", "indexelementwise", "indexfunc", "indexingbackward", "indexput", "gather", "scatter",
-      "krnpartial", "partialsegment", "jagged", "permuteindices", "permutepooledembs", "linearizeindex",
-      "boundscheckindices", "recatcopy", "sparsedata", "bagoffsets"}},
+     {"embedding", "indexselect",    "indexelementwise",  "indexfunc",      "indexingbackward",
+      "indexput",  "gather",         "scatter",           "krnpartial",     "partialsegment",
+      "jagged",    "permuteindices", "permutepooledembs", "linearizeindex", "boundscheckindices",
+      "recatcopy", "sparsedata",     "bagoffsets",        "moepermute",     "moeunpermute"}},
     {WorkClass::normalisation,
      false,
      {"layernorm", "lnfwd", "lnbwd", "rmsnorm", "batchnorm", "groupnorm", "instancenorm", "rownorm", "bnfw", "bnbw",
@@ -120,6 +123,8 @@ WorkClass work_class_of(SpanKind kind, std::string_view name) {
   constexpr std::size_t kLongest = 4096;  // names come from files
   name = name.substr(0, kLongest);
   const std::string function = without_fbgemm(letters_of(name, true)), all = without_fbgemm(all_letters_of(name));
+  // XLA says how a fused kernel works, too: loop_multiply_fusion_3 (one element at a time), input_reduce_fusion.
+  if (function.starts_with("loop") && function.find("fusion") != std::string::npos) return WorkClass::element_wise;
   for (const Rule& rule : kRules) {
     const std::string& text = rule.in_arguments ? all : function;
     for (const std::string_view part : rule.parts)

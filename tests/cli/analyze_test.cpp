@@ -101,6 +101,100 @@ TEST(Analyze, says_for_which_operators_the_device_worked) {
   EXPECT_TRUE(analysed(folder, "t.json")["devices"][0]["operators"].is_null()) << "only where somebody asks";
 }
 
+// Two steps of a model: a module with a product, its backward pass on another thread, an optimizer, and a wait. The
+// product lasts `product_us` on `kernel`.
+std::string training(int product_us, const std::string& kernel) {
+  std::string events;
+  const auto range = [&](const char* category, const std::string& name, int thread, int from, int to,
+                         const std::string& arguments = "") {
+    events += fmt::format(
+        R"({{"ph":"X","cat":"{}","name":"{}","pid":9,"tid":{},"ts":{},"dur":{},"args":{{{}}}}},
+)",
+        category, name, thread, from, to - from, arguments);
+  };
+  int correlation = 0;
+  const auto work = [&](const std::string& name, int thread, int at, int device_at, int for_us) {
+    ++correlation;
+    range("cuda_runtime", "cudaLaunchKernel", thread, at, at + 2, fmt::format(R"("correlation":{})", correlation));
+    events += fmt::format(
+        R"({{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":7,"ts":{},"dur":{},"args":{{"device":0,"stream":7,"correlation":{}}}}},
+)",
+        name, device_at, for_us, correlation);
+  };
+  for (int step = 0; step < 2; ++step) {
+    const int at = 2000 * step;
+    range("user_annotation", fmt::format("ProfilerStep#{}", step), 9, at, at + 1900);
+    range("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 9, at + 10, at + 90);
+    range("python_function", "train.py(45): step", 9, at + 95, at + 1890);
+    range("python_function", "nn.Module: Net_0", 9, at + 100, at + 300);
+    range("python_function", "nn.Module: Linear_0", 9, at + 110, at + 200);
+    range("cpu_op", "aten::mm", 9, at + 120, at + 150,
+          fmt::format(
+              R"("Sequence number":{},"Fwd thread id":0,"Input type":["float","float"],"Input Dims":[[8,4],[4,2]])",
+              step));
+    work(kernel, 9, at + 125, at + 130, product_us);
+    range("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 10, at + 600, at + 650,
+          fmt::format(R"("Sequence number":{},"Fwd thread id":1)", step));
+    work("gemm_back", 10, at + 610, at + 620, 50);
+    range("user_annotation", "Optimizer.step#SGD.step", 9, at + 700, at + 750);
+    range("cpu_op", "aten::add_", 9, at + 705, at + 745);
+    work("add", 9, at + 710, at + 720, 1);
+    range("cuda_runtime", "cudaDeviceSynchronize", 9, at + 800, at + 820, R"("correlation":99)");
+  }
+  events.resize(events.size() - 2);
+  return R"({"schemaVersion":1,"distributedInfo":{"rank":0},"traceEvents":[)" + events + "]}";
+}
+
+TEST(Analyze, speaks_the_words_of_the_model) {
+  const Folder folder;
+  write_into(folder, "t.json", training(100, "gemm"));
+  const Outcome said = weir({"analyze", "t.json", "--operators"}, folder.path());
+  EXPECT_EQ(said.code, 0) << said.err;
+  weir::expect_narrow(said.out);
+  for (const char* part :
+       {"Modules of the model", "  Linear_0", "(no module)", "Phases and steps", "optimizer", "ProfilerStep#1",
+        "aten::mm f32 [8, 4], f32 [4, 2]", "Launched more slowly than they run", "train.py(45): step", "data loading"})
+    EXPECT_TRUE(has(said.out, part)) << part << "\n" << said.out;
+  ASSERT_EQ(weir({"analyze", "t.json", "--operators", "--json", "-o", "a.json"}, folder.path()).code, 0);
+  expect_valid_as(folder / "a.json", "weir.analysis.2.json");
+  const Json device = json_of(folder / "a.json")["devices"][0];
+  const Json& model = device["model"];
+  EXPECT_EQ(model["total_ns"], 302'000);
+  EXPECT_EQ(model["modules"]["list"][0]["name"], "Net_0");
+  EXPECT_EQ(model["modules"]["list"][1]["name"], "Linear_0");
+  EXPECT_EQ(model["modules"]["list"][1]["parent"], 0);
+  EXPECT_EQ(model["modules"]["list"][1]["own_ns"], 300'000);
+  EXPECT_EQ(model["modules"]["list"][1]["backward_ns"], 100'000);
+  EXPECT_EQ(model["modules"]["without"]["total_ns"], 2'000);
+  EXPECT_EQ(model["phases"][0]["total_ns"], 200'000);
+  EXPECT_EQ(model["phases"][2]["total_ns"], 2'000);
+  EXPECT_EQ(model["steps"]["list"][1]["total_ns"], 151'000);
+  EXPECT_EQ(model["steps"]["list"][1]["optimizer_ns"], 1'000);
+  EXPECT_EQ(model["launch_limited"]["top"][0]["name"], "aten::add_") << "2 us of launching, 1 us of running";
+  EXPECT_EQ(device["host_blocked"]["synchronize"]["sites"][0]["line"], "train.py(45): step");
+  EXPECT_EQ(device["data_loading"]["waits"], 2);
+  EXPECT_EQ(device["data_loading"]["idle_ns"], 80'000) << "the first wait was before the device's first command";
+}
+
+TEST(Analyze, compares_operators_of_two_traces) {
+  const Folder folder;
+  write_into(folder, "a.json", training(100, "gemm"));
+  write_into(folder, "b.json", training(160, "gemm_v2"));
+  const Outcome said = weir({"compare", "a.json", "b.json", "--operators"}, folder.path());
+  EXPECT_TRUE(has(said.out, "Operators by shape, per step")) << said.out << said.err;
+  EXPECT_TRUE(has(said.out, "+60.0 us  aten::mm f32 [8, 4], f32 [4, 2]")) << said.out;
+  EXPECT_TRUE(has(said.out, "runs in other kernels")) << said.out;
+  weir({"compare", "a.json", "b.json", "--operators", "--json", "-o", "c.json"}, folder.path());
+  expect_valid_as(folder / "c.json", "weir.trace_comparison.2.json");
+  const Json operators = json_of(folder / "c.json")["operators"];
+  EXPECT_EQ(operators["difference_ns"], 0);
+  EXPECT_EQ(operators["rest_ns"], -60'000) << "a step takes as long, with less idle time";
+  weir({"compare", "a.json", "b.json", "--json", "-o", "d.json"}, folder.path());
+  expect_valid_as(folder / "d.json", "weir.trace_comparison.2.json");
+  EXPECT_TRUE(json_of(folder / "d.json")["operators"].is_null());
+  EXPECT_TRUE(has(json_of(folder / "d.json")["operators_reason"].get<std::string>(), "--operators"));
+}
+
 // One kernel, seconds of loading, then 100 kernels that keep the device busy for 90 %.
 std::string trace_with_start_up(int seconds) {
   std::string events;

@@ -50,6 +50,13 @@ TEST(Breakdown, TellsWhatHidesWhat) {
   EXPECT_EQ(found.kinds[static_cast<std::size_t>(SpanKind::kernel)].sum_ns, 170);
   EXPECT_EQ(found.kinds[static_cast<std::size_t>(SpanKind::host)].sum_ns, 580);
   EXPECT_EQ(found.iteration_count, 0u);
+  ASSERT_EQ(found.copies.size(), 2u);
+  EXPECT_EQ(found.copies[0].kind, SpanKind::copy);
+  EXPECT_EQ(found.copies[0].commands, 2u);
+  EXPECT_EQ(found.copies[0].total_ns, 40);
+  EXPECT_EQ(found.copies[0].alone_ns, 20) << "a collective beside it is no compute";
+  EXPECT_EQ(found.copies[1].kind, SpanKind::memset);
+  EXPECT_EQ(found.copies[1].alone_ns, 10);
 }
 
 TEST(Breakdown, SaysWhyThereIsNothing) {

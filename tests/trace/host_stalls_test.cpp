@@ -45,6 +45,48 @@ TEST(HostStalls, TellsTheHostsPartOfAGapAndWhatItDid) {
   EXPECT_EQ(bound.longest[0].call_ns, 80);
 }
 
+TEST(HostStalls, SaysFromWhichLinesTheHostWaited) {
+  Timeline timeline;
+  timeline.calls = {host_call(CallKind::synchronize, 0, 10), host_call(CallKind::synchronize, 20, 50),
+                    host_call(CallKind::synchronize, 60, 65), host_call(CallKind::synchronize, 70, 71)};
+  timeline.calls[0].line = timeline.calls[1].line = 4;
+  timeline.calls[2].line = 5;
+  timeline.spans = {command_of(0, 0, 100)};
+  const HostStalls found = host_stalls(timeline);
+  ASSERT_TRUE(found.blocked);
+  const std::vector<CallSite>& sites = found.blocked->synchronize.sites;
+  ASSERT_EQ(sites.size(), 3u);
+  EXPECT_EQ(sites[0].line, 4u);
+  EXPECT_EQ(sites[0].count, 2u);
+  EXPECT_EQ(sites[0].total_ns, 40);
+  EXPECT_EQ(sites[1].line, 5u);
+  EXPECT_EQ(sites[2].line, kNoName) << "not known";
+  double sum = 0;
+  for (const CallSite& site : sites) sum += site.total_ns;
+  EXPECT_EQ(sum, found.blocked->synchronize.total_ns);
+}
+
+TEST(HostStalls, SaysHowLongTheDeviceWaitedForData) {
+  const std::vector<std::string> names = {"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "other"};
+  Timeline timeline;
+  timeline.spans = {command_of(0, 100, 200), command_of(0, 500, 600), command_of(0, 700, 800)};
+  timeline.ranges = {{0, 0, 0, 150},      // before the device's first command, and while that runs
+                     {0, 0, 150, 450},    // idle from 200 to 450
+                     {0, 0, 550, 650},    // idle from 600 to 650
+                     {0, 0, 610, 630},    // of another thread, at once
+                     {1, 0, 0, 10'000}};  // no data
+  const HostStalls found = host_stalls(timeline, names);
+  ASSERT_TRUE(found.loading);
+  EXPECT_EQ(found.loading->waits, 4u);
+  EXPECT_EQ(found.loading->total_ns, 450 + 100);
+  EXPECT_EQ(found.loading->idle_ns, 250 + 50);
+  ASSERT_FALSE(found.loading->longest.empty());
+  EXPECT_EQ(found.loading->longest[0].from_ns, 150);
+  EXPECT_EQ(found.loading->longest[0].idle_ns, 250);
+  EXPECT_FALSE(host_stalls(timeline).loading);
+  EXPECT_FALSE(host_stalls(timeline).loading_reason.empty());
+}
+
 TEST(HostStalls, TellsGapsThatBeganWithinTheCallOfTheNextCommand) {
   Timeline timeline;
   timeline.calls = {host_call(CallKind::launch, -10, -5), host_call(CallKind::launch, 90, 160),

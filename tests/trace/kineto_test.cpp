@@ -1,9 +1,11 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "trace/import/import.h"
 #include "trace/import/importer.h"
 #include "trace/import/list.h"
+#include "trace/importer_testing.h"
 #include "trace/merge.h"
 
 namespace weir {
@@ -246,6 +248,94 @@ TEST(Kineto, ReadsQueuesOfRocmBesideItsStreams) {
   EXPECT_EQ(timeline.spans[0].queue, kNoQueue);
   EXPECT_EQ(timeline.spans[1].queue, timeline.spans[2].queue);
   EXPECT_TRUE(timeline.notes.empty());
+}
+
+TEST(Kineto, ReadsGridsAndBlocksOfKernels) {
+  const Timeline timeline =
+      import_events(kineto_kernel(10, "k", R"(, "grid": [64, 8, 2], "block": [32, 4, 1])") + "," +
+                    kineto_kernel(20, "k", R"(, "grid": [4294967295, 65535, 65535], "block": [70000, 1, 1])") + "," +
+                    kineto_kernel(30, "k", R"(, "grid": [64, "x", 1], "block": [])") + "," +
+                    kineto_kernel(40, "k", R"(, "grid": [7], "block": "256")") + "," + kineto_kernel(50));
+  ASSERT_EQ(timeline.spans.size(), 5U);
+  const auto grid = [&](std::size_t i) { return std::pair(timeline.spans[i].blocks, timeline.spans[i].threads); };
+  EXPECT_EQ(grid(0), std::pair(1024U, std::uint16_t{128}));
+  EXPECT_EQ(grid(1), std::pair(UINT32_MAX, std::uint16_t{UINT16_MAX})) << "the most that fits";
+  EXPECT_EQ(grid(2), std::pair(0U, std::uint16_t{0})) << "not known";
+  EXPECT_EQ(grid(3), std::pair(7U, std::uint16_t{0}));
+  EXPECT_EQ(grid(4), std::pair(0U, std::uint16_t{0}));
+  EXPECT_TRUE(timeline.dropped.empty());
+}
+
+TEST(Kineto, CountsRocmGridsInBlocksWhateverTheCallCountsIn) {
+  const auto call = [](int correlation, const std::string& name, const std::string& grid) {
+    return fmt::format(R"({{"ph": "X", "cat": "cuda_runtime", "name": "{}", "pid": 5, "tid": 5, "ts": {}, "dur": 1,
+                           "args": {{"correlation": {}, "grid": {}, "block": [256, 1, 1]}}}},)",
+                       name, correlation, correlation, grid);
+  };
+  const auto kernel = [](int correlation, const std::string& more) {
+    return kineto_kernel(correlation, "k", R"(, "kind": "Dispatch Kernel")" + more);
+  };
+  const Timeline timeline = import_events(
+      call(1, "hipExtModuleLaunchKernel", "[1025, 4, 1]") + call(2, "hipLaunchKernel", "[1024, 4, 1]") +
+      call(3, "hipExtModuleLaunchKernel", "[512, 1, 1]") +
+      kernel(1, R"(, "grid": [1025, 4, 1], "block": [256, 1, 1])") + "," +
+      kernel(2, R"(, "grid": [1024, 4, 1], "block": [256, 1, 1])") + "," + kernel(3, "") + "," + kernel(4, ""));
+  ASSERT_EQ(timeline.spans.size(), 4U);
+  EXPECT_EQ(timeline.spans[0].blocks, 20U) << "five blocks hold 1,025 threads";
+  EXPECT_EQ(timeline.spans[1].blocks, 4096U);
+  EXPECT_EQ(timeline.spans[2].blocks, 2U) << "older traces have grids in calls only";
+  EXPECT_EQ(timeline.spans[2].threads, 256U);
+  EXPECT_EQ(timeline.spans[3].blocks, 0U);
+}
+
+TEST(Kineto, ReadsWhatADeviceIsAndPrioritiesOfItsStreams) {
+  const Timeline timeline = import_kineto(
+      R"({"deviceProperties": [{"id": 0, "name": "NVIDIA H200", "maxThreadsPerMultiprocessor": 2048, "numSms": 132},
+                               {"id": 1, "name": "", "numSms": "many", "maxThreadsPerMultiprocessor": [2048]}],
+          "traceEvents": [)" +
+      kineto_kernel(10, "k", R"(, "priority": -5)") + R"(,
+         {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 8, "ts": 20, "dur": 1,
+          "args": {"device": 0, "stream": 8}},
+         {"ph": "X", "cat": "kernel", "name": "k", "pid": 1, "tid": 7, "ts": 20, "dur": 1,
+          "args": {"device": 1, "stream": 7, "priority": 0}}]})");
+  ASSERT_EQ(timeline.devices.size(), 2U);
+  EXPECT_EQ(timeline.devices[0].model, "NVIDIA H200");
+  EXPECT_EQ(timeline.devices[0].multiprocessors, 132U);
+  EXPECT_EQ(timeline.devices[0].resident_threads, 2048U);
+  EXPECT_EQ(timeline.devices[1].label, "GPU 1");
+  EXPECT_EQ(timeline.devices[1].model, "");
+  EXPECT_EQ(timeline.devices[1].multiprocessors, 0U);
+  EXPECT_EQ(timeline.devices[1].resident_threads, 0U);
+  ASSERT_EQ(timeline.streams.size(), 3U);
+  EXPECT_EQ(timeline.streams[0].priority, -5);
+  EXPECT_EQ(timeline.streams[1].priority, std::nullopt) << "the trace has none";
+  EXPECT_EQ(timeline.streams[2].priority, 0);
+}
+
+TEST(Kineto, RealCapturesHaveGridsAndDevices) {
+  const auto import_real = [](const char* name) -> std::optional<Timeline> {
+    const auto path = real_file(name);
+    if (!path) return std::nullopt;
+    return std::move(import_traces({*path}, {}).front()).timeline;
+  };
+  const std::optional<Timeline> cuda = import_real("kineto/h200_gpt_training.json.gz");
+  if (!cuda) GTEST_SKIP() << "WEIR_REAL_DATA is not set: no real captures to read";
+  EXPECT_EQ(cuda->devices.at(0).model, "NVIDIA H200");
+  EXPECT_EQ(cuda->devices.at(0).multiprocessors, 132U);
+  EXPECT_EQ(cuda->devices.at(0).resident_threads, 2048U);
+  for (const Span& span : cuda->spans) {
+    if (span.kind != SpanKind::kernel) continue;
+    ASSERT_GT(span.blocks, 0U);
+    ASSERT_GT(span.threads, 0U);
+    ASSERT_LE(span.threads, 1024U);
+  }
+  const std::optional<Timeline> rocm = import_real("kineto/mi300x_4ranks_fused_140MB.json.gz");
+  ASSERT_TRUE(rocm);
+  for (const Span& span : rocm->spans) {
+    if (span.kind != SpanKind::kernel) continue;
+    ASSERT_GT(span.blocks, 0U);
+    ASSERT_LE(span.threads, 1024U);
+  }
 }
 
 TEST(Kineto, JoinsCollectivesWithWhatIsSaidOfThem) {

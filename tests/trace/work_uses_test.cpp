@@ -40,6 +40,19 @@ std::uint64_t sum_of(const std::vector<WorkUse>& uses) {
   return sum;
 }
 
+// What all commands ran in all, of the classes and of the device.
+std::uint64_t durations_of(const std::vector<WorkUse>& uses) {
+  std::uint64_t sum = 0;
+  for (const WorkUse& use : uses) sum += use.total_ns;
+  return sum;
+}
+std::uint64_t durations_in(const Timeline& timeline) {
+  std::uint64_t sum = 0;
+  for (const Span& span : timeline.spans)
+    if (is_device_work(span)) sum += distance_ns(span.started_ns, span.ended_ns);
+  return sum;
+}
+
 TEST(WorkUses, those_at_once_share_the_time) {
   Timeline timeline;
   add(timeline, "gemm", 0, 100);
@@ -79,6 +92,7 @@ TEST(WorkUses, add_up_to_the_busy_time_of_any_timeline) {
     }
     const std::vector<WorkUse> uses = work_uses(timeline, timeline.names);
     ASSERT_EQ(sum_of(uses), busy_ns(timeline)) << "round " << round;
+    ASSERT_EQ(durations_of(uses), durations_in(timeline)) << "round " << round;
     std::size_t counted = 0;
     for (const WorkUse& use : uses) {
       counted += use.commands;
@@ -97,6 +111,7 @@ TEST(WorkUses, real_captures_are_recognised_and_add_up) {
     const Timeline timeline = std::move(import_traces({std::filesystem::path(folder) / name}, {}).front()).timeline;
     const std::vector<WorkUse> uses = work_uses(timeline, timeline.names);
     EXPECT_EQ(sum_of(uses), busy_ns(timeline)) << name;
+    EXPECT_EQ(durations_of(uses), durations_in(timeline)) << name;
     for (const WorkUse& use : uses)
       if (use.work == WorkClass::unrecognised) {
         EXPECT_LT(use.share, 0.05) << name;

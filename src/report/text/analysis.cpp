@@ -137,6 +137,14 @@ TextReport analysis_report(const Json& document, bool is_full) {
     report.sections.push_back(times_section(device));
     if (!at(device, {"work"}).empty()) report.sections.push_back(work_section(device));
     if (at(device, {"operators"}).is_object()) report.sections.push_back(operators_section(device, most));
+    if (at(device, {"model"}).is_object()) {
+      report.sections.push_back(modules_section(device, most));
+      report.sections.push_back(phases_section(device, most));
+      report.sections.push_back(shapes_section(device, most));
+      if (number(device, {"model", "launch_limited", "count"}).value_or(0) > 0)
+        report.sections.push_back(launching_section(device, most));
+      if (!at(device, {"copies"}).empty()) report.sections.push_back(copies_section(device, most));
+    }
     if (at(device, {"iterations"}).is_object()) report.sections.push_back(iterations_section(device, most));
     report.sections.push_back(queues_section(device, most));
     report.sections.push_back(serialisation_section(device, most));

@@ -85,11 +85,23 @@ ReportSection host_section(const Json& device) {
                    duration(blocked, "launch_ns", "p50"), counted(blocked, "most_backlog", "command"));
     calls("queue full", "queue_full", ": launches that blocked behind a deep backlog");
     calls("slow launches", "slow", " without such a backlog");
+    const auto lines = [&](const char* key) {
+      std::size_t shown = 0;
+      for (const Json& site : at(blocked, {key, "sites"}))
+        if (at(site, {"line"}).is_string() && ++shown <= 3)
+          section.fact("", "{} in {}, {} at {}", duration(site, "total_ns"), counted(site, "count", "call"),
+                       word(site, "call"), word(site, "line"));
+    };
     calls("synchronising", "synchronize", "");
+    lines("synchronize");
     calls("blocking copies", "copies", "");
+    lines("copies");
   } else {
     section.fact("host blocked", "not known: {}", fields::text(device, {"unavailable", "host_blocked"}));
   }
+  if (const Json& loading = at(device, {"data_loading"}); loading.is_object())
+    section.fact("data loading", "{} in {}; the device was idle for {} of it", duration(loading, "total_ns"),
+                 counted(loading, "waits", "wait"), with_share(loading, "idle_ns", "total_ns"));
   const auto gap = [&](const char* label, const char* key) {
     if (const Json& found = at(device, {"queue_switch", key}); found.is_object())
       section.fact(label, "{} (median of {})", duration(found, "p50"), counted(found, "count", "gap"));

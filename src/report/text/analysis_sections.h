@@ -12,6 +12,11 @@ namespace weir::analysis {
 ReportSection times_section(const Json& device);
 ReportSection work_section(const Json& device);
 ReportSection operators_section(const Json& device, std::size_t most);
+ReportSection modules_section(const Json& device, std::size_t most);
+ReportSection phases_section(const Json& device, std::size_t most);
+ReportSection shapes_section(const Json& device, std::size_t most);
+ReportSection launching_section(const Json& device, std::size_t most);
+ReportSection copies_section(const Json& device, std::size_t most);
 ReportSection iterations_section(const Json& device, std::size_t most);
 ReportSection queues_section(const Json& device, std::size_t most);
 ReportSection serialisation_section(const Json& device, std::size_t most);

@@ -157,6 +157,17 @@ std::optional<Standout> copies(const Json& device, double span_ns) {
                   "Run them on a stream of their own, ahead of use; those of the host need pinned memory."};
 }
 
+// Part of the time that the host was late, so the worst wait comes with what that is for.
+std::optional<Standout> data_loading(const Json& device, double span_ns) {
+  const Json& loading = at(device, {"data_loading"});
+  const double ns = value(loading, {"idle_ns"}), share = ns / span_ns;
+  if (share < kMinShare) return std::nullopt;
+  return Standout{share,
+                  fmt::format("idle {} while the program waited for its data loader ({}, {} in all).", cost(ns, share),
+                              counted(loading, "waits", "wait"), duration(loading, "total_ns")),
+                  "More workers, a larger prefetch_factor, pinned memory, or cheaper preprocessing."};
+}
+
 std::optional<Standout> queue_full(const Json& device, double span_ns) {
   const double ns = value(device, {"host_blocked", "queue_full", "total_ns"}), share = ns / span_ns;
   if (share < kMinShare) return std::nullopt;
@@ -234,8 +245,8 @@ std::vector<Standout> standouts(const Json& document) {
     found.push_back(std::move(*late));
   }
   const Json* busiest = nullptr;
-  for (const Look look : {launch_bound, launch_limited, held_back, exposed, serialised, slowed, copies, queue_full,
-                          idle_otherwise, shared_queues}) {
+  for (const Look look : {launch_bound, data_loading, launch_limited, held_back, exposed, serialised, slowed, copies,
+                          queue_full, idle_otherwise, shared_queues}) {
     const bool is_of_idle =
         look == launch_bound || look == launch_limited || look == held_back || look == idle_otherwise;
     std::optional<Standout> worst;

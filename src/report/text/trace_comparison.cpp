@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
+#include <vector>
 
 #include "base/text_gate.h"
 #include "base/units.h"
@@ -180,6 +182,81 @@ std::string lone_text(const Json& rows, const char* title) {
   return text;
 }
 
+std::string signed_duration(const Json& json, const char* key) {
+  const double ns = number(json, {key}).value_or(0);
+  return (ns < 0 ? "-" : "+") + format_duration(std::fabs(ns));
+}
+
+std::string operator_name(const Json& row) {
+  return fields::string(row, {"name"}, "(no operator)") +
+         (at(row, {"shapes"}).is_string() ? " " + fields::text(row, {"shapes"}) : "");
+}
+
+std::string operator_change(const Json& row) {
+  const std::string change = fields::text(row, {"change"});
+  return change == "moved" ? "runs in other kernels" : change;
+}
+
+struct OperatorRow {
+  std::string difference, name, times, change;
+};
+
+// What changed, largest difference first, then what makes the sum.
+std::vector<OperatorRow> operator_rows(const Json& operators) {
+  std::vector<OperatorRow> rows;
+  double unchanged_ns = number(operators, {"left_out_ns"}).value_or(0);
+  std::size_t unchanged = static_cast<std::size_t>(number(operators, {"left_out"}).value_or(0));
+  for (const Json& row : list(operators, {"changes"})) {
+    if (fields::text(row, {"change"}) == "same" || rows.size() >= kRows) {
+      unchanged_ns += number(row, {"difference_ns"}).value_or(0);
+      ++unchanged;
+      continue;
+    }
+    rows.push_back({signed_duration(row, "difference_ns"), operator_name(row),
+                    fmt::format("{} -> {}", duration_text(row, {"baseline", "total_ns"}),
+                                duration_text(row, {"test", "total_ns"})),
+                    operator_change(row)});
+  }
+  const Json others{{"ns", unchanged_ns}};
+  if (unchanged > 0) rows.push_back({signed_duration(others, "ns"), fmt::format("({} others)", unchanged), "", ""});
+  if (number(operators, {"outside_ns"}).value_or(0) != 0)
+    rows.push_back({signed_duration(operators, "outside_ns"), "(commands of no operator)", "", ""});
+  rows.push_back({signed_duration(operators, "rest_ns"), "(idle time, less what ran at once)", "", ""});
+  rows.push_back(
+      {signed_duration(operators, "difference_ns"), "in all",
+       fmt::format("{} -> {}", duration_text(operators, {"baseline_ns"}), duration_text(operators, {"test_ns"})), ""});
+  return rows;
+}
+
+std::string operators_title(const Json& operators) {
+  return is_true(operators, {"is_per_step"}) ? "Operators by shape, per step"
+                                             : "Operators by shape, of the whole trace";
+}
+
+std::string operators_text(const Json& document) {
+  const Json& operators = at(document, {"operators"});
+  if (!operators.is_object()) return "";
+  std::string text = "\n" + operators_title(operators) + "\n";
+  for (const OperatorRow& row : operator_rows(operators)) {
+    text += fmt::format("  {:>10}  {}\n", row.difference, short_kernel_name(row.name, kReportColumns - 14));
+    if (!row.times.empty())
+      text += fmt::format("  {:>10}  {}{}{}\n", "", row.times, row.change.empty() ? "" : ", ", row.change);
+  }
+  return text;
+}
+
+Markdown operators_markdown(const Json& document) {
+  const Json& operators = at(document, {"operators"});
+  if (!operators.is_object()) return {};
+  Markdown text =
+      Markdown::format("\n## {}\n\n| operator | difference | times | change |\n| --- | ---: | --- | --- |\n",
+                       operators_title(operators));
+  for (const OperatorRow& row : operator_rows(operators))
+    text += Markdown::format("| {} | {} | {} | {} |\n", short_kernel_name(row.name, 2 * kMarkdownName), row.difference,
+                             row.times, row.change);
+  return text;
+}
+
 }  // namespace
 
 std::string trace_comparison_text(const Json& document) {
@@ -199,6 +276,7 @@ std::string trace_comparison_text(const Json& document) {
   if (rest > 0) text += fmt::format("  and {} more, each below 1 % of both traces\n", rest);
   text += lone_text(list(document, {"baseline_only"}), "Only in the baseline");
   text += lone_text(list(document, {"test_only"}), "Only in the test");
+  text += operators_text(document);
   if (const double left = number(document, {"kernels_left_out"}).value_or(0); left > 0)
     text += fmt::format("{:.0f} kernels with less time are left out\n", left);
   if (!list(document, {"notes"}).empty()) text += "\nNotes:\n";
@@ -250,6 +328,7 @@ std::string trace_comparison_markdown(const Json& document) {
                              row_ratio(row), ratio_interval(row), p_text(row), verdict_cell(row));
     if (at(row, {"reason"}).is_string()) remarks += Markdown::format("- {}: {}\n", name, fields::text(row, {"reason"}));
   }
+  text += operators_markdown(document);
   for (const auto& [key, title] : {std::pair{"baseline_only", "baseline"}, std::pair{"test_only", "test"}}) {
     if (list(document, {key}).empty()) continue;
     text += Markdown::format("\n## Only in the {}\n\n| kernel | count | total |\n| --- | ---: | ---: |\n", title);

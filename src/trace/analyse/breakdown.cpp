@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -23,6 +24,27 @@ TimeIntervals union_of(const Timeline& timeline, std::span<const std::uint32_t> 
   return made;
 }
 
+std::vector<CopyUse> copies_of(const Timeline& timeline, const DeviceTimes& times,
+                               std::span<const std::uint32_t> order) {
+  std::map<std::pair<std::uint32_t, SpanKind>, CopyUse> by_name;
+  for (const std::uint32_t index : order) {
+    const Span& span = timeline.spans[index];
+    if (span.kind != SpanKind::copy && span.kind != SpanKind::memset) continue;
+    CopyUse& use = by_name[{span.name, span.kind}];
+    use.name = span.name;
+    use.kind = span.kind;
+    ++use.commands;
+    use.bytes += span.bytes;
+    use.total_ns += length_between(span.started_ns, span.ended_ns);
+    use.alone_ns += times.alone_ns(index);
+  }
+  std::vector<CopyUse> found;
+  for (const auto& [key, use] : by_name) found.push_back(use);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const CopyUse& a, const CopyUse& b) { return a.alone_ns > b.alone_ns; });
+  return found;
+}
+
 void add_iterations(const Timeline& timeline, const DeviceTimes& times, std::span<const std::uint32_t> order,
                     std::span<const TraceRange> ranges, Breakdown& to) {
   const Iterations placed = place_in_iterations(timeline, order, ranges);
@@ -41,26 +63,6 @@ void add_iterations(const Timeline& timeline, const DeviceTimes& times, std::spa
 
 }  // namespace
 
-DeviceTimes::Cover::Cover(TimeIntervals made) : intervals(std::move(made)) {
-  std::uint64_t sum = 0;
-  for (const TimeInterval& each : intervals) {
-    before_ns.push_back(sum);
-    sum += distance_ns(each.from_ns, each.to_ns);
-  }
-}
-
-double DeviceTimes::Cover::within(const TimeInterval& stretch) const {
-  // How much lies before a moment.
-  const auto until = [&](std::int64_t ns) -> std::uint64_t {
-    const auto after = std::upper_bound(intervals.begin(), intervals.end(), ns,
-                                        [](std::int64_t t, const TimeInterval& each) { return t < each.from_ns; });
-    if (after == intervals.begin()) return 0;
-    const auto last = static_cast<std::size_t>(after - intervals.begin()) - 1;
-    return before_ns[last] + distance_ns(intervals[last].from_ns, std::min(ns, intervals[last].to_ns));
-  };
-  return static_cast<double>(until(stretch.to_ns) - until(stretch.from_ns));
-}
-
 DeviceTimes::DeviceTimes(const Timeline& timeline, std::span<const std::uint32_t> order)
     : timeline_(timeline),
       counts_from_(timeline.spans.size(), kNoTime),
@@ -74,6 +76,11 @@ DeviceTimes::DeviceTimes(const Timeline& timeline, std::span<const std::uint32_t
     counts_from_[index] = std::min(std::max(span.started_ns, until), span.ended_ns);
     until = std::max(until, span.ended_ns);
   }
+}
+
+double DeviceTimes::alone_ns(std::uint32_t span) const {
+  const TimeInterval counted{counts_from_[span], timeline_.spans[span].ended_ns};
+  return length_between(counted.from_ns, counted.to_ns) - compute_.within(counted);
 }
 
 BusyTimes DeviceTimes::of(std::span<const std::uint32_t> own) const {
@@ -138,6 +145,7 @@ Breakdown breakdown(const Timeline& timeline, std::span<const TraceRange> iterat
   }
   const DeviceTimes times(timeline, order);
   found.times = times.of(order);
+  found.copies = copies_of(timeline, times, order);
   add_iterations(timeline, times, order, iterations, found);
   return found;
 }

@@ -50,6 +50,16 @@ struct IterationTimes {
   std::optional<BusyTimes> times;  // empty where no command of the device belongs to it
 };
 
+// Copies and memsets of one name.
+struct CopyUse {
+  std::uint32_t name = kNoName;
+  SpanKind kind = SpanKind::copy;
+  std::size_t commands = 0;
+  std::uint64_t bytes = 0;
+  double total_ns = 0;
+  double alone_ns = 0;  // while no kernel ran that computes; copies at once count once
+};
+
 struct Breakdown {
   std::optional<BusyTimes> times;
   std::string reason;                       // why there are no times
@@ -59,6 +69,7 @@ struct Breakdown {
   std::size_t streams = 0;                  // that ran any of these commands
   std::size_t queues = 0;                   // named by any of these commands; 0: the source names none
   std::size_t copy_queues = 0;              // of copy engines, counted separately
+  std::vector<CopyUse> copies;              // most time alone first
   std::vector<IterationTimes> iterations;   // the first kMaxIterations
   std::size_t iteration_count = 0;
   std::size_t outside_iterations = 0;  // commands outside every iteration
@@ -74,20 +85,13 @@ class DeviceTimes {
 
   // Of some commands of that order, which are sorted in the same way and not none.
   BusyTimes of(std::span<const std::uint32_t> own) const;
+  // Of a copy or memset: how long it ran while no kernel did, nor an earlier copy.
+  double alone_ns(std::uint32_t span) const;
 
  private:
-  // Lengths of what lies within disjoint intervals.
-  struct Cover {
-    TimeIntervals intervals;
-    std::vector<std::uint64_t> before_ns;  // by interval: total of those before it
-
-    explicit Cover(TimeIntervals made);
-    double within(const TimeInterval& stretch) const;
-  };
-
   const Timeline& timeline_;
   std::vector<std::int64_t> counts_from_;  // by span: where no earlier one of its kind runs any more
-  Cover compute_, compute_or_copy_;
+  IntervalCover compute_, compute_or_copy_;
 };
 
 // `iterations` is from iteration_ranges(); where it is empty, Span::iteration is used unless it is the same everywhere.

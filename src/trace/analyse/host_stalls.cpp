@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "measure/statistics.h"
 #include "trace/device_spans.h"
@@ -197,6 +199,16 @@ void add(BlockedCalls& calls, const BlockedCall& call) {
              [](const BlockedCall& a, const BlockedCall& b) { return a.took_ns > b.took_ns; });
 }
 
+using Sites = std::map<std::pair<std::uint32_t, std::uint32_t>, CallSite>;
+
+std::vector<CallSite> by_time(const Sites& sites) {
+  std::vector<CallSite> found;
+  for (const auto& [key, site] : sites) found.push_back(site);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const CallSite& a, const CallSite& b) { return a.total_ns > b.total_ns; });
+  return found;
+}
+
 HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& waits) {
   HostBlocked found;
   const UnstartedCommands backlog(timeline);
@@ -222,25 +234,60 @@ HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& wait
   std::unordered_map<std::uint32_t, double> limits;
   for (const auto& [name, took] : by_name)
     if (took.size() >= kMinLaunches) limits[name] = std::max(kSlowAtLeast, kSlowFactor * median(took));
+  Sites synchronizations, copies;
   const std::size_t deep = std::max(kDeepBacklog, (found.most_backlog + 1) / 2);
   for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
     const HostCall& call = timeline.calls[i];
     if (!is_timed(call)) continue;
     const double took = length_between(call.started_ns, call.ended_ns);
     if (waits[i]) {
-      add(call.kind == CallKind::copy ? found.copies : found.synchronize, {i, took, backlog.at(call.started_ns)});
+      const bool is_copy = call.kind == CallKind::copy;
+      add(is_copy ? found.copies : found.synchronize, {i, took, backlog.at(call.started_ns)});
+      CallSite& site = (is_copy ? copies : synchronizations)[{call.name, call.line}];
+      site.name = call.name;
+      site.line = call.line;
+      ++site.count;
+      site.total_ns += took;
     } else if (is_launch[i]) {
       const auto limit = limits.find(call.name);
       if (limit != limits.end() && took > limit->second)
         add(depth[i] >= deep ? found.queue_full : found.slow, {i, took, depth[i]});
     }
   }
+  found.synchronize.sites = by_time(synchronizations);
+  found.copies.sites = by_time(copies);
+  return found;
+}
+
+// PyTorch marks each wait for a batch: "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__".
+std::optional<DataLoading> find_loading(const Timeline& timeline, const std::vector<std::string>& names) {
+  std::vector<TimeInterval> waits;
+  for (const TraceRange& range : timeline.ranges)
+    if (is_timed(range) && range.name < names.size() && names[range.name].starts_with("enumerate(DataLoader)"))
+      waits.push_back({range.started_ns, range.ended_ns});
+  if (waits.empty()) return std::nullopt;
+  std::vector<TimeInterval> work;
+  for (const Span& span : timeline.spans)
+    if (is_device_work(span)) work.push_back({span.started_ns, span.ended_ns});
+  const TimeIntervals busy = unite_all(std::move(work));
+  // Before its first command and after its last one the device was not known to be idle.
+  const IntervalCover idle(busy.empty() ? TimeIntervals{}
+                                        : subtract({{busy.front().from_ns, busy.back().to_ns}}, busy));
+  DataLoading found;
+  found.waits = waits.size();
+  for (const TimeInterval& wait : waits)
+    keep_worst(found.longest, LoaderWait{wait.from_ns, wait.to_ns, idle.within(wait)}, kMaxStalls,
+               [](const LoaderWait& a, const LoaderWait& b) { return a.idle_ns > b.idle_ns; });
+  for (const TimeInterval& wait : unite_all(std::move(waits))) {
+    found.total_ns += length_between(wait.from_ns, wait.to_ns);
+    found.idle_ns += idle.within(wait);
+  }
   return found;
 }
 
 }  // namespace
 
-HostStalls host_stalls(const Timeline& timeline) {
+HostStalls host_stalls(const Timeline& timeline, const std::vector<std::string>& names) {
   HostStalls found;
   const std::vector<bool> waits = waiting_calls(timeline);
   found.launch_bound = find_launch_bound(timeline, waits, found.launch_bound_reason);
@@ -248,6 +295,8 @@ HostStalls host_stalls(const Timeline& timeline) {
     found.blocked_reason = fmt::format("the source has no calls of the host: {}", timeline.source);
   else
     found.blocked = find_blocked(timeline, waits);
+  found.loading = find_loading(timeline, names);
+  if (!found.loading) found.loading_reason = "the source marks no waits for a data loader";
   return found;
 }
 

@@ -51,10 +51,32 @@ struct BlockedCall {
   std::size_t backlog = 0;  // commands submitted but not started when the call began
 };
 
+// Calls of one function from one line of the program.
+struct CallSite {
+  std::uint32_t name = kNoName;
+  std::uint32_t line = kNoName;  // kNoName: not known
+  std::size_t count = 0;
+  double total_ns = 0;
+};
+
 struct BlockedCalls {
   std::size_t count = 0;
   double total_ns = 0;
   std::vector<BlockedCall> longest;  // at most kMaxStalls
+  std::vector<CallSite> sites;       // most time first
+};
+
+// The program waited for its data.
+struct LoaderWait {
+  std::int64_t from_ns = 0, to_ns = 0;
+  double idle_ns = 0;  // part of it in which the device was idle
+};
+
+struct DataLoading {
+  std::size_t waits = 0;
+  double total_ns = 0;              // waits at once count once
+  double idle_ns = 0;               // in these: the device was idle
+  std::vector<LoaderWait> longest;  // by idle time, at most kMaxStalls
 };
 
 struct HostBlocked {
@@ -74,8 +96,11 @@ struct HostStalls {
   std::string launch_bound_reason;  // why there is none
   std::optional<HostBlocked> blocked;
   std::string blocked_reason;
+  std::optional<DataLoading> loading;
+  std::string loading_reason;
 };
 
-HostStalls host_stalls(const Timeline& timeline);
+// `names` are those of the whole timeline; without them, data loading is not recognised.
+HostStalls host_stalls(const Timeline& timeline, const std::vector<std::string>& names = {});
 
 }  // namespace weir

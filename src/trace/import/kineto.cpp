@@ -3,6 +3,8 @@
 // them.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "trace/import/json_reader.h"
 #include "trace/import/json_text.h"
@@ -108,19 +110,28 @@ class KinetoFile {
     event_.lane.reset();
     event_.device.reset();
     event_.started_ns = event_.duration_ns = kNoTime;
-    if (event_.has_arguments) event_.arguments = {};
+    if (event_.has_arguments) {
+      event_.arguments = {};
+      event_.inputs.clear();
+    }
     event_.has_arguments = false;
   }
 
-  // [{"id": 0, "name": "NVIDIA A100", ...}, ...], with "rank": 3 in Weir's own exports of several ranks
+  // [{"id": 0, "name": "NVIDIA A100", "numSms": 108, "maxThreadsPerMultiprocessor": 2048, ...}, ...], with "rank": 3 in
+  // Weir's own exports of several ranks
   void devices() {
     while (reader_.next_object()) {
       std::optional<std::int64_t> id, rank;
-      std::string name;
+      KinetoTimeline::DeviceFacts facts;
+      const auto count = [&](std::uint32_t& to) {
+        to = static_cast<std::uint32_t>(std::min<std::uint64_t>(unsigned_of(reader_.value()).value_or(0), UINT32_MAX));
+      };
       reader_.members(JsonKey{"id", [&] { id = signed_of(reader_.value()); }},
-                      JsonKey{"name", [&] { name = decoded(reader_.value()); }},
+                      JsonKey{"name", [&] { facts.name = decoded(reader_.value()); }},
+                      JsonKey{"numSms", [&] { count(facts.multiprocessors); }},
+                      JsonKey{"maxThreadsPerMultiprocessor", [&] { count(facts.resident_threads); }},
                       JsonKey{"rank", [&] { rank = signed_of(reader_.value()); }});
-      if (id) timeline_.set_device_name(rank, *id, std::move(name));
+      if (id) timeline_.set_device(rank, *id, std::move(facts));
     }
   }
 

@@ -1,8 +1,12 @@
 #include "trace/import/kineto_event.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "trace/import/json_text.h"
 #include "trace/timeline_builder.h"
@@ -15,7 +19,8 @@ using In = JsonReader::In;
 KinetoCategory category_of(std::string_view text) {
   // The common categories in today's spelling.
   if (text == "cpu_op") return KinetoCategory::operation;
-  if (text == "python_function" || text == "ac2g" || text == "fwdbwd") return KinetoCategory::other;
+  if (text == "python_function") return KinetoCategory::python;
+  if (text == "ac2g" || text == "fwdbwd") return KinetoCategory::other;
   if (text == "kernel") return KinetoCategory::kernel;
   if (text == "cuda_runtime") return KinetoCategory::call;
   const std::string name = plain(text);  // files use "gpu_memcpy", "Memcpy", "Kernel" and "Gpu Memcpy"
@@ -56,13 +61,46 @@ CollectiveKind collective_of(std::string_view text) {
   return collective_kind_of(text.substr(0, std::min(text.find(' '), std::size_t{64})));
 }
 
+bool is_profiler_step(std::string_view name) noexcept { return name.starts_with("ProfilerStep#"); }
+
 bool is_collective_operation(std::string_view name) noexcept {
   return name == "record_param_comms" || name.starts_with("nccl:");
+}
+
+// One letter and bits where Weir has a word for the type; empty for what is no tensor.
+std::string_view short_type_of(std::string_view type) {
+  // As PyTorch writes them, the common ones first.
+  static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+      {"float", "f32"},      {"c10::BFloat16", "bf16"},
+      {"c10::Half", "f16"},  {"long int", "i64"},
+      {"Scalar", ""},        {"", ""},
+      {"ScalarList", ""},    {"TensorList", ""},
+      {"int", "i32"},        {"bool", "bool"},
+      {"double", "f64"},     {"unsigned char", "u8"},
+      {"signed char", "i8"}, {"short int", "i16"},
+      {"long", "i64"},       {"c10::complex<float>", "c64"},
+      {"BFloat16", "bf16"},  {"Half", "f16"},
+      {"short", "i16"},      {"c10::complex<double>", "c128"},
+      {"char", "i8"},        {"long long", "i64"},
+      {"Float", "f32"},      {"Double", "f64"},
+      {"int64_t", "i64"},    {"int32_t", "i32"},
+      {"uint8_t", "u8"},     {"int8_t", "i8"},
+  };
+  for (const auto& [written, word] : kTypes)
+    if (type == written) return word;
+  return type.find("Float8") != std::string_view::npos ? "f8" : "";
+}
+
+// Their cost depends on more than the shapes: strides, groups, causality.
+bool needs_values(std::string_view name) noexcept {
+  return name.find("conv") != std::string_view::npos || name.find("attention") != std::string_view::npos;
 }
 
 std::uint32_t small(const std::optional<std::uint64_t>& value) noexcept {
   return value && *value <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(*value) : 0;
 }
+
+constexpr std::size_t kLongestInputs = 400;  // of all inputs of an operation; hostile files have longer ones
 
 class EventReader {
  public:
@@ -89,6 +127,10 @@ class EventReader {
       } else if (key == "name") {
         event_.name.assign(reader_.value());  // a copy, because the window moves on
         event_.has_name = !reader_.is_broken();
+        if (event_.category == KinetoCategory::python && !is_telling_frame(event_.name)) {
+          reader_.skip_rest();
+          return false;
+        }
       } else if (key == "ts") {
         event_.started_ns = time();
       } else if (key == "dur") {
@@ -117,8 +159,10 @@ class EventReader {
     if (event_.phase == 0) return true;
     if (event_.phase == 'B' || event_.phase == 'E') return true;
     if (event_.phase != 'X' || event_.category == KinetoCategory::other) return false;
-    return event_.category != KinetoCategory::operation || wants_operations_ || !event_.has_name ||
-           is_collective_operation(event_.name);
+    if (wants_operations_) return true;
+    if (event_.category == KinetoCategory::python) return false;
+    return event_.category != KinetoCategory::operation || !event_.has_name || is_collective_operation(event_.name) ||
+           is_profiler_step(event_.name);
   }
 
   // Microseconds: 1106964728033.929
@@ -195,10 +239,12 @@ class EventReader {
         if (key == "seen") return void(found.seen_ns = hop());
         // in calls: "size": "2560"
         if (key == "size") return void(found.bytes = whole().value_or(0));
+        if (key == "grid") return extents(found.grid);
         if (key == "kind") return void(found.has_kind = !reader_.value().empty());
         break;
       case 5:
         if (key == "queue") return void(found.queue = whole());
+        if (key == "block") return extents(found.block);
         if (key == "bytes") return void(found.bytes = whole().value_or(0));
         if (key == "dtype") return void(found.element_bytes = element_bytes_of(reader_.value()));
         break;
@@ -212,6 +258,7 @@ class EventReader {
         break;
       case 8:
         if (key == "enqueued") return void(found.enqueued_ns = hop());
+        if (key == "priority") return void(found.priority = number());
         if (key == "accepted") return void(found.accepted_ns = hop());
         if (key == "launched") return void(found.launched_ns = hop());
         break;
@@ -224,6 +271,8 @@ class EventReader {
         if (key == "Group size") return void(found.ranks = small(whole()));
         if (key == "Input Dims" && is_collective_operation(event_.name)) return first_dimensions();
         if (key == "Input type" && is_collective_operation(event_.name)) return first_type();
+        if (key == "Input Dims" && wants_inputs()) return dimensions();
+        if (key == "Input type" && wants_inputs()) return types();
         break;
       case 11:
         if (key == "correlation") return void(found.correlation = whole());
@@ -235,6 +284,7 @@ class EventReader {
         break;
       case 13:
         if (key == "In msg nelems") return void(found.in_elements = whole().value_or(0));
+        if (key == "Fwd thread id" && wants_inputs()) return void(found.forward_thread = number().value_or(0));
         if (key == "after command") return void(found.after = whole());
         break;
       case 14:
@@ -249,6 +299,8 @@ class EventReader {
           found.collective = collective_of(reader_.value());
           return;
         }
+        if (key == "Sequence number" && wants_inputs()) return void(found.sequence_number = whole());
+        if (key == "Concrete Inputs" && wants_inputs() && needs_values(event_.name)) return values();
         break;
       case 18:
         if (key == "Process Group Name") return void(found.group = decoded(reader_.value()));
@@ -260,6 +312,112 @@ class EventReader {
         break;
     }
     reader_.skip(In::object);
+  }
+
+  // [64, 8, 1]; anything but positive numbers makes all of them unknown
+  void extents(std::array<std::uint32_t, 3>& found) {
+    if (reader_.peek() != '[') return reader_.skip(In::object);
+    reader_.take('[');
+    found = {1, 1, 1};
+    std::size_t read = 0;
+    bool is_known = true;
+    for (; reader_.next_element(); ++read) {
+      std::int64_t extent = 0;
+      if (const char next = reader_.peek(); next == '[' || next == '{')
+        reader_.skip(In::array);
+      else if (!reader_.plain_number(0, &extent))
+        extent = signed_of(reader_.scalar(In::array)).value_or(0);
+      is_known = is_known && extent > 0;
+      if (read < found.size()) found[read] = static_cast<std::uint32_t>(std::min<std::int64_t>(extent, UINT32_MAX));
+    }
+    if (!is_known || read == 0) found = {};
+  }
+
+  bool wants_inputs() const noexcept { return wants_operations_ && event_.category == KinetoCategory::operation; }
+
+  // Calls read() for each element that is an array, whose '[' was consumed, and other() for any other one.
+  template <class Read, class Other>
+  void elements(Read&& read, Other&& other) {
+    while (reader_.next_element()) {
+      if (reader_.take('[')) {
+        read();
+      } else if (reader_.peek() == '{') {
+        reader_.skip(In::array);
+      } else {
+        std::int64_t number = 0;
+        other(reader_.plain_number(0, &number) ? number : signed_of(reader_.scalar(In::array)).value_or(0));
+      }
+    }
+  }
+
+  // [[8, 1024], [], [[64], [64, 3]]]
+  void dimensions() {
+    if (reader_.peek() != '[') return reader_.skip(In::object);
+    reader_.take('[');
+    std::string& text = event_.inputs.dimensions;
+    text.clear();
+    const auto end_item = [&] {
+      if (text.size() < 2 * kLongestInputs) text += '\n';
+    };
+    elements(
+        [&] {
+          const std::size_t from = text.size();
+          std::uint64_t tensors = 0, all = 0;
+          text += '[';
+          elements(
+              [&] {  // of a list's tensor
+                std::uint64_t product = 1;
+                elements([&] { reader_.skip_rest(); },
+                         [&](std::int64_t extent) { product *= static_cast<std::uint64_t>(extent); });
+                ++tensors;
+                all += product;
+              },
+              [&](std::int64_t extent) {
+                if (text.size() < kLongestInputs)
+                  fmt::format_to(std::back_inserter(text), "{}{}", text.size() > from + 1 ? ", " : "", extent);
+              });
+          text += ']';
+          if (tensors > 0) {
+            text.resize(from);
+            if (from < kLongestInputs) text += fmt::format("{} tensors of {} elements", tensors, all);
+          }
+          end_item();
+        },
+        [&](std::int64_t) { end_item(); });
+  }
+
+  // ["float", "Scalar", ...]
+  void types() {
+    event_.inputs.types.clear();
+    texts([&](std::string_view type) {
+      if (event_.inputs.types.size() >= kLongestInputs) return;
+      event_.inputs.types += short_type_of(type);
+      event_.inputs.types += '\n';
+    });
+  }
+
+  // ["", "[1, 1]", "False", ...]
+  void values() {
+    event_.inputs.values.clear();
+    texts([&](std::string_view value) {
+      if (value.empty() || event_.inputs.values.size() + value.size() > kLongestInputs) return;
+      event_.inputs.values += value;
+      event_.inputs.values += '\n';
+    });
+  }
+
+  template <class Use>
+  void texts(Use&& use) {
+    if (reader_.peek() != '[') return reader_.skip(In::object);
+    reader_.take('[');
+    while (reader_.next_element()) {
+      if (const char next = reader_.peek(); next == '[' || next == '{') {
+        reader_.skip(In::array);
+        use({});
+      } else {
+        use(reader_.scalar(In::array));
+      }
+    }
   }
 
   // [[2873320]] or [[[53120, 2]], [], ...]: the number of elements of the first tensor

@@ -2,6 +2,7 @@
 // and nothing about other events.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,7 +23,8 @@ enum class KinetoCategory : std::uint8_t {
   call,
   synchronization,
   annotation,
-  operation  // of a framework; those of collectives are always wanted
+  operation,  // of a framework; those of collectives are always wanted
+  python
 };
 
 enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context };
@@ -34,6 +36,8 @@ struct KinetoArguments {
   std::optional<std::uint64_t> channel, channel_type;   // Kineto on CUDA since May 2026: CUPTI's
   std::optional<std::uint64_t> hsa_queue;               // Kineto on ROCm since June 2026; 0: not known
   std::optional<std::uint64_t> command, before, after;  // in Weir's own exports: numbers of commands
+  std::optional<std::int64_t> priority;                 // of the stream, since April 2026 on CUDA 13.1 and later
+  std::array<std::uint32_t, 3> grid{}, block{};         // as written; zeros where they are not
   std::uint64_t bytes = 0;
   std::uint32_t iteration = 0;
   std::int64_t enqueued_ns = kNoTime, submitted_ns = kNoTime, accepted_ns = kNoTime, launched_ns = kNoTime;
@@ -50,7 +54,22 @@ struct KinetoArguments {
   std::optional<std::uint64_t> sequence;  // of the collective in its group
   std::string group;
 
+  std::optional<std::uint64_t> sequence_number;  // ties a backward operation to its forward operation
+  std::int64_t forward_thread = 0;               // above 0 in backward operations
+
   std::uint32_t out_of_range = 0;  // numbers that were left out
+};
+
+// Inputs of an operation, each with a line break behind it; equally many types and dimensions.
+struct KinetoInputs {
+  std::string types;       // "bf16"; empty where it is no tensor
+  std::string dimensions;  // "[8, 1024]"; "3 tensors of 5120 elements" for a list
+  std::string values;      // of inputs that are none; only of operations whose cost depends on them
+  void clear() {
+    types.clear();
+    dimensions.clear();
+    values.clear();
+  }
 };
 
 struct KinetoEvent {
@@ -67,7 +86,11 @@ struct KinetoEvent {
   std::int64_t started_ns = kNoTime;
   std::int64_t duration_ns = kNoTime;
   KinetoArguments arguments;
+  KinetoInputs inputs;
 };
+
+// Whether this part of a Python stack says something of the program: a module, an optimizer, a line of its own.
+bool is_telling_frame(std::string_view name);
 
 // Reads an event whose '{' was consumed. Returns false where it is not needed (it was then skipped) or the reader
 // broke; the event holds what was read until then.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <tuple>
 
@@ -56,6 +57,28 @@ std::optional<Queue> queue_of(const KinetoArguments& arguments) noexcept {
     return Queue{*arguments.channel, has_type(arguments, capture::ChannelType::async_memcpy)};
   if (arguments.hsa_queue.value_or(0) != 0) return Queue{*arguments.hsa_queue, false};
   return std::nullopt;
+}
+
+using Extents = std::array<std::uint32_t, 3>;
+
+template <class Number>
+Number product_of(const Extents& extents) noexcept {
+  std::uint64_t product = 1;
+  for (const std::uint32_t extent : extents)
+    if (__builtin_mul_overflow(product, std::uint64_t{extent}, &product)) product = UINT64_MAX;
+  return static_cast<Number>(std::min<std::uint64_t>(product, std::numeric_limits<Number>::max()));
+}
+
+// hipExtModuleLaunchKernel is given the grid in threads, and the trace has what the call was given:
+// "grid": [501760, 1, 1], "block": [256, 1, 1]
+Extents blocks_of(const KinetoEvent& call) noexcept {
+  Extents blocks = call.arguments.grid;
+  if (call.name != "hipExtModuleLaunchKernel") return blocks;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const std::uint32_t threads = std::max(call.arguments.block[i], 1U);
+    blocks[i] = blocks[i] / threads + (blocks[i] % threads == 0 ? 0 : 1);
+  }
+  return blocks;
 }
 
 // Fills in the fields that are not known yet.
@@ -124,6 +147,7 @@ bool KinetoTimeline::use(const KinetoEvent& event, bool is_damaged) {
       return has_times(event, is_damaged) && add_sync(event);
     case KinetoCategory::annotation:
     case KinetoCategory::operation:
+    case KinetoCategory::python:
       return has_times(event, is_damaged) && add_range(event);
     case KinetoCategory::unknown:
     case KinetoCategory::other:
@@ -216,6 +240,8 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
   command.correlation = arguments.correlation.value_or(0);
   command.bytes = arguments.bytes;
   command.iteration = arguments.iteration;
+  command.blocks = product_of<std::uint32_t>(arguments.grid);
+  command.threads = product_of<std::uint16_t>(arguments.block);
   command.enqueued_ns = arguments.enqueued_ns;
   command.submitted_ns = arguments.submitted_ns;
   command.accepted_ns = arguments.accepted_ns;
@@ -239,6 +265,11 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
   has_fine_times_ = has_fine_times_ || event.started_ns % 1000 != 0;
   const auto number = to_.add(command);
   if (!number) return false;
+  if (arguments.priority) to_.set_priority(where.stream, static_cast<std::int32_t>(*arguments.priority));
+  if (event.category == KinetoCategory::kernel && arguments.has_kind && command.correlation != 0) {
+    to_.charge(sizeof(Pending));
+    rocm_kernels_.push_back({*number, where.process, command.correlation, 0});
+  }
   if (arguments.command) {
     to_.charge(64);
     commands_.insert_or_assign(*arguments.command, *number);
@@ -275,6 +306,9 @@ bool KinetoTimeline::add_call(const KinetoEvent& event) {
   if (call.kind == CallKind::launch)
     launches_.push_back(
         {call.process, call.correlation, arguments.external.value_or(0), event.thread_id, call.started_ns});
+  if (arguments.grid[0] != 0)
+    grids_.push_back({call.process, product_of<std::uint16_t>(arguments.block),
+                      product_of<std::uint32_t>(blocks_of(event)), call.correlation});
   if (call.kind == CallKind::copy && arguments.bytes != 0)
     copy_calls_.push_back({call.process, call.correlation, arguments.bytes});
   return true;
@@ -315,9 +349,7 @@ bool KinetoTimeline::add_sync(const KinetoEvent& event) {
 bool KinetoTimeline::add_range(const KinetoEvent& event) {
   if (!event.has_name) return false;
   const std::uint16_t process = process_of(event);
-  if (event.category == KinetoCategory::operation && to_.wants_operations())
-    to_.add(TraceOperation{to_.operation({.name = to_.name(event.name)}), folded(event.thread_id), process,
-                           event.started_ns, end_of(event)});
+  if (to_.wants_operations()) stacks_.add(event, process, folded(event.thread_id));
   const bool is_of_collective = event.name == "record_param_comms" || event.name.starts_with("nccl:");
   if (is_of_collective) {
     Operation made{
@@ -328,14 +360,15 @@ bool KinetoTimeline::add_range(const KinetoEvent& event) {
     to_.charge(sizeof(Operation) * 2);
     operations_.push_back(made);
   }
-  if (event.category == KinetoCategory::annotation)
+  // Until 2022 the profiler's steps were operators.
+  if (event.category == KinetoCategory::annotation || event.name.starts_with("ProfilerStep#"))
     to_.add(TraceRange{to_.name(event.name), process, event.started_ns, end_of(event)});
   return true;
 }
 
-void KinetoTimeline::set_device_name(std::optional<std::int64_t> rank, std::int64_t device, std::string name) {
+void KinetoTimeline::set_device(std::optional<std::int64_t> rank, std::int64_t device, DeviceFacts facts) {
   constexpr std::size_t kMaxDevices = 65'535;
-  if (device_names_.size() < kMaxDevices) device_names_.insert_or_assign(DeviceKey{rank, device}, std::move(name));
+  if (device_facts_.size() < kMaxDevices) device_facts_.insert_or_assign(DeviceKey{rank, device}, std::move(facts));
 }
 
 // A kernel belongs to the collective in which its call was made; files of 2024 and later give both the same external
@@ -402,6 +435,21 @@ void KinetoTimeline::join_copies() {
   }
 }
 
+// Until 2025 ROCm recorded grids only in calls; and only a call shows in what its grid is counted.
+void KinetoTimeline::join_grids() {
+  if (rocm_kernels_.empty() || grids_.empty()) return;
+  const auto by_correlation = [](const Grid& a, const Grid& b) {
+    return std::tie(a.process, a.correlation) < std::tie(b.process, b.correlation);
+  };
+  std::stable_sort(grids_.begin(), grids_.end(), by_correlation);
+  for (const Pending& kernel : rocm_kernels_) {
+    const Grid wanted{kernel.process, 0, 0, kernel.correlation};
+    const auto grid = std::lower_bound(grids_.begin(), grids_.end(), wanted, by_correlation);
+    if (grid != grids_.end() && !by_correlation(wanted, *grid))
+      to_.set_grid(kernel.command, grid->blocks, grid->threads);
+  }
+}
+
 void KinetoTimeline::join_waits() {
   for (const auto& [before, after] : own_waits_) {
     const auto first = commands_.find(before), second = commands_.find(after);
@@ -417,16 +465,20 @@ void KinetoTimeline::finish() {
   begun_.clear();
   join_collectives();
   join_copies();
+  join_grids();
   join_waits();
+  stacks_.finish();
   // CUPTI's timestamps come from the GPU; Kineto on ROCm clips commands so that they do not overlap.
   if (are_gaps_exact_.value_or(has_cuda_calls_ && !has_rocm_ && has_fine_times_)) to_.trust_gaps();
   if (!are_gaps_exact_ && has_cuda_calls_ && !has_rocm_ && !has_fine_times_ && to_.command_count() > 0)
     to_.note("times are whole microseconds: gaps between commands are as coarse");
   for (const auto& [device, key] : devices_) {
-    auto found = device_names_.find(key);
-    if (found == device_names_.end()) found = device_names_.find({std::nullopt, key.second});
-    if (found != device_names_.end() && !found->second.empty())
-      to_.label_device(device, fmt::format("GPU {}: {}", key.second, found->second));
+    auto found = device_facts_.find(key);
+    if (found == device_facts_.end()) found = device_facts_.find({std::nullopt, key.second});
+    if (found == device_facts_.end()) continue;
+    const DeviceFacts& facts = found->second;
+    if (!facts.name.empty()) to_.label_device(device, fmt::format("GPU {}: {}", key.second, facts.name));
+    to_.describe_device(device, facts.name, facts.multiprocessors, facts.resident_threads);
   }
   // Clock numbers only need to differ between files.
   if (is_one_clock_)

@@ -13,18 +13,24 @@
 
 #include "trace/import/importer.h"
 #include "trace/import/kineto_event.h"
+#include "trace/import/kineto_operations.h"
 
 namespace weir {
 
 class KinetoTimeline {
  public:
-  KinetoTimeline(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to) {}
+  KinetoTimeline(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to), stacks_(to) {}
 
   // Adds an event that was read completely, or (`is_damaged`) in part: that one is used if it suffices, and what it
   // lacks is not reported. Returns whether it was used.
   bool add(KinetoEvent& event, bool is_damaged = false);
+  // What the file says of a device; empty and zeros where it does not.
+  struct DeviceFacts {
+    std::string name;
+    std::uint32_t multiprocessors = 0, resident_threads = 0;
+  };
   // `rank` is set where the file holds several and names the rank of the device.
-  void set_device_name(std::optional<std::int64_t> rank, std::int64_t device, std::string name);
+  void set_device(std::optional<std::int64_t> rank, std::int64_t device, DeviceFacts facts);
   void set_rank(std::int64_t rank) { rank_ = rank; }
   // What an export by Weir records about its timeline.
   void set_exact_gaps(bool are_exact) { are_gaps_exact_ = are_exact; }
@@ -51,6 +57,12 @@ class KinetoTimeline {
     std::uint16_t process = 0;
     std::uint64_t correlation = 0, bytes = 0;
   };
+  // Of a call that launches a kernel.
+  struct Grid {
+    std::uint16_t process = 0, threads = 0;
+    std::uint32_t blocks = 0;
+    std::uint64_t correlation = 0;
+  };
   // record_param_comms and nccl:*
   struct Operation {
     std::uint16_t process = 0;
@@ -72,21 +84,24 @@ class KinetoTimeline {
   TraceCollective facts_of(const KinetoEvent& event);
   void join_collectives();
   void join_copies();
+  void join_grids();
   void join_waits();
 
   const TraceFile& file_;
   TimelineBuilder& to_;
+  KinetoOperations stacks_;
   std::optional<std::int64_t> rank_;
   bool has_ranks_ = false;  // events name their rank
   std::int64_t last_rank_ = 0;
   std::uint16_t last_process_ = 0;
   using DeviceKey = std::pair<std::optional<std::int64_t>, std::int64_t>;  // rank, id
-  std::map<DeviceKey, std::string> device_names_;
+  std::map<DeviceKey, DeviceFacts> device_facts_;
   std::unordered_map<std::uint16_t, DeviceKey> devices_;  // devices that were used
   std::set<std::uint16_t> processes_;                     // of the ranks that events name
-  std::vector<Pending> collectives_, copies_;
+  std::vector<Pending> collectives_, copies_, rocm_kernels_;
   std::vector<Call> launches_;
   std::vector<Copy> copy_calls_;
+  std::vector<Grid> grids_;
   std::vector<Operation> operations_;
   std::unordered_map<std::uint64_t, std::uint32_t> commands_;          // by its number in an export by Weir
   std::vector<std::pair<std::uint64_t, std::uint64_t>> own_waits_;     // before, after, by those numbers

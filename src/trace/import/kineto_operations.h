@@ -1,0 +1,70 @@
+// What threads of PyTorch did, from nested ranges: operators with shapes, modules, phases, and lines of the program.
+// Gives the builder ranges of which the innermost around a call says all of that. Knows no kernels and no calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "trace/import/kineto_event.h"
+#include "trace/timeline_builder.h"
+
+namespace weir {
+
+class KinetoOperations {
+ public:
+  explicit KinetoOperations(TimelineBuilder& to) : to_(to) {}
+
+  // An operator, a frame of Python, or an annotation; the event has times. Others are ignored.
+  void add(const KinetoEvent& event, std::uint16_t process, std::uint32_t thread);
+  // Call once, at the end of the file.
+  void finish();
+
+ private:
+  enum class Kind : std::uint8_t { operation, module, line, phase };
+  struct Frame {
+    std::uint16_t process = 0;
+    Kind kind = Kind::operation;
+    Phase phase = Phase::unknown;  // that this range begins
+    std::uint32_t thread = 0;
+    std::uint32_t name = kNoName;
+    std::uint32_t shapes = kNoName;
+    std::uint32_t forward_thread = 0;
+    std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
+    std::uint64_t sequence = 0;  // counts from 1; 0: none
+  };
+  // All that is known where a frame is the innermost.
+  struct State {
+    Operation operation;
+    std::uint32_t line = kNoName;
+    bool operator==(const State&) const = default;
+  };
+  // An operator of a forward pass that has a number.
+  struct Forward {
+    std::uint16_t process = 0;
+    std::uint32_t thread = 0;
+    std::uint64_t sequence = 0;
+    std::int64_t started_ns = 0;
+    std::uint32_t module = kNoModule;
+  };
+  using Frames = std::pair<const Frame*, const Frame*>;  // of one thread, by start
+
+  std::vector<Frames> threads();
+  static bool is_backward_thread(const Frames& frames);
+  template <class Visit>
+  void walk(const Frames& frames, Visit&& visit);
+  void apply(const Frame& frame, State& state);
+  void find_forwards(const std::vector<Frames>& threads);
+  const Forward* forward_of(const Frame& frame) const;
+  template <class Use>
+  void each_forward(const Frame& frame, Use&& use) const;
+
+  TimelineBuilder& to_;
+  std::vector<Frame> frames_;
+  std::vector<Forward> forwards_;  // by process, sequence, start; empty where there are no modules
+  // Which thread is meant by a backward operator's number of a thread: the one that has most of its sequence numbers.
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> thread_of_;
+};
+
+}  // namespace weir
