@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/named_values.h"
 #include "base/schemas.h"
@@ -18,7 +19,9 @@ namespace {
 constexpr int kHalvings = 20;
 constexpr double kSlowestHost = 1;  // a profiler makes nothing faster
 constexpr double kNotDelayed = 1.005;
-constexpr double kLeastError = 0.01;  // no prediction is said to be better than this
+constexpr std::array<std::int64_t, 2> kGraphGaps = {300, 1'000};
+constexpr double kFastestHost = 0.25;  // profilers that record shapes and stacks make hosts up to four times slower
+constexpr double kLeastError = 0.01;   // no prediction is said to be better than this
 
 bool is_of_amd(const Timeline& timeline) {
   for (const HostCall& call : timeline.calls)
@@ -92,6 +95,9 @@ class Adviser {
       (step_with({}) < wanted ? low : high) = made_.host;
     }
     const double reached = step_with({});
+    const double host = std::exchange(made_.host, std::min(made_.host, kFastestHost));
+    is_host_open_ = std::abs(step_with({}) / reached - 1) < kLeastError;
+    made_.host = host;
     if (reached > 0) made_.scale = *options_.untraced_ns / reached;
   }
 
@@ -103,15 +109,29 @@ class Adviser {
       return;
     }
     made.low_ns = made.high_ns = made.step_ns;
+    const auto may_be = [&](const Change& change) {
+      const double ns = step_with(change);
+      if (ns < 0) return;
+      made.low_ns = std::min(made.low_ns, ns);
+      made.high_ns = std::max(made.high_ns, ns);
+    };
+    Change change = what.change;
     if (!made_.model.slowdowns.empty())
       for (const double beyond : {0.0, 1.0}) {
-        Change change = what.change;
         change.beyond = beyond;
-        const double ns = step_with(change);
-        if (ns < 0) continue;
-        made.low_ns = std::min(made.low_ns, ns);
-        made.high_ns = std::max(made.high_ns, ns);
+        may_be(change);
       }
+    change = what.change;
+    if (!change.graph.empty())
+      for (const std::int64_t gap_ns : kGraphGaps) {
+        change.graph_gap_ns = gap_ns;
+        may_be(change);
+      }
+    if (is_host_open_) {
+      const double host = std::exchange(made_.host, std::min(made_.host, kFastestHost));
+      may_be(what.change);
+      made_.host = host;
+    }
     const double error = std::max(kLeastError, std::abs(made_.error));
     made.low_ns *= 1 - error;
     made.high_ns *= 1 + error;
@@ -147,6 +167,7 @@ class Adviser {
   }
 
   const AdviceOptions& options_;
+  bool is_host_open_ = false;  // a much faster host would make no difference to the step as it is
   Advice made_;
   std::vector<WhatIf> questions_;
 };

@@ -25,7 +25,8 @@ std::vector<std::uint32_t> ahead_in_queue(const Timeline& timeline, const Replay
     if (one.is_in_graph || one.engine == Engine::host) continue;
     const Span& span = timeline.spans[one.span];
     are_known = are_known && span.queue != kNoQueue && span.queue < kCopyQueues;
-    moments.push_back({timeline.calls[model.actions[one.action].call].started_ns, false, i, command});
+    const HostCall& call = timeline.calls[model.actions[one.action].call];
+    moments.push_back({gets_queue_late(one) ? call.ended_ns : call.started_ns, false, i, command});
     moments.push_back({std::max(span.ended_ns, moments.back().ns), true, i, command});
   }
   std::sort(moments.begin(), moments.end());

@@ -15,7 +15,14 @@ namespace {
 
 constexpr double kUntilAllAreThere = 1e15;
 
-enum class Due : std::uint8_t { command_ends, action_begins, action_returns, command_starts, queue_head };
+enum class Due : std::uint8_t {
+  command_ends,
+  command_is_submitted,
+  action_begins,
+  action_returns,
+  command_starts,
+  queue_head
+};
 
 struct Entry {
   std::int64_t ns;
@@ -54,7 +61,10 @@ class Machine {
     for (std::size_t thread = 0; thread + 1 < model_.thread_begin.size(); ++thread)
       if (model_.thread_begin[thread] < model_.thread_begin[thread + 1]) consider(model_.thread_begin[thread], 0);
     for (std::uint32_t i = 0; i < model_.commands.size(); ++i)
-      if (model_.commands[i].action == kNone) submit(i, model_.commands[i].arrival_ns);
+      if (model_.commands[i].action == kNone) {
+        ready_ns_[i] = model_.commands[i].arrival_ns;
+        submit(i);
+      }
     while (!due_.empty()) {
       const Entry entry = due_.top();
       due_.pop();
@@ -62,6 +72,9 @@ class Machine {
       switch (entry.kind) {
         case Due::command_ends:
           if (entry.version == version_[entry.subject]) end(entry.subject);
+          break;
+        case Due::command_is_submitted:
+          submit(entry.subject);
           break;
         case Due::action_begins:
           begin(entry.subject);
@@ -87,6 +100,7 @@ class Machine {
  private:
   struct Queue {
     std::deque<std::uint32_t> commands;
+    std::uint32_t held_by = kNone;  // SimProfile::barrier: the command that has to end first
   };
   struct Device {
     explicit Device(const sim::SimProfile& profile)
@@ -142,10 +156,8 @@ class Machine {
       if (model_.actions[action].after != kNone) ++causes_[action];
   }
 
-  std::int64_t scaled(std::int64_t ns, std::uint32_t action, bool is_own) const {
-    double factor = change_.host;
-    if (is_own && action < change_.own.size()) factor *= change_.own[action];
-    return factor == 1 ? ns : static_cast<std::int64_t>(std::llround(static_cast<double>(ns) * factor));
+  std::int64_t scaled(std::int64_t ns) const {
+    return change_.host == 1 ? ns : static_cast<std::int64_t>(std::llround(static_cast<double>(ns) * change_.host));
   }
   std::uint32_t next_of(std::uint32_t action) const {
     if (!change_.next.empty()) return change_.next[action];
@@ -164,19 +176,29 @@ class Machine {
     action_ready_[action] = std::max(action_ready_[action], cause_ns);
     if (--causes_[action] != 0) return;
     const bool is_later_in_graph = graph_of(action) != kNone && !is_first_of_graph(action);
-    const std::int64_t own_ns = is_later_in_graph ? 0 : scaled(model_.actions[action].own_ns, action, true);
-    due_.push({std::max<std::int64_t>(0, action_ready_[action] + (model_.actions[action].after == kNone ? own_ns : 0)),
-               Due::action_begins, action, 0});
+    const HostAction& one = model_.actions[action];
+    std::int64_t ns = std::max<std::int64_t>(0, action_ready_[action]);
+    if (one.after == kNone && !is_later_in_graph) ns += scaled(one.own_ns);
+    if (one.arrival_ns >= 0) {
+      if (!change_.is_data_ready) ns = std::max(ns, one.arrival_ns);
+      ns += scaled(one.arrived_ns);
+    }
+    due_.push({ns, Due::action_begins, action, 0});
   }
 
   void begin(std::uint32_t index) {
     const HostAction& action = model_.actions[index];
     found_.action_ns[index] = now_;
-    std::int64_t call_ns = scaled(action.call_ns, index, false);
+    std::int64_t call_ns = scaled(action.call_ns);
     if (graph_of(index) != kNone) call_ns = is_first_of_graph(index) ? change_.graph_launch_ns : 0;
     for (std::uint32_t i = 0; i < action.commands; ++i) {
       const std::uint32_t command = model_.submitted[action.first_command + i];
-      submit(command, now_ + (model_.commands[command].is_after_call ? call_ns : 0));
+      const ReplayCommand& one = model_.commands[command];
+      ready_ns_[command] = now_ + one.launch_ns + (one.is_after_call ? call_ns : 0);
+      if (gets_queue_late(one) && call_ns > 0)
+        due_.push({now_ + call_ns, Due::command_is_submitted, command, 0});
+      else
+        submit(command);
     }
     const bool waits = action.waits != 0 && (index >= change_.no_wait.size() || change_.no_wait[index] == 0);
     std::int64_t until = now_ + call_ns;
@@ -195,10 +217,10 @@ class Machine {
     const HostAction& action = model_.actions[index];
     if (const std::uint32_t next = next_of(index); next != kNone) consider(next, now_);
     for (std::uint32_t i = woken_begin_[index]; i < woken_begin_[index + 1]; ++i)
-      consider(woken_[i], now_ + scaled(model_.actions[woken_[i]].after_ns, woken_[i], true));
+      consider(woken_[i], now_ + scaled(model_.actions[woken_[i]].after_ns));
   }
 
-  void submit(std::uint32_t index, std::int64_t at_ns) {
+  void submit(std::uint32_t index) {
     const ReplayCommand& command = model_.commands[index];
     Stream& stream = streams_[command.stream];
     if (stream.last != kNone && found_.ended_ns[stream.last] < 0) {
@@ -208,7 +230,6 @@ class Machine {
       ready_ns_[index] = std::max(ready_ns_[index], found_.ended_ns[stream.last] + command.stream_ns);
     }
     stream.last = index;
-    ready_ns_[index] = std::max(ready_ns_[index], at_ns + (command.action == kNone ? 0 : command.launch_ns));
     if (!passes_queue(command)) {
       satisfy(index);
       return;
@@ -259,7 +280,7 @@ class Machine {
   // A queue hands out its commands in the order in which it got them.
   void try_queue(Device& device, std::uint32_t queue) {
     Queue& one = device.queues[queue];
-    while (!one.commands.empty()) {
+    while (!one.commands.empty() && one.held_by == kNone) {
       const std::uint32_t head = one.commands.front();
       if (missing_[head] != 0) return;
       if (ready_ns_[head] > now_) {
@@ -267,6 +288,7 @@ class Machine {
         return;
       }
       one.commands.pop_front();
+      if (profile_.barrier == 1) one.held_by = head;
       start(head);
     }
   }
@@ -338,6 +360,11 @@ class Machine {
     }
     Stream& stream = streams_[command.stream];
     if (passes_queue(command)) {
+      Queue& queue = device.queues[queue_of(index)];
+      if (queue.held_by == index) {
+        queue.held_by = kNone;
+        look(command.device, queue_of(index));
+      }
       --stream.outstanding;
       device.map.end_command(stream.queue);
     }

@@ -23,7 +23,9 @@ namespace {
 constexpr std::int64_t kLongGap = 30'000;  // of a host thread: it may have been woken
 // A command that starts this soon after another one's end: the more it is late otherwise, the longer that may be.
 constexpr std::int64_t kSoon = 5'000, kLatest = 40'000, kLateness = 4;
+constexpr std::int64_t kFetched = 100'000;  // data that take longer to fetch were waited for
 constexpr std::size_t kMostOthers = 127;
+constexpr double kExplained = 0.5;   // of the scatter, at least, for neighbours to be its reason
 constexpr double kLeavesRoom = 0.5;  // kernels that fill no more of the device
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
 
@@ -58,6 +60,26 @@ std::int64_t median_of(std::vector<std::int64_t>& values, std::int64_t otherwise
   return *middle;
 }
 
+// The part of the scatter of all durations that is between groups, not within them. Launches that differ among equal
+// neighbours differ in what they compute: then their durations do not say what neighbours cost.
+double share_explained(const std::vector<std::vector<std::int64_t>>& groups) {
+  double count = 0, sum = 0, squares = 0, within = 0;
+  for (const std::vector<std::int64_t>& group : groups) {
+    if (group.empty()) continue;
+    double own = 0, own_squares = 0;
+    for (const std::int64_t ns : group) {
+      own += static_cast<double>(ns);
+      own_squares += static_cast<double>(ns) * static_cast<double>(ns);
+    }
+    count += static_cast<double>(group.size());
+    sum += own;
+    squares += own_squares;
+    within += own_squares - own * own / static_cast<double>(group.size());
+  }
+  const double all = count > 0 ? squares - sum * sum / count : 0;
+  return all > 0 ? 1 - within / all : 0;
+}
+
 class Builder {
  public:
   Builder(const Timeline& timeline, const sim::SimProfile& queues) : timeline_(timeline) { made_.queues = queues; }
@@ -67,6 +89,7 @@ class Builder {
     take_actions();
     take_waits();
     take_handoffs();
+    take_arrivals();
     take_edges();
     take_latencies();
     take_slowdowns();
@@ -80,6 +103,11 @@ class Builder {
   const Span& span_of(std::uint32_t command) const { return timeline_.spans[made_.commands[command].span]; }
   std::int64_t start_of(std::uint32_t command) const { return span_of(command).started_ns; }
   std::int64_t end_of(std::uint32_t command) const { return span_of(command).ended_ns; }
+  std::uint32_t shapes_of(std::uint32_t command) const {
+    const std::uint32_t call = span_of(command).call;
+    const std::uint32_t operation = call < timeline_.calls.size() ? timeline_.calls[call].operation : kNoOperation;
+    return operation < timeline_.operations.size() ? timeline_.operations[operation].shapes : kNoName;
+  }
   std::string_view name_of(std::uint32_t name) const {
     return name < timeline_.names.size() ? std::string_view(timeline_.names[name]) : std::string_view();
   }
@@ -288,6 +316,29 @@ class Builder {
     }
   }
 
+  // A thread that fetches data goes on when these are there, however fast it came to them itself.
+  void take_arrivals() {
+    const std::vector<std::uint32_t> order = actions_by_start();
+    for (const TraceRange& range : timeline_.ranges) {
+      if (!name_of(range.name).starts_with("enumerate(DataLoader)") || range.ended_ns - range.started_ns < kFetched)
+        continue;
+      auto at = std::lower_bound(order.begin(), order.end(), range.ended_ns,
+                                 [&](std::uint32_t one, std::int64_t ns) { return began(made_.actions[one]) < ns; });
+      for (; at != order.end(); ++at) {
+        HostAction& action = made_.actions[*at];
+        if (timeline_.calls[action.call].process != range.process) continue;
+        const bool is_first = *at == made_.thread_begin[action.thread];
+        const std::int64_t before = is_first ? made_.origin_ns : returned(made_.actions[*at - 1]);
+        if (before > range.started_ns) break;  // the thread did something else meanwhile
+        action.own_ns = std::max<std::int64_t>(0, range.started_ns - before);
+        action.arrival_ns = std::max<std::int64_t>(0, range.ended_ns - made_.origin_ns);
+        action.arrived_ns = began(action) - range.ended_ns;
+        action.after = kNone;
+        break;
+      }
+    }
+  }
+
   // A program can only wait for what it has submitted before.
   bool is_submitted_before(std::uint32_t a, std::uint32_t b) const {
     const std::uint32_t first = made_.commands[a].action, second = made_.commands[b].action;
@@ -369,6 +420,13 @@ class Builder {
   // What every start is made of: the cause that came last and a latency. A latency far beyond the usual one is not
   // kept: the start is late for a reason that the trace does not show, and the replay will be early there.
   void take_latencies() {
+    for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
+      ReplayCommand& command = made_.commands[i];
+      if (command.action == kNone) continue;
+      // Most launches return before the command starts; the beginning of a graph's may come long before.
+      const HostAction& action = made_.actions[command.action];
+      command.is_after_call = action.waits == 0 && returned(action) <= start_of(i);
+    }
     const std::vector<std::uint32_t> ahead = ahead_in_queue(timeline_, made_);
     std::vector<Causes> causes(made_.commands.size());
     std::vector<std::uint32_t> last_on(made_.streams, kNone);
@@ -377,15 +435,13 @@ class Builder {
       ReplayCommand& command = made_.commands[i];
       Causes& cause = causes[i];
       if (command.action != kNone) {
-        // Most launches return before the command starts; the beginning of a graph's may come long before.
         const HostAction& action = made_.actions[command.action];
-        command.is_after_call = action.waits == 0 && returned(action) <= start_of(i);
         cause.launch = command.is_after_call ? returned(action) : began(action);
       }
       if (const std::uint32_t own = std::exchange(last_on[command.stream], i); own != kNone) cause.stream = end_of(own);
       for (std::uint32_t e = 0; e < command.edges; ++e)
         cause.edge = std::max(cause.edge, end_of(made_.edges[command.first_edge + e]));
-      if (ahead[i] != kNone) cause.queue = start_of(ahead[i]);
+      if (ahead[i] != kNone) cause.queue = made_.queues.barrier == 1 ? end_of(ahead[i]) : start_of(ahead[i]);
       if (command.engine != Engine::kernels && command.engine != Engine::host) {
         const auto [at, is_new] = last_by.try_emplace({command.device, command.engine}, i);
         if (!is_new) cause.engine = end_of(std::exchange(at->second, i));
@@ -498,12 +554,12 @@ class Builder {
       std::vector<std::vector<std::int64_t>> took;  // by the number of others
       std::uint32_t slowdown = kNone;
     };
-    const auto key_of = [&](std::uint32_t i) { return std::tuple(span_of(i).name, span_of(i).blocks); };
+    const auto key_of = [&](std::uint32_t i) { return std::tuple(span_of(i).name, span_of(i).blocks, shapes_of(i)); };
     const auto leaves_room = [&](std::uint32_t i) {
       const ReplayCommand& command = made_.commands[i];
       return command.engine == Engine::kernels && command.fill <= kLeavesRoom && end_of(i) > start_of(i);
     };
-    std::map<std::tuple<std::uint32_t, std::uint32_t>, Kind> kinds;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Kind> kinds;
     for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
       if (!leaves_room(i)) continue;
       const std::int64_t took = end_of(i) - start_of(i);
@@ -521,7 +577,7 @@ class Builder {
         curve.push_back(highest);
       }
       const auto first = std::find_if(curve.begin(), curve.end(), [](double ns) { return ns > 0; });
-      if (first == curve.end() || curve.back() == *first) continue;
+      if (first == curve.end() || curve.back() == *first || share_explained(kind.took) < kExplained) continue;
       const double alone = *first;
       for (double& ns : curve) ns = std::max(1.0, ns / alone);
       kind.slowdown = static_cast<std::uint32_t>(made_.slowdowns.size());

@@ -38,6 +38,9 @@ struct ReplayCommand {
   std::uint32_t first_edge = 0, edges = 0;  // in ReplayModel::edges: commands that must have ended
 };
 
+// Whether its stream gets a queue at the end of its call. A wait for another stream comes before the call, and gets it.
+inline bool gets_queue_late(const ReplayCommand& command) { return command.is_after_call && command.edges == 0; }
+
 // A collective, which begins in earnest when the last of its ranks has started it.
 struct Meeting {
   std::vector<std::uint32_t> commands;
@@ -47,10 +50,12 @@ struct Meeting {
 struct HostAction {
   std::uint32_t call = kNoCall;  // in the timeline
   std::uint32_t thread = 0;
-  std::int64_t own_ns = 0;                        // what the thread does for itself before it
-  std::int64_t call_ns = 0;                       // in the call, without waiting
-  std::uint32_t after = kNone;                    // the action of another thread that wakes this one
-  std::int64_t after_ns = 0;                      // from that one's end
+  std::int64_t own_ns = 0;       // what the thread does for itself before it
+  std::int64_t call_ns = 0;      // in the call, without waiting
+  std::uint32_t after = kNone;   // the action of another thread that wakes this one
+  std::int64_t after_ns = 0;     // from that one's end
+  std::int64_t arrival_ns = -1;  // when the data came that the thread waited for, from the origin; -1: it did not wait
+  std::int64_t arrived_ns = 0;   // what the thread does for itself after that; own_ns is before
   std::uint32_t first_command = 0, commands = 0;  // in ReplayModel::submitted
   std::uint32_t first_wait = 0, waits = 0;        // in ReplayModel::awaited
   std::int64_t wake_ns = 0;                       // from the end of the last awaited command to the call's return

@@ -16,8 +16,9 @@ namespace weir::advise {
 namespace {
 
 constexpr std::size_t kMostOfAKind = 5;
-constexpr double kLeastShare = 0.02;          // of the whole time: less is not worth a question
-constexpr std::uint32_t kSmallestGraph = 10;  // launches
+constexpr double kLeastShare = 0.02;               // of the whole time: less is not worth a question
+constexpr std::uint32_t kSmallestGraph = 10;       // launches
+constexpr std::int64_t kNotOfLaunching = 300'000;  // what takes the host longer between launches is other work
 constexpr double kMostOfWork = 0.6;
 constexpr std::size_t kMostStreams = 3;
 
@@ -107,7 +108,8 @@ void ask_about_graphs(const ReplayModel& model, const Timeline& timeline, bool i
     while (first < end) {
       std::uint32_t last = first, launches = 0;
       while (last < end && can_be_captured(model.actions[last], call_of(timeline, model.actions[last])) &&
-             (last == first || model.actions[last].after == kNone))
+             (last == first || (model.actions[last].after == kNone && model.actions[last].own_ns < kNotOfLaunching &&
+                                model.actions[last].arrival_ns < 0)))
         launches += model.actions[last++].commands;
       if (launches >= kSmallestGraph) {
         for (std::uint32_t i = first; i < last; ++i) one.change.graph[i] = graphs;
@@ -193,36 +195,17 @@ void ask_about_links(const ReplayModel& model, const Timeline& timeline, std::ve
   if (one.share > kLeastShare) found.push_back(std::move(one));
 }
 
-// While the program fetched data, its thread did nothing else.
-void ask_about_data(const ReplayModel& model, const Timeline& timeline, std::vector<WhatIf>& found) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> fetching;
-  for (const TraceRange& range : timeline.ranges)
-    if (name_in(timeline, range.name).starts_with("enumerate(DataLoader)") && range.ended_ns > range.started_ns)
-      fetching.emplace_back(range.started_ns, range.ended_ns);
-  if (fetching.empty()) return;
-  std::sort(fetching.begin(), fetching.end());
+void ask_about_data(const ReplayModel& model, std::vector<WhatIf>& found) {
+  if (std::none_of(model.actions.begin(), model.actions.end(),
+                   [](const HostAction& action) { return action.arrival_ns >= 0; }))
+    return;
   WhatIf one;
   one.kind = "data";
   one.title = "data ready in time";
   one.setting = "more workers or cheaper preparation (DataLoader num_workers, prefetch_factor)";
   one.effort = Effort::line;
-  one.change.own.assign(model.actions.size(), 1);
-  double saved = 0;
-  for (std::uint32_t i = 0; i < model.actions.size(); ++i) {
-    const HostAction& action = model.actions[i];
-    const std::int64_t own = action.after == kNone ? action.own_ns : action.after_ns;
-    const std::int64_t to = call_of(timeline, action).started_ns, from = to - own;
-    std::int64_t within = 0;
-    auto at = std::lower_bound(fetching.begin(), fetching.end(), std::pair(from, from));
-    if (at != fetching.begin()) --at;
-    for (; at != fetching.end() && at->first < to; ++at)
-      within += std::max<std::int64_t>(0, std::min(to, at->second) - std::max(from, at->first));
-    if (within <= 0 || own <= 0) continue;
-    one.change.own[i] = 1 - static_cast<double>(std::min(within, own)) / static_cast<double>(own);
-    saved += static_cast<double>(within);
-  }
-  one.share = saved / static_cast<double>(model.observed_ns);
-  if (one.share > kLeastShare) found.push_back(std::move(one));
+  one.change.is_data_ready = true;
+  found.push_back(std::move(one));
 }
 
 void ask_about_host(std::vector<WhatIf>& found) {
@@ -309,7 +292,7 @@ QueueVariable queue_variable(bool is_amd) noexcept {
 std::vector<WhatIf> what_ifs(const ReplayModel& model, const Timeline& timeline, bool is_amd) {
   std::vector<WhatIf> found;
   ask_about_queues(model, is_amd, found);
-  ask_about_data(model, timeline, found);
+  ask_about_data(model, found);
   ask_about_waits(model, timeline, found);
   ask_about_priorities(model, timeline, found);
   ask_about_graphs(model, timeline, is_amd, found);

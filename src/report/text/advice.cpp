@@ -1,6 +1,7 @@
 // weir.advice/1: what would make a traced program faster, what to do first, and what a proof has measured.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 
 #include "report/text/documents.h"
@@ -22,8 +23,10 @@ std::string range_words(const Json& prediction) {
 }
 
 std::string title_words(const Json& prediction) {
-  return string(prediction, {"kind"}) == "kernel" ? short_kernel_name(text(prediction, {"title"}), 44)
-                                                  : text(prediction, {"title"});
+  constexpr std::string_view kFaster = " twice as fast";
+  const std::string title = text(prediction, {"title"});
+  if (string(prediction, {"kind"}) != "kernel" || !title.ends_with(kFaster)) return title;
+  return short_kernel_name(title.substr(0, title.size() - kFaster.size()), 30) + std::string(kFaster);
 }
 
 // What to do, best first; or that there is nothing.
@@ -34,18 +37,31 @@ void open_with_advice(const Json& document, TextReport& report) {
     const std::size_t at = index.is_number_unsigned() ? index.get<std::size_t>() : predictions.size();
     if (at >= predictions.size()) continue;
     const Json& one = predictions[at];
-    report.open("{}. {}: a step of {} instead of {} ({}).", ++rank, text(one, {"setting"}), duration(one, {"step_ns"}),
-                duration(document, {"step_ns"}), gain_words(one));
+    const std::string title = title_words(one);
+    report.open("{}. {}{}: {} a step instead of {} ({}). To do: {}.", ++rank,
+                static_cast<char>(std::toupper(static_cast<unsigned char>(title[0]))), title.substr(1),
+                duration(one, {"step_ns"}), duration(document, {"step_ns"}), gain_words(one), text(one, {"setting"}));
   }
   if (rank == 0) report.open("Leave it: nothing here that can be done gains 2 % of a step.");
 }
 
-ReportTable prediction_table(const Json& document, bool can_be_done) {
-  ReportTable table{{{can_be_done ? "what if" : "if it were possible", true}, {"step"}, {"between"}, {"change"}}};
-  for (const Json& one : list(document, {"predictions"}))
-    if ((string(one, {"effort"}) != "none") == can_be_done)
+// Changes that make no difference are named below the table; numbers of queues are always in it.
+constexpr double kNoDifference = 0.005;
+
+void add_predictions(TextReport& report, const char* name, const char* column, const Json& document, bool can_be_done) {
+  ReportTable table{{{column, true}, {"step"}, {"between"}, {"change"}}};
+  std::vector<std::string> same;
+  for (const Json& one : list(document, {"predictions"})) {
+    if ((string(one, {"effort"}) != "none") != can_be_done) continue;
+    if (string(one, {"kind"}) != "queues" && std::abs(number(one, {"gain"}).value_or(0)) < kNoDifference)
+      same.push_back(title_words(one));
+    else
       table.rows.push_back({title_words(one), duration(one, {"step_ns"}), range_words(one), gain_words(one)});
-  return table;
+  }
+  if (table.rows.empty() && same.empty()) return;
+  ReportSection& section = report.section(name);
+  if (!table.rows.empty()) section.tables.push_back(std::move(table));
+  if (!same.empty()) section.remark(fmt::format("No difference: {}.", fmt::join(same, "; ")));
 }
 
 void add_proof(const Json& document, TextReport& report) {
@@ -85,8 +101,11 @@ DocumentText text_list::advice(const Json& document) {
   }
   open_with_advice(document, report);
   add_proof(document, report);
-  report.add_unless_empty("What can be done", prediction_table(document, true));
-  report.add_unless_empty("What the limits are", prediction_table(document, false));
+  add_predictions(report, "What can be done", "what if", document, true);
+  add_predictions(report, "What the limits are", "if it were possible", document, false);
+  for (const Json& title : list(document, {"stuck"}))
+    report.sections.back().remark(
+        fmt::format("Not predicted: {}: ranks would wait for each other.", title.get<std::string>()));
   ReportSection& basis = report.section("What this rests on");
   basis.fact("replay", "{} for a step of {} ({:+.2f} %)", duration(document, {"replay", "step_ns"}),
              duration(trace, {"step_ns"}), 100 * number(document, {"replay", "error"}).value_or(0));

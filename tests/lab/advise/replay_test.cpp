@@ -31,8 +31,13 @@ Times settled(const ReplayModel& model) {
     const Times before = times;
     std::vector<std::uint32_t> order(model.submitted.size());
     std::iota(order.begin(), order.end(), 0U);
+    const auto submitted = [&](std::uint32_t index) {
+      const ReplayCommand& command = model.commands[index];
+      const bool is_late = command.is_after_call && command.edges == 0;
+      return times.begun[command.action] + (is_late ? model.actions[command.action].call_ns : 0);
+    };
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair(times.begun[model.commands[a].action], a) < std::pair(times.begun[model.commands[b].action], b);
+      return std::pair(submitted(a), a) < std::pair(submitted(b), b);
     });
     std::vector<std::int64_t> queue_of(model.streams, -1), queue_free(static_cast<std::size_t>(model.queues.queues), 0);
     std::vector<std::uint32_t> last_on(model.streams, kNone);
@@ -48,8 +53,9 @@ Times settled(const ReplayModel& model) {
         ns = std::max(ns, times.ended[last] + command.stream_ns);
       for (std::uint32_t e = 0; e < command.edges; ++e)
         ns = std::max(ns, times.ended[model.edges[command.first_edge + e]] + command.edge_ns);
-      queue_free[static_cast<std::size_t>(queue)] = times.started[index] = ns;
+      times.started[index] = ns;
       times.ended[index] = ns + static_cast<std::int64_t>(command.work_ns);
+      queue_free[static_cast<std::size_t>(queue)] = model.queues.barrier == 1 ? times.ended[index] : ns;
     }
     for (std::uint32_t i = 0; i < model.actions.size(); ++i) {
       const HostAction& action = model.actions[i];
@@ -77,7 +83,8 @@ TEST(Replay, equals_the_times_that_satisfy_all_rules) {
     shape.threads = 1 + static_cast<std::uint32_t>(seed % 3);
     shape.streams = shape.threads * (1 + static_cast<std::uint32_t>(seed % 7));
     shape.queues = 1 + static_cast<std::int64_t>(seed % 9);
-    const ReplayModel model = random_model(seed, shape);
+    ReplayModel model = random_model(seed, shape);
+    model.queues.barrier = static_cast<std::int64_t>(seed % 5 == 0);
     const Times expected = settled(model);
     const Replayed replayed = replay(model);
     ASSERT_FALSE(replayed.is_stuck) << seed;
@@ -212,13 +219,16 @@ TEST(LaunchOrder, keeps_what_must_come_first_and_never_takes_longer_chains_last)
     std::vector<std::uint32_t> last_on(model.streams, kNone);
     for (const std::uint32_t index : model.submitted) {
       const ReplayCommand& command = model.commands[index];
-      if (const std::uint32_t last = std::exchange(last_on[command.stream], command.action); last != kNone)
+      if (const std::uint32_t last = std::exchange(last_on[command.stream], command.action); last != kNone) {
         EXPECT_LT(place[last], place[command.action]) << seed;
+      }
       for (std::uint32_t e = 0; e < command.edges; ++e)
         EXPECT_LT(place[model.commands[model.edges[command.first_edge + e]].action], place[command.action]) << seed;
     }
     for (std::uint32_t i = 0; i < model.actions.size(); ++i)
-      if (model.actions[i].waits != 0) EXPECT_EQ(place[i], i) << seed;
+      if (model.actions[i].waits != 0) {
+        EXPECT_EQ(place[i], i) << seed;
+      }
     EXPECT_FALSE(replay(model, change).is_stuck) << seed;
   }
 }
