@@ -27,14 +27,15 @@ namespace {
 constexpr std::int64_t kLongestStepNs = 3'600'000'000'000;
 
 struct AdviseFlags : DocumentOutput {
-  std::vector<std::string> files;
+  std::string first;
+  std::vector<std::string> more;
   TraceFlags trace;
   std::string queues, untraced, metric, trials = "9", db;
   bool is_proof = false, is_higher_better = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("files FILE", files,
-               "one trace of one job, in any format that `weir analyze` reads (-: standard input)");
+    syntax.add("trace FILE", first, "a trace in any format that `weir analyze` reads (-: standard input)");
+    syntax.add("more WORD", more, "files of other ranks; after --: the program of --prove, with its arguments");
     syntax.add("--queues N", queues, "hardware queues with which the program ran (default: what its driver uses)");
     syntax.add("--untraced DURATION", untraced, "a step without the profiler, 3.2ms: predictions are then for that");
     syntax.add("--prove", is_proof, "run the program after -- with and without what is advised, and compare");
@@ -49,6 +50,16 @@ struct AdviseFlags : DocumentOutput {
     syntax.footer("Exit code: 0 fine, 1 the program of --prove always fails, 2 bad input, 130 interrupted.");
   }
 };
+
+// What is before --.
+std::vector<std::string> files_of(const AdviseFlags& flags) {
+  if (flags.first.empty() || (flags.more.empty() && words_after_mark() && !words_after_mark()->empty()))
+    reject("a trace is required", "For example: weir advise trace.json");
+  std::vector<std::string> files = {flags.first};
+  const std::size_t after = words_after_mark() ? words_after_mark()->size() : 0;
+  files.insert(files.end(), flags.more.begin(), flags.more.end() - static_cast<std::ptrdiff_t>(after));
+  return files;
+}
 
 // The setting to prove: the first that is a variable, or else, to see that it should be left, the best of those.
 const advise::Prediction* provable(const advise::Advice& advice) {
@@ -150,7 +161,7 @@ void keep(const std::string& db, const advise::Advice& advice, Json& proof) {
 
 int execute_advise(const AdviseFlags& flags) {
   flags.check_output();
-  if (flags.files.empty()) reject("a trace is required", "For example: weir advise trace.json");
+  const std::vector<std::string> names = files_of(flags);
   if (!flags.db.empty() && !flags.is_proof) reject("--db keeps what --prove measured", "Add --prove -- PROGRAM.");
   if (flags.is_proof && (!words_after_mark() || words_after_mark()->empty()))
     reject("--prove: a program is required after --",
@@ -160,7 +171,8 @@ int execute_advise(const AdviseFlags& flags) {
   advise::AdviceOptions options;
   options.command_line = run_context().command_line;
   if (!flags.queues.empty()) options.queues = number_within("--queues", flags.queues, 1, 128);
-  if (!flags.untraced.empty()) options.untraced_ns = static_cast<double>(duration_of("--untraced", flags.untraced, 1, kLongestStepNs));
+  if (!flags.untraced.empty())
+    options.untraced_ns = static_cast<double>(duration_of("--untraced", flags.untraced, 1, kLongestStepNs));
 
   ProgressLine line(flags.is_quiet);
   line.show("reading", 0, 1);
@@ -172,7 +184,7 @@ int execute_advise(const AdviseFlags& flags) {
     ImportOptions import = flags.trace.import_options();
     import.has_operations = true;
     std::vector<std::filesystem::path> paths;
-    for (const std::string& file : flags.files) paths.emplace_back(input_path(file));
+    for (const std::string& name : names) paths.emplace_back(input_path(name));
     for (ImportedTrace& trace : import_traces(paths, import)) {
       files.insert(files.end(), trace.files.begin(), trace.files.end());
       parts.push_back(std::move(trace.timeline));

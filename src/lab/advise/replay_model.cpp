@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "lab/advise/observed_queues.h"
+#include "lab/advise/slowdown.h"
 #include "trace/analyse/iterations.h"
 #include "trace/collective_match.h"
 #include "trace/device_spans.h"
@@ -24,9 +25,7 @@ constexpr std::int64_t kLongGap = 30'000;  // of a host thread: it may have been
 // A command that starts this soon after another one's end: the more it is late otherwise, the longer that may be.
 constexpr std::int64_t kSoon = 5'000, kLatest = 40'000, kLateness = 4;
 constexpr std::int64_t kFetched = 100'000;  // data that take longer to fetch were waited for
-constexpr std::size_t kMostOthers = 127;
-constexpr double kExplained = 0.5;   // of the scatter, at least, for neighbours to be its reason
-constexpr double kLeavesRoom = 0.5;  // kernels that fill no more of the device
+constexpr double kLeavesRoom = 0.5;         // kernels that fill no more of the device
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
 
 Engine engine_of(const Span& span, std::string_view name) {
@@ -58,26 +57,6 @@ std::int64_t median_of(std::vector<std::int64_t>& values, std::int64_t otherwise
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-
-// The part of the scatter of all durations that is between groups, not within them. Launches that differ among equal
-// neighbours differ in what they compute: then their durations do not say what neighbours cost.
-double share_explained(const std::vector<std::vector<std::int64_t>>& groups) {
-  double count = 0, sum = 0, squares = 0, within = 0;
-  for (const std::vector<std::int64_t>& group : groups) {
-    if (group.empty()) continue;
-    double own = 0, own_squares = 0;
-    for (const std::int64_t ns : group) {
-      own += static_cast<double>(ns);
-      own_squares += static_cast<double>(ns) * static_cast<double>(ns);
-    }
-    count += static_cast<double>(group.size());
-    sum += own;
-    squares += own_squares;
-    within += own_squares - own * own / static_cast<double>(group.size());
-  }
-  const double all = count > 0 ? squares - sum * sum / count : 0;
-  return all > 0 ? 1 - within / all : 0;
 }
 
 class Builder {
@@ -551,7 +530,7 @@ class Builder {
       for (const std::uint32_t one : running) others_ns[one] += weight;
     });
     struct Kind {
-      std::vector<std::vector<std::int64_t>> took;  // by the number of others
+      std::vector<BesideOthers> launches;
       std::uint32_t slowdown = kNone;
     };
     const auto key_of = [&](std::uint32_t i) { return std::tuple(span_of(i).name, span_of(i).blocks, shapes_of(i)); };
@@ -563,25 +542,13 @@ class Builder {
     for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
       if (!leaves_room(i)) continue;
       const std::int64_t took = end_of(i) - start_of(i);
-      const auto others = static_cast<std::size_t>(std::lround(others_ns[i] / static_cast<double>(took)));
-      std::vector<std::vector<std::int64_t>>& by_others = kinds[key_of(i)].took;
-      if (by_others.size() <= others) by_others.resize(std::min<std::size_t>(others, kMostOthers) + 1);
-      by_others[std::min<std::size_t>(others, kMostOthers)].push_back(took);
+      kinds[key_of(i)].launches.push_back({others_ns[i] / static_cast<double>(took), took});
     }
     for (auto& [key, kind] : kinds) {
-      std::vector<double> curve;
-      double highest = 0;
-      for (std::vector<std::int64_t>& took : kind.took) {
-        // More others never make it faster; where there is no kernel with so many, it is as with fewer.
-        if (took.size() >= 3) highest = std::max(highest, static_cast<double>(median_of(took, 0)));
-        curve.push_back(highest);
-      }
-      const auto first = std::find_if(curve.begin(), curve.end(), [](double ns) { return ns > 0; });
-      if (first == curve.end() || curve.back() == *first || share_explained(kind.took) < kExplained) continue;
-      const double alone = *first;
-      for (double& ns : curve) ns = std::max(1.0, ns / alone);
+      std::vector<double> factors = slowdown_of(std::move(kind.launches));
+      if (factors.empty()) continue;
       kind.slowdown = static_cast<std::uint32_t>(made_.slowdowns.size());
-      made_.slowdowns.push_back(std::move(curve));
+      made_.slowdowns.push_back(std::move(factors));
     }
     for (std::uint32_t i = 0; i < made_.commands.size(); ++i)
       if (leaves_room(i)) made_.commands[i].slowdown = kinds[key_of(i)].slowdown;
@@ -634,6 +601,16 @@ class Builder {
     Iterations iterations = place_in_iterations(timeline_, order, ranges);
     made_.steps = static_cast<std::uint32_t>(iterations.numbers.size());
     if (made_.steps < 2) return;
+    // Steps whose commands end at the same time have no length.
+    std::int64_t first = kNever, last = kNever;
+    for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
+      if (iterations.of[i] == 0) first = std::max(first, end_of(i));
+      if (iterations.of[i] != kNoIteration) last = std::max(last, end_of(i));
+    }
+    if (last <= first) {
+      made_.steps = 0;
+      return;
+    }
     made_.step_of = std::move(iterations.of);
     static_assert(kNoIteration == kNone);
   }
