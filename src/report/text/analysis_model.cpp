@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/plain_text.h"
 #include "report/text/analysis_sections.h"
 #include "report/text/analysis_words.h"
 
@@ -83,9 +84,16 @@ class ModuleTree {
   std::map<std::size_t, std::vector<std::size_t>> parts_;  // by parent
 };
 
+// "mm bf16 [8, 1024], bf16 [1024, 4096]": the first shapes say more than the last ones.
 std::string shaped_name(const Json& each) {
-  const std::string name = at(each, {"name"}).is_string() ? word(each, "name") : "(no operator)";
-  return at(each, {"shapes"}).is_string() ? name + " " + word(each, "shapes") : name;
+  constexpr std::size_t kLongest = 44;
+  constexpr std::string_view kUsual = "aten::";
+  std::string text = at(each, {"name"}).is_string() ? word(each, "name") : "(no operator)";
+  if (at(each, {"shapes"}).is_string()) {
+    text += " " + word(each, "shapes");
+    if (text.size() > kLongest && text.starts_with(kUsual)) text.erase(0, kUsual.size());
+  }
+  return text.size() <= kLongest ? text : std::string(whole_characters(text, kLongest - 2)) + "..";
 }
 
 }  // namespace
@@ -161,10 +169,14 @@ ReportSection launching_section(const Json& device, std::size_t most) {
   const double all = number(limited, {"count"}).value_or(0);
   if (all > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {}", counted(all - static_cast<double>(table.rows.size()), "other"));
-  section.remark(
-      "Launching {} of work took {}, and the device was idle for {} until the host had launched them: "
-      "candidates for graphs, or for fewer and larger operators.",
-      duration(limited, "total_ns"), duration(limited, "launching_ns"), duration(limited, "late_ns"));
+  if (number(limited, {"late_ns"}).value_or(0) > 0)
+    section.remark(
+        "Launching {} of work took {}, and the device was idle for {} until the host had launched them: candidates for "
+        "graphs, or for fewer and larger operators.",
+        duration(limited, "total_ns"), duration(limited, "launching_ns"), duration(limited, "late_ns"));
+  else
+    section.remark("Launching {} of work took {}, but the device never waited for it: graphs would gain nothing here.",
+                   duration(limited, "total_ns"), duration(limited, "launching_ns"));
   return section;
 }
 
