@@ -86,9 +86,9 @@ class ModuleTree {
 
 // "mm bf16 [8, 1024], bf16 [1024, 4096]": the first shapes say more than the last ones.
 std::string shaped_name(const Json& each) {
-  constexpr std::size_t kLongest = 44;
+  constexpr std::size_t kLongest = 40;
   constexpr std::string_view kUsual = "aten::";
-  std::string text = at(each, {"name"}).is_string() ? word(each, "name") : "(no operator)";
+  std::string text = at(each, {"name"}).is_string() ? word(each, "name") : fmt::format("({})", word(each, "call"));
   if (at(each, {"shapes"}).is_string()) {
     text += " " + word(each, "shapes");
     if (text.size() > kLongest && text.starts_with(kUsual)) text.erase(0, kUsual.size());
@@ -132,8 +132,8 @@ ReportSection phases_section(const Json& device, std::size_t most) {
     table.rows.push_back({word(each, "name"), count(each, "commands"), duration(each, "total_ns"),
                           duration(each, "forward_ns"), duration(each, "backward_ns"), duration(each, "optimizer_ns"),
                           duration(each, "other_ns")});
-  if (const std::size_t all = at(steps, {"list"}).size(); all > table.rows.size())
-    table.after = fmt::format("and {} more", all - table.rows.size());
+  if (const double all = number(steps, {"count"}).value_or(0); all > static_cast<double>(table.rows.size()))
+    table.after = fmt::format("and {:.0f} more", all - static_cast<double>(table.rows.size()));
   section.tables.push_back(std::move(table));
   if (const Json& outside = at(steps, {"outside"}); number(outside, {"commands"}).value_or(0) > 0)
     section.remark("Outside of steps: {}, {}.", counted(outside, "commands", "command"), duration(outside, "total_ns"));

@@ -148,30 +148,6 @@ Phase phase_of(std::string_view name) {
   return letters == "optimizer" || letters == "optimizerstep" || letters == "optim" ? Phase::optimizer : Phase::unknown;
 }
 
-std::string_view next_line(std::string_view& text) noexcept {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
-
-// "bf16 [8, 1024], bf16 [1024, 4096]"; where the cost depends on other inputs, "...; [1, 1], [0, 0], False"
-std::string shapes_of(const KinetoInputs& inputs) {
-  std::string text;
-  std::string_view types = inputs.types, dimensions = inputs.dimensions, values = inputs.values;
-  while (!dimensions.empty()) {
-    const std::string_view type = next_line(types), extents = next_line(dimensions);
-    const bool is_list = !extents.empty() && extents.front() != '[';
-    if (extents.empty() || (type.empty() && !is_list)) continue;
-    if (!text.empty()) text += ", ";
-    if (!is_list) text.append(type) += ' ';
-    text += extents;
-  }
-  for (const char* before = "; "; !text.empty() && !values.empty(); before = ", ")
-    text.append(before).append(next_line(values));
-  return text;
-}
-
 }  // namespace
 
 bool is_telling_frame(std::string_view name) {
