@@ -1,6 +1,6 @@
 // How fast Kineto's JSON becomes a timeline: GB/s of unpacked JSON on one core's time, and the memory of a process that
-// does nothing else. The bars are 0.8 GB/s and 0.35 of the raw size. Reads the captures under WEIR_REAL_DATA, or
-// generated ones where that is not set.
+// does nothing else. The bars are 0.8 GB/s and 0.35 of the raw size; with operators, too, the latter. Reads the
+// captures under WEIR_REAL_DATA, or generated ones where that is not set.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -83,10 +83,10 @@ void unpack(const fs::path& packed, const fs::path& plain) {
 }
 
 // Of a process that imports this file and nothing else.
-long peak_kib(const fs::path& path) {
+long peak_kib(const fs::path& path, const ImportOptions& options) {
   const pid_t child = fork();
   if (child == 0) {
-    import_traces({path}, {});
+    import_traces({path}, options);
     _exit(0);
   }
   rusage usage{};
@@ -95,22 +95,29 @@ long peak_kib(const fs::path& path) {
   return usage.ru_maxrss;
 }
 
-void report(const fs::path& path) {
+void report(const fs::path& path, bool has_operations) {
   constexpr int kRounds = 15;
-  const long peak = peak_kib(path);
+  ImportOptions options;
+  options.has_operations = has_operations;
+  const long peak = peak_kib(path, options);
   const std::uint64_t raw = raw_size(path);
   std::vector<double> seconds;
   std::size_t commands = 0;
   for (int round = 0; round < kRounds; ++round) {
     const std::int64_t begun = core_ns();
-    commands = import_traces({path}, {}).front().timeline.spans.size();
+    commands = import_traces({path}, options).front().timeline.spans.size();
     seconds.push_back(static_cast<double>(core_ns() - begun) / 1e9);
   }
   const double best = *std::min_element(seconds.begin(), seconds.end());
   const auto speed = [&](double s) { return static_cast<double>(raw) / s / 1e9; };
-  fmt::print("{:<36}{:>9.1f}{:>10}{:>9.3f}{:>9.3f}{:>9.2f}{:>9.2f}{:>10.1f}{:>8.3f}\n", path.filename().string(),
-             static_cast<double>(raw) / 1e6, commands, best, median(seconds), speed(best), speed(median(seconds)),
-             static_cast<double>(peak) / 1024, static_cast<double>(peak) * 1024 / static_cast<double>(raw));
+  fmt::print("{:<36}{:>9.1f}{:>10}{:>9.3f}{:>9.3f}{:>9.2f}{:>9.2f}{:>10.1f}{:>8.3f}\n",
+             has_operations ? "  with operators" : path.filename().string(), static_cast<double>(raw) / 1e6, commands,
+             best, median(seconds), speed(best), speed(median(seconds)), static_cast<double>(peak) / 1024,
+             static_cast<double>(peak) * 1024 / static_cast<double>(raw));
+}
+
+void report(const fs::path& path) {
+  for (const bool has_operations : {false, true}) report(path, has_operations);
 }
 
 }  // namespace

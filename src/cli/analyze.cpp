@@ -42,7 +42,8 @@ struct AnalyzeFlags : DocumentOutput {
     trace.add_to(syntax);
     syntax.add(
         "--operators", trace.has_operations,
-        "also say for which operators of the framework (aten::mm) the device worked; reading takes a third longer");
+        "also in the words of the model: operators (aten::mm) with their shapes, modules, phases, steps, lines of the "
+        "program (PyTorch's traces); reading takes up to twice as long");
     syntax.add("--full", is_full, "all devices and long lists");
     syntax.add("--top N", top, "names per list of the document");
     DocumentOutput::add_to(syntax);

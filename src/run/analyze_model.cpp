@@ -1,9 +1,11 @@
 // The part of the `analyze` document about what a device worked for: modules, phases, operators by shape, steps.
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/named_values.h"
 #include "run/analyze.h"
+#include "trace/analyse/breakdown.h"
 #include "trace/analyse/model_use.h"
 
 namespace weir {
@@ -92,7 +94,14 @@ class ModelDocument {
   }
 
   Json steps() const {
-    return {{"list", json_list(found_.steps,
+    const std::size_t listed = std::min(found_.steps.size(), kMaxIterations);
+    WorkSum rest;
+    for (std::size_t i = listed; i < found_.steps.size(); ++i) {
+      rest.commands += found_.steps[i].work.commands;
+      rest.total_ns += found_.steps[i].work.total_ns;
+    }
+    return {{"count", found_.steps.size()},
+            {"list", json_list(std::span(found_.steps).first(listed),
                                [&](const StepUse& step) -> Json {
                                  return {{"name", name(step.name)},
                                          {"commands", step.work.commands},
@@ -102,6 +111,7 @@ class ModelDocument {
                                          {"optimizer_ns", of(step.phase_ns, Phase::optimizer)},
                                          {"other_ns", of(step.phase_ns, Phase::unknown)}};
                                })},
+            {"rest", sum(rest)},
             {"outside", sum(found_.outside_steps)}};
   }
 
@@ -112,10 +122,15 @@ class ModelDocument {
   }
   static Json sum(const WorkSum& work) { return WEIR_NAMED(work.commands, work.total_ns); }
   Json shaped(const ShapedUse& use) const {
-    return {{"name", name(use.name)},           {"shapes", name(use.shapes)},
-            {"commands", use.work.commands},    {"calls", use.calls},
-            {"total_ns", use.work.total_ns},    {"share", share(use.work.total_ns)},
-            {"launching_ns", use.launching_ns}, {"late_ns", use.late_ns}};
+    return {{"name", name(use.name)},
+            {"shapes", name(use.shapes)},
+            {"call", name(use.call)},
+            {"commands", use.work.commands},
+            {"calls", use.calls},
+            {"total_ns", use.work.total_ns},
+            {"share", share(use.work.total_ns)},
+            {"launching_ns", use.launching_ns},
+            {"late_ns", use.late_ns}};
   }
 
   const ModelUse& found_;

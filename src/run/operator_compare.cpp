@@ -78,7 +78,9 @@ void add_device(const Timeline& whole, std::uint16_t device, bool is_per_step, O
       continue;
     }
     const Operation& operation = part.operations[number];
-    OperatorWork& work = to.operators[{text_of(whole, operation.name), text_of(whole, operation.shapes)}];
+    const std::string name = operation.name != kNoName ? text_of(whole, operation.name)
+                                                       : "(" + text_of(whole, part.calls[span.call].name) + ")";
+    OperatorWork& work = to.operators[{name, text_of(whole, operation.shapes)}];
     ++work.commands;
     work.ns += ns;
     work.kernels[text_of(whole, span.name)] += ns;
@@ -179,9 +181,12 @@ Json operator_comparison_json(const OperatorComparison& comparison) {
   Json json = WEIR_NAMED(comparison.is_per_step, comparison.baseline_ns, comparison.test_ns,
                          named("difference_ns", comparison.test_ns - comparison.baseline_ns));
   json["changes"] = json_list(comparison.changes, [](const OperatorChange& change) -> Json {
-    return {{"name", text_or_null(change.name)},       {"shapes", text_or_null(change.shapes)},
-            {"change", to_string(change.fate)},        {"baseline", operator_side_json(change.baseline)},
-            {"test", operator_side_json(change.test)}, {"difference_ns", change.difference_ns()}};
+    return {{"name", change.name},
+            {"shapes", text_or_null(change.shapes)},
+            {"change", to_string(change.fate)},
+            {"baseline", operator_side_json(change.baseline)},
+            {"test", operator_side_json(change.test)},
+            {"difference_ns", change.difference_ns()}};
   });
   json.update(WEIR_NAMED(comparison.left_out, comparison.left_out_ns, comparison.outside_ns, comparison.rest_ns));
   return json;

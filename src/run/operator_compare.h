@@ -24,7 +24,7 @@ struct OperatorSide {
 };
 
 struct OperatorChange {
-  std::string name, shapes;  // no name: a module or a phase made the calls; shapes may be unknown
+  std::string name, shapes;  // "(cudaGraphLaunch)" where no operator made the calls; shapes may be unknown
   OperatorSide baseline, test;
   OperatorFate fate = OperatorFate::same;
   std::int64_t difference_ns() const noexcept { return test.ns - baseline.ns; }

@@ -71,7 +71,6 @@ void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
   file.calls = timeline_.calls.size();
   file.syncs = syncs_.size();
   file.ranges = timeline_.ranges.size();
-  file.operations = operations_.size();
 }
 
 std::int64_t TimelineBuilder::file_start() const noexcept {
@@ -105,7 +104,6 @@ bool TimelineBuilder::shift_file(std::int64_t by_ns) {
   move(timeline_.calls, file.calls);
   move(syncs_, file.syncs);
   move(timeline_.ranges, file.ranges);
-  move(operations_, file.operations);
   return true;
 }
 
@@ -279,15 +277,6 @@ std::size_t TimelineBuilder::OperationHash::operator()(const Operation& operatio
                      (static_cast<std::uint64_t>(operation.shapes) << 32) | operation.module});
 }
 
-std::uint32_t TimelineBuilder::module(std::uint32_t name, std::uint32_t parent) {
-  const auto [at, is_new] = known_modules_.try_emplace(name, static_cast<std::uint32_t>(timeline_.modules.size()));
-  if (is_new) {
-    charge(sizeof(TraceModule) * 2 + 64);
-    timeline_.modules.push_back({name, parent});
-  }
-  return at->second;
-}
-
 std::uint32_t TimelineBuilder::operation(const Operation& operation) {
   const auto [at, is_new] =
       known_operations_.try_emplace(operation, static_cast<std::uint32_t>(timeline_.operations.size()));
@@ -298,12 +287,18 @@ std::uint32_t TimelineBuilder::operation(const Operation& operation) {
   return at->second;
 }
 
-void TimelineBuilder::add(TraceOperation operation) {
-  forget_beyond(operation.started_ns);
-  forget_beyond(operation.ended_ns);
-  if (operation.started_ns == kNoTime || operation.ended_ns == kNoTime) return;
-  charge(sizeof(TraceOperation) * 2);
-  operations_.push_back(operation);
+std::uint32_t TimelineBuilder::module_in(std::uint32_t parent, std::uint32_t name) {
+  const auto [at, is_new] =
+      modules_.try_emplace(LaneKey{parent, name}, static_cast<std::uint32_t>(timeline_.modules.size()));
+  if (is_new) {
+    charge(sizeof(TraceModule) * 4);
+    timeline_.modules.push_back({name, parent});
+  }
+  return at->second;
+}
+
+std::span<HostCall> TimelineBuilder::file_calls() noexcept {
+  return std::span(timeline_.calls).subspan(files_.empty() ? 0 : files_.back().calls);
 }
 
 void TimelineBuilder::add(const Dependency& dependency) {
@@ -380,33 +375,6 @@ void TimelineBuilder::join_calls() {
     if (span.seen_ns == kNoTime && call.kind == CallKind::copy && call.ended_ns >= span.ended_ns)
       span.seen_ns = call.ended_ns;
   }
-}
-
-void TimelineBuilder::join_operations() {
-  // The outer ones first (in files, too): those around a call are then a stack.
-  std::stable_sort(operations_.begin(), operations_.end(), [](const TraceOperation& a, const TraceOperation& b) {
-    return std::tie(a.process, a.thread, a.started_ns, b.ended_ns) <
-           std::tie(b.process, b.thread, b.started_ns, a.ended_ns);
-  });
-  std::vector<const TraceOperation*> around;
-  auto next = operations_.begin();
-  const auto thread_of = [](const auto& one) { return std::pair(one.process, one.thread); };
-  for (HostCall& call : timeline_.calls) {
-    if (call.started_ns == kNoTime) continue;
-    if (!around.empty() && thread_of(*around.back()) != thread_of(call)) around.clear();
-    for (; next != operations_.end() && (thread_of(*next) < thread_of(call) ||
-                                         (thread_of(*next) == thread_of(call) && next->started_ns <= call.started_ns));
-         ++next) {
-      if (thread_of(*next) != thread_of(call)) continue;
-      while (!around.empty() && around.back()->ended_ns <= next->started_ns) around.pop_back();
-      around.push_back(&*next);
-    }
-    while (!around.empty() && around.back()->ended_ns < call.started_ns) around.pop_back();
-    if (around.empty()) continue;
-    call.operation = around.back()->operation;
-    call.line = around.back()->line;
-  }
-  operations_ = {};
 }
 
 void TimelineBuilder::join_syncs() {
@@ -554,7 +522,6 @@ void TimelineBuilder::check_files() {
 Timeline TimelineBuilder::finish() {
   sort_commands();
   join_calls();
-  join_operations();
   join_syncs();
   resolve_waits();
   mark_collectives();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,16 +44,6 @@ struct TraceWait {
 struct TraceSync {
   std::uint16_t process = 0;
   std::optional<std::uint16_t> stream;
-  std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
-};
-
-// What a thread of a framework did from one moment to another, with everything that it called: "aten::linear". Within
-// another one, this one says everything that is to be said of a call.
-struct TraceOperation {
-  std::uint32_t operation = kNoOperation;  // as operation() gave it
-  std::uint32_t line = kNoName;            // as in HostCall
-  std::uint32_t thread = 0;                // as in HostCall
-  std::uint16_t process = 0;
   std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
 };
 
@@ -128,11 +119,12 @@ class TimelineBuilder {
   void add(TraceRange range);
   // Whether operators are of use: a trace may have more of them than of anything else.
   bool wants_operations() const noexcept { return timeline_.has_operations; }
-  // Gives a module of this name its number; `parent` counts where it is named first.
-  std::uint32_t module(std::uint32_t name, std::uint32_t parent);
   // Gives equal operations the same number.
   std::uint32_t operation(const Operation& operation);
-  void add(TraceOperation operation);
+  // Gives the part of this name in `parent` (kNoModule: outermost) its number.
+  std::uint32_t module_in(std::uint32_t parent, std::uint32_t name);
+  // The calls of this file so far, in the order of add(), for what becomes known of them later.
+  std::span<HostCall> file_calls() noexcept;
   // `before` and `after` are numbers that add() returned.
   void add(const Dependency& dependency);
   // The source records waits, whether or not there were any.
@@ -176,7 +168,6 @@ class TimelineBuilder {
 
   void sort_commands();
   void join_calls();
-  void join_operations();
   void join_syncs();
   void resolve_waits();
   void mark_collectives();
@@ -190,7 +181,7 @@ class TimelineBuilder {
     std::string name;
     std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
     std::uint16_t process = 0;
-    std::size_t commands = 0, calls = 0, syncs = 0, ranges = 0, operations = 0;  // of the files before it
+    std::size_t commands = 0, calls = 0, syncs = 0, ranges = 0;  // of the files before it
   };
   void extend(std::uint16_t process, std::int64_t from_ns, std::int64_t to_ns) noexcept;
 
@@ -203,13 +194,11 @@ class TimelineBuilder {
   std::vector<Fact> facts_;
   std::vector<TraceWait> waits_;
   std::vector<TraceSync> syncs_;
-  std::vector<TraceOperation> operations_;
   struct OperationHash {
     std::size_t operator()(const Operation& operation) const noexcept;
   };
   std::unordered_map<Operation, std::uint32_t, OperationHash> known_operations_;
-  std::unordered_map<std::uint32_t, std::uint32_t> known_modules_;  // by name
-  std::vector<Dependency> dependencies_;                            // numbers as given to add()
+  std::vector<Dependency> dependencies_;  // numbers as given to add()
   std::unordered_map<std::string_view, std::uint32_t> names_;
   std::vector<std::unique_ptr<const std::string>> texts_;  // owns the texts that names_ refers to
   std::array<std::uint32_t, 1024> recent_names_{};         // by length and ends; may hold another name
@@ -217,7 +206,8 @@ class TimelineBuilder {
   std::vector<CallKind> call_kinds_;                       // by name
   Lanes<std::uint16_t> devices_, streams_, ranks_;
   Lanes<std::int32_t> queues_;
-  std::vector<bool> has_rank_;  // by process: process_of_rank() assigned its rank
+  Lanes<std::uint32_t> modules_;  // by parent and name
+  std::vector<bool> has_rank_;    // by process: process_of_rank() assigned its rank
 };
 
 }  // namespace weir

@@ -25,6 +25,28 @@ TEST(Findings, PutTheLargestLossFirst) {
   EXPECT_TRUE(has(found[1], "remove synchronisation")) << found[1];
 }
 
+TEST(Findings, NameTheLineThatWaited) {
+  Json one = device(1e6, 9e5);
+  one["launch_bound"] = {{"host_ns", 5e4}, {"synchronizing_ns", 4e4}, {"in_calls_ns", 0}};
+  const Json site{{"call", "cudaStreamSynchronize"}, {"line", "train.py(45): step"}, {"count", 3}, {"total_ns", 4e4}};
+  one["host_blocked"]["synchronize"]["sites"] = Json::array({site});
+  EXPECT_TRUE(has(findings({{"devices", {one}}}).at(0),
+                  "The longest waits are in cudaStreamSynchronize at train.py(45): step."));
+  one["host_blocked"]["synchronize"]["sites"][0]["line"] = nullptr;
+  EXPECT_FALSE(has(findings({{"devices", {one}}}).at(0), "The longest waits"));
+}
+
+TEST(Findings, SayThatTheDeviceWaitedForData) {
+  Json one = device(1e6, 9e5);
+  one["data_loading"] = {{"waits", 4}, {"total_ns", 9e4}, {"idle_ns", 8e4}};
+  const auto found = findings({{"devices", {one}}});
+  ASSERT_FALSE(found.empty());
+  EXPECT_TRUE(has(found[0], "Idle 80.0 us (8.0 % of the span) while the program waited for its data loader (4 waits"))
+      << found[0];
+  one["data_loading"]["idle_ns"] = 1e3;
+  for (const std::string& each : findings({{"devices", {one}}})) EXPECT_FALSE(has(each, "data loader")) << each;
+}
+
 TEST(Findings, SayWhyCommunicationWasExposed) {
   Json one = device(1e6, 9e5);
   one["times"]["communication_ns"] = 4e5;

@@ -84,7 +84,7 @@ TEST(KinetoOperations, shapes_are_types_and_extents) {
   EXPECT_EQ(shapes_of_op(R"("Input Dims": [[5]], "Input type": ["SomethingNew"])"), "-");
   EXPECT_EQ(shapes_of_op(R"("Input Dims": "none", "Input type": 7)"), "-");
   EXPECT_EQ(shapes_of_op(R"("Input Dims": [[5], {"a": [1]}, [[[1]]]], "Input type": ["int", [2], "Half"])"),
-            "i32 [5], 1 tensors of 1 elements");
+            "i32 [5], 1 tensor of 1 element");
 }
 
 TEST(KinetoOperations, values_are_kept_where_the_cost_depends_on_them) {
@@ -121,6 +121,8 @@ TEST(KinetoOperations, modules_nest_and_belong_to_the_forward_pass) {
   EXPECT_EQ(timeline.modules.size(), 3U);
   const Operators found = operators(timeline);
   EXPECT_EQ(found.outside.commands, 2U) << "a module is no operator";
+  for (const ShapedUse& use : model_use(timeline, {}).shaped)
+    EXPECT_EQ(text(timeline, use.call), use.name == kNoName ? "cudaLaunchKernel" : "-");
 }
 
 TEST(KinetoOperations, backward_operators_have_the_modules_of_their_forward_operators) {

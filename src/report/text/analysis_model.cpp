@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/plain_text.h"
 #include "report/text/analysis_sections.h"
 #include "report/text/analysis_words.h"
 
@@ -83,9 +84,16 @@ class ModuleTree {
   std::map<std::size_t, std::vector<std::size_t>> parts_;  // by parent
 };
 
+// "mm bf16 [8, 1024], bf16 [1024, 4096]": the first shapes say more than the last ones.
 std::string shaped_name(const Json& each) {
-  const std::string name = at(each, {"name"}).is_string() ? word(each, "name") : "(no operator)";
-  return at(each, {"shapes"}).is_string() ? name + " " + word(each, "shapes") : name;
+  constexpr std::size_t kLongest = 40;
+  constexpr std::string_view kUsual = "aten::";
+  std::string text = at(each, {"name"}).is_string() ? word(each, "name") : fmt::format("({})", word(each, "call"));
+  if (at(each, {"shapes"}).is_string()) {
+    text += " " + word(each, "shapes");
+    if (text.size() > kLongest && text.starts_with(kUsual)) text.erase(0, kUsual.size());
+  }
+  return text.size() <= kLongest ? text : std::string(whole_characters(text, kLongest - 2)) + "..";
 }
 
 }  // namespace
@@ -124,8 +132,8 @@ ReportSection phases_section(const Json& device, std::size_t most) {
     table.rows.push_back({word(each, "name"), count(each, "commands"), duration(each, "total_ns"),
                           duration(each, "forward_ns"), duration(each, "backward_ns"), duration(each, "optimizer_ns"),
                           duration(each, "other_ns")});
-  if (const std::size_t all = at(steps, {"list"}).size(); all > table.rows.size())
-    table.after = fmt::format("and {} more", all - table.rows.size());
+  if (const double all = number(steps, {"count"}).value_or(0); all > static_cast<double>(table.rows.size()))
+    table.after = fmt::format("and {:.0f} more", all - static_cast<double>(table.rows.size()));
   section.tables.push_back(std::move(table));
   if (const Json& outside = at(steps, {"outside"}); number(outside, {"commands"}).value_or(0) > 0)
     section.remark("Outside of steps: {}, {}.", counted(outside, "commands", "command"), duration(outside, "total_ns"));
@@ -161,10 +169,14 @@ ReportSection launching_section(const Json& device, std::size_t most) {
   const double all = number(limited, {"count"}).value_or(0);
   if (all > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {}", counted(all - static_cast<double>(table.rows.size()), "other"));
-  section.remark(
-      "Launching {} of work took {}, and the device was idle for {} until the host had launched them: "
-      "candidates for graphs, or for fewer and larger operators.",
-      duration(limited, "total_ns"), duration(limited, "launching_ns"), duration(limited, "late_ns"));
+  if (number(limited, {"late_ns"}).value_or(0) > 0)
+    section.remark(
+        "Launching {} of work took {}, and the device was idle for {} until the host had launched them: candidates for "
+        "graphs, or for fewer and larger operators.",
+        duration(limited, "total_ns"), duration(limited, "launching_ns"), duration(limited, "late_ns"));
+  else
+    section.remark("Launching {} of work took {}, but the device never waited for it: graphs would gain nothing here.",
+                   duration(limited, "total_ns"), duration(limited, "launching_ns"));
   return section;
 }
 

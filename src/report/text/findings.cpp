@@ -61,7 +61,7 @@ std::optional<Standout> launch_bound(const Json& device, double span_ns) {
   const double host_ns = value(bound, {"host_ns"}), launch_ns = value(bound, {"launch_ns"});
   const bool is_waiting = value(bound, {"synchronizing_ns"}) > 0.5 * host_ns;
   const bool is_in_driver = value(bound, {"in_calls_ns"}) > 0.5 * host_ns;
-  const char* const advice =
+  std::string advice =
       launch_ns > host_ns ? "The way from the call to the device takes most of it: submit further ahead of the device, "
                             "in larger graphs "
                             "or fewer and larger kernels."
@@ -71,12 +71,16 @@ std::optional<Standout> launch_bound(const Json& device, double span_ns) {
           ? "The host was in other calls of the driver: look for allocations and modules that are loaded late."
           : "The CPU was in the program's own code (Python, a framework): use graphs, fewer and larger kernels, or a "
             "faster host thread.";
+  // The line of the program that waited longest.
+  if (const Json& sites = at(device, {"host_blocked", "synchronize", "sites"});
+      is_waiting && launch_ns <= host_ns && sites.is_array() && !sites.empty() && at(sites[0], {"line"}).is_string())
+    advice += fmt::format(" The longest waits are in {} at {}.", word(sites[0], "call"), word(sites[0], "line"));
   const std::string then = launch_ns > 0 ? fmt::format(" It took {} until it did, and {} from then to the start.",
                                                        format_duration(host_ns), format_duration(launch_ns))
                                          : "";
   return Standout{share,
                   fmt::format("idle {} because the CPU had not launched the next command.{}", cost(ns, share), then),
-                  advice};
+                  std::move(advice)};
 }
 
 std::optional<Standout> launch_limited(const Json& device, double span_ns) {

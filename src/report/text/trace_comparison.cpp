@@ -188,8 +188,7 @@ std::string signed_duration(const Json& json, const char* key) {
 }
 
 std::string operator_name(const Json& row) {
-  return fields::string(row, {"name"}, "(no operator)") +
-         (at(row, {"shapes"}).is_string() ? " " + fields::text(row, {"shapes"}) : "");
+  return fields::text(row, {"name"}) + (at(row, {"shapes"}).is_string() ? " " + fields::text(row, {"shapes"}) : "");
 }
 
 std::string operator_change(const Json& row) {

@@ -117,9 +117,11 @@ ModelUse model_use(const Timeline& timeline, std::span<const TraceRange> steps) 
     } else {
       found.without_module.add(ns);
     }
-    const std::uint64_t key = std::uint64_t{operation->name} << 32 | operation->shapes;
+    const std::uint32_t function = operation->name == kNoName ? timeline.calls[span.call].name : kNoName;
+    const std::uint64_t key =
+        std::uint64_t{operation->name} << 32 | (operation->name == kNoName ? function : operation->shapes);
     const auto [at, is_new] = places.try_emplace(key, found.shaped.size());
-    if (is_new) found.shaped.push_back({.name = operation->name, .shapes = operation->shapes});
+    if (is_new) found.shaped.push_back({.name = operation->name, .shapes = operation->shapes, .call = function});
     ShapedUse& use = found.shaped[at->second];
     use.work.add(ns);
     use.late_ns += late[static_cast<std::size_t>(&span - timeline.spans.data())];
@@ -135,7 +137,7 @@ ModelUse model_use(const Timeline& timeline, std::span<const TraceRange> steps) 
   }
   found.modules = with_parts(timeline, std::move(modules));
   std::sort(found.shaped.begin(), found.shaped.end(), [](const ShapedUse& a, const ShapedUse& b) {
-    return std::tie(b.work.total_ns, a.name, a.shapes) < std::tie(a.work.total_ns, b.name, b.shapes);
+    return std::tie(b.work.total_ns, a.name, a.shapes, a.call) < std::tie(a.work.total_ns, b.name, b.shapes, b.call);
   });
   if (!steps.empty()) add_steps(timeline, steps, found);
   return found;

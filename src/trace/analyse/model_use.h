@@ -34,7 +34,8 @@ struct ModuleUse {
 };
 
 struct ShapedUse {
-  std::uint32_t name = kNoName, shapes = kNoName;  // name kNoName: a module or a phase, and no operator
+  std::uint32_t name = kNoName, shapes = kNoName;
+  std::uint32_t call = kNoName;  // where a module or a phase made the calls, and no operator: their function
   WorkSum work;
   std::size_t calls = 0;           // that submitted the commands
   std::uint64_t launching_ns = 0;  // in these calls; without copies, which may wait

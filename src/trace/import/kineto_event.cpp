@@ -1,12 +1,8 @@
 #include "trace/import/kineto_event.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <limits>
-#include <utility>
 
 #include "trace/import/json_text.h"
 #include "trace/timeline_builder.h"
@@ -67,45 +63,14 @@ bool is_collective_operation(std::string_view name) noexcept {
   return name == "record_param_comms" || name.starts_with("nccl:");
 }
 
-// One letter and bits where Weir has a word for the type; empty for what is no tensor.
-std::string_view short_type_of(std::string_view type) {
-  // As PyTorch writes them, the common ones first.
-  static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
-      {"float", "f32"},      {"c10::BFloat16", "bf16"},
-      {"c10::Half", "f16"},  {"long int", "i64"},
-      {"Scalar", ""},        {"", ""},
-      {"ScalarList", ""},    {"TensorList", ""},
-      {"int", "i32"},        {"bool", "bool"},
-      {"double", "f64"},     {"unsigned char", "u8"},
-      {"signed char", "i8"}, {"short int", "i16"},
-      {"long", "i64"},       {"c10::complex<float>", "c64"},
-      {"BFloat16", "bf16"},  {"Half", "f16"},
-      {"short", "i16"},      {"c10::complex<double>", "c128"},
-      {"char", "i8"},        {"long long", "i64"},
-      {"Float", "f32"},      {"Double", "f64"},
-      {"int64_t", "i64"},    {"int32_t", "i32"},
-      {"uint8_t", "u8"},     {"int8_t", "i8"},
-  };
-  for (const auto& [written, word] : kTypes)
-    if (type == written) return word;
-  return type.find("Float8") != std::string_view::npos ? "f8" : "";
-}
-
-// Their cost depends on more than the shapes: strides, groups, causality.
-bool needs_values(std::string_view name) noexcept {
-  return name.find("conv") != std::string_view::npos || name.find("attention") != std::string_view::npos;
-}
-
 std::uint32_t small(const std::optional<std::uint64_t>& value) noexcept {
   return value && *value <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(*value) : 0;
 }
 
-constexpr std::size_t kLongestInputs = 400;  // of all inputs of an operation; hostile files have longer ones
-
 class EventReader {
  public:
   EventReader(JsonReader& reader, KinetoEvent& event, bool wants_operations)
-      : reader_(reader), event_(event), wants_operations_(wants_operations) {}
+      : reader_(reader), event_(event), inputs_(reader, event.inputs), wants_operations_(wants_operations) {}
 
   bool read() {
     std::string_view key;
@@ -271,8 +236,8 @@ class EventReader {
         if (key == "Group size") return void(found.ranks = small(whole()));
         if (key == "Input Dims" && is_collective_operation(event_.name)) return first_dimensions();
         if (key == "Input type" && is_collective_operation(event_.name)) return first_type();
-        if (key == "Input Dims" && wants_inputs()) return dimensions();
-        if (key == "Input type" && wants_inputs()) return types();
+        if (key == "Input Dims" && wants_inputs()) return inputs_.dimensions();
+        if (key == "Input type" && wants_inputs()) return inputs_.types();
         break;
       case 11:
         if (key == "correlation") return void(found.correlation = whole());
@@ -300,7 +265,8 @@ class EventReader {
           return;
         }
         if (key == "Sequence number" && wants_inputs()) return void(found.sequence_number = whole());
-        if (key == "Concrete Inputs" && wants_inputs() && needs_values(event_.name)) return values();
+        if (key == "Concrete Inputs" && wants_inputs() && KinetoInputReader::needs_values(event_.name))
+          return inputs_.values();
         break;
       case 18:
         if (key == "Process Group Name") return void(found.group = decoded(reader_.value()));
@@ -335,91 +301,6 @@ class EventReader {
 
   bool wants_inputs() const noexcept { return wants_operations_ && event_.category == KinetoCategory::operation; }
 
-  // Calls read() for each element that is an array, whose '[' was consumed, and other() for any other one.
-  template <class Read, class Other>
-  void elements(Read&& read, Other&& other) {
-    while (reader_.next_element()) {
-      if (reader_.take('[')) {
-        read();
-      } else if (reader_.peek() == '{') {
-        reader_.skip(In::array);
-      } else {
-        std::int64_t number = 0;
-        other(reader_.plain_number(0, &number) ? number : signed_of(reader_.scalar(In::array)).value_or(0));
-      }
-    }
-  }
-
-  // [[8, 1024], [], [[64], [64, 3]]]
-  void dimensions() {
-    if (reader_.peek() != '[') return reader_.skip(In::object);
-    reader_.take('[');
-    std::string& text = event_.inputs.dimensions;
-    text.clear();
-    const auto end_item = [&] {
-      if (text.size() < 2 * kLongestInputs) text += '\n';
-    };
-    elements(
-        [&] {
-          const std::size_t from = text.size();
-          std::uint64_t tensors = 0, all = 0;
-          text += '[';
-          elements(
-              [&] {  // of a list's tensor
-                std::uint64_t product = 1;
-                elements([&] { reader_.skip_rest(); },
-                         [&](std::int64_t extent) { product *= static_cast<std::uint64_t>(extent); });
-                ++tensors;
-                all += product;
-              },
-              [&](std::int64_t extent) {
-                if (text.size() < kLongestInputs)
-                  fmt::format_to(std::back_inserter(text), "{}{}", text.size() > from + 1 ? ", " : "", extent);
-              });
-          text += ']';
-          if (tensors > 0) {
-            text.resize(from);
-            if (from < kLongestInputs) text += fmt::format("{} tensors of {} elements", tensors, all);
-          }
-          end_item();
-        },
-        [&](std::int64_t) { end_item(); });
-  }
-
-  // ["float", "Scalar", ...]
-  void types() {
-    event_.inputs.types.clear();
-    texts([&](std::string_view type) {
-      if (event_.inputs.types.size() >= kLongestInputs) return;
-      event_.inputs.types += short_type_of(type);
-      event_.inputs.types += '\n';
-    });
-  }
-
-  // ["", "[1, 1]", "False", ...]
-  void values() {
-    event_.inputs.values.clear();
-    texts([&](std::string_view value) {
-      if (value.empty() || event_.inputs.values.size() + value.size() > kLongestInputs) return;
-      event_.inputs.values += value;
-      event_.inputs.values += '\n';
-    });
-  }
-
-  template <class Use>
-  void texts(Use&& use) {
-    if (reader_.peek() != '[') return reader_.skip(In::object);
-    reader_.take('[');
-    while (reader_.next_element()) {
-      if (const char next = reader_.peek(); next == '[' || next == '{') {
-        reader_.skip(In::array);
-        use({});
-      } else {
-        use(reader_.scalar(In::array));
-      }
-    }
-  }
-
   // [[2873320]] or [[[53120, 2]], [], ...]: the number of elements of the first tensor
   void first_dimensions() {
     if (reader_.peek() != '[') return reader_.skip(In::object);
@@ -452,6 +333,7 @@ class EventReader {
 
   JsonReader& reader_;
   KinetoEvent& event_;
+  KinetoInputReader inputs_;
   bool wants_operations_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "measure/timeline.h"
 #include "trace/import/json_reader.h"
+#include "trace/import/kineto_inputs.h"
 
 namespace weir {
 
@@ -58,18 +59,6 @@ struct KinetoArguments {
   std::int64_t forward_thread = 0;               // above 0 in backward operations
 
   std::uint32_t out_of_range = 0;  // numbers that were left out
-};
-
-// Inputs of an operation, each with a line break behind it; equally many types and dimensions.
-struct KinetoInputs {
-  std::string types;       // "bf16"; empty where it is no tensor
-  std::string dimensions;  // "[8, 1024]"; "3 tensors of 5120 elements" for a list
-  std::string values;      // of inputs that are none; only of operations whose cost depends on them
-  void clear() {
-    types.clear();
-    dimensions.clear();
-    values.clear();
-  }
 };
 
 struct KinetoEvent {

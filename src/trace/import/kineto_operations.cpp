@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -147,30 +148,6 @@ Phase phase_of(std::string_view name) {
   return letters == "optimizer" || letters == "optimizerstep" || letters == "optim" ? Phase::optimizer : Phase::unknown;
 }
 
-std::string_view next_line(std::string_view& text) noexcept {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
-
-// "bf16 [8, 1024], bf16 [1024, 4096]"; where the cost depends on other inputs, "...; [1, 1], [0, 0], False"
-std::string shapes_of(const KinetoInputs& inputs) {
-  std::string text;
-  std::string_view types = inputs.types, dimensions = inputs.dimensions, values = inputs.values;
-  while (!dimensions.empty()) {
-    const std::string_view type = next_line(types), extents = next_line(dimensions);
-    const bool is_list = !extents.empty() && extents.front() != '[';
-    if (extents.empty() || (type.empty() && !is_list)) continue;
-    if (!text.empty()) text += ", ";
-    if (!is_list) text.append(type) += ' ';
-    text += extents;
-  }
-  for (const char* before = "; "; !text.empty() && !values.empty(); before = ", ")
-    text.append(before).append(next_line(values));
-  return text;
-}
-
 }  // namespace
 
 bool is_telling_frame(std::string_view name) {
@@ -215,20 +192,21 @@ void KinetoOperations::add(const KinetoEvent& event, std::uint16_t process, std:
   } else {
     return;
   }
-  to_.charge(sizeof(Frame) * 2);
+  to_.charge(sizeof(Frame) + sizeof(std::uint32_t));
   frames_.push_back(frame);
 }
 
 // A thread that only runs backward passes: PyTorch's own, which works beside the program's.
-bool KinetoOperations::is_backward_thread(const Frames& frames) {
+bool KinetoOperations::is_backward_thread(Frames frames) const {
   bool has_backward = false;
   std::int64_t until_ns = INT64_MIN;  // of the backward operators so far, in which a forward pass may be repeated
-  for (const Frame* frame = frames.first; frame != frames.second; ++frame) {
-    if (frame->started_ns < until_ns) continue;
-    if (frame->phase == Phase::backward) {
+  for (const std::uint32_t place : frames) {
+    const Frame& frame = frames_[place];
+    if (frame.started_ns < until_ns) continue;
+    if (frame.phase == Phase::backward) {
       has_backward = true;
-      until_ns = frame->ended_ns;
-    } else if (frame->phase != Phase::unknown) {
+      until_ns = frame.ended_ns;
+    } else if (frame.phase != Phase::unknown) {
       return false;
     }
   }
@@ -237,21 +215,30 @@ bool KinetoOperations::is_backward_thread(const Frames& frames) {
 
 // Those that run backward passes last: modules in them have the parents that the forward pass shows.
 std::vector<KinetoOperations::Frames> KinetoOperations::threads() {
-  // The outer ones first (in files, too).
-  std::stable_sort(frames_.begin(), frames_.end(), [](const Frame& a, const Frame& b) {
-    return std::tie(a.process, a.thread, a.started_ns, b.ended_ns) <
-           std::tie(b.process, b.thread, b.started_ns, a.ended_ns);
+  order_.resize(frames_.size());
+  std::iota(order_.begin(), order_.end(), 0U);
+  std::sort(order_.begin(), order_.end(), [&](std::uint32_t i, std::uint32_t j) {
+    const Frame &a = frames_[i], &b = frames_[j];
+    return std::tie(a.process, a.thread, a.started_ns, b.ended_ns, i) <
+           std::tie(b.process, b.thread, b.started_ns, a.ended_ns, j);
   });
   std::vector<Frames> found;
-  const Frame* const end = frames_.data() + frames_.size();
-  for (const Frame* from = frames_.data(); from != end;) {
-    const Frame* to = from;
-    while (to != end && to->process == from->process && to->thread == from->thread) ++to;
-    found.emplace_back(from, to);
+  for (std::size_t from = 0; from < order_.size();) {
+    const Frame& first = frames_[order_[from]];
+    std::size_t to = from;
+    while (to < order_.size() && frames_[order_[to]].process == first.process &&
+           frames_[order_[to]].thread == first.thread)
+      ++to;
+    found.push_back(Frames(order_).subspan(from, to - from));
     from = to;
   }
-  std::stable_partition(found.begin(), found.end(), [](const Frames& frames) { return !is_backward_thread(frames); });
+  std::stable_partition(found.begin(), found.end(), [&](Frames frames) { return !is_backward_thread(frames); });
   return found;
+}
+
+std::uint32_t KinetoOperations::module_of(std::uint32_t name, std::uint32_t parent) {
+  const auto known = modules_.find(name);
+  return known != modules_.end() ? known->second : modules_[name] = to_.module_in(parent, name);
 }
 
 void KinetoOperations::apply(const Frame& frame, State& state) {
@@ -268,7 +255,7 @@ void KinetoOperations::apply(const Frame& frame, State& state) {
           operation.module = forward->module;
       break;
     case Kind::module:
-      operation.module = to_.module(frame.name, operation.module);
+      operation.module = module_of(frame.name, operation.module);
       break;
     case Kind::line:
       state.line = frame.name;
@@ -278,20 +265,33 @@ void KinetoOperations::apply(const Frame& frame, State& state) {
   }
 }
 
-// Calls visit(frame, state, state around it) for each frame of a thread.
+void KinetoOperations::describe(HostCall& call, const State& state) {
+  if (state.operation != Operation{}) call.operation = to_.operation(state.operation);
+  call.line = state.line;
+}
+
+// Calls visit(frame, state) for each frame of a thread, and describes its calls.
 template <class Visit>
-void KinetoOperations::walk(const Frames& frames, Visit&& visit) {
+void KinetoOperations::walk(Frames frames, Calls calls, Visit&& visit) {
   State base;
   if (is_backward_thread(frames)) base.operation.phase = Phase::backward;
   std::vector<std::pair<std::int64_t, State>> around;  // ends
-  for (const Frame* frame = frames.first; frame != frames.second; ++frame) {
-    while (!around.empty() && around.back().first <= frame->started_ns) around.pop_back();
-    const State outer = around.empty() ? base : around.back().second;
-    State state = outer;
-    apply(*frame, state);
-    visit(*frame, state, outer);
-    around.emplace_back(frame->ended_ns, state);
+  auto call = calls.begin();
+  const auto describe_next = [&] {
+    while (!around.empty() && around.back().first < (*call)->started_ns) around.pop_back();
+    if (!around.empty()) describe(**call, around.back().second);
+    ++call;
+  };
+  for (const std::uint32_t place : frames) {
+    const Frame& frame = frames_[place];
+    while (call != calls.end() && (*call)->started_ns < frame.started_ns) describe_next();
+    while (!around.empty() && around.back().first <= frame.started_ns) around.pop_back();
+    State state = around.empty() ? base : around.back().second;
+    apply(frame, state);
+    visit(frame, state);
+    around.emplace_back(frame.ended_ns, state);
   }
+  while (call != calls.end()) describe_next();
 }
 
 template <class Use>
@@ -321,8 +321,8 @@ void KinetoOperations::find_forwards(const std::vector<Frames>& threads) {
   if (std::none_of(frames_.begin(), frames_.end(), [](const Frame& frame) { return frame.kind == Kind::module; }))
     return;
   std::vector<Forward> found;
-  for (const Frames& frames : threads)
-    walk(frames, [&](const Frame& frame, const State& state, const State&) {
+  for (const Frames frames : threads)
+    walk(frames, {}, [&](const Frame& frame, const State& state) {
       if (frame.kind != Kind::operation || frame.sequence == 0 || frame.phase != Phase::forward) return;
       to_.charge(sizeof(Forward) * 2);
       found.push_back({frame.process, frame.thread, frame.sequence, frame.started_ns, state.operation.module});
@@ -346,13 +346,23 @@ void KinetoOperations::find_forwards(const std::vector<Frames>& threads) {
 void KinetoOperations::finish() {
   const std::vector<Frames> sorted = threads();
   find_forwards(sorted);
-  for (const Frames& frames : sorted)
-    walk(frames, [&](const Frame& frame, const State& state, const State& outer) {
-      if (frame.kind != Kind::operation && state == outer) return;
-      const std::uint32_t operation = state.operation == Operation{} ? kNoOperation : to_.operation(state.operation);
-      to_.add(TraceOperation{operation, state.line, frame.thread, frame.process, frame.started_ns, frame.ended_ns});
-    });
+  std::vector<HostCall*> calls;
+  for (HostCall& call : to_.file_calls())
+    if (call.started_ns != kNoTime) calls.push_back(&call);
+  const auto place_of = [](const HostCall* call) { return std::tie(call->process, call->thread); };
+  std::stable_sort(calls.begin(), calls.end(), [](const HostCall* a, const HostCall* b) {
+    return std::tie(a->process, a->thread, a->started_ns) < std::tie(b->process, b->thread, b->started_ns);
+  });
+  for (const Frames frames : sorted) {
+    HostCall wanted;
+    wanted.process = frames_[frames.front()].process;
+    wanted.thread = frames_[frames.front()].thread;
+    const auto own = std::equal_range(calls.begin(), calls.end(), &wanted,
+                                      [&](const HostCall* a, const HostCall* b) { return place_of(a) < place_of(b); });
+    walk(frames, Calls(own.first, own.second), [](const Frame&, const State&) {});
+  }
   frames_ = {};
+  order_ = {};
   forwards_ = {};
 }
 

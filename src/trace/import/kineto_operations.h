@@ -1,9 +1,12 @@
 // What threads of PyTorch did, from nested ranges: operators with shapes, modules, phases, and lines of the program.
-// Gives the builder ranges of which the innermost around a call says all of that. Knows no kernels and no calls.
+// The ranges around a call say what it belongs to. Knows no kernels.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,7 +21,7 @@ class KinetoOperations {
 
   // An operator, a frame of Python, or an annotation; the event has times. Others are ignored.
   void add(const KinetoEvent& event, std::uint16_t process, std::uint32_t thread);
-  // Call once, at the end of the file.
+  // Says of the file's calls what they belong to. Call once, at the end of the file.
   void finish();
 
  private:
@@ -38,7 +41,6 @@ class KinetoOperations {
   struct State {
     Operation operation;
     std::uint32_t line = kNoName;
-    bool operator==(const State&) const = default;
   };
   // An operator of a forward pass that has a number.
   struct Forward {
@@ -48,20 +50,25 @@ class KinetoOperations {
     std::int64_t started_ns = 0;
     std::uint32_t module = kNoModule;
   };
-  using Frames = std::pair<const Frame*, const Frame*>;  // of one thread, by start
+  using Frames = std::span<const std::uint32_t>;  // places of one thread's frames, by start
+  using Calls = std::span<HostCall* const>;       // of one thread, by start
 
   std::vector<Frames> threads();
-  static bool is_backward_thread(const Frames& frames);
+  bool is_backward_thread(Frames frames) const;
   template <class Visit>
-  void walk(const Frames& frames, Visit&& visit);
+  void walk(Frames frames, Calls calls, Visit&& visit);
+  void describe(HostCall& call, const State& state);
   void apply(const Frame& frame, State& state);
+  std::uint32_t module_of(std::uint32_t name, std::uint32_t parent);
   void find_forwards(const std::vector<Frames>& threads);
   const Forward* forward_of(const Frame& frame) const;
   template <class Use>
   void each_forward(const Frame& frame, Use&& use) const;
 
   TimelineBuilder& to_;
-  std::vector<Frame> frames_;
+  std::deque<Frame> frames_;          // there may be many, and a vector has room for twice as many
+  std::vector<std::uint32_t> order_;  // by thread and start, outer ones first
+  std::unordered_map<std::uint32_t, std::uint32_t> modules_;  // by name: a module is where it was called first
   std::vector<Forward> forwards_;  // by process, sequence, start; empty where there are no modules
   // Which thread is meant by a backward operator's number of a thread: the one that has most of its sequence numbers.
   std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint32_t> thread_of_;
