@@ -1,0 +1,210 @@
+// Advice about programs made by hand, whose every gap is known: what is predicted is what the same program takes when
+// it is made the other way.
+#include "lab/advise/advice.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace weir::advise {
+namespace {
+
+// One host thread, one stream, written down as it goes on.
+class Program {
+ public:
+  // `host`: a factor on what the host does.
+  explicit Program(double host = 1) : host_(host) {
+    timeline_.names = {"cudaLaunchKernel", "cudaStreamSynchronize", "gemm",
+                       "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"};
+    timeline_.processes = {{0, "a test"}};
+    timeline_.devices = {{0, 0, "GPU 0"}};
+    timeline_.streams = {{0, 7, "stream 7"}};
+    timeline_.has_dependencies = true;
+  }
+
+  void think(std::int64_t ns) { now_ += scaled(ns); }
+  void launch(std::int64_t ns) {
+    HostCall call;
+    call.name = 0;
+    call.kind = CallKind::launch;
+    call.started_ns = now_;
+    now_ += scaled(5'000);
+    call.ended_ns = now_;
+    Span span;
+    span.name = 2;
+    span.call = static_cast<std::uint32_t>(timeline_.calls.size());
+    span.started_ns = std::max(now_ + 2'000, free_ns_ + 1'000);
+    span.ended_ns = free_ns_ = span.started_ns + ns;
+    timeline_.calls.push_back(call);
+    timeline_.spans.push_back(span);
+  }
+  void synchronize() {
+    HostCall call;
+    call.name = 1;
+    call.kind = CallKind::synchronize;
+    call.started_ns = now_;
+    now_ = call.ended_ns = std::max(now_, free_ns_) + 3'000;
+    timeline_.calls.push_back(call);
+  }
+  // The loader has the next batch every `pace_ns`.
+  void fetch(std::int64_t pace_ns) {
+    ready_ns_ += pace_ns;
+    const std::int64_t begun = now_;
+    now_ = std::max(now_, ready_ns_);
+    timeline_.ranges.push_back({3, 0, begun, now_});
+  }
+  void end_step() {
+    timeline_.names.push_back("ProfilerStep#" + std::to_string(step_++));
+    timeline_.ranges.push_back({static_cast<std::uint32_t>(timeline_.names.size() - 1), 0, begun_ns_, now_});
+    begun_ns_ = now_;
+  }
+
+  const Timeline& timeline() const { return timeline_; }
+  std::int64_t now() const { return now_; }
+
+ private:
+  std::int64_t scaled(std::int64_t ns) const { return static_cast<std::int64_t>(host_ * static_cast<double>(ns)); }
+
+  double host_;
+  Timeline timeline_;
+  std::int64_t now_ = 1'000'000, free_ns_ = 0, ready_ns_ = 1'000'000, begun_ns_ = 1'000'000;
+  int step_ = 0;
+};
+
+const Prediction* prediction(const Advice& advice, const std::string& kind) {
+  for (const Prediction& one : advice.predictions)
+    if (one.what.kind == kind) return &one;
+  return nullptr;
+}
+
+Program host_bound(double host = 1) {
+  Program program(host);
+  for (int step = 0; step < 6; ++step) {
+    for (int i = 0; i < 20; ++i) {
+      program.think(10'000);
+      program.launch(2'000);
+    }
+    program.synchronize();
+    program.end_step();
+  }
+  return program;
+}
+
+TEST(Advice, graphs_first_where_the_host_is_too_slow) {
+  const Advice advice = advise::advise(host_bound().timeline(), {});
+  ASSERT_EQ(advice.reason, "");
+  EXPECT_LT(std::abs(advice.error), 0.001);
+  ASSERT_NE(advice.first(), nullptr);
+  EXPECT_EQ(advice.first()->what.kind, "graphs");
+  // Thinking once, the graph's launch, its first kernel's latency, 20 kernels, the gaps between them, waking up.
+  EXPECT_NEAR(advice.first()->step_ns, 10'000 + 8'000 + 2'000 + 20 * 2'000 + 19 * 450 + 3'000, 3'000);
+  EXPECT_LE(advice.first()->low_ns, advice.first()->step_ns);
+  EXPECT_GE(advice.first()->high_ns, advice.first()->step_ns);
+}
+
+Program with_wait(bool waits) {
+  Program program;
+  for (int step = 0; step < 8; ++step) {
+    for (int i = 0; i < 8; ++i) {
+      program.launch(50'000);
+      program.think(20'000);
+    }
+    if (waits) program.synchronize();
+    program.think(150'000);
+    for (int i = 0; i < 4; ++i) program.launch(50'000);
+    program.end_step();
+  }
+  program.synchronize();
+  return program;
+}
+
+TEST(Advice, without_a_wait_the_host_goes_on) {
+  const Advice advice = advise::advise(with_wait(true).timeline(), {});
+  const Prediction* const wait = prediction(advice, "wait");
+  ASSERT_NE(wait, nullptr);
+  EXPECT_TRUE(wait->is_advised);
+  const Program other = with_wait(false);
+  const ReplayModel model = replay_model(other.timeline(), sim::profile_named("h200"));
+  const double made = observed_step_ns(model, other.timeline());
+  EXPECT_LT(made, 0.9 * advice.step_ns);
+  EXPECT_NEAR(wait->step_ns, made, 0.02 * made);
+}
+
+Program behind_loader(std::int64_t pace_ns, double host = 1) {
+  Program program(host);
+  for (int step = 0; step < 8; ++step) {
+    program.fetch(pace_ns);
+    for (int i = 0; i < 12; ++i) {
+      program.think(8'000);
+      program.launch(10'000);
+    }
+    program.synchronize();
+    program.end_step();
+  }
+  return program;
+}
+
+TEST(Advice, data_come_at_their_own_pace_until_they_are_ready_in_time) {
+  const Advice advice = advise::advise(behind_loader(2'000'000).timeline(), {});
+  ASSERT_EQ(advice.reason, "");
+  EXPECT_NEAR(advice.step_ns, 2'000'000, 20'000);
+  const Prediction* const data = prediction(advice, "data");
+  ASSERT_NE(data, nullptr);
+  EXPECT_TRUE(data->is_advised);
+  EXPECT_NEAR(data->step_ns, 12 * 13'000 + 15'000, 10'000);
+  // A faster host only waits longer.
+  for (const Prediction& one : advice.predictions)
+    if (one.what.kind == "host") EXPECT_NEAR(one.step_ns, advice.step_ns, 0.01 * advice.step_ns);
+  EXPECT_EQ(prediction(advise::advise(host_bound().timeline(), {}), "data"), nullptr);
+}
+
+TEST(Advice, takes_out_what_the_profiler_costs) {
+  const Program untraced = host_bound(0.5);
+  const ReplayModel model = replay_model(untraced.timeline(), sim::profile_named("h200"));
+  AdviceOptions options;
+  options.untraced_ns = observed_step_ns(model, untraced.timeline());
+  const Advice advice = advise::advise(host_bound(1).timeline(), options);
+  EXPECT_NEAR(advice.host, 0.5, 0.02);
+  EXPECT_NEAR(advice.scale, 1, 0.01);
+  const Advice own = advise::advise(untraced.timeline(), {});
+  EXPECT_NEAR(prediction(advice, "graphs")->step_ns, prediction(own, "graphs")->step_ns, 3'000);
+}
+
+TEST(Advice, leaves_what_gains_nothing) {
+  Program program;
+  for (int step = 0; step < 5; ++step) {
+    for (int i = 0; i < 5; ++i) program.launch(1'000'000);
+    program.end_step();
+  }
+  program.synchronize();
+  const Advice advice = advise::advise(program.timeline(), {});
+  EXPECT_EQ(advice.reason, "");
+  EXPECT_EQ(advice.first(), nullptr);
+  for (const Prediction& one : advice.predictions)
+    if (one.what.kind == "work") EXPECT_NEAR(one.gain, 0.5, 0.01);  // Amdahl, of all of it
+}
+
+TEST(Advice, gives_none_where_starts_are_unexplained) {
+  Timeline timeline = host_bound().timeline();
+  for (std::size_t i = 60; i < timeline.spans.size(); ++i) {  // as if something else had held the device
+    timeline.spans[i].started_ns += 700'000;
+    timeline.spans[i].ended_ns += 700'000;
+  }
+  for (HostCall& call : timeline.calls)
+    if (call.started_ns >= timeline.calls[timeline.spans[60].call].started_ns && call.kind == CallKind::synchronize)
+      call.ended_ns += 700'000;
+  const Advice advice = advise::advise(timeline, {});
+  EXPECT_NE(advice.reason.find("for reasons that the trace does not show"), std::string::npos) << advice.error;
+  EXPECT_TRUE(advice.predictions.empty());
+}
+
+TEST(Advice, gives_none_without_calls_and_refuses_an_empty_trace) {
+  Timeline timeline = host_bound().timeline();
+  timeline.calls.clear();
+  for (Span& span : timeline.spans) span.call = kNoCall;
+  EXPECT_NE(advise::advise(timeline, {}).reason.find("no calls of the host"), std::string::npos);
+  EXPECT_ANY_THROW(advise::advise(Timeline(), {}));
+}
+
+}  // namespace
+}  // namespace weir::advise
