@@ -26,7 +26,16 @@ inline void check_timeline(const Timeline& timeline) {
   for (const HostCall& call : timeline.calls) {
     expect(call.name == kNoName || call.name < timeline.names.size());
     expect(call.process < timeline.processes.size());
+    expect(call.operation == kNoOperation || call.operation < timeline.operations.size());
+    expect(call.line == kNoName || call.line < timeline.names.size());
   }
+  for (const Operation& operation : timeline.operations)
+    for (const std::uint32_t name : {operation.name, operation.shapes})
+      expect(name == kNoName || name < timeline.names.size());
+  for (const Operation& operation : timeline.operations)
+    expect(operation.module == kNoModule || operation.module < timeline.modules.size());
+  for (std::size_t i = 0; i < timeline.modules.size(); ++i)
+    expect(timeline.modules[i].parent == kNoModule || timeline.modules[i].parent < i);
   for (const Dependency& edge : timeline.dependencies)
     expect(edge.before < timeline.spans.size() && edge.after < timeline.spans.size());
 }
@@ -35,6 +44,7 @@ inline int fuzz_importer(const char* format, const std::uint8_t* data, std::size
   ImportOptions options;
   options.format = format;
   options.limits.memory_bytes = 64 << 20;
+  options.has_operations = size % 4 != 0;
   try {
     check_timeline(import_memory({reinterpret_cast<const char*>(data), size}, "fuzz", options).timeline);
   } catch (const Error& error) {

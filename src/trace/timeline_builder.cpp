@@ -181,6 +181,14 @@ void TimelineBuilder::label_device(std::uint16_t device, std::string label) {
   timeline_.devices[device].label = std::move(label);
 }
 
+void TimelineBuilder::describe_device(std::uint16_t device, std::string model, std::uint32_t multiprocessors,
+                                      std::uint32_t resident_threads) {
+  TraceDevice& facts = timeline_.devices[device];
+  facts.model = std::move(model);
+  facts.multiprocessors = multiprocessors;
+  facts.resident_threads = resident_threads;
+}
+
 void TimelineBuilder::label_stream(std::uint16_t stream, std::string label) {
   timeline_.streams[stream].label = std::move(label);
 }
@@ -282,6 +290,16 @@ void TimelineBuilder::add(TraceOperation operation) {
   if (operation.started_ns == kNoTime || operation.ended_ns == kNoTime) return;
   charge(sizeof(TraceOperation) * 2);
   operations_.push_back(operation);
+}
+
+std::uint32_t TimelineBuilder::module_in(std::uint32_t parent, std::uint32_t name) {
+  const auto [at, is_new] =
+      modules_.try_emplace(LaneKey{parent, name}, static_cast<std::uint32_t>(timeline_.modules.size()));
+  if (is_new) {
+    charge(sizeof(TraceModule) * 4);
+    timeline_.modules.push_back({name, parent});
+  }
+  return at->second;
 }
 
 void TimelineBuilder::add(const Dependency& dependency) {

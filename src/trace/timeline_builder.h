@@ -104,7 +104,11 @@ class TimelineBuilder {
   std::optional<Lane> lane(std::uint16_t process, std::int64_t device_id, std::uint64_t stream_id, std::uint64_t at,
                            std::string_view device_label = {});
   void label_device(std::uint16_t device, std::string label);
+  // What it is; zeros where that is not known.
+  void describe_device(std::uint16_t device, std::string model, std::uint32_t multiprocessors,
+                       std::uint32_t resident_threads);
   void label_stream(std::uint16_t stream, std::string label);
+  void set_priority(std::uint16_t stream, std::int32_t priority) { timeline_.streams[stream].priority = priority; }
   std::int32_t queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine = false);
 
   // Returns the command's number for about_collective() and add(Dependency). Empty for a command without start or end,
@@ -124,6 +128,8 @@ class TimelineBuilder {
   // Gives equal operations the same number.
   std::uint32_t operation(const Operation& operation);
   void add(TraceOperation operation);
+  // Gives the part of this name in `parent` (kNoModule: outermost) its number.
+  std::uint32_t module_in(std::uint32_t parent, std::uint32_t name);
   // `before` and `after` are numbers that add() returned.
   void add(const Dependency& dependency);
   // The source records waits, whether or not there were any.
@@ -207,7 +213,8 @@ class TimelineBuilder {
   std::vector<CallKind> call_kinds_;                       // by name
   Lanes<std::uint16_t> devices_, streams_, ranks_;
   Lanes<std::int32_t> queues_;
-  std::vector<bool> has_rank_;  // by process: process_of_rank() assigned its rank
+  Lanes<std::uint32_t> modules_;  // by parent and name
+  std::vector<bool> has_rank_;    // by process: process_of_rank() assigned its rank
 };
 
 }  // namespace weir

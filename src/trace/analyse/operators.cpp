@@ -12,7 +12,7 @@ namespace weir {
 Operators operators(const Timeline& timeline) {
   Operators found;
   if (!timeline.has_operations) {
-    found.reason = "operators were not read (--operators reads those of PyTorch's traces)";
+    found.reason = "operators were not read (--operators reads those of PyTorch's and XLA's traces)";
     return found;
   }
   std::unordered_map<std::uint32_t, std::size_t> places;
@@ -23,13 +23,15 @@ Operators operators(const Timeline& timeline) {
     const std::uint64_t ns = distance_ns(span.started_ns, span.ended_ns);
     all_ns += ns;
     const HostCall* const call = span.call < timeline.calls.size() ? &timeline.calls[span.call] : nullptr;
-    if (call == nullptr || call->operation >= timeline.operations.size()) {
+    const std::uint32_t name = call != nullptr && call->operation < timeline.operations.size()
+                                   ? timeline.operations[call->operation].name
+                                   : kNoName;
+    if (name == kNoName) {
       WithoutOperator& none = call == nullptr ? found.without_call : found.outside;
       ++none.commands;
       none.total_ns += ns;
       continue;
     }
-    const std::uint32_t name = timeline.operations[call->operation].name;
     const auto [at, is_new] = places.try_emplace(name, found.all.size());
     if (is_new) found.all.push_back({.name = name});
     OperatorUse& use = found.all[at->second];
