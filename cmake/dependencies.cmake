@@ -77,6 +77,14 @@ foreach(library ZLIB SQLite3)
   endif()
 endforeach()
 
+# Packed traces other than .gz, and .zip.
+find_package(LibArchive QUIET)
+if(LibArchive_FOUND)
+  set(WEIR_HAVE_LIBARCHIVE 1)
+else()
+  set(WEIR_HAVE_LIBARCHIVE 0)
+endif()
+
 # The live view of `weir watch`; its other forms do without.
 weir_import(weir_ncurses HEADER ncurses.h LIBRARY ncursesw SUFFIXES ncursesw)
 if(TARGET weir_ncurses)

@@ -55,6 +55,8 @@ READERS = {
     "cupti_text": (["fuzz/seeds/cupti_text/*"], "t.txt", TRACES),
     "weir_capture": (["fuzz/seeds/weir_capture/*"], "1.weircap", TRACES),
     "weir_recording": (["fuzz/seeds/weir_recording/*"], "1.weirrec", TRACES),
+    "perfetto": (["fuzz/seeds/perfetto/*"], "t.pftrace", TRACES),
+    "xplane": (["fuzz/seeds/xplane/*"], "t.xplane.pb", TRACES),
     "gzip": (["fuzz/seeds/kineto/*", "fuzz/seeds/rocprof_csv/*"], "t.json.gz", TRACES[:2]),
     "amd_log": (["fuzz/seeds/amd_log/*"], "log", [["amd", "log", "FILE"], ["amd", "log", "FILE", "--json"],
                 ["amd", "join", "--log", "FILE", "--no-timeline"], ["amd", "compare", "FILE", "FILE"]]),

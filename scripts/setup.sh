@@ -25,6 +25,7 @@ libopenblas-dev|header:openblas_config.h'
 optional='libhwloc-dev|header:hwloc.h
 zlib1g-dev|header:zlib.h
 libsqlite3-dev|header:sqlite3.h
+libarchive-dev|header:archive.h
 libncurses-dev|header:ncurses.h
 ccache|command:ccache'
 # Other people's queues, which `weir channel` measures ours against.
@@ -66,14 +67,14 @@ esac
 case $purpose in
   test)
     # The importers' fuzz targets run in CI too.
-    required+=$'\npython3|command:python3\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl_headers$'\n'$opencl$'\n'$slurm$'\n'$web$'\n'$cross${browser:+$'\n'$browser}
+    required+=$'\npython3|command:python3\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibarchive-dev|header:archive.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl_headers$'\n'$opencl$'\n'$slurm$'\n'$web$'\n'$cross${browser:+$'\n'$browser}
     optional+=$'\npython3-jsonschema|python:jsonschema'
     ;;
   lint)
     required+=$'\nlibgtest-dev|header:gtest/gtest.h\nclang-19|command:clang++-19\nclang-format-19|command:clang-format-19\nclang-tidy-19|command:clang-tidy-19'
     ;;
   hip) required+=$'\n'$hip ;;
-  fuzz) required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$fuzzer ;;
+  fuzz) required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibarchive-dev|header:archive.h\n'$fuzzer ;;
   *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi$'\n'$queues$'\n'$web$'\n'$opencl_headers ;;
 esac
 

@@ -35,8 +35,10 @@ struct AnalyzeFlags : DocumentOutput {
   void add_to(CommandSyntax syntax) {
     syntax
         .add("files FILE", files,
-             "traces: Kineto/PyTorch, rocprofv3, Nsight Systems, rocmProfileData, CUPTI text or Weir's own; "
-             ".gz and .tar.gz too (-: standard input). Files of several ranks are put together")
+             "traces: Kineto/PyTorch, rocprofv3 and rocprof-sys (Perfetto too), JAX/XLA, Nsight Systems, "
+             "rocmProfileData, "
+             "CUPTI text or Weir's own; packed ones and archives too (.gz, .zst, .xz, .tar, .zip; -: standard input). "
+             "Files of several ranks are put together")
         .required();
     syntax.add("--ranks", are_ranks, "the files are ranks of one job, whatever they say of themselves");
     trace.add_to(syntax);

@@ -30,7 +30,9 @@
 #include "report/text/documents.h"
 #include "run/known_spread.h"
 #include "run/load.h"
-#include "trace/import/list.h"
+#include "trace/import/byte_source.h"
+#include "trace/import/import.h"
+#include "trace/import/importer.h"
 
 namespace weir::cli {
 namespace {
@@ -209,10 +211,7 @@ CompareKind kind_of(const fs::path& path) {
   const std::unique_ptr<ByteSource> bytes = open_bytes(path);
   const std::string_view start = bytes->peek(kSniffBytes);
   if (const std::string_view schema = schemas::at_start(start); !schema.empty()) return kind_of_schema(schema);
-  const auto all = importers();
-  if (TarReader::sniff(start) ||
-      std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.sniff(start); }))
-    return kTraces;
+  if (looks_like_trace(start)) return kTraces;
   const std::size_t first = start.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string_view::npos && (start[first] == '{' || start[first] == '[');
   return is_json || start.empty() ? kResults : kAmd;

@@ -140,6 +140,8 @@ int execute_info(const InfoFlags& flags) {
                                              : fmt::format("left out: {}", WEIR_HIP_REASON));
   print_out("  OpenCL             {}\n", WEIR_HAVE_OPENCL ? "yes" : fmt::format("left out: {}", WEIR_OPENCL_REASON));
   print_out("  .gz traces         {}\n", WEIR_HAVE_ZLIB ? "yes" : "left out: zlib was not found when this was built");
+  print_out("  .zst, .xz, .zip    {}\n",
+            WEIR_HAVE_LIBARCHIVE ? "yes" : "left out: libarchive was not found when this was built");
   print_out("  SQLite traces      {}\n",
             WEIR_HAVE_SQLITE ? "yes" : "left out: SQLite was not found when this was built");
   print_out("  ncurses            {}\n",

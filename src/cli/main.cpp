@@ -83,11 +83,11 @@ class HelpLayout : public CLI::Formatter {
 
 // What a bug report needs: which build this is, and what was left out of it.
 std::string version_text() {
-  const std::pair<const char*, bool> parts[] = {{"cuda", WEIR_HAVE_CUDA},       {"cupti", WEIR_HAVE_CUPTI},
-                                                {"hip", WEIR_HAVE_HIP},         {"opencl", WEIR_HAVE_OPENCL},
-                                                {"mpi", WEIR_HAVE_MPI},         {"hwloc", WEIR_HAVE_HWLOC},
-                                                {"zlib", WEIR_HAVE_ZLIB},       {"sqlite", WEIR_HAVE_SQLITE},
-                                                {"ncurses", WEIR_HAVE_NCURSES}, {"html", WEIR_HAVE_HTML}};
+  const std::pair<const char*, bool> parts[] = {
+      {"cuda", WEIR_HAVE_CUDA},       {"cupti", WEIR_HAVE_CUPTI},   {"hip", WEIR_HAVE_HIP},
+      {"opencl", WEIR_HAVE_OPENCL},   {"mpi", WEIR_HAVE_MPI},       {"hwloc", WEIR_HAVE_HWLOC},
+      {"zlib", WEIR_HAVE_ZLIB},       {"sqlite", WEIR_HAVE_SQLITE}, {"libarchive", WEIR_HAVE_LIBARCHIVE},
+      {"ncurses", WEIR_HAVE_NCURSES}, {"html", WEIR_HAVE_HTML}};
   std::string with, without;
   for (const auto& [name, is_there] : parts) (is_there ? with : without) += std::string(" ") + name;
   return fmt::format("weir {} ({})\nwith:{}\nwithout:{}", WEIR_VERSION, WEIR_COMMIT, with.empty() ? " nothing" : with,

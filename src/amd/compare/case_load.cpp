@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/schemas.h"
 #include "trace/import/byte_source.h"
-#include "trace/import/list.h"
+#include "trace/import/importer.h"
 
 namespace weir::amd {
 namespace {
@@ -39,11 +39,7 @@ CaseSide load(const std::filesystem::path& path, const CaseLoadOptions& options)
   if (schema.starts_with("weir."))
     reject(fmt::format("{}: a document {}, which does not list single launches", path.string(), schema),
            "`weir profile WORKLOAD -o FILE.json` writes a timeline that can be compared.");
-  const auto all = importers();
-  const bool is_trace = TarReader::sniff(start) || std::any_of(all.begin(), all.end(), [&](const Importer& importer) {
-                          return importer.sniff(start);
-                        });
-  if (!is_trace) return side_of_log(path, options.stop);
+  if (!looks_like_trace(start)) return side_of_log(path, options.stop);
   const std::vector<ImportedTrace> traces = import_traces({path}, options.import);
   return side_of_timeline(traces.at(0).timeline, path.string());
 }

@@ -110,8 +110,8 @@ Files are written under another name first and renamed, so none is ever half
 written. A name that you give is replaced only with --force. Where a name that
 weir chose is taken, the next run writes NAME-2, NAME-3, ... instead; --force
 replaces NAME, --resume continues the newest. Baselines, which are found by
-their names, are replaced by newer ones (docs/configuration.md). .gz files are
-read as they are.
+their names, are replaced by newer ones (docs/configuration.md). .gz, .zst, .xz
+and .bz2 files are read as they are.
 )"},
     {"environment", "environment variables that are read",
      R"(Of this program

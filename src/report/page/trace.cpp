@@ -12,18 +12,11 @@
 #include "run/trace_compare.h"
 #include "trace/import/byte_source.h"
 #include "trace/import/import.h"
-#include "trace/import/list.h"
+#include "trace/import/importer.h"
 #include "trace/merge.h"
 
 namespace weir::page {
 namespace {
-
-bool looks_like_trace(ByteSource& bytes) {
-  const std::string_view start = bytes.peek(kSniffBytes);
-  for (const Importer& importer : importers())
-    if (importer.sniff(start)) return true;
-  return TarReader::sniff(start);
-}
 
 // The document contains how many commands a queue ran; the timeline also shows which streams they came from.
 CountedQueues count_queues(const Timeline& timeline) {
@@ -55,7 +48,7 @@ CountedQueues count_queues(const Timeline& timeline) {
 
 bool is_trace(const std::filesystem::path& file) {
   try {
-    return looks_like_trace(*open_bytes(file));
+    return looks_like_trace(open_bytes(file)->peek(kSniffBytes));
   } catch (const Error&) {
     return false;
   }

@@ -12,7 +12,7 @@ namespace weir {
 Operators operators(const Timeline& timeline) {
   Operators found;
   if (!timeline.has_operations) {
-    found.reason = "operators were not read (--operators reads those of PyTorch's traces)";
+    found.reason = "operators were not read (--operators reads those of PyTorch's and XLA's traces)";
     return found;
   }
   std::unordered_map<std::uint32_t, std::size_t> places;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "trace/import/archive.h"
 #include "trace/import/json_text.h"
 #include "weir_build.h"
 #if WEIR_HAVE_ZLIB
@@ -56,7 +57,8 @@ class FileSource : public ByteSource {
   explicit FileSource(const std::filesystem::path& path) : name_(path.string()), file_(open_to_read(path)) {
     struct stat facts{};
     if (::fstat(file_.get(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0)
-      reject(fmt::format("{}: is empty", name_), "The program that writes it failed early, or still runs. Run it again.");
+      reject(fmt::format("{}: is empty", name_),
+             "The program that writes it failed early, or still runs. Run it again.");
     ::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   }
 
@@ -98,20 +100,25 @@ class BorrowedSource : public ByteSource {
 };
 
 constexpr std::string_view kGzipStart = "\x1f\x8b";
+constexpr std::size_t kPackedStart = 16;  // enough to know how it is packed
 
 #if WEIR_HAVE_ZLIB
 // One or more gzip members, one after another; data after the last is ignored, as gunzip does.
 class GzipSource : public ByteSource {
  public:
-  explicit GzipSource(std::unique_ptr<ByteSource> packed) : packed_(std::move(packed)) {
+  // 16 added to the size of the window means gzip, 32 either format.
+  enum Format { gzip = 15 + 16, any = 15 + 32 };
+
+  explicit GzipSource(std::unique_ptr<ByteSource> packed, Format format = gzip) : packed_(std::move(packed)) {
     input_.resize(kInputBytes);
-    if (inflateInit2(&stream_, kGzipWindow) != Z_OK) fail("zlib cannot be started");
+    if (inflateInit2(&stream_, format) != Z_OK) fail("zlib cannot be started");
   }
   ~GzipSource() override { inflateEnd(&stream_); }
   GzipSource(const GzipSource&) = delete;
   GzipSource& operator=(const GzipSource&) = delete;
 
   std::string problem() const override { return problem_; }
+  bool is_unpacked() const noexcept override { return true; }
 
  protected:
   std::size_t fetch(char* to, std::size_t capacity) override {
@@ -135,7 +142,6 @@ class GzipSource : public ByteSource {
 
  private:
   static constexpr std::size_t kInputBytes = 65536;
-  static constexpr int kGzipWindow = 15 + 16;
 
   bool refill() {
     const std::size_t got = packed_->read(input_.data(), input_.size());
@@ -169,13 +175,19 @@ class GzipSource : public ByteSource {
 };
 #endif
 
+#if !WEIR_HAVE_ZLIB
+[[noreturn]] void reject_packed() {
+  reject("this build cannot unpack .gz files: zlib was not found when it was made",
+         "Unpack the file with gunzip first, or build with zlib (zlib1g-dev).");
+}
+#endif
+
 std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> source) {
-  if (source->peek(2) != kGzipStart) return source;
+  if (source->peek(2) != kGzipStart) return unpack_stream(std::move(source));
 #if WEIR_HAVE_ZLIB
   return std::make_unique<GzipSource>(std::move(source));
 #else
-  reject("this build cannot unpack .gz files: zlib was not found when it was made",
-         "Unpack the file with gunzip first, or build with zlib (zlib1g-dev).");
+  reject_packed();
 #endif
 }
 
@@ -187,8 +199,32 @@ std::unique_ptr<ByteSource> open_bytes(const std::filesystem::path& path) {
 
 std::unique_ptr<ByteSource> bytes_of(std::string_view text) { return unpacked(std::make_unique<MemorySource>(text)); }
 
+std::optional<std::string> unpacked_bytes(std::string_view packed, std::size_t most) {
+  std::unique_ptr<ByteSource> source = std::make_unique<MemorySource>(packed);
+  if (is_packed_stream(packed.substr(0, kPackedStart)))
+    source = unpack_stream(std::move(source));
+  else
+#if WEIR_HAVE_ZLIB
+    source = std::make_unique<GzipSource>(std::move(source), GzipSource::any);
+#else
+    reject_packed();
+#endif
+  std::string text;
+  for (std::size_t had = 0;;) {
+    if (had == text.size()) text.resize(std::min(most + 1, 2 * had + 65536));
+    const std::size_t got = source->read(text.data() + had, text.size() - had);
+    had += got;
+    if (had > most || (got == 0 && !source->problem().empty())) return std::nullopt;
+    if (got > 0) continue;
+    text.resize(had);
+    return text;
+  }
+}
+
 std::unique_ptr<ByteSource> unpack(ByteSource& packed) {
-  return packed.peek(2) == kGzipStart ? unpacked(std::make_unique<BorrowedSource>(packed)) : nullptr;
+  const std::string_view start = packed.peek(kPackedStart);
+  const bool is_packed = start.starts_with(kGzipStart) || is_packed_stream(start);
+  return is_packed ? unpacked(std::make_unique<BorrowedSource>(packed)) : nullptr;
 }
 
 namespace {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/schemas.h"
+#include "trace/import/archive.h"
 #include "trace/import/list.h"
 
 namespace weir {
@@ -41,7 +42,8 @@ const Importer* importer_for(std::string_view start) {
     seen += std::isprint(byte) != 0 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
   }
   reject(fmt::format("{}: not a recognised trace; it begins with \"{}\"", name, seen),
-         "Name a trace of PyTorch's profiler, rocprofv3, Nsight Systems (nsys export --type sqlite) or `weir profile`. "
+         "Name a trace of PyTorch's profiler, rocprofv3, JAX, Nsight Systems (nsys export --type sqlite) or `weir "
+         "profile`. "
          "`weir analyze --help` lists the formats; --input-format NAME reads the file as one of them.");
 }
 
@@ -85,12 +87,16 @@ class Capture {
 
   void read(const std::filesystem::path& path, ByteSource& bytes) {
     const std::string name = path.string();
-    if (TarReader::sniff(bytes.peek(kSniffBytes))) return read_archive(name, bytes);
+    const std::string_view start = bytes.peek(kSniffBytes);
+    if (TarReader::sniff(start)) {
+      TarReader archive(bytes);
+      return read_archive(name, archive, bytes);
+    }
+    if (is_zip(start)) return read_archive(name, *zip_members(bytes), bytes);
     // Importers that need the file itself (SQLite) get its path unless it is compressed.
     std::error_code ignored;
-    const bool is_packed = path.extension() == ".gz" || path.extension() == ".tgz";
-    read_one(name, is_packed || !std::filesystem::is_regular_file(path, ignored) ? std::filesystem::path() : path,
-             bytes);
+    const bool has_file = !bytes.is_unpacked() && std::filesystem::is_regular_file(path, ignored);
+    read_one(name, has_file ? path : std::filesystem::path(), bytes);
   }
 
   std::uint64_t used_bytes() const noexcept { return builder_.used_bytes() - options_.limits.used_bytes; }
@@ -134,8 +140,7 @@ class Capture {
     return found != process_of_.end() ? found->second : process_of_.emplace(key, add()).first->second;
   }
 
-  void read_archive(const std::string& name, ByteSource& bytes) {
-    TarReader archive(bytes);
+  void read_archive(const std::string& name, ArchiveMembers& archive, ByteSource& bytes) {
     std::string member;
     std::size_t read = 0, other_files = 0;
     while (ByteSource* const packed = archive.next(&member)) {
@@ -169,6 +174,10 @@ class Capture {
 };
 
 }  // namespace
+
+bool looks_like_trace(std::string_view start) {
+  return importer_for(start) != nullptr || TarReader::sniff(start) || is_zip(start);
+}
 
 std::vector<ImportedTrace> import_traces(const std::vector<std::filesystem::path>& paths,
                                          const ImportOptions& options) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "measure/timeline.h"
@@ -32,6 +33,9 @@ struct ImportedTrace {
   std::vector<ImportedFile> files;
   Timeline timeline;
 };
+
+// Whether a file that begins like this (kSniffBytes, unpacked) is a trace or an archive, which may hold some.
+bool looks_like_trace(std::string_view start);
 
 // Returns one trace per capture: files that are parts of one (rocprofv3's CSV) are combined, and an archive's members
 // are its processes. Rejects files that are missing, empty or not a trace, and names the formats that were tried.

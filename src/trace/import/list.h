@@ -6,8 +6,9 @@
 
 #include "trace/import/importer.h"
 
-#define WEIR_IMPORTERS \
-  weir_capture(), weir_recording(), nsys(), rpd(), rocprof_json(), kineto(), rocprof_csv(), cupti_text()
+#define WEIR_IMPORTERS                                                                                              \
+  weir_capture(), weir_recording(), nsys(), rpd(), rocprof_json(), kineto(), rocprof_csv(), cupti_text(), xplane(), \
+      perfetto()
 
 namespace weir {
 

@@ -212,7 +212,7 @@ bool sniff_rocprof_csv(std::string_view start) {
 std::string capture_of(const std::filesystem::path& path) {
   const std::string whole = path.filename().string();
   std::string_view name = whole;
-  for (const std::string_view suffix : {".gz", ".csv", "_trace"})
+  for (const std::string_view suffix : {".gz", ".zst", ".xz", ".bz2", ".lz4", ".csv", "_trace"})
     if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
   for (const std::string_view kind :
        {"kernel", "memory_copy", "hip_api", "hsa_api", "hip", "hsa", "marker_api", "marker", "rccl_api"}) {
