@@ -208,6 +208,7 @@ constexpr Entry kEntries[] = {
     {"profile", "--trace-format", [](const Typed&) { return plain(words({"kineto", "csv"})); }},
     {"profile", "--profiler",
      [](const Typed&) { return plain(words({"auto", "events", "cupti", "rocprofv3", "rocprofiler-sdk"})); }},
+    {"advise", "--input-format", trace_formats},
     {"analyze", "--input-format", trace_formats},
     {"bench", "--path", packages},
     {"bench", "--device", backends},

@@ -108,6 +108,12 @@ weir record --hang-timeout 60s -- python3 docs/examples/train.py)"},
      "were gathered from several machines ([hangs](hangs.md#programs-that-are-not-ours)). Stacks need a program that "
      "was started with `--hang-timeout`.",
      ""},
+    {"advise",
+     R"(Replays a trace's own dependencies, checks that the replay takes as long as the trace, then changes one thing at a time: hardware queues, synchronisations, graphs, data, priorities, the order of launches, a faster host, kernels or communication that take less. Says what to do first, or to leave it where nothing gains 2 %. The document is [weir.advice/1](schema/weir.advice.1.json); how it works, and how right it was: [advise](advise.md).)",
+     R"(weir profile speculative_decode --device sim:h200 --streams 8 \
+  --scale tiny -o decode.json
+weir advise decode.json
+weir advise decode.json --prove --trials 2 -- true)"},
     {"analyze",
      "Formats, definitions and figures: [traces](traces.md). By default files of different ranks are put together, "
      "and `--ranks` says that two of the same rank are one job; two runs are compared by `weir compare`. What would "
