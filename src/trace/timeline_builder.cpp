@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -366,7 +367,7 @@ void TimelineBuilder::join_operations() {
     return std::tie(a.process, a.thread, a.started_ns, b.ended_ns) <
            std::tie(b.process, b.thread, b.started_ns, a.ended_ns);
   });
-  std::vector<const TraceOperation*> around;
+  std::vector<TraceOperation*> around;
   auto next = operations_.begin();
   const auto thread_of = [](const auto& one) { return std::pair(one.process, one.thread); };
   for (HostCall& call : timeline_.calls) {
@@ -380,7 +381,9 @@ void TimelineBuilder::join_operations() {
       around.push_back(&*next);
     }
     while (!around.empty() && around.back()->ended_ns < call.started_ns) around.pop_back();
-    if (!around.empty()) call.operation = around.back()->operation;
+    if (around.empty()) continue;
+    call.operation = around.back()->operation;
+    call.is_first_of_operation = !std::exchange(around.back()->has_calls, true);
   }
   operations_ = {};
 }

@@ -52,6 +52,7 @@ struct TraceOperation {
   std::uint32_t thread = 0;                // as in HostCall
   std::uint16_t process = 0;
   std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
+  bool has_calls = false;  // to the driver; the builder finds out
 };
 
 // What the source records about a collective besides its times.

@@ -12,6 +12,7 @@ namespace weir::analysis {
 ReportSection times_section(const Json& device);
 ReportSection work_section(const Json& device);
 ReportSection operators_section(const Json& device, std::size_t most);
+ReportSection efficiency_section(const Json& device, std::size_t most);
 ReportSection iterations_section(const Json& device, std::size_t most);
 ReportSection queues_section(const Json& device, std::size_t most);
 ReportSection serialisation_section(const Json& device, std::size_t most);
