@@ -19,6 +19,7 @@
 #include "report/text/svg.h"
 #include "trace/export/chrome_json.h"
 #include "trace/export/timeline_csv.h"
+#include "trace/export/timeline_sqlite.h"
 #include "trace/merge.h"
 
 namespace weir::cli {
@@ -27,7 +28,7 @@ namespace {
 struct AnalyzeFlags : DocumentOutput {
   std::vector<std::string> files;
   TraceFlags trace;
-  std::string svg, kineto, csv;
+  std::string svg, kineto, csv, sqlite, peaks;
   std::string threshold = "5%";
   std::string top = "15";
   bool are_ranks = false, is_full = false, is_strict = false;
@@ -46,12 +47,16 @@ struct AnalyzeFlags : DocumentOutput {
         "--operators", trace.has_operations,
         "also in the words of the model: operators (aten::mm) with their shapes, modules, phases, steps, lines of the "
         "program (PyTorch's traces); reading takes up to twice as long");
+    syntax.add("--peaks FILE", peaks,
+               "summary.json of `weir bench` on this device: its measured peaks instead of the data sheet's, for "
+               "--operators");
     syntax.add("--full", is_full, "all devices and long lists");
     syntax.add("--top N", top, "names per list of the document");
     DocumentOutput::add_to(syntax);
     syntax.add("--svg PATH", svg, "draw the timeline to this file");
     syntax.add("--export PATH", kineto, "write the timeline as Chrome/Kineto JSON");
     syntax.add("--csv PATH", csv, "write the timeline as CSV");
+    syntax.add("--sqlite PATH", sqlite, "write the timeline as a SQLite database, for queries");
     // Two runs of the same ranks, which is an old spelling of `weir compare`.
     syntax.add("--threshold PERCENT", threshold, "").hidden();
     syntax.add("--strict", is_strict, "").hidden();
@@ -92,9 +97,11 @@ void export_kineto(const AnalyzeFlags& flags, const Timeline& timeline) {
 
 int execute_analyze(const AnalyzeFlags& flags) {
   flags.check_output();
-  for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv})
+  for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv, &flags.sqlite})
     if (!path->empty()) check_writable(*path, flags.is_forced);
+  if (!flags.sqlite.empty()) check_sqlite_export(flags.sqlite);
   AnalyzeOptions options;
+  if (!flags.peaks.empty()) options.peaks = peaks_measured(read_json(flags.peaks), flags.peaks);
   options.top = static_cast<std::size_t>(number_within("--top", flags.top, 1, 1000));
   options.command_line = run_context().command_line;
   options.window = window_named(flags.trace.window);
@@ -113,9 +120,9 @@ int execute_analyze(const AnalyzeFlags& flags) {
   }
   line.clear();
   if (are_two_runs(flags, traces)) {
-    for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv})
+    for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv, &flags.sqlite})
       if (!path->empty())
-        reject("--svg, --export and --csv are for one timeline", "Pass only one file, or use --ranks.");
+        reject("--svg, --export, --csv and --sqlite are for one timeline", "Pass only one file, or use --ranks.");
     print_err("weir: two traces of the same ranks are two runs: weir compare A B (--ranks: one job)\n");
     CompareOptions compare;
     compare.threshold = share_of("--threshold", flags.threshold);
@@ -138,6 +145,10 @@ int execute_analyze(const AnalyzeFlags& flags) {
   if (!flags.csv.empty()) {
     write_timeline_csv(timeline, flags.csv, flags.is_forced);
     flags.report_written(flags.csv);
+  }
+  if (!flags.sqlite.empty()) {
+    write_timeline_sqlite(timeline, flags.sqlite, flags.is_forced, import.progress);
+    flags.report_written(flags.sqlite);
   }
   return 0;
 }

@@ -85,6 +85,7 @@ struct HostCall {
   std::int64_t ended_ns = kNoTime;
   std::uint32_t operation = kNoOperation;  // index into Timeline::operations: the innermost that made it
   std::uint32_t line = kNoName;            // of the program: "train.py(45): step"
+  bool is_first_of_operation = false;      // the program called the operator, which had made no call to the driver yet
 };
 
 // What a step does meanwhile, in the words of training.

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "measure/timeline.h"
 #include "trace/analyse/exposed_causes.h"
+#include "trace/analyse/peaks.h"
 #include "trace/import/import.h"
 #include "trace/intervals.h"
 
@@ -26,6 +27,7 @@ struct AnalyzeOptions {
   // The part to analyse, counted from the first start (not negative); empty: all but the program's start-up, where that
   // is clear.
   std::optional<TimeInterval> window;
+  std::optional<DevicePeaks> peaks;  // measured, and better than the table where they say something
 };
 
 inline constexpr TimeInterval kWholeTrace{INT64_MIN, INT64_MAX};  // as AnalyzeOptions::window
@@ -46,6 +48,12 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
 
 // What a device worked for, of which there is some; `top` is the length of lists.
 Json model_json(const ModelUse& found, const std::vector<std::string>& names, std::size_t top);
+// Operators of a device's slice against its peaks; null with the reason.
+Json efficiency_json(const Timeline& part, const Timeline& whole, const TraceDevice& device,
+                     const AnalyzeOptions& options, std::string& reason);
+
+// The peaks of a GPU from the summary of `weir bench`; rejects documents without.
+DevicePeaks peaks_measured(const Json& summary, const std::string& file);
 
 // The duration of a hop: {"mean", "p50", "p95", "p99"}, null where no command has it.
 Json hop_duration_json(const Hop& hop);

@@ -233,10 +233,10 @@ Json collectives_json(const Collectives& found, const Words& words) {
   Json json = WEIR_NAMED(found.count, found.total_ns);
   json["classes"] = json_list(found.classes, [&](const CollectiveClass& each) {
     const Json duration_ns = {{"p50", each.p50_ns}, {"p99", each.p99_ns}};
-    return WEIR_NAMED(to_string(each.kind), words.name(each.group), positive_or_null(each.ranks), each.from_bytes,
-                      each.count, each.total_ns, duration_ns, each.bytes,
-                      named("algorithm_bytes_per_s", each.algorithm_bandwidth),
-                      named("bus_bytes_per_s", each.bus_bandwidth));
+    return WEIR_NAMED(
+        to_string(each.kind), words.name(each.group), positive_or_null(each.ranks), each.from_bytes, each.count,
+        each.total_ns, duration_ns, each.bytes, named("algorithm_bytes_per_s", each.algorithm_bandwidth),
+        named("bus_bytes_per_s", each.bus_bandwidth), named("best_bus_bytes_per_s", each.best_bus_bandwidth));
   });
   return json;
 }
@@ -416,6 +416,9 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
     return WEIR_NAMED(words.name(use.name), use.kind, use.commands, positive_or_null(use.bytes), use.total_ns,
                       use.alone_ns);
   });
+  std::string no_efficiency;
+  json["efficiency"] = efficiency_json(part, whole, facts, options, no_efficiency);
+  if (!no_efficiency.empty()) unavailable["efficiency"] = no_efficiency;
   json["iterations"] = times.iteration_count > 0 ? iterations_json(times, words) : Json();
   if (times.iteration_count == 0) unavailable["iterations"] = "the source marks no iterations";
 

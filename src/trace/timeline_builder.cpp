@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "base/units.h"

@@ -14,7 +14,7 @@ namespace weir {
 namespace {
 
 // The last digit is the version of the layout.
-constexpr std::string_view kMagic = "weir timeline 3\n";
+constexpr std::string_view kMagic = "weir timeline 4\n";
 
 // One list of fields serves both directions: an archive is a Writer or a Reader.
 class Writer {
@@ -142,7 +142,7 @@ void fields_of(Archive& archive, TimelineOf<Archive>& timeline) {
   archive.fields(timeline.source, timeline.has_exact_gaps, timeline.clock_error_ns);
   archive.list(timeline.calls, [&](auto& call) {
     archive.fields(call.name, call.thread, call.correlation, call.process, call.kind, call.started_ns, call.ended_ns,
-                   call.operation, call.line);
+                   call.operation, call.line, call.is_first_of_operation);
   });
   archive.list(timeline.modules, [&](auto& module) { archive.fields(module.name, module.parent); });
   archive.list(timeline.operations, [&](auto& operation) {

@@ -206,6 +206,63 @@ std::string trace_with_start_up(int seconds) {
 }
 
 // Programs that only start more slowly are as fast.
+TEST(Analyze, holds_operators_against_the_peaks_of_their_device) {
+  const Folder folder;
+  std::string text = kineto(0, 3, [](int) { return 10.0; }, "gemm");
+  text.insert(text.find("[") + 1, R"({"ph":"X","cat":"cpu_op","name":"aten::mm","pid":9,"tid":9,"ts":1000,"dur":10},)");
+  write_into(folder, "t.json", text);
+  const Outcome json = weir({"analyze", "t.json", "--operators", "--json", "-o", "a.json"}, folder.path());
+  ASSERT_EQ(json.code, 0) << json.err;
+  expect_valid_as(folder / "a.json", "weir.analysis.2.json");
+  const Json found = json_of(folder / "a.json")["devices"][0]["efficiency"];
+  ASSERT_TRUE(found.is_object());
+  EXPECT_EQ(found["count"], 1);
+  EXPECT_EQ(found["top"][0]["name"], "aten::mm");
+  EXPECT_EQ(found["top"][0]["calls"], 1);
+  EXPECT_TRUE(found["top"][0]["share"].is_null());
+  EXPECT_TRUE(found["peaks"].is_null());
+  EXPECT_TRUE(found["peaks_reason"].is_string());
+  EXPECT_TRUE(has(found["unknown"][0]["reason"].get<std::string>(), "record_shapes"));
+  const Outcome shown = weir({"analyze", "t.json", "--operators"}, folder.path());
+  EXPECT_TRUE(has(shown.out, "Efficiency of operators")) << shown.out;
+  weir::expect_narrow(shown.out);
+  const Json without = analysed(folder, "t.json")["devices"][0];
+  EXPECT_TRUE(without["efficiency"].is_null());
+  EXPECT_TRUE(has(without["unavailable"]["efficiency"].get<std::string>(), "--operators"));
+
+  write_into(folder, "peaks.json", R"({"schema": "weir.bench/2", "ceilings": {"cuda": {"device": "cuda:0",
+    "bytes_per_s": {"value": 4e12, "how": "copies"}, "flop_per_s": {"fp16": {"value": 7e14, "how": "gemm"},
+    "fp32": {"value": null, "how": "not measured"}}}}})");
+  const Outcome measured =
+      weir({"analyze", "t.json", "--operators", "--peaks", "peaks.json", "--json", "-o", "m.json"}, folder.path());
+  ASSERT_EQ(measured.code, 0) << measured.err;
+  expect_valid_as(folder / "m.json", "weir.analysis.2.json");
+  const Json peaks = json_of(folder / "m.json")["devices"][0]["efficiency"]["peaks"];
+  EXPECT_EQ(peaks["bytes_per_s"], 4e12);
+  EXPECT_EQ(peaks["matrix_flop_per_s"], Json::parse(R"({"f16": 7e14})"));
+  EXPECT_TRUE(has(peaks["source"].get<std::string>(), "peaks.json"));
+  const Outcome wrong = weir({"analyze", "t.json", "--operators", "--peaks", "a.json"}, folder.path());
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_TRUE(has(wrong.err, "no measured ceilings")) << wrong.err;
+}
+
+TEST(Analyze, writes_a_database) {
+#if WEIR_HAVE_SQLITE
+  const Folder folder;
+  ASSERT_NO_FATAL_FAILURE(profile_moe(folder, "t.json"));
+  const Outcome first = weir({"analyze", "t.json", "--sqlite", "t.db"}, folder.path());
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_TRUE(has(first.out + first.err, "t.db"));
+  EXPECT_EQ(content(folder / "t.db").substr(0, 15), "SQLite format 3");
+  const Outcome again = weir({"analyze", "t.json", "--sqlite", "t.db"}, folder.path());
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(has(again.err, "--force")) << again.err;
+  EXPECT_EQ(weir({"analyze", "t.json", "--sqlite", "t.db", "--force"}, folder.path()).code, 0);
+#else
+  GTEST_SKIP() << "built without SQLite";
+#endif
+}
+
 TEST(Analyze, start_up_is_no_part_of_a_comparison) {
   const Folder folder;
   write_into(folder, "a.json", trace_with_start_up(3));

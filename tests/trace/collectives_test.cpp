@@ -36,6 +36,8 @@ TEST(Collectives, BandwidthsByKindAndSize) {
   EXPECT_DOUBLE_EQ(reduce.p99_ns, 2980);
   EXPECT_DOUBLE_EQ(*reduce.algorithm_bandwidth, 12'096 / 4e-6);
   EXPECT_DOUBLE_EQ(*reduce.bus_bandwidth, 12'096 / 4e-6 * 1.5);
+  EXPECT_DOUBLE_EQ(*reduce.best_bus_bandwidth, 4096 / 1e-6 * 1.5) << "of the fastest one";
+  EXPECT_FALSE(found.classes[0].best_bus_bandwidth);
   EXPECT_DOUBLE_EQ(*found.classes[2].bus_bandwidth, 8192 / 500e-9 * 7 / 8);
   EXPECT_DOUBLE_EQ(*found.classes[3].bus_bandwidth, 1024 / 100e-9);  // ranks do not matter
   EXPECT_FALSE(found.reason.empty());

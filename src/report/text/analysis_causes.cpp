@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "report/text/analysis_sections.h"
 #include "report/text/analysis_words.h"
@@ -160,22 +162,30 @@ namespace {
 
 std::string bandwidth(const Json& json, const char* key) {
   const auto value = number(json, {key});
-  return value ? fmt::format("{:.1f} GB/s", *value / 1e9) : "-";
+  return value ? fmt::format("{:.1f}", *value / 1e9) : "-";
 }
 
 }  // namespace
 
 ReportSection collectives_section(const Json& device, std::size_t most) {
   ReportSection section{"Collectives"};
-  ReportTable& table =
-      section.table({{"kind", true}, {"from"}, {"ranks"}, {"count"}, {"total"}, {"p50"}, {"p99"}, {"bus"}});
+  ReportTable& table = section.table(
+      {{"kind", true}, {"from"}, {"ranks"}, {"count"}, {"total"}, {"p50"}, {"alg. GB/s"}, {"bus GB/s"}, {"best"}});
   const Json& classes = at(device, {"collectives", "classes"});
-  for (const Json& each : first(classes, most)) {
+  // Those with most time, each kind by size, as tables of bandwidths are read.
+  std::vector<const Json*> order;
+  for (const Json& each : first(classes, most)) order.push_back(&each);
+  std::stable_sort(order.begin(), order.end(), [](const Json* a, const Json* b) {
+    return std::pair(word(*a, "kind"), number(*a, {"from_bytes"}).value_or(0)) <
+           std::pair(word(*b, "kind"), number(*b, {"from_bytes"}).value_or(0));
+  });
+  for (const Json* one : order) {
+    const Json& each = *one;
     const auto from = number(each, {"from_bytes"});
     table.rows.push_back({word(each, "kind"), from ? format_bytes(static_cast<std::uint64_t>(*from)) : "-",
                           count(each, "ranks"), count(each, "count"), duration(each, "total_ns"),
-                          duration(each, "duration_ns", "p50"), duration(each, "duration_ns", "p99"),
-                          bandwidth(each, "bus_bytes_per_s")});
+                          duration(each, "duration_ns", "p50"), bandwidth(each, "algorithm_bytes_per_s"),
+                          bandwidth(each, "bus_bytes_per_s"), bandwidth(each, "best_bus_bytes_per_s")});
   }
   if (classes.size() > table.rows.size())
     table.after = fmt::format("and {} more classes", classes.size() - table.rows.size());

@@ -38,6 +38,7 @@ Collectives collectives(const Timeline& timeline) {
   struct Instances {
     std::vector<double> durations;
     double bytes = 0;
+    double best = 0;  // bytes per second
   };
   using Key = std::tuple<CollectiveKind, std::uint32_t, std::uint32_t, std::uint64_t>;
   std::map<Key, Instances> classes;
@@ -50,8 +51,10 @@ Collectives collectives(const Timeline& timeline) {
     lacks_bytes |= size == 0;
     lacks_ranks |= facts.ranks == 0;
     Instances& instances = classes[{facts.kind, facts.group, facts.ranks, size}];
-    instances.durations.push_back(length_between(span.started_ns, span.ended_ns));
+    const double took_ns = length_between(span.started_ns, span.ended_ns);
+    instances.durations.push_back(took_ns);
     instances.bytes += static_cast<double>(facts.bytes);
+    if (took_ns > 0) instances.best = std::max(instances.best, static_cast<double>(facts.bytes) / took_ns * 1e9);
   }
   for (auto& [key, instances] : classes) {
     CollectiveClass made;
@@ -68,8 +71,10 @@ Collectives collectives(const Timeline& timeline) {
       made.bytes = instances.bytes;
       if (made.total_ns > 0) {
         made.algorithm_bandwidth = instances.bytes / made.total_ns * 1e9;
-        if (const auto factor = bus_factor(made.kind, made.ranks))
+        if (const auto factor = bus_factor(made.kind, made.ranks)) {
           made.bus_bandwidth = *made.algorithm_bandwidth * *factor;
+          made.best_bus_bandwidth = instances.best * *factor;
+        }
       }
     }
     found.count += made.count;

@@ -21,8 +21,9 @@ struct CollectiveClass {
   std::size_t count = 0;
   double total_ns = 0, p50_ns = 0, p99_ns = 0;
   std::optional<double> bytes;  // sum; empty where unknown
-  // Bytes per second, as defined by NCCL's tests. Empty where bytes (or ranks, for the bus) are unknown.
-  std::optional<double> algorithm_bandwidth, bus_bandwidth;
+  // Bytes per second, as defined by NCCL's tests. Empty where bytes (or ranks, for the bus) are unknown. The best is
+  // that of the one collective that was fastest: it waited least for other ranks.
+  std::optional<double> algorithm_bandwidth, bus_bandwidth, best_bus_bandwidth;
 };
 
 struct Collectives {

@@ -12,6 +12,7 @@
 #include "base/named_values.h"
 #include "base/options.h"
 #include "trace/export/chrome_lanes.h"
+#include "trace/export/chrome_tracks.h"
 #include "trace/export/text_file.h"
 #include "trace/intervals.h"
 #include "trace/timeline_builder.h"
@@ -29,7 +30,12 @@ constexpr std::uint64_t correlation_of(std::uint32_t span) { return 4 * (std::ui
 class Writer {
  public:
   Writer(const Timeline& timeline, const ChromeExport& options, TextFile& to)
-      : timeline_(timeline), options_(options), to_(to), lanes_(timeline, options.process, options.process_id) {
+      : timeline_(timeline),
+        options_(options),
+        to_(to),
+        lanes_(timeline, options.process, options.process_id),
+        is_written_(written_spans()),
+        tracks_(timeline, lanes_, is_written_) {
     for (const std::string& name : timeline.names) names_.push_back(quoted(name));
     for (const TraceQueue& queue : timeline.queues) queues_[queue.id] = {number_of(queue), queue.label};
     first_span_of_.resize(timeline.calls.size(), UINT32_MAX);
@@ -58,8 +64,7 @@ class Writer {
     // Enclosing slices come first, and an arrow comes after both slices that it joins: Perfetto takes events with equal
     // times in file order, and ties an arrow to the innermost slice that is open then.
     write_ranges();
-    for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)
-      if (is_ours(timeline_.calls[i].process)) write_call(i);
+    for (const std::uint32_t i : tracks_.calls) write_call(i);
     for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i)
       if (is_written(timeline_.spans[i])) write_command(i);
     write_queues();
@@ -92,13 +97,13 @@ class Writer {
     const TraceDevice* const device = device_of(span);
     return device == nullptr ? 0 : device->id;
   }
-  const ChromeLanes::Host& host_of(std::size_t process) const {
-    return lanes_.hosts[std::min(process, lanes_.hosts.size() - 1)];
+  std::vector<bool> written_spans() const {
+    std::vector<bool> written(timeline_.spans.size());
+    for (std::size_t i = 0; i < written.size(); ++i) written[i] = is_written(timeline_.spans[i]);
+    return written;
   }
-  const ChromeLanes::Device& lane_of(const Span& span) const {
-    const TraceStream* const stream = stream_of(span);
-    return lanes_.devices[stream == nullptr ? 0 : std::min<std::size_t>(stream->device, lanes_.devices.size() - 1)];
-  }
+  const ChromeLanes::Host& host_of(std::size_t process) const { return lanes_.host_of(process); }
+  const ChromeLanes::Device& lane_of(const Span& span) const { return lanes_.device_of(timeline_, span); }
   std::uint64_t stream_id(const Span& span) const {
     const TraceStream* const stream = stream_of(span);
     return stream == nullptr ? span.stream : stream->id;
@@ -192,8 +197,7 @@ class Writer {
 
   void write_command(std::uint32_t i) {
     const Span& span = timeline_.spans[i];
-    begin("X", category_of(span.kind), name_of(span.name), lane_of(span).pid,
-          static_cast<std::int64_t>(stream_id(span)));
+    begin("X", category_of(span.kind), name_of(span.name), lane_of(span).pid, tracks_.of_span[i]);
     slice(span.started_ns, span.ended_ns);
     to_ << ",\"args\":{\"device\":";
     to_.number(device_id(span));
@@ -217,10 +221,10 @@ class Writer {
     to_ << "}}";
     if (span.call >= timeline_.calls.size()) return;
     const HostCall& call = timeline_.calls[span.call];
-    if (call.started_ns == kNoTime) return;
-    arrow("s", "ac2g", correlation_of(i), host_of(call.process).pid, call.thread, call.started_ns);
-    arrow("f", "ac2g", correlation_of(i), lane_of(span).pid, static_cast<std::int64_t>(stream_id(span)),
-          span.started_ns);
+    // Arrows go forward in time: clocks may disagree.
+    if (call.started_ns == kNoTime || call.started_ns > span.started_ns || !is_ours(call.process)) return;
+    arrow("s", "ac2g", correlation_of(i), host_of(call.process).pid, tracks_.of_call[span.call], call.started_ns);
+    arrow("f", "ac2g", correlation_of(i), lane_of(span).pid, tracks_.of_span[i], span.started_ns);
   }
 
   // "Collective name":"allreduce","In msg nelems":1024,"dtype":"Byte","Group size":4
@@ -252,9 +256,10 @@ class Writer {
     to_ << (phase == "f" ? ",\"bp\":\"e\"}" : "}");
   }
 
-  void call_event(std::string_view quoted_name, const HostCall& call, std::int64_t from_ns, std::int64_t to_ns,
+  void call_event(std::string_view quoted_name, std::uint32_t index, std::int64_t from_ns, std::int64_t to_ns,
                   std::uint64_t correlation) {
-    begin("X", "cuda_runtime", quoted_name, host_of(call.process).pid, call.thread);
+    const HostCall& call = timeline_.calls[index];
+    begin("X", "cuda_runtime", quoted_name, host_of(call.process).pid, tracks_.of_call[index]);
     slice(from_ns, std::max(from_ns, to_ns));
     to_ << ",\"args\":{\"External id\":";
     to_.number(correlation);
@@ -264,9 +269,8 @@ class Writer {
   }
   void write_call(std::uint32_t i) {
     const HostCall& call = timeline_.calls[i];
-    if (call.started_ns == kNoTime) return;
     const std::uint32_t span = first_span_of_[i];
-    call_event(name_of(call.name), call, call.started_ns, call.ended_ns,
+    call_event(name_of(call.name), i, call.started_ns, call.ended_ns,
                span == UINT32_MAX ? correlation_of(i) + 2 : correlation_of(span));
   }
 
@@ -321,7 +325,7 @@ class Writer {
       if (!is_written(before) || !is_written(after)) continue;
       const std::uint64_t record = correlation_of(dependency.before) + 1, wait = correlation_of(dependency.after) - 1;
       const std::int64_t ns = std::min(before.ended_ns, after.started_ns);
-      begin("X", "cuda_sync", "\"Stream Wait Event\"", lane_of(after).pid, static_cast<std::int64_t>(stream_id(after)));
+      begin("X", "cuda_sync", "\"Stream Wait Event\"", lane_of(after).pid, tracks_.of_span[dependency.after]);
       slice(ns, ns);
       to_ << ",\"args\":{\"cuda_sync_kind\":\"Stream Wait Event\"";
       argument("stream", stream_id(after));
@@ -336,9 +340,11 @@ class Writer {
       argument("after command", std::uint64_t{dependency.after});
       rank_argument(process_of(after));
       to_ << "}}";
-      arrow("s", "event_wait", id, lane_of(before).pid, static_cast<std::int64_t>(stream_id(before)),
-            std::max(before.started_ns, before.ended_ns - 1));
-      arrow("f", "event_wait", id, lane_of(after).pid, static_cast<std::int64_t>(stream_id(after)), after.started_ns);
+      const std::int64_t left_ns = std::max(before.started_ns, before.ended_ns - 1);
+      if (left_ns <= after.started_ns) {
+        arrow("s", "event_wait", id, lane_of(before).pid, tracks_.of_span[dependency.before], left_ns);
+        arrow("f", "event_wait", id, lane_of(after).pid, tracks_.of_span[dependency.after], after.started_ns);
+      }
       if (has_calls.contains(process_of(after))) continue;
       if (recorded.insert(dependency.before).second) invented_call(before, "\"cudaEventRecord\"", true, record);
       if (recorded.insert(~dependency.after).second) invented_call(after, "\"cudaStreamWaitEvent\"", false, wait);
@@ -348,20 +354,14 @@ class Writer {
     if (span.call >= timeline_.calls.size()) return;
     const HostCall& call = timeline_.calls[span.call];
     const std::int64_t ns = is_behind && call.ended_ns != kNoTime ? call.ended_ns : call.started_ns;
-    if (ns != kNoTime) call_event(quoted_name, call, ns, ns, correlation);
+    if (ns != kNoTime && call.started_ns != kNoTime) call_event(quoted_name, span.call, ns, ns, correlation);
   }
 
-  // Ranges go on the first thread of their process.
   void write_ranges() {
-    std::vector<std::int64_t> threads(lanes_.hosts.size(), INT64_MAX);
-    for (const HostCall& call : timeline_.calls)
-      if (call.process < threads.size())
-        threads[call.process] = std::min<std::int64_t>(threads[call.process], call.thread);
-    for (const TraceRange& range : timeline_.ranges) {
-      if (!is_ours(range.process) || range.started_ns == kNoTime || range.ended_ns < range.started_ns) continue;
+    for (std::size_t i = 0; i < tracks_.ranges.size(); ++i) {
+      const TraceRange& range = timeline_.ranges[tracks_.ranges[i]];
       const ChromeLanes::Host& host = host_of(range.process);
-      const std::int64_t thread = range.process < threads.size() ? threads[range.process] : INT64_MAX;
-      begin("X", "user_annotation", name_of(range.name), host.pid, thread == INT64_MAX ? 0 : thread);
+      begin("X", "user_annotation", name_of(range.name), host.pid, tracks_.of_range[i]);
       slice(range.started_ns, range.ended_ns);
       if (host.rank) to_ << fmt::format(",\"args\":{{\"rank\":{}}}", *host.rank);
       to_ << '}';
@@ -388,10 +388,8 @@ class Writer {
     for (std::size_t i = 0; i < timeline_.devices.size(); ++i)
       if (is_ours(timeline_.devices[i].process))
         process_name(lanes_.devices[i].pid, lanes_.devices[i].label, lanes_.devices[i].order);
-    for (const TraceStream& stream : timeline_.streams)
-      if (stream.device < timeline_.devices.size() && is_ours(timeline_.devices[stream.device].process))
-        thread_name(lanes_.devices[stream.device].pid, static_cast<std::int64_t>(stream.id), stream.label,
-                    static_cast<std::int64_t>(stream.id));
+    for (const ChromeTracks::Name& track : tracks_.names(is_written_))
+      thread_name(track.pid, track.tid, track.label, track.order);
   }
 
   Json device_properties() const {
@@ -440,6 +438,8 @@ class Writer {
   const ChromeExport& options_;
   TextFile& to_;
   const ChromeLanes lanes_;
+  const std::vector<bool> is_written_;  // by span
+  const ChromeTracks tracks_;
   bool is_first_ = true;
   std::uint64_t left_out_ = 0;
   std::vector<std::string> names_;  // quoted

@@ -268,6 +268,9 @@ void KinetoOperations::apply(const Frame& frame, State& state) {
 void KinetoOperations::describe(HostCall& call, const State& state) {
   if (state.operation != Operation{}) call.operation = to_.operation(state.operation);
   call.line = state.line;
+  if (state.innermost == kNoOperation) return;
+  call.is_first_of_operation = !has_calls_[state.innermost];
+  has_calls_[state.innermost] = true;
 }
 
 // Calls visit(frame, state) for each frame of a thread, and describes its calls.
@@ -288,6 +291,7 @@ void KinetoOperations::walk(Frames frames, Calls calls, Visit&& visit) {
     while (!around.empty() && around.back().first <= frame.started_ns) around.pop_back();
     State state = around.empty() ? base : around.back().second;
     apply(frame, state);
+    if (frame.kind == Kind::operation) state.innermost = place;
     visit(frame, state);
     around.emplace_back(frame.ended_ns, state);
   }
@@ -344,6 +348,7 @@ void KinetoOperations::find_forwards(const std::vector<Frames>& threads) {
 }
 
 void KinetoOperations::finish() {
+  has_calls_.assign(frames_.size(), false);
   const std::vector<Frames> sorted = threads();
   find_forwards(sorted);
   std::vector<HostCall*> calls;
@@ -363,6 +368,7 @@ void KinetoOperations::finish() {
   }
   frames_ = {};
   order_ = {};
+  has_calls_ = {};
   forwards_ = {};
 }
 

@@ -41,6 +41,7 @@ class KinetoOperations {
   struct State {
     Operation operation;
     std::uint32_t line = kNoName;
+    std::uint32_t innermost = kNoOperation;  // place of the operator's frame
   };
   // An operator of a forward pass that has a number.
   struct Forward {
@@ -68,6 +69,7 @@ class KinetoOperations {
   TimelineBuilder& to_;
   std::deque<Frame> frames_;          // there may be many, and a vector has room for twice as many
   std::vector<std::uint32_t> order_;  // by thread and start, outer ones first
+  std::vector<bool> has_calls_;       // by frame: an operator that has called the driver
   std::unordered_map<std::uint32_t, std::uint32_t> modules_;  // by name: a module is where it was called first
   std::vector<Forward> forwards_;  // by process, sequence, start; empty where there are no modules
   // Which thread is meant by a backward operator's number of a thread: the one that has most of its sequence numbers.

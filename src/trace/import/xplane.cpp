@@ -181,6 +181,7 @@ class XSpaceFile {
   void finish() {
     for (HostCall& call : calls_) {
       call.operation = scopes_.of(call.correlation);
+      call.is_first_of_operation = call.operation != kNoOperation;
       to_.add(call, 0);
     }
     if (steps_ > kMaxRanges)
