@@ -120,8 +120,9 @@ std::uint32_t stream_at(Memory& memory, CUstream handle, std::uint32_t thread,
   const bool is_of_thread = handle == CU_STREAM_PER_THREAD, is_default = is_of_thread || handle == CU_STREAM_LEGACY;
   const Unrecorded unrecorded;
   // The driver is asked without the recorder's lock: in callbacks it holds locks of its own. Asking a stream for its
-  // number while it is captured would end the capture, in relaxed mode too (CUDA 13.0, driver 580).
-  const bool has_number = is_default || (g_is_capturing != nullptr && !is_capturing(handle));
+  // number while it is captured would end the capture, in relaxed mode too (CUDA 13.0, driver 580). A driver that
+  // cannot be asked about captures has none.
+  const bool has_number = is_default || g_is_capturing == nullptr || !is_capturing(handle);
   const Stream stream = asked(handle, is_default, has_number, data);
   const std::uint32_t place =
       g_recorder->stream(reinterpret_cast<std::uint64_t>(handle), is_of_thread ? thread : kNone, stream.facts);
