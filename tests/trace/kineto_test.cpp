@@ -312,6 +312,20 @@ TEST(Kineto, ReadsWhatADeviceIsAndPrioritiesOfItsStreams) {
   EXPECT_EQ(timeline.streams[2].priority, 0);
 }
 
+// rocprofiler counts the CPUs among its agents: the first GPU of such a machine is device 2 in its commands.
+TEST(Kineto, KnowsTheOnlyModelOfARocmMachineWhateverTheNumber) {
+  const auto import_with = [](const std::string& properties) {
+    return import_kineto(R"({"deviceProperties": [)" + properties + R"(], "traceEvents": [
+        {"ph": "X", "cat": "cuda_runtime", "name": "hipLaunchKernel", "pid": 9, "tid": 9, "ts": 1, "dur": 1},
+        {"ph": "X", "cat": "kernel", "name": "k", "pid": 2, "tid": 7, "ts": 20, "dur": 1,
+         "args": {"device": 2, "stream": 7}}]})");
+  };
+  const std::string mi300 = R"({"id": 0, "name": "AMD Instinct MI300X", "numSms": 304})";
+  EXPECT_EQ(import_with(mi300).devices.at(0).model, "AMD Instinct MI300X");
+  EXPECT_EQ(import_with(mi300).devices.at(0).multiprocessors, 304U);
+  EXPECT_EQ(import_with(mi300 + R"(, {"id": 1, "name": "AMD Instinct MI210"})").devices.at(0).model, "");
+}
+
 TEST(Kineto, RealCapturesHaveGridsAndDevices) {
   const auto import_real = [](const char* name) -> std::optional<Timeline> {
     const auto path = real_file(name);

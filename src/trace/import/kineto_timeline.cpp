@@ -472,9 +472,15 @@ void KinetoTimeline::finish() {
   if (are_gaps_exact_.value_or(has_cuda_calls_ && !has_rocm_ && has_fine_times_)) to_.trust_gaps();
   if (!are_gaps_exact_ && has_cuda_calls_ && !has_rocm_ && !has_fine_times_ && to_.command_count() > 0)
     to_.note("times are whole microseconds: gaps between commands are as coarse");
+  const bool is_one_model = std::all_of(device_facts_.begin(), device_facts_.end(), [&](const auto& each) {
+    return each.second.name == device_facts_.begin()->second.name &&
+           each.second.multiprocessors == device_facts_.begin()->second.multiprocessors;
+  });
   for (const auto& [device, key] : devices_) {
     auto found = device_facts_.find(key);
     if (found == device_facts_.end()) found = device_facts_.find({std::nullopt, key.second});
+    // On ROCm commands number devices with the CPUs among them, and properties do not.
+    if (found == device_facts_.end() && has_rocm_ && is_one_model) found = device_facts_.begin();
     if (found == device_facts_.end()) continue;
     const DeviceFacts& facts = found->second;
     if (!facts.name.empty()) to_.label_device(device, fmt::format("GPU {}: {}", key.second, facts.name));

@@ -33,6 +33,7 @@ class Program {
     Span span;
     span.name = 2;
     span.call = static_cast<std::uint32_t>(timeline_.calls.size());
+    span.submitted_ns = call.started_ns;
     span.started_ns = std::max(now_ + 2'000, free_ns_ + 1'000);
     span.ended_ns = free_ns_ = span.started_ns + ns;
     timeline_.calls.push_back(call);

@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "lab/advise/advice.h"
+#include "run/analyze.h"
+#include "trace/analyse/slice.h"
 #include "trace/import/import.h"
 
 namespace weir::advise {
@@ -17,7 +19,8 @@ TEST_P(Captures, are_replayed_within_three_per_cent) {
   if (folder == nullptr) GTEST_SKIP() << "WEIR_REAL_DATA is not set: it names a folder of captures";
   const std::filesystem::path path = std::filesystem::path(folder) / GetParam();
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
-  const Timeline timeline = import_traces({path}, {}).at(0).timeline;
+  Timeline timeline = import_traces({path}, {}).at(0).timeline;
+  if (const auto window = window_in(timeline, std::nullopt)) timeline = within(timeline, *window);
   const ReplayModel model = replay_model(timeline, sim::profile_named("h200"));
   const double observed = observed_step_ns(model, timeline);
   EXPECT_NEAR(step_ns(model, replay(model)), observed, 0.03 * observed);
