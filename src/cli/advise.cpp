@@ -43,7 +43,7 @@ struct AdviseFlags : DocumentOutput {
                "prove: compare the last number that its group finds in the output, not wall time");
     syntax.add("--higher-is-better", is_higher_better, "prove: the metric is a rate");
     syntax.add("--trials N", trials, "prove: processes of each setting, at most");
-    syntax.add("--db FILE", db,
+    syntax.add("--db PATH", db,
                "prove: keep prediction and measurement in this history, and say how often they agreed");
     trace.add_to(syntax);
     DocumentOutput::add_to(syntax);

@@ -47,7 +47,7 @@ struct AnalyzeFlags : DocumentOutput {
         "--operators", trace.has_operations,
         "also in the words of the model: operators (aten::mm) with their shapes, modules, phases, steps, lines of the "
         "program (PyTorch's traces); reading takes up to twice as long");
-    syntax.add("--peaks FILE", peaks,
+    syntax.add("--peaks PATH", peaks,
                "summary.json of `weir bench` on this device: its measured peaks instead of the data sheet's, for "
                "--operators");
     syntax.add("--full", is_full, "all devices and long lists");

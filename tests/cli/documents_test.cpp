@@ -44,6 +44,7 @@ std::vector<DocumentRow> rows() {
       // -o is the trace, not the document.
       {"profile", "profile", with({"moe", "-o", "profiled.json", "-f"}, tiny), DocumentRow::other},
       {"analyze", "analysis", {"trace.json"}, DocumentRow::report},
+      {"advise", "advice", {"trace.json"}, DocumentRow::report},
       {"watch", "watch", sim({"--source", "device", "--scale", "tiny", "--once"})},
       {"queues map", "queues", sim({})},
       {"queues limits", "queues", sim({})},

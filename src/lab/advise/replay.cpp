@@ -127,7 +127,7 @@ class Machine {
     std::vector<std::uint32_t> place(followers_begin_.begin(), followers_begin_.end() - 1);
     for (std::uint32_t i = 0; i < model_.commands.size(); ++i) {
       const ReplayCommand& command = model_.commands[i];
-      missing_[i] = command.edges + 1;  // its submission
+      missing_[i] = (waits_for_nobody(i) ? 0 : command.edges) + 1;  // its submission
       for (std::uint32_t e = 0; e < command.edges; ++e) followers_[place[model_.edges[command.first_edge + e]]++] = i;
     }
     next_on_stream_.assign(model_.commands.size(), kNone);
@@ -158,6 +158,9 @@ class Machine {
 
   std::int64_t scaled(std::int64_t ns) const {
     return change_.host == 1 ? ns : static_cast<std::int64_t>(std::llround(static_cast<double>(ns) * change_.host));
+  }
+  bool waits_for_nobody(std::uint32_t command) const {
+    return command < change_.waits_for_nobody.size() && change_.waits_for_nobody[command] != 0;
   }
   std::uint32_t next_of(std::uint32_t action) const {
     if (!change_.next.empty()) return change_.next[action];
@@ -214,7 +217,6 @@ class Machine {
 
   void returned(std::uint32_t index) {
     is_returned_[index] = 1;
-    const HostAction& action = model_.actions[index];
     if (const std::uint32_t next = next_of(index); next != kNone) consider(next, now_);
     for (std::uint32_t i = woken_begin_[index]; i < woken_begin_[index + 1]; ++i)
       consider(woken_[i], now_ + scaled(model_.actions[woken_[i]].after_ns));
@@ -378,6 +380,7 @@ class Machine {
     }
     for (std::uint32_t i = followers_begin_[index]; i < followers_begin_[index + 1]; ++i) {
       const std::uint32_t next = followers_[i];
+      if (waits_for_nobody(next)) continue;
       ready_ns_[next] = std::max(ready_ns_[next], now_ + model_.commands[next].edge_ns);
       satisfy(next);
     }

@@ -8,15 +8,14 @@
 #include <tuple>
 #include <utility>
 
+#include "lab/advise/communication.h"
 #include "lab/advise/launch_order.h"
-#include "trace/analyse/collectives.h"
 #include "trace/work_class.h"
 
 namespace weir::advise {
 namespace {
 
 constexpr std::size_t kMostOfAKind = 5;
-constexpr double kLeastShare = 0.02;               // of the whole time: less is not worth a question
 constexpr std::uint32_t kSmallestGraph = 10;       // launches
 constexpr std::int64_t kNotOfLaunching = 300'000;  // what takes the host longer between launches is other work
 constexpr double kMostOfWork = 0.6;
@@ -163,38 +162,6 @@ void ask_about_priorities(const ReplayModel& model, const Timeline& timeline, st
   }
 }
 
-// Each large collective at the best bandwidth that its kind reached in this trace.
-void ask_about_links(const ReplayModel& model, const Timeline& timeline, std::vector<WhatIf>& found) {
-  constexpr std::uint64_t kLarge = 1 << 20;
-  std::map<std::uint32_t, const CollectiveFacts*> facts_of;  // by span
-  for (const CollectiveFacts& facts : timeline.collectives)
-    if (facts.bytes >= kLarge) facts_of[facts.span] = &facts;
-  const auto facts_for = [&](const ReplayCommand& command) -> const CollectiveFacts* {
-    const auto at = facts_of.find(command.span);
-    return at == facts_of.end() || command.work_ns <= 0 ? nullptr : at->second;
-  };
-  std::map<CollectiveKind, double> best;  // bytes per nanosecond
-  for (const ReplayCommand& command : model.commands)
-    if (const CollectiveFacts* const facts = facts_for(command); facts != nullptr) {
-      double& rate = best[facts->kind];
-      rate = std::max(rate, static_cast<double>(facts->bytes) / command.work_ns);
-    }
-  WhatIf one;
-  one.kind = "communication";
-  one.title = "large collectives at their best bandwidth";
-  one.change.work.assign(model.commands.size(), 1);
-  double saved = 0, all = 0;
-  for (std::uint32_t i = 0; i < model.commands.size(); ++i) {
-    all += model.commands[i].work_ns;
-    const CollectiveFacts* const facts = facts_for(model.commands[i]);
-    if (facts == nullptr) continue;
-    one.change.work[i] = static_cast<double>(facts->bytes) / best[facts->kind] / model.commands[i].work_ns;
-    saved += model.commands[i].work_ns * (1 - one.change.work[i]);
-  }
-  one.share = all > 0 ? saved / all : 0;
-  if (one.share > kLeastShare) found.push_back(std::move(one));
-}
-
 void ask_about_data(const ReplayModel& model, std::vector<WhatIf>& found) {
   if (std::none_of(model.actions.begin(), model.actions.end(),
                    [](const HostAction& action) { return action.arrival_ns >= 0; }))
@@ -299,7 +266,7 @@ std::vector<WhatIf> what_ifs(const ReplayModel& model, const Timeline& timeline,
   ask_about_order(model, found);
   ask_about_host(found);
   ask_about_kinds(model, timeline, found);
-  ask_about_links(model, timeline, found);
+  ask_about_communication(model, timeline, found);
   return found;
 }
 

@@ -18,15 +18,17 @@ inline const char* to_string(Effort effort) noexcept {
 }
 
 struct WhatIf {
-  std::string kind;     // "queues", "wait", "priority", "graphs", "order", "data", "host", "communication", "copies",
-                        // "work", "kernel"
-  std::string title;    // "8 hardware queues"
-  std::string setting;  // what to type, or what to change; empty where nobody can simply do it
+  std::string kind;  // "queues", "wait", "priority", "graphs", "order", "data", "prefetch", "buckets", "host",
+                     // "communication", "copies", "work", "kernel"
+  std::string title;             // "8 hardware queues"
+  std::string setting;           // what to type, or what to change; empty where nobody can simply do it
   Effort effort = Effort::none;  // none: it says what the limit is, not what to do
   Change change;
   std::int64_t value = 0;  // of queues: the count
   double share = 0;        // of the step that it concerns, where that is meant
 };
+
+inline constexpr double kLeastShare = 0.02;  // of the whole time: less is not worth a question
 
 // How the program's driver calls it, and what is usual.
 struct QueueVariable {

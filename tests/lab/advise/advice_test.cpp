@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace weir::advise {
 namespace {
@@ -155,7 +156,9 @@ TEST(Advice, data_come_at_their_own_pace_until_they_are_ready_in_time) {
   EXPECT_NEAR(data->step_ns, 12 * 13'000 + 15'000, 10'000);
   // A faster host only waits longer.
   for (const Prediction& one : advice.predictions)
-    if (one.what.kind == "host") EXPECT_NEAR(one.step_ns, advice.step_ns, 0.01 * advice.step_ns);
+    if (one.what.kind == "host") {
+      EXPECT_NEAR(one.step_ns, advice.step_ns, 0.01 * advice.step_ns);
+    }
   EXPECT_EQ(prediction(advise::advise(host_bound().timeline(), {}), "data"), nullptr);
 }
 
@@ -171,6 +174,81 @@ TEST(Advice, takes_out_what_the_profiler_costs) {
   EXPECT_NEAR(prediction(advice, "graphs")->step_ns, prediction(own, "graphs")->step_ns, 3'000);
 }
 
+// Kernels on one stream, collectives on another one, as FSDP and DDP have them.
+class Training {
+ public:
+  Training() {
+    timeline_.names = {"cudaLaunchKernel", "gemm", "ncclDevKernel", "FSDP::forward"};
+    timeline_.processes = {{0, "a test"}};
+    timeline_.devices = {{0, 0, "GPU 0"}};
+    timeline_.streams = {{0, 7, "stream 7"}, {0, 20, "stream 20"}};
+    timeline_.has_dependencies = true;
+  }
+  // Starts after what is before it on its stream and after `after`.
+  std::uint32_t add(std::uint16_t stream, std::int64_t ns, std::optional<std::uint32_t> after,
+                    CollectiveKind kind = CollectiveKind::unknown, std::uint64_t bytes = 0) {
+    HostCall call;
+    call.kind = CallKind::launch;
+    call.started_ns = now_;
+    now_ = call.ended_ns = now_ + 1'000;
+    Span span;
+    span.stream = stream;
+    span.name = kind == CollectiveKind::unknown ? 1 : 2;
+    span.kind = kind == CollectiveKind::unknown ? SpanKind::kernel : SpanKind::collective;
+    span.call = static_cast<std::uint32_t>(timeline_.calls.size());
+    span.submitted_ns = call.started_ns;
+    span.started_ns = std::max(now_ + 2'000, free_ns_[stream] + 1'000);
+    const auto index = static_cast<std::uint32_t>(timeline_.spans.size());
+    if (after) {
+      span.started_ns = std::max(span.started_ns, timeline_.spans[*after].ended_ns + 1'000);
+      timeline_.dependencies.push_back({*after, index});
+    }
+    span.ended_ns = free_ns_[stream] = span.started_ns + ns;
+    if (kind != CollectiveKind::unknown) timeline_.collectives.push_back({index, kind, 8, kNoName, bytes});
+    timeline_.calls.push_back(call);
+    timeline_.spans.push_back(span);
+    return index;
+  }
+  Timeline& timeline() { return timeline_; }
+
+ private:
+  Timeline timeline_;
+  std::int64_t now_ = 1'000'000, free_ns_[2] = {};
+};
+
+TEST(Advice, parameters_that_are_fetched_in_time_cost_nothing) {
+  Training training;
+  std::optional<std::uint32_t> layer;
+  for (int i = 0; i < 10; ++i) {
+    // Asked for when the layer before has ended, so that its kernels wait for it.
+    const std::uint32_t gather = training.add(1, 80'000, layer, CollectiveKind::all_gather, 1 << 24);
+    layer = training.add(0, 100'000, gather);
+  }
+  const Advice advice = advise::advise(training.timeline(), {});
+  ASSERT_EQ(advice.reason, "");
+  const Prediction* const prefetch = prediction(advice, "prefetch");
+  ASSERT_NE(prefetch, nullptr);
+  EXPECT_TRUE(prefetch->is_advised);
+  EXPECT_NEAR(prefetch->step_ns, 80'000 + 10 * 101'000, 12'000);
+  training.timeline().names[3] = "forward";  // in other programs all-gathers may need what kernels have computed
+  EXPECT_EQ(prediction(advise::advise(training.timeline(), {}), "prefetch"), nullptr);
+}
+
+TEST(Advice, buckets_twice_as_large_save_every_second_latency) {
+  Training training;
+  std::optional<std::uint32_t> last;
+  for (int i = 0; i < 12; ++i) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(i % 3 + 1) * 100'000;
+    last = training.add(1, 40'000 + static_cast<std::int64_t>(bytes) / 10, training.add(0, 5'000, {}),
+                        CollectiveKind::all_reduce, bytes);
+  }
+  training.add(0, 50'000, last);
+  const Advice advice = advise::advise(training.timeline(), {});
+  const Prediction* const buckets = prediction(advice, "buckets");
+  ASSERT_NE(buckets, nullptr);
+  EXPECT_NEAR(advice.step_ns - buckets->step_ns, 6 * 40'000, 10'000);
+}
+
 TEST(Advice, leaves_what_gains_nothing) {
   Program program;
   for (int step = 0; step < 5; ++step) {
@@ -182,7 +260,9 @@ TEST(Advice, leaves_what_gains_nothing) {
   EXPECT_EQ(advice.reason, "");
   EXPECT_EQ(advice.first(), nullptr);
   for (const Prediction& one : advice.predictions)
-    if (one.what.kind == "work") EXPECT_NEAR(one.gain, 0.5, 0.01);  // Amdahl, of all of it
+    if (one.what.kind == "work") {
+      EXPECT_NEAR(one.gain, 0.5, 0.01);  // Amdahl, of all of it
+    }
 }
 
 TEST(Advice, gives_none_where_starts_are_unexplained) {
