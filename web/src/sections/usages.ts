@@ -28,12 +28,13 @@ export function render(container: HTMLElement, items: readonly Usage[], report: 
   }
 }
 
-function share_bar(share: number, most: number): HTMLElement {
-  return el("span", { class: "usage-share" }, el("span", { class: "usage-track", "aria-hidden": "true" }, el("span", { style: `width: ${((100 * share) / most).toFixed(1)}%` })), percent(share));
+/** A bar of this length, where the longest of the column is `most`, and the share in words. */
+export function share_bar(share: number, most: number): HTMLElement {
+  return el("span", { class: "usage-share" }, el("span", { class: "usage-track", "aria-hidden": "true" }, el("span", { style: `width: ${((100 * share) / most).toFixed(1)}%` })), el("span", { class: "usage-percent" }, percent(share)));
 }
 
-function most_of(all: readonly { share: number }[]): number {
-  return Math.max(...all.map((one) => one.share), 1e-9);
+export function most_of(all: readonly { share: number | null }[]): number {
+  return Math.max(...all.map((one) => one.share ?? 0), 1e-9);
 }
 
 function work(item: Usage): HTMLElement {
