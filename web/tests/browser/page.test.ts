@@ -36,6 +36,9 @@ describe("the full report", () => {
     const { page } = await whole_page();
     const { bars, work, top } = report.usages[0]!;
     expect(await page.locator("#usages-1 .overlap-line").count()).toBe(bars.length);
+    const widths = await page.locator("#usages-1 .usage-kinds .overlap-part").evaluateAll((all) => all.map((one) => parseFloat((one as HTMLElement).style.width)));
+    expect(widths.length).toBe(work.length + 1); // and idle
+    expect(widths.reduce((all, one) => all + one, 0)).toBeCloseTo(100, 1);
     const names = await page.locator("#usages-1 tbody th bdi").evaluateAll((all) => all.map((one) => [one.textContent, one.getAttribute("title")]));
     expect(names.slice(0, work.length).map(([shown]) => shown)).toEqual(work.map((one) => one.work));
     expect(names[work.length]).toEqual(["gemm_kernel<float, 128, 64, Tile<>, false>", top[0]!.name]);
