@@ -219,6 +219,7 @@ export interface ModelUse extends Item {
   steps: UsedStep[]; // by start; empty where the trace marks none
   modules: UsedModule[]; // parents before their parts, else most time first
   modules_left_out: number; // rows that are too small
+  modules_left_out_ns: number; // what these and modules beyond the document's list took
   without_module: UsedWhole;
   modules_reason: string | null; // why there are none
   operators: UsedOperator[]; // by shapes, most time first

@@ -209,6 +209,7 @@ function pictures(next: () => number): Pick<ReportDocument, "usages" | "models" 
       steps: [1, 2].map((step) => ({ name: `ProfilerStep#${step}`, total_ns: 2_950_000, forward_ns: 950_000, backward_ns: 1_950_000, optimizer_ns: 0, other_ns: 50_000 })),
       modules: [model_row("Net_0", null, 5_800_000, 100_000), model_row("Block x12", 0, 5_600_000, 0), ...Array.from({ length: 20 }, (_, i) => model_row(`Part_${i}`, 1, 280_000, 280_000)), model_row("Head_0", 0, 100_000, 100_000)],
       modules_left_out: 3,
+      modules_left_out_ns: 40_000,
       without_module: { commands: 9, total_ns: 100_000, share: 0.017 },
       modules_reason: null,
       operators: [

@@ -115,6 +115,7 @@ std::string add_model(Page& page, std::size_t source, const std::string& title, 
             {"share", share_of(row.total_ns, all_ns)}};
   });
   item["modules_left_out"] = found.left_out;
+  item["modules_left_out_ns"] = found.left_out_ns + ns_of(modules, "rest_ns");
   item["without_module"] = use_of(values::at(modules, {"without"}), all_ns);
   item["modules_reason"] =
       modules.is_object() ? Json(nullptr)

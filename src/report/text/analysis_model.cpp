@@ -46,8 +46,8 @@ ReportSection modules_section(const Json& device, std::size_t most) {
        percent(all_ns > 0 ? std::optional(number(without, {"total_ns"}).value_or(0) / all_ns) : std::nullopt),
        duration(without, "total_ns"), "-"});
   if (found.left_out > 0)
-    table.after =
-        fmt::format("and {} smaller, which the document has", counted(static_cast<double>(found.left_out), "part"));
+    table.after = fmt::format("and {} smaller, {}, which the document has",
+                              counted(static_cast<double>(found.left_out), "part"), format_duration(found.left_out_ns));
   section.tables.push_back(std::move(table));
   return section;
 }

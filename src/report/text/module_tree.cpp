@@ -68,6 +68,7 @@ class ModuleTree {
     for (ModuleClass& each : classes) {
       if (found_.rows.size() == most_ || each.row.total_ns < kSmallest * all_ns_ || depth == kDeepest) {
         ++found_.left_out;
+        found_.left_out_ns += each.row.total_ns;
         continue;
       }
       each.row.modules = each.members.size();

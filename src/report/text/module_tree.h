@@ -23,6 +23,7 @@ struct ModuleRow {
 struct ModuleRows {
   std::vector<ModuleRow> rows;  // parents before their parts, else most time first
   std::size_t left_out = 0;     // rows that are too small, too deep or too many; their parts are not counted
+  double left_out_ns = 0;       // of these, with their parts
 };
 
 // `modules` is "model.modules" of a device; `all_ns` is the sum of all its commands.

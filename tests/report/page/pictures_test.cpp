@@ -145,6 +145,7 @@ Timeline traced_model() {
     timeline.names.push_back(text);
     return static_cast<std::uint32_t>(timeline.names.size() - 1);
   };
+  timeline.has_operations = true;
   timeline.modules = {{name("Net_0"), kNoModule}, {name("Layer_0"), 0}, {name("Layer_1"), 0}};
   const std::uint32_t product = name("aten::mm"), shapes = name("f32 [8, 4], f32 [4, 2]");
   timeline.operations = {{product, shapes, 1, Phase::forward},
@@ -180,6 +181,7 @@ TEST(AnalysisPicture, speaks_the_words_of_the_model) {
   EXPECT_EQ(item["modules"][1]["parent"], 0);
   EXPECT_EQ(item["modules"][1]["total_ns"], 80'000);
   EXPECT_EQ(item["modules"][1]["backward_ns"], 40'000);
+  EXPECT_EQ(item["modules_left_out_ns"], 0);
   EXPECT_EQ(sum_of("modules", "own_ns") + item["without_module"]["total_ns"].get<double>(), 150'000);
 
   ASSERT_EQ(item["operators"].size(), 2U);
@@ -196,6 +198,26 @@ TEST(AnalysisPicture, speaks_the_words_of_the_model) {
     if (each["share_of_peak"].is_null()) {
       EXPECT_TRUE(each["reason"].is_string() || item["efficiency_reason"].is_string()) << each.dump();
     }
+}
+
+// Modules that are too small for a row are counted, with their time.
+TEST(AnalysisPicture, adds_up_with_the_modules_that_it_leaves_out) {
+  Timeline timeline = traced_model();
+  Json document = analyze_timeline(timeline, {}, {});
+  for (Json& device : document["devices"]) {
+    device["model"]["modules"] =
+        Json::parse(R"json({"count": 4, "rest_ns": 7, "without": {"commands": 1, "total_ns": 50000},
+      "list": [{"name": "Net_0", "parent": null, "commands": 3, "own_ns": 99000, "total_ns": 99993, "backward_ns": 0},
+               {"name": "Tiny_0", "parent": 0, "commands": 2, "own_ns": 400, "total_ns": 500, "backward_ns": 0},
+               {"name": "Tinier_0", "parent": 1, "commands": 1, "own_ns": 100, "total_ns": 100, "backward_ns": 0},
+               {"name": "Small_0", "parent": 0, "commands": 1, "own_ns": 493, "total_ns": 493, "backward_ns": 0}]})json");
+  }
+  const Json report = page_of(document);
+  const Json& item = report["models"][0];
+  ASSERT_EQ(item["modules"].size(), 1U);
+  EXPECT_EQ(item["modules_left_out"], 2);
+  EXPECT_EQ(item["modules_left_out_ns"], 1000);
+  EXPECT_EQ(item["modules"][0]["own_ns"].get<double>() + 1000 + 50'000, 150'000);
 }
 
 // Efficiency is beside the operator that it is of, and a reason where there is none.

@@ -106,7 +106,7 @@ function modules(item: ModelUse): HTMLElement {
   );
   rows.push(...frame.querySelectorAll<HTMLTableRowElement>("tbody tr"));
   show();
-  return el("div", {}, frame, item.modules_left_out > 0 && el("p", { class: "hint" }, `${plural(item.modules_left_out, "smaller part")} are in the document of weir analyze.`));
+  return el("div", {}, frame, item.modules_left_out > 0 && el("p", { class: "hint" }, `${plural(item.modules_left_out, "smaller part")} took ${duration(item.modules_left_out_ns)}; the document of weir analyze has all.`));
 }
 
 /** A figure, or a dash; why it is missing, or only an estimate, is in its title. */
