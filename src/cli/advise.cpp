@@ -155,8 +155,7 @@ void keep(const std::string& db, const advise::Advice& advice, Json& proof) {
   const history::PredictionRecord record = history::prediction_record(db);
   proof["record"] = {{"proven", record.proven},
                      {"right", record.right},
-                     {"median_error", json_of(record.median_error)},
-                     {"worst_error", json_of(record.worst_error)}};
+                     {"error", {{"p50", json_of(record.median_error)}, {"max", json_of(record.worst_error)}}}};
 }
 
 int execute_advise(const AdviseFlags& flags) {

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "lab/advise/observed_queues.h"
-#include "lab/advise/slowdown.h"
+#include "lab/advise/durations.h"
+#include "lab/advise/latencies.h"
+#include "lab/advise/observed_times.h"
 #include "trace/analyse/iterations.h"
-#include "trace/collective_match.h"
 #include "trace/device_spans.h"
 #include "trace/kinds.h"
 
@@ -25,8 +25,6 @@ constexpr std::int64_t kLongGap = 30'000;  // of a host thread: it may have been
 // A command that starts this soon after another one's end: the more it is late otherwise, the longer that may be.
 constexpr std::int64_t kSoon = 5'000, kLatest = 40'000, kLateness = 4;
 constexpr std::int64_t kFetched = 100'000;  // data that take longer to fetch were waited for
-constexpr double kLeavesRoom = 0.5;         // kernels that fill no more of the device
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
 
 Engine engine_of(const Span& span, std::string_view name) {
   if (span.kind == SpanKind::host) return Engine::host;
@@ -52,16 +50,11 @@ bool gives_way(const Span& span, const TraceDevice* device) {
   return held > 0 && static_cast<double>(span.blocks) * span.threads > held;
 }
 
-std::int64_t median_of(std::vector<std::int64_t>& values, std::int64_t otherwise) {
-  if (values.empty()) return otherwise;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-class Builder {
+class Builder : ObservedTimes {
  public:
-  Builder(const Timeline& timeline, const sim::SimProfile& queues) : timeline_(timeline) { made_.queues = queues; }
+  Builder(const Timeline& timeline, const sim::SimProfile& queues) : ObservedTimes(timeline, made_) {
+    made_.queues = queues;
+  }
 
   ReplayModel build() {
     take_commands();
@@ -70,27 +63,13 @@ class Builder {
     take_handoffs();
     take_arrivals();
     take_edges();
-    take_latencies();
-    take_slowdowns();
-    take_work();
-    take_meetings();
+    take_latencies(timeline_, made_);
+    take_durations(timeline_, made_);
     take_steps();
     return std::move(made_);
   }
 
  private:
-  const Span& span_of(std::uint32_t command) const { return timeline_.spans[made_.commands[command].span]; }
-  std::int64_t start_of(std::uint32_t command) const { return span_of(command).started_ns; }
-  std::int64_t end_of(std::uint32_t command) const { return span_of(command).ended_ns; }
-  std::uint32_t shapes_of(std::uint32_t command) const {
-    const std::uint32_t call = span_of(command).call;
-    const std::uint32_t operation = call < timeline_.calls.size() ? timeline_.calls[call].operation : kNoOperation;
-    return operation < timeline_.operations.size() ? timeline_.operations[operation].shapes : kNoName;
-  }
-  std::string_view name_of(std::uint32_t name) const {
-    return name < timeline_.names.size() ? std::string_view(timeline_.names[name]) : std::string_view();
-  }
-
   void take_commands() {
     command_of_.assign(timeline_.spans.size(), kNone);
     std::uint16_t streams = 0;
@@ -173,12 +152,6 @@ class Builder {
       if (command.action != kNone) continue;
       ++made_.uncalled;
     }
-  }
-
-  std::int64_t began(const HostAction& action) const { return timeline_.calls[action.call].started_ns; }
-  std::int64_t returned(const HostAction& action) const {
-    const HostCall& call = timeline_.calls[action.call];
-    return call.ended_ns;
   }
 
   // The actions of all threads of all processes, as they began.
@@ -373,226 +346,6 @@ class Builder {
     }
   }
 
-  struct Causes {
-    std::int64_t launch = kNever, stream = kNever, edge = kNever, queue = kNever, engine = kNever;
-  };
-
-  // By command: whether other kernels filled its device right before it started.
-  std::vector<bool> full_before() const {
-    constexpr std::int64_t kRight = 2'000;
-    std::vector<bool> is_full(made_.commands.size(), false);
-    std::vector<std::vector<std::uint32_t>> running(made_.devices);
-    for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
-      const ReplayCommand& command = made_.commands[i];
-      if (command.engine != Engine::kernels) continue;
-      std::vector<std::uint32_t>& others = running[command.device];
-      std::erase_if(others, [&](std::uint32_t one) { return end_of(one) < start_of(i) - kRight; });
-      double filled = 0;
-      for (const std::uint32_t one : others)
-        if (made_.commands[one].stream != command.stream) filled += made_.commands[one].fill;
-      is_full[i] = filled > 0.95;
-      others.push_back(i);
-    }
-    return is_full;
-  }
-
-  // What every start is made of: the cause that came last and a latency. A latency far beyond the usual one is not
-  // kept: the start is late for a reason that the trace does not show, and the replay will be early there.
-  void take_latencies() {
-    for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
-      ReplayCommand& command = made_.commands[i];
-      if (command.action == kNone) continue;
-      // Most launches return before the command starts; the beginning of a graph's may come long before.
-      const HostAction& action = made_.actions[command.action];
-      command.is_after_call = action.waits == 0 && returned(action) <= start_of(i);
-    }
-    const std::vector<std::uint32_t> ahead = ahead_in_queue(timeline_, made_);
-    std::vector<Causes> causes(made_.commands.size());
-    std::vector<std::uint32_t> last_on(made_.streams, kNone);
-    std::map<std::pair<std::uint16_t, Engine>, std::uint32_t> last_by;
-    for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
-      ReplayCommand& command = made_.commands[i];
-      Causes& cause = causes[i];
-      if (command.action != kNone) {
-        const HostAction& action = made_.actions[command.action];
-        cause.launch = command.is_after_call ? returned(action) : began(action);
-      }
-      if (const std::uint32_t own = std::exchange(last_on[command.stream], i); own != kNone) cause.stream = end_of(own);
-      for (std::uint32_t e = 0; e < command.edges; ++e)
-        cause.edge = std::max(cause.edge, end_of(made_.edges[command.first_edge + e]));
-      if (ahead[i] != kNone) cause.queue = made_.queues.barrier == 1 ? end_of(ahead[i]) : start_of(ahead[i]);
-      if (command.engine != Engine::kernels && command.engine != Engine::host) {
-        const auto [at, is_new] = last_by.try_emplace({command.device, command.engine}, i);
-        if (!is_new) cause.engine = end_of(std::exchange(at->second, i));
-      }
-    }
-    const std::vector<bool> is_full = full_before();
-    // The usual latencies: of commands for which the other causes were long past.
-    std::vector<std::int64_t> launches[2], streams, edges;
-    constexpr std::int64_t kPast = 20'000;
-    for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
-      const Causes& cause = causes[i];
-      const std::int64_t start = start_of(i);
-      const std::int64_t others = std::max({cause.queue, cause.engine});
-      if (others > start - kPast || is_full[i]) continue;
-      if (cause.launch != kNever && cause.stream <= cause.launch && cause.edge <= cause.launch)
-        launches[made_.commands[i].is_after_call ? 1 : 0].push_back(start - cause.launch);
-      else if (cause.stream != kNever && cause.stream >= cause.edge && cause.launch <= cause.stream - kPast)
-        streams.push_back(start - cause.stream);
-      else if (cause.edge != kNever && cause.edge > cause.stream && cause.launch <= cause.edge - kPast)
-        edges.push_back(start - cause.edge);
-    }
-    const std::int64_t launch_by[2] = {std::max<std::int64_t>(0, median_of(launches[0], 6'000)),
-                                       std::max<std::int64_t>(0, median_of(launches[1], 3'000))};
-    const std::int64_t stream = std::max<std::int64_t>(0, median_of(streams, 1'000));
-    const std::int64_t edge = std::max<std::int64_t>(0, median_of(edges, 2'000));
-    for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
-      const Causes& cause = causes[i];
-      const std::int64_t start = start_of(i);
-      ReplayCommand& command = made_.commands[i];
-      const std::int64_t launch = launch_by[command.is_after_call ? 1 : 0];
-      const auto ready = [](std::int64_t at, std::int64_t usual) { return at == kNever ? kNever : at + usual; };
-      const std::int64_t by_launch = ready(cause.launch, launch), by_stream = ready(cause.stream, stream),
-                         by_edge = ready(cause.edge, edge);
-      const std::int64_t last = std::max({by_launch, by_stream, by_edge, cause.queue, cause.engine});
-      // No cause may delay it beyond its start; those that were not the last keep their usual latency otherwise.
-      const auto within = [&](std::int64_t at, std::int64_t usual) {
-        return at == kNever ? usual : std::min(usual, start - at);
-      };
-      command.launch_ns = within(cause.launch, launch);
-      command.stream_ns = within(cause.stream, stream);
-      command.edge_ns = within(cause.edge, edge);
-      if (last == kNever) {
-        command.arrival_ns = start - made_.origin_ns;
-        continue;
-      }
-      if (command.action == kNone) {
-        // Nobody says when it was submitted: as late as it was possible, if it came after its causes.
-        command.arrival_ns = start > last + stream ? start - made_.origin_ns : 0;
-        continue;
-      }
-      const std::int64_t late = start - last;
-      const std::int64_t usual = last == by_launch ? launch : last == by_stream ? stream : edge;
-      if (late <= 0 || is_full[i]) continue;
-      if (late > 3 * usual + 10'000) {
-        ++made_.late_commands;
-        made_.late_ns += static_cast<double>(late);
-        continue;
-      }
-      if (last == by_launch)
-        command.launch_ns += late;
-      else if (last == by_stream)
-        command.stream_ns += late;
-      else if (last == by_edge)
-        command.edge_ns += late;
-    }
-  }
-
-  struct Moment {
-    std::int64_t ns;
-    std::uint32_t command;
-    bool is_end;
-  };
-  // Calls visit(running, from, to) for each stretch of a device in which the same kernels run, first come first.
-  template <class Visit>
-  void visit_stretches(Visit visit) const {
-    std::vector<std::vector<Moment>> by_device(made_.devices);
-    for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
-      const ReplayCommand& command = made_.commands[i];
-      if (command.engine != Engine::kernels || end_of(i) == start_of(i)) continue;
-      by_device[command.device].push_back({start_of(i), i, false});
-      by_device[command.device].push_back({end_of(i), i, true});
-    }
-    std::vector<std::uint32_t> running;
-    for (std::vector<Moment>& moments : by_device) {
-      std::sort(moments.begin(), moments.end(), [](const Moment& a, const Moment& b) {
-        return std::tuple(a.ns, !a.is_end, a.command) < std::tuple(b.ns, !b.is_end, b.command);
-      });
-      std::int64_t before = 0;
-      running.clear();
-      for (const Moment& moment : moments) {
-        if (!running.empty() && moment.ns > before) visit(running, before, moment.ns);
-        before = moment.ns;
-        if (moment.is_end)
-          running.erase(std::find(running.begin(), running.end(), moment.command));
-        else
-          join_running(made_, made_.urgency, running, moment.command);
-      }
-    }
-  }
-
-  // Kernels that leave room for others may slow them down all the same, through memory. How much shows in a kernel that
-  // runs many times, beside few and beside many.
-  void take_slowdowns() {
-    std::vector<double> others_ns(made_.commands.size(), 0);
-    visit_stretches([&](const std::vector<std::uint32_t>& running, std::int64_t from, std::int64_t to) {
-      const double weight = static_cast<double>(to - from) * static_cast<double>(running.size() - 1);
-      for (const std::uint32_t one : running) others_ns[one] += weight;
-    });
-    struct Kind {
-      std::vector<BesideOthers> launches;
-      std::uint32_t slowdown = kNone;
-    };
-    const auto key_of = [&](std::uint32_t i) { return std::tuple(span_of(i).name, span_of(i).blocks, shapes_of(i)); };
-    const auto leaves_room = [&](std::uint32_t i) {
-      const ReplayCommand& command = made_.commands[i];
-      return command.engine == Engine::kernels && command.fill <= kLeavesRoom && end_of(i) > start_of(i);
-    };
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Kind> kinds;
-    for (std::uint32_t i = 0; i < made_.commands.size(); ++i) {
-      if (!leaves_room(i)) continue;
-      const std::int64_t took = end_of(i) - start_of(i);
-      kinds[key_of(i)].launches.push_back({others_ns[i] / static_cast<double>(took), took});
-    }
-    for (auto& [key, kind] : kinds) {
-      std::vector<double> factors = slowdown_of(std::move(kind.launches));
-      if (factors.empty()) continue;
-      kind.slowdown = static_cast<std::uint32_t>(made_.slowdowns.size());
-      made_.slowdowns.push_back(std::move(factors));
-    }
-    for (std::uint32_t i = 0; i < made_.commands.size(); ++i)
-      if (leaves_room(i)) made_.commands[i].slowdown = kinds[key_of(i)].slowdown;
-  }
-
-  // How long each would have taken by itself, by the rule by which the replay lets them share the device.
-  void take_work() {
-    for (std::uint32_t i = 0; i < made_.commands.size(); ++i)
-      made_.commands[i].work_ns =
-          made_.commands[i].engine == Engine::kernels ? 0 : static_cast<double>(end_of(i) - start_of(i));
-    std::vector<double> rates;
-    visit_stretches([&](const std::vector<std::uint32_t>& running, std::int64_t from, std::int64_t to) {
-      share_device(made_, running, 0, rates);
-      for (std::size_t k = 0; k < running.size(); ++k)
-        made_.commands[running[k]].work_ns += rates[k] * static_cast<double>(to - from);
-    });
-  }
-
-  // The same collective on several ranks: what it took from the moment when the last one had started it.
-  void take_meetings() {
-    if (timeline_.collectives.empty() || timeline_.processes.size() < 2) return;
-    for (const MatchedCollective& match :
-         match_collectives(timeline_, std::vector<bool>(timeline_.processes.size(), true))) {
-      if (match.kind == CollectiveKind::send_receive || match.kind == CollectiveKind::broadcast ||
-          match.kind == CollectiveKind::reduce)
-        continue;  // not everybody waits for everybody
-      Meeting meeting;
-      std::int64_t begun = kNever, ended = std::numeric_limits<std::int64_t>::max();
-      for (const Participant& participant : match.participants) {
-        const std::uint32_t command = command_of_[participant.span];
-        if (command == kNone || made_.commands[command].engine != Engine::kernels) continue;
-        meeting.commands.push_back(command);
-        begun = std::max(begun, start_of(command));
-        ended = std::min(ended, end_of(command));
-      }
-      if (meeting.commands.size() < 2 || ended <= begun) continue;
-      for (const std::uint32_t command : meeting.commands) {
-        made_.commands[command].meeting = static_cast<std::uint32_t>(made_.meetings.size());
-        made_.commands[command].work_ns = static_cast<double>(end_of(command) - begun);
-      }
-      made_.meetings.push_back(std::move(meeting));
-    }
-  }
-
   void take_steps() {
     std::vector<std::uint32_t> order;
     for (const ReplayCommand& command : made_.commands) order.push_back(command.span);
@@ -615,7 +368,6 @@ class Builder {
     static_assert(kNoIteration == kNone);
   }
 
-  const Timeline& timeline_;
   ReplayModel made_;
   std::vector<std::uint32_t> command_of_;  // by span
   std::int64_t last_ns_ = kNever;

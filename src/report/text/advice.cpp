@@ -81,7 +81,7 @@ void add_proof(const Json& document, TextReport& report) {
   if (const Json& record = at(proof, {"record"}); record.is_object())
     section.fact(
         "so far", "{} of {} predictions in this history agree with what was measured; median error {:.1f} points",
-        count(record, {"right"}), count(record, {"proven"}), 100 * number(record, {"median_error"}).value_or(0));
+        count(record, {"right"}), count(record, {"proven"}), 100 * number(record, {"error", "p50"}).value_or(0));
   if (const std::string reason = string(proof, {"reason"}); !reason.empty()) section.remark(reason);
 }
 
@@ -104,8 +104,7 @@ DocumentText text_list::advice(const Json& document) {
   add_predictions(report, "What can be done", "what if", document, true);
   add_predictions(report, "What the limits are", "if it were possible", document, false);
   for (const Json& title : list(document, {"stuck"}))
-    report.sections.back().remark(
-        fmt::format("Not predicted: {}: ranks would wait for each other.", title.get<std::string>()));
+    report.sections.back().remark(fmt::format("Not predicted: {}: ranks would wait for each other.", text(title, {})));
   ReportSection& basis = report.section("What this rests on");
   basis.fact("replay", "{} for a step of {} ({:+.2f} %)", duration(document, {"replay", "step_ns"}),
              duration(trace, {"step_ns"}), 100 * number(document, {"replay", "error"}).value_or(0));
