@@ -13,6 +13,7 @@ export interface ReportDocument {
   verdict: Verdict;
   comparisons: Comparison[];
   usages: Usage[];
+  models: ModelUse[];
   scaling: Scaling[];
   distributions: Distribution[];
   queue_maps: QueueMap[];
@@ -210,6 +211,74 @@ export interface UsedName {
   share: number; // of the time of all commands
 }
 
+// What a device worked for in the words of a model. Of several ranks, the one that idled most.
+export interface ModelUse extends Item {
+  commands: number;
+  total_ns: number; // of all commands
+  phases: UsedPhase[];
+  steps: UsedStep[]; // by start; empty where the trace marks none
+  modules: UsedModule[]; // parents before their parts, else most time first
+  modules_left_out: number; // rows that are too small
+  modules_left_out_ns: number; // what these and modules beyond the document's list took
+  without_module: UsedWhole;
+  modules_reason: string | null; // why there are none
+  operators: UsedOperator[]; // by shapes, most time first
+  operators_left_out: number;
+  operators_left_out_ns: number;
+  outside_ns: number; // of commands of no operator
+  peaks: string | null; // those that operators are compared with, and their source
+  saved_ns: number | null; // if all operators that are known ran at the peaks
+  efficiency_reason: string | null; // why there are no peaks
+}
+
+export interface UsedWhole {
+  commands: number;
+  total_ns: number;
+  share: number | null; // of the time of all commands
+}
+
+export interface UsedPhase {
+  phase: string; // forward, backward, optimizer, unknown
+  commands: number;
+  total_ns: number;
+  share: number | null;
+}
+
+export interface UsedStep {
+  name: string;
+  total_ns: number; // of its commands
+  forward_ns: number;
+  backward_ns: number;
+  optimizer_ns: number;
+  other_ns: number;
+}
+
+// A module, or all modules of one class below the same parent.
+export interface UsedModule {
+  name: string; // "DecoderLayer x28"
+  parent: number | null; // index into modules
+  commands: number;
+  total_ns: number; // with its parts
+  own_ns: number; // without them
+  backward_ns: number;
+  share: number | null;
+}
+
+export interface UsedOperator {
+  name: string | null; // "aten::mm"; null: `call` was made by a module or a phase
+  call: string | null;
+  shapes: string | null;
+  calls: number;
+  total_ns: number;
+  share: number | null;
+  flop_per_s: number | null;
+  bytes_per_s: number | null;
+  share_of_peak: number | null; // of the one that binds
+  bound: string | null; // compute, memory
+  saved_ns: number | null; // at that peak
+  reason: string | null; // why some of these are not known, or in which respect they are estimates
+}
+
 // Where a command's time goes, hop by hop.
 export interface Waterfall extends Item {
   kind: string; // kernel, copy, ...
@@ -227,9 +296,9 @@ export interface Hop {
   share: number | null;
 }
 
-// A lane per stream and per hardware queue. `spans` is base64 of LEB128 (unsigned) triples, one for each span, in order of
-// start: start minus the start before (ns; of the first: minus zero), duration (ns), index into `names`.
-// Times count from `origin_ns`. Names' kinds decide the colour.
+// A lane per stream and per hardware queue, and of the operators of each stream. `spans` is base64 of LEB128 (unsigned)
+// triples, one for each span, in order of start: start minus the start before (ns; of the first: minus zero), duration (ns),
+// index into `names`. Times count from `origin_ns`. Names' kinds decide the colour.
 export interface Timeline extends Item {
   origin_ns: number;
   end_ns: number; // of the last span, from origin
@@ -240,7 +309,7 @@ export interface Timeline extends Item {
   left_out_reason: string | null;
 }
 
-export type SpanKind = "kernel" | "collective" | "copy" | "memset" | "host" | "step";
+export type SpanKind = "kernel" | "collective" | "copy" | "memset" | "host" | "step" | "operator";
 
 export interface LaneGroup {
   label: string; // "Streams of GPU 0", "Hardware queues of GPU 0", "host threads"

@@ -10,6 +10,7 @@ import * as comparisons from "./sections/comparisons";
 import * as distributions from "./sections/distributions";
 import * as environments from "./sections/environments";
 import * as histories from "./sections/histories";
+import * as models from "./sections/models";
 import * as overlaps from "./sections/overlaps";
 import * as preemptions from "./sections/preemptions";
 import * as queue_maps from "./sections/queue_maps";
@@ -72,9 +73,10 @@ function words_of(item: object, section: string, report: ReportDocument): string
 const kSections = [
   each("comparisons", "What changed", "Test over baseline, with the interval of the ratio.", 520, comparisons.render),
   each("usages", "Where the time went", "All of each device's time, and the commands that took most of it.", 620, usages.render),
+  each("models", "In the words of the model", "What the device worked for: phases, modules, operators by shape.", 900, models.render),
   each("scaling", "Scaling", "Throughput and latency over streams.", 1180, scaling.render),
   each("distributions", "Latency distributions", "Share of samples at or below a latency.", 640, distributions.render),
-  each("timelines", "Timeline", "A lane for each stream and hardware queue.", 860, timelines.render),
+  each("timelines", "Timeline", "A lane for each stream and hardware queue, and for the operators of each stream.", 860, timelines.render),
   each("queue_maps", "Streams and queues", "Which stream ran on which hardware queue.", 480, queue_maps.render),
   each("overlaps", "Overlap", "Compute beside communication, and what stands between.", 760, overlaps.render),
   each("waterfalls", "Hop by hop", "Where a command's time goes on its way to the device.", 160, waterfalls.render),

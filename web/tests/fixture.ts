@@ -1,6 +1,6 @@
 // A full report as weir makes it, with every kind of item, from seeded noise; and a hostile one. For tests and for looking.
 import { encode_spans, type Triple } from "./timeline_fixture";
-import type { Bench, ComparedMetric, Comparison, Distribution, DistributionSeries, DocumentText, History, Overlap, Preemption, QueueMap, ReportDocument, Scaling, ScalingCurve, ScalingPoint, Timeline, Usage, Waterfall } from "../src/document";
+import type { Bench, ComparedMetric, Comparison, Distribution, DistributionSeries, DocumentText, History, ModelUse, Overlap, Preemption, QueueMap, ReportDocument, Scaling, ScalingCurve, ScalingPoint, Timeline, Usage, UsedModule, Waterfall } from "../src/document";
 
 /** Numbers between 0 and 1, the same on every run. */
 export function random(seed: number): () => number {
@@ -178,7 +178,7 @@ function timelines(next: () => number): Timeline[] {
   ];
 }
 
-function pictures(next: () => number): Pick<ReportDocument, "usages" | "queue_maps" | "waterfalls" | "timelines" | "overlaps" | "preemptions" | "benches"> {
+function pictures(next: () => number): Pick<ReportDocument, "usages" | "models" | "queue_maps" | "waterfalls" | "timelines" | "overlaps" | "preemptions" | "benches"> {
   const queue_maps: QueueMap[] = [
     { ...item("queue_maps-1", "Streams on hardware queues"), basis: "probe", mapping: "fixed, round robin: stream n runs on queue n mod 8", queues: Array.from({ length: 8 }, (_, i) => `queue ${i}`), streams: Array.from({ length: 16 }, (_, i) => `stream ${i}`), cells: Array.from({ length: 16 }, (_, i) => ({ stream: i, queue: i % 8, commands: 400 - 12 * i })) },
   ];
@@ -199,6 +199,32 @@ function pictures(next: () => number): Pick<ReportDocument, "usages" | "queue_ma
   const usages: Usage[] = [
     { ...item("usages-1", "trace.json.gz", 1, 2), bars: [0, 1].map((rank) => ({ label: `rank ${rank}, NVIDIA H200`, span_ns: 9_100_000, compute_only_ns: 4_000_000, hidden_ns: 1_000_000, exposed_ns: 600_000, idle_ns: 3_200_000, other_ns: 300_000 })), work: [{ work: "matrix", count: 480, total_ns: 3_900_000, share: 0.66 }, { work: "communication", count: 12, total_ns: 1_600_000, share: 0.27 }, { work: "unrecognised", count: 108, total_ns: 400_000, share: 0.07 }], top: [{ name: "void gemm_kernel<float, 128, 64, Tile<float, 16, 16>, false>(float const*, float const*, float*, int, int, int)", kind: "kernel", count: 480, total_ns: 3_900_000, share: 0.66 }, { name: "ncclDevKernel_AllReduce_Sum_f32_RING_LL", kind: "collective", count: 12, total_ns: 1_600_000, share: 0.27 }], names: 9, commands: 600 },
   ];
+  const model_row = (name: string, parent: number | null, total_ns: number, own_ns: number): UsedModule => ({ name, parent, commands: 120, total_ns, own_ns, backward_ns: total_ns / 2, share: total_ns / 5_900_000 });
+  const models: ModelUse[] = [
+    {
+      ...item("models-1", "trace.json.gz: rank 0, NVIDIA H200", 1, 2),
+      commands: 600,
+      total_ns: 5_900_000,
+      phases: [{ phase: "forward", commands: 200, total_ns: 1_900_000, share: 0.32 }, { phase: "backward", commands: 300, total_ns: 3_900_000, share: 0.66 }, { phase: "unknown", commands: 100, total_ns: 100_000, share: 0.02 }],
+      steps: [1, 2].map((step) => ({ name: `ProfilerStep#${step}`, total_ns: 2_950_000, forward_ns: 950_000, backward_ns: 1_950_000, optimizer_ns: 0, other_ns: 50_000 })),
+      modules: [model_row("Net_0", null, 5_800_000, 100_000), model_row("Block x12", 0, 5_600_000, 0), ...Array.from({ length: 20 }, (_, i) => model_row(`Part_${i}`, 1, 280_000, 280_000)), model_row("Head_0", 0, 100_000, 100_000)],
+      modules_left_out: 3,
+      modules_left_out_ns: 40_000,
+      without_module: { commands: 9, total_ns: 100_000, share: 0.017 },
+      modules_reason: null,
+      operators: [
+        { name: "aten::mm", call: null, shapes: "bf16 [8192, 4096], bf16 [4096, 4096]", calls: 48, total_ns: 3_900_000, share: 0.66, flop_per_s: 612e12, bytes_per_s: 0.4e12, share_of_peak: 0.619, bound: "compute", saved_ns: 1_480_000, reason: null },
+        { name: "mylib::fused", call: null, shapes: null, calls: 12, total_ns: 1_600_000, share: 0.27, flop_per_s: null, bytes_per_s: null, share_of_peak: null, bound: null, saved_ns: null, reason: "what this operator computes is not known" },
+        { name: null, call: "cudaGraphLaunch", shapes: null, calls: 1, total_ns: 200_000, share: 0.034, flop_per_s: null, bytes_per_s: null, share_of_peak: null, bound: null, saved_ns: null, reason: null },
+      ],
+      operators_left_out: 4,
+      operators_left_out_ns: 150_000,
+      outside_ns: 50_000,
+      peaks: "NVIDIA H200 SXM (data sheet)",
+      saved_ns: 1_480_000,
+      efficiency_reason: null,
+    },
+  ];
   const overlaps: Overlap[] = [
     { ...item("overlaps-1", "all_reduce_overlap: step by rank", 1, 2), step_ns: { p50: 1_910_000 }, serial_step_ns: { p50: 2_840_000 }, efficiency: 0.71, best_efficiency: 0.92, inflation: 1.08, bars: [0, 1, 2, 3].map((rank) => ({ label: `rank ${rank}`, span_ns: 1_910_000, compute_only_ns: 880_000 - 9000 * rank, hidden_ns: 610_000, exposed_ns: 310_000 + 9000 * rank, idle_ns: 80_000, other_ns: 30_000 })), causes: [{ cause: "late start of the collective", ns_per_step: 210_000, share: 0.68, meaning: "The collective waits for the last gradient bucket.", advice: "Use smaller buckets." }, { cause: "slow links", ns_per_step: 100_000, share: 0.32, meaning: "Bandwidth is below the links' rate.", advice: "Check the ring's order." }] },
   ];
@@ -208,7 +234,7 @@ function pictures(next: () => number): Pick<ReportDocument, "usages" | "queue_ma
   const benches: Bench[] = [
     { ...item("benches-1", "Kernel packages"), cases: [{ kernel: "gemm", backend: "cuda", precision: "fp32", status: "ok", failure: null, latency_ns: { p50: 310_000, p50_interval: [305_000, 316_000] }, throughput: 3.2e3, throughput_unit: "runs/s", flop_per_s: 42e12, intensity: 85, share_of_roof: 0.71, energy_j: 0.12, error: 2.1e-6, change: { verdict: "same", ratio: 1.01 } }, { kernel: "saxpy", backend: "cuda", precision: "fp32", status: "failed", failure: "wrong result: 3 of 1024 differ", latency_ns: { p50: null, p50_interval: null }, throughput: null, throughput_unit: null, flop_per_s: null, intensity: 0.16, share_of_roof: null, energy_j: null, error: 0.4, change: null }], rooflines: [{ backend: "cuda", precision: "fp32", flop_per_s: 60e12, bytes_per_s: 4e12, reason: null }] },
   ];
-  return { usages, queue_maps, waterfalls, timelines: timelines(next), overlaps, preemptions, benches };
+  return { usages, models, queue_maps, waterfalls, timelines: timelines(next), overlaps, preemptions, benches };
 }
 
 function texts(): DocumentText[] {
@@ -264,7 +290,7 @@ export function full_document(): ReportDocument {
 /** Everything empty but the verdict: what the report of one small file may come to. */
 export function bare_document(): ReportDocument {
   const full = full_document();
-  return { ...full, comparisons: [], usages: [], scaling: [], distributions: [], queue_maps: [], waterfalls: [], timelines: [], overlaps: [], preemptions: [], benches: [], histories: [], texts: [], environments: [], refused: [], sources: [], command_line: [], verdict: { tone: "neutral", headline: "Nothing stands out.", findings: [] } };
+  return { ...full, comparisons: [], usages: [], models: [], scaling: [], distributions: [], queue_maps: [], waterfalls: [], timelines: [], overlaps: [], preemptions: [], benches: [], histories: [], texts: [], environments: [], refused: [], sources: [], command_line: [], verdict: { tone: "neutral", headline: "Nothing stands out.", findings: [] } };
 }
 
 export const kHostile = `</script><script>window.pwned=1</script><img src=x onerror="window.pwned=1">\u202Egpj.exe\u2066\u0007 ${"W".repeat(100_000)}`;

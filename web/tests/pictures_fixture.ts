@@ -25,6 +25,7 @@ export function empty_report(): ReportDocument {
     waterfalls: [],
     timelines: [],
     usages: [],
+    models: [],
     overlaps: [],
     preemptions: [],
     benches: [],

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "report/page/items.h"
 #include "report/page/list.h"
+#include "report/page/model.h"
 #include "report/page/values.h"
 #include "report/text/documents.h"
 #include "report/text/renewed.h"
@@ -238,6 +239,7 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
   for (const Json* const each : pictured) {
     const Json& device = *each;
     const std::string where = device_words(name, document, device);
+    add_model(page, source, where, device);
     const std::string way = add_waterfalls(page, source, where, values::at(device, {"waterfall", "classes"}));
     if (anchors.waterfall.empty()) anchors.waterfall = way;
     const auto key = std::pair(static_cast<std::int64_t>(values::count(device, {"rank"})),

@@ -23,8 +23,9 @@ constexpr std::size_t kMaxFindings = 200;
 constexpr std::size_t kMaxRefused = 500;
 constexpr int kDeepestFact = 4;
 
-constexpr std::array kLists = {"comparisons", "usages",   "scaling",     "distributions", "queue_maps", "waterfalls",
-                               "timelines",   "overlaps", "preemptions", "benches",       "histories",  "texts"};
+constexpr std::array kLists = {"comparisons", "usages",     "models",    "scaling",  "distributions",
+                               "queue_maps",  "waterfalls", "timelines", "overlaps", "preemptions",
+                               "benches",     "histories",  "texts"};
 
 const char* tone_name(Tone tone) {
   constexpr std::array kNames = {"good", "neutral", "warning", "bad"};

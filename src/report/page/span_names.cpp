@@ -15,7 +15,7 @@ constexpr std::size_t kMaxNames = 65'536, kMaxBytes = 8U << 20;
 }  // namespace
 
 const char* to_string(DrawnKind kind) noexcept {
-  constexpr const char* kNames[kDrawnKinds] = {"kernel", "collective", "copy", "memset", "host", "step"};
+  constexpr const char* kNames[kDrawnKinds] = {"kernel", "collective", "copy", "memset", "host", "step", "operator"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

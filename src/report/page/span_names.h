@@ -11,9 +11,9 @@
 
 namespace weir::page {
 
-// As in web/src/document.ts: kinds of commands, and steps.
-enum class DrawnKind : std::uint8_t { kernel, collective, copy, memset, host, step };
-inline constexpr std::size_t kDrawnKinds = 6;
+// As in web/src/document.ts: kinds of commands, steps, and operators.
+enum class DrawnKind : std::uint8_t { kernel, collective, copy, memset, host, step, operation };
+inline constexpr std::size_t kDrawnKinds = 7;
 
 const char* to_string(DrawnKind kind) noexcept;
 inline DrawnKind drawn_kind(SpanKind kind) noexcept { return static_cast<DrawnKind>(kind); }

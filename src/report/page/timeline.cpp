@@ -239,6 +239,7 @@ class Drawing {
       Lane& stream = groups.streams.lanes[span.stream];
       if (stream.pieces.empty()) describe_stream(span.stream, stream);
       stream.pieces.push_back(*piece);
+      place_operator(span, *piece, stream, groups.operators);
       if (span.queue == kNoQueue) {
         ++without_queue;
         continue;
@@ -251,6 +252,31 @@ class Drawing {
     if (has_queues && without_queue > 0)
       notes_.push_back(
           fmt::format("{} commands name no hardware queue: they are in their stream's lane only.", without_queue));
+  }
+
+  // Neighbours on a stream that one call of an operator launched are one piece.
+  void place_operator(const Span& span, const Piece& piece, const Lane& stream, LaneGroup& group) {
+    static constexpr HostCall kNone;
+    const HostCall& call = span.call < timeline_.calls.size() ? timeline_.calls[span.call] : kNone;
+    const std::uint32_t operation = call.operation;
+    const bool is_known = operation < timeline_.operations.size() && timeline_.operations[operation].name != kNoName;
+    const HostCall*& last = last_calls_[span.stream];
+    const bool goes_on =
+        is_known && last != nullptr && (last == &call || (last->operation == operation && !call.is_first_of_operation));
+    last = is_known ? &call : nullptr;
+    if (!is_known) return;
+    Lane& lane = group.lanes[span.stream];
+    if (goes_on) {
+      lane.pieces.back().ended_ns = std::max(lane.pieces.back().ended_ns, piece.ended_ns);
+      return;
+    }
+    if (lane.pieces.empty()) {
+      lane.label = stream.label;
+      lane.order = stream.order;
+    }
+    lane.pieces.push_back(
+        {piece.started_ns, piece.ended_ns, timeline_.operations[operation].name, DrawnKind::operation});
+    names_.count(lane.pieces.back().name, DrawnKind::operation);
   }
 
   void place_calls() {
@@ -338,8 +364,10 @@ class Drawing {
       std::string label = "device";
       if (device < timeline_.devices.size())
         label = rank_words(timeline_.devices[device].process) + timeline_.devices[device].label;
+      lanes.operators.label = "Operators of " + label;
       lanes.streams.label = "Streams of " + label;
       lanes.queues.label = "Hardware queues of " + label;
+      add_group(lanes.operators, false, groups);
       add_group(lanes.streams, false, groups);
       add_group(lanes.queues, false, groups);
     }
@@ -377,7 +405,7 @@ class Drawing {
   }
 
   struct DeviceGroups {
-    LaneGroup streams, queues;
+    LaneGroup operators, streams, queues;
   };
 
   const Timeline& timeline_;
@@ -391,6 +419,7 @@ class Drawing {
   LaneGroup step_group_;
   std::map<std::uint16_t, DeviceGroups> devices_;
   std::map<std::uint16_t, LaneGroup> hosts_;
+  std::map<std::uint16_t, const HostCall*> last_calls_;  // by stream: an operator's, of the command before
   std::vector<std::string> notes_;
   std::size_t drawn_ = 0;
   std::int64_t origin_ns_ = INT64_MAX;

@@ -18,6 +18,8 @@
 namespace weir::page {
 namespace {
 
+constexpr std::size_t kListed = 100;  // names in each list of the analysis, of which the page shows the first
+
 // The document contains how many commands a queue ran; the timeline also shows which streams they came from.
 CountedQueues count_queues(const Timeline& timeline) {
   std::map<std::pair<std::uint16_t, std::int32_t>, std::uint64_t> counts;
@@ -58,6 +60,7 @@ ImportedTrace read_trace(const std::filesystem::path& file, const TraceOptions& 
   ImportOptions import;
   import.format = options.format;
   import.collectives = options.collectives;
+  import.has_operations = true;
   import.limits.memory_bytes = options.memory_bytes;
   import.progress = options.progress;
   return std::move(import_traces({file}, import).front());
@@ -106,7 +109,7 @@ std::size_t add_trace(Page& page, TraceJob job, const BaselineTrace* baseline, c
     }
   }
   // Aligns the clocks of ranks, so it comes before the drawing.
-  const Json analysis = analyze_timeline(timeline, files, {.window = options.window});
+  const Json analysis = analyze_timeline(timeline, files, {.top = kListed, .window = options.window});
 
   std::string id;
   DrawnTimeline drawn = draw_timeline(timeline, options.max_spans);

@@ -138,6 +138,126 @@ TEST(AnalysisPicture, begins_with_where_the_time_went) {
   EXPECT_NEAR(work, 1, 1e-9);
 }
 
+// The ranks' gemm is a product in a layer, of which there are two; the copy is a module's own.
+Timeline traced_model() {
+  Timeline timeline = traced_ranks();
+  const auto name = [&](const char* text) {
+    timeline.names.push_back(text);
+    return static_cast<std::uint32_t>(timeline.names.size() - 1);
+  };
+  timeline.has_operations = true;
+  timeline.modules = {{name("Net_0"), kNoModule}, {name("Layer_0"), 0}, {name("Layer_1"), 0}};
+  const std::uint32_t product = name("aten::mm"), shapes = name("f32 [8, 4], f32 [4, 2]");
+  timeline.operations = {{product, shapes, 1, Phase::forward},
+                         {product, shapes, 2, Phase::backward},
+                         {kNoName, kNoName, 0, Phase::unknown}};
+  for (const Span& span : timeline.spans) {
+    if (span.kind == SpanKind::collective) continue;  // outside of operators
+    const bool is_second = span.started_ns > 1'090'000;
+    timeline.calls[span.call].operation = span.kind == SpanKind::copy ? 2 : is_second ? 1 : 0;
+  }
+  return timeline;
+}
+
+TEST(AnalysisPicture, speaks_the_words_of_the_model) {
+  Timeline timeline = traced_model();
+  Json document = analyze_timeline(timeline, {}, {});
+  const Json whole = page_of(document);
+  ASSERT_EQ(whole["models"].size(), 1U) << "one of two ranks";
+  const Json& item = whole["models"][0];
+  EXPECT_EQ(item["total_ns"], 150'000) << "two steps of 40 us, 30 us and 5 us";
+  const auto sum_of = [&](const char* list, const char* key) {
+    double sum = 0;
+    for (const Json& each : item[list]) sum += each[key].get<double>();
+    return sum;
+  };
+  EXPECT_EQ(sum_of("phases", "total_ns"), 150'000);
+  EXPECT_EQ(sum_of("steps", "total_ns"), 150'000);
+
+  ASSERT_EQ(item["modules"].size(), 2U);
+  EXPECT_EQ(item["modules"][0]["name"], "Net_0");
+  EXPECT_EQ(item["modules"][0]["own_ns"], 10'000);
+  EXPECT_EQ(item["modules"][1]["name"], "Layer x2");
+  EXPECT_EQ(item["modules"][1]["parent"], 0);
+  EXPECT_EQ(item["modules"][1]["total_ns"], 80'000);
+  EXPECT_EQ(item["modules"][1]["backward_ns"], 40'000);
+  EXPECT_EQ(item["modules_left_out_ns"], 0);
+  EXPECT_EQ(sum_of("modules", "own_ns") + item["without_module"]["total_ns"].get<double>(), 150'000);
+
+  ASSERT_EQ(item["operators"].size(), 2U);
+  const Json& product = item["operators"][0];
+  EXPECT_EQ(product["name"], "aten::mm");
+  EXPECT_EQ(product["shapes"], "f32 [8, 4], f32 [4, 2]");
+  EXPECT_EQ(product["total_ns"], 80'000);
+  EXPECT_TRUE(item["operators"][1]["name"].is_null());
+  EXPECT_EQ(item["operators"][1]["call"], "cudaLaunchKernel");
+  EXPECT_EQ(item["outside_ns"], 60'000);
+  EXPECT_EQ(sum_of("operators", "total_ns") + item["operators_left_out_ns"].get<double>() + 60'000, 150'000);
+  // Whatever is not known has its reason.
+  for (const Json& each : item["operators"])
+    if (each["share_of_peak"].is_null()) {
+      EXPECT_TRUE(each["reason"].is_string() || item["efficiency_reason"].is_string()) << each.dump();
+    }
+}
+
+// Modules that are too small for a row are counted, with their time.
+TEST(AnalysisPicture, adds_up_with_the_modules_that_it_leaves_out) {
+  Timeline timeline = traced_model();
+  Json document = analyze_timeline(timeline, {}, {});
+  for (Json& device : document["devices"]) {
+    device["model"]["modules"] =
+        Json::parse(R"json({"count": 4, "rest_ns": 7, "without": {"commands": 1, "total_ns": 50000},
+      "list": [{"name": "Net_0", "parent": null, "commands": 3, "own_ns": 99000, "total_ns": 99993, "backward_ns": 0},
+               {"name": "Tiny_0", "parent": 0, "commands": 2, "own_ns": 400, "total_ns": 500, "backward_ns": 0},
+               {"name": "Tinier_0", "parent": 1, "commands": 1, "own_ns": 100, "total_ns": 100, "backward_ns": 0},
+               {"name": "Small_0", "parent": 0, "commands": 1, "own_ns": 493, "total_ns": 493, "backward_ns": 0}]})json");
+  }
+  const Json report = page_of(document);
+  const Json& item = report["models"][0];
+  ASSERT_EQ(item["modules"].size(), 1U);
+  EXPECT_EQ(item["modules_left_out"], 2);
+  EXPECT_EQ(item["modules_left_out_ns"], 1000);
+  EXPECT_EQ(item["modules"][0]["own_ns"].get<double>() + 1000 + 50'000, 150'000);
+}
+
+// Efficiency is beside the operator that it is of, and a reason where there is none.
+TEST(AnalysisPicture, puts_efficiency_beside_its_operator) {
+  Timeline timeline = traced_model();
+  Json document = analyze_timeline(timeline, {}, {});
+  for (Json& device : document["devices"])
+    device["efficiency"] = Json::parse(R"json({
+      "count": 2, "peaks": {"model": "Some GPU", "source": "its data sheet"}, "peaks_reason": null, "saved_ns": 60000,
+      "top": [
+        {"name": "aten::mm", "shapes": "f32 [8, 4]", "flop_per_s": 1, "bytes_per_s": 1, "bound": "memory",
+         "share": 0.1, "saved_ns": 1, "reason": null},
+        {"name": "aten::mm", "shapes": "f32 [8, 4], f32 [4, 2]", "flop_per_s": 2e12, "bytes_per_s": 3e11,
+         "bound": "compute", "share": 0.25, "saved_ns": 60000, "reason": null}]})json");
+  const Json found = page_of(document);
+  const Json& item = found["models"][0];
+  EXPECT_EQ(item["peaks"], "Some GPU (its data sheet)");
+  EXPECT_EQ(item["saved_ns"], 60'000);
+  EXPECT_TRUE(item["efficiency_reason"].is_null());
+  const Json& product = item["operators"][0];
+  EXPECT_EQ(product["flop_per_s"], 2e12);
+  EXPECT_EQ(product["bytes_per_s"], 3e11);
+  EXPECT_EQ(product["share_of_peak"], 0.25);
+  EXPECT_EQ(product["bound"], "compute");
+  EXPECT_EQ(product["saved_ns"], 60'000);
+  EXPECT_TRUE(product["reason"].is_null());
+  EXPECT_TRUE(item["operators"][1]["flop_per_s"].is_null());
+  EXPECT_EQ(item["operators"][1]["reason"],
+            "the document has no figures of this operator: it communicates, or others could save more");
+
+  for (Json& device : document["devices"]) {
+    device["efficiency"] = nullptr;
+    device["unavailable"]["efficiency"] = "its model is not in the table";
+  }
+  const Json without = page_of(document);
+  EXPECT_EQ(without["models"][0]["efficiency_reason"], "its model is not in the table");
+  EXPECT_EQ(without["models"][0]["operators"][0]["reason"], "its model is not in the table");
+  EXPECT_TRUE(page_of(analysis_document())["models"].empty()) << "nothing was read of operators";
+}
+
 // With one file the finding is the headline; with several, each finding names its file.
 TEST(AnalysisPicture, names_the_file_only_where_there_are_several) {
   Timeline timeline = traced_ranks();

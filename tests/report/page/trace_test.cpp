@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "base/error.h"
 #include "report/page/decoded_lane.h"
 #include "report/page/gather.h"
@@ -68,6 +70,29 @@ TEST(PageTrace, draws_what_chrome_json_wrote) {
   EXPECT_EQ(report["overlaps"][0]["bars"].size(), 2U);
   ASSERT_EQ(report["queue_maps"].size(), 1U);
   EXPECT_EQ(report["queue_maps"][0]["cells"][0]["commands"], 4);
+}
+
+// Operators are read for the page without being asked for.
+TEST(PageTrace, says_which_operators_the_device_worked_for) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "t.json") << R"json({"schemaVersion": 1, "traceEvents": [
+    {"ph": "X", "cat": "python_function", "name": "nn.Module: Linear_0", "pid": 9, "tid": 9, "ts": 90, "dur": 40},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 100, "dur": 20,
+     "args": {"Input type": ["float", "float"], "Input Dims": [[8, 4], [4, 2]]}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 105, "dur": 2,
+     "args": {"correlation": 1}},
+    {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 110, "dur": 50,
+     "args": {"device": 0, "stream": 7, "correlation": 1}}]})json";
+  const Json report = report_of(folder / "t.json");
+  ASSERT_EQ(report["models"].size(), 1U);
+  const Json& item = report["models"][0];
+  ASSERT_EQ(item["modules"].size(), 1U);
+  EXPECT_EQ(item["modules"][0]["name"], "Linear_0");
+  EXPECT_EQ(item["modules"][0]["total_ns"], 50'000);
+  ASSERT_EQ(item["operators"].size(), 1U);
+  EXPECT_EQ(item["operators"][0]["name"], "aten::mm");
+  EXPECT_EQ(item["operators"][0]["shapes"], "f32 [8, 4], f32 [4, 2]");
+  EXPECT_EQ(item["operators"][0]["share"], 1);
 }
 
 // A file of each rank.

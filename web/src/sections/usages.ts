@@ -6,10 +6,11 @@ import { el } from "../dom";
 import { count, duration, percent, plural } from "../format";
 import { card } from "../item";
 import { table } from "../table";
-import { command_name, name } from "../text";
+import { command_name, cut, name } from "../text";
 import { bars } from "./overlaps";
 import "./usages.css";
 
+const kSeries = 8; // colours of kinds of work; those that took least share the last
 const kShown = 8; // bars and names; the rest folds away
 
 export function render(container: HTMLElement, items: readonly Usage[], report: ReportDocument): void {
@@ -21,6 +22,7 @@ export function render(container: HTMLElement, items: readonly Usage[], report: 
         report,
         bars(item.bars.slice(0, kShown), null),
         rest.length > 0 && el("details", { class: "more" }, el("summary", {}, plural(rest.length, "more device")), bars(rest, null)),
+        item.work.length > 0 && work_bar(item),
         item.work.length > 0 && work(item),
         item.top.length > 0 && names(item),
       ),
@@ -28,12 +30,36 @@ export function render(container: HTMLElement, items: readonly Usage[], report: 
   }
 }
 
-function share_bar(share: number, most: number): HTMLElement {
-  return el("span", { class: "usage-share" }, el("span", { class: "usage-track", "aria-hidden": "true" }, el("span", { style: `width: ${((100 * share) / most).toFixed(1)}%` })), percent(share));
+/** A bar of this length, where the longest of the column is `most`, and the share in words. */
+export function share_bar(share: number, most: number, colour?: string): HTMLElement {
+  return el("span", { class: "usage-share" }, el("span", { class: "usage-track", "aria-hidden": "true" }, el("span", { style: `width: ${((100 * share) / most).toFixed(1)}%${colour === undefined ? "" : `; background: ${colour}`}` })), el("span", { class: "usage-percent" }, percent(share)));
 }
 
-function most_of(all: readonly { share: number }[]): number {
-  return Math.max(...all.map((one) => one.share), 1e-9);
+export function most_of(all: readonly { share: number | null }[]): number {
+  return Math.max(...all.map((one) => one.share ?? 0), 1e-9);
+}
+
+function colour_of(place: number): string {
+  return `var(--series-${Math.min(place + 1, kSeries)})`;
+}
+
+/** All devices' time by kinds of work, and idle. The table below has the same colours, and the numbers. */
+function work_bar(item: Usage): HTMLElement {
+  const sum = (of: (bar: Usage["bars"][number]) => number): number => item.bars.reduce((all, bar) => all + of(bar), 0);
+  const span = Math.max(sum((bar) => bar.span_ns), 1);
+  const idle = sum((bar) => bar.idle_ns) / span;
+  const part = (title: string, share: number, style: string): HTMLElement =>
+    el(
+      "span",
+      { class: style === "" ? "overlap-part is-idle" : "overlap-part", style: `width: ${(100 * share).toFixed(3)}%;${style}`, title: `${title}: ${percent(share)}` },
+      el("span", { class: "overlap-part-label" }, el("span", { class: "overlap-part-title" }, `${title} `), percent(share)),
+    );
+  return el(
+    "div",
+    { class: "usage-kinds", "aria-hidden": "true" },
+    el("h4", {}, "Kinds of work, and idle"),
+    el("div", { class: "overlap-track" }, ...item.work.map((one, i) => part(cut(one.work, 24), one.share * (1 - idle), `background: ${colour_of(i)}`)), idle > 0 && part("idle", idle, "")),
+  );
 }
 
 function work(item: Usage): HTMLElement {
@@ -41,7 +67,7 @@ function work(item: Usage): HTMLElement {
   return table(
     "What the device worked on",
     [{ heading: "work", is_text: true }, { heading: "share of busy" }, { heading: "total" }, { heading: "commands" }],
-    item.work.map((one) => ({ cells: [name(one.work, 24), share_bar(one.share, most), duration(one.total_ns), count(one.count)] })),
+    item.work.map((one, i) => ({ cells: [name(one.work, 24), share_bar(one.share, most, colour_of(i)), duration(one.total_ns), count(one.count)] })),
   );
 }
 

@@ -5,7 +5,7 @@ import type { SpanKind, Timeline } from "../document";
 import { decode_spans, type Spans } from "./decode";
 import { lay_rows, type Row, type Rows } from "./rows";
 
-export const kKinds: readonly SpanKind[] = ["kernel", "collective", "copy", "memset", "host", "step"];
+export const kKinds: readonly SpanKind[] = ["kernel", "collective", "copy", "memset", "host", "step", "operator"];
 
 export interface LaneContent extends Rows {
   spans: Spans;

@@ -7,7 +7,7 @@ export const kLevels = 16; // of occupancy
 export const kShades = 3; // names of one kind take turns
 export const kBands = 6; // of a row's height
 
-/** How full each band of a row is, by kind (kKinds): whole, lined, low, lower, inset, hollow. */
+/** How full each band of a row is, by kind (kKinds): whole, lined, low, lower, inset, hollow, capped. */
 export const kProfiles: readonly (readonly number[])[] = [
   [1, 1, 1, 1, 1, 1],
   [1, 1, 1, 1, 0.4, 1],
@@ -15,10 +15,11 @@ export const kProfiles: readonly (readonly number[])[] = [
   [0, 0, 0, 0, 1, 1],
   [0, 1, 1, 1, 1, 0],
   [1, 0, 0, 0, 0, 1],
+  [1, 0.4, 1, 1, 1, 1],
 ];
 
 /** Which of the page's series colours a kind has. */
-export const kSeries: readonly number[] = [1, 2, 3, 4, 7, 8];
+export const kSeries: readonly number[] = [1, 2, 3, 4, 7, 8, 5];
 
 export type Rgb = [number, number, number];
 
@@ -45,6 +46,7 @@ const kFallback: Record<string, string> = {
   "--series-2": "#d9620f",
   "--series-3": "#1a8a5c",
   "--series-4": "#a44bc4",
+  "--series-5": "#8a5a44",
   "--series-7": "#6b7684",
   "--series-8": "#b8860b",
 };

@@ -24,7 +24,7 @@ describe("the full report", () => {
   test("opens from disk without a message, an error or a request, and shows every section", async () => {
     const { page, problems, requests } = await whole_page();
     const navigation = await page.locator("nav li a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
-    expect(navigation.slice(0, 4)).toEqual(["#verdict", "#comparisons", "#usages", "#scaling"]);
+    expect(navigation.slice(0, 4)).toEqual(["#verdict", "#comparisons", "#usages", "#models"]);
     expect(navigation.slice(-6)).toEqual(["#histories", "#texts", "#environments", "#reproduce", "#refused", "#sources"]);
     expect(await page.locator(".slot[data-waiting]").count()).toBe(0);
     expect(await page.locator(".failure-box").allTextContents()).toEqual([]);
@@ -36,12 +36,39 @@ describe("the full report", () => {
     const { page } = await whole_page();
     const { bars, work, top } = report.usages[0]!;
     expect(await page.locator("#usages-1 .overlap-line").count()).toBe(bars.length);
+    const widths = await page.locator("#usages-1 .usage-kinds .overlap-part").evaluateAll((all) => all.map((one) => parseFloat((one as HTMLElement).style.width)));
+    expect(widths.length).toBe(work.length + 1); // and idle
+    expect(widths.reduce((all, one) => all + one, 0)).toBeCloseTo(100, 1);
     const names = await page.locator("#usages-1 tbody th bdi").evaluateAll((all) => all.map((one) => [one.textContent, one.getAttribute("title")]));
     expect(names.slice(0, work.length).map(([shown]) => shown)).toEqual(work.map((one) => one.work));
     expect(names[work.length]).toEqual(["gemm_kernel<float, 128, 64, Tile<>, false>", top[0]!.name]);
     expect(names[work.length + 1]).toEqual([top[1]!.name, null]);
     expect(await page.locator("#waterfalls-1 .waterfall-bar").first().isVisible()).toBe(false);
     expect(await page.locator("#verdict .finding-text").first().textContent()).not.toContain(report.verdict.headline.split(". ")[0]);
+  });
+
+  test("shows a trace in the words of the model: a tree that opens, and a dash with its reason", async () => {
+    const { page } = await whole_page();
+    const model = report.models[0]!;
+    const rows = page.locator('#models-1 [aria-label="Modules"] tbody tr');
+    expect(await rows.count()).toBe(model.modules.length + 1);
+    expect(await rows.last().textContent()).toContain("(no module)");
+    const parts = rows.filter({ hasText: "Part_" });
+    expect(await parts.count()).toBe(20);
+    expect(await parts.first().isVisible()).toBe(false); // twenty parts are too many to begin with
+    await page.locator('#models-1 button[aria-label="Parts of Block x12"]').click();
+    expect(await parts.first().isVisible()).toBe(true);
+    await page.locator('#models-1 button[aria-label="Parts of Net_0"]').click();
+    expect(await parts.first().isVisible()).toBe(false); // closed with what it is a part of
+    await page.locator('#models-1 button[aria-label="Parts of Net_0"]').click();
+    await page.locator('#models-1 button[aria-label="Parts of Block x12"]').click();
+
+    const cells = await page.locator('#models-1 [aria-label="Operators by shape"] tbody tr').evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent ?? "")));
+    expect(cells[0]?.slice(1)).toEqual(["66.0 %", duration(3_900_000), "48", "612", "400", "61.9 %compute", duration(1_480_000)]);
+    expect(cells[1]?.slice(4)).toEqual(["–", "–", "–", "–"]);
+    expect(cells[2]?.[0]).toBe("(cudaGraphLaunch)");
+    const titles = await page.locator("#models-1 .model-unknown").evaluateAll((all) => all.map((one) => one.getAttribute("title")));
+    expect(titles.slice(0, 4)).toEqual(Array(4).fill(model.operators[1]!.reason));
   });
 
   test("shows the document's numbers", async () => {

@@ -8,6 +8,7 @@ vi.mock("uplot", () => ({ default: class {} }));
 Object.assign(globalThis, { window: { matchMedia: () => ({ matches: false, addEventListener: () => undefined }) } });
 const { ecdf } = await import("../../src/sections/distributions");
 const { forest_scale, in_order, total_cells } = await import("../../src/sections/comparisons");
+const { opened } = await import("../../src/sections/models");
 const { places } = await import("../../src/sections/histories");
 const { series_of, usl_at, usl_points } = await import("../../src/sections/scaling");
 const { title_of } = await import("../../src/sections/verdict");
@@ -84,4 +85,12 @@ test("commands carry their variables, and one command is told once", () => {
 test("a finding's anchor finds its item's title", () => {
   expect(title_of("waterfalls-1", full_document())).toBe("Kernels: where the time goes");
   expect(title_of("nowhere", full_document())).toBeNull();
+});
+
+test("the largest modules are open at first, as long as there is room for their parts", () => {
+  const modules = full_document().models[0]?.modules ?? [];
+  expect([...opened(modules, 16)]).toEqual([0]); // 20 parts of the blocks are too many
+  expect([...opened(modules, 23)]).toEqual([0, 1]);
+  expect([...opened(modules, 2)]).toEqual([]);
+  expect([...opened([], 16)]).toEqual([]);
 });
