@@ -27,7 +27,7 @@ RUN make deb
 FROM base-${VARIANT}
 COPY --from=build /src/build/release/packages/ /packages/
 # A compiler for kernel packages, mpirun for ranks.
-RUN apt-get update && apt-get install -y --no-install-recommends /packages/*.deb g++ openmpi-bin \
+RUN apt-get update && apt-get install -y --no-install-recommends /packages/*.deb g++ libarchive13 openmpi-bin \
     && rm -rf /packages /var/lib/apt/lists/* \
     && useradd --create-home --uid 1001 weir && install -d -o weir /results
 USER weir

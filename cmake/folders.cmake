@@ -141,8 +141,9 @@ endif()
 if(WEIR_HAVE_NCURSES)
   target_link_libraries(weir_lab_watch PRIVATE weir_ncurses)
 endif()
+# Opened at run time.
 if(WEIR_HAVE_LIBARCHIVE)
-  target_link_libraries(weir_trace_import PRIVATE LibArchive::LibArchive)
+  target_include_directories(weir_trace_import PRIVATE ${LibArchive_INCLUDE_DIRS})
 endif()
 # list.cpp declares the devices, each of which has a folder of its own.
 target_link_libraries(weir_device PUBLIC weir_device_cpu weir_device_gpu weir_device_opencl weir_device_sim)

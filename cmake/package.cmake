@@ -18,7 +18,7 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # What is opened or started at run time is not seen by shlibdeps. Of that only OpenBLAS is needed, by the cpu device.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libopenblas0")
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++, libarchive13 | libarchive13t64")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "openmpi-bin, graphviz, linux-perf, ocl-icd-libopencl1")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "follow GPU commands from host threads to hardware queues")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION

@@ -236,6 +236,11 @@ foreach(tests tests_lab_conformance tests_lab_kernels_package)
   endif()
 endforeach()
 
+# Tests pack what the program unpacks.
+if(TARGET tests_trace AND WEIR_HAVE_LIBARCHIVE)
+  target_link_libraries(tests_trace PRIVATE LibArchive::LibArchive)
+endif()
+
 # What lives in other people's programs is no part of this one.
 if(TARGET tests_submit_inject)
   foreach(stem launch_gate process recorder stream_marks)

@@ -155,7 +155,8 @@ void keep(const std::string& db, const advise::Advice& advice, Json& proof) {
   const history::PredictionRecord record = history::prediction_record(db);
   proof["record"] = {{"proven", record.proven},
                      {"right", record.right},
-                     {"error", {{"p50", json_of(record.median_error)}, {"max", json_of(record.worst_error)}}}};
+                     {"half_within", json_of(record.half_within)},
+                     {"all_within", json_of(record.all_within)}};
 }
 
 int execute_advise(const AdviseFlags& flags) {

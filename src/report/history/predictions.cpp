@@ -51,8 +51,8 @@ PredictionRecord prediction_record(const std::filesystem::path& file) {
   }
   if (errors.empty()) return record;
   std::sort(errors.begin(), errors.end());
-  record.median_error = errors[errors.size() / 2];
-  record.worst_error = errors.back();
+  record.half_within = errors[errors.size() / 2];
+  record.all_within = errors.back();
   return record;
 }
 

@@ -17,8 +17,9 @@ struct KeptPrediction {
 
 struct PredictionRecord {
   std::size_t proven = 0;
-  std::size_t right = 0;                            // the predicted and the measured interval have something in common
-  std::optional<double> median_error, worst_error;  // |measured - predicted|, parts of the step
+  std::size_t right = 0;  // the predicted and the measured interval have something in common
+  std::optional<double> half_within,
+      all_within;  // |measured - predicted| of half of them, and of all; parts of the step
 };
 
 // Creates the history where there is none. Predictions whose proof measured nothing are kept, and not counted.

@@ -79,9 +79,10 @@ void add_proof(const Json& document, TextReport& report) {
                 (range ? fmt::format(" (95 %: {:+.1f} .. {:+.1f} %)", -100 * range->second, -100 * range->first) : "")
           : "-");
   if (const Json& record = at(proof, {"record"}); record.is_object())
-    section.fact(
-        "so far", "{} of {} predictions in this history agree with what was measured; median error {:.1f} points",
-        count(record, {"right"}), count(record, {"proven"}), 100 * number(record, {"error", "p50"}).value_or(0));
+    section.fact("so far",
+                 "{} of {} predictions in this history agree with what was measured; half of them within {:.1f} points",
+                 count(record, {"right"}), count(record, {"proven"}),
+                 100 * number(record, {"half_within"}).value_or(0));
   if (const std::string reason = string(proof, {"reason"}); !reason.empty()) section.remark(reason);
 }
 

@@ -13,6 +13,7 @@
 #if WEIR_HAVE_LIBARCHIVE
 #include <archive.h>
 #include <archive_entry.h>
+#include <dlfcn.h>
 #endif
 
 namespace weir {
@@ -41,6 +42,45 @@ const Packing* packing_of(std::string_view start) noexcept {
 
 #if WEIR_HAVE_LIBARCHIVE
 
+constexpr const char* kLibrary = "libarchive.so.13";
+
+// Opened with the first archive: it and the libraries that it needs take 40 MiB of address space.
+struct Library {
+#define WEIR_ARCHIVE_FUNCTIONS(function)                                                                            \
+  function(archive_read_new) function(archive_read_free) function(archive_read_open)                                \
+      function(archive_read_support_format_zip_streamable) function(archive_read_support_format_raw)                \
+          function(archive_read_support_filter_zstd) function(archive_read_support_filter_xz)                       \
+              function(archive_read_support_filter_bzip2) function(archive_read_support_filter_lz4)                 \
+                  function(archive_read_next_header) function(archive_read_data) function(archive_error_string)     \
+                      function(archive_set_error) function(archive_entry_filetype) function(archive_entry_pathname) \
+                          function(archive_entry_pathname_utf8)
+#define WEIR_ARCHIVE_MEMBER(name) decltype(&::name) name = nullptr;
+  WEIR_ARCHIVE_FUNCTIONS(WEIR_ARCHIVE_MEMBER)
+#undef WEIR_ARCHIVE_MEMBER
+
+  Library() {
+    void* const handle = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return;
+    is_complete = true;
+#define WEIR_ARCHIVE_TAKE(name)                                    \
+  name = reinterpret_cast<decltype(name)>(::dlsym(handle, #name)); \
+  is_complete = is_complete && name != nullptr;
+    WEIR_ARCHIVE_FUNCTIONS(WEIR_ARCHIVE_TAKE)
+#undef WEIR_ARCHIVE_TAKE
+#undef WEIR_ARCHIVE_FUNCTIONS
+  }
+
+  bool is_complete = false;
+};
+
+const Library& library(const Packing& packing) {
+  static const Library found;
+  if (!found.is_complete)
+    reject(fmt::format("{} files need {}, which is not installed here", packing.extension, kLibrary),
+           fmt::format("Install libarchive, or unpack the file with {} first.", packing.command));
+  return found;
+}
+
 // Deflate packs to a thousandth at best, so what exceeds that is made to fill memory or time.
 constexpr std::uint64_t kMostRatio = 1000;
 constexpr std::uint64_t kFreeBytes = std::uint64_t{256} << 20;
@@ -49,16 +89,20 @@ constexpr std::uint64_t kFreeBytes = std::uint64_t{256} << 20;
 class ArchiveReader : public ArchiveMembers {
  public:
   ArchiveReader(ByteSource& packed, const Packing& packing)
-      : packed_(packed), packing_(packing), handle_(::archive_read_new(), ::archive_read_free), member_(*this) {
+      : packed_(packed),
+        packing_(packing),
+        library_(library(packing)),
+        handle_(library_.archive_read_new(), library_.archive_read_free),
+        member_(*this) {
     if (handle_ == nullptr) fail("libarchive cannot be started");
     const bool is_stream = packing.start != kZip.start;
     // A library that lacks a method would start a program of that name for it, and says so by a warning.
-    const int known = is_stream ? support_stream() : ::archive_read_support_format_zip_streamable(handle_.get());
+    const int known = is_stream ? support_stream() : library_.archive_read_support_format_zip_streamable(handle_.get());
     if (known != ARCHIVE_OK)
       reject(fmt::format("libarchive on this machine cannot unpack {} files", packing.extension),
              fmt::format("Unpack the file with {} first.", packing.command));
     input_.resize(kInputBytes);
-    if (::archive_read_open(handle_.get(), this, nullptr, feed, nullptr) != ARCHIVE_OK) note_problem();
+    if (library_.archive_read_open(handle_.get(), this, nullptr, feed, nullptr) != ARCHIVE_OK) note_problem();
   }
   ArchiveReader(const ArchiveReader&) = delete;
   ArchiveReader& operator=(const ArchiveReader&) = delete;
@@ -69,7 +113,7 @@ class ArchiveReader : public ArchiveMembers {
     is_open_ = false;
     while (problem_.empty()) {
       archive_entry* entry = nullptr;
-      const int result = ::archive_read_next_header(handle_.get(), &entry);
+      const int result = library_.archive_read_next_header(handle_.get(), &entry);
       if (result == ARCHIVE_EOF) return nullptr;
       if (result == ARCHIVE_RETRY) continue;
       if (result != ARCHIVE_OK && result != ARCHIVE_WARN) {
@@ -77,9 +121,9 @@ class ArchiveReader : public ArchiveMembers {
         return nullptr;
       }
       // Folders have no contents; a stream's only member has no type.
-      if (::archive_entry_filetype(entry) == AE_IFDIR) continue;
-      const char* text = ::archive_entry_pathname_utf8(entry);
-      if (text == nullptr) text = ::archive_entry_pathname(entry);
+      if (library_.archive_entry_filetype(entry) == AE_IFDIR) continue;
+      const char* text = library_.archive_entry_pathname_utf8(entry);
+      if (text == nullptr) text = library_.archive_entry_pathname(entry);
       *name = text != nullptr ? text : "a member whose name cannot be read";
       is_open_ = true;
       member_ = Member(*this);
@@ -106,11 +150,11 @@ class ArchiveReader : public ArchiveMembers {
   };
 
   int support_stream() {
-    ::archive_read_support_format_raw(handle_.get());
-    if (packing_.start == kStreams[0].start) return ::archive_read_support_filter_zstd(handle_.get());
-    if (packing_.start == kStreams[1].start) return ::archive_read_support_filter_xz(handle_.get());
-    if (packing_.start == kStreams[2].start) return ::archive_read_support_filter_bzip2(handle_.get());
-    return ::archive_read_support_filter_lz4(handle_.get());
+    library_.archive_read_support_format_raw(handle_.get());
+    if (packing_.start == kStreams[0].start) return library_.archive_read_support_filter_zstd(handle_.get());
+    if (packing_.start == kStreams[1].start) return library_.archive_read_support_filter_xz(handle_.get());
+    if (packing_.start == kStreams[2].start) return library_.archive_read_support_filter_bzip2(handle_.get());
+    return library_.archive_read_support_filter_lz4(handle_.get());
   }
 
   // libarchive wants more. What the source throws must not pass through C, and is thrown once that has returned.
@@ -123,14 +167,14 @@ class ArchiveReader : public ArchiveMembers {
       return static_cast<la_ssize_t>(got);
     } catch (...) {
       reader.thrown_ = std::current_exception();
-      ::archive_set_error(handle, EIO, "the file cannot be read");
+      reader.library_.archive_set_error(handle, EIO, "the file cannot be read");
       return ARCHIVE_FATAL;
     }
   }
 
   std::size_t take(char* to, std::size_t capacity) {
     if (!is_open_ || !problem_.empty()) return 0;
-    const la_ssize_t got = ::archive_read_data(handle_.get(), to, capacity);
+    const la_ssize_t got = library_.archive_read_data(handle_.get(), to, capacity);
     if (got < 0) note_problem();
     if (got <= 0) is_open_ = false;
     if (got <= 0) return 0;
@@ -145,12 +189,13 @@ class ArchiveReader : public ArchiveMembers {
 
   void note_problem() {
     if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
-    const char* const text = ::archive_error_string(handle_.get());
+    const char* const text = library_.archive_error_string(handle_.get());
     problem_ = fmt::format("the {} data is damaged: {}", packing_.extension, text != nullptr ? text : "bad data");
   }
 
   ByteSource& packed_;
   const Packing& packing_;
+  const Library& library_;
   std::unique_ptr<archive, decltype(&::archive_read_free)> handle_;
   std::vector<char> input_;
   std::array<char, 65536> scratch_{};

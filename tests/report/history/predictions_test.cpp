@@ -19,8 +19,8 @@ TEST_F(Predictions, count_as_right_where_their_interval_meets_the_measured_one) 
   const PredictionRecord record = prediction_record(file());
   EXPECT_EQ(record.proven, 3u);
   EXPECT_EQ(record.right, 1u);
-  EXPECT_NEAR(*record.median_error, 0.02, 1e-12);
-  EXPECT_NEAR(*record.worst_error, 0.10, 1e-12);
+  EXPECT_NEAR(*record.half_within, 0.02, 1e-12);
+  EXPECT_NEAR(*record.all_within, 0.10, 1e-12);
 }
 
 TEST_F(Predictions, there_are_none_in_a_history_of_results) {
