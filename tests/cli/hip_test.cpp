@@ -174,6 +174,7 @@ TEST_F(HipCli, MeasuresLimitsAndSwitches) {
   const Outcome limits =
       run("rocm6", {"GPU_MAX_HW_QUEUES=2"},
           {"queues", "limits", "--device", "hip", "--streams", "6", "--launches", "64", "-o", folder / "limits.json"});
+  if (limits.code == 1 && has(limits.err, "The machine is too busy")) GTEST_SKIP() << limits.err;
   ASSERT_EQ(limits.code, 0) << limits.err;
   expect_valid(folder / "limits.json");
   EXPECT_EQ(read_json(folder / "limits.json")["limits"]["hardware_queues"]["told"], 2);
