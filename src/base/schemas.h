@@ -13,8 +13,7 @@
       document(amd_capture, 1) document(amd_compare, 1) document(amd_ftrace, 2) document(amd_hqd, 2)              \
           document(amd_join, 1) document(amd_log, 2) document(amd_queues, 1) document(amd_roadmap, 1)             \
               document(channel, 2) document(conformance, 2) document(probe_priority, 1) document(sched_status, 1) \
-                  document(trace_comparison, 2) document(trials, 2) document(overlap_sweep, 1) \
-                  document(advice, 1)
+                  document(trace_comparison, 2) document(trials, 2) document(overlap_sweep, 1) document(advice, 1)
 
 // It shows these as pictures only (report/page/list.h), as measurements, or not at all.
 #define WEIR_OTHER_DOCUMENTS(document)                                                                        \

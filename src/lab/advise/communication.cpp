@@ -12,7 +12,7 @@ namespace weir::advise {
 namespace {
 
 constexpr std::uint64_t kLarge = 1 << 20;
-constexpr std::size_t kFewest = 4;  // collectives, for a line through their times
+constexpr std::size_t kFewestSizes = 4;  // collectives, for a line through their times
 
 class Communication {
  public:
@@ -83,7 +83,7 @@ class Communication {
       xy += bytes * model_.commands[i].work_ns;
     }
     const double scatter = count * xx - x * x;
-    if (count < kFewest || scatter <= 1e-9 * count * xx) return std::nullopt;  // all of one size
+    if (count < kFewestSizes || scatter <= 1e-9 * count * xx) return std::nullopt;  // all of one size
     Line line;
     line.ns_per_byte = (count * xy - x * y) / scatter;
     line.latency_ns = (y - line.ns_per_byte * x) / count;

@@ -18,10 +18,10 @@ inline const char* to_string(Effort effort) noexcept {
 }
 
 struct WhatIf {
-  std::string kind;  // "queues", "wait", "priority", "graphs", "order", "data", "prefetch", "buckets", "host",
-                     // "communication", "copies", "work", "kernel"
-  std::string title;             // "8 hardware queues"
-  std::string setting;           // what to type, or what to change; empty where nobody can simply do it
+  std::string kind;     // "queues", "wait", "priority", "graphs", "order", "data", "prefetch", "buckets", "host",
+                        // "communication", "copies", "work", "kernel"
+  std::string title;    // "8 hardware queues"
+  std::string setting;  // what to type, or what to change; empty where nobody can simply do it
   Effort effort = Effort::none;  // none: it says what the limit is, not what to do
   Change change;
   std::int64_t value = 0;  // of queues: the count

@@ -12,8 +12,8 @@ constexpr double kNone = 0;
 
 // In TFLOP/s and GB/s, as data sheets have them; those that give only figures with sparsity are halved. MI250X: one of
 // its two dies, which programs see as a device of its own. `source` names where a figure can
-// be looked up: the documents themselves were not opened. Most figures agreed with independent listings of them (November
-// 2026); those of matrix products of the A10, V100S and H100 NVL were found in none.
+// be looked up: the documents themselves were not opened. Most figures agreed with independent listings of them
+// (November 2026); those of matrix products of the A10, V100S and H100 NVL were found in none.
 struct Row {
   const char* model;
   const char* words;    // a device's name has all of these ...
