@@ -330,7 +330,7 @@ class Builder : ObservedTimes {
       std::int64_t known = own == kNone ? kNever : end_of(own);
       if (command.action != kNone) known = std::max(known, began(made_.actions[command.action]));
       for (const std::uint32_t one : before[i]) known = std::max(known, end_of(one));
-      if (start - known <= kSoon) continue;
+      if (known != kNever && start - known <= kSoon) continue;
       const std::int64_t within = known == kNever ? kSoon : std::clamp((start - known) / kLateness, kSoon, kLatest);
       auto at = std::upper_bound(ends.begin(), ends.end(), std::pair(start, kNone));
       for (int steps = 0; at != ends.begin() && steps < 64; ++steps) {

@@ -150,7 +150,9 @@ void ask_about_priorities(const ReplayModel& model, const Timeline& timeline, st
   for (const auto& [ns, stream] : order) {
     WhatIf one;
     const std::string label = stream < timeline.streams.size() ? timeline.streams[stream].label : std::string();
-    const std::string name = label.empty() ? fmt::format("stream {}", stream) : label;
+    std::string name = label.empty() ? fmt::format("stream {}", stream) : label;
+    if (timeline.devices.size() > 1 && stream < timeline.streams.size())
+      name += fmt::format(" of {}", timeline.devices[timeline.streams[stream].device].label);
     one.kind = "priority";
     one.title = fmt::format("high priority for {}", name);
     one.setting = fmt::format("create {} with a high priority (torch.cuda.Stream(priority=-1))", name);

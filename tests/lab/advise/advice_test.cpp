@@ -229,7 +229,8 @@ TEST(Advice, parameters_that_are_fetched_in_time_cost_nothing) {
   const Prediction* const prefetch = prediction(advice, "prefetch");
   ASSERT_NE(prefetch, nullptr);
   EXPECT_TRUE(prefetch->is_advised);
-  EXPECT_NEAR(prefetch->step_ns, 80'000 + 10 * 101'000, 12'000);
+  // A collective takes a tenth of the device from the kernels beside it.
+  EXPECT_NEAR(prefetch->step_ns, 80'000 + 10 * 101'000 + 9 * 8'000, 12'000);
   training.timeline().names[3] = "forward";  // in other programs all-gathers may need what kernels have computed
   EXPECT_EQ(prediction(advise::advise(training.timeline(), {}), "prefetch"), nullptr);
 }
@@ -246,7 +247,7 @@ TEST(Advice, buckets_twice_as_large_save_every_second_latency) {
   const Advice advice = advise::advise(training.timeline(), {});
   const Prediction* const buckets = prediction(advice, "buckets");
   ASSERT_NE(buckets, nullptr);
-  EXPECT_NEAR(advice.step_ns - buckets->step_ns, 6 * 40'000, 10'000);
+  EXPECT_NEAR(advice.step_ns - buckets->step_ns, 6 * 40'000, 20'000);
 }
 
 TEST(Advice, leaves_what_gains_nothing) {
