@@ -30,10 +30,10 @@ class PerfettoTrace {
     if (parent != 0) descriptor.number(5, parent);
     return packet(Proto().number(10, 1).message(60, descriptor));
   }
-  PerfettoTrace& process(std::uint64_t uuid, int pid) {
+  PerfettoTrace& process(std::uint64_t uuid, std::uint64_t pid) {
     return packet(Proto().number(10, 1).message(60, Proto().number(1, uuid).message(3, Proto().number(1, pid))));
   }
-  PerfettoTrace& thread(std::uint64_t uuid, int pid, int tid, std::uint64_t parent) {
+  PerfettoTrace& thread(std::uint64_t uuid, std::uint64_t pid, std::uint64_t tid, std::uint64_t parent) {
     const Proto descriptor = Proto().number(1, pid).number(2, tid);
     return packet(Proto().number(10, 1).message(60, Proto().number(1, uuid).number(5, parent).message(4, descriptor)));
   }

@@ -98,18 +98,19 @@ TEST(Protobuf, every_cut_of_a_message_ends_in_time) {
 
 TEST(Protobuf, a_file_gives_the_same_fields_however_it_arrives) {
   std::string bytes;
-  for (int i = 0; i < 300; ++i) bytes += Proto().text(1, std::string(i * 17 % 5000, 'a')).number(2, i).bytes();
+  for (std::uint64_t i = 0; i < 300; ++i)
+    bytes += Proto().text(1, std::string(i * 17 % 5000, 'a')).number(2, i).bytes();
   for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{65536}, bytes.size()}) {
     DripSource source(bytes, step);
     ProtobufFile file(source, [](std::size_t) {});
-    for (int i = 0; i < 300; ++i) {
+    for (std::uint64_t i = 0; i < 300; ++i) {
       ASSERT_TRUE(file.next()) << step << " " << i;
       ASSERT_TRUE(file.field().is(1, ProtobufType::bytes));
       if (i % 3 != 0) {  // what is not read is skipped
         EXPECT_EQ(file.read(), std::string(i * 17 % 5000, 'a'));
       }
       ASSERT_TRUE(file.next());
-      EXPECT_EQ(file.field().value, static_cast<std::uint64_t>(i));
+      EXPECT_EQ(file.field().value, i);
     }
     EXPECT_FALSE(file.next());
     EXPECT_EQ(file.problem(), "");
@@ -120,7 +121,7 @@ TEST(Protobuf, a_field_of_a_file_knows_its_place) {
   const std::string bytes = Proto().text(1, "abc").fixed32(2, 1).number(3, 1).bytes();
   DripSource source(bytes, 2);
   ProtobufFile file(source, [](std::size_t) {});
-  for (const std::uint64_t at : {0, 5, 10}) {
+  for (const std::uint64_t at : {0U, 5U, 10U}) {
     ASSERT_TRUE(file.next());
     EXPECT_EQ(file.at(), at);
   }
