@@ -36,6 +36,7 @@ enter() { # base, name
   cp -L /etc/resolv.conf "${root[$name]}/etc/resolv.conf"
   cp -r /etc/apt/. "${root[$name]}/etc/apt/"
   mount -t proc proc "${root[$name]}/proc"
+  mount -t sysfs -o ro sysfs "${root[$name]}/sys" # as container engines do: PoCL aborts a program without it
   mount --rbind /dev "${root[$name]}/dev"
   mount --make-rslave "${root[$name]}/dev"
 }
