@@ -79,7 +79,7 @@ done < <(sed -e ':a' -e '/\\$/N; s/\\\n//; ta' "$source/Dockerfile")
 
 for line in "$command" "run moe --device cpu --scale tiny --iterations 3 -o moe.json" \
   "run moe --device sim:h200 --iterations 3 --quiet" "run hetero_kernels --device opencl --scale tiny --iterations 3 --quiet" \
-  "bench --filter softmax --device cpu --precision fp32 --iterations 3 --no-roofline"; do
+  "bench --path kernels --filter softmax --device cpu --precision fp32 --iterations 3 --no-roofline"; do
   echo "== $entrypoint $line"
   inside "$user" "$entrypoint $line" || { echo "$passed passed, 1 failed"; exit 1; }
   passed=$((passed + 1))
