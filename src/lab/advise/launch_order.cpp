@@ -62,7 +62,7 @@ class Orderer {
   // From the last command to the first: what each takes, and then the longest of what comes after it.
   void take_chains() {
     std::vector<std::uint32_t> next_on(model_.streams, kNone);
-    std::vector<double> after(model_.commands.size(), 0);  // by command: the longest chain behind it
+    std::vector<double> after(model_.commands.size(), 0);  // by command: the longest chain after it
     for (std::size_t i = model_.commands.size(); i-- > 0;) {
       const ReplayCommand& command = model_.commands[i];
       const std::uint32_t next = std::exchange(next_on[command.stream], static_cast<std::uint32_t>(i));
@@ -102,7 +102,7 @@ class Orderer {
       for (const std::uint32_t follower : group.followers)
         if (--groups[follower].missing == 0) ready.push(follower);
     }
-    for (std::uint32_t i = first; i < end; ++i) order.push_back(i);  // behind the last launch
+    for (std::uint32_t i = first; i < end; ++i) order.push_back(i);  // after the last launch
   }
 
   std::uint32_t command_of(std::uint32_t action) const {

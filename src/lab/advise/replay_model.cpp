@@ -222,7 +222,7 @@ class Builder : ObservedTimes {
     std::uint32_t last = kNone;
     for (std::uint32_t stream = 0; stream < made_.streams; ++stream) {
       if (process_of(stream) != call.process) continue;
-      // The last one that had ended; those behind it were not waited for.
+      // The last one that had ended; later ones were not waited for.
       for (auto at = submitted[stream].rbegin(); at != submitted[stream].rend(); ++at) {
         if (end_of(*at) > call.ended_ns) continue;
         if (last == kNone || end_of(*at) > end_of(last)) last = *at;

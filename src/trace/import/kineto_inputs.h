@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// Each with a line break behind it; equally many types and dimensions.
+// Each with a line break after it; equally many types and dimensions.
 struct KinetoInputs {
   std::string types;       // "bf16"; empty where it is no tensor
   std::string dimensions;  // "[8, 1024]"; "3 tensors of 5120 elements" for a list
