@@ -11,11 +11,27 @@
 namespace weir::scheduler {
 
 inline constexpr std::uint32_t kBoardMagic = 0x57454952;  // "WEIR"
-inline constexpr std::uint32_t kBoardVersion = 3;
+inline constexpr std::uint32_t kBoardVersion = 4;
 inline constexpr std::int64_t kBeatNs = 20'000'000;    // how often the daemon shows that it is alive
 inline constexpr std::int64_t kSilentNs = 80'000'000;  // a daemon that is silent for this long counts as dead
 // Commands of a client that has nobody to yield to; counted, so that its activity is known.
 inline constexpr std::uint32_t kNoBound = 1024;
+
+// Whether a client's kernels get by with a part of the device.
+enum class Confine : std::uint32_t {
+  never = 0,
+  beside = 1,  // while a client that comes first is active: they run beside it in their part, instead of waiting
+  always = 2,  // because whoever comes first could not wait for those that run
+};
+// Whether a client's library can do that.
+enum class Confinable : std::uint32_t {
+  unknown = 0,  // it has launched nothing yet
+  yes = 1,
+  not_hooked = 2,     // the library was not preloaded
+  no_driver = 3,      // older than CUDA 12.4, or another vendor's
+  own_contexts = 4,   // the program works in contexts that it made itself
+  refused = 5,        // the driver refused
+};
 
 // One client's part. What the client writes is for people (status, top) and for accounting; what it reads decides.
 struct alignas(128) Seat {
@@ -27,6 +43,8 @@ struct alignas(128) Seat {
   // Gate::bound().
   std::atomic<std::uint32_t> is_loose{0};
   std::atomic<std::uint32_t> is_taken{0};
+  std::atomic<std::uint32_t> confine{0};       // a Confine
+  std::atomic<std::uint32_t> part_percent{0};  // of the device's compute units, for confined kernels
 
   // Written by the client.
   alignas(128) std::atomic<std::int64_t> arrived_ns{0};  // when it last became active, on CLOCK_MONOTONIC
@@ -35,6 +53,11 @@ struct alignas(128) Seat {
   std::atomic<std::uint64_t> held{0};                    // of these: had to wait for others
   std::atomic<std::uint64_t> held_ns{0};                 // their total waiting time
   std::atomic<std::uint64_t> paced_ns{0};                // time spent waiting for its own commands because of the bound
+  std::atomic<std::uint32_t> confinable{0};              // a Confinable
+  std::atomic<std::uint64_t> confined{0};                // commands that ran in a part of the device
+  std::atomic<std::int64_t> command_ns{0};  // the longest command of late, as its marks show it; 0: not known
+  std::atomic<std::uint64_t> requests{0};   // that have ended
+  std::atomic<std::int64_t> request_p99_ns{0};  // of the latest ones; 0: too few
 };
 
 struct Board {

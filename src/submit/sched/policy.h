@@ -23,6 +23,8 @@ struct Terms {
   int priority = 0;
   double weight = 1;             // its share of the device, relative to the others'
   std::int64_t deadline_ns = 0;  // of each of its requests, after arrival; 0: none
+  std::int64_t p99_ns = 0;       // 99 of 100 of its requests shall end within this time; 0: no matter
+  bool is_isolated = false;      // held by the gate alone, and sharing no process with others
 };
 
 // What a policy knows about one client. A request begins when an idle client brings work, and ends when all of that
