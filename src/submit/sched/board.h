@@ -27,10 +27,10 @@ enum class Confine : std::uint32_t {
 enum class Confinable : std::uint32_t {
   unknown = 0,  // it has launched nothing yet
   yes = 1,
-  not_hooked = 2,     // the library was not preloaded
-  no_driver = 3,      // older than CUDA 12.4, or another vendor's
-  own_contexts = 4,   // the program works in contexts that it made itself
-  refused = 5,        // the driver refused
+  not_hooked = 2,    // the library was not preloaded
+  no_driver = 3,     // older than CUDA 12.4, or another vendor's
+  own_contexts = 4,  // the program works in contexts that it made itself
+  refused = 5,       // the driver refused
 };
 
 // One client's part. What the client writes is for people (status, top) and for accounting; what it reads decides.
@@ -55,8 +55,8 @@ struct alignas(128) Seat {
   std::atomic<std::uint64_t> paced_ns{0};                // time spent waiting for its own commands because of the bound
   std::atomic<std::uint32_t> confinable{0};              // a Confinable
   std::atomic<std::uint64_t> confined{0};                // commands that ran in a part of the device
-  std::atomic<std::int64_t> command_ns{0};  // the longest command of late, as its marks show it; 0: not known
-  std::atomic<std::uint64_t> requests{0};   // that have ended
+  std::atomic<std::int64_t> command_ns{0};      // the longest command of late, as its marks show it; 0: not known
+  std::atomic<std::uint64_t> requests{0};       // that have ended
   std::atomic<std::int64_t> request_p99_ns{0};  // of the latest ones; 0: too few
 };
 
