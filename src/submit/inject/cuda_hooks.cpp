@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "submit/inject/cupti_library.h"
 #include "submit/inject/cupti_subscription.h"
@@ -17,6 +18,8 @@
 #undef cuCtxDestroy
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
+#undef cuGraphExecKernelNodeSetParams
+#undef cuGraphExecUpdate
 #undef cuMemcpyBatchAsync
 #undef cuMemcpy3DBatchAsync
 
@@ -34,6 +37,9 @@ CUresult copy_batch(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, CUmemcpyAttribu
 CUresult copy_batch_3d(size_t, CUDA_MEMCPY3D_BATCH_OP*, size_t*, unsigned long long, CUstream);
 #endif
 struct cuCtxSynchronize_params {};
+// As programs know them that were built before CUDA 12.
+CUresult update_graph(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
+CUresult set_kernel_node(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);
 
 namespace {
 
@@ -72,6 +78,9 @@ struct Memory {
   };
   std::uint32_t epoch = 0, context_id = 0;
   CUcontext context = nullptr;
+  // Where the present call goes instead.
+  CUstream stream = nullptr;
+  CUgraphExec graph = nullptr;
   std::array<Name, 256> names;
 };
 
@@ -159,6 +168,29 @@ class Reported {
 
 void find_all() noexcept;
 
+// The arguments of a launch that goes elsewhere.
+class Redirected {
+ public:
+  Redirected(CUstream stream, CUgraphExec graph) noexcept : stream_(stream), graph_(graph) {}
+  CUstream operator()(CUstream stream) noexcept { return stream_ != nullptr ? stream_ : stream; }
+  CUgraphExec operator()(CUgraphExec graph) noexcept { return graph_ != nullptr ? graph_ : graph; }
+  const CUlaunchConfig* operator()(const CUlaunchConfig* config) noexcept {
+    if (config == nullptr || stream_ == nullptr) return config;
+    config_ = *config;
+    config_.hStream = stream_;
+    return &config_;
+  }
+  template <class Other>
+  Other operator()(Other other) noexcept {
+    return other;
+  }
+
+ private:
+  CUstream stream_;
+  CUgraphExec graph_;
+  CUlaunchConfig config_{};
+};
+
 // One function of the driver. `Arguments`: what CUPTI calls its parameters.
 template <std::uint16_t Id, class Arguments, class Signature>
 struct Hook;
@@ -166,6 +198,10 @@ template <std::uint16_t Id, class Arguments, class... Types>
 struct Hook<Id, Arguments, CUresult(Types...)> {
   static constinit inline std::atomic<void*> real{nullptr};
   static constinit inline std::atomic<bool> is_wanted{false};
+  static constexpr bool kIsRedirected =
+      Id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel || Id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz ||
+      Id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx || Id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz ||
+      Id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || Id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
 
   // Not noexcept: a thread may be cancelled while the driver waits.
   static CUresult CUDAAPI call(Types... arguments) {
@@ -182,6 +218,12 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
     CUfunction kernel = nullptr;
     ((kernel = kernel == nullptr ? kernel_in(arguments) : kernel), ...);
     Reported reported(Id, &all, kernel, *mine);
+    if constexpr (kIsRedirected) {
+      if (mine->stream != nullptr || mine->graph != nullptr) [[unlikely]] {
+        Redirected instead(std::exchange(mine->stream, nullptr), std::exchange(mine->graph, nullptr));
+        if (driver(instead(arguments)...) == CUDA_SUCCESS) return reported.ended(CUDA_SUCCESS);
+      }
+    }
     return reported.ended(driver(arguments...));
   }
 };
@@ -213,6 +255,28 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
 #define WEIR_GREEN(one)
 #endif
 #define WEIR_SAME(one, name) WEIR_SZ(one, name, name)
+#define WEIR_ONE(one, name) one(name, name)
+// clang-format off
+#define WEIR_GRAPHS(one)                                                                                 \
+  WEIR_ONE(one, cuGraphInstantiateWithFlags)                                                             \
+  WEIR_SAME(one, cuGraphInstantiateWithParams)                                                           \
+  WEIR_ONE(one, cuGraphExecDestroy)                                                                      \
+  one(cuGraphExecUpdate, update_graph)                                                                   \
+  WEIR_ONE(one, cuGraphExecUpdate_v2)                                                                    \
+  WEIR_ONE(one, cuGraphExecNodeSetParams)                                                                \
+  one(cuGraphExecKernelNodeSetParams, set_kernel_node)                                                   \
+  WEIR_ONE(one, cuGraphExecKernelNodeSetParams_v2)                                                       \
+  WEIR_ONE(one, cuGraphExecMemcpyNodeSetParams)                                                          \
+  WEIR_ONE(one, cuGraphExecMemsetNodeSetParams)                                                          \
+  WEIR_ONE(one, cuGraphExecHostNodeSetParams)                                                            \
+  WEIR_ONE(one, cuGraphExecChildGraphNodeSetParams)                                                      \
+  WEIR_ONE(one, cuGraphExecEventRecordNodeSetEvent)                                                      \
+  WEIR_ONE(one, cuGraphExecEventWaitNodeSetEvent)                                                        \
+  WEIR_ONE(one, cuGraphExecExternalSemaphoresSignalNodeSetParams)                                        \
+  WEIR_ONE(one, cuGraphExecExternalSemaphoresWaitNodeSetParams)                                          \
+  WEIR_ONE(one, cuGraphExecBatchMemOpNodeSetParams)                                                      \
+  WEIR_ONE(one, cuGraphNodeSetEnabled)
+// clang-format on
 // All that cupti_functions.cpp follows.
 #define WEIR_HOOKS(one)                                                                                                \
   WEIR_SAME(one, cuLaunchKernel)                                                                                       \
@@ -258,7 +322,8 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
                                                                                       cuDevicePrimaryCtxReset_v2)      \
                                                                                       one(cuDevicePrimaryCtxReset_v2,  \
                                                                                           cuDevicePrimaryCtxReset_v2)  \
-                                                                                          WEIR_GREEN(one)
+                                                                                          WEIR_GREEN(one)              \
+                                                                                              WEIR_GRAPHS(one)
 
 #define WEIR_TYPE(name, like) Hook<CUPTI_DRIVER_TRACE_CBID_##name, name##_params, decltype(like)>
 
@@ -403,6 +468,13 @@ void want_hooks(const std::bitset<kMaxCudaFunctions>& functions) noexcept {
   const Entry* const all = entries(count);
   for (std::size_t i = 0; i < count; ++i)
     all[i].is_wanted->store(all[i].id != 0 && functions[all[i].id], std::memory_order_release);
+}
+
+void redirect_call(CUstream stream, CUgraphExec graph) noexcept {
+  if (Memory* const mine = memory(); mine != nullptr) {
+    mine->stream = stream;
+    mine->graph = graph;
+  }
 }
 
 std::uint32_t stream_id_by_driver(CUstream stream) noexcept {

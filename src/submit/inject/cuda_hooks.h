@@ -12,6 +12,9 @@ namespace weir::inject {
 bool has_hooks() noexcept;
 // Which functions report their calls to deliver_call() in cupti_subscription.h; the others cost a load and a jump.
 void want_hooks(const std::bitset<kMaxCudaFunctions>& functions) noexcept;
+// For a listener at the begin of a launch that is reported by a hook, in its thread: the driver gets these instead of
+// the program's; null: as the program said. Where the driver refuses that, it gets the program's own after all.
+void redirect_call(CUstream stream, CUgraphExec graph) noexcept;
 // The driver's own numbers, or kNone.
 std::uint32_t stream_id_by_driver(CUstream stream) noexcept;
 std::uint32_t context_id_by_driver(CUcontext context) noexcept;

@@ -8,6 +8,8 @@
 #undef cuCtxDestroy
 #undef cuDevicePrimaryCtxRelease
 #undef cuDevicePrimaryCtxReset
+#undef cuGraphExecKernelNodeSetParams
+#undef cuGraphExecUpdate
 #undef cuMemcpyBatchAsync
 #undef cuMemcpy3DBatchAsync
 
@@ -73,6 +75,8 @@ constexpr Function with(Function function, Role role) {
       about(on(described(WEIR_ID(name##_ptds), #name, Kind::kind, true), From::implicit), Object::object, \
             WEIR_AT(name##_ptds, field))
 #define WEIR_ROLE(name, role) with(WEIR_PLAIN(name, other), Role::role)
+
+#define WEIR_GRAPH(name, role) about(WEIR_ROLE(name, role), Object::handle, WEIR_AT(name, hGraphExec))
 
 constexpr Function kFunctions[] = {
     WEIR_BOTH(cuLaunchKernel, launch), WEIR_BOTH(cuLaunchCooperativeKernel, launch),
@@ -140,7 +144,20 @@ constexpr Function kFunctions[] = {
     WEIR_ROLE(cuModuleUnload, names_end), WEIR_ROLE(cuLibraryUnload, names_end), WEIR_ROLE(cuCtxDestroy, context_ends),
     WEIR_ROLE(cuCtxDestroy_v2, context_ends), WEIR_ROLE(cuDevicePrimaryCtxRelease, context_ends),
     WEIR_ROLE(cuDevicePrimaryCtxRelease_v2, context_ends), WEIR_ROLE(cuDevicePrimaryCtxReset, context_ends),
-    WEIR_ROLE(cuDevicePrimaryCtxReset_v2, context_ends),
+    WEIR_ROLE(cuDevicePrimaryCtxReset_v2, context_ends), WEIR_ROLE(cuGraphInstantiateWithFlags, graph_made),
+    WEIR_ROLE(cuGraphInstantiateWithParams, graph_made), WEIR_ROLE(cuGraphInstantiateWithParams_ptsz, graph_made),
+    WEIR_GRAPH(cuGraphExecDestroy, graph_ends), WEIR_GRAPH(cuGraphExecUpdate, graph_changes),
+    WEIR_GRAPH(cuGraphExecUpdate_v2, graph_changes), WEIR_GRAPH(cuGraphExecNodeSetParams, graph_changes),
+    WEIR_GRAPH(cuGraphExecKernelNodeSetParams, graph_changes),
+    WEIR_GRAPH(cuGraphExecKernelNodeSetParams_v2, graph_changes),
+    WEIR_GRAPH(cuGraphExecMemcpyNodeSetParams, graph_changes),
+    WEIR_GRAPH(cuGraphExecMemsetNodeSetParams, graph_changes), WEIR_GRAPH(cuGraphExecHostNodeSetParams, graph_changes),
+    WEIR_GRAPH(cuGraphExecChildGraphNodeSetParams, graph_changes),
+    WEIR_GRAPH(cuGraphExecEventRecordNodeSetEvent, graph_changes),
+    WEIR_GRAPH(cuGraphExecEventWaitNodeSetEvent, graph_changes),
+    WEIR_GRAPH(cuGraphExecExternalSemaphoresSignalNodeSetParams, graph_changes),
+    WEIR_GRAPH(cuGraphExecExternalSemaphoresWaitNodeSetParams, graph_changes),
+    WEIR_GRAPH(cuGraphExecBatchMemOpNodeSetParams, graph_changes), WEIR_GRAPH(cuGraphNodeSetEnabled, graph_changes),
 #if CUDA_VERSION >= 12040
     WEIR_ROLE(cuGreenCtxDestroy, context_ends),  // its streams have a context of their own
 #endif

@@ -36,6 +36,9 @@ struct CudaFunction {
     stream_ends,  // the stream's handle may belong to another one from now on
     names_end,    // a module is unloaded: the addresses of its names may be reused
     context_ends,
+    graph_made,     // an executable graph, of a graph
+    graph_changes,  // an executable graph differs from what it was made of
+    graph_ends,
     may_wait,  // of interest to those who ask where a program hangs
   };
   std::uint16_t id = 0;
@@ -51,6 +54,10 @@ struct CudaFunction {
 
 constexpr bool ends_context(const CudaFunction& function) noexcept {
   return function.role == CudaFunction::Role::context_ends;
+}
+constexpr bool is_about_graphs(const CudaFunction& function) noexcept {
+  return function.role == CudaFunction::Role::graph_made || function.role == CudaFunction::Role::graph_changes ||
+         function.role == CudaFunction::Role::graph_ends;
 }
 // Commands that the driver enqueues without waiting.
 constexpr bool is_launch(const CudaFunction& function) noexcept {

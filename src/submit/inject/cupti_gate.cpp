@@ -1,11 +1,13 @@
 // The part of libweir_cupti.so that holds launches: when a call begins, before the driver sees it.
 #include <cupti.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <string>
 
+#include "submit/inject/cuda_part.h"
 #include "submit/inject/cupti_driver.h"
 #include "submit/inject/cupti_library.h"
 #include "submit/inject/cupti_subscription.h"
@@ -14,8 +16,11 @@
 namespace weir::inject {
 namespace {
 
+using scheduler::Confinable;
+
 LaunchGate* g_gate = nullptr;
 std::atomic<std::uint32_t> g_teardowns{0};
+std::atomic<Confinable> g_confinable{Confinable::unknown};
 
 // The scheduler manages one device, the first that the program sees. A thread has few contexts, mostly one.
 bool is_on_scheduled_device(CUcontext context) noexcept {
@@ -50,29 +55,64 @@ Stream gate_stream(const CudaFunction& function, const CUpti_CallbackData& data)
   return {stream, stream == CU_STREAM_PER_THREAD};
 }
 
+// The context of a launch that is held or counted. Where the daemon wants it, the launch then goes to a part of the
+// device, and waits for nobody.
+Context enter(const CudaFunction& function, const CUpti_CallbackData& data) noexcept {
+  scheduler::Gate& gate = g_gate->gate();
+  const Stream stream = gate_stream(function, data);
+  if (gate.part_percent() != 0 && g_confinable.load(std::memory_order_relaxed) == Confinable::unknown) {
+    if (const Context context = context_of(stream.handle); context != nullptr) {
+      const Confinable found = prepare_part(context, gate.part_percent());
+      g_confinable.store(found, std::memory_order_relaxed);
+      gate.set_confinable(found);
+    }
+  }
+  const bool is_confinable = g_confinable.load(std::memory_order_relaxed) == Confinable::yes;
+  const bool fits = is_confinable && gate.may_confine() && fits_part(function, data.functionParams);
+  const Context context = g_gate->before(stream, fits ? scheduler::Gate::Past::others : scheduler::Gate::Past::nobody);
+  if (context == nullptr || !is_confinable) return context;
+  const std::uint32_t percent = fits ? gate.confines_to() : 0;
+  if (percent == 0 && !has_twins()) return context;
+  if (enter_part(function, data.functionParams, stream, context, percent)) gate.count_confined();
+  return context;
+}
+
 void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
   const bool is_entry = data.callbackSite == CUPTI_API_ENTER;
   if (ends_context(function)) {
     // Before the driver has taken any lock for it: forget() waits for threads that are calling the driver.
     if (is_entry) g_teardowns.fetch_add(1, std::memory_order_relaxed);
-    if (is_entry) g_gate->forget();
+    if (is_entry) {
+      forget_parts();
+      g_gate->forget();
+    }
+    return;
+  }
+  if (is_about_graphs(function)) {
+    const bool is_made = function.role == CudaFunction::Role::graph_made;
+    const bool has_failed = !is_entry && *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
+    if (is_entry != is_made && !has_failed) follow_graph(function, data.functionParams);
     return;
   }
   if (is_entry) {
     // Zero or a context, for the exit of this same call.
     *data.correlationData = 0;
-    if (!g_gate->is_shared()) return;
-    *data.correlationData = reinterpret_cast<std::uintptr_t>(g_gate->before(gate_stream(function, data)));
+    if (g_gate->is_shared())
+      *data.correlationData = reinterpret_cast<std::uintptr_t>(enter(function, data));
+    else if (has_twins())
+      enter_part(function, data.functionParams, gate_stream(function, data), nullptr, 0);
   } else if (*data.correlationData != 0) {
     const bool was_launched = *static_cast<const CUresult*>(data.functionReturnValue) == CUDA_SUCCESS;
-    g_gate->after(gate_stream(function, data),
-                  reinterpret_cast<Context>(static_cast<std::uintptr_t>(*data.correlationData)), was_launched);
+    const Stream stream = gate_stream(function, data);
+    const auto context = reinterpret_cast<Context>(static_cast<std::uintptr_t>(*data.correlationData));
+    leave_part(stream, context);
+    g_gate->after(stream, context, was_launched);
   }
 }
 
 // Host functions and operations on memory were never held: they take no part of the device.
 bool is_held(const CudaFunction& function) noexcept {
-  return ends_context(function) ||
+  return ends_context(function) || is_about_graphs(function) ||
          (is_launch(function) && function.kind != record::Kind::host_function &&
           function.kind != record::Kind::memory_operation && function.stream != CudaFunction::Stream::implicit);
 }
@@ -87,6 +127,9 @@ std::string start() {
   unfollow_calls(on_call);
   g_gate = join(gate_driver());
   if (g_gate == nullptr) return {};
+  g_confinable.store(bind_cuda_part());
+  g_gate->gate().set_confinable(g_confinable.load());
+  ::pthread_atfork(nullptr, nullptr, abandon_parts);
   std::string reason = follow_calls(on_call, is_held);
   if (!reason.empty()) g_gate->turn_off();
   return reason;

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 #include "base/clock.h"
@@ -49,24 +50,24 @@ LaunchGate::LaunchGate(scheduler::Gate& gate, const GateDriver& driver) : gate_(
   spares_.reserve(kSpares);
 }
 
-Context LaunchGate::hold(Stream stream) noexcept {
+Context LaunchGate::hold(Stream stream, scheduler::Gate::Past past) noexcept {
   if (t_is_inside) return nullptr;
   const Context context = driver_->context_of(stream.handle);
   if (context == nullptr) return nullptr;
-  if (!gate_->try_enter()) wait();
+  if (!gate_->try_enter(1, past)) wait(past);
   return context;
 }
 
-void LaunchGate::wait() noexcept {
+void LaunchGate::wait(scheduler::Gate::Past past) noexcept {
   const std::int64_t started_ns = now_ns();
   while (gate_->on_device() > 0) {
     look();
-    if (gate_->try_enter()) return;
+    if (gate_->try_enter(1, past)) return;
     if (now_ns() - started_ns >= kSpinNs) break;
     ::sched_yield();
   }
   // It is the others' turn, or the wait is long: enter() sleeps until that changes.
-  gate_->enter();
+  gate_->enter(1, past);
 }
 
 void LaunchGate::after(Stream stream, Context context, bool was_launched) noexcept {
@@ -101,8 +102,8 @@ bool LaunchGate::mark(Stream stream, Context context) noexcept {
     driver_->drop(event);
     return false;
   }
-  if (lane == lanes_.end()) lane = lanes_.insert(lanes_.end(), Lane{context, stream.handle, thread, {}, 0, 0});
-  lane->marks[(lane->first + lane->count++) % kMarks] = {event, 1};
+  if (lane == lanes_.end()) lane = lanes_.insert(lanes_.end(), Lane{context, stream.handle, thread, {}, 0, 0, 0});
+  lane->marks[(lane->first + lane->count++) % kMarks] = {event, 1, now_ns()};
   return true;
 }
 
@@ -126,7 +127,7 @@ void LaunchGate::keep_event(Context context, Event event) noexcept {
 
 // Returns how many of the lane's commands have ended since the last call.
 std::uint32_t LaunchGate::collect(Lane& lane) noexcept {
-  std::uint32_t ended = 0;
+  std::uint32_t ended = 0, count = 0;
   const Visiting visiting(*driver_, lane.context);
   State state = visiting ? State::ended : State::lost;
   while (lane.count > 0 && state != State::running) {
@@ -136,10 +137,38 @@ std::uint32_t LaunchGate::collect(Lane& lane) noexcept {
     // If an event's state is lost, the event is not reused, and those behind it are not waited for.
     if (state == State::ended) keep_event(lane.context, mark.event);
     ended += mark.commands;
+    const std::int64_t now = now_ns();
+    // Marks that were reached since the last look say nothing about one command.
+    if (state == State::ended && mark.commands == 1 && count++ == 0)
+      measure(now - std::max(mark.made_ns, lane.ended_ns));
+    lane.ended_ns = now;
     lane.first = (lane.first + 1) % kMarks;
     --lane.count;
   }
   return ended;
+}
+
+// A rare late look must not make a program of short commands one of long ones, so what counts is the time: the length
+// that says how long the commands are in which 95 % of the time goes by. A second ago counts half.
+void LaunchGate::measure(std::int64_t ns) noexcept {
+  constexpr std::int64_t kFadeNs = 1'000'000'000;
+  constexpr double kMost = 0.95;
+  constexpr int kSteps = 4;
+  if (ns <= 0) return;
+  const std::int64_t now = now_ns();
+  const bool fades = now - lengths_.faded_ns > kFadeNs;
+  if (fades) {
+    for (double& part : lengths_.ns) part /= 2;
+    lengths_.faded_ns = now;
+  }
+  const double steps = kSteps * std::log2(std::max(1.0, static_cast<double>(ns) / 1000));
+  const auto place = std::min<std::size_t>(static_cast<std::size_t>(steps), lengths_.ns.size() - 1);
+  lengths_.ns[place] += static_cast<double>(ns);
+  double all = 0, passed = 0;
+  for (const double part : lengths_.ns) all += part;
+  std::size_t at = 0;
+  while (at + 1 < lengths_.ns.size() && (passed += lengths_.ns[at]) < kMost * all) ++at;
+  gate_->set_command_ns(static_cast<std::int64_t>(1000 * std::exp2((static_cast<double>(at) + 0.5) / kSteps)));
 }
 
 void LaunchGate::look() noexcept {

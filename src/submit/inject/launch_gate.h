@@ -51,9 +51,13 @@ class LaunchGate {
   bool is_shared() const noexcept { return !is_off_.load(std::memory_order_relaxed) && gate_->is_shared(); }
   // Call before a command: waits until it may go. Pass the result to after(); null: the command is not counted, and
   // after() must not be called.
-  Context before(Stream stream) noexcept { return is_shared() ? hold(stream) : nullptr; }
+  // `past`: whether it may run beside those who come first.
+  Context before(Stream stream, scheduler::Gate::Past past = scheduler::Gate::Past::nobody) noexcept {
+    return is_shared() ? hold(stream, past) : nullptr;
+  }
   // Call after a command, in the thread that launched it.
   void after(Stream stream, Context context, bool was_launched) noexcept;
+  scheduler::Gate& gate() noexcept { return *gate_; }
   // Finds out which commands have ended. Any thread; costs one query for each busy stream.
   void look() noexcept;
   // Call before a context is, or may be, destroyed: drops all events. Their commands no longer count.
@@ -70,6 +74,7 @@ class LaunchGate {
   struct Mark {
     Event event = nullptr;
     std::uint32_t commands = 0;
+    std::int64_t made_ns = 0;
   };
   // The marks of one stream, in order. Exists only while there are any, so that a reused handle is a new stream.
   struct Lane {
@@ -78,14 +83,21 @@ class LaunchGate {
     const void* thread = nullptr;
     std::array<Mark, kMarks> marks{};
     std::size_t first = 0, count = 0;
+    std::int64_t ended_ns = 0;  // its last mark that was reached
+  };
+  // How much time went into commands of each length: four steps to a factor of two, from a microsecond on.
+  struct Lengths {
+    std::array<double, 128> ns{};
+    std::int64_t faded_ns = 0;
   };
   struct Spare {
     Context context;
     Event event;
   };
 
-  Context hold(Stream stream) noexcept;
-  void wait() noexcept;
+  Context hold(Stream stream, scheduler::Gate::Past past) noexcept;
+  void wait(scheduler::Gate::Past past) noexcept;
+  void measure(std::int64_t ns) noexcept;
   bool mark(Stream stream, Context context) noexcept;
   Event take_event(Context context) noexcept;
   void keep_event(Context context, Event event) noexcept;
@@ -97,6 +109,7 @@ class LaunchGate {
   std::mutex mutex_;  // protects everything below; held during driver calls, so taken where the driver holds no lock
   std::vector<Lane> lanes_;
   std::vector<Spare> spares_;
+  Lengths lengths_;
 };
 
 }  // namespace weir::inject

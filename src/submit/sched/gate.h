@@ -3,6 +3,7 @@
 // commands have ended.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -39,15 +40,21 @@ class Gate {
     return seat_->in_flight.load(std::memory_order_relaxed) != 0 && is_in_force_.load(std::memory_order_relaxed);
   }
 
+  // What others keep a command from.
+  enum class Past : std::uint8_t {
+    nobody,  // it waits while a client that comes first is active
+    others,  // it runs beside them, in a part of the device; its own bound holds
+  };
+
   // Call before commands: marks the client active, then waits while a client that comes first is active, or while too
   // many of its own commands are on the device. Returns how many of `most` may go: at least one. A leave() follows for
   // each of them. Any thread.
-  std::uint32_t enter(std::uint32_t most = 1) noexcept;
+  std::uint32_t enter(std::uint32_t most = 1, Past past = Past::nobody) noexcept;
   // Reports that this many commands have ended, or were not launched after all. Any thread.
   void leave(std::uint32_t commands = 1) noexcept;
   // enter() without waiting, for callers with other work; on 0, no leave() follows. The attempt still counts: the
   // client stays active for its linger time after the last attempt.
-  std::uint32_t try_enter(std::uint32_t most = 1) noexcept;
+  std::uint32_t try_enter(std::uint32_t most = 1, Past past = Past::nobody) noexcept;
   // Commands between the call of enter() and leave(): those that wait, and those on the device.
   std::uint32_t pending() const noexcept { return pending_.load(std::memory_order_seq_cst); }
   // Of these: those that passed the gate, and may have ended.
@@ -58,6 +65,18 @@ class Gate {
   // period. So a program of small kernels is not slowed down by clients that do nothing, and one that comes back still
   // finds a short queue, in time.
   std::uint32_t bound() const noexcept;
+  // Whether commands that can shall run in a part of the device, and in how many percent of it: 0: in all of it. What
+  // may_confine() says holds for a while; confines_to() for this moment.
+  bool may_confine() const noexcept { return confine() != Confine::never; }
+  std::uint32_t confines_to() const noexcept;
+  // What it would be; 0: this daemon confines nobody.
+  std::uint32_t part_percent() const noexcept { return seat_->part_percent.load(std::memory_order_relaxed); }
+  void set_confinable(Confinable state) noexcept {
+    seat_->confinable.store(static_cast<std::uint32_t>(state), std::memory_order_relaxed);
+  }
+  void count_confined() noexcept { seat_->confined.fetch_add(1, std::memory_order_relaxed); }
+  // How long the longest commands of late took, for the daemon's choices.
+  void set_command_ns(std::int64_t ns) noexcept { seat_->command_ns.store(ns, std::memory_order_relaxed); }
   bool is_loose() const noexcept { return seat_->is_loose.load(std::memory_order_relaxed) != 0; }
   // Whether another client was active lately: it may wait to see this one end.
   bool has_company() const noexcept { return (board_->recent.load(std::memory_order_relaxed) & ~bit_) != 0; }
@@ -80,13 +99,15 @@ class Gate {
 
  private:
   enum class Hold : std::uint8_t { none, others, own };  // what a command waits for
-  Hold holds(std::uint32_t on_device) const noexcept;
-  Hold admit(std::uint32_t most, std::uint32_t* admitted) noexcept;
+  Hold holds(std::uint32_t on_device, Past past) const noexcept;
+  Hold admit(std::uint32_t most, Past past, std::uint32_t* admitted) noexcept;
+  Confine confine() const noexcept { return static_cast<Confine>(seat_->confine.load(std::memory_order_relaxed)); }
   void admit_anyway() noexcept;
   void become_active() noexcept;
-  [[gnu::noinline]] void wait_for_turn(Hold hold, std::uint32_t most, std::uint32_t* admitted) noexcept;
+  [[gnu::noinline]] void wait_for_turn(Hold hold, std::uint32_t most, Past past, std::uint32_t* admitted) noexcept;
   void measure_rate(std::uint32_t ended, std::int64_t now_ns) noexcept;
-  void sleep(Hold hold, std::int64_t max_ns) noexcept;
+  void sleep(Hold hold, Past past, std::int64_t max_ns) noexcept;
+  void end_request() noexcept;
   void wake_own() noexcept;
   void wake_settler() const noexcept {
     if (wake_ != nullptr) wake_(wake_context_);
@@ -112,6 +133,9 @@ class Gate {
   std::atomic<std::uint32_t> period_ended_{0};
   std::atomic<std::uint32_t> depth_{0};  // the bound that follows from the last period
   std::atomic<std::int64_t> linger_ns_{100'000};
+  // How long the latest requests took, by the thread that calls settle().
+  std::array<std::int64_t, 1024> requests_ns_{};
+  std::uint64_t requests_ = 0;
 };
 
 }  // namespace weir::scheduler
