@@ -29,11 +29,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--weir", default="weir")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--start", default="", help="flags of weir sched start")
     parser.add_argument("--program", help="instead of a loop in PyTorch")
     arguments = parser.parse_args()
     program = [arguments.program] if arguments.program else [sys.executable, "-c", PROGRAM]
-    with scheduler(arguments.weir) as run:
-        ways = {"plain": program, "weir sched": run + ["--"] + program}
+    with scheduler(arguments.weir, *arguments.start.split()) as sched:
+        ways = {"plain": program, "weir sched": sched.run + ["--"] + program}
         taken = {way: [] for way in ways}
         for _ in range(arguments.rounds):
             for way, command in ways.items():

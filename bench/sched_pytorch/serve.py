@@ -1,5 +1,6 @@
 """A small model served open loop: 8 linear layers of 512, batch 16, requests at moments drawn beforehand. Latency counts
-from the moment a request was due. Knows nothing of Weir. Prints "ready" when warm, at the end a line of JSON."""
+from the moment a request was due. Knows nothing of Weir. Prints "ready" when its model is, "begins" when what it measures
+begins, and at the end a line of JSON."""
 import argparse
 import json
 import random
@@ -10,6 +11,7 @@ import torch
 parser = argparse.ArgumentParser()
 parser.add_argument("--rate", type=float, default=200, help="requests per second")
 parser.add_argument("--seconds", type=float, default=10)
+parser.add_argument("--warm-seconds", type=float, default=0.1, help="of the same load before that")
 parser.add_argument("--seed", type=int, default=1)
 arguments = parser.parse_args()
 
@@ -30,14 +32,20 @@ with torch.no_grad():
     print("ready", flush=True)
     source = random.Random(arguments.seed)
     due, latencies, wrong = time.perf_counter() + 0.1, [], 0
-    end = due + arguments.seconds
+    begin = due + arguments.warm_seconds
+    end = begin + arguments.seconds
+    is_warm = False
     while due < end:
         while (left := due - time.perf_counter()) > 0:
             if left > 0.0005:
                 time.sleep(left - 0.0004)
+        if due >= begin and not is_warm:
+            is_warm = True
+            print("begins", flush=True)
         if not torch.equal(request(), expected):
             wrong += 1
-        latencies.append((time.perf_counter() - due) * 1e3)
+        if is_warm:
+            latencies.append((time.perf_counter() - due) * 1e3)
         due += source.expovariate(arguments.rate)
 
 latencies.sort()

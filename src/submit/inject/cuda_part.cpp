@@ -342,7 +342,8 @@ bool fits_part(const CudaFunction& function, const void* arguments) noexcept {
     }
     default:
       // Copies and memsets need no compute units to speak of: they go where they went.
-      return function.kind == record::Kind::copy || function.kind == record::Kind::memset;
+      return function.kind == record::Kind::copy || function.kind == record::Kind::synchronous_copy ||
+             function.kind == record::Kind::memset;
   }
 }
 

@@ -113,8 +113,8 @@ void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
 // Host functions and operations on memory were never held: they take no part of the device.
 bool is_held(const CudaFunction& function) noexcept {
   return ends_context(function) || is_about_graphs(function) ||
-         (is_launch(function) && function.kind != record::Kind::host_function &&
-          function.kind != record::Kind::memory_operation && function.stream != CudaFunction::Stream::implicit);
+         (record::is_command(function.kind) && function.kind != record::Kind::host_function &&
+          function.kind != record::Kind::memory_operation);
 }
 
 // Returns why nothing is held, or empty.

@@ -213,6 +213,7 @@ void Gate::end_request() noexcept {
   const std::int64_t took_ns =
       idle_since_ns_.load(std::memory_order_relaxed) - seat_->arrived_ns.load(std::memory_order_relaxed);
   requests_ns_[requests_++ % requests_ns_.size()] = std::max<std::int64_t>(took_ns, 0);
+  seat_->requests_ns.fetch_add(static_cast<std::uint64_t>(std::max<std::int64_t>(took_ns, 0)), kCount);
   seat_->requests.store(requests_, kCount);
   constexpr std::uint64_t kFew = 100, kBetween = 64;
   if (requests_ < kFew || requests_ % kBetween != 0) return;

@@ -1,5 +1,7 @@
 // libweir_cupti.so in a program on the fake CUDA driver, under a daemon of the test's.
+#include <atomic>
 #include <future>
+#include <thread>
 
 #include "submit/inject/gated_program.h"
 
@@ -52,6 +54,17 @@ TEST_F(CuptiGateTest, every_kind_of_launch_counts_on_default_streams_too) {
   EXPECT_EQ(ended.number("ended"), 4 * 8 + 4 * 20) << ended.output;
   EXPECT_EQ(ended.number("most"), 1) << ended.output;
   EXPECT_TRUE(ended.has("misuse none")) << ended.output;
+}
+
+TEST_F(CuptiGateTest, copies_that_the_host_waits_for_are_held_too) {
+  start_daemon(1);
+  occupy();
+  auto ended = std::async(std::launch::async, [&] { return program("copies 5 run 5 10"); });
+  EXPECT_EQ(ended.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  release();
+  const Ended last = ended.get();
+  EXPECT_TRUE(last.has("ended 10")) << last.output;
+  EXPECT_TRUE(last.has("misuse none")) << last.output;
 }
 
 TEST_F(CuptiGateTest, captures_are_left_alone_and_a_graph_is_one_command) {
@@ -142,6 +155,80 @@ TEST_F(CuptiGateTest, runs_unscheduled_and_says_why) {
   const Ended terms = program("run 5 10", "WEIR_SCHED_TERMS=nonsense");
   EXPECT_NE(terms.output.find("WEIR_SCHED_TERMS"), std::string::npos) << terms.output;
   EXPECT_TRUE(terms.has("ended 5")) << terms.output;
+}
+
+// In a part of the device kernels run beside the one that comes first, and everything keeps its order.
+class PartTest : public CuptiGateTest {
+ protected:
+  Ended preloaded(const std::string& words, const std::string& variables = "") const {
+    return program(words, "LD_PRELOAD='" WEIR_CUPTI_MODULE "' " + variables);
+  }
+  void start_confining_daemon() {
+    static const scheduler::Mechanism kConfines = {
+        .name = "partition", .summary = {}, .notice = {}, .open = {}, .confines = true};
+    mechanism_ = &kConfines;
+    start_daemon();
+  }
+};
+
+TEST_F(PartTest, kernels_and_graphs_run_beside_and_keep_their_order) {
+  start_confining_daemon();
+  occupy();  // for the whole time: nothing would be launched
+  const Ended ended = preloaded("ordered 60 100");
+  release();
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_TRUE(ended.has("order kept")) << ended.output;
+  EXPECT_TRUE(ended.has("all ran")) << ended.output;
+  EXPECT_GT(ended.number("in part"), 300) << ended.output;
+  EXPECT_TRUE(ended.has("misuse none")) << ended.output;
+}
+
+TEST_F(PartTest, changes_between_part_and_whole_keep_the_order) {
+  start_confining_daemon();
+  std::atomic<bool> is_over{false};
+  std::thread comes_and_goes([&] {
+    for (int i = 0; !is_over; ++i) {
+      occupy();
+      std::this_thread::sleep_for(std::chrono::microseconds(300 + i % 7 * 400));
+      release();
+      std::this_thread::sleep_for(std::chrono::microseconds(300 + i % 5 * 700));
+    }
+  });
+  const Ended ended = preloaded("ordered 200 100");
+  is_over = true;
+  comes_and_goes.join();
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_TRUE(ended.has("order kept")) << ended.output;
+  EXPECT_TRUE(ended.has("all ran")) << ended.output;
+  EXPECT_GT(ended.number("in part"), 0) << ended.output;
+  EXPECT_TRUE(ended.has("misuse none")) << ended.output;
+}
+
+TEST_F(PartTest, everything_that_programs_do_goes_on_in_a_part) {
+  start_confining_daemon();
+  occupy();
+  const Ended ended = preloaded("streams 40 50 capture 20 destroy threads 20 20 reset run 20 10 fork");
+  release();
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_TRUE(ended.has("graph of 20")) << ended.output;
+  EXPECT_TRUE(ended.has("child 0")) << ended.output;
+  EXPECT_GT(ended.number("in part"), 40) << ended.output;
+  EXPECT_TRUE(ended.has("misuse none")) << ended.output;
+}
+
+TEST_F(PartTest, where_there_is_no_part_launches_are_held) {
+  start_confining_daemon();
+  occupy();
+  auto refused = std::async(std::launch::async, [&] { return preloaded("run 5 10", "FAKE_DRIVER_FAILS=part"); });
+  auto not_hooked = std::async(std::launch::async, [&] { return program("run 5 10"); });
+  EXPECT_EQ(refused.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  EXPECT_EQ(not_hooked.wait_for(std::chrono::milliseconds(10)), std::future_status::timeout);
+  release();
+  for (auto* const one : {&refused, &not_hooked}) {
+    const Ended ended = one->get();
+    EXPECT_TRUE(ended.has("ended 5")) << ended.output;
+    EXPECT_EQ(ended.number("in part"), 0) << ended.output;
+  }
 }
 
 TEST_F(CuptiGateTest, is_profiled_and_held_at_once) {

@@ -1,6 +1,7 @@
 // A CUDA driver without a GPU: streams are threads that let time pass, in order. Loads CUDA_INJECTION64_PATH as the
 // real one does. As strict as that one where a guest in somebody else's program can do harm: captures that are spoiled,
-// events of other contexts, contexts that are gone. FAKE_DRIVER_FAILS=make|record|query|give makes our own calls fail.
+// events of other contexts, contexts that are gone. FAKE_DRIVER_FAILS=make|record|query|give|part makes our own
+// calls fail.
 #include "fake_driver.h"
 
 #include <cupti.h>
@@ -18,18 +19,34 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 struct CUctx_st {
   int device = 0;
   bool is_alive = true;
+  CUcontext primary = nullptr;  // of a green one
+};
+struct CUgreenCtx_st {
+  CUctx_st context;
+  unsigned units = 0;
+};
+struct Kernel {
+  int us = 0;
+  FakeDriverOrder* order = nullptr;
+  int index = -1;
+  bool is_in_part = false;
+};
+struct CUgraphNode_st {
+  Kernel kernel;
 };
 struct CUgraph_st {
-  std::vector<int> kernels_us;
+  std::deque<CUgraphNode_st> nodes;
   int records = 0;
 };
 struct CUgraphExec_st {
-  std::vector<int> kernels_us;
+  std::vector<Kernel> kernels;
+  bool is_running = false, is_gone = false;
 };
 struct CUevent_st {
   CUcontext context = nullptr;
@@ -37,11 +54,12 @@ struct CUevent_st {
   std::uint64_t version = 0, reached = 0;
 };
 struct Operation {
-  std::vector<int> kernels_us;  // empty: a record of an event, or a wait for one
+  std::vector<Kernel> kernels;  // empty: a record of an event, or a wait for one
   CUevent event = nullptr;
   std::uint64_t version = 0;
   bool waits = false;
   std::uint32_t correlation = 0;
+  CUgraphExec executable = nullptr;
 };
 struct CUstream_st {
   CUcontext context = nullptr;
@@ -68,7 +86,7 @@ struct Fake {
   std::map<CUcontext, CUstream> legacy;
   std::map<std::pair<CUcontext, std::thread::id>, CUstream> per_thread;
   std::set<CUevent> events;
-  std::uint64_t ended = 0, on_device = 0, most = 0;
+  std::uint64_t ended = 0, on_device = 0, most = 0, in_part = 0;
   std::string misuse;
 };
 // Never destroyed: the threads of streams outlive main().
@@ -98,16 +116,28 @@ void serve(CUstream stream) {
     f.changed.wait(lock, [&] { return !stream->pending.empty(); });
     const Operation operation = stream->pending.front();
     if (operation.waits) f.changed.wait(lock, [&] { return operation.event->reached >= operation.version; });
-    for (const int us : operation.kernels_us) {
+    // An executable graph never runs beside itself.
+    if (operation.executable != nullptr) {
+      f.changed.wait(lock, [&] { return !operation.executable->is_running; });
+      operation.executable->is_running = true;
+    }
+    for (const Kernel& kernel : operation.kernels) {
       const FakeDriverEnded ended = f.ended_hook;
+      if (FakeDriverOrder* const order = kernel.order; order != nullptr) {
+        order->is_broken |= order->is_running || (kernel.index >= 0 && order->next != kernel.index);
+        order->is_running = true;
+      }
+      f.in_part += kernel.is_in_part || stream->context->primary != nullptr ? 1 : 0;
       lock.unlock();
       const auto started = std::chrono::steady_clock::now();
-      std::this_thread::sleep_for(std::chrono::microseconds(us));
+      std::this_thread::sleep_for(std::chrono::microseconds(kernel.us));
       if (ended != nullptr)
         ended(operation.correlation, stream, started.time_since_epoch().count(),
               std::chrono::steady_clock::now().time_since_epoch().count());
       lock.lock();
+      if (kernel.order != nullptr) kernel.order->is_running = false, ++kernel.order->next;
     }
+    if (operation.executable != nullptr) operation.executable->is_running = false;
     if (operation.event != nullptr && !operation.waits && f.events.contains(operation.event))
       operation.event->reached = std::max(operation.event->reached, operation.version);
     if (operation.event == nullptr) {
@@ -143,18 +173,18 @@ CUstream resolve(CUstream handle, bool is_per_thread) {
   return known;
 }
 
-CUresult submit(CUstream handle, bool is_per_thread, std::vector<int> kernels_us) {
+CUresult submit(CUstream handle, bool is_per_thread, std::vector<Kernel> kernels, CUgraphExec executable = nullptr) {
   Fake& f = fake();
   const Lock lock(f.mutex);
   const CUstream stream = resolve(handle, is_per_thread);
   if (stream == nullptr || !stream->context->is_alive) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) {
-    stream->capture->kernels_us.insert(stream->capture->kernels_us.end(), kernels_us.begin(), kernels_us.end());
+    for (const Kernel& kernel : kernels) stream->capture->nodes.push_back({kernel});
     return CUDA_SUCCESS;
   }
   ++stream->submitted;
   f.most = std::max(f.most, ++f.on_device);
-  stream->pending.push_back({std::move(kernels_us), nullptr, 0, false, f.source == nullptr ? 0 : f.source()});
+  stream->pending.push_back({std::move(kernels), nullptr, 0, false, f.source == nullptr ? 0 : f.source(), executable});
   f.changed.notify_all();
   return CUDA_SUCCESS;
 }
@@ -179,8 +209,14 @@ CUresult around(std::uint32_t function, const Arguments& arguments, Body body) {
   return result;
 }
 
-std::vector<int> duration_of(void** parameters) {
-  return {parameters == nullptr ? 0 : *static_cast<int*>(parameters[0])};
+std::vector<Kernel> kernel_of(CUfunction function, void** parameters) {
+  if (parameters == nullptr) return {Kernel{}};
+  Kernel kernel{*static_cast<int*>(parameters[0])};
+  if (function == fake_driver_ordered_kernel()) {
+    kernel.order = *static_cast<FakeDriverOrder**>(parameters[1]);
+    kernel.index = *static_cast<int*>(parameters[2]);
+  }
+  return {kernel};
 }
 
 }  // namespace
@@ -194,6 +230,11 @@ void fake_driver_set_records(FakeDriverSource source, FakeDriverEnded ended) {
   fake().ended_hook = ended;
 }
 CUfunction fake_driver_kernel() { return reinterpret_cast<CUfunction>(&fake()); }
+CUfunction fake_driver_ordered_kernel() { return reinterpret_cast<CUfunction>(&fake().mutex + 1); }
+std::uint64_t fake_driver_in_part() {
+  const Lock lock(fake().mutex);
+  return fake().in_part;
+}
 std::uint64_t fake_driver_ended() {
   const Lock lock(fake().mutex);
   return fake().ended;
@@ -296,7 +337,7 @@ static CUresult launch_unexported(CUfunction f, unsigned gx, unsigned gy, unsign
                                   unsigned bz, unsigned shared, CUstream stream, void** parameters, void** extra) {
   const cuLaunchKernel_params arguments{f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra};
   return around(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, arguments,
-                [&] { return submit(stream, false, duration_of(parameters)); });
+                [&] { return submit(stream, false, kernel_of(f, parameters)); });
 }
 CUresult cuGetProcAddress_v2(const char* symbol, void** function, int, cuuint64_t flags,
                              CUdriverProcAddressQueryResult*) {
@@ -371,13 +412,95 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   std::swap(*mode, t_mode);
   return CUDA_SUCCESS;
 }
-CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode*, size_t* count) {
-  *count = graph->kernels_us.size() + static_cast<std::size_t>(graph->records);
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
+  if (nodes == nullptr) {
+    *count = graph->nodes.size() + static_cast<std::size_t>(graph->records);
+    return CUDA_SUCCESS;
+  }
+  for (std::size_t i = 0; i < *count; ++i) nodes[i] = &graph->nodes[i];
   return CUDA_SUCCESS;
 }
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long) {
-  return *exec = new CUgraphExec_st{graph->kernels_us}, CUDA_SUCCESS;
+CUresult cuGraphClone(CUgraph* copy, CUgraph graph) { return *copy = new CUgraph_st(*graph), CUDA_SUCCESS; }
+CUresult cuGraphDestroy(CUgraph graph) { return delete graph, CUDA_SUCCESS; }
+CUresult cuGraphNodeGetType(CUgraphNode, CUgraphNodeType* type) {
+  return *type = CU_GRAPH_NODE_TYPE_KERNEL, CUDA_SUCCESS;
 }
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode, CUgraph*) { return CUDA_ERROR_INVALID_VALUE; }
+CUresult cuGraphKernelNodeGetAttribute(CUgraphNode, CUkernelNodeAttrID, CUkernelNodeAttrValue* value) {
+  return *value = {}, CUDA_SUCCESS;
+}
+CUresult cuGraphKernelNodeGetParams(CUgraphNode, CUDA_KERNEL_NODE_PARAMS* parameters) {
+  *parameters = {};
+  parameters->kern = reinterpret_cast<CUkernel>(fake_driver_kernel());
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  if (parameters->func != nullptr) return misused("a node has two kernels", CUDA_ERROR_INVALID_VALUE);
+  node->kernel.is_in_part = parameters->ctx != nullptr && parameters->ctx->primary != nullptr;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+  const cuGraphInstantiateWithFlags_params arguments{exec, graph, flags};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, arguments, [&] {
+    auto* const made = new CUgraphExec_st;
+    for (const CUgraphNode_st& node : graph->nodes) made->kernels.push_back(node.kernel);
+    return *exec = made, CUDA_SUCCESS;
+  });
+}
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+  const cuGraphExecDestroy_params arguments{exec};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy, arguments, [&] {
+    const Lock lock(fake().mutex);
+    if (std::exchange(exec->is_gone, true)) return misused("a graph is destroyed twice", CUDA_ERROR_INVALID_HANDLE);
+    return CUDA_SUCCESS;  // its memory stays, to be recognised
+  });
+}
+CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned is_enabled) {
+  const cuGraphNodeSetEnabled_params arguments{exec, node, is_enabled};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuGraphNodeSetEnabled, arguments, [&] {
+    exec->kernels.clear();  // of the first node, which is all that programs of tests do
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute, CUdevice) { return *value = 9, CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+CUresult cuStreamGetPriority(CUstream, int* priority) { return *priority = 0, CUDA_SUCCESS; }
+CUresult cuDeviceGetDevResource(CUdevice, CUdevResource* resource, CUdevResourceType) {
+  *resource = {};
+  resource->sm.smCount = 132;
+  return CUDA_SUCCESS;
+}
+CUresult cuDevSmResourceSplitByCount(CUdevResource* result, unsigned* groups, const CUdevResource* input,
+                                     CUdevResource* rest, unsigned, unsigned least) {
+  if (is_asked_to_fail("part")) return CUDA_ERROR_NOT_SUPPORTED;
+  if (least == 0 || least > input->sm.smCount || least % 8 != 0)
+    return misused("a part of no size", CUDA_ERROR_INVALID_VALUE);
+  *result = *rest = *input;
+  result->sm.smCount = least;
+  return *groups = 1, CUDA_SUCCESS;
+}
+CUresult cuDevResourceGenerateDesc(CUdevResourceDesc* description, CUdevResource* resources, unsigned) {
+  return *description = reinterpret_cast<CUdevResourceDesc>(resources), CUDA_SUCCESS;
+}
+CUresult cuGreenCtxCreate(CUgreenCtx* made, CUdevResourceDesc description, CUdevice device, unsigned) {
+  const Lock lock(fake().mutex);
+  *made = new CUgreenCtx_st;
+  (*made)->context = {device, true, fake().primary[device]};
+  (*made)->units = reinterpret_cast<const CUdevResource*>(description)->sm.smCount;
+  return CUDA_SUCCESS;
+}
+CUresult cuGreenCtxDestroy(CUgreenCtx part) {
+  const Lock lock(fake().mutex);
+  part->context.is_alive = false;
+  return CUDA_SUCCESS;
+}
+CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx part, unsigned flags, int) {
+  const Lock lock(fake().mutex);
+  if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  return *stream = make_stream(&part->context), CUDA_SUCCESS;
+}
+CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx part) { return *context = &part->context, CUDA_SUCCESS; }
 
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
   const Lock lock(fake().mutex);
@@ -398,7 +521,8 @@ CUresult cuEventRecord(CUevent event, CUstream handle) {
     const CUstream stream = resolve(handle, false);
     if (stream == nullptr || !f.events.contains(event))
       return misused("no such event or stream", CUDA_ERROR_INVALID_HANDLE);
-    if (event->context != stream->context) return misused("an event of another context", CUDA_ERROR_INVALID_HANDLE);
+    const CUcontext of_stream = stream->context->primary != nullptr ? stream->context->primary : stream->context;
+    if (event->context != of_stream) return misused("an event of another context", CUDA_ERROR_INVALID_HANDLE);
     event->is_recorded = true;
     if (stream->capture != nullptr) {
       ++stream->capture->records;
@@ -406,7 +530,7 @@ CUresult cuEventRecord(CUevent event, CUstream handle) {
       return misused("an event is recorded into a graph", CUDA_SUCCESS);
     }
     ++stream->submitted;
-    stream->pending.push_back({{}, event, ++event->version});
+    stream->pending.push_back({{}, event, ++event->version, false, 0, nullptr});
     f.changed.notify_all();
     return CUDA_SUCCESS;
   });
@@ -421,7 +545,7 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags) {
     if (stream == nullptr || !f.events.contains(event)) return CUDA_ERROR_INVALID_HANDLE;
     if (event->version == 0) return CUDA_SUCCESS;
     ++stream->submitted;
-    stream->pending.push_back({{}, event, event->version, true});
+    stream->pending.push_back({{}, event, event->version, true, 0, nullptr});
     f.changed.notify_all();
     return CUDA_SUCCESS;
   });
@@ -454,52 +578,66 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
                         unsigned shared, CUstream stream, void** parameters, void** extra) {
   const cuLaunchKernel_params arguments{f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra};
   return around(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, arguments, [&] {
-    return f == nullptr ? CUDA_ERROR_INVALID_HANDLE : submit(stream, false, duration_of(parameters));
+    return f == nullptr ? CUDA_ERROR_INVALID_HANDLE : submit(stream, false, kernel_of(f, parameters));
   });
 }
 CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                              unsigned shared, CUstream stream, void** parameters, void** extra) {
   const cuLaunchKernel_ptsz_params arguments{f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra};
   return around(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, arguments,
-                [&] { return submit(stream, true, duration_of(parameters)); });
+                [&] { return submit(stream, true, kernel_of(f, parameters)); });
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) {
   const cuLaunchKernelEx_params arguments{config, f, parameters, extra};
   return around(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, arguments,
-                [&] { return submit(config->hStream, false, duration_of(parameters)); });
+                [&] { return submit(config->hStream, false, kernel_of(f, parameters)); });
 }
 CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned shared, CUstream stream, void** parameters) {
   const cuLaunchCooperativeKernel_params arguments{f, gx, gy, gz, bx, by, bz, shared, stream, parameters};
   return around(CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, arguments,
-                [&] { return submit(stream, false, duration_of(parameters)); });
+                [&] { return submit(stream, false, kernel_of(f, parameters)); });
 }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   const cuGraphLaunch_params arguments{exec, stream};
   return around(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, arguments,
-                [&] { return submit(stream, false, exec->kernels_us); });
+                [&] { return submit(stream, false, exec->kernels, exec); });
 }
 CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
   const cuGraphLaunch_ptsz_params arguments{exec, stream};
   return around(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, arguments,
-                [&] { return submit(stream, true, exec->kernels_us); });
+                [&] { return submit(stream, true, exec->kernels, exec); });
 }
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
   const cuMemcpyHtoDAsync_v2_params arguments{to, from, bytes, stream};
-  return around(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, arguments, [&] { return submit(stream, false, {10}); });
+  return around(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, arguments,
+                [&] { return submit(stream, false, {Kernel{10}}); });
+}
+CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
+  const cuMemcpyHtoD_v2_params arguments{to, from, bytes};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2, arguments, [&] {
+    const CUresult result = submit(nullptr, false, {Kernel{10}});
+    Fake& f = fake();
+    Lock lock(f.mutex);
+    const CUstream stream = resolve(nullptr, false);
+    f.changed.wait(lock, [&, last = stream->submitted] { return stream->ended >= last; });
+    return result;
+  });
 }
 CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
   const cuMemcpyHtoDAsync_v2_ptsz_params arguments{to, from, bytes, stream};
   return around(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2_ptsz, arguments,
-                [&] { return submit(stream, true, {10}); });
+                [&] { return submit(stream, true, {Kernel{10}}); });
 }
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
   const cuMemsetD8Async_params arguments{to, value, count, stream};
-  return around(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async, arguments, [&] { return submit(stream, false, {10}); });
+  return around(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async, arguments,
+                [&] { return submit(stream, false, {Kernel{10}}); });
 }
 CUresult cuMemsetD8Async_ptsz(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
   const cuMemsetD8Async_ptsz_params arguments{to, value, count, stream};
-  return around(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async_ptsz, arguments, [&] { return submit(stream, true, {10}); });
+  return around(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async_ptsz, arguments,
+                [&] { return submit(stream, true, {Kernel{10}}); });
 }
 
 }  // extern "C"

@@ -19,6 +19,15 @@ void fake_driver_set_records(FakeDriverSource source, FakeDriverEnded ended);
 
 // A kernel: its one argument is how many microseconds it takes.
 CUfunction fake_driver_kernel();
+// Kernels of one order never run beside each other, and those with an index of 0 or more one after the other.
+struct FakeDriverOrder {
+  int next = 0;
+  bool is_running = false, is_broken = false;
+};
+// Another kernel: its arguments are a duration, an order (FakeDriverOrder*), and its index there (int).
+CUfunction fake_driver_ordered_kernel();
+// How many kernels ran in a part of the device.
+std::uint64_t fake_driver_in_part();
 // The default stream of each thread: CUDA's headers declare these for themselves alone.
 CUresult cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                              void**, void**);

@@ -2,12 +2,13 @@
 // it. Words: run N US (kernels on a stream), streams N US (on four), threads N US (of four threads, each on its default
 // stream), kinds (every kind of launch on the default stream), capture N (a graph, while others launch), fails, destroy
 // (streams with work in them), reset (the device with work on it), second N US (on the other device), fork, exits
-// (while a thread launches), events N (a stream waits for another's event), hang (a kernel that does not end, and a
-// stream that waits for it), faults (handles its own SIGSEGV), locks-up (from now on the kernel kills it where it opens
+// (while a thread launches), copies N (that the host waits for), events N (a stream waits for another's event), hang (a
+// kernel that does not end, and a stream that waits for it), faults (handles its own SIGSEGV), locks-up (from now on the kernel kills it where it opens
 // a file or executes something), asks N (the driver for its functions, as the runtime does; linked, as the first word:
-// asks by the function that it is linked with), across N US (on a stream of the other device), fork-thread (from a
-// thread that goes on), fork-thread-stays (it does not end), small-stacks (threads with the smallest there are), say
-// TEXT, sleep MS.
+// asks by the function that it is linked with), across N US (on a stream of the other device), ordered N US
+// (kernels, memsets and graphs on three streams and the threads' default streams, which have to keep their order),
+// fork-thread (from a thread that goes on), fork-thread-stays (it does not end), small-stacks (threads with the
+// smallest there are), say TEXT, sleep MS.
 #include <dlfcn.h>
 #include <limits.h>
 #include <linux/filter.h>
@@ -208,8 +209,65 @@ void on_small_stacks() {
   ::pthread_attr_destroy(&attributes);
 }
 
+void launch_ordered(CUstream stream, int us, FakeDriverOrder* order, int index, bool is_ex = false) {
+  void* parameters[] = {&us, &order, &index};
+  CUlaunchConfig config{};
+  config.hStream = stream;
+  if (is_ex)
+    check(cuLaunchKernelEx(&config, fake_driver_ordered_kernel(), parameters, nullptr), "cuLaunchKernelEx");
+  else
+    check(cuLaunchKernel(fake_driver_ordered_kernel(), 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr),
+          "cuLaunchKernel");
+}
+
+CUgraphExec graph_of(CUstream stream, int kernels, int us, FakeDriverOrder* order) {
+  check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
+  for (int i = 0; i < kernels; ++i) launch_ordered(stream, us, order, -1);
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  check(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+  check(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
+  check(cuGraphDestroy(graph), "cuGraphDestroy");
+  return exec;
+}
+
+// Each thread has a stream of its own, and the default stream of its own; a graph wanders between streams.
+void ordered(CUcontext context, int count, int us) {
+  static FakeDriverOrder orders[8];
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([=] {
+      check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+      const CUstream stream = new_stream();
+      for (int i = 0; i < count; ++i) {
+        launch_ordered(stream, us, &orders[t], i, i % 2 == 0);
+        if (i % 3 == 0) check(cuMemsetD8Async(0, 0, 1, stream), "cuMemsetD8Async");
+        launch_ordered(CU_STREAM_PER_THREAD, us, &orders[3 + t], i);
+        if (i % 16 == 15) check(cuStreamSynchronize(stream), "cuStreamSynchronize");
+      }
+      check(cuStreamSynchronize(stream), "cuStreamSynchronize");
+      check(cuStreamSynchronize(CU_STREAM_PER_THREAD), "cuStreamSynchronize");
+    });
+  const CUstream streams[] = {new_stream(), new_stream()};
+  const CUgraphExec wanders = graph_of(streams[0], 3, us, &orders[6]);
+  const CUgraphExec changes = graph_of(streams[0], 1, us, &orders[7]);
+  for (int i = 0; i < count; ++i) {
+    check(cuGraphLaunch(wanders, streams[i / 3 % 2]), "cuGraphLaunch");
+    check(cuGraphLaunch(changes, streams[0]), "cuGraphLaunch");
+    if (i == count / 2) check(cuGraphNodeSetEnabled(changes, nullptr, 0), "cuGraphNodeSetEnabled");
+  }
+  for (const CUstream stream : streams) check(cuStreamSynchronize(stream), "cuStreamSynchronize");
+  check(cuGraphExecDestroy(wanders), "cuGraphExecDestroy");
+  for (std::thread& thread : threads) thread.join();
+  bool is_broken = false, has_all = orders[6].next == 3 * count && orders[7].next == count / 2 + 1;
+  for (const FakeDriverOrder& order : orders) is_broken |= order.is_broken;
+  for (int t = 0; t < 6; ++t) has_all &= orders[t].next == count;
+  std::printf("order %s\nall %s\n", is_broken ? "broken" : "kept", has_all ? "ran" : "did not run");
+}
+
 void report() {
   check(cuCtxSynchronize(), "cuCtxSynchronize");
+  std::printf("in part %llu\n", static_cast<unsigned long long>(fake_driver_in_part()));
   std::printf("ended %llu\nmost %llu\nevents %s\nmisuse %s\n", static_cast<unsigned long long>(fake_driver_ended()),
               static_cast<unsigned long long>(fake_driver_most_on_device()), fake_driver_events() > 0 ? "some" : "none",
               *fake_driver_misuse() == '\0' ? "none" : fake_driver_misuse());
@@ -236,6 +294,12 @@ int main(int argc, char** argv) {
     } else if (word == "threads") {
       on_threads(context, number(i + 1), number(i + 2));
       i += 2;
+    } else if (word == "ordered") {
+      ordered(context, number(i + 1), number(i + 2));
+      i += 2;
+    } else if (word == "copies") {
+      for (int n = 0; n < number(i + 1); ++n) check(cuMemcpyHtoD(0, nullptr, 1), "cuMemcpyHtoD");
+      ++i;
     } else if (word == "kinds") {
       kinds();
     } else if (word == "capture") {

@@ -33,6 +33,7 @@ class GatedProgramTest : public ::testing::Test {
     scheduler::ServerOptions options = folder_.options();
     options.settings.ageing_ns = 0;
     options.in_flight = in_flight;
+    options.mechanism = mechanism_;
     options.recent_ns = scheduler::kNever;  // the first client binds the program although it does nothing
     server_ = std::make_unique<ServerThread>(options);
     std::string reason;
@@ -63,6 +64,7 @@ class GatedProgramTest : public ::testing::Test {
     return ended;
   }
 
+  const scheduler::Mechanism* mechanism_ = nullptr;
   SocketFolder folder_;
   std::unique_ptr<ServerThread> server_;
   std::unique_ptr<scheduler::Connection> first_;

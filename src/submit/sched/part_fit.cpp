@@ -1,0 +1,96 @@
+#include "submit/sched/part_fit.h"
+
+#include <algorithm>
+
+namespace weir::scheduler {
+namespace {
+
+constexpr std::int64_t kPauseNs = 20'000'000;  // after a change: what was launched before it ends
+constexpr std::int64_t kWindowNs = 150'000'000, kLongestWindowNs = 1'000'000'000;
+constexpr std::int64_t kAgainNs = 60'000'000'000;   // what fitted is tried again
+constexpr std::int64_t kGapNs = 500'000'000;        // nobody was about meanwhile
+constexpr std::uint64_t kEnough = 40, kTooFew = 5;  // requests in a window
+constexpr double kSlower = 1.1;                     // than with the best candidate, for requests on average
+constexpr double kEqual = 0.99;                     // rates that differ by less are equal
+constexpr double kChanged = 1.5;
+
+double median(std::array<double, PartFit::kRounds> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+void PartFit::begin(std::span<const Candidate> candidates, std::int64_t command_ns, std::int64_t now_ns) {
+  count_ = std::min(candidates.size(), kMost);
+  std::copy_n(candidates.begin(), count_, candidates_.begin());
+  at_ = round_ = 0;
+  windows_ = {};
+  is_settled_ = count_ < 2;
+  is_open_ = false;
+  changed_ns_ = now_ns;
+  command_ns_ = command_ns;
+}
+
+void PartFit::see(std::span<const Candidate> candidates, std::int64_t command_ns, const Counters& now,
+                  std::int64_t now_ns) {
+  const auto length = static_cast<double>(command_ns), before = static_cast<double>(command_ns_);
+  const bool is_other = is_settled_ && (length > before * kChanged || length * kChanged < before);
+  const bool is_old = is_settled_ && now_ns - changed_ns_ > kAgainNs;
+  if (is_other || is_old ||
+      !std::equal(candidates.begin(), candidates.end(), candidates_.begin(),
+                  candidates_.begin() + static_cast<std::ptrdiff_t>(count_)))
+    begin(candidates, command_ns, now_ns);
+  const bool was_away =
+      now_ns - seen_ns_ > kGapNs || now.commands < opened_.commands || now.requests < opened_.requests;
+  seen_ns_ = now_ns;
+  if (is_settled_) return;
+  if (was_away && is_open_) is_open_ = false, changed_ns_ = now_ns;
+  if (!is_open_) {
+    if (now_ns - changed_ns_ < kPauseNs) return;
+    is_open_ = true;
+    opened_ = now;
+    opened_ns_ = now_ns;
+    return;
+  }
+  const std::int64_t passed_ns = now_ns - opened_ns_;
+  if (passed_ns < kWindowNs || (now.requests - opened_.requests < kEnough && passed_ns < kLongestWindowNs)) return;
+  windows_[at_][round_] = {static_cast<double>(now.commands - opened_.commands) * 1e9 / static_cast<double>(passed_ns),
+                           now.requests - opened_.requests, now.requests_ns - opened_.requests_ns};
+  is_open_ = false;
+  changed_ns_ = now_ns;
+  if (++at_ < count_) return;
+  at_ = 0;
+  if (++round_ == kRounds) settle(now_ns);
+}
+
+void PartFit::settle(std::int64_t now_ns) {
+  is_settled_ = true;
+  changed_ns_ = now_ns;
+  std::array<double, kMost> rates{}, means{};
+  double best = 0;
+  for (std::size_t i = 0; i < count_; ++i) {
+    std::array<double, kRounds> each{};
+    Window all;
+    for (std::size_t round = 0; round < kRounds; ++round) {
+      each[round] = windows_[i][round].commands_per_s;
+      all.requests += windows_[i][round].requests;
+      all.requests_ns += windows_[i][round].requests_ns;
+    }
+    if (all.requests < kTooFew * kRounds) return;  // the first candidate
+    rates[i] = median(each);
+    means[i] = static_cast<double>(all.requests_ns) / static_cast<double>(all.requests);
+    if (best == 0 || means[i] < best) best = means[i];
+  }
+  double most = 0;
+  for (std::size_t i = 0; i < count_; ++i)
+    if (means[i] <= kSlower * best) most = std::max(most, rates[i]);
+  double least = 0;
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (means[i] > kSlower * best || rates[i] < kEqual * most || (least != 0 && means[i] >= least)) continue;
+    least = means[i];
+    at_ = i;
+  }
+}
+
+}  // namespace weir::scheduler
