@@ -21,8 +21,9 @@ constexpr std::int64_t kSettlesNs = 200'000'000;
 constexpr std::int64_t kLookNs = 1'000'000'000;
 // A p99 is written every quarter of a window.
 constexpr std::uint64_t kRequestsPerLook = kRequestWindow + kRequestWindow / 4;
-constexpr double kRoom = 0.7;    // of the bound: with less, others get more of the device
-constexpr double kBarely = 1.1;  // times the bound: more than that is exceeded at one look, less at two
+constexpr double kRoom = 0.7;  // of the bound: with less, others get more of the device
+constexpr double kFar =
+    1.5;  // times the bound: more is exceeded at one look, less only at two in a row, because a p99 scatters
 constexpr std::int64_t kGoodNs = 10'000'000'000, kRetryNs = 60'000'000'000;
 constexpr int kMostFailures = 6;
 
@@ -220,7 +221,7 @@ void Chooser::look_at(int seat, std::int64_t now_ns) {
     bound.good_since_ns = kNever;
     const int next = tighter(bound.company, bound.level);
     bound.state = BoundState::exceeded;
-    if (p99 <= kBarely * most && bound.over < 2) return;
+    if (p99 <= kFar * most && bound.over < 2) return;
     if (next < 0) {
       bound.state = BoundState::cannot_be;
       return;

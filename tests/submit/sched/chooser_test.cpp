@@ -14,7 +14,7 @@ namespace {
 
 using namespace weir::scheduler;
 
-constexpr std::int64_t kUs = 1'000, kMs = 1'000'000, kS = 1'000'000'000;
+constexpr std::int64_t kMicrosecond = 1'000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 constexpr int kServed = 0, kLoop = 1, kOther = 2;
 constexpr std::uint64_t kBoth = 0b11, kLoopAlone = 0b10;
 
@@ -33,7 +33,7 @@ struct Scene {
   }
   // That many milliseconds, in steps of 2.
   const Choice& go_on(std::int64_t ms, std::uint64_t recent = kBoth) {
-    for (const std::int64_t end = now + ms * kMs; now < end;) at(now + 2 * kMs, recent);
+    for (const std::int64_t end = now + ms * kMillisecond; now < end;) at(now + 2 * kMillisecond, recent);
     return chooser.choice(kLoop);
   }
   // Enough requests for a look at the bound, with this p99, in a second.
@@ -41,7 +41,7 @@ struct Scene {
     for (; seconds > 0; --seconds) {
       facts[kServed].requests += 2 * kRequestWindow;
       facts[kServed].request_p99_ns = p99_ns;
-      at(now + kS);
+      at(now + kSecond);
     }
     return chooser.choice(kLoop);
   }
@@ -68,8 +68,8 @@ struct Moment {
 
 void expect_all(Scene scene, const std::vector<Moment>& moments) {
   for (const Moment& moment : moments) {
-    scene.facts[kLoop].command_ns = moment.command_us * kUs;
-    EXPECT_EQ(text(scene.at(moment.at_ms * kMs, moment.recent)), moment.choice) << moment.at_ms << " ms";
+    scene.facts[kLoop].command_ns = moment.command_us * kMicrosecond;
+    EXPECT_EQ(text(scene.at(moment.at_ms * kMillisecond, moment.recent)), moment.choice) << moment.at_ms << " ms";
     EXPECT_TRUE(has(scene.said(), moment.reason)) << moment.at_ms << " ms: " << scene.said();
   }
 }
@@ -118,7 +118,7 @@ TEST(Chooser, at_the_gate_the_length_decides_how_many_are_in_flight) {
   for (const auto& [us, in_flight] : std::vector<std::pair<std::int64_t, std::uint32_t>>{
            {0, 2}, {1, 64}, {5, 20}, {30, 4}, {49, 3}, {60, 2}, {300, 2}, {501, 1}, {10'000, 1}}) {
     Scene scene({.confines = false});
-    scene.facts[kLoop].command_ns = us * kUs;
+    scene.facts[kLoop].command_ns = us * kMicrosecond;
     const Choice& choice = scene.at(0);
     EXPECT_EQ(choice.in_flight, in_flight) << us;
     EXPECT_EQ(choice.confine, Confine::never);
@@ -131,7 +131,7 @@ TEST(Chooser, at_the_gate_the_length_decides_how_many_are_in_flight) {
 TEST(Chooser, what_cannot_be_confined_is_held_and_says_why) {
   const auto said = [](auto change) {
     Scene scene;
-    scene.facts[kLoop].command_ns = 1600 * kUs;
+    scene.facts[kLoop].command_ns = 1600 * kMicrosecond;
     change(scene.facts);
     EXPECT_EQ(scene.at(0).confine, Confine::never);
     EXPECT_EQ(scene.chooser.choice(kLoop).in_flight, 1U);
@@ -150,76 +150,80 @@ TEST(Chooser, what_cannot_be_confined_is_held_and_says_why) {
 
 TEST(Chooser, what_the_user_set_stays) {
   Scene scene({.confines = true, .in_flight = 5});
-  scene.facts[kServed].terms.p99_ns = kMs;
+  scene.facts[kServed].terms.p99_ns = kMillisecond;
   EXPECT_EQ(scene.at(0).in_flight, 5U);
-  scene.facts[kLoop].command_ns = 1600 * kUs;
-  EXPECT_EQ(scene.at(kMs).in_flight, 5U);
-  EXPECT_EQ(scene.at(2 * kMs, kLoopAlone).in_flight, 5U);
-  EXPECT_EQ(text(scene.serve(2 * kMs, 12)), "never 0 5 held");
+  scene.facts[kLoop].command_ns = 1600 * kMicrosecond;
+  EXPECT_EQ(scene.at(kMillisecond).in_flight, 5U);
+  EXPECT_EQ(scene.at(2 * kMillisecond, kLoopAlone).in_flight, 5U);
+  EXPECT_EQ(text(scene.serve(2 * kMillisecond, 12)), "never 0 5 held");
 }
 
 TEST(Chooser, the_tightest_bound_says_which_commands_are_long) {
   Scene scene;
-  scene.facts[kLoop].command_ns = 300 * kUs;
+  scene.facts[kLoop].command_ns = 300 * kMicrosecond;
   EXPECT_EQ(scene.at(0).confine, Confine::beside);
-  scene.facts[kServed].terms.p99_ns = kMs;  // two of them would take more than half of it
-  EXPECT_EQ(scene.at(kMs).confine, Confine::always);
+  scene.facts[kServed].terms.p99_ns = kMillisecond;  // two of them would take more than half of it
+  EXPECT_EQ(scene.at(kMillisecond).confine, Confine::always);
   EXPECT_TRUE(has(scene.said(), "take 300 us, longer than 250 us")) << scene.said();
-  scene.facts[kServed].terms.p99_ns = 10 * kMs;
-  scene.facts[kLoop].command_ns = 1600 * kUs;
-  EXPECT_EQ(scene.at(2 * kMs).confine, Confine::beside) << scene.said();
+  scene.facts[kServed].terms.p99_ns = 10 * kMillisecond;
+  scene.facts[kLoop].command_ns = 1600 * kMicrosecond;
+  EXPECT_EQ(scene.at(2 * kMillisecond).confine, Confine::beside) << scene.said();
 }
 
 TEST(Chooser, climbs_the_ladder_until_the_bound_is_kept) {
   Scene scene;
-  scene.facts[kServed].terms.p99_ns = kMs;
-  scene.facts[kLoop].command_ns = 100 * kUs;
+  scene.facts[kServed].terms.p99_ns = kMillisecond;
+  scene.facts[kLoop].command_ns = 100 * kMicrosecond;
   EXPECT_EQ(text(scene.at(0)), "beside 80 2 short_commands");
   EXPECT_TRUE(has(scene.chooser.bound_reason(kServed), "too few requests so far"));
-  EXPECT_EQ(text(scene.serve(2 * kMs)), "beside 80 1 short_commands");
+  EXPECT_EQ(text(scene.serve(2 * kMillisecond)), "beside 80 1 short_commands");
   EXPECT_TRUE(has(scene.chooser.bound_reason(kServed), "p99 2.00 ms > 1.00 ms: the others are confined more"));
-  EXPECT_EQ(text(scene.serve(2 * kMs)), "always 85 1 tightened");
+  EXPECT_EQ(text(scene.serve(2 * kMillisecond)), "always 85 1 tightened");
   EXPECT_TRUE(has(scene.said(), "the bound of process 7 asks for it: its commands use 85 %")) << scene.said();
   for (const char* next : {"always 80 1", "always 70 1", "always 60 1"})
-    EXPECT_EQ(text(scene.serve(2 * kMs)), std::string(next) + " tightened");
-  EXPECT_EQ(text(scene.serve(900 * kUs, 100)), "always 60 1 tightened") << "kept, without room";
+    EXPECT_EQ(text(scene.serve(2 * kMillisecond)), std::string(next) + " tightened");
+  EXPECT_EQ(text(scene.serve(900 * kMicrosecond, 100)), "always 60 1 tightened") << "kept, without room";
   EXPECT_EQ(scene.chooser.bound_state(kServed), BoundState::kept);
   EXPECT_TRUE(has(scene.chooser.bound_reason(kServed), "p99 900 us <= 1.00 ms: kept"));
-  // Slightly over: once is chance.
-  EXPECT_EQ(text(scene.serve(1050 * kUs)), "always 60 1 tightened");
-  EXPECT_EQ(text(scene.serve(1050 * kUs)), "always 50 1 tightened");
-  EXPECT_EQ(text(scene.serve(2 * kMs)), "never 0 1 held");
+  // A little over: once is chance.
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(text(scene.serve(1400 * kMicrosecond)), "always 60 1 tightened");
+    EXPECT_EQ(text(scene.serve(900 * kMicrosecond)), "always 60 1 tightened");
+  }
+  EXPECT_EQ(text(scene.serve(1400 * kMicrosecond)), "always 60 1 tightened");
+  EXPECT_EQ(text(scene.serve(1400 * kMicrosecond)), "always 50 1 tightened");
+  EXPECT_EQ(text(scene.serve(2 * kMillisecond)), "never 0 1 held");
   EXPECT_TRUE(has(scene.said(), "held at the gate with 1 in flight, for the bound of process 7")) << scene.said();
   EXPECT_EQ(scene.chooser.bound_state(kServed), BoundState::exceeded);
-  EXPECT_EQ(text(scene.serve(2 * kMs)), "never 0 1 held");
+  EXPECT_EQ(text(scene.serve(2 * kMillisecond)), "never 0 1 held");
   EXPECT_EQ(scene.chooser.bound_state(kServed), BoundState::cannot_be);
   EXPECT_TRUE(has(scene.chooser.bound_reason(kServed), "cannot be kept, the others are held already"));
 }
 
 TEST(Chooser, says_what_is_in_the_way_of_a_bound) {
   Scene scene;
-  scene.facts[kServed].terms.p99_ns = kMs;
-  scene.facts[kLoop].command_ns = 5800 * kUs;
+  scene.facts[kServed].terms.p99_ns = kMillisecond;
+  scene.facts[kLoop].command_ns = 5800 * kMicrosecond;
   scene.facts[kLoop].confinable = Confinable::own_contexts;
   EXPECT_EQ(text(scene.at(0)), "never 0 1 not_confinable");
-  scene.serve(6 * kMs);
+  scene.serve(6 * kMillisecond);
   EXPECT_TRUE(has(scene.chooser.bound_reason(kServed),
                   "p99 6.00 ms > 1.00 ms: cannot be kept, a command of process 8 that has begun takes 5.80 ms"))
       << scene.chooser.bound_reason(kServed);
   // Nobody makes way for it now, and it is no faster.
   for (int i = 0; i < 3; ++i) {
     scene.facts[kServed].requests += 2 * kRequestWindow;
-    scene.facts[kServed].request_p99_ns = 1500 * kUs;
-    scene.at(scene.now + kS, 0b01);
+    scene.facts[kServed].request_p99_ns = 1500 * kMicrosecond;
+    scene.at(scene.now + kSecond, 0b01);
   }
   EXPECT_TRUE(has(scene.chooser.bound_reason(kServed), "without the others it takes 1.50 ms"));
 }
 
 TEST(Chooser, few_requests_or_little_time_change_nothing) {
   Scene scene;
-  scene.facts[kServed].terms.p99_ns = kMs;
-  scene.facts[kLoop].command_ns = 100 * kUs;
-  scene.facts[kServed].request_p99_ns = 5 * kMs;
+  scene.facts[kServed].terms.p99_ns = kMillisecond;
+  scene.facts[kLoop].command_ns = 100 * kMicrosecond;
+  scene.facts[kServed].request_p99_ns = 5 * kMillisecond;
   scene.at(0);
   scene.facts[kServed].requests = 100;
   EXPECT_EQ(text(scene.go_on(20'000)), "beside 80 2 short_commands");
@@ -233,24 +237,24 @@ TEST(Chooser, few_requests_or_little_time_change_nothing) {
 
 TEST(Chooser, gives_back_what_is_not_needed_and_does_not_try_what_failed_lately) {
   Scene scene;
-  scene.facts[kServed].terms.p99_ns = kMs;
-  scene.facts[kLoop].command_ns = 1600 * kUs;
+  scene.facts[kServed].terms.p99_ns = kMillisecond;
+  scene.facts[kLoop].command_ns = 1600 * kMicrosecond;
   scene.at(0);
-  EXPECT_EQ(text(scene.serve(3 * kMs)), "always 85 1 long_commands");
-  EXPECT_EQ(text(scene.serve(3 * kMs)), "always 80 1 tightened");
-  EXPECT_EQ(text(scene.serve(500 * kUs, 50)), "always 80 1 tightened") << "85 failed less than a minute ago";
-  EXPECT_EQ(text(scene.serve(500 * kUs, 20)), "always 85 1 long_commands");
-  EXPECT_EQ(text(scene.serve(3 * kMs)), "always 80 1 tightened");
-  EXPECT_EQ(text(scene.serve(500 * kUs, 100)), "always 80 1 tightened") << "it failed twice: two minutes";
-  EXPECT_EQ(text(scene.serve(500 * kUs, 40)), "always 85 1 long_commands");
+  EXPECT_EQ(text(scene.serve(3 * kMillisecond)), "always 85 1 long_commands");
+  EXPECT_EQ(text(scene.serve(3 * kMillisecond)), "always 80 1 tightened");
+  EXPECT_EQ(text(scene.serve(500 * kMicrosecond, 50)), "always 80 1 tightened") << "85 failed less than a minute ago";
+  EXPECT_EQ(text(scene.serve(500 * kMicrosecond, 20)), "always 85 1 long_commands");
+  EXPECT_EQ(text(scene.serve(3 * kMillisecond)), "always 80 1 tightened");
+  EXPECT_EQ(text(scene.serve(500 * kMicrosecond, 100)), "always 80 1 tightened") << "it failed twice: two minutes";
+  EXPECT_EQ(text(scene.serve(500 * kMicrosecond, 25)), "always 85 1 long_commands");
   // What failed with these clients says nothing about others.
-  EXPECT_EQ(text(scene.serve(3 * kMs)), "always 80 1 tightened");
+  EXPECT_EQ(text(scene.serve(3 * kMillisecond)), "always 80 1 tightened");
   scene.chooser.decide(0b111, 0b111, scene.facts, scene.now);
-  scene.facts[kOther].command_ns = 100 * kUs;
-  scene.facts[kServed].request_p99_ns = 500 * kUs;
+  scene.facts[kOther].command_ns = 100 * kMicrosecond;
+  scene.facts[kServed].request_p99_ns = 500 * kMicrosecond;
   for (int i = 0; i < 12; ++i) {
     scene.facts[kServed].requests += 2 * kRequestWindow;
-    scene.at(scene.now + kS, 0b111, 0b111);
+    scene.at(scene.now + kSecond, 0b111, 0b111);
   }
   EXPECT_EQ(scene.chooser.choice(kLoop).part_percent, 85U);
   EXPECT_EQ(text(scene.chooser.choice(kOther)), "always 85 1 tightened");
@@ -258,14 +262,14 @@ TEST(Chooser, gives_back_what_is_not_needed_and_does_not_try_what_failed_lately)
 
 TEST(Chooser, a_bound_that_leaves_takes_its_steps_along) {
   Scene scene;
-  scene.facts[kServed].terms.p99_ns = kMs;
-  scene.facts[kLoop].command_ns = 100 * kUs;
+  scene.facts[kServed].terms.p99_ns = kMillisecond;
+  scene.facts[kLoop].command_ns = 100 * kMicrosecond;
   scene.at(0);
-  EXPECT_EQ(text(scene.serve(2 * kMs, 4)), "always 80 1 tightened");
-  EXPECT_EQ(text(scene.at(scene.now + kMs, kLoopAlone)), "never 0 2 nobody_about");
-  EXPECT_EQ(text(scene.at(scene.now + kMs)), "always 80 1 tightened") << "nothing was forgotten meanwhile";
-  EXPECT_EQ(text(scene.at(scene.now + kMs, kLoopAlone, kLoopAlone)), "never 0 0 alone");
-  EXPECT_EQ(text(scene.at(scene.now + kMs)), "beside 80 2 short_commands");
+  EXPECT_EQ(text(scene.serve(2 * kMillisecond, 3)), "always 80 1 tightened");
+  EXPECT_EQ(text(scene.at(scene.now + kMillisecond, kLoopAlone)), "never 0 2 nobody_about");
+  EXPECT_EQ(text(scene.at(scene.now + kMillisecond)), "always 80 1 tightened") << "nothing was forgotten meanwhile";
+  EXPECT_EQ(text(scene.at(scene.now + kMillisecond, kLoopAlone, kLoopAlone)), "never 0 0 alone");
+  EXPECT_EQ(text(scene.at(scene.now + kMillisecond)), "beside 80 2 short_commands");
 }
 
 // Whatever clients say.
@@ -279,18 +283,18 @@ TEST(Chooser, never_confines_without_need_and_always_says_why) {
     std::array<ClientFacts, kMaxClients> facts{};
     std::int64_t now = 0;
     for (int step = 0; step < 300; ++step) {
-      now += static_cast<std::int64_t>(below(kS));
+      now += static_cast<std::int64_t>(below(kSecond));
       for (std::size_t seat = 0; seat < 6; ++seat) {
         ClientFacts& each = facts[seat];
         each.pid = static_cast<int>(below(3));
-        if (below(10) == 0) each.terms.p99_ns = static_cast<std::int64_t>(below(2) * below(10 * kMs));
+        if (below(10) == 0) each.terms.p99_ns = static_cast<std::int64_t>(below(2) * below(10 * kMillisecond));
         if (below(10) == 0) each.terms.is_isolated = below(5) == 0;
         if (below(5) == 0) each.may_yield_to = below(64) & ~(std::uint64_t{1} << seat);
         if (below(5) == 0) each.confinable = static_cast<Confinable>(below(6));
         if (below(3) == 0)
-          each.command_ns = static_cast<std::int64_t>(below(2) == 0 ? below(kMs) : below(kLongestP99Ns));
+          each.command_ns = static_cast<std::int64_t>(below(2) == 0 ? below(kMillisecond) : below(kLongestP99Ns));
         each.requests = below(20) == 0 ? 0 : each.requests + below(1000);
-        each.request_p99_ns = static_cast<std::int64_t>(below(20 * kMs));
+        each.request_p99_ns = static_cast<std::int64_t>(below(20 * kMillisecond));
       }
       const std::uint64_t seated = below(64), recent = below(64);
       chooser.decide(seated, recent, facts, now);

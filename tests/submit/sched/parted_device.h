@@ -55,7 +55,7 @@ class PartedDevice {
   static double p99_of(const Demand& demand, const Way& way, std::uint64_t seed) {
     PartedDevice device(demand, seed);
     device.way = way;
-    constexpr int kRequests = 40'000;
+    constexpr int kRequests = 8'000;
     std::vector<double> took;
     took.reserve(kRequests);
     for (int i = 0; i < kRequests; ++i) {
