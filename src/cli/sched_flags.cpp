@@ -53,6 +53,8 @@ void TermsFlags::add_to(CommandSyntax syntax) {
   syntax.add("--priority NAME", priority, "high, normal, low, or -10 to 10 (policy priority)");
   syntax.add("--weight N", weight, "share of the device, relative to the others' (policy weighted fair)");
   syntax.add("--deadline DURATION", deadline, "of each request, from its begin: 10ms (policy earliest deadline)");
+  syntax.add("--p99 DURATION", p99,
+             "99 of 100 of its requests shall end within this time: those that make way for it get less where needed");
 }
 
 scheduler::Terms TermsFlags::terms() const {
@@ -64,6 +66,7 @@ scheduler::Terms TermsFlags::terms() const {
            fmt::format("Use {} to {}.", scheduler::kMinWeight, scheduler::kMaxWeight));
   terms.weight = *share;
   if (!deadline.empty()) terms.deadline_ns = duration_of("--deadline", deadline, kMinDeadlineNs, kMaxDeadlineNs);
+  if (!p99.empty()) terms.p99_ns = duration_of("--p99", p99, scheduler::kShortestP99Ns, scheduler::kLongestP99Ns);
   scheduler::check(terms);
   return terms;
 }

@@ -19,7 +19,7 @@ struct SocketFlag {
 
 // As typed. Numbers are kept as text, so that messages can show the flag and the word.
 struct TermsFlags {
-  std::string priority = "normal", weight = "1", deadline;
+  std::string priority = "normal", weight = "1", deadline, p99;
 
   void add_to(CommandSyntax syntax);
   // Rejects bad values, naming the flag.

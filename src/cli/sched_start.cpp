@@ -32,7 +32,7 @@ constexpr int kMaxInFlight = 1024;
 
 struct SchedStartFlags {
   SocketFlag socket;
-  std::string policy = "priority", mechanism = "gate", slice = "2ms", ageing = "100ms", in_flight = "2", log;
+  std::string policy = "priority", mechanism = "gate", slice = "2ms", ageing = "100ms", in_flight = "auto", log;
   bool is_foreground = false, is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
@@ -47,7 +47,8 @@ struct SchedStartFlags {
     syntax.add("--slice DURATION", slice,
                "how long a turn lasts, where turns are taken, and how long a client runs before it is suspended again");
     syntax.add("--ageing DURATION", ageing, "a client that waited this long comes first for one slice; 0: never");
-    syntax.add("--in-flight N", in_flight, "commands that a program may have on the device while others are there");
+    syntax.add("--in-flight N", in_flight,
+               "commands that a program may have on the device while others are there; auto: by how long they take");
     socket.add_to(syntax);
     syntax.add("--log PATH", log, "append later errors to this file");
     syntax.add("--foreground", is_foreground, "stay in this terminal until Ctrl-C");
@@ -73,8 +74,9 @@ scheduler::ServerOptions server_options_of(const SchedStartFlags& flags) {
   options.settings.slice_ns = duration_of("--slice", flags.slice, kMinSliceNs, scheduler::kLongestSliceNs);
   options.settings.ageing_ns =
       flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kMinAgeingNs, scheduler::kLongestAgeingNs);
-  options.in_flight = static_cast<std::uint32_t>(
-      whole_number("--in-flight", flags.in_flight, 1, kMaxInFlight, "not a number of commands"));
+  if (flags.in_flight != "auto")
+    options.in_flight = static_cast<std::uint32_t>(
+        whole_number("--in-flight", flags.in_flight, 1, kMaxInFlight, "not a number of commands", "Or use auto."));
   return options;
 }
 
@@ -102,7 +104,7 @@ std::string words_of(const SchedStartFlags& flags, const scheduler::ServerOption
   const std::string how = mechanism.open ? fmt::format(", mechanism {}", mechanism.name) : "";
   const std::string notice = mechanism.notice.empty() ? "" : fmt::format("\n  Note: {}", wrapped(mechanism.notice, 8));
   return fmt::format("policy {}, slice {}, ageing {}, {} in flight{}{}", options.policy->name, flags.slice,
-                     options.settings.ageing_ns == 0 ? "never" : flags.ageing, options.in_flight, how, notice);
+                     options.settings.ageing_ns == 0 ? "never" : flags.ageing, flags.in_flight, how, notice);
 }
 
 // What the daemon sends to its starter: "+" when it listens, or else the error as fault, what and hint, separated by

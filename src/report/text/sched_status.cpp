@@ -78,6 +78,35 @@ bool has_mechanism(const Json& status) {
   return !name.empty() && name != "gate";
 }
 
+// Whether clients' kernels run in a part of the device beside others'.
+bool has_parts(const Json& status) { return is_true(status, {"confines"}); }
+
+// "85 % always", "gate": how a client makes way for others.
+std::string way_of(const Json& client) {
+  const auto percent = number(client, {"part_percent"});
+  if (percent) return fmt::format("{:.0f} % {}", *percent, text(client, {"confine"}));
+  const std::string choice = string(client, {"choice"});
+  return choice.empty() || choice == "alone" || choice == "comes_first" || choice == "nobody_about" ? "-" : "gate";
+}
+
+// Columns beyond those of every daemon. 80 columns leave no room for the launches beside them.
+struct Extra {
+  const char* heading;
+  bool is_text;
+  std::string (*value)(const Json& client);
+};
+
+std::vector<Extra> extras_of(const Json& status) {
+  if (has_parts(status))
+    return {{"confined by", true, way_of},
+            {"command", false, [](const Json& client) { return duration(client, {"command_ns"}, "-"); }},
+            {"p99", false, [](const Json& client) { return duration(client, {"request_p99_ns"}, "-"); }}};
+  if (has_mechanism(status))
+    return {{"held by", true, [](const Json& client) { return text(client, {"mechanism"}); }},
+            {"off", false, [](const Json& client) { return count(client, {"suspensions"}); }}};
+  return {};
+}
+
 ReportTable clients_table(const Json& status, const Json& before) {
   const auto now_ns = number(status, {"uptime_ns"}), then_ns = number(before, {"uptime_ns"});
   const bool is_same_daemon = text(status, {"pid"}) == text(before, {"pid"}) && now_ns && then_ns && *now_ns > *then_ns;
@@ -86,12 +115,10 @@ ReportTable clients_table(const Json& status, const Json& before) {
   ReportTable table{{{"pid"}, {"program", true}}};
   if (term) table.columns.push_back({term->heading});
   table.columns.push_back({"state", true});
-  if (has_mechanism(status)) {
-    table.columns.push_back({"held by", true});
-    table.columns.push_back({"off"});
-  }
+  const std::vector<Extra> extras = extras_of(status);
+  for (const Extra& extra : extras) table.columns.push_back({extra.heading, extra.is_text});
   table.columns.push_back({since_ns > 0 ? "device" : "used"});
-  if (!has_mechanism(status)) table.columns.push_back({since_ns > 0 ? "launch/s" : "launches"});  // 80 columns
+  if (extras.empty()) table.columns.push_back({since_ns > 0 ? "launch/s" : "launches"});
   table.columns.push_back({"waited"});
   const Json& clients = at(status, {"clients"});
   if (!clients.is_array()) return table;
@@ -99,20 +126,17 @@ ReportTable clients_table(const Json& status, const Json& before) {
     std::vector<std::string> row = {text(client, {"pid"}), text(client, {"program"})};
     if (term) row.push_back(term->text(client));
     row.push_back(state_of(client));
-    if (has_mechanism(status)) {
-      row.push_back(text(client, {"mechanism"}));
-      row.push_back(count(client, {"suspensions"}));
-    }
+    for (const Extra& extra : extras) row.push_back(extra.value(client));
     if (since_ns > 0) {
       const Json* const old = same_client(before, client);
       const auto of = [&](const char* key) { return old != nullptr ? growth(client, *old, key) : std::nullopt; };
       const auto launches = of("launches");
       row.push_back(share(of("used_ns"), since_ns));
-      if (!has_mechanism(status)) row.push_back(launches ? format_quantity(*launches / since_ns * kSecond) : "-");
+      if (extras.empty()) row.push_back(launches ? format_quantity(*launches / since_ns * kSecond) : "-");
       row.push_back(share(of("held_ns"), since_ns));
     } else {
       row.push_back(duration(client, {"used_ns"}, "-"));
-      if (!has_mechanism(status)) row.push_back(quantity(client, {"launches"}));
+      if (extras.empty()) row.push_back(quantity(client, {"launches"}));
       row.push_back(duration(client, {"held_ns"}, "-"));
     }
     table.rows.push_back(std::move(row));
@@ -122,12 +146,34 @@ ReportTable clients_table(const Json& status, const Json& before) {
 
 }  // namespace
 
+namespace {
+
+// Why a client is treated as it is, and whether its bound is kept: one line each.
+void remark_on(ReportSection& section, const Json& status, const Json& client) {
+  const std::string pid = text(client, {"pid"});
+  const std::string name = pid == "-" ? "seat " + text(client, {"seat"}) : pid;
+  if (const std::string why = string(client, {"mechanism_reason"}); !why.empty())
+    section.remark("{}: the gate alone, because {}", name, why);
+  const std::string bound = string(client, {"p99_reason"});
+  const std::string why = string(client, {"choice_reason"});
+  if (has_parts(status) && !why.empty()) {
+    const bool has_run_so = number(client, {"confined"}).value_or(0) > 0;
+    section.remark("{}: {}{}", name, why,
+                   has_run_so ? fmt::format(" ({} of {} launches so far)", quantity(client, {"confined"}),
+                                            quantity(client, {"launches"}))
+                              : "");
+  }
+  if (!bound.empty()) section.remark("{}: {}", name, bound);
+}
+
+}  // namespace
+
 TextReport sched_status_report(const Json& status, const Json& before) {
   TextReport report{fmt::format("Scheduler, process {}, up for {}", text(status, {"pid"}),
                                 duration(status, {"uptime_ns"}, "some time"))};
   report.open("policy {}, slice {}, ageing {}, {} in flight", text(status, {"policy"}),
               duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
-              text(status, {"in_flight"}));
+              number(status, {"in_flight"}) ? text(status, {"in_flight"}) : "auto");
   if (has_mechanism(status)) report.open("mechanism {}", text(status, {"mechanism"}));
   ReportTable table = clients_table(status, before);
   ReportSection& section =
@@ -137,9 +183,7 @@ TextReport sched_status_report(const Json& status, const Json& before) {
   } else {
     const bool is_shared = at(status, {"is_shared"}) == true;
     section.tables.push_back(std::move(table));
-    for (const Json& client : list(status, {"clients"}))
-      if (const std::string why = string(client, {"mechanism_reason"}); !why.empty())
-        section.remark("{}: the gate alone, because {}", text(client, {"pid"}), why);
+    for (const Json& client : list(status, {"clients"})) remark_on(section, status, client);
     if (!is_shared) section.remark("Alone on the device: nothing is held, and nothing is counted.");
   }
   return report;

@@ -16,6 +16,8 @@ inline constexpr std::int64_t kBeatNs = 20'000'000;    // how often the daemon s
 inline constexpr std::int64_t kSilentNs = 80'000'000;  // a daemon that is silent for this long counts as dead
 // Commands of a client that has nobody to yield to; counted, so that its activity is known.
 inline constexpr std::uint32_t kNoBound = 1024;
+// Seat::request_p99_ns is of so many requests: few enough that one second's say what the last choice has done.
+inline constexpr std::uint32_t kRequestWindow = 256;
 
 // Whether a client's kernels get by with a part of the device.
 enum class Confine : std::uint32_t {
@@ -58,7 +60,7 @@ struct alignas(128) Seat {
   std::atomic<std::int64_t> command_ns{0};      // the longest command of late, as its marks show it; 0: not known
   std::atomic<std::uint64_t> requests_ns{0};    // what these took together
   std::atomic<std::uint64_t> requests{0};       // that have ended
-  std::atomic<std::int64_t> request_p99_ns{0};  // of the latest ones; 0: too few
+  std::atomic<std::int64_t> request_p99_ns{0};  // of the latest kRequestWindow; 0: too few
 };
 
 struct Board {

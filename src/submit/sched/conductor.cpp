@@ -65,6 +65,8 @@ int Conductor::join(const Terms& terms, std::int64_t now_ns) {
   // NaN is in no range; it is ignored.
   if (terms.weight == terms.weight) client.terms.weight = std::clamp(terms.weight, kMinWeight, kMaxWeight);
   client.terms.deadline_ns = std::clamp<std::int64_t>(terms.deadline_ns, 0, kLongestDeadlineNs);
+  client.terms.p99_ns = std::clamp<std::int64_t>(terms.p99_ns, 0, kLongestP99Ns);
+  client.terms.is_isolated = terms.is_isolated;
   seated_ |= bit(seat);
   rank(now_ns);
   return seat;

@@ -279,7 +279,7 @@ std::unique_ptr<Connection> Connection::open(const std::string& socket, const Te
                                              std::string* reason, PeerOf peer) noexcept {
   try {
     if (!are_valid(terms)) {
-      *reason = "priority, weight or deadline is out of range";
+      *reason = "priority, weight, deadline or bound is out of range";
       return nullptr;
     }
     release_in_child.store([](void* state) { static_cast<State*>(state)->in_child(); });

@@ -42,6 +42,7 @@ struct Mechanism {
   std::string_view notice;  // what users must know before they start it; empty: nothing
   // Rejects where the machine lacks what it needs. Empty: the gate alone is this mechanism.
   std::function<std::unique_ptr<Enforcer>(const Settings&)> open;
+  bool confines = false;  // clients' kernels can run in a part of the device beside others'
 };
 
 }  // namespace weir::scheduler

@@ -24,6 +24,12 @@ void check(const Terms& terms) {
                    fmt::format("deadlines go from 0 (none) to {}", format_duration(kLongestDeadlineNs)),
                    "A deadline counts from the arrival of each request.");
   }
+  if (terms.p99_ns != 0 && (terms.p99_ns < kShortestP99Ns || terms.p99_ns > kLongestP99Ns)) {
+    reject_setting(
+        "p99", fmt::format("{} ns", terms.p99_ns),
+        fmt::format("bounds go from {} to {}", format_duration(kShortestP99Ns), format_duration(kLongestP99Ns)),
+        "It says how long 99 of 100 requests may take; without it nothing is tightened.");
+  }
 }
 
 void check(const Settings& settings) {

@@ -14,6 +14,7 @@ inline constexpr int kMaxClients = 64;
 inline constexpr int kLowestPriority = -10, kHighestPriority = 10;  // higher is more urgent; 0 is normal
 inline constexpr double kMinWeight = 0.01, kMaxWeight = 100;
 inline constexpr std::int64_t kLongestDeadlineNs = 3'600'000'000'000;
+inline constexpr std::int64_t kShortestP99Ns = 10'000, kLongestP99Ns = 3'600'000'000'000;
 inline constexpr std::int64_t kShortestSliceNs = 10'000, kLongestSliceNs = 10'000'000'000;
 inline constexpr std::int64_t kLongestAgeingNs = 3'600'000'000'000;
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();

@@ -36,6 +36,8 @@ Json client_document(const SchedulerSnapshot& snapshot, int seat) {
   Json json =
       WEIR_NAMED(seat, positive_or_null(occupant.pid), occupant.program, client.terms.priority, client.terms.weight);
   json["deadline_ns"] = positive_or_null(client.terms.deadline_ns);
+  json["p99_ns"] = positive_or_null(client.terms.p99_ns);
+  json["is_isolated"] = client.terms.is_isolated;
   json["joined_ns_ago"] = std::max<std::int64_t>(0, snapshot.now_ns - occupant.joined_ns);
   json["is_active"] = is_shared ? Json(client.is_active) : Json(nullptr);
   json["active_ns"] = is_shared && client.is_active
@@ -55,6 +57,19 @@ Json client_document(const SchedulerSnapshot& snapshot, int seat) {
   json["suspensions"] = use.times_off;
   json["suspended_ns"] = use.off_ns;
   json["suspending_ns"] = use.cost_ns;
+  const Chooser& chooser = *snapshot.chooser;
+  const Choice& choice = chooser.choice(seat);
+  json["confine"] = name_of(choice.confine);
+  json["part_percent"] = positive_or_null(choice.part_percent);
+  json["choice"] = name_of(choice.why);
+  json["choice_reason"] = chooser.reason(seat);
+  json["confinable"] = name_of(static_cast<Confinable>(place.confinable.load(kCount)));
+  json["confined"] = counted(place.confined.load(kCount));
+  json["command_ns"] = positive_or_null(place.command_ns.load(kCount));
+  json["requests"] = counted(place.requests.load(kCount));
+  json["request_p99_ns"] = positive_or_null(place.request_p99_ns.load(kCount));
+  json["p99_state"] = name_of(chooser.bound_state(seat));
+  json["p99_reason"] = text_or_null(chooser.bound_reason(seat));
   return json;
 }
 
@@ -70,11 +85,12 @@ Json status_document(const SchedulerSnapshot& snapshot) {
       {"pid", snapshot.pid},
       {"policy", conductor.policy().name},
       {"mechanism", snapshot.mechanism != nullptr ? snapshot.mechanism->name : kGate},
+      {"confines", snapshot.mechanism != nullptr && snapshot.mechanism->confines},
       {"uptime_ns", snapshot.now_ns - snapshot.begun_ns},
       {"slice_ns", conductor.settings().slice_ns},
       {"ageing_ns", positive_or_null(conductor.settings().ageing_ns)},
-      {"in_flight", snapshot.in_flight},
-      {"is_shared", conductor.clients() > 1},  // if false, nothing is counted, and is_active is null
+      {"in_flight", positive_or_null(snapshot.in_flight)},  // null: chosen for each client
+      {"is_shared", conductor.clients() > 1},               // if false, nothing is counted, and is_active is null
       {"most_clients", kMaxClients},
       {"clients", std::move(clients)},
   };

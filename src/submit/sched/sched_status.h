@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "submit/sched/board.h"
+#include "submit/sched/chooser.h"
 #include "submit/sched/conductor.h"
 #include "submit/sched/mechanism.h"
 
@@ -27,7 +28,8 @@ struct SchedulerSnapshot {
   const Enforcer* enforcer = nullptr;    // null: the gate alone
   int pid = 0;
   std::int64_t begun_ns = 0, now_ns = 0;
-  std::uint32_t in_flight = 0;
+  std::uint32_t in_flight = 0;       // 0: chosen for each client
+  const Chooser* chooser = nullptr;  // after decide()
 };
 
 Json status_document(const SchedulerSnapshot& snapshot);  // "schema": "weir.sched_status/1"

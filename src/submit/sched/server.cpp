@@ -25,6 +25,7 @@
 #include "base/json.h"
 #include "submit/sched/board.h"
 #include "submit/sched/bound.h"
+#include "submit/sched/chooser.h"
 #include "submit/sched/conductor.h"
 #include "submit/sched/listener.h"
 #include "submit/sched/sched_status.h"
@@ -46,8 +47,9 @@ constexpr int kMaxAccepts = 32;
 
 const ServerOptions& checked(const ServerOptions& options) {
   check(options.settings);
-  if (options.in_flight < 1 || options.in_flight > kNoBound)
-    reject_setting("in_flight", std::to_string(options.in_flight), fmt::format("it goes from 1 to {}", kNoBound),
+  if (options.in_flight > kNoBound)
+    reject_setting("in_flight", std::to_string(options.in_flight),
+                   fmt::format("it goes from 1 to {}; 0: chosen for each client", kNoBound),
                    "It says how many commands are on the device at most when a more urgent client arrives.");
   return options;
 }
@@ -88,6 +90,7 @@ struct Server::State {
   explicit State(const ServerOptions& chosen)
       : options(checked(chosen)),
         conductor(*chosen.policy, chosen.settings),
+        chooser({.confines = chosen.mechanism != nullptr && chosen.mechanism->confines, .in_flight = chosen.in_flight}),
         listener(std::in_place, chosen.socket),
         stop_bell(make_eventfd()),
         doorbell(make_eventfd()) {
@@ -108,7 +111,8 @@ struct Server::State {
   void seat(ServerConnection& connection, const Request& request, std::int64_t now);
   void unseat(const ServerConnection& connection, std::int64_t now);
   void observe(std::int64_t now);
-  void publish();
+  void choose(std::int64_t now);
+  void publish(std::int64_t now);
   std::string status(std::int64_t now) const;
 
   // Those that have work and must wait for others.
@@ -116,6 +120,7 @@ struct Server::State {
 
   const ServerOptions options;
   Conductor conductor;
+  Chooser chooser;
   std::unique_ptr<Enforcer> enforcer;  // null: the gate alone
   std::optional<Listener> listener;
   Descriptor stop_bell, doorbell, board_file, spare;
@@ -123,6 +128,7 @@ struct Server::State {
   std::vector<ServerConnection> connections;
   std::array<Occupant, kMaxClients> occupants;
   std::array<std::uint64_t, kMaxClients> may_yield_to{};  // by seat: clients that it may have to yield to at some time
+  std::array<ClientFacts, kMaxClients> facts{};           // by seat, for the chooser
   std::uint64_t silent = 0;  // active clients that are stopped or stuck: nobody waits for them
   std::uint64_t recent = 0;  // clients that were active within options.recent_ns and are not silent
   std::array<std::int64_t, kMaxClients> last_active_ns{};
@@ -252,6 +258,13 @@ void Server::State::seat(ServerConnection& connection, const Request& request, s
   place.held.store(0);
   place.held_ns.store(0);
   place.paced_ns.store(0);
+  place.confinable.store(0);
+  place.confined.store(0);
+  place.command_ns.store(0);
+  place.requests.store(0);
+  place.request_p99_ns.store(0);
+  place.confine.store(0);
+  place.part_percent.store(0);
   place.yields_to.store(0);
   place.in_flight.store(0);
   last_active_ns[index] = 0;
@@ -270,7 +283,7 @@ void Server::State::seat(ServerConnection& connection, const Request& request, s
   }
   // Before the answer: its first command must find the device shared.
   board->beat_ns.store(now);
-  publish();
+  publish(now);
   const std::array files_to_send = {board_file.get(), doorbell.get()};
   const Reply reply{Answer::seat, static_cast<std::uint32_t>(number), sizeof(Board), {}};
   if (!send_packet(connection.socket.get(), write_reply(reply), files_to_send)) connection.is_gone = true;
@@ -315,7 +328,28 @@ void Server::State::observe(std::int64_t now) {
   }
 }
 
-void Server::State::publish() {
+// Numbers come from memory that clients write.
+void Server::State::choose(std::int64_t now) {
+  constexpr auto kRead = std::memory_order_relaxed;
+  constexpr std::int64_t kMost_ns = kLongestP99Ns;
+  for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1) {
+    const auto seat = static_cast<std::size_t>(std::countr_zero(left));
+    const Seat& place = board->seats[seat];
+    const std::uint32_t confinable = place.confinable.load(kRead);
+    facts[seat] = {.pid = occupants[seat].pid,
+                   .terms = conductor.client(static_cast<int>(seat)).terms,
+                   .may_yield_to = may_yield_to[seat],
+                   .confinable = confinable <= static_cast<std::uint32_t>(Confinable::refused)
+                                     ? static_cast<Confinable>(confinable)
+                                     : Confinable::unknown,
+                   .command_ns = std::clamp<std::int64_t>(place.command_ns.load(kRead), 0, kMost_ns),
+                   .requests = place.requests.load(kRead),
+                   .request_p99_ns = std::clamp<std::int64_t>(place.request_p99_ns.load(kRead), 0, kMost_ns)};
+  }
+  chooser.decide(conductor.seated(), recent, facts, now);
+}
+
+void Server::State::publish(std::int64_t now) {
   const std::uint64_t present = conductor.seated() & ~silent;
   bool has_changed = false;
   // Clears old bits first, then sets new ones: between one set of masks and the other nobody waits in a circle, even if
@@ -331,14 +365,22 @@ void Server::State::publish() {
       has_changed = true;
     }
   }
+  choose(now);
   board->recent.store(recent, std::memory_order_relaxed);  // read by attending threads, which look again soon
   for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1) {
     const auto seat = static_cast<std::size_t>(std::countr_zero(left));
     // Clients that do nothing must cost nothing: the bound is for those that come and go.
     board->seats[seat].is_loose.store((may_yield_to[seat] & recent) == 0 ? 1 : 0, std::memory_order_relaxed);
-    const std::uint32_t bound = conductor.clients() < 2 ? 0 : may_yield_to[seat] != 0 ? options.in_flight : kNoBound;
-    if (board->seats[seat].in_flight.load() == bound) continue;
-    board->seats[seat].in_flight.store(bound, std::memory_order_seq_cst);
+    const Choice& choice = chooser.choice(static_cast<int>(seat));
+    // Where a launch reads one and then the other, it finds a part whenever it is to be confined.
+    if (choice.part_percent != 0) board->seats[seat].part_percent.store(choice.part_percent, std::memory_order_relaxed);
+    const auto confine = static_cast<std::uint32_t>(choice.confine);
+    if (board->seats[seat].confine.load(std::memory_order_relaxed) != confine) {
+      board->seats[seat].confine.store(confine, std::memory_order_release);
+      has_changed = true;
+    }
+    if (board->seats[seat].in_flight.load() == choice.in_flight) continue;
+    board->seats[seat].in_flight.store(choice.in_flight, std::memory_order_seq_cst);
     has_changed = true;
   }
   if (has_changed) wake_waiting(*board);
@@ -346,7 +388,7 @@ void Server::State::publish() {
 
 std::string Server::State::status(std::int64_t now) const {
   return to_text(status_document({&conductor, board.get(), &occupants, options.mechanism, enforcer.get(),
-                                  static_cast<int>(::getpid()), begun_ns, now, options.in_flight}));
+                                  static_cast<int>(::getpid()), begun_ns, now, options.in_flight, &chooser}));
 }
 
 std::int64_t Server::State::next_wake_ns(std::int64_t now) const {
@@ -407,7 +449,7 @@ void Server::State::serve() {
     });
     if (files[2].revents != 0) accept(now);
     observe(now);
-    publish();
+    publish(now);
     if (enforcer != nullptr) enforcer->hold(waiting(), now);
     // A process that died may have cleared the sleepers' flag without waking them.
     if (conductor.seated() != before) wake_all_clients(*board);

@@ -17,8 +17,8 @@ struct ServerOptions {
   std::filesystem::path socket;  // created with mode 0600 in a folder of mode 0700
   const Policy* policy = nullptr;
   Settings settings;
-  // Commands that a client may have on the device while it may have to yield to somebody.
-  std::uint32_t in_flight = 2;
+  // Commands that a client may have on the device while it may have to yield to somebody; 0: chosen for each client.
+  std::uint32_t in_flight = 0;
   // A client that was idle for longer does not make others keep to that bound.
   std::int64_t recent_ns = 100'000'000;
   const Mechanism* mechanism = nullptr;  // null: the gate alone

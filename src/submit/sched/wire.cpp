@@ -9,13 +9,14 @@ namespace weir::scheduler {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x53524957;  // "WIRS"
-constexpr std::uint16_t kVersion = 1;
+constexpr std::uint16_t kVersion = 2;
 
-// A request: magic 4, version 2, ask 2, priority 4, length of the name 4, weight 8, deadline 8, name 64, rest 0.
+// A request: magic 4, version 2, ask 2, priority 4, length of the name 4, weight 8, deadline 8, p99 8, isolated 4,
+// name 64, rest 0.
 // A reply: magic 4, version 2, answer 2, seat 4, bytes of the board 4, length of the text 4, 4 unused, text.
 // In native byte order: both ends are on the same machine.
 struct Place {
-  std::size_t priority = 8, name_length = 12, weight = 16, deadline = 24, name = 32;
+  std::size_t priority = 8, name_length = 12, weight = 16, deadline = 24, p99 = 32, isolated = 40, name = 44;
   std::size_t seat = 8, board_bytes = 12, text_length = 16;
 };
 constexpr Place kAt;
@@ -63,8 +64,9 @@ bool read_number(std::string_view text, T* value) noexcept {
 
 bool are_valid(const Terms& terms) noexcept {
   return terms.priority >= kLowestPriority && terms.priority <= kHighestPriority && terms.weight >= kMinWeight &&
-         terms.weight <= kMaxWeight && terms.deadline_ns >= 0 &&
-         terms.deadline_ns <= kLongestDeadlineNs;  // NaN compares false
+         terms.weight <= kMaxWeight &&  // NaN compares false
+         terms.deadline_ns >= 0 && terms.deadline_ns <= kLongestDeadlineNs &&
+         (terms.p99_ns == 0 || (terms.p99_ns >= kShortestP99Ns && terms.p99_ns <= kLongestP99Ns));
 }
 
 std::string write_terms(const Terms& terms) {
@@ -73,10 +75,12 @@ std::string write_terms(const Terms& terms) {
   char number[64];
   const auto text = [&](auto value) { return std::string(number, std::to_chars(number, number + 64, value).ptr); };
   return "priority=" + text(terms.priority) + ";weight=" + text(terms.weight) +
-         ";deadline_ns=" + text(terms.deadline_ns);
+         ";deadline_ns=" + text(terms.deadline_ns) + (terms.p99_ns != 0 ? ";p99_ns=" + text(terms.p99_ns) : "") +
+         (terms.is_isolated ? ";isolated=1" : "");
 }
 
-// priority=10;weight=1;deadline_ns=0      each at most once, in any order; missing ones have their defaults
+// priority=10;weight=1;deadline_ns=0;p99_ns=1000000;isolated=1
+// Each at most once, in any order; missing ones have their defaults.
 bool read_terms(std::string_view text, Terms* terms) noexcept {
   Terms found;
   unsigned seen = 0;
@@ -97,6 +101,13 @@ bool read_terms(std::string_view text, Terms* terms) noexcept {
     } else if (name == "deadline_ns") {
       is_read = read_number(value, &found.deadline_ns);
       which = 4;
+    } else if (name == "p99_ns") {
+      is_read = read_number(value, &found.p99_ns);
+      which = 8;
+    } else if (name == "isolated") {
+      is_read = value == "0" || value == "1";
+      found.is_isolated = value == "1";
+      which = 16;
     }
     if (!is_read || (seen & which) != 0) return false;
     seen |= which;
@@ -113,6 +124,8 @@ std::string write_request(const Request& request) {
   put(packet, kAt.name_length, static_cast<std::uint32_t>(name.size()));
   put(packet, kAt.weight, request.terms.weight);
   put(packet, kAt.deadline, request.terms.deadline_ns);
+  put(packet, kAt.p99, request.terms.p99_ns);
+  put(packet, kAt.isolated, static_cast<std::uint32_t>(request.terms.is_isolated));
   name.copy(packet.data() + kAt.name, kMaxProgramBytes);
   return packet;
 }
@@ -125,7 +138,9 @@ const char* read_request(std::span<const std::byte> packet, Request* request) {
   terms.priority = get<std::int32_t>(packet, kAt.priority);
   terms.weight = get<double>(packet, kAt.weight);
   terms.deadline_ns = get<std::int64_t>(packet, kAt.deadline);
-  if (!are_valid(terms)) return "its priority, weight or deadline is out of range";
+  terms.p99_ns = get<std::int64_t>(packet, kAt.p99);
+  terms.is_isolated = get<std::uint32_t>(packet, kAt.isolated) != 0;
+  if (!are_valid(terms)) return "its priority, weight, deadline or bound is out of range";
   const auto length = get<std::uint32_t>(packet, kAt.name_length);
   if (length > kMaxProgramBytes) return "its program's name is too long";
   request->ask = static_cast<Ask>(kind);

@@ -14,7 +14,8 @@ namespace weir::scheduler {
 
 // Set by `weir sched run` in the program's environment.
 inline constexpr const char* kSocketVariable = "WEIR_SCHED_SOCKET";
-inline constexpr const char* kTermsVariable = "WEIR_SCHED_TERMS";  // "priority=10;weight=1;deadline_ns=0"
+inline constexpr const char* kTermsVariable =
+    "WEIR_SCHED_TERMS";  // "priority=10;weight=1;deadline_ns=0;p99_ns=1000000;isolated=1"
 
 std::string write_terms(const Terms& terms);
 // False if the text is invalid; `terms` is then unchanged.

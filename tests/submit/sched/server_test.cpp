@@ -107,7 +107,9 @@ TEST(Server, bounds_only_those_who_may_have_to_make_way) {
 TEST(Server, idle_clients_bind_nobody) {
   for (const char* policy : {"priority", "weighted_fair", "time_slice", "fifo", "earliest_deadline"}) {
     const SocketFolder folder;
-    ServerThread server(folder.options(policy));
+    ServerOptions options = folder.options(policy);
+    options.in_flight = 2;
+    ServerThread server(options);
     const auto patient = join(folder.socket(), kPatient, "patient");
     std::vector<std::unique_ptr<Connection>> idle;
     for (int i = 0; i < 15; ++i)
@@ -412,7 +414,7 @@ TEST(Server, wants_a_folder_of_its_own) {
 TEST(Server, rejects_bounds_and_settings_out_of_range) {
   const SocketFolder folder;
   ServerOptions options = folder.options();
-  options.in_flight = 0;
+  options.in_flight = kNoBound + 1;
   EXPECT_NE(message_of([&] { Server server(options); }).find("in_flight"), std::string::npos);
   options = folder.options();
   options.settings.slice_ns = 0;
