@@ -58,8 +58,8 @@ struct alignas(128) Seat {
   std::atomic<std::uint32_t> confinable{0};              // a Confinable
   std::atomic<std::uint64_t> confined{0};                // commands that ran in a part of the device
   std::atomic<std::int64_t> command_ns{0};      // the longest command of late, as its marks show it; 0: not known
-  std::atomic<std::uint64_t> requests_ns{0};    // what these took together
   std::atomic<std::uint64_t> requests{0};       // that have ended
+  std::atomic<std::uint64_t> requests_ns{0};    // what these took together
   std::atomic<std::int64_t> request_p99_ns{0};  // of the latest kRequestWindow; 0: too few
 };
 

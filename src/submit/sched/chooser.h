@@ -84,7 +84,8 @@ class Chooser {
   // Empty for a client without a bound.
   std::string bound_reason(int seat) const;
 
-  static constexpr int kLevels = 8;  // of the ladder
+  static constexpr int kLevels = 8;                // of the ladder
+  static constexpr std::uint32_t kFirstPart = 80;  // that a client makes ready
 
  private:
   // On which side of a threshold a length is; slow to change sides, so that it does not flap.

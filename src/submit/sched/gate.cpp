@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 
 #include "base/clock.h"
 #include "channel/system.h"
@@ -215,12 +214,10 @@ void Gate::end_request() noexcept {
   requests_ns_[requests_++ % requests_ns_.size()] = std::max<std::int64_t>(took_ns, 0);
   seat_->requests_ns.fetch_add(static_cast<std::uint64_t>(std::max<std::int64_t>(took_ns, 0)), kCount);
   seat_->requests.store(requests_, kCount);
-  constexpr std::uint64_t kFew = 100, kBetween = 64;
-  if (requests_ < kFew || requests_ % kBetween != 0) return;
-  std::array<std::int64_t, std::tuple_size_v<decltype(requests_ns_)>> sorted = requests_ns_;
-  const auto count = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(requests_, sorted.size()));
-  const auto p99 = sorted.begin() + count * 99 / 100;
-  std::nth_element(sorted.begin(), p99, sorted.begin() + count);
+  if (requests_ < kRequestWindow || requests_ % (kRequestWindow / 4) != 0) return;
+  std::array<std::int64_t, kRequestWindow> sorted = requests_ns_;
+  const auto p99 = sorted.begin() + kRequestWindow * 99 / 100;
+  std::nth_element(sorted.begin(), p99, sorted.end());
   seat_->request_p99_ns.store(*p99, kCount);
 }
 

@@ -134,7 +134,7 @@ class Gate {
   std::atomic<std::uint32_t> depth_{0};  // the bound that follows from the last period
   std::atomic<std::int64_t> linger_ns_{100'000};
   // How long the latest requests took, by the thread that calls settle().
-  std::array<std::int64_t, 1024> requests_ns_{};
+  std::array<std::int64_t, kRequestWindow> requests_ns_{};
   std::uint64_t requests_ = 0;
 };
 

@@ -373,7 +373,10 @@ void Server::State::publish(std::int64_t now) {
     board->seats[seat].is_loose.store((may_yield_to[seat] & recent) == 0 ? 1 : 0, std::memory_order_relaxed);
     const Choice& choice = chooser.choice(static_cast<int>(seat));
     // Where a launch reads one and then the other, it finds a part whenever it is to be confined.
-    if (choice.part_percent != 0) board->seats[seat].part_percent.store(choice.part_percent, std::memory_order_relaxed);
+    // Before it is confined, a client that might be makes the part ready and says whether that works.
+    const bool may_be = options.mechanism != nullptr && options.mechanism->confines && !facts[seat].terms.is_isolated;
+    const std::uint32_t percent = choice.part_percent != 0 ? choice.part_percent : may_be ? Chooser::kFirstPart : 0;
+    if (percent != 0) board->seats[seat].part_percent.store(percent, std::memory_order_relaxed);
     const auto confine = static_cast<std::uint32_t>(choice.confine);
     if (board->seats[seat].confine.load(std::memory_order_relaxed) != confine) {
       board->seats[seat].confine.store(confine, std::memory_order_release);
