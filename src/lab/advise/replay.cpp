@@ -249,7 +249,7 @@ class Machine {
     return command.is_in_graph || (command.action != kNone && graph_of(command.action) != kNone);
   }
   bool passes_queue(const ReplayCommand& command) const {
-    return !is_in_graph(command) && command.engine != Engine::host && command.action != kNone;
+    return !is_in_graph(command) && !command.has_own_queue && command.engine != Engine::host && command.action != kNone;
   }
 
   // One cause of a command is there; its time is in ready_ns_.
@@ -439,6 +439,8 @@ double observed_step_ns(const ReplayModel& model, const Timeline& timeline) {
   return step_by(model, end_of, static_cast<double>(model.observed_ns));
 }
 
-Replayed replay(const ReplayModel& model, const Change& change) { return Machine(model, change).run(); }
+Replayed replay(const ReplayModel& model, const Change& change) {
+  return Machine(change.instead != nullptr ? *change.instead : model, change).run();
+}
 
 }  // namespace weir::advise

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "lab/advise/replay_model.h"
@@ -21,6 +22,7 @@ struct Change {
   std::vector<std::uint32_t> graph;            // by action: the launch of a graph that it becomes part of; kNone: none
   std::vector<std::uint32_t> next;             // by action: the one that follows it on its thread; kNone: none
   std::vector<std::int32_t> urgency;           // by stream, instead of the model's
+  std::shared_ptr<const ReplayModel> instead;  // of the model: the same commands and actions, in another order
   std::int64_t graph_launch_ns = 8000;         // the host's time for the launch of a graph
   std::int64_t graph_gap_ns = 450;             // between commands of one stream in a graph (H200, November 2026: 420)
 };
