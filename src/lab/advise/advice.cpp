@@ -11,6 +11,7 @@
 #include "base/schemas.h"
 #include "base/units.h"
 #include "device/sim/profile.h"
+#include "lab/advise/step_times.h"
 
 namespace weir::advise {
 namespace {

@@ -34,11 +34,6 @@ struct Replayed {
   bool is_stuck = false;                           // some command never became ready: the model contradicts itself
 };
 
-// The time from one step to the next, on average; the whole time where the trace marks no steps.
-double step_ns(const ReplayModel& model, const Replayed& replayed);
-// The same of the trace itself.
-double observed_step_ns(const ReplayModel& model, const Timeline& timeline);
-
 Replayed replay(const ReplayModel& model, const Change& change = {});
 
 }  // namespace weir::advise

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "lab/advise/step_times.h"
+
 namespace weir::advise {
 namespace {
 
