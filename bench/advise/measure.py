@@ -5,34 +5,17 @@ usage: measure.py FOLDER ROUNDS [PATH_OF_WEIR]    ROUNDS 0: only predict, from w
 Processes are forked from one that has imported PyTorch and has not touched the GPU; the settings take turns."""
 import json, os, pathlib, random, statistics, subprocess, sys, time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pytorch"))
 OUT = pathlib.Path(sys.argv[1])
 ROUNDS = int(sys.argv[2])
 if ROUNDS:
     import torch
     import programs
+    from processes import in_child, run_and_leave
 COUNTS = [1, 2, 4, 8, 16, 32]
 SECONDS = float(os.environ.get("MEASURE_SECONDS", "0.4"))
 ONLY = os.environ.get("MEASURE_ONLY", "").split()  # names of programs and pairs; none: all
 LIMIT = time.perf_counter() + float(os.environ.get("MEASURE_LIMIT", "1e9"))
-
-
-def in_child(body):
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        try:
-            os.write(writer, json.dumps(body()).encode())
-        except BaseException as error:
-            print("child:", repr(error), file=sys.stderr, flush=True)
-        os._exit(0)
-    os.close(writer)
-    text = b""
-    while part := os.read(reader, 65536):
-        text += part
-    os.close(reader)
-    os.waitpid(child, 0)
-    return json.loads(text) if text else None
 
 
 def set_queues(count):
@@ -131,10 +114,10 @@ def measure():
     singles = {f"{name}-{which}": make for name, pair in programs.PAIRS.items() for which, make in zip(("before", "after"), pair)}
     makers = {name: make for name, make in {**programs.QUEUES, **singles}.items() if not ONLY or name.split("-")[0] in ONLY}
     for name, make in makers.items():
-        in_child(lambda: trace(make, OUT / f"{name}.json.gz", False, 10))
+        in_child(lambda: trace(make, OUT / f"{name}.json.gz", False, 10), run_and_leave)
     for name in ("ddp", "item-before"):
         if name in makers:
-            in_child(lambda: trace(makers[name], OUT / f"{name}-rich.json.gz", True, 3))
+            in_child(lambda: trace(makers[name], OUT / f"{name}-rich.json.gz", True, 3), run_and_leave)
     points = [(name, count) for name in makers for count in (COUNTS if name in programs.QUEUES else [None])]
     times = {point: [] for point in points}
     done = 0
@@ -143,7 +126,7 @@ def measure():
         for name, count in points:
             if time.perf_counter() > LIMIT:
                 break
-            times[name, count].append(in_child(lambda: step_ns(makers[name], count)))
+            times[name, count].append(in_child(lambda: step_ns(makers[name], count), run_and_leave))
             done += 1
         (OUT / "steps.json").write_text(json.dumps([[*key, value] for key, value in times.items()]))
     print(done, "processes")

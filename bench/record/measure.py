@@ -7,12 +7,14 @@ Processes that are compared take turns. They are forked from one that has import
 the variables that weir would have set. The floors need libfloor.so (floor.cpp) beside weir."""
 import glob, json, os, pathlib, random, shutil, signal, statistics, subprocess, sys, tempfile, time
 
-HERE = pathlib.Path(__file__).resolve().parent
+PYTORCH = str(pathlib.Path(__file__).resolve().parents[1] / "pytorch")
+sys.path.insert(0, PYTORCH)
+from processes import in_child, run_as_program
+
 WEIR, PLANTED, OUT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3])
 ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 9
 PARTS = sys.argv[5:] or ["counts", "cost", "toggle", "death", "hangs", "kills"]
 LIBRARY = WEIR.parent / "libweir_cupti.so"
-sys.path.insert(0, str(HERE))
 SECONDS, TURNS = float(os.environ.get("MEASURE_SECONDS", "0.5")), int(os.environ.get("MEASURE_TURNS", "3"))
 
 CONFIGURATIONS = {
@@ -37,37 +39,6 @@ if "MEASURE_ONLY" in os.environ:
 
 def say(*words):
     print(*words, flush=True)
-
-
-def run_as_program(body):
-    """In a forked process: exit handlers run, as at the end of any program."""
-    code = 0
-    try:
-        body()
-    except BaseException as error:
-        print("child:", repr(error), file=sys.stderr, flush=True)
-        code = 1
-    sys.stdout.flush()
-    import atexit
-    atexit._run_exitfuncs()
-    import ctypes
-    ctypes.CDLL(None).exit(code)
-
-
-def in_child(body):
-    """Runs body() in a forked process; its result comes back as JSON."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        run_as_program(lambda: os.write(writer, json.dumps(body()).encode()))
-    os.close(writer)
-    text = b""
-    while part := os.read(reader, 65536):
-        text += part
-    os.close(reader)
-    os.waitpid(child, 0)
-    return json.loads(text) if text else None
 
 
 class Folder:
@@ -274,7 +245,7 @@ def commands_in(document):
 
 TRAINING = """
 import os, sys, time
-sys.path.insert(0, {here!r})
+sys.path.insert(0, {folder!r})
 import programs, torch
 step = programs.PROGRAMS[{program!r}]()
 print(os.getpid(), flush=True)
@@ -285,7 +256,7 @@ while time.time() < end:
 
 
 def launched(program, seconds, *flags):
-    code = TRAINING.format(here=str(HERE), program=program, seconds=seconds)
+    code = TRAINING.format(folder=PYTORCH, program=program, seconds=seconds)
     return subprocess.Popen([WEIR, "record", *flags, "--", sys.executable, "-c", code], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
 
@@ -334,9 +305,8 @@ def death():
 
 def hangs():
     rows = [line.split("\t") for line in subprocess.run([PLANTED, "list"], capture_output=True, text=True).stdout.splitlines()]
-    loader = f"""
-import os, sys, time, signal
-sys.path.insert(0, {str(HERE)!r})
+    loader = """
+import os, signal
 import torch
 class Data(torch.utils.data.Dataset):
     def __len__(self): return 100000

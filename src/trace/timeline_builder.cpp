@@ -57,8 +57,20 @@ void TimelineBuilder::charge(std::size_t bytes) {
   used_bytes_ += bytes;
   if (used_bytes_ > limits_.memory_bytes)
     reject(fmt::format("the trace needs more than {} of memory: {} commands, {} calls and {} names so far",
-                       format_bytes(limits_.memory_bytes), commands_.size(), timeline_.calls.size(), texts_.size()),
+                       format_bytes(limits_.memory_bytes), origins_.size(), timeline_.calls.size(), texts_.size()),
            "Allow more with --memory, or trace a shorter stretch.");
+}
+
+void TimelineBuilder::expect(std::size_t commands, std::size_t calls) {
+  const auto reserve = [&](auto& all, std::size_t more) {
+    // Twice the size is what each will be charged for.
+    const std::uint64_t left = limits_.memory_bytes - std::min(used_bytes_, limits_.memory_bytes);
+    more = static_cast<std::size_t>(std::min<std::uint64_t>(more, left / (2 * sizeof(all[0]))));
+    if (all.capacity() - all.size() < more) all.reserve(std::max(all.size() + more, all.size() * 3 / 2));
+  };
+  reserve(timeline_.spans, commands);
+  reserve(origins_, commands);
+  reserve(timeline_.calls, calls);
 }
 
 void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
@@ -68,7 +80,7 @@ void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
   charge(sizeof(FileRange) + 2 * file_.size());
   files_.push_back({file_});
   FileRange& file = files_.back();
-  file.commands = commands_.size();
+  file.commands = origins_.size();
   file.calls = timeline_.calls.size();
   file.syncs = syncs_.size();
   file.ranges = timeline_.ranges.size();
@@ -90,8 +102,8 @@ bool TimelineBuilder::shift_file(std::int64_t by_ns) {
     file.first_ns = moved(file.first_ns);
     file.last_ns = moved(file.last_ns);
   }
-  for (std::size_t i = file.commands; i < commands_.size(); ++i) {
-    Span& span = commands_[i].span;
+  for (std::size_t i = file.commands; i < origins_.size(); ++i) {
+    Span& span = timeline_.spans[i];
     for (std::int64_t Span::* time : {&Span::enqueued_ns, &Span::submitted_ns, &Span::accepted_ns, &Span::launched_ns,
                                       &Span::started_ns, &Span::ended_ns, &Span::seen_ns})
       span.*time = moved(span.*time);
@@ -215,27 +227,26 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
     return std::nullopt;
   }
   extend(command.process, command.started_ns, command.ended_ns);
-  charge(sizeof(Command) + sizeof(Span));
-  Command made{command, command.correlation, command.process};
-  Span& span = made.span;
-  span.command = static_cast<std::uint32_t>(commands_.size());
+  charge(2 * (sizeof(Span) + sizeof(Origin)));
+  Span& span = timeline_.spans.emplace_back(command);
+  span.command = static_cast<std::uint32_t>(origins_.size());
+  origins_.push_back({command.correlation, command.process});
   // By name for every source: dispatches from both Kineto and rocprofiler include kernels of the runtime's own copies.
   if (span.kind == SpanKind::kernel && span.name != kNoName) span.kind = kernel_kinds_[span.name];
   for (std::int64_t* ns : {&span.enqueued_ns, &span.submitted_ns, &span.accepted_ns, &span.launched_ns, &span.seen_ns})
     forget_beyond(*ns);
-  commands_.push_back(made);
   return span.command;
 }
 
 void TimelineBuilder::set_name(std::uint32_t command, std::uint32_t name) {
-  Span& span = commands_[command].span;
+  Span& span = timeline_.spans[command];
   span.name = name;
   if (span.kind == SpanKind::kernel && name != kNoName) span.kind = kernel_kinds_[name];
 }
 
 void TimelineBuilder::set_grid(std::uint32_t command, std::uint32_t blocks, std::uint16_t threads) {
-  commands_[command].span.blocks = blocks;
-  commands_[command].span.threads = threads;
+  timeline_.spans[command].blocks = blocks;
+  timeline_.spans[command].threads = threads;
 }
 
 void TimelineBuilder::about_collective(std::uint32_t command, const TraceCollective& collective) {
@@ -324,19 +335,13 @@ void TimelineBuilder::note(std::string text) {
 }
 
 void TimelineBuilder::sort_commands() {
-  std::vector<std::uint32_t> order(commands_.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const Span &first = commands_[a].span, &second = commands_[b].span;
-    return std::tie(first.started_ns, first.ended_ns, first.stream, a) <
-           std::tie(second.started_ns, second.ended_ns, second.stream, b);
+  std::vector<Span>& spans = timeline_.spans;
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return std::tie(a.started_ns, a.ended_ns, a.stream, a.command) <
+           std::tie(b.started_ns, b.ended_ns, b.stream, b.command);
   });
-  place_of_.resize(commands_.size());
-  timeline_.spans.reserve(commands_.size());
-  for (const std::uint32_t command : order) {
-    place_of_[command] = static_cast<std::uint32_t>(timeline_.spans.size());
-    timeline_.spans.push_back(commands_[command].span);
-  }
+  place_of_.resize(spans.size());
+  for (std::uint32_t i = 0; i < spans.size(); ++i) place_of_[spans[i].command] = i;
 }
 
 void TimelineBuilder::join_calls() {
@@ -361,11 +366,11 @@ void TimelineBuilder::join_calls() {
     // A runtime call and the driver call within it may share an id; the one that launches is used.
     if (place == kNoCall || (calls[place].kind == CallKind::other && calls[i].kind != CallKind::other)) place = i;
   }
-  for (const Command& command : commands_) {
-    if (command.correlation == 0) continue;
-    const std::uint32_t found = place_of(command.process, command.correlation);
+  for (Span& span : timeline_.spans) {
+    const Origin& origin = origins_[span.command];
+    if (origin.correlation == 0) continue;
+    const std::uint32_t found = place_of(origin.process, origin.correlation);
     if (found == kNoCall) continue;
-    Span& span = timeline_.spans[place_of_[command.span.command]];
     const HostCall& call = calls[found];
     span.call = found;
     if (span.submitted_ns == kNoTime) span.submitted_ns = call.started_ns;
@@ -397,11 +402,11 @@ void TimelineBuilder::join_syncs() {
     const auto at = std::lower_bound(found->second.begin(), found->second.end(), ns);
     return at == found->second.end() ? kNoTime : *at;
   };
-  for (const Command& command : commands_) {
-    Span& span = timeline_.spans[place_of_[command.span.command]];
+  for (Span& span : timeline_.spans) {
     if (span.seen_ns != kNoTime || span.ended_ns == kNoTime) continue;
-    const std::int64_t own = first_after(command.process, span.stream, span.ended_ns);
-    const std::int64_t all = first_after(command.process, kAll, span.ended_ns);
+    const std::uint16_t process = origins_[span.command].process;
+    const std::int64_t own = first_after(process, span.stream, span.ended_ns);
+    const std::int64_t all = first_after(process, kAll, span.ended_ns);
     span.seen_ns = own == kNoTime ? all : all == kNoTime ? own : std::min(own, all);
   }
 }
@@ -417,9 +422,10 @@ void TimelineBuilder::resolve_waits() {
     std::uint32_t span;
   };
   std::vector<std::vector<Issued>> streams(timeline_.streams.size());
-  for (const Command& command : commands_)
-    if (command.correlation != 0 && command.span.stream < streams.size())
-      streams[command.span.stream].push_back({command.correlation, place_of_[command.span.command]});
+  for (std::size_t i = 0; i < origins_.size(); ++i)
+    if (const std::uint16_t stream = timeline_.spans[place_of_[i]].stream;
+        origins_[i].correlation != 0 && stream < streams.size())
+      streams[stream].push_back({origins_[i].correlation, place_of_[i]});
   const auto earlier = [](const Issued& a, const Issued& b) { return a.correlation < b.correlation; };
   for (auto& stream : streams) std::stable_sort(stream.begin(), stream.end(), earlier);
   for (const TraceWait& wait : waits_) {

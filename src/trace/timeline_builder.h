@@ -109,7 +109,7 @@ class TimelineBuilder {
   std::optional<std::uint32_t> add(const TraceCommand& command);
   // For sources that record a command's name or a copy's size separately from its times.
   void set_name(std::uint32_t command, std::uint32_t name);
-  void set_bytes(std::uint32_t command, std::uint64_t bytes) { commands_[command].span.bytes = bytes; }
+  void set_bytes(std::uint32_t command, std::uint64_t bytes) { timeline_.spans[command].bytes = bytes; }
   void set_grid(std::uint32_t command, std::uint32_t blocks, std::uint16_t threads);
   void about_collective(std::uint32_t command, const TraceCollective& collective);
   // Sets the kind by name where it is `other`. A call that ends before it starts is dropped; `at` is as for drop().
@@ -133,7 +133,9 @@ class TimelineBuilder {
   // Counts unusable records by reason (reasons are few and compared as text), and keeps the position of the first.
   void drop(std::string_view reason, std::uint64_t at, std::uint64_t count = 1);
   void note(std::string text);
-  std::size_t command_count() const noexcept { return commands_.size(); }
+  std::size_t command_count() const noexcept { return origins_.size(); }
+  // At most so many commands and calls follow. Takes room for them at once: while lists grow, they are in memory twice.
+  void expect(std::size_t commands, std::size_t calls);
   // Counts memory against the limit: the builder's own, and what readers allocate besides. Rejects what exceeds it.
   void charge(std::size_t bytes);
   std::uint64_t used_bytes() const noexcept { return used_bytes_; }
@@ -146,8 +148,8 @@ class TimelineBuilder {
   Timeline finish();
 
  private:
-  struct Command {
-    Span span;
+  // What a command's span does not say.
+  struct Origin {
     std::uint64_t correlation = 0;
     std::uint16_t process = 0;
   };
@@ -189,7 +191,7 @@ class TimelineBuilder {
   std::vector<FileRange> files_;
   std::uint64_t used_bytes_ = 0;
   Timeline timeline_;
-  std::vector<Command> commands_;
+  std::vector<Origin> origins_;          // by command; until finish(), spans are in that order too
   std::vector<std::uint32_t> place_of_;  // position of command i in the sorted spans
   std::vector<Fact> facts_;
   std::vector<TraceWait> waits_;

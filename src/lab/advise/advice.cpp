@@ -11,6 +11,7 @@
 #include "base/schemas.h"
 #include "base/units.h"
 #include "device/sim/profile.h"
+#include "lab/advise/step_times.h"
 
 namespace weir::advise {
 namespace {
@@ -102,6 +103,7 @@ class Adviser {
   }
 
   void predict(WhatIf&& what) {
+    if (!what.reason.empty()) return made_.unanswered.push_back(std::move(what));
     Prediction made;
     made.step_ns = step_with(what.change);
     if (made.step_ns < 0) {
@@ -202,6 +204,9 @@ Json advice_json(const Advice& advice, const Timeline& timeline, const std::vect
     row.update(WEIR_NAMED(one.step_ns, one.low_ns, one.high_ns, one.gain, one.is_advised));
     row["share"] = one.what.share > 0 ? Json(one.what.share) : Json();
     return row;
+  });
+  json["unanswered"] = json_list(advice.unanswered, [](const WhatIf& one) -> Json {
+    return {{"kind", one.kind}, {"title", one.title}, {"reason", one.reason}};
   });
   json["stuck"] = json_list(advice.stuck, [](const std::string& title) { return Json(title); });
   json["advised"] = json_list(advice.advised, [](std::size_t index) { return Json(index); });

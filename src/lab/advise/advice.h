@@ -43,6 +43,7 @@ struct Advice {
   std::string reason;                   // why there is no advice; empty: there may be
   std::vector<Prediction> predictions;  // as asked
   std::vector<std::size_t> advised;     // what to do first, first
+  std::vector<WhatIf> unanswered;       // by this trace
   std::vector<std::string> stuck;       // titles of changes with which the replay does not come to an end
 
   const Prediction* first() const { return advised.empty() ? nullptr : &predictions[advised.front()]; }

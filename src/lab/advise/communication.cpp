@@ -1,5 +1,7 @@
 #include "lab/advise/communication.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "lab/advise/collectives_apart.h"
 
 namespace weir::advise {
 namespace {
@@ -16,7 +20,8 @@ constexpr std::size_t kFewestSizes = 4;  // collectives, for a line through thei
 
 class Communication {
  public:
-  Communication(const ReplayModel& model, const Timeline& timeline) : model_(model) {
+  Communication(const ReplayModel& model, const Timeline& timeline)
+      : model_(model), are_waits_known_(timeline.has_dependencies) {
     std::map<std::uint32_t, const CollectiveFacts*> by_span;
     for (const CollectiveFacts& facts : timeline.collectives) by_span[facts.span] = &facts;
     is_fsdp_ = std::any_of(timeline.names.begin(), timeline.names.end(), [](const std::string& name) {
@@ -31,6 +36,7 @@ class Communication {
   }
 
   void ask(std::vector<WhatIf>& found) const {
+    add(overlap(), found);
     add(prefetch(), found);
     add(larger_buckets(), found);
     add(best_bandwidth(), found);
@@ -45,6 +51,33 @@ class Communication {
   }
   bool is_large(std::size_t command) const {
     return facts_[command] != nullptr && facts_[command]->bytes >= kLarge && model_.commands[command].work_ns > 0;
+  }
+
+  // Each collective as early as its stream and its events let it begin, and waited for only where an event says so.
+  WhatIf overlap() const {
+    WhatIf one;
+    one.kind = "overlap";
+    one.title = "communication overlapped as far as dependencies allow";
+    one.setting =
+        "run collectives on a stream of their own and wait for each where its result is needed (async_op=True, wait())";
+    one.effort = Effort::code;
+    std::vector<bool> is_collective;
+    double ns = 0;
+    for (std::size_t i = 0; i < facts_.size(); ++i) {
+      is_collective.push_back(facts_[i] != nullptr);
+      if (is_collective.back()) ns += model_.commands[i].work_ns;
+    }
+    one.share = all_ns_ > 0 ? ns / all_ns_ : 0;
+    const CollectivesApart apart = collectives_apart(model_, is_collective);
+    one.change.instead = apart.model;
+    if (!are_waits_known_)
+      one.reason = "the trace does not record which stream waited for which";
+    else if (apart.model == nullptr)
+      one.reason =
+          "collectives share streams with kernels and no event waits for any, so who reads their results is unknown";
+    else if (apart.kept > 0)
+      one.title += fmt::format(" ({} of {}: who reads the others is unknown)", apart.moved, apart.moved + apart.kept);
+    return one;
   }
 
   // FSDP's all-gathers fetch parameters, which no kernel of this step computes: what they wait for on other streams is
@@ -148,7 +181,7 @@ class Communication {
   const ReplayModel& model_;
   std::vector<const CollectiveFacts*> facts_;  // by command
   double all_ns_ = 0;
-  bool is_fsdp_ = false;
+  bool is_fsdp_ = false, are_waits_known_;
 };
 
 }  // namespace

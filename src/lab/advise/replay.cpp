@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <limits>
 #include <queue>
 #include <tuple>
 #include <utility>
 
 #include "device/sim/mapping.h"
+#include "lab/advise/replay_links.h"
 
 namespace weir::advise {
 namespace {
@@ -36,7 +36,7 @@ struct Entry {
 
 class Machine {
  public:
-  Machine(const ReplayModel& model, const Change& change) : model_(model), change_(change) {
+  Machine(const ReplayModel& model, const Change& change) : model_(model), change_(change), links_(model) {
     const std::size_t commands = model.commands.size(), actions = model.actions.size();
     found_.started_ns.assign(commands, -1);
     found_.ended_ns.assign(commands, -1);
@@ -118,39 +118,10 @@ class Machine {
     std::uint32_t outstanding = 0;
   };
 
-  // Followers of commands: those of the same stream are linked as they are submitted, the others here.
   void link() {
-    followers_begin_.assign(model_.commands.size() + 1, 0);
-    for (const std::uint32_t before : model_.edges) ++followers_begin_[before + 1];
-    for (std::size_t i = 1; i < followers_begin_.size(); ++i) followers_begin_[i] += followers_begin_[i - 1];
-    followers_.resize(model_.edges.size());
-    std::vector<std::uint32_t> place(followers_begin_.begin(), followers_begin_.end() - 1);
-    for (std::uint32_t i = 0; i < model_.commands.size(); ++i) {
-      const ReplayCommand& command = model_.commands[i];
-      missing_[i] = (waits_for_nobody(i) ? 0 : command.edges) + 1;  // its submission
-      for (std::uint32_t e = 0; e < command.edges; ++e) followers_[place[model_.edges[command.first_edge + e]]++] = i;
-    }
+    for (std::uint32_t i = 0; i < model_.commands.size(); ++i)
+      missing_[i] = (waits_for_nobody(i) ? 0 : model_.commands[i].edges) + 1;  // its submission
     next_on_stream_.assign(model_.commands.size(), kNone);
-    awaiting_begin_.assign(model_.commands.size() + 1, 0);
-    for (std::uint32_t action = 0; action < model_.actions.size(); ++action) {
-      const HostAction& one = model_.actions[action];
-      for (std::uint32_t i = 0; i < one.waits; ++i) ++awaiting_begin_[model_.awaited[one.first_wait + i] + 1];
-    }
-    for (std::size_t i = 1; i < awaiting_begin_.size(); ++i) awaiting_begin_[i] += awaiting_begin_[i - 1];
-    awaiting_.resize(model_.awaited.size());
-    place.assign(awaiting_begin_.begin(), awaiting_begin_.end() - 1);
-    for (std::uint32_t action = 0; action < model_.actions.size(); ++action) {
-      const HostAction& one = model_.actions[action];
-      for (std::uint32_t i = 0; i < one.waits; ++i) awaiting_[place[model_.awaited[one.first_wait + i]]++] = action;
-    }
-    woken_begin_.assign(model_.actions.size() + 1, 0);
-    for (const HostAction& action : model_.actions)
-      if (action.after != kNone) ++woken_begin_[action.after + 1];
-    for (std::size_t i = 1; i < woken_begin_.size(); ++i) woken_begin_[i] += woken_begin_[i - 1];
-    woken_.resize(woken_begin_.back());
-    place.assign(woken_begin_.begin(), woken_begin_.end() - 1);
-    for (std::uint32_t action = 0; action < model_.actions.size(); ++action)
-      if (model_.actions[action].after != kNone) woken_[place[model_.actions[action].after]++] = action;
     causes_.assign(model_.actions.size(), 1);  // the action before it on its thread, or the beginning
     for (std::uint32_t action = 0; action < model_.actions.size(); ++action)
       if (model_.actions[action].after != kNone) ++causes_[action];
@@ -218,8 +189,7 @@ class Machine {
   void returned(std::uint32_t index) {
     is_returned_[index] = 1;
     if (const std::uint32_t next = next_of(index); next != kNone) consider(next, now_);
-    for (std::uint32_t i = woken_begin_[index]; i < woken_begin_[index + 1]; ++i)
-      consider(woken_[i], now_ + scaled(model_.actions[woken_[i]].after_ns));
+    for (const std::uint32_t one : links_.woken[index]) consider(one, now_ + scaled(model_.actions[one].after_ns));
   }
 
   void submit(std::uint32_t index) {
@@ -249,7 +219,7 @@ class Machine {
     return command.is_in_graph || (command.action != kNone && graph_of(command.action) != kNone);
   }
   bool passes_queue(const ReplayCommand& command) const {
-    return !is_in_graph(command) && command.engine != Engine::host && command.action != kNone;
+    return !is_in_graph(command) && !command.has_own_queue && command.engine != Engine::host && command.action != kNone;
   }
 
   // One cause of a command is there; its time is in ready_ns_.
@@ -378,14 +348,12 @@ class Machine {
                                  now_ + (is_new_graph ? std::min(one.stream_ns, change_.graph_gap_ns) : one.stream_ns));
       satisfy(next);
     }
-    for (std::uint32_t i = followers_begin_[index]; i < followers_begin_[index + 1]; ++i) {
-      const std::uint32_t next = followers_[i];
+    for (const std::uint32_t next : links_.followers[index]) {
       if (waits_for_nobody(next)) continue;
       ready_ns_[next] = std::max(ready_ns_[next], now_ + model_.commands[next].edge_ns);
       satisfy(next);
     }
-    for (std::uint32_t i = awaiting_begin_[index]; i < awaiting_begin_[index + 1]; ++i) {
-      const std::uint32_t action = awaiting_[i];
+    for (const std::uint32_t action : links_.awaiting[index]) {
       if (found_.action_ns[action] < 0 || is_returned_[action] != 0 || waiting_for_[action] == 0) continue;
       action_ready_[action] = std::max(action_ready_[action], now_ + model_.actions[action].wake_ns);
       if (--waiting_for_[action] == 0) due_.push({action_ready_[action], Due::action_returns, action, 0});
@@ -394,6 +362,7 @@ class Machine {
 
   const ReplayModel& model_;
   const Change& change_;
+  const ReplayLinks links_;
   sim::SimProfile profile_;
   Replayed found_;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> due_;
@@ -405,40 +374,16 @@ class Machine {
   std::vector<std::int64_t> ready_ns_;
   std::vector<double> remaining_, arrived_work_;  // of collectives that wait for others
   std::vector<std::size_t> absent_;               // by meeting
-  std::vector<std::uint32_t> next_on_stream_, followers_begin_, followers_, awaiting_begin_, awaiting_;
-  std::vector<std::uint32_t> woken_begin_, woken_, causes_, waiting_for_;  // by action
+  std::vector<std::uint32_t> next_on_stream_;
+  std::vector<std::uint32_t> causes_, waiting_for_;  // by action
   std::vector<std::uint8_t> is_returned_;
   std::vector<std::int64_t> action_ready_;
 };
 
 }  // namespace
 
-namespace {
-// From the end of the first step to the end of the last; a step ends with the last of its commands and those before.
-template <class EndOf>
-double step_by(const ReplayModel& model, EndOf end_of, double whole_ns) {
-  if (model.step_of.empty()) return whole_ns;
-  std::vector<double> ends(model.steps, std::numeric_limits<double>::lowest());
-  for (std::uint32_t i = 0; i < model.commands.size(); ++i)
-    if (const std::uint32_t step = model.step_of[i]; step != kNone) ends[step] = std::max(ends[step], end_of(i));
-  for (std::size_t step = 1; step < ends.size(); ++step) ends[step] = std::max(ends[step], ends[step - 1]);
-  return (ends.back() - ends.front()) / (model.steps - 1);
+Replayed replay(const ReplayModel& model, const Change& change) {
+  return Machine(change.instead != nullptr ? *change.instead : model, change).run();
 }
-}  // namespace
-
-double step_ns(const ReplayModel& model, const Replayed& replayed) {
-  return step_by(
-      model, [&](std::uint32_t i) { return static_cast<double>(replayed.ended_ns[i]); },
-      static_cast<double>(replayed.finish_ns));
-}
-
-double observed_step_ns(const ReplayModel& model, const Timeline& timeline) {
-  const auto end_of = [&](std::uint32_t i) {
-    return static_cast<double>(timeline.spans[model.commands[i].span].ended_ns - model.origin_ns);
-  };
-  return step_by(model, end_of, static_cast<double>(model.observed_ns));
-}
-
-Replayed replay(const ReplayModel& model, const Change& change) { return Machine(model, change).run(); }
 
 }  // namespace weir::advise

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "lab/advise/replay_model.h"
@@ -21,6 +22,7 @@ struct Change {
   std::vector<std::uint32_t> graph;            // by action: the launch of a graph that it becomes part of; kNone: none
   std::vector<std::uint32_t> next;             // by action: the one that follows it on its thread; kNone: none
   std::vector<std::int32_t> urgency;           // by stream, instead of the model's
+  std::shared_ptr<const ReplayModel> instead;  // of the model: the same commands and actions, in another order
   std::int64_t graph_launch_ns = 8000;         // the host's time for the launch of a graph
   std::int64_t graph_gap_ns = 450;             // between commands of one stream in a graph (H200, November 2026: 420)
 };
@@ -31,11 +33,6 @@ struct Replayed {
   std::int64_t finish_ns = 0;                      // the last end of a command
   bool is_stuck = false;                           // some command never became ready: the model contradicts itself
 };
-
-// The time from one step to the next, on average; the whole time where the trace marks no steps.
-double step_ns(const ReplayModel& model, const Replayed& replayed);
-// The same of the trace itself.
-double observed_step_ns(const ReplayModel& model, const Timeline& timeline);
 
 Replayed replay(const ReplayModel& model, const Change& change = {});
 

@@ -31,6 +31,7 @@ struct ReplayCommand {
   std::uint16_t device = 0;
   Engine engine = Engine::kernels;
   bool is_in_graph = false;       // one launch submits it together with others: it passes through no queue
+  bool has_own_queue = false;     // no other stream's commands are in its queue
   bool gives_way = false;         // to more urgent ones: it has more blocks than the device holds at a time
   std::uint32_t meeting = kNone;  // in ReplayModel::meetings: work_ns counts from the moment when all are there
   std::int64_t launch_ns = 0, stream_ns = 0, edge_ns = 0;

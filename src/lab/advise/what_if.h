@@ -18,14 +18,15 @@ inline const char* to_string(Effort effort) noexcept {
 }
 
 struct WhatIf {
-  std::string kind;     // "queues", "wait", "priority", "graphs", "order", "data", "prefetch", "buckets", "host",
-                        // "communication", "copies", "work", "kernel"
+  std::string kind;     // "queues", "wait", "priority", "graphs", "order", "data", "prefetch", "buckets", "overlap",
+                        // "host", "communication", "copies", "work", "kernel"
   std::string title;    // "8 hardware queues"
   std::string setting;  // what to type, or what to change; empty where nobody can simply do it
   Effort effort = Effort::none;  // none: it says what the limit is, not what to do
   Change change;
   std::int64_t value = 0;  // of queues: the count
   double share = 0;        // of the step that it concerns, where that is meant
+  std::string reason;      // why the trace cannot answer it; empty: it can
 };
 
 inline constexpr double kLeastShare = 0.02;  // of the whole time: less is not worth a question

@@ -104,6 +104,8 @@ DocumentText text_list::advice(const Json& document) {
   add_proof(document, report);
   add_predictions(report, "What can be done", "what if", document, true);
   add_predictions(report, "What the limits are", "if it were possible", document, false);
+  for (const Json& one : list(document, {"unanswered"}))
+    report.sections.back().remark(fmt::format("Not predicted: {}: {}.", text(one, {"title"}), text(one, {"reason"})));
   for (const Json& title : list(document, {"stuck"}))
     report.sections.back().remark(fmt::format("Not predicted: {}: ranks would wait for each other.", text(title, {})));
   ReportSection& basis = report.section("What this rests on");

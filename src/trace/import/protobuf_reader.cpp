@@ -72,7 +72,9 @@ bool ProtobufFile::have(std::size_t count) {
       begin_ = 0;
     }
     if (end_ == buffer_.size()) {
-      const std::size_t more = std::max(buffer_.size(), kStride);
+      // Twice as much each time, but no more than is wanted: planes of XLA's profiles are as large as the file.
+      const std::size_t wanted = std::max(count, buffer_.size() + kStride) - buffer_.size();
+      const std::size_t more = std::min(std::max(buffer_.size(), kStride), wanted);
       charge_(more);
       buffer_.resize(buffer_.size() + more);
     }

@@ -93,6 +93,7 @@ class XSpaceFile {
     to_.describe_device(*device, std::string(model), saturated<std::uint32_t>(facts.number(XStat::cores)), 0);
     // CUPTI's times are the device's own; those of ROCm's tracers are not known to be.
     are_times_exact_ = are_times_exact_ && facts.text(XStat::vendor) == "Nvidia";
+    to_.expect(plane.count_events(), 0);
     std::optional<std::uint16_t> stream;
     const auto is_stream = [&](const XLine& line) {
       // "Stream #20(Compute,MemcpyH2D)". Other lines repeat the same time in other words: "XLA Ops", "Steps".
@@ -166,9 +167,9 @@ class XSpaceFile {
       call.process = file_.process;
       call.started_ns = event.started_ns;
       call.ended_ns = event.ended_ns;
-      to_.charge(2 * sizeof(HostCall));
-      calls_.push_back(call);
+      to_.add(call, at_);
     };
+    to_.expect(0, plane.count_events());
     plane.events([](const XLine&) { return true; }, use);
   }
 
@@ -179,14 +180,13 @@ class XSpaceFile {
   }
 
   void finish() {
-    for (HostCall& call : calls_) {
+    for (HostCall& call : to_.file_calls()) {
       call.operation = scopes_.of(call.correlation);
       call.is_first_of_operation = call.operation != kNoOperation;
-      to_.add(call, 0);
     }
     if (steps_ > kMaxRanges)
       to_.note(fmt::format("{} steps beyond the first {} were left out", steps_ - kMaxRanges, kMaxRanges));
-    if (commands_ == 0 && calls_.empty()) reject_empty();
+    if (commands_ == 0 && to_.file_calls().empty()) reject_empty();
     // Lines count from the profile's start. Files of several hosts are of one job, and lie side by side by the real
     // time.
     constexpr std::int64_t kSince1970 = 100'000'000'000'000'000;  // 1973; no machine runs that long
@@ -217,8 +217,7 @@ class XSpaceFile {
   const TraceFile& file_;
   TimelineBuilder& to_;
   XlaScopes scopes_;
-  std::uint64_t at_ = 0;  // of the plane
-  std::vector<HostCall> calls_;
+  std::uint64_t at_ = 0;             // of the plane
   std::vector<std::string> others_;  // planes that are not read
   std::optional<std::int64_t> base_ns_;
   bool are_times_exact_ = true;

@@ -125,6 +125,13 @@ XStats XPlane::stats() const {
   return found;
 }
 
+std::size_t XPlane::count_events() const noexcept {
+  std::size_t count = 0;
+  for (const std::string_view line : lines_)
+    for (ProtobufMessage message(line); message.next();) count += message.field().is(4, ProtobufType::bytes) ? 1 : 0;
+  return count;
+}
+
 // XLine { id = 1; name = 2; timestamp_ns = 3; events = 4 }
 void XPlane::events(const std::function<bool(const XLine&)>& is_wanted,
                     const std::function<void(const XLine&, const XEvent&)>& use) const {

@@ -68,6 +68,7 @@ class XPlane {
   std::string_view name() const noexcept { return name_; }
   bool has_lines() const noexcept { return !lines_.empty(); }
   XStats stats() const;
+  std::size_t count_events() const noexcept;  // of all lines
   // Gives each event of each line for which `is_wanted` is true to `use`.
   void events(const std::function<bool(const XLine&)>& is_wanted,
               const std::function<void(const XLine&, const XEvent&)>& use) const;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "lab/advise/step_times.h"
+
 namespace weir::advise {
 namespace {
 
@@ -181,7 +183,7 @@ class Training {
     timeline_.names = {"cudaLaunchKernel", "gemm", "ncclDevKernel", "FSDP::forward"};
     timeline_.processes = {{0, "a test"}};
     timeline_.devices = {{0, 0, "GPU 0"}};
-    timeline_.streams = {{0, 7, "stream 7"}, {0, 20, "stream 20"}};
+    timeline_.streams = {{0, 7, "stream 7"}, {0, 20, "stream 20"}, {0, 21, "stream 21"}};
     timeline_.has_dependencies = true;
   }
   // Starts after what is before it on its stream and after `after`.
@@ -213,8 +215,73 @@ class Training {
 
  private:
   Timeline timeline_;
-  std::int64_t now_ = 1'000'000, free_ns_[2] = {};
+  std::int64_t now_ = 1'000'000, free_ns_[3] = {};
 };
+
+// Ten layers whose gradients are reduced on `stream`; an optimizer on stream 1 waits for each by an event.
+Training with_reductions(std::uint16_t stream) {
+  Training training;
+  for (int i = 0; i < 10; ++i) {
+    const std::uint32_t layer = training.add(0, 100'000, {});
+    const std::uint32_t reduced = training.add(stream, 80'000, layer, CollectiveKind::all_reduce, 1 << 20);
+    training.add(1, 1'000, reduced);
+  }
+  // There is room for the collectives beside the kernels.
+  training.timeline().devices[0].multiprocessors = 100;
+  for (Span& span : training.timeline().spans) span.blocks = 50;
+  return training;
+}
+
+TEST(Advice, collectives_that_events_wait_for_leave_the_stream_of_their_kernels) {
+  const Advice advice = advise::advise(with_reductions(0).timeline(), {});
+  ASSERT_EQ(advice.reason, "");
+  EXPECT_NEAR(advice.step_ns, 10 * 182'000 + 2'000, 3'000);
+  const Prediction* const overlap = prediction(advice, "overlap");
+  ASSERT_NE(overlap, nullptr);
+  EXPECT_EQ(overlap->what.title, "communication overlapped as far as dependencies allow");
+  EXPECT_TRUE(overlap->is_advised);
+  EXPECT_NEAR(overlap->step_ns, 10 * 101'000 + 81'000 + 2'000, 3'000);
+  EXPECT_LE(overlap->low_ns, overlap->step_ns);
+  EXPECT_GE(overlap->high_ns, overlap->step_ns);
+  EXPECT_TRUE(advice.unanswered.empty());
+  // The same program with its collectives on a stream of their own takes as long as predicted, and has nothing left to
+  // gain.
+  const Advice other = advise::advise(with_reductions(2).timeline(), {});
+  ASSERT_EQ(other.reason, "");
+  EXPECT_NEAR(overlap->step_ns, other.step_ns, 5'000);
+  ASSERT_NE(prediction(other, "overlap"), nullptr);
+  EXPECT_NEAR(prediction(other, "overlap")->gain, 0, 0.001);
+}
+
+TEST(Advice, collectives_whose_readers_are_unknown_stay_with_a_reason) {
+  Training training;
+  for (int i = 0; i < 10; ++i) {
+    training.add(0, 100'000, {});
+    training.add(0, 80'000, {}, CollectiveKind::all_reduce, 1 << 20);
+  }
+  training.add(0, 100'000, {});
+  Advice advice = advise::advise(training.timeline(), {});
+  ASSERT_EQ(advice.reason, "");
+  EXPECT_EQ(prediction(advice, "overlap"), nullptr);
+  ASSERT_EQ(advice.unanswered.size(), 1U);
+  EXPECT_NE(advice.unanswered[0].reason.find("no event waits for any"), std::string::npos);
+  // One of them is waited for.
+  training.add(1, 1'000, training.add(0, 80'000, {}, CollectiveKind::all_reduce, 1 << 20));
+  training.add(0, 100'000, {});
+  advice = advise::advise(training.timeline(), {});
+  ASSERT_NE(prediction(advice, "overlap"), nullptr);
+  EXPECT_NE(prediction(advice, "overlap")->what.title.find("(1 of 11"), std::string::npos);
+  EXPECT_NEAR(prediction(advice, "overlap")->step_ns, advice.step_ns - 80'000 + 8'000, 5'000);
+
+  Timeline without_waits = with_reductions(0).timeline();
+  without_waits.has_dependencies = false;
+  without_waits.dependencies.clear();
+  advice = advise::advise(without_waits, {});
+  ASSERT_EQ(advice.reason, "");
+  EXPECT_EQ(prediction(advice, "overlap"), nullptr);
+  ASSERT_EQ(advice.unanswered.size(), 1U);
+  EXPECT_NE(advice.unanswered[0].reason.find("does not record"), std::string::npos);
+}
 
 TEST(Advice, parameters_that_are_fetched_in_time_cost_nothing) {
   Training training;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "lab/advise/advice.h"
+#include "lab/advise/step_times.h"
 #include "run/analyze.h"
 #include "trace/analyse/slice.h"
 #include "trace/import/import.h"

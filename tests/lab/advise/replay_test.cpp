@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <random>
+#include <utility>
 
+#include "lab/advise/collectives_apart.h"
 #include "lab/advise/launch_order.h"
 #include "random_model.h"
 
@@ -231,6 +234,54 @@ TEST(LaunchOrder, keeps_what_must_come_first_and_never_takes_longer_chains_last)
       }
     EXPECT_FALSE(replay(model, change).is_stuck) << seed;
   }
+}
+
+TEST(CollectivesApart, waits_by_events_and_of_the_host_cover_all_that_they_covered) {
+  std::size_t moved = 0, earlier = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    ReplayModel model = random_model(seed, {2, 6, 60, 4});
+    for (ReplayCommand& command : model.commands) command.is_in_graph = seed % 7 == 0;
+    std::mt19937_64 random(seed);
+    std::vector<bool> is_collective(model.commands.size());
+    for (std::size_t i = 0; i < is_collective.size(); ++i) is_collective[i] = random() % 3 == 0;
+    const CollectivesApart apart = collectives_apart(model, is_collective);
+    ASSERT_EQ(apart.moved + apart.kept,
+              static_cast<std::size_t>(std::count(is_collective.begin(), is_collective.end(), true)));
+    ASSERT_EQ(apart.model == nullptr, apart.moved == 0);
+    if (apart.model == nullptr) continue;
+    moved += apart.moved;
+    Change change;
+    change.instead = apart.model;
+    const Replayed found = replay(model, change);
+    ASSERT_FALSE(found.is_stuck) << seed;
+    // All up to `last` on its stream have ended.
+    const auto has_ended = [&](std::uint32_t last, std::int64_t ns) {
+      for (std::uint32_t i = 0; i <= last; ++i)
+        if (model.commands[i].stream == model.commands[last].stream && found.ended_ns[i] > ns) return false;
+      return true;
+    };
+    std::vector<std::uint32_t> before(model.streams, kNone), collective(model.streams, kNone);
+    for (std::uint32_t i = 0; i < model.commands.size(); ++i) {
+      const ReplayCommand& command = model.commands[i];
+      for (std::uint32_t e = 0; e < command.edges; ++e)
+        ASSERT_TRUE(has_ended(model.edges[command.first_edge + e], found.started_ns[i])) << seed;
+      const std::uint32_t last = std::exchange(before[command.stream], i);
+      if (is_collective[i]) {
+        ASSERT_TRUE(last == kNone || has_ended(last, found.started_ns[i])) << seed;
+        collective[command.stream] = i;
+      } else if (const std::uint32_t one = collective[command.stream]; one != kNone) {
+        earlier += found.started_ns[i] < found.ended_ns[one] ? 1 : 0;
+      }
+    }
+    for (const HostAction& action : model.actions)
+      if (action.waits != 0) {
+        const auto index = static_cast<std::size_t>(&action - model.actions.data());
+        if (index + 1 == model.thread_begin[action.thread + 1]) continue;
+        ASSERT_TRUE(has_ended(model.awaited[action.first_wait], found.action_ns[index + 1])) << seed;
+      }
+  }
+  EXPECT_GT(moved, 300U);
+  EXPECT_GT(earlier, 100U);
 }
 
 // Two streams that share a queue: launched one after the other, the second chain waits for the first.

@@ -1,5 +1,4 @@
-"""PyTorch programs whose steps depend on hardware queues, on the host or on neither; each function returns one step. Those of
-PAIRS are two ways to do the same, which `weir advise` has to predict from the first."""
+"""PyTorch programs whose steps depend on hardware queues, on the host or on neither; each function returns one step."""
 import os
 import torch
 import torch.distributed
@@ -65,8 +64,8 @@ def towers(width=2048, tokens=2048, is_deep_urgent=False):
     return step
 
 
-def pipeline(lanes=12, count=1 << 21, width=1024):
-    """Copies in, computes and copies out on a stream per lane, several steps ahead of the device."""
+def pipeline(lanes=12, count=1 << 21, width=1024, is_chained=False):
+    """Copies in, computes and copies out on a stream per lane; if chained, each computes after the one before it."""
     torch.manual_seed(1)
     streams = [torch.cuda.Stream() for _ in range(lanes)]
     host_in = [torch.randn(count).pin_memory() for _ in range(lanes)]
@@ -75,14 +74,18 @@ def pipeline(lanes=12, count=1 << 21, width=1024):
     weight = torch.randn(width, width, device="cuda") / width**0.5
 
     def step():
+        last = None
         for lane, stream in enumerate(streams):
             with torch.cuda.stream(stream):
                 device[lane].copy_(host_in[lane], non_blocking=True)
                 x = device[lane].view(-1, width)
+                if last is not None:
+                    stream.wait_event(last)
                 for _ in range(4):
                     x = torch.relu(x @ weight)
                 host_out[lane].copy_(x.reshape(-1), non_blocking=True)
-        torch.cuda.synchronize()
+                last = stream.record_event() if is_chained else None
+        last.synchronize() if is_chained else torch.cuda.synchronize()
         return host_out[-1]
     return step
 
@@ -103,21 +106,11 @@ class Block(torch.nn.Module):
         return x + self.down(torch.nn.functional.gelu(self.up(self.second(x))))
 
 
-class Model(torch.nn.Module):
-    def __init__(self, width, layers, words=512):
-        super().__init__()
-        self.embedding = torch.nn.Embedding(words, width)
-        self.blocks = torch.nn.Sequential(*[Block(width, 4) for _ in range(layers)])
-        self.head = torch.nn.Linear(width, words)
-
-    def forward(self, tokens):
-        return self.head(self.blocks(self.embedding(tokens)))
-
-
 def training(batch=4, length=64, width=256, layers=6, parallel=False, reads_loss=False, loader=None):
     """A training step of a small GPT: about 440 small commands, so the host is what it waits for."""
     torch.manual_seed(1)
-    model = Model(width, layers).cuda()
+    model = torch.nn.Sequential(torch.nn.Embedding(512, width), *[Block(width, 4) for _ in range(layers)],
+                                torch.nn.Linear(width, 512)).cuda()
     called = model
     if parallel:
         if not torch.distributed.is_initialized():
@@ -206,8 +199,12 @@ def tokens(width=2048, layers=24, length=512, is_graph=True):
 
 # The device's own time is as long as the host's, so that reading the loss in the middle costs something.
 BALANCED = dict(batch=16, length=256, width=512, layers=6)
+# What bench/advise measures: with different numbers of queues, and in two ways to do the same, of which `weir advise` has to
+# predict the second from the first.
 QUEUES = {"sampling": sampling, "towers": towers, "pipeline": pipeline, "tokens": tokens, "loading": loading, "ddp": ddp}
 PAIRS = {"eager": (lambda: tokens(is_graph=False), lambda: tokens()),
          "item": (lambda: training(**BALANCED, reads_loss=True), lambda: training(**BALANCED)),
          "turns": (sampling, lambda: sampling(in_turns=True)),
          "urgent": (towers, lambda: towers(is_deep_urgent=True))}
+# What bench/record measures: they launch in different ways.
+PROGRAMS = {"training": training, "decoding": tokens, "pipeline": lambda: pipeline(4, 1 << 18, 512, is_chained=True)}
