@@ -68,8 +68,9 @@ Context enter(const CudaFunction& function, const CUpti_CallbackData& data) noex
     }
   }
   const bool is_confinable = g_confinable.load(std::memory_order_relaxed) == Confinable::yes;
-  const bool fits = is_confinable && gate.may_confine() && fits_part(function, data.functionParams);
-  const Context context = g_gate->before(stream, fits ? scheduler::Gate::Past::others : scheduler::Gate::Past::nobody);
+  const bool fits = is_confinable && fits_part(function, data.functionParams);
+  using Fits = scheduler::Gate::Fits;
+  const Context context = g_gate->before(stream, fits ? Fits::part : Fits::whole);
   if (context == nullptr || !is_confinable) return context;
   const std::uint32_t percent = fits ? gate.confines_to() : 0;
   if (percent == 0 && !has_twins()) return context;

@@ -50,24 +50,24 @@ LaunchGate::LaunchGate(scheduler::Gate& gate, const GateDriver& driver) : gate_(
   spares_.reserve(kSpares);
 }
 
-Context LaunchGate::hold(Stream stream, scheduler::Gate::Past past) noexcept {
+Context LaunchGate::hold(Stream stream, scheduler::Gate::Fits fits) noexcept {
   if (t_is_inside) return nullptr;
   const Context context = driver_->context_of(stream.handle);
   if (context == nullptr) return nullptr;
-  if (!gate_->try_enter(1, past)) wait(past);
+  if (!gate_->try_enter(1, fits)) wait(fits);
   return context;
 }
 
-void LaunchGate::wait(scheduler::Gate::Past past) noexcept {
+void LaunchGate::wait(scheduler::Gate::Fits fits) noexcept {
   const std::int64_t started_ns = now_ns();
   while (gate_->on_device() > 0) {
     look();
-    if (gate_->try_enter(1, past)) return;
+    if (gate_->try_enter(1, fits)) return;
     if (now_ns() - started_ns >= kSpinNs) break;
     ::sched_yield();
   }
   // It is the others' turn, or the wait is long: enter() sleeps until that changes.
-  gate_->enter(1, past);
+  gate_->enter(1, fits);
 }
 
 void LaunchGate::after(Stream stream, Context context, bool was_launched) noexcept {

@@ -51,9 +51,8 @@ class LaunchGate {
   bool is_shared() const noexcept { return !is_off_.load(std::memory_order_relaxed) && gate_->is_shared(); }
   // Call before a command: waits until it may go. Pass the result to after(); null: the command is not counted, and
   // after() must not be called.
-  // `past`: whether it may run beside those who come first.
-  Context before(Stream stream, scheduler::Gate::Past past = scheduler::Gate::Past::nobody) noexcept {
-    return is_shared() ? hold(stream, past) : nullptr;
+  Context before(Stream stream, scheduler::Gate::Fits fits = scheduler::Gate::Fits::whole) noexcept {
+    return is_shared() ? hold(stream, fits) : nullptr;
   }
   // Call after a command, in the thread that launched it.
   void after(Stream stream, Context context, bool was_launched) noexcept;
@@ -95,8 +94,8 @@ class LaunchGate {
     Event event;
   };
 
-  Context hold(Stream stream, scheduler::Gate::Past past) noexcept;
-  void wait(scheduler::Gate::Past past) noexcept;
+  Context hold(Stream stream, scheduler::Gate::Fits fits) noexcept;
+  void wait(scheduler::Gate::Fits fits) noexcept;
   void measure(std::int64_t ns) noexcept;
   bool mark(Stream stream, Context context) noexcept;
   Event take_event(Context context) noexcept;

@@ -27,25 +27,25 @@ void Gate::set_wake(void (*wake)(void*), void* context) noexcept {
   wake_context_ = context;
 }
 
-std::uint32_t Gate::enter(std::uint32_t most, Past past) noexcept {
+std::uint32_t Gate::enter(std::uint32_t most, Fits fits) noexcept {
   // Pairs with settle(): "count, then check the bit" here, "clear the bit, then check the count" there. At least one of
   // the two sees the other, and sets the bit.
   pending_.fetch_add(1, kOrdered);
   if ((board_->active.load(kOrdered) & bit_) == 0) become_active();
   std::uint32_t admitted = 1;
-  const Hold hold = admit(most, past, &admitted);
+  const Hold hold = admit(most, fits, &admitted);
   if (hold != Hold::none) [[unlikely]]
-    wait_for_turn(hold, most, past, &admitted);
+    wait_for_turn(hold, most, fits, &admitted);
   if (admitted > 1) pending_.fetch_add(admitted - 1, kOrdered);
   seat_->launches.fetch_add(admitted, kCount);
   return admitted;
 }
 
-std::uint32_t Gate::try_enter(std::uint32_t most, Past past) noexcept {
+std::uint32_t Gate::try_enter(std::uint32_t most, Fits fits) noexcept {
   pending_.fetch_add(1, kOrdered);  // as in enter()
   if ((board_->active.load(kOrdered) & bit_) == 0) become_active();
   std::uint32_t admitted = 1;
-  bool is_in = admit(most, past, &admitted) == Hold::none;
+  bool is_in = admit(most, fits, &admitted) == Hold::none;
   const std::int64_t now = is_in ? 0 : now_ns();
   if (!is_in && now - board_->beat_ns.load(std::memory_order_relaxed) > kSilentNs) {
     admit_anyway();
@@ -111,19 +111,19 @@ std::uint32_t Gate::confines_to() const noexcept {
   return when == Confine::always || is_beside ? seat_->part_percent.load(std::memory_order_relaxed) : 0;
 }
 
-Gate::Hold Gate::holds(std::uint32_t on_device, Past past) const noexcept {
+Gate::Hold Gate::holds(std::uint32_t on_device, Fits fits) const noexcept {
   if (!is_in_force_.load(kOrdered) || board_->is_closed.load(kOrdered) != 0) return Hold::none;
   const std::uint32_t most = bound();
   if (most == 0) return Hold::none;
-  if (past == Past::nobody && (board_->active.load(kOrdered) & seat_->yields_to.load(kOrdered)) != 0)
-    return Hold::others;
+  const bool goes_beside = fits == Fits::part && confine() != Confine::never;
+  if (!goes_beside && (board_->active.load(kOrdered) & seat_->yields_to.load(kOrdered)) != 0) return Hold::others;
   return on_device >= most ? Hold::own : Hold::none;
 }
 
-Gate::Hold Gate::admit(std::uint32_t most, Past past, std::uint32_t* admitted) noexcept {
+Gate::Hold Gate::admit(std::uint32_t most, Fits fits, std::uint32_t* admitted) noexcept {
   std::uint32_t count = on_device_.load(kOrdered);
   for (;;) {
-    const Hold hold = holds(count, past);
+    const Hold hold = holds(count, fits);
     if (hold != Hold::none) return hold;
     // The bound may have changed since holds() looked; one command may go at any rate.
     const std::uint32_t room = std::max(bound(), count + 1) - count;
@@ -142,7 +142,7 @@ void Gate::admit_anyway() noexcept {
   if (on_device_.fetch_add(1, kOrdered) == 0) wake_settler();
 }
 
-void Gate::wait_for_turn(Hold hold, std::uint32_t most, Past past, std::uint32_t* admitted) noexcept {
+void Gate::wait_for_turn(Hold hold, std::uint32_t most, Fits fits, std::uint32_t* admitted) noexcept {
   const std::int64_t begun = now_ns();
   std::int64_t now = begun;
   std::int64_t own_since = begun;  // while others hold it, its own commands may be off the device
@@ -162,7 +162,7 @@ void Gate::wait_for_turn(Hold hold, std::uint32_t most, Past past, std::uint32_t
     if (now - begun < limits_.spin_ns) {
       System::pause();
     } else {
-      sleep(hold, past, std::min(limits_.sleep_ns, silent_ns - now));
+      sleep(hold, fits, std::min(limits_.sleep_ns, silent_ns - now));
     }
     const std::int64_t before = now;
     now = now_ns();
@@ -171,12 +171,12 @@ void Gate::wait_for_turn(Hold hold, std::uint32_t most, Past past, std::uint32_t
     is_held |= hold == Hold::others;
     (hold == Hold::others ? seat_->held_ns : seat_->paced_ns)
         .fetch_add(static_cast<std::uint64_t>(now - before), kCount);
-    hold = admit(most, past, admitted);
+    hold = admit(most, fits, admitted);
   }
 }
 
 // A command may be held by both; it waits for the others first, and then checks again.
-void Gate::sleep(Hold hold, Past past, std::int64_t max_ns) noexcept {
+void Gate::sleep(Hold hold, Fits fits, std::int64_t max_ns) noexcept {
   std::atomic<std::uint32_t>& turn = hold == Hold::own ? own_turn_ : board_->turn;
   std::atomic<std::uint32_t>& waiting = hold == Hold::own ? own_waiting_ : board_->waiting;
   // Pairs with wake_waiting() and leave(). The key is read before the flag is set: a waker clears the flag and then
@@ -184,7 +184,7 @@ void Gate::sleep(Hold hold, Past past, std::int64_t max_ns) noexcept {
   // a waker could clear the flag and increment `turn` in between, and this thread would sleep unnoticed.
   const std::uint32_t key = turn.load(kOrdered);
   waiting.store(1, kOrdered);
-  if (holds(on_device_.load(kOrdered), past) == hold) sleep_on(turn, key, max_ns);
+  if (holds(on_device_.load(kOrdered), fits) == hold) sleep_on(turn, key, max_ns);
 }
 
 void Gate::wake_own() noexcept {

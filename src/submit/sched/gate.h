@@ -40,21 +40,21 @@ class Gate {
     return seat_->in_flight.load(std::memory_order_relaxed) != 0 && is_in_force_.load(std::memory_order_relaxed);
   }
 
-  // What others keep a command from.
-  enum class Past : std::uint8_t {
-    nobody,  // it waits while a client that comes first is active
-    others,  // it runs beside them, in a part of the device; its own bound holds
+  // Whether a command can run in a part of the device.
+  enum class Fits : std::uint8_t {
+    whole,  // no: it waits while a client that comes first is active
+    part,   // where the daemon confines this client, it waits for its own commands alone
   };
 
   // Call before commands: marks the client active, then waits while a client that comes first is active, or while too
   // many of its own commands are on the device. Returns how many of `most` may go: at least one. A leave() follows for
   // each of them. Any thread.
-  std::uint32_t enter(std::uint32_t most = 1, Past past = Past::nobody) noexcept;
+  std::uint32_t enter(std::uint32_t most = 1, Fits fits = Fits::whole) noexcept;
   // Reports that this many commands have ended, or were not launched after all. Any thread.
   void leave(std::uint32_t commands = 1) noexcept;
   // enter() without waiting, for callers with other work; on 0, no leave() follows. The attempt still counts: the
   // client stays active for its linger time after the last attempt.
-  std::uint32_t try_enter(std::uint32_t most = 1, Past past = Past::nobody) noexcept;
+  std::uint32_t try_enter(std::uint32_t most = 1, Fits fits = Fits::whole) noexcept;
   // Commands between the call of enter() and leave(): those that wait, and those on the device.
   std::uint32_t pending() const noexcept { return pending_.load(std::memory_order_seq_cst); }
   // Of these: those that passed the gate, and may have ended.
@@ -65,9 +65,7 @@ class Gate {
   // period. So a program of small kernels is not slowed down by clients that do nothing, and one that comes back still
   // finds a short queue, in time.
   std::uint32_t bound() const noexcept;
-  // Whether commands that can shall run in a part of the device, and in how many percent of it: 0: in all of it. What
-  // may_confine() says holds for a while; confines_to() for this moment.
-  bool may_confine() const noexcept { return confine() != Confine::never; }
+  // In how many percent of the device commands that can shall run at this moment; 0: in all of it.
   std::uint32_t confines_to() const noexcept;
   // What it would be; 0: this daemon confines nobody.
   std::uint32_t part_percent() const noexcept { return seat_->part_percent.load(std::memory_order_relaxed); }
@@ -99,14 +97,14 @@ class Gate {
 
  private:
   enum class Hold : std::uint8_t { none, others, own };  // what a command waits for
-  Hold holds(std::uint32_t on_device, Past past) const noexcept;
-  Hold admit(std::uint32_t most, Past past, std::uint32_t* admitted) noexcept;
+  Hold holds(std::uint32_t on_device, Fits fits) const noexcept;
+  Hold admit(std::uint32_t most, Fits fits, std::uint32_t* admitted) noexcept;
   Confine confine() const noexcept { return static_cast<Confine>(seat_->confine.load(std::memory_order_relaxed)); }
   void admit_anyway() noexcept;
   void become_active() noexcept;
-  [[gnu::noinline]] void wait_for_turn(Hold hold, std::uint32_t most, Past past, std::uint32_t* admitted) noexcept;
+  [[gnu::noinline]] void wait_for_turn(Hold hold, std::uint32_t most, Fits fits, std::uint32_t* admitted) noexcept;
   void measure_rate(std::uint32_t ended, std::int64_t now_ns) noexcept;
-  void sleep(Hold hold, Past past, std::int64_t max_ns) noexcept;
+  void sleep(Hold hold, Fits fits, std::int64_t max_ns) noexcept;
   void end_request() noexcept;
   void wake_own() noexcept;
   void wake_settler() const noexcept {

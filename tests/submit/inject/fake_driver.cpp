@@ -138,7 +138,8 @@ void serve(CUstream stream) {
       if (kernel.order != nullptr) kernel.order->is_running = false, ++kernel.order->next;
     }
     if (operation.executable != nullptr) operation.executable->is_running = false;
-    if (operation.event != nullptr && !operation.waits && f.events.contains(operation.event))
+    // Also of one that is destroyed by now, for which others may wait.
+    if (operation.event != nullptr && !operation.waits)
       operation.event->reached = std::max(operation.event->reached, operation.version);
     if (operation.event == nullptr) {
       ++f.ended;
