@@ -27,7 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       __builtin_trap();
     const std::string written = write_request(request);
     if (read_request(std::as_bytes(std::span(written)), &again) != nullptr || again.program != request.program ||
-        again.ask != request.ask || again.terms.weight != request.terms.weight)
+        again.ask != request.ask || again.terms.weight != request.terms.weight ||
+        again.terms.p99_ns != request.terms.p99_ns || again.terms.is_isolated != request.terms.is_isolated)
       __builtin_trap();
   }
   Reply reply, answer;
@@ -41,7 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Terms terms, same;
   if (read_terms({reinterpret_cast<const char*>(data), size}, &terms)) {
     if (!are_valid(terms) || !read_terms(write_terms(terms), &same)) __builtin_trap();
-    if (same.priority != terms.priority || same.weight != terms.weight || same.deadline_ns != terms.deadline_ns)
+    if (same.priority != terms.priority || same.weight != terms.weight || same.deadline_ns != terms.deadline_ns ||
+        same.p99_ns != terms.p99_ns || same.is_isolated != terms.is_isolated)
       __builtin_trap();
   }
   return 0;

@@ -183,7 +183,8 @@ TEST(Sched, terms_out_of_range_are_rejected_by_the_name_of_the_flag) {
       {"--priority", "-"},   {"--priority", "max"}, {"--priority", "1.5"},
       {"--weight", "0"},     {"--weight", "101"},   {"--weight", "nan"},
       {"--weight", "heavy"}, {"--deadline", "10"},  {"--deadline", "0ms"},
-      {"--deadline", "-1s"}, {"--deadline", "2h"},
+      {"--deadline", "-1s"}, {"--deadline", "2h"},  {"--p99", "10"},
+      {"--p99", "9us"},      {"--p99", "2h"},
   };
   for (const auto& flags : kBad) {
     const Outcome outcome =
@@ -197,10 +198,9 @@ TEST(Sched, terms_out_of_range_are_rejected_by_the_name_of_the_flag) {
 
 TEST(Sched, settings_that_make_no_sense_are_rejected) {
   const Folder folder;
-  const std::vector<std::vector<std::string>> kBad = {{"--policy", "prority"}, {"--slice", "0ms"},
-                                                      {"--slice", "2"},        {"--ageing", "-1ms"},
-                                                      {"--in-flight", "0"},    {"--in-flight", "x"},
-                                                      {"--mechanism", "kfd"}};
+  const std::vector<std::vector<std::string>> kBad = {
+      {"--policy", "prority"}, {"--slice", "0ms"},   {"--slice", "2"},      {"--ageing", "-1ms"},
+      {"--in-flight", "0"},    {"--in-flight", "x"}, {"--mechanism", "kfd"}};
   for (const auto& flags : kBad) {
     const Outcome outcome = weir(std::vector<std::string>{"sched", "start", "--socket", folder / "sched.sock"} + flags);
     EXPECT_EQ(outcome.code, 2) << flags[0];
@@ -261,10 +261,11 @@ TEST(Sched, a_program_finds_socket_and_terms_in_its_environment) {
   SchedDaemon daemon;
   ASSERT_EQ(daemon.started.code, 0) << daemon.started.err;
   const Outcome outcome =
-      daemon.sched({"run", "--priority", "high", "--weight", "2.5", "--deadline", "10ms", "--", "env"});
+      daemon.sched({"run", "--priority", "high", "--weight", "2.5", "--deadline", "10ms", "--p99", "1ms", "--", "env"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_TRUE(has(outcome.out, "WEIR_SCHED_SOCKET=" + daemon.socket() + "\n")) << outcome.out;
-  EXPECT_TRUE(has(outcome.out, "WEIR_SCHED_TERMS=priority=10;weight=2.5;deadline_ns=10000000\n")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "WEIR_SCHED_TERMS=priority=10;weight=2.5;deadline_ns=10000000;p99_ns=1000000\n"))
+      << outcome.out;
 }
 
 TEST(Sched, the_daemon_keeps_nothing_open_of_whoever_started_it) {

@@ -109,6 +109,51 @@ TEST(SchedStatusText, says_which_mechanism_holds_a_client_and_why_not) {
   expect_narrow(printed);
 }
 
+Json with_choice(Json client, const char* confine, const Json& percent, const char* choice, const char* reason) {
+  client["confine"] = confine;
+  client["part_percent"] = percent;
+  client["choice"] = choice;
+  client["choice_reason"] = reason;
+  client["confined"] = percent.is_null() ? 0 : 900;
+  client["command_ns"] = 1'600'000;
+  client["request_p99_ns"] = 450'000;
+  client["p99_reason"] = nullptr;
+  return client;
+}
+
+TEST(SchedStatusText, says_how_each_client_makes_way_and_whether_bounds_are_kept) {
+  Json served = with_choice(client(1, "served"), "never", nullptr, "comes_first", "makes way for nobody");
+  served["p99_reason"] = "p99 450 us <= 1.00 ms: kept";
+  const Json loop = with_choice(client(2, "training"), "always", 85, "long_commands",
+                                "its commands take 1.60 ms, longer than 400 us: they use 85 % of the device while "
+                                "process 4000001 is about");
+  const Json old = with_choice(client(3, "an_old_one"), "never", nullptr, "not_confinable",
+                               "held at the gate with 1 in flight: its driver cannot confine kernels");
+  Json document = status({served, loop, old});
+  document["mechanism"] = "partition";
+  document["confines"] = true;
+  document["in_flight"] = nullptr;
+  document["policy"] = "priority";
+  for (const std::string& printed : {text(document), text(document, document)}) {
+    EXPECT_TRUE(has(printed, "auto in flight")) << printed;
+    EXPECT_TRUE(has(printed, "mechanism partition")) << printed;
+    EXPECT_TRUE(has(printed, "confined by")) << printed;
+    EXPECT_TRUE(has(printed, "85 % always  1.60 ms  ")) << printed;
+    EXPECT_TRUE(has(printed, "4000002: its commands take 1.60 ms, longer than 400 us")) << printed;
+    EXPECT_TRUE(has(printed, "(900 of 1.00 k")) << printed;
+    EXPECT_TRUE(has(printed, "4000003: held at the gate with 1 in flight")) << printed;
+    EXPECT_TRUE(has(printed, "4000001: makes way for nobody")) << printed;
+    EXPECT_TRUE(has(printed, "4000001: p99 450 us <= 1.00 ms: kept")) << printed;
+    expect_narrow(printed);
+  }
+  // With the gate alone there is nothing to choose, but a bound is worth a line.
+  document["mechanism"] = "gate";
+  document["confines"] = false;
+  const std::string printed = text(document);
+  EXPECT_FALSE(has(printed, "confined by") || has(printed, "85 %")) << printed;
+  EXPECT_TRUE(has(printed, "4000001: p99 450 us <= 1.00 ms: kept")) << printed;
+}
+
 TEST(SchedStatusText, fits_80_columns_and_no_name_moves_the_cursor) {
   Json clients = Json::array();
   for (int seat = 0; seat < 64; ++seat) {

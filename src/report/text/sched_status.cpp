@@ -99,8 +99,7 @@ struct Extra {
 std::vector<Extra> extras_of(const Json& status) {
   if (has_parts(status))
     return {{"confined by", true, way_of},
-            {"command", false, [](const Json& client) { return duration(client, {"command_ns"}, "-"); }},
-            {"p99", false, [](const Json& client) { return duration(client, {"request_p99_ns"}, "-"); }}};
+            {"command", false, [](const Json& client) { return duration(client, {"command_ns"}, "-"); }}};
   if (has_mechanism(status))
     return {{"held by", true, [](const Json& client) { return text(client, {"mechanism"}); }},
             {"off", false, [](const Json& client) { return count(client, {"suspensions"}); }}};

@@ -22,9 +22,11 @@ constexpr std::int64_t kLookNs = 1'000'000'000;
 // A p99 is written every quarter of a window.
 constexpr std::uint64_t kRequestsPerLook = kRequestWindow + kRequestWindow / 4;
 constexpr double kRoom = 0.7;  // of the bound: with less, others get more of the device
-constexpr double kFar =
-    1.5;  // times the bound: more is exceeded at one look, less only at two in a row, because a p99 scatters
+// A p99 of so few requests scatters: what is a little over the bound must be so in the mean of some looks.
+constexpr double kFar = 1.5;
+constexpr int kMeanOf = 6;
 constexpr std::int64_t kGoodNs = 10'000'000'000, kRetryNs = 60'000'000'000;
+constexpr std::int64_t kProbeNs = 300'000'000'000;  // without room, too, because what was in the way may have gone
 constexpr int kMostFailures = 6;
 
 constexpr std::uint64_t bit_of(int seat) { return std::uint64_t{1} << seat; }
@@ -97,7 +99,8 @@ void Chooser::measure(int seat, std::int64_t now_ns) {
   if (length > before * kClearly || length * kClearly < before) client.short_ns = length_ns;
   const std::uint64_t about = coming_first(seat) & recent_;
   // In a small part of the device commands take longer than they would otherwise; there both kinds are treated alike.
-  if (about == 0 || client.choice.why == Why::tightened || client.choice.why == Why::held) return;
+  const bool is_tightened = client.choice.why == Why::tightened || client.choice.why == Why::held;
+  if (about == 0 || (is_tightened && client.is_long.is_known)) return;
   const std::int64_t long_ns = threshold_ns(about);
   client.is_long.see(length_ns, long_ns, now_ns);
   if (client.is_long.is_over == (length_ns > long_ns)) client.length_ns = length_ns;
@@ -124,8 +127,11 @@ Chooser::Setting Chooser::setting(int seat, int level) const {
                                                      {Confine::always, 50, 1},
                                                      {Confine::never, 0, 1}}};
   const State& client = clients_[static_cast<std::size_t>(seat)];
+  const std::uint64_t first = coming_first(seat);
   Setting found;
-  if (obstacle(seat, coming_first(seat)) != Why::short_commands) {
+  // Holding is no use where one command that has begun takes longer than the bound.
+  if (level == kLevels - 1 && client.length_ns > 2 * kFewInFlight * threshold_ns(first)) --level;
+  if (obstacle(seat, first) != Why::short_commands) {
     found.in_flight = level == 0 ? gate_in_flight(client) : 1;
   } else {
     found = kLadder[static_cast<std::size_t>(level)];
@@ -176,6 +182,9 @@ void Chooser::follow_bound(int seat, std::int64_t now_ns) {
   if (yielding != bound.yielding || long_ones != bound.long_ones) {
     bound.retry_ns = {};
     bound.failures = {};
+    bound.ratios = {};
+    bound.looks = bound.far = 0;
+    bound.stays_until_ns = 0;
     bound.yielding = yielding;
     bound.long_ones = long_ones;
   }
@@ -200,9 +209,7 @@ void Chooser::look_at(int seat, std::int64_t now_ns) {
   const ClientFacts& facts = facts_[static_cast<std::size_t>(seat)];
   Bound& bound = clients_[static_cast<std::size_t>(seat)].bound;
   bound.p99_ns = facts.request_p99_ns;
-  const auto p99 = static_cast<double>(facts.request_p99_ns), most = static_cast<double>(facts.terms.p99_ns);
-  const bool is_over = p99 > most;
-  const auto level = static_cast<std::size_t>(bound.level);
+  const double ratio = static_cast<double>(facts.request_p99_ns) / static_cast<double>(facts.terms.p99_ns);
   bound.blocker = -1;
   bound.blocker_ns = 0;
   for_each_bit(bound.company, [&](int other) {
@@ -213,37 +220,62 @@ void Chooser::look_at(int seat, std::int64_t now_ns) {
   });
   if (bound.company == 0) {
     bound.alone_p99_ns = bound.p99_ns;
-    bound.state = is_over ? BoundState::cannot_be : BoundState::kept;
+    bound.state = ratio > 1 ? BoundState::cannot_be : BoundState::kept;
     return;
   }
-  bound.over = is_over ? bound.over + 1 : 0;
-  if (is_over) {
-    bound.good_since_ns = kNever;
-    const int next = tighter(bound.company, bound.level);
-    bound.state = BoundState::exceeded;
-    if (p99 <= kFar * most && bound.over < 2) return;
-    if (next < 0) {
-      bound.state = BoundState::cannot_be;
-      return;
-    }
-    // A level that fails again and again is tried ever more rarely.
+  double& mean = bound.ratios[static_cast<std::size_t>(bound.level)];
+  // One that stands out says little about the next.
+  mean = bound.looks == 0 ? ratio : mean + (std::min(ratio, 2 * mean) - mean) / std::min(bound.looks + 1, kMeanOf);
+  ++bound.looks;
+  bound.far = ratio > kFar ? bound.far + 1 : 0;
+  if ((bound.looks > 1 && mean > 1) || bound.far > 1 || (bound.far == 1 && bound.looks == 1)) {
+    tighten(bound, now_ns);
+  } else {
+    if (mean <= 1 || bound.state != BoundState::cannot_be)
+      bound.state = mean <= 1 ? BoundState::kept : BoundState::exceeded;
+    loosen(bound, now_ns);
+  }
+}
+
+void Chooser::tighten(Bound& bound, std::int64_t now_ns) {
+  const auto fail = [&] {
+    const auto level = static_cast<std::size_t>(bound.level);
+    // What fails again and again is tried ever more rarely.
     bound.failures[level] = static_cast<std::uint8_t>(std::min(bound.failures[level] + 1, kMostFailures));
-    bound.retry_ns[level] = now_ns + kRetryNs * (std::int64_t{1} << (bound.failures[level] - 1));
-    bound.level = next;
-    bound.over = 0;
-    return;
+    return bound.retry_ns[level] = now_ns + kRetryNs * (std::int64_t{1} << (bound.failures[level] - 1));
+  };
+  bound.good_since_ns = bound.kept_since_ns = kNever;
+  bound.state = BoundState::cannot_be;
+  if (now_ns < bound.stays_until_ns) return;
+  int next = tighter(bound.company, bound.level);
+  const std::int64_t retry_ns = fail();
+  if (next >= 0) {
+    bound.state = BoundState::exceeded;
+  } else {
+    // To wait for a command that has begun may take longer than to run beside it.
+    next = bound.level;
+    for (int level = 0; level < kLevels; ++level) {
+      const double theirs = bound.ratios[static_cast<std::size_t>(level)];
+      if (theirs > 0 && theirs < bound.ratios[static_cast<std::size_t>(next)]) next = level;
+    }
+    bound.stays_until_ns = retry_ns;
   }
-  bound.state = BoundState::kept;
-  if (p99 >= kRoom * most) {
-    bound.good_since_ns = kNever;
-    return;
-  }
-  bound.good_since_ns = std::min(bound.good_since_ns, now_ns);
-  const int next = looser(bound.company, bound.level);
-  if (next < 0 || now_ns - bound.good_since_ns < kGoodNs || now_ns < bound.retry_ns[static_cast<std::size_t>(next)])
-    return;
+  if (next == bound.level) return;
   bound.level = next;
-  bound.good_since_ns = kNever;
+  bound.looks = bound.far = 0;
+}
+
+void Chooser::loosen(Bound& bound, std::int64_t now_ns) {
+  const double mean = bound.ratios[static_cast<std::size_t>(bound.level)];
+  bound.kept_since_ns = mean <= 1 ? std::min(bound.kept_since_ns, now_ns) : kNever;
+  bound.good_since_ns = mean < kRoom ? std::min(bound.good_since_ns, now_ns) : kNever;
+  const bool has_room = bound.good_since_ns != kNever && now_ns - bound.good_since_ns >= kGoodNs;
+  const bool is_calm = bound.kept_since_ns != kNever && now_ns - bound.kept_since_ns >= kProbeNs;
+  const int next = looser(bound.company, bound.level);
+  if (next < 0 || (!has_room && !is_calm) || now_ns < bound.retry_ns[static_cast<std::size_t>(next)]) return;
+  bound.level = next;
+  bound.looks = bound.far = 0;
+  bound.good_since_ns = bound.kept_since_ns = kNever;
 }
 
 Choice Chooser::chosen(int seat) const {

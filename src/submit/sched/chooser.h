@@ -103,10 +103,14 @@ class Chooser {
     std::uint64_t begun_requests = 0;           // that had ended by then
     std::uint64_t company = 0;                  // clients that were about in that time and yield to it
     std::uint64_t yielding = 0, long_ones = 0;  // to whom what failed applies
-    int over = 0;                               // looks in a row at which the bound was exceeded
-    std::int64_t good_since_ns = kNever;
+    int looks = 0;                              // at the present level
+    int far = 0;                                // of these, in a row: far over the bound
+    std::array<double, kLevels>
+        ratios{};  // p99 over bound when a level was last set, a mean of several looks; 0: never
+    std::int64_t good_since_ns = kNever, kept_since_ns = kNever;
     std::array<std::int64_t, kLevels> retry_ns{};  // a level that failed is not tried again before
     std::array<std::uint8_t, kLevels> failures{};
+    std::int64_t stays_until_ns = 0;  // all levels have failed, and this one came closest
     std::int64_t p99_ns = 0, alone_p99_ns = 0;
     int blocker = -1;  // of the company, the one with the longest commands
     std::int64_t blocker_ns = 0;
@@ -135,6 +139,8 @@ class Chooser {
   int looser(std::uint64_t company, int level) const;
   void follow_bound(int seat, std::int64_t now_ns);
   void look_at(int seat, std::int64_t now_ns);
+  void tighten(Bound& bound, std::int64_t now_ns);
+  void loosen(Bound& bound, std::int64_t now_ns);
   Choice chosen(int seat) const;
 
   std::string name(int seat) const;

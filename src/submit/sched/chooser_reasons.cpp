@@ -99,7 +99,7 @@ std::string Chooser::bound_reason(int seat) const {
     if (bound.blocker >= 0 && bound.blocker_ns > most_ns / 4)
       return fmt::format("a command of {} that has begun takes {}", name(bound.blocker),
                          format_duration(bound.blocker_ns));
-    return "the others are held already, so its own requests, or clients that do not make way, take that long";
+    return "and nothing else that was tried comes closer";
   };
   return fmt::format("p99 {} > {}: cannot be kept, {}", p99, most, because());
 }

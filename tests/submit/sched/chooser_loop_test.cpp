@@ -39,7 +39,7 @@ struct Scenario {
     else
       found = {{Confine::beside, 80, 2}, {Confine::beside, 80, 1}, {Confine::always, 85, 1}};
     for (const std::uint32_t percent : {80U, 70U, 60U, 50U}) found.push_back({Confine::always, percent, 1});
-    found.push_back(kHeld);
+    if (demand.kernel_ns <= static_cast<double>(bound_ns)) found.push_back(kHeld);
     return found;
   }
 };
@@ -84,7 +84,7 @@ TEST(ChooserLoop, comes_to_the_least_tight_setting_that_keeps_the_bound) {
   std::mt19937_64 random(20261119);
   int kept = 0, hopeless = 0;
   std::vector<int> bests(8);
-  for (int tried = 0; kept + hopeless < 40 && tried < 4000; ++tried) {
+  for (int tried = 0; kept + hopeless < 40 && tried < 20'000; ++tried) {
     const Scenario scenario = random_scenario(random);
     if (!has_clear_length(scenario)) continue;
     const std::vector<Way> ways = scenario.ways();
@@ -93,6 +93,7 @@ TEST(ChooserLoop, comes_to_the_least_tight_setting_that_keeps_the_bound) {
     if (!is_clear(scenario, p99s)) continue;
     std::size_t best = 0;
     while (best < ways.size() && p99s[best] > static_cast<double>(scenario.bound_ns)) ++best;
+    const double least = *std::min_element(p99s.begin(), p99s.end());
     const bool can_be_kept = best < ways.size();
     // The model has many of them, and one is like the other.
     if (can_be_kept ? bests[best] >= 8 : hopeless >= 10) continue;
@@ -126,8 +127,10 @@ TEST(ChooserLoop, comes_to_the_least_tight_setting_that_keeps_the_bound) {
       }
       if (now < kSettled) continue;
       ++looks;
-      const std::size_t right = std::min(best, ways.size() - 1);
-      far += place > right + 1 || place + 1 < right ? 1 : 0;
+      // Where no setting is enough, the one that comes closest.
+      const bool is_right =
+          place < ways.size() && (can_be_kept ? place <= best + 1 && place + 1 >= best : p99s[place] < 1.3 * least);
+      far += is_right ? 0 : 1;
       said_kept += chooser.bound_state(kServedSeat) == BoundState::kept ? 1 : 0;
       said_cannot += chooser.bound_state(kServedSeat) == BoundState::cannot_be ? 1 : 0;
     }

@@ -1,6 +1,7 @@
 #include "submit/sched/server.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -101,6 +102,107 @@ TEST(Server, bounds_only_those_who_may_have_to_make_way) {
   const Json status = ask_status(folder.socket());
   EXPECT_EQ(client_of(status, "patient").at("in_flight"), 3);
   EXPECT_GT(client_of(status, "urgent").at("in_flight"), 100);
+}
+
+// What a client says of its commands reaches its seat as a choice, and people as words.
+TEST(Server, chooses_how_a_client_makes_way_and_says_why) {
+  const SocketFolder folder;
+  const Mechanism parts{.name = "parts", .summary = {}, .notice = {}, .open = {}, .confines = true};
+  ServerOptions options = folder.options();
+  options.mechanism = &parts;
+  ServerThread server(options);
+  const auto urgent = join(folder.socket(), {.priority = 10, .p99_ns = 5'000'000}, "urgent");
+  const auto patient = join(folder.socket(), kPatient, "patient");
+  Json seen = client_of(ask_status(folder.socket()), "patient");
+  EXPECT_EQ(seen.at("confine"), "never");
+  EXPECT_EQ(seen.at("in_flight"), 2);
+  urgent->gate().enter();
+  until([&] {
+    seen = client_of(ask_status(folder.socket()), "patient");
+    return seen.at("choice") != "nobody_about";
+  });
+  EXPECT_EQ(seen.at("choice"), "not_confinable");
+  EXPECT_EQ(seen.at("confinable"), "unknown");
+  EXPECT_EQ(seen.at("command_ns"), nullptr);
+  EXPECT_NE(seen.at("choice_reason").get<std::string>().find("launched nothing yet"), std::string::npos) << seen;
+  urgent->gate().leave();
+  const Json status = ask_status(folder.socket());
+  EXPECT_EQ(status.at("confines"), true);
+  EXPECT_EQ(status.at("in_flight"), nullptr);
+  EXPECT_EQ(client_of(status, "urgent").at("p99_ns"), 5'000'000);
+  EXPECT_EQ(client_of(status, "urgent").at("p99_state"), "unknown");
+  EXPECT_EQ(client_of(status, "patient").at("p99_state"), "none");
+  EXPECT_EQ(client_of(status, "patient").at("p99_reason"), nullptr);
+}
+
+// A client that is a test: it holds a seat and writes to the board what a library would.
+struct RawClient {
+  RawClient(const std::string& path, const Terms& terms, const char* program) : socket(connected(path)) {
+    send_packet(socket.get(), write_request({Ask::join, terms, program}));
+    std::array<std::byte, 1024> answer;
+    std::array<Descriptor, 2> descriptors;
+    const std::ptrdiff_t size = receive_packet(socket.get(), answer, now_ns() + 200'000'000'000, descriptors);
+    Reply reply;
+    if (size <= 0 || read_reply(std::span(answer).first(static_cast<std::size_t>(size)), &reply) != nullptr) return;
+    void* const memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[0].get(), 0);
+    if (memory == MAP_FAILED) return;
+    board = static_cast<Board*>(memory);
+    seat = &board->seats[reply.seat];
+    bit = std::uint64_t{1} << reply.seat;
+  }
+  ~RawClient() {
+    if (board != nullptr) ::munmap(board, sizeof(Board));
+  }
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
+
+  void be_active() const {
+    seat->arrived_ns = seat->alive_ns = now_ns();
+    board->active |= bit;
+  }
+  Confine confine() const { return static_cast<Confine>(seat->confine.load()); }
+
+  Descriptor socket;
+  Board* board = nullptr;
+  Seat* seat = nullptr;
+  std::uint64_t bit = 0;
+};
+
+TEST(Server, confines_who_can_be_confined_while_somebody_who_comes_first_is_about) {
+  const SocketFolder folder;
+  const Mechanism parts{.name = "parts", .summary = {}, .notice = {}, .open = {}, .confines = true};
+  ServerOptions options = folder.options();
+  options.mechanism = &parts;
+  ServerThread server(options);
+  const RawClient urgent(folder.socket(), kUrgent, "urgent"), patient(folder.socket(), kPatient, "patient");
+  ASSERT_TRUE(urgent.seat != nullptr && patient.seat != nullptr);
+  patient.seat->confinable = static_cast<std::uint32_t>(Confinable::yes);
+  patient.seat->command_ns = 1'600'000;
+  patient.be_active();
+  EXPECT_EQ(patient.confine(), Confine::never);
+  until([&] {
+    urgent.be_active();
+    patient.be_active();
+    return patient.confine() == Confine::always;
+  });
+  EXPECT_EQ(patient.seat->part_percent.load(), 85U);
+  EXPECT_EQ(urgent.confine(), Confine::never);
+  patient.seat->command_ns = 180'000;
+  until([&] {
+    urgent.be_active();
+    patient.be_active();
+    return patient.confine() == Confine::beside;
+  });
+  EXPECT_EQ(patient.seat->part_percent.load(), 80U);
+  const Json seen = client_of(ask_status(folder.socket()), "patient");
+  EXPECT_EQ(seen.at("command_ns"), 180'000);
+  EXPECT_EQ(seen.at("confinable"), "yes");
+  // Numbers that no library would write.
+  patient.seat->confinable = 99;
+  patient.seat->command_ns = -5;
+  urgent.board->active &= ~urgent.bit;
+  until([&] { return patient.confine() == Confine::never; });
+  EXPECT_EQ(client_of(ask_status(folder.socket()), "patient").at("confinable"), "unknown");
 }
 
 // A client that holds a seat and does nothing must not slow the others down.

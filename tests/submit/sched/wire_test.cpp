@@ -13,20 +13,44 @@ using namespace weir::scheduler;
 std::span<const std::byte> bytes_of(const std::string& packet) { return std::as_bytes(std::span(packet)); }
 
 TEST(Wire, terms_read_back_as_written) {
-  for (const Terms& terms : {Terms{}, Terms{-10, 0.01, 0}, Terms{10, 100, kLongestDeadlineNs}, Terms{3, 1.0 / 3, 1}}) {
+  for (const Terms& terms : {Terms{}, Terms{-10, 0.01, 0}, Terms{10, 100, kLongestDeadlineNs}, Terms{3, 1.0 / 3, 1},
+                             Terms{0, 1, 0, kShortestP99Ns}, Terms{0, 1, 0, kLongestP99Ns, true}}) {
     Terms read{7, 7, 7};
     ASSERT_TRUE(read_terms(write_terms(terms), &read)) << write_terms(terms);
     EXPECT_EQ(read.priority, terms.priority);
     EXPECT_EQ(read.weight, terms.weight);
     EXPECT_EQ(read.deadline_ns, terms.deadline_ns);
+    EXPECT_EQ(read.p99_ns, terms.p99_ns);
+    EXPECT_EQ(read.is_isolated, terms.is_isolated);
   }
   EXPECT_EQ(write_terms({10, 1, 0}), "priority=10;weight=1;deadline_ns=0");
+  EXPECT_EQ(write_terms({10, 1, 0, 1'000'000, true}), "priority=10;weight=1;deadline_ns=0;p99_ns=1000000;isolated=1");
 }
 
 TEST(Wire, text_that_holds_no_terms_changes_nothing) {
-  for (const char* text : {"", ";", "priority", "priority=", "priority=1x", "priority= 1", "priority=11", "weight=0",
-                           "weight=nan", "weight=inf", "deadline_ns=-1", "deadline_ns=99999999999999999999",
-                           "priority=1;priority=2", "colour=red", "priority=1;;weight=1", "priority=1,weight=1"}) {
+  for (const char* text : {"",
+                           ";",
+                           "priority",
+                           "priority=",
+                           "priority=1x",
+                           "priority= 1",
+                           "priority=11",
+                           "weight=0",
+                           "weight=nan",
+                           "weight=inf",
+                           "deadline_ns=-1",
+                           "deadline_ns=99999999999999999999",
+                           "priority=1;priority=2",
+                           "colour=red",
+                           "priority=1;;weight=1",
+                           "priority=1,weight=1",
+                           "p99_ns=9999",
+                           "p99_ns=-1",
+                           "p99_ns=3600000000001",
+                           "p99_ns=",
+                           "isolated=2",
+                           "isolated=",
+                           "isolated=1;isolated=1"}) {
     Terms terms{4, 5, 6};
     EXPECT_FALSE(read_terms(text, &terms)) << text;
     EXPECT_EQ(terms.priority, 4) << text;
@@ -40,13 +64,15 @@ TEST(Wire, text_that_holds_no_terms_changes_nothing) {
 
 TEST(Wire, requests_read_back_as_written) {
   Request read;
-  const std::string packet = write_request({Ask::stop, {-3, 0.5, 12}, "pro\x1bgram"});
+  const std::string packet = write_request({Ask::stop, {-3, 0.5, 12, 10'000, true}, "pro\x1bgram"});
   EXPECT_EQ(packet.size(), kRequestBytes);
   ASSERT_EQ(read_request(bytes_of(packet), &read), nullptr);
   EXPECT_EQ(read.ask, Ask::stop);
   EXPECT_EQ(read.terms.priority, -3);
   EXPECT_EQ(read.terms.weight, 0.5);
   EXPECT_EQ(read.terms.deadline_ns, 12);
+  EXPECT_EQ(read.terms.p99_ns, 10'000);
+  EXPECT_TRUE(read.terms.is_isolated);
   EXPECT_EQ(read.program, "pro?gram");
 }
 
@@ -65,6 +91,10 @@ TEST(Wire, requests_out_of_range_are_refused) {
     read.program = "unchanged";
     EXPECT_NE(read_request(bytes_of(write_request({Ask::join, terms, "x"})), &read), nullptr);
     EXPECT_EQ(read.program, "unchanged");
+  }
+  for (const std::int64_t ns : {std::int64_t{-1}, kShortestP99Ns - 1, kLongestP99Ns + 1}) {
+    Request read;
+    EXPECT_NE(read_request(bytes_of(write_request({Ask::join, {0, 1, 0, ns}, "x"})), &read), nullptr) << ns;
   }
   std::string packet = write_request({Ask::join, {}, "x"});
   packet[12] = 65;  // length of the name
