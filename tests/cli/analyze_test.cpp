@@ -95,10 +95,10 @@ TEST(Analyze, says_for_which_operators_the_device_worked) {
   EXPECT_TRUE(has(said.out, "matrix")) << said.out;
   ASSERT_EQ(weir({"analyze", "t.json", "--operators", "--json", "-o", "a.json"}, folder.path()).code, 0);
   expect_valid_as(folder / "a.json", "weir.analysis.2.json");
-  const Json operators = json_of(folder / "a.json")["devices"][0]["operators"];
+  const Json operators = json_of(folder / "a.json")["devices"][0]["model"]["shapes"];
   EXPECT_EQ(operators["top"][0]["name"], "aten::mm");
   EXPECT_EQ(operators["top"][0]["total_ns"], 10'000);
-  EXPECT_TRUE(analysed(folder, "t.json")["devices"][0]["operators"].is_null()) << "only where somebody asks";
+  EXPECT_TRUE(analysed(folder, "t.json")["devices"][0]["model"].is_null()) << "only where somebody asks";
 }
 
 // Two steps of a model: a module with a product, its backward pass on another thread, an optimizer, and a wait. The

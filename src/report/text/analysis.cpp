@@ -136,7 +136,6 @@ TextReport analysis_report(const Json& document, bool is_full) {
                     at(device, {"queues"}).is_null() ? "" : ", " + counted(device, "queues", "hardware queue")));
     report.sections.push_back(times_section(device));
     if (!at(device, {"work"}).empty()) report.sections.push_back(work_section(device));
-    if (at(device, {"operators"}).is_object()) report.sections.push_back(operators_section(device, most));
     if (at(device, {"model"}).is_object()) {
       report.sections.push_back(modules_section(device, most));
       report.sections.push_back(phases_section(device, most));

@@ -89,6 +89,13 @@ ReportSection shapes_section(const Json& device, std::size_t most) {
   if (all > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {}, {}", counted(all - static_cast<double>(table.rows.size()), "other"),
                               format_duration(rest_ns));
+  const auto none = [&](const char* which, const char* why) {
+    const Json& found = at(shapes, {which});
+    if (number(found, {"commands"}).value_or(0) > 0)
+      section.remark("{}: {}, {}.", why, counted(found, "commands", "command"), duration(found, "total_ns"));
+  };
+  none("outside", "Submitted outside of operators");
+  none("without_call", "Without a call in the trace that submitted them");
   return section;
 }
 

@@ -11,7 +11,6 @@ namespace weir::analysis {
 
 ReportSection times_section(const Json& device);
 ReportSection work_section(const Json& device);
-ReportSection operators_section(const Json& device, std::size_t most);
 ReportSection modules_section(const Json& device, std::size_t most);
 ReportSection phases_section(const Json& device, std::size_t most);
 ReportSection shapes_section(const Json& device, std::size_t most);

@@ -90,7 +90,7 @@ Efficiency efficiency(const Timeline& timeline, std::span<const std::string> nam
                       const DevicePeaks* measured) {
   Efficiency found;
   if (!timeline.has_operations) {
-    found.reason = "operators were not read (--operators reads those of PyTorch's traces)";
+    found.reason = "operators were not read (--operators reads those of PyTorch's and XLA's traces)";
     return found;
   }
   std::map<std::pair<std::uint32_t, std::uint32_t>, Use> uses;

@@ -92,7 +92,7 @@ const char* to_string(Phase phase) noexcept {
 ModelUse model_use(const Timeline& timeline, std::span<const TraceRange> steps) {
   ModelUse found;
   if (!timeline.has_operations) {
-    found.reason = "operators were not read (--operators reads those of PyTorch's traces)";
+    found.reason = "operators were not read (--operators reads those of PyTorch's and XLA's traces)";
     return found;
   }
   const std::vector<std::uint64_t> late = late_by_command(timeline);
