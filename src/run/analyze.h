@@ -19,6 +19,7 @@
 namespace weir {
 
 struct Hop;
+struct MemoryHeld;
 struct ModelUse;
 
 struct AnalyzeOptions {
@@ -48,6 +49,9 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
 
 // What a device worked for, of which there is some; `top` is the length of lists.
 Json model_json(const ModelUse& found, const std::vector<std::string>& names, std::size_t top);
+// The memory of a device; `steps` are those of memory_held().
+Json memory_json(const MemoryHeld& found, const Timeline& whole, std::span<const TraceRange> steps,
+                 std::int64_t origin_ns);
 // Operators of a device's slice against its peaks; null with the reason.
 Json efficiency_json(const Timeline& part, const Timeline& whole, const TraceDevice& device,
                      const AnalyzeOptions& options, std::string& reason);

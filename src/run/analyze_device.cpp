@@ -16,6 +16,7 @@
 #include "trace/analyse/gaps.h"
 #include "trace/analyse/host_stalls.h"
 #include "trace/analyse/lane_use.h"
+#include "trace/analyse/memory_held.h"
 #include "trace/analyse/model_use.h"
 #include "trace/analyse/overlap_slowdown.h"
 #include "trace/analyse/overlap_times.h"
@@ -403,6 +404,10 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
     return WEIR_NAMED(words.name(use.name), use.kind, use.commands, positive_or_null(use.bytes), use.total_ns,
                       use.alone_ns);
   });
+  const MemoryHeld memory = memory_held(part, iterations);
+  add("memory", memory.reason, [&] { return memory_json(memory, whole, iterations, origin_ns); });
+  if (memory.reason.empty() && memory.steps.empty())
+    unavailable["memory.steps"] = "the source marks no iterations, or none in which memory was allocated";
   std::string no_efficiency;
   json["efficiency"] = efficiency_json(part, whole, facts, options, no_efficiency);
   if (!no_efficiency.empty()) unavailable["efficiency"] = no_efficiency;

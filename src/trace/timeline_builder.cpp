@@ -72,6 +72,7 @@ void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
   file.calls = timeline_.calls.size();
   file.syncs = syncs_.size();
   file.ranges = timeline_.ranges.size();
+  file.memory = timeline_.memory.size();
 }
 
 std::int64_t TimelineBuilder::file_start() const noexcept {
@@ -105,6 +106,8 @@ bool TimelineBuilder::shift_file(std::int64_t by_ns) {
   move(timeline_.calls, file.calls);
   move(syncs_, file.syncs);
   move(timeline_.ranges, file.ranges);
+  for (std::size_t i = file.memory; i < timeline_.memory.size(); ++i)
+    timeline_.memory[i].at_ns = moved(timeline_.memory[i].at_ns);
   return true;
 }
 
@@ -271,6 +274,12 @@ void TimelineBuilder::add(TraceRange range) {
   forget_beyond(range.ended_ns);
   charge(sizeof(TraceRange));
   timeline_.ranges.push_back(range);
+}
+
+void TimelineBuilder::add(const MemoryChange& change, std::uint64_t at) {
+  if (change.at_ns == kNoTime || is_beyond(change.at_ns)) return drop("allocation with a time beyond all clocks", at);
+  charge(sizeof(MemoryChange) * 2);
+  timeline_.memory.push_back(change);
 }
 
 std::size_t TimelineBuilder::OperationHash::operator()(const Operation& operation) const noexcept {
@@ -532,6 +541,8 @@ Timeline TimelineBuilder::finish() {
   for (const auto& text : texts_) timeline_.names.push_back(*text);
   std::sort(timeline_.queues.begin(), timeline_.queues.end(),
             [](const TraceQueue& a, const TraceQueue& b) { return a.id < b.id; });
+  std::stable_sort(timeline_.memory.begin(), timeline_.memory.end(),
+                   [](const MemoryChange& a, const MemoryChange& b) { return a.at_ns < b.at_ns; });
   Timeline made = std::move(timeline_);
   *this = TimelineBuilder(limits_, std::move(collectives_), made.has_operations);
   return made;

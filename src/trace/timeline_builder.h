@@ -117,6 +117,8 @@ class TimelineBuilder {
   void add(const TraceWait& wait);
   void add(TraceSync sync);
   void add(TraceRange range);
+  // `at` is as for drop().
+  void add(const MemoryChange& change, std::uint64_t at);
   // Whether operators are of use: a trace may have more of them than of anything else.
   bool wants_operations() const noexcept { return timeline_.has_operations; }
   // Gives equal operations the same number.
@@ -181,7 +183,7 @@ class TimelineBuilder {
     std::string name;
     std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
     std::uint16_t process = 0;
-    std::size_t commands = 0, calls = 0, syncs = 0, ranges = 0;  // of the files before it
+    std::size_t commands = 0, calls = 0, syncs = 0, ranges = 0, memory = 0;  // of the files before it
   };
   void extend(std::uint16_t process, std::int64_t from_ns, std::int64_t to_ns) noexcept;
 

@@ -144,6 +144,7 @@ TextReport analysis_report(const Json& document, bool is_full) {
         report.sections.push_back(launching_section(device, most));
       if (!at(device, {"copies"}).empty()) report.sections.push_back(copies_section(device, most));
     }
+    if (at(device, {"memory"}).is_object()) report.sections.push_back(memory_section(device, most));
     if (at(device, {"efficiency"}).is_object()) report.sections.push_back(efficiency_section(device, most));
     if (at(device, {"iterations"}).is_object()) report.sections.push_back(iterations_section(device, most));
     report.sections.push_back(queues_section(device, most));

@@ -16,6 +16,7 @@ ReportSection phases_section(const Json& device, std::size_t most);
 ReportSection shapes_section(const Json& device, std::size_t most);
 ReportSection launching_section(const Json& device, std::size_t most);
 ReportSection copies_section(const Json& device, std::size_t most);
+ReportSection memory_section(const Json& device, std::size_t most);
 ReportSection efficiency_section(const Json& device, std::size_t most);
 ReportSection iterations_section(const Json& device, std::size_t most);
 ReportSection queues_section(const Json& device, std::size_t most);

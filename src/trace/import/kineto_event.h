@@ -25,7 +25,8 @@ enum class KinetoCategory : std::uint8_t {
   synchronization,
   annotation,
   operation,  // of a framework; those of collectives are always wanted
-  python
+  python,
+  instant  // of the host: an allocation
 };
 
 enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context };
@@ -58,6 +59,10 @@ struct KinetoArguments {
   std::optional<std::uint64_t> sequence_number;  // ties a backward operation to its forward operation
   std::int64_t forward_thread = 0;               // above 0 in backward operations
 
+  // Of an allocation on "Device Id": -1 is the host; "Bytes" are negative where it is freed.
+  std::optional<std::int64_t> memory_device, memory_bytes;
+  std::optional<std::uint64_t> allocated_bytes, reserved_bytes;
+
   std::uint32_t out_of_range = 0;  // numbers that were left out
 };
 
@@ -77,6 +82,8 @@ struct KinetoEvent {
   KinetoArguments arguments;
   KinetoInputs inputs;
 };
+
+inline constexpr std::string_view kMemoryEvent = "[memory]";
 
 // Whether this part of a Python stack says something of the program: a module, an optimizer, a line of its own.
 bool is_telling_frame(std::string_view name);
