@@ -195,12 +195,13 @@ void TimelineBuilder::label_stream(std::uint16_t stream, std::string label) {
   timeline_.streams[stream].label = std::move(label);
 }
 
-std::int32_t TimelineBuilder::queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine) {
+std::int32_t TimelineBuilder::queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine, std::string label) {
   const LaneKey key{device * 2U + (is_copy_engine ? 1U : 0U), id};
   if (const auto found = queues_.find(key); found != queues_.end()) return found->second;
   if (timeline_.queues.size() == kMaxLanes) return kNoQueue;
   const auto queue = static_cast<std::int32_t>(timeline_.queues.size()) + (is_copy_engine ? kCopyQueues : 0);
-  timeline_.queues.push_back({queue, device, fmt::format("{} {}", is_copy_engine ? "copy queue" : "queue", id)});
+  if (label.empty()) label = fmt::format("{} {}", is_copy_engine ? "copy queue" : "queue", id);
+  timeline_.queues.push_back({queue, device, std::move(label)});
   queues_.emplace(key, queue);
   return queue;
 }

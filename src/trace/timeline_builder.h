@@ -102,7 +102,8 @@ class TimelineBuilder {
                        std::uint32_t resident_threads);
   void label_stream(std::uint16_t stream, std::string label);
   void set_priority(std::uint16_t stream, std::int32_t priority) { timeline_.streams[stream].priority = priority; }
-  std::int32_t queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine = false);
+  // An empty label is made of the id.
+  std::int32_t queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine = false, std::string label = {});
 
   // Returns the command's number for about_collective() and add(Dependency). Empty for a command without start or end,
   // or that ends before it starts; it is dropped.

@@ -234,6 +234,29 @@ TEST(Kineto, ReadsChannelsOfCuda) {
   EXPECT_EQ(timeline.spans[3].queue, kNoQueue);
 }
 
+TEST(Kineto, ReadsEnginesOfIntelsGpus) {
+  const Timeline timeline = import_as("kineto", R"({"traceEvents": [
+  {"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "tid": 7, "ts": 1, "dur": 10,
+   "args": {"device": 0, "stream": 7, "correlation": 1, "engine_ordinal": 0, "engine_index": 0}},
+  {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 8, "ts": 20, "dur": 10,
+   "args": {"device": 0, "stream": 8, "correlation": 2, "engine_index": 0, "engine_ordinal": 0}},
+  {"ph": "X", "cat": "gpu_memcpy", "name": "c", "pid": 0, "tid": 7, "ts": 40, "dur": 10,
+   "args": {"device": 0, "stream": 7, "correlation": 3, "engine_ordinal": 1, "engine_index": 3}},
+  {"ph": "X", "cat": "gpu_memcpy", "name": "d", "pid": 0, "tid": 7, "ts": 60, "dur": 10,
+   "args": {"device": 0, "stream": 7, "correlation": 4, "engine_ordinal": 1}},
+  {"ph": "X", "cat": "gpu_memcpy", "name": "e", "pid": 0, "tid": 7, "ts": 80, "dur": 10,
+   "args": {"device": 0, "stream": 7, "correlation": 5, "engine_ordinal": 18446744073709551615, "engine_index": 3}}
+  ]})");
+  ASSERT_EQ(timeline.spans.size(), 5U);
+  ASSERT_EQ(timeline.queues.size(), 2U);
+  EXPECT_EQ(timeline.queues[0].label, "engine 0.0");
+  EXPECT_EQ(timeline.queues[1].label, "engine 1.3");
+  EXPECT_EQ(timeline.spans[0].queue, timeline.spans[1].queue) << "two queues of SYCL on one engine";
+  EXPECT_EQ(timeline.spans[2].queue, timeline.queues[1].id);
+  EXPECT_EQ(timeline.spans[3].queue, kNoQueue) << "half of a number";
+  EXPECT_EQ(timeline.spans[4].queue, kNoQueue) << "out of range";
+}
+
 TEST(Kineto, ReadsQueuesOfRocmBesideItsStreams) {
   const Timeline timeline = import_events(
       R"({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 2, "tid": 1, "ts": 2, "dur": 1,

@@ -254,6 +254,7 @@ class EventReader {
         break;
       case 12:
         if (key == "channel_type") return void(found.channel_type = whole());
+        if (key == "engine_index") return void(found.engine_index = whole());
         break;
       case 13:
         if (key == "In msg nelems") return void(found.in_elements = whole().value_or(0));
@@ -262,6 +263,7 @@ class EventReader {
         break;
       case 14:
         if (key == "cuda_sync_kind") return void(found.sync = sync_of(reader_.value()));
+        if (key == "engine_ordinal") return void(found.engine_ordinal = whole());
         if (key == "wait_on_stream") return void(found.wait_on_stream = number());
         if (key == "Out msg nelems") return void(found.out_elements = whole().value_or(0));
         if (key == "before command") return void(found.before = whole());

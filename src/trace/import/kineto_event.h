@@ -35,11 +35,12 @@ enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context
 struct KinetoArguments {
   std::optional<std::int64_t> device, stream, wait_on_stream, rank;
   std::optional<std::uint64_t> queue, correlation, external, record_correlation;
-  std::optional<std::uint64_t> channel, channel_type;   // Kineto on CUDA since May 2026: CUPTI's
-  std::optional<std::uint64_t> hsa_queue;               // Kineto on ROCm since June 2026; 0: not known
-  std::optional<std::uint64_t> command, before, after;  // in Weir's own exports: numbers of commands
-  std::optional<std::int64_t> priority;                 // of the stream, since April 2026 on CUDA 13.1 and later
-  std::array<std::uint32_t, 3> grid{}, block{};         // as written; zeros where they are not
+  std::optional<std::uint64_t> channel, channel_type;         // Kineto on CUDA since May 2026: CUPTI's
+  std::optional<std::uint64_t> hsa_queue;                     // Kineto on ROCm since June 2026; 0: not known
+  std::optional<std::uint64_t> engine_ordinal, engine_index;  // Kineto on Intel's GPUs since September 2026
+  std::optional<std::uint64_t> command, before, after;        // in Weir's own exports: numbers of commands
+  std::optional<std::int64_t> priority;                       // of the stream, since April 2026 on CUDA 13.1 and later
+  std::array<std::uint32_t, 3> grid{}, block{};               // as written; zeros where they are not
   std::uint64_t bytes = 0;
   std::uint32_t iteration = 0;
   std::int64_t enqueued_ns = kNoTime, submitted_ns = kNoTime, accepted_ns = kNoTime, launched_ns = kNoTime;

@@ -46,9 +46,12 @@ bool has_type(const KinetoArguments& arguments, capture::ChannelType type) noexc
   return arguments.channel_type == static_cast<std::uint64_t>(type);
 }
 
+constexpr std::uint64_t kEngines = 1000;  // in a group
+
 struct Queue {
   std::uint64_t id;
   bool is_copy_engine;
+  bool is_engine = false;  // id: group * kEngines + number in it
 };
 std::optional<Queue> queue_of(const KinetoArguments& arguments) noexcept {
   if (arguments.queue) return Queue{*arguments.queue, arguments.is_copy_engine};
@@ -56,6 +59,10 @@ std::optional<Queue> queue_of(const KinetoArguments& arguments) noexcept {
   if (arguments.channel && !has_type(arguments, capture::ChannelType::unknown))
     return Queue{*arguments.channel, has_type(arguments, capture::ChannelType::async_memcpy)};
   if (arguments.hsa_queue.value_or(0) != 0) return Queue{*arguments.hsa_queue, false};
+  // "engine_ordinal": 1, "engine_index": 0: a group of engines, and one of it. What a group is for is not written.
+  if (arguments.engine_ordinal && arguments.engine_index && *arguments.engine_ordinal < kEngines &&
+      *arguments.engine_index < kEngines)
+    return Queue{*arguments.engine_ordinal * kEngines + *arguments.engine_index, false, true};
   return std::nullopt;
 }
 
@@ -253,7 +260,9 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
   command.seen_ns = arguments.seen_ns;
   command.at = event.at;
   if (const auto queue = queue_of(arguments)) {
-    command.queue = to_.queue(where.device, queue->id, queue->is_copy_engine);
+    command.queue = to_.queue(
+        where.device, queue->id, queue->is_copy_engine,
+        queue->is_engine ? fmt::format("engine {}.{}", queue->id / kEngines, queue->id % kEngines) : std::string());
   } else if (arguments.has_kind && !arguments.hsa_queue && arguments.stream && *arguments.stream >= 0) {
     // Kineto on ROCm until mid-2026, "kind": "Dispatch Kernel", "stream": 4, no "queue": its stream is roctracer's
     // queue. Can be removed when such files are no longer in use.
