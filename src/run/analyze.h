@@ -21,6 +21,7 @@ namespace weir {
 struct Hop;
 struct MemoryHeld;
 struct ModelUse;
+struct RankCollectives;
 
 struct AnalyzeOptions {
   std::size_t top = 15;  // length of the lists of kernels and other names
@@ -47,6 +48,9 @@ Timeline analysed_part(const Timeline& timeline, const Json& document);
 Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
                     std::span<const LastArrival> arrivals, const AnalyzeOptions& options);
 
+// Phases of several ranks. `devices` are those of the document, `numbers` theirs in the timeline.
+Json rank_phases_json(const Timeline& timeline, const Json& devices, const std::vector<std::uint16_t>& numbers,
+                      const RankCollectives& collectives);
 // What a device worked for, of which there is some; `top` is the length of lists.
 Json model_json(const ModelUse& found, const std::vector<std::string>& names, std::size_t top);
 // The memory of a device; `steps` are those of memory_held().

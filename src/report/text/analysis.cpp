@@ -126,6 +126,7 @@ TextReport analysis_report(const Json& document, bool is_full) {
   }
   add_ranks(report, document);
   add_devices(report, document);
+  if (at(document, {"rank_phases"}).is_object()) report.sections.push_back(rank_phases_section(document, most));
   // With many devices only the first is printed in detail; the others have a row, and everything is in the JSON.
   const std::size_t listed = is_full ? devices.size() : std::min<std::size_t>(devices.size(), 1);
   for (std::size_t i = 0; i < listed; ++i) {

@@ -3,12 +3,17 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "base/json.h"
 #include "report/text/sections.h"
 
 namespace weir::analysis {
 
+// Of the whole document: which rank is slowest in each phase, and why.
+ReportSection rank_phases_section(const Json& document, std::size_t most);
+// Why, as a sentence; empty where the ranks are alike.
+std::string slow_phase_words(const Json& phase);
 ReportSection times_section(const Json& device);
 ReportSection work_section(const Json& device);
 ReportSection modules_section(const Json& device, std::size_t most);
