@@ -144,6 +144,17 @@ struct TraceRange {
   std::int64_t ended_ns = kNoTime;
 };
 
+// What a program's allocator had of a device's memory once it had allocated or freed a piece.
+struct MemoryChange {
+  std::uint16_t device = 0;  // index into Timeline::devices
+  std::int64_t at_ns = kNoTime;
+  std::int64_t bytes = 0;  // of the piece; below 0: it was freed
+  std::uint64_t allocated_bytes = 0;
+  std::uint64_t reserved_bytes = 0;        // from the driver
+  std::uint32_t operation = kNoOperation;  // index into Timeline::operations: the innermost that did it
+  std::uint32_t line = kNoName;            // of the program
+};
+
 // Records that could not be used.
 struct Dropped {
   std::string reason;
@@ -171,6 +182,7 @@ struct Timeline {
   std::vector<Operation> operations;
   bool has_operations = false;  // operators were read, so that calls without one were made by none
   std::vector<TraceRange> ranges;
+  std::vector<MemoryChange> memory;  // by time
   std::vector<Dropped> dropped;
   std::vector<std::string> notes;  // what the reader should know about this source
 };

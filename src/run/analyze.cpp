@@ -160,6 +160,9 @@ Json analyze_timeline(Timeline& whole, const std::vector<ImportedFile>& files, c
     processes.insert(timeline.devices[device].process);
     document["devices"].push_back(analyze_device(timeline, device, origin_ns, arrivals[device], options));
   }
+  document["rank_phases"] =
+      devices.size() > 1 ? rank_phases_json(timeline, document["devices"], devices, ranks) : Json();
+  if (devices.size() < 2) unavailable["rank_phases"] = "one device only";
   if (devices.empty()) unavailable["devices"] = "the trace has no GPU commands";
   if (devices.size() > kMaxDevices)
     whole.notes.push_back(fmt::format("{} devices; the first {} were analysed", devices.size(), kMaxDevices));

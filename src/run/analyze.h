@@ -19,7 +19,9 @@
 namespace weir {
 
 struct Hop;
+struct MemoryHeld;
 struct ModelUse;
+struct RankCollectives;
 
 struct AnalyzeOptions {
   std::size_t top = 15;  // length of the lists of kernels and other names
@@ -46,8 +48,14 @@ Timeline analysed_part(const Timeline& timeline, const Json& document);
 Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
                     std::span<const LastArrival> arrivals, const AnalyzeOptions& options);
 
+// Phases of several ranks. `devices` are those of the document, `numbers` theirs in the timeline.
+Json rank_phases_json(const Timeline& timeline, const Json& devices, const std::vector<std::uint16_t>& numbers,
+                      const RankCollectives& collectives);
 // What a device worked for, of which there is some; `top` is the length of lists.
 Json model_json(const ModelUse& found, const std::vector<std::string>& names, std::size_t top);
+// The memory of a device; `steps` are those of memory_held().
+Json memory_json(const MemoryHeld& found, const Timeline& whole, std::span<const TraceRange> steps,
+                 std::int64_t origin_ns);
 // Operators of a device's slice against its peaks; null with the reason.
 Json efficiency_json(const Timeline& part, const Timeline& whole, const TraceDevice& device,
                      const AnalyzeOptions& options, std::string& reason);

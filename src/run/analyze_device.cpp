@@ -16,8 +16,8 @@
 #include "trace/analyse/gaps.h"
 #include "trace/analyse/host_stalls.h"
 #include "trace/analyse/lane_use.h"
+#include "trace/analyse/memory_held.h"
 #include "trace/analyse/model_use.h"
-#include "trace/analyse/operators.h"
 #include "trace/analyse/overlap_slowdown.h"
 #include "trace/analyse/overlap_times.h"
 #include "trace/analyse/queue_map.h"
@@ -282,16 +282,6 @@ Json top_json(const TopKernels& found, const Words& words) {
   return json;
 }
 
-Json operators_json(const Operators& found, const Words& words, std::size_t top) {
-  const auto none = [](const WithoutOperator& none) { return WEIR_NAMED(none.commands, none.total_ns); };
-  return {{"count", found.all.size()},
-          {"outside", none(found.outside)},
-          {"without_call", none(found.without_call)},
-          {"top", json_list(first_of(found.all, top), [&](const OperatorUse& use) {
-             return WEIR_NAMED(words.name(use.name), use.commands, use.total_ns, use.share, use.launching_ns);
-           })}};
-}
-
 // Share of communication time that overlapped any other activity; null without communication.
 Json efficiency_json(const BusyTimes& times) {
   if (times.communication_ns <= 0) return Json();
@@ -405,8 +395,6 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   json["work"] = json_list(work_uses(part, whole.names), [](const WorkUse& use) {
     return WEIR_NAMED(to_string(use.work), use.commands, use.total_ns, use.busy_ns, use.share);
   });
-  const Operators frameworks = operators(part);
-  add("operators", frameworks.reason, [&] { return operators_json(frameworks, words, options.top); });
   const ModelUse model = model_use(part, iterations);
   add("model", model.reason, [&] { return model_json(model, whole.names, options.top); });
   if (model.reason.empty() && model.modules.empty())
@@ -416,6 +404,10 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
     return WEIR_NAMED(words.name(use.name), use.kind, use.commands, positive_or_null(use.bytes), use.total_ns,
                       use.alone_ns);
   });
+  const MemoryHeld memory = memory_held(part, iterations);
+  add("memory", memory.reason, [&] { return memory_json(memory, whole, iterations, origin_ns); });
+  if (memory.reason.empty() && memory.steps.empty())
+    unavailable["memory.steps"] = "the source marks no iterations, or none in which memory was allocated";
   std::string no_efficiency;
   json["efficiency"] = efficiency_json(part, whole, facts, options, no_efficiency);
   if (!no_efficiency.empty()) unavailable["efficiency"] = no_efficiency;

@@ -88,8 +88,9 @@ Json efficiency_json(const Timeline& part, const Timeline& whole, const TraceDev
   json["top"] = json_list(top, [&](const OperatorEfficiency& one) {
     const Json type = one.flop ? Json(to_string(one.type)) : Json();
     const Json bound = one.bound ? Json(to_string(*one.bound)) : Json();
-    return WEIR_NAMED(name(one.name), name(one.shapes), one.calls, one.commands, one.total_ns, one.flop, one.bytes,
-                      type, one.flop_per_s, one.bytes_per_s, bound, one.share, one.saved_ns, text_or_null(one.reason));
+    return WEIR_NAMED(name(one.name), name(one.shapes), positive_or_null(one.calls), one.commands, one.total_ns,
+                      one.flop, one.bytes, type, one.flop_per_s, one.bytes_per_s, bound, one.share, one.saved_ns,
+                      text_or_null(one.reason));
   });
   return json;
 }

@@ -126,7 +126,7 @@ class ModelDocument {
             {"shapes", name(use.shapes)},
             {"call", name(use.call)},
             {"commands", use.work.commands},
-            {"calls", use.calls},
+            {"calls", positive_or_null(use.calls)},
             {"total_ns", use.work.total_ns},
             {"share", share(use.work.total_ns)},
             {"launching_ns", use.launching_ns},

@@ -185,6 +185,11 @@ void shift(Stretch& stretch, const By& by) noexcept {
   stretch.ended_ns = shifted(stretch.ended_ns, by(stretch.ended_ns));
 }
 
+template <class By>
+void shift(MemoryChange& change, const By& by) noexcept {
+  change.at_ns = shifted(change.at_ns, by(change.at_ns));
+}
+
 }  // namespace
 
 std::optional<ClockAlignment> align_clocks(const Timeline& timeline) {
@@ -260,6 +265,7 @@ void apply_alignment(Timeline& timeline, const ClockAlignment& alignment) {
       move(span, timeline.devices[timeline.streams[span.stream].device].process);
   for (HostCall& call : timeline.calls) move(call, call.process);
   for (TraceRange& range : timeline.ranges) move(range, range.process);
+  for (MemoryChange& change : timeline.memory) move(change, timeline.devices[change.device].process);
   sort_by_start(timeline);
 }
 
@@ -269,6 +275,7 @@ void shift_clock(Timeline& timeline, std::int64_t ns) noexcept {
   for (Span& span : timeline.spans) shift(span, back);
   for (HostCall& call : timeline.calls) shift(call, back);
   for (TraceRange& range : timeline.ranges) shift(range, back);
+  for (MemoryChange& change : timeline.memory) shift(change, back);
 }
 
 }  // namespace weir

@@ -39,11 +39,12 @@ struct ClockAlignment {
 // Empty for fewer than two processes with commands. Processes on one clock (TraceProcess::clock) get one offset.
 std::optional<ClockAlignment> align_clocks(const Timeline& timeline);
 
-// Moves all times of the shifted ranks (commands, calls, ranges) and sorts again. Adds a note, and raises the
+// Moves all times of the shifted ranks (commands, calls, ranges, memory) and sorts again. Adds a note, and raises the
 // timeline's clock error to the alignment's.
 void apply_alignment(Timeline& timeline, const ClockAlignment& alignment);
 
-// Moves all times (commands, calls, ranges) later by `ns`; a time that would leave the valid range becomes kNoTime.
+// Moves all times (commands, calls, ranges, memory) later by `ns`; a time that would leave the valid range becomes
+// kNoTime.
 void shift_clock(Timeline& timeline, std::int64_t ns) noexcept;
 
 }  // namespace weir

@@ -113,7 +113,7 @@ class Merger {
 
   void add(Timeline part) {
     const auto process_base = static_cast<std::uint16_t>(whole_.processes.size());
-    const auto stream_base = whole_.streams.size();
+    const auto device_base = whole_.devices.size(), stream_base = whole_.streams.size();
     const auto span_base = static_cast<std::uint32_t>(whole_.spans.size());
     const auto call_base = static_cast<std::uint32_t>(whole_.calls.size());
     std::vector<std::uint32_t> name_of;
@@ -163,6 +163,12 @@ class Merger {
       range.name = name(name_of, range.name);
       range.process = static_cast<std::uint16_t>(range.process + process_base);
       whole_.ranges.push_back(range);
+    }
+    for (MemoryChange change : part.memory) {
+      change.device = static_cast<std::uint16_t>(change.device + device_base);
+      if (change.operation != kNoOperation) change.operation += operation_base;
+      change.line = name(name_of, change.line);
+      whole_.memory.push_back(change);
     }
     for (Dropped& dropped : part.dropped) {
       const auto same = std::find_if(whole_.dropped.begin(), whole_.dropped.end(),
@@ -239,6 +245,8 @@ void sort_by_start(Timeline& timeline) {
   for (CollectiveFacts& facts : timeline.collectives) facts.span = place[facts.span];
   std::sort(timeline.collectives.begin(), timeline.collectives.end(),
             [](const CollectiveFacts& a, const CollectiveFacts& b) { return a.span < b.span; });
+  std::stable_sort(timeline.memory.begin(), timeline.memory.end(),
+                   [](const MemoryChange& a, const MemoryChange& b) { return a.at_ns < b.at_ns; });
 }
 
 }  // namespace weir

@@ -84,6 +84,7 @@ void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
   file.calls = timeline_.calls.size();
   file.syncs = syncs_.size();
   file.ranges = timeline_.ranges.size();
+  file.memory = timeline_.memory.size();
 }
 
 std::int64_t TimelineBuilder::file_start() const noexcept {
@@ -117,6 +118,8 @@ bool TimelineBuilder::shift_file(std::int64_t by_ns) {
   move(timeline_.calls, file.calls);
   move(syncs_, file.syncs);
   move(timeline_.ranges, file.ranges);
+  for (std::size_t i = file.memory; i < timeline_.memory.size(); ++i)
+    timeline_.memory[i].at_ns = moved(timeline_.memory[i].at_ns);
   return true;
 }
 
@@ -204,12 +207,13 @@ void TimelineBuilder::label_stream(std::uint16_t stream, std::string label) {
   timeline_.streams[stream].label = std::move(label);
 }
 
-std::int32_t TimelineBuilder::queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine) {
+std::int32_t TimelineBuilder::queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine, std::string label) {
   const LaneKey key{device * 2U + (is_copy_engine ? 1U : 0U), id};
   if (const auto found = queues_.find(key); found != queues_.end()) return found->second;
   if (timeline_.queues.size() == kMaxLanes) return kNoQueue;
   const auto queue = static_cast<std::int32_t>(timeline_.queues.size()) + (is_copy_engine ? kCopyQueues : 0);
-  timeline_.queues.push_back({queue, device, fmt::format("{} {}", is_copy_engine ? "copy queue" : "queue", id)});
+  if (label.empty()) label = fmt::format("{} {}", is_copy_engine ? "copy queue" : "queue", id);
+  timeline_.queues.push_back({queue, device, std::move(label)});
   queues_.emplace(key, queue);
   return queue;
 }
@@ -282,6 +286,12 @@ void TimelineBuilder::add(TraceRange range) {
   forget_beyond(range.ended_ns);
   charge(sizeof(TraceRange));
   timeline_.ranges.push_back(range);
+}
+
+void TimelineBuilder::add(const MemoryChange& change, std::uint64_t at) {
+  if (change.at_ns == kNoTime || is_beyond(change.at_ns)) return drop("allocation with a time beyond all clocks", at);
+  charge(sizeof(MemoryChange) * 2);
+  timeline_.memory.push_back(change);
 }
 
 std::size_t TimelineBuilder::OperationHash::operator()(const Operation& operation) const noexcept {
@@ -538,6 +548,8 @@ Timeline TimelineBuilder::finish() {
   for (const auto& text : texts_) timeline_.names.push_back(*text);
   std::sort(timeline_.queues.begin(), timeline_.queues.end(),
             [](const TraceQueue& a, const TraceQueue& b) { return a.id < b.id; });
+  std::stable_sort(timeline_.memory.begin(), timeline_.memory.end(),
+                   [](const MemoryChange& a, const MemoryChange& b) { return a.at_ns < b.at_ns; });
   Timeline made = std::move(timeline_);
   *this = TimelineBuilder(limits_, std::move(collectives_), made.has_operations);
   return made;

@@ -102,7 +102,8 @@ class TimelineBuilder {
                        std::uint32_t resident_threads);
   void label_stream(std::uint16_t stream, std::string label);
   void set_priority(std::uint16_t stream, std::int32_t priority) { timeline_.streams[stream].priority = priority; }
-  std::int32_t queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine = false);
+  // An empty label is made of the id.
+  std::int32_t queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine = false, std::string label = {});
 
   // Returns the command's number for about_collective() and add(Dependency). Empty for a command without start or end,
   // or that ends before it starts; it is dropped.
@@ -117,6 +118,8 @@ class TimelineBuilder {
   void add(const TraceWait& wait);
   void add(TraceSync sync);
   void add(TraceRange range);
+  // `at` is as for drop().
+  void add(const MemoryChange& change, std::uint64_t at);
   // Whether operators are of use: a trace may have more of them than of anything else.
   bool wants_operations() const noexcept { return timeline_.has_operations; }
   // Gives equal operations the same number.
@@ -183,7 +186,7 @@ class TimelineBuilder {
     std::string name;
     std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
     std::uint16_t process = 0;
-    std::size_t commands = 0, calls = 0, syncs = 0, ranges = 0;  // of the files before it
+    std::size_t commands = 0, calls = 0, syncs = 0, ranges = 0, memory = 0;  // of the files before it
   };
   void extend(std::uint16_t process, std::int64_t from_ns, std::int64_t to_ns) noexcept;
 

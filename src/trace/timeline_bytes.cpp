@@ -14,7 +14,7 @@ namespace weir {
 namespace {
 
 // The last digit is the version of the layout.
-constexpr std::string_view kMagic = "weir timeline 4\n";
+constexpr std::string_view kMagic = "weir timeline 5\n";
 
 // One list of fields serves both directions: an archive is a Writer or a Reader.
 class Writer {
@@ -156,6 +156,10 @@ void fields_of(Archive& archive, TimelineOf<Archive>& timeline) {
   });
   archive.list(timeline.ranges,
                [&](auto& range) { archive.fields(range.name, range.process, range.started_ns, range.ended_ns); });
+  archive.list(timeline.memory, [&](auto& change) {
+    archive.fields(change.device, change.at_ns, change.bytes, change.allocated_bytes, change.reserved_bytes,
+                   change.operation, change.line);
+  });
   archive.list(timeline.dropped, [&](auto& dropped) { archive.fields(dropped.reason, dropped.count, dropped.first); });
   archive.list(timeline.notes, [&](auto& note) { archive.fields(note); });
 }
@@ -208,6 +212,12 @@ void check_numbers(const Timeline& timeline, const Reader& reader) {
   for (const TraceRange& range : timeline.ranges) {
     is_name(range.name);
     is_in(range.process, timeline.processes.size(), "it has a process too few");
+  }
+  for (const MemoryChange& change : timeline.memory) {
+    is_in(change.device, timeline.devices.size(), "it has a device too few");
+    if (change.operation != kNoOperation)
+      is_in(change.operation, timeline.operations.size(), "it has an operation too few");
+    is_name(change.line);
   }
 }
 

@@ -87,18 +87,22 @@ TEST(Analyze, says_for_which_operators_the_device_worked) {
   const Folder folder;
   std::string text = kineto(0, 3, [](int) { return 10.0; }, "gemm");
   text.insert(text.find("[") + 1, R"({"ph":"X","cat":"cpu_op","name":"aten::mm","pid":9,"tid":9,"ts":1000,"dur":10},)");
+  text.insert(text.find("[") + 1,
+              R"({"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":9,"tid":9,"ts":1005,"args":{
+                 "Total Allocated":3145728,"Total Reserved":4194304,"Bytes":1048576,"Device Id":0}},)");
   write_into(folder, "t.json", text);
   const Outcome said = weir({"analyze", "t.json", "--operators"}, folder.path());
+  EXPECT_TRUE(has(said.out, "at most 3.00 MiB, first at ")) << said.out;
   EXPECT_EQ(said.code, 0) << said.err;
   EXPECT_TRUE(has(said.out, "aten::mm")) << said.out;
   EXPECT_TRUE(has(said.out, "Submitted outside of operators: 2 commands, 20.0 us.")) << said.out;
   EXPECT_TRUE(has(said.out, "matrix")) << said.out;
   ASSERT_EQ(weir({"analyze", "t.json", "--operators", "--json", "-o", "a.json"}, folder.path()).code, 0);
   expect_valid_as(folder / "a.json", "weir.analysis.2.json");
-  const Json operators = json_of(folder / "a.json")["devices"][0]["operators"];
+  const Json operators = json_of(folder / "a.json")["devices"][0]["model"]["shapes"];
   EXPECT_EQ(operators["top"][0]["name"], "aten::mm");
   EXPECT_EQ(operators["top"][0]["total_ns"], 10'000);
-  EXPECT_TRUE(analysed(folder, "t.json")["devices"][0]["operators"].is_null()) << "only where somebody asks";
+  EXPECT_TRUE(analysed(folder, "t.json")["devices"][0]["model"].is_null()) << "only where somebody asks";
 }
 
 // Two steps of a model: a module with a product, its backward pass on another thread, an optimizer, and a wait. The

@@ -8,7 +8,6 @@
 
 #include "trace/analyse/iterations.h"
 #include "trace/analyse/model_use.h"
-#include "trace/analyse/operators.h"
 #include "trace/importer_testing.h"
 
 namespace weir {
@@ -119,9 +118,9 @@ TEST(KinetoOperations, modules_nest_and_belong_to_the_forward_pass) {
   EXPECT_EQ(described(timeline, 4), "aten::mul | - | - | unknown | -");
   EXPECT_EQ(described(timeline, 5), "none | -");
   EXPECT_EQ(timeline.modules.size(), 3U);
-  const Operators found = operators(timeline);
-  EXPECT_EQ(found.outside.commands, 2U) << "a module is no operator";
-  for (const ShapedUse& use : model_use(timeline, {}).shaped)
+  const ModelUse found = model_use(timeline, {});
+  EXPECT_EQ(found.outside.commands, 1U);
+  for (const ShapedUse& use : found.shaped)
     EXPECT_EQ(text(timeline, use.call), use.name == kNoName ? "cudaLaunchKernel" : "-");
 }
 

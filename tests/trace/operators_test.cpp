@@ -1,6 +1,4 @@
 // Which operators launched what: from Kineto's events, and against a search through all of them.
-#include "trace/analyse/operators.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "trace/analyse/model_use.h"
 #include "trace/device_spans.h"
 #include "trace/import/import.h"
 #include "trace/merge.h"
@@ -42,8 +41,8 @@ Timeline imported(std::string events, bool has_operations = true) {
 // Name -> {commands, ns, ns of launching}
 std::map<std::string, std::array<std::uint64_t, 3>> table_of(const Timeline& timeline) {
   std::map<std::string, std::array<std::uint64_t, 3>> table;
-  for (const OperatorUse& use : operators(timeline).all)
-    table[timeline.names.at(use.name)] = {use.commands, use.total_ns, use.launching_ns};
+  for (const ShapedUse& use : model_use(timeline, {}).shaped)
+    table[timeline.names.at(use.name)] = {use.work.commands, use.work.total_ns, use.launching_ns};
   return table;
 }
 using Row = std::array<std::uint64_t, 3>;
@@ -66,8 +65,8 @@ TEST(Operators, are_the_innermost_around_the_launch) {
   EXPECT_EQ(table.at("aten::addmm"), (Row{2, 15'000, 2'000})) << "one call of a graph may submit several";
   EXPECT_EQ(table.at("aten::linear"), (Row{1, 20'000, 1'000}));
   EXPECT_EQ(table.at("aten::relu"), (Row{1, 8'000, 1'000}));
-  const Operators found = operators(timeline);
-  EXPECT_EQ(found.all[0].total_ns, 20'000U) << "most time first";
+  const ModelUse found = model_use(timeline, {});
+  EXPECT_EQ(found.shaped[0].work.total_ns, 20'000U) << "most time first";
   EXPECT_EQ(found.outside.commands, 1U);
   EXPECT_EQ(found.outside.total_ns, 4'000U);
   EXPECT_EQ(found.without_call.commands, 1U);
@@ -75,11 +74,11 @@ TEST(Operators, are_the_innermost_around_the_launch) {
 }
 
 TEST(Operators, are_read_only_where_somebody_asks) {
-  const Operators none = operators(imported(example(), false));
-  EXPECT_TRUE(none.all.empty());
+  const ModelUse none = model_use(imported(example(), false), {});
+  EXPECT_TRUE(none.shaped.empty());
   EXPECT_NE(none.reason.find("--operators"), std::string::npos);
-  const Operators without = operators(imported(launch(1, 1, 5) + kernel(1, 10, 10)));
-  EXPECT_TRUE(without.all.empty());
+  const ModelUse without = model_use(imported(launch(1, 1, 5) + kernel(1, 10, 10)), {});
+  EXPECT_TRUE(without.shaped.empty());
   EXPECT_EQ(without.outside.commands, 0U);
   EXPECT_FALSE(without.reason.empty());
 }
@@ -133,10 +132,10 @@ TEST(Operators, agree_with_a_search) {
         ++expected[inner->name];
     }
     const Timeline timeline = imported(events);
-    const Operators found = operators(timeline);
+    const ModelUse found = model_use(timeline, {});
     std::uint64_t commands = 0;
-    for (const OperatorUse& use : found.all) commands += use.commands;
-    ASSERT_EQ(commands + (found.all.empty() ? outside : found.outside.commands), 60U) << "round " << round;
+    for (const ShapedUse& use : found.shaped) commands += use.work.commands;
+    ASSERT_EQ(commands + (found.shaped.empty() ? outside : found.outside.commands), 60U) << "round " << round;
     for (const auto& [name, row] : table_of(timeline)) ASSERT_EQ(row[0], expected[name]) << name << ", round " << round;
   }
 }
@@ -152,8 +151,8 @@ TEST(Operators, real_captures_add_up) {
     std::uint64_t all = 0, found_ns = 0;
     for (const Span& span : timeline.spans)
       if (is_device_work(span)) all += static_cast<std::uint64_t>(span.ended_ns - span.started_ns);
-    const Operators found = operators(timeline);
-    for (const OperatorUse& use : found.all) found_ns += use.total_ns;
+    const ModelUse found = model_use(timeline, {});
+    for (const ShapedUse& use : found.shaped) found_ns += use.work.total_ns;
     EXPECT_EQ(found_ns + found.outside.total_ns + found.without_call.total_ns, all) << name;
     EXPECT_GT(found_ns, all / 2) << name;
   }

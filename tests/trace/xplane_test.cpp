@@ -7,7 +7,7 @@
 
 #include "importer_testing.h"
 #include "protobuf_testing.h"
-#include "trace/analyse/operators.h"
+#include "trace/analyse/model_use.h"
 #include "trace/import/xla_scope.h"
 
 namespace weir {
@@ -282,11 +282,12 @@ TEST(XPlane, a_real_profile_of_jax) {
   EXPECT_EQ(first_gpu, 60U);
   EXPECT_EQ(timeline.streams.size(), 11U);
   // 198 commands have an hlo_op.
-  const Operators found = operators(timeline);
+  const ModelUse found = model_use(timeline, {});
   std::uint64_t attributed = 0, attributed_ns = 0;
-  for (const OperatorUse& use : found.all) {
-    attributed += use.commands;
-    attributed_ns += use.total_ns;
+  for (const ShapedUse& use : found.shaped) {
+    if (use.name == kNoName) continue;  // of a program, and of none of its operations
+    attributed += use.work.commands;
+    attributed_ns += use.work.total_ns;
   }
   EXPECT_EQ(attributed, 198U);
   EXPECT_EQ(attributed_ns, 27'550'676U);

@@ -268,7 +268,7 @@ export interface UsedOperator {
   name: string | null; // "aten::mm"; null: `call` was made by a module or a phase
   call: string | null;
   shapes: string | null;
-  calls: number;
+  calls: number | null;
   total_ns: number;
   share: number | null;
   flop_per_s: number | null;

@@ -77,7 +77,7 @@ Json operators_of(const Json& device, double all_ns) {
     Json one = {{"name", values::word_or_null(each, {"name"})},
                 {"call", values::word_or_null(each, {"call"})},
                 {"shapes", values::word_or_null(each, {"shapes"})},
-                {"calls", values::count(each, {"calls"})},
+                {"calls", number_or_null(values::amount(each, {"calls"}))},
                 {"total_ns", ns_of(each)},
                 {"share", share_of(ns_of(each), all_ns)},
                 {"flop_per_s", number_or_null(flop_per_s)},

@@ -13,6 +13,7 @@
 #include "report/page/lane_encoding.h"
 #include "report/page/span_names.h"
 #include "trace/analyse/iterations.h"
+#include "trace/analyse/operator_calls.h"
 
 namespace weir::page {
 namespace {
@@ -109,7 +110,8 @@ struct Odd {
 
 class Drawing {
  public:
-  Drawing(const Timeline& timeline, std::size_t most) : timeline_(timeline), names_(timeline), max_(most) {
+  Drawing(const Timeline& timeline, std::size_t most)
+      : timeline_(timeline), begins_(operator_calls(timeline)), names_(timeline), max_(most) {
     std::set<int> ranks;
     for (const TraceDevice& device : timeline.devices) ranks.insert(rank_of(device.process));
     has_ranks_ = ranks.size() > 1;
@@ -262,7 +264,7 @@ class Drawing {
     const bool is_known = operation < timeline_.operations.size() && timeline_.operations[operation].name != kNoName;
     const HostCall*& last = last_calls_[span.stream];
     const bool goes_on =
-        is_known && last != nullptr && (last == &call || (last->operation == operation && !call.is_first_of_operation));
+        is_known && last != nullptr && (last == &call || (last->operation == operation && !begins_[span.call]));
     last = is_known ? &call : nullptr;
     if (!is_known) return;
     Lane& lane = group.lanes[span.stream];
@@ -409,6 +411,7 @@ class Drawing {
   };
 
   const Timeline& timeline_;
+  const std::vector<bool> begins_;  // by call: the first one of an operator that gave the device work
   SpanNames names_;
   std::size_t max_;
   bool has_ranks_ = false, are_steps_numbers_ = false;

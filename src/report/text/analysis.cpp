@@ -126,6 +126,7 @@ TextReport analysis_report(const Json& document, bool is_full) {
   }
   add_ranks(report, document);
   add_devices(report, document);
+  if (at(document, {"rank_phases"}).is_object()) report.sections.push_back(rank_phases_section(document, most));
   // With many devices only the first is printed in detail; the others have a row, and everything is in the JSON.
   const std::size_t listed = is_full ? devices.size() : std::min<std::size_t>(devices.size(), 1);
   for (std::size_t i = 0; i < listed; ++i) {
@@ -136,7 +137,6 @@ TextReport analysis_report(const Json& document, bool is_full) {
                     at(device, {"queues"}).is_null() ? "" : ", " + counted(device, "queues", "hardware queue")));
     report.sections.push_back(times_section(device));
     if (!at(device, {"work"}).empty()) report.sections.push_back(work_section(device));
-    if (at(device, {"operators"}).is_object()) report.sections.push_back(operators_section(device, most));
     if (at(device, {"model"}).is_object()) {
       report.sections.push_back(modules_section(device, most));
       report.sections.push_back(phases_section(device, most));
@@ -145,6 +145,7 @@ TextReport analysis_report(const Json& document, bool is_full) {
         report.sections.push_back(launching_section(device, most));
       if (!at(device, {"copies"}).empty()) report.sections.push_back(copies_section(device, most));
     }
+    if (at(device, {"memory"}).is_object()) report.sections.push_back(memory_section(device, most));
     if (at(device, {"efficiency"}).is_object()) report.sections.push_back(efficiency_section(device, most));
     if (at(device, {"iterations"}).is_object()) report.sections.push_back(iterations_section(device, most));
     report.sections.push_back(queues_section(device, most));

@@ -89,6 +89,13 @@ ReportSection shapes_section(const Json& device, std::size_t most) {
   if (all > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {}, {}", counted(all - static_cast<double>(table.rows.size()), "other"),
                               format_duration(rest_ns));
+  const auto none = [&](const char* which, const char* why) {
+    const Json& found = at(shapes, {which});
+    if (number(found, {"commands"}).value_or(0) > 0)
+      section.remark("{}: {}, {}.", why, counted(found, "commands", "command"), duration(found, "total_ns"));
+  };
+  none("outside", "Submitted outside of operators");
+  none("without_call", "Without a call in the trace that submitted them");
   return section;
 }
 
@@ -122,6 +129,46 @@ ReportSection copies_section(const Json& device, std::size_t most) {
                           bytes ? format_bytes(static_cast<std::uint64_t>(*bytes)) : "-", duration(each, "total_ns"),
                           duration(each, "alone_ns")});
   }
+  return section;
+}
+
+ReportSection memory_section(const Json& device, std::size_t most) {
+  ReportSection section{"Memory that the program's allocator had"};
+  const Json& memory = at(device, {"memory"});
+  const auto bytes = [](const Json& of, const char* key) {
+    const auto value = number(of, {key});
+    return value ? format_bytes(static_cast<std::uint64_t>(std::max(*value, 0.0))) : "-";
+  };
+  for (const char* which : {"allocated", "reserved"}) {
+    const Json& peak = at(memory, {which});
+    std::string when = fmt::format("at most {}, first at {}", bytes(peak, "bytes"), duration(peak, "at_ns"));
+    // The last part of a module's path says most.
+    std::string module = at(peak, {"module"}).is_string() ? word(peak, "module") : "";
+    if (!module.empty()) module = "in " + module.substr(module.rfind('/') + 1);
+    std::string who;
+    for (const std::string& part : {at(peak, {"operator"}).is_string() ? word(peak, "operator") : "", module,
+                                    at(peak, {"phase"}).is_string() ? word(peak, "phase") : "",
+                                    at(peak, {"step"}).is_string() ? word(peak, "step") : ""})
+      if (!part.empty()) who += (who.empty() ? ": " : ", ") + part;
+    when += who;
+    section.fact(which, std::move(when));
+  }
+  section.fact("allocations", "{}, {} together; {}", count(memory, "allocations"), bytes(memory, "allocated_bytes"),
+               counted(memory, "frees", "time") + " freed");
+  const Json& steps = at(memory, {"steps"});
+  if (!steps.is_object()) return section;
+  ReportTable table{{{"step", true}, {"at most"}, {"at its end"}}};
+  for (const Json& each : first(at(steps, {"list"}), most))
+    table.rows.push_back({word(each, "name"), bytes(each, "peak_bytes"), bytes(each, "end_bytes")});
+  const double all = number(steps, {"count"}).value_or(0);
+  if (all > static_cast<double>(table.rows.size()))
+    table.after = fmt::format("and {:.0f} more", all - static_cast<double>(table.rows.size()));
+  section.tables.push_back(std::move(table));
+  if (is_true(steps, {"grows"}))
+    section.remark(
+        "Each step from the third on ended with more than the one before, from {} after the first to {} "
+        "after the last: something keeps memory from step to step (a leak?).",
+        bytes(steps, "first_bytes"), bytes(steps, "last_bytes"));
   return section;
 }
 

@@ -3,20 +3,25 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "base/json.h"
 #include "report/text/sections.h"
 
 namespace weir::analysis {
 
+// Of the whole document: which rank is slowest in each phase, and why.
+ReportSection rank_phases_section(const Json& document, std::size_t most);
+// Why, as a sentence; empty where the ranks are alike.
+std::string slow_phase_words(const Json& phase);
 ReportSection times_section(const Json& device);
 ReportSection work_section(const Json& device);
-ReportSection operators_section(const Json& device, std::size_t most);
 ReportSection modules_section(const Json& device, std::size_t most);
 ReportSection phases_section(const Json& device, std::size_t most);
 ReportSection shapes_section(const Json& device, std::size_t most);
 ReportSection launching_section(const Json& device, std::size_t most);
 ReportSection copies_section(const Json& device, std::size_t most);
+ReportSection memory_section(const Json& device, std::size_t most);
 ReportSection efficiency_section(const Json& device, std::size_t most);
 ReportSection iterations_section(const Json& device, std::size_t most);
 ReportSection queues_section(const Json& device, std::size_t most);

@@ -54,26 +54,6 @@ ReportSection work_section(const Json& device) {
   return section;
 }
 
-ReportSection operators_section(const Json& device, std::size_t most) {
-  ReportSection section{"Operators that the device worked for"};
-  const Json& operators = at(device, {"operators"});
-  ReportTable& table = section.table({{"operator", true}, {"commands"}, {"sum"}, {"share"}, {"launching"}});
-  for (const Json& each : first(at(operators, {"top"}), most))
-    table.rows.push_back({word(each, "name"), count(each, "commands"), duration(each, "total_ns"),
-                          percent(number(each, {"share"})), duration(each, "launching_ns")});
-  const double all = number(operators, {"count"}).value_or(0);
-  if (all > static_cast<double>(table.rows.size()))
-    table.after = fmt::format("and {}", counted(all - static_cast<double>(table.rows.size()), "other operator"));
-  const auto none = [&](const char* which, const char* why) {
-    const Json& found = at(operators, {which});
-    if (number(found, {"commands"}).value_or(0) > 0)
-      section.remark("{}: {}, {}.", why, counted(found, "commands", "command"), duration(found, "total_ns"));
-  };
-  none("outside", "Submitted outside of operators");
-  none("without_call", "Without a call in the trace that submitted them");
-  return section;
-}
-
 ReportSection iterations_section(const Json& device, std::size_t most) {
   ReportSection section{"Iterations"};
   ReportTable& table = section.table(

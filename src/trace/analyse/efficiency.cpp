@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "trace/analyse/operator_calls.h"
 #include "trace/device_spans.h"
 #include "trace/intervals.h"
 
@@ -89,26 +90,19 @@ Efficiency efficiency(const Timeline& timeline, std::span<const std::string> nam
                       const DevicePeaks* measured) {
   Efficiency found;
   if (!timeline.has_operations) {
-    found.reason = "operators were not read (--operators reads those of PyTorch's traces)";
+    found.reason = "operators were not read (--operators reads those of PyTorch's and XLA's traces)";
     return found;
   }
-  // The calls to the driver of a thread in order say which call of the operator each belongs to. A call of an operator
-  // counts once it gave the device work.
-  const auto operation_of = [&](std::uint32_t call) {
-    const std::uint32_t operation = call < timeline.calls.size() ? timeline.calls[call].operation : kNoOperation;
-    return operation < timeline.operations.size() && timeline.operations[operation].name != kNoName ? operation
-                                                                                                    : kNoOperation;
-  };
-  std::vector<bool> is_working(timeline.calls.size());
   std::map<std::pair<std::uint32_t, std::uint32_t>, Use> uses;
-  const auto use_of = [&](std::uint32_t operation) -> Use& {
-    return uses[{timeline.operations[operation].name, timeline.operations[operation].shapes}];
+  const auto key_of = [&](std::uint32_t operation) {
+    return std::pair(timeline.operations[operation].name, timeline.operations[operation].shapes);
   };
   for (const Span& span : timeline.spans) {
     // Collectives are bound by links, and have a table of their own.
-    if (!is_device_work(span) || span.kind == SpanKind::collective || operation_of(span.call) == kNoOperation) continue;
-    is_working[span.call] = true;
-    Use& use = use_of(operation_of(span.call));
+    if (!is_device_work(span) || span.kind == SpanKind::collective) continue;
+    const std::uint32_t operation = operator_of(timeline, span.call);
+    if (operation == kNoOperation) continue;
+    Use& use = uses[key_of(operation)];
     ++use.commands;
     use.total_ns += static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
     use.has_tf32 |= span.kind == SpanKind::kernel && speaks_of_tf32(text_of(names, span.name));
@@ -117,19 +111,10 @@ Efficiency efficiency(const Timeline& timeline, std::span<const std::string> nam
     found.reason = "no command was submitted within an operator that the source names";
     return found;
   }
-  // By thread and operation: whether the current call of the operator is counted already.
-  std::map<std::tuple<std::uint16_t, std::uint32_t, std::uint32_t>, bool> is_counted;
-  const bool are_marked = std::any_of(timeline.calls.begin(), timeline.calls.end(),
-                                      [](const HostCall& call) { return call.is_first_of_operation; });
-  for (std::uint32_t i = 0; are_marked && i < timeline.calls.size(); ++i) {
-    const HostCall& call = timeline.calls[i];
-    const std::uint32_t operation = operation_of(i);
-    if (operation == kNoOperation || (!call.is_first_of_operation && !is_working[i])) continue;
-    const auto [at, is_new] = is_counted.try_emplace({call.process, call.thread, operation}, true);
-    // Without a first call the program called it before the part of the trace that is looked at.
-    if (call.is_first_of_operation || is_new) at->second = false;
-    if (is_working[i] && !std::exchange(at->second, true)) ++use_of(operation).calls;
-  }
+  const std::vector<bool> begins = operator_calls(timeline);
+  for (std::uint32_t i = 0; i < timeline.calls.size(); ++i)
+    if (begins[i])
+      if (const auto use = uses.find(key_of(operator_of(timeline, i))); use != uses.end()) ++use->second.calls;
 
   PeaksFound peaks = device_peaks(device, measured);
   found.peaks = std::move(peaks.peaks);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "trace/analyse/iterations.h"
+#include "trace/analyse/operator_calls.h"
 #include "trace/device_spans.h"
 #include "trace/intervals.h"
 
@@ -91,13 +92,14 @@ const char* to_string(Phase phase) noexcept {
 ModelUse model_use(const Timeline& timeline, std::span<const TraceRange> steps) {
   ModelUse found;
   if (!timeline.has_operations) {
-    found.reason = "operators were not read (--operators reads those of PyTorch's traces)";
+    found.reason = "operators were not read (--operators reads those of PyTorch's and XLA's traces)";
     return found;
   }
   const std::vector<std::uint64_t> late = late_by_command(timeline);
   std::vector<ModuleUse> modules(timeline.modules.size());
   std::unordered_map<std::uint64_t, std::size_t> places;  // by name and shapes
-  std::vector<bool> is_counted(timeline.calls.size());    // a graph's launch submits many commands
+  const std::vector<bool> begins = operator_calls(timeline);
+  std::vector<bool> is_counted(timeline.calls.size());  // a graph's launch submits many commands
   for (const Span& span : timeline.spans) {
     if (!is_device_work(span)) continue;
     const std::uint64_t ns = distance_ns(span.started_ns, span.ended_ns);
@@ -127,7 +129,7 @@ ModelUse model_use(const Timeline& timeline, std::span<const TraceRange> steps) 
     use.late_ns += late[static_cast<std::size_t>(&span - timeline.spans.data())];
     if (is_counted[span.call]) continue;
     is_counted[span.call] = true;
-    ++use.calls;
+    if (use.name == kNoName || begins[span.call]) ++use.calls;
     const HostCall& call = timeline.calls[span.call];
     if (is_timed(call) && call.kind != CallKind::copy) use.launching_ns += distance_ns(call.started_ns, call.ended_ns);
   }

@@ -37,8 +37,8 @@ struct ShapedUse {
   std::uint32_t name = kNoName, shapes = kNoName;
   std::uint32_t call = kNoName;  // where a module or a phase made the calls, and no operator: their function
   WorkSum work;
-  std::size_t calls = 0;           // that submitted the commands
-  std::uint64_t launching_ns = 0;  // in these calls; without copies, which may wait
+  std::size_t calls = 0;           // of the operator, or of the function; 0 if unknown
+  std::uint64_t launching_ns = 0;  // in the calls of the driver for them; without copies, which may wait
   std::uint64_t late_ns = 0;       // the device was idle until the host submitted one of these commands
 };
 

@@ -61,6 +61,8 @@ Timeline slice(const Timeline& whole, std::uint16_t device) {
   take_commands(whole, call_at, part, [&](const Span& span) { return whole.streams[span.stream].device == device; });
   for (const TraceRange& range : whole.ranges)
     if (range.process == process) part.ranges.push_back(range);
+  for (const MemoryChange& change : whole.memory)
+    if (change.device == device) part.memory.push_back(change);
   return part;
 }
 
@@ -87,6 +89,8 @@ Timeline within(const Timeline& whole, const TimeInterval& interval) {
   take_commands(whole, call_at, part, is_kept);
   for (const TraceRange& range : whole.ranges)
     if (reaches_in(range)) part.ranges.push_back(range);
+  for (const MemoryChange& change : whole.memory)
+    if (change.at_ns >= from_ns && change.at_ns < interval.to_ns) part.memory.push_back(change);
   return part;
 }
 

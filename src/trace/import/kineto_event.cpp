@@ -27,6 +27,7 @@ KinetoCategory category_of(std::string_view text) {
   if (name == "cudasync" || name == "hipsync") return KinetoCategory::synchronization;
   if (name == "useranno" || name == "userannotation") return KinetoCategory::annotation;
   if (name == "operator" || name == "cpuop") return KinetoCategory::operation;
+  if (name == "cpuinstantevent") return KinetoCategory::instant;
   return name.ends_with("runtime") || name.ends_with("driver") ? KinetoCategory::call : KinetoCategory::other;
 }
 
@@ -123,6 +124,11 @@ class EventReader {
   bool is_wanted() const noexcept {
     if (event_.phase == 0) return true;
     if (event_.phase == 'B' || event_.phase == 'E') return true;
+    // {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 5, "tid": 6, "ts": 1.5, "args":
+    // {...}}
+    if (event_.phase == 'i')
+      return (event_.category == KinetoCategory::instant || event_.category == KinetoCategory::unknown) &&
+             (!event_.has_name || event_.name == kMemoryEvent);
     if (event_.phase != 'X' || event_.category == KinetoCategory::other) return false;
     if (wants_operations_) return true;
     if (event_.category == KinetoCategory::python) return false;
@@ -211,6 +217,7 @@ class EventReader {
         if (key == "queue") return void(found.queue = whole());
         if (key == "block") return extents(found.block);
         if (key == "bytes") return void(found.bytes = whole().value_or(0));
+        if (key == "Bytes") return void(found.memory_bytes = number());
         if (key == "dtype") return void(found.element_bytes = element_bytes_of(reader_.value()));
         break;
       case 6:
@@ -231,6 +238,7 @@ class EventReader {
         if (key == "submitted") return void(found.submitted_ns = hop());
         if (key == "iteration") return void(found.iteration = small(whole()));
         if (key == "hsa_queue") return void(found.hsa_queue = whole());
+        if (key == "Device Id") return void(found.memory_device = number());
         break;
       case 10:
         if (key == "Group size") return void(found.ranks = small(whole()));
@@ -246,6 +254,7 @@ class EventReader {
         break;
       case 12:
         if (key == "channel_type") return void(found.channel_type = whole());
+        if (key == "engine_index") return void(found.engine_index = whole());
         break;
       case 13:
         if (key == "In msg nelems") return void(found.in_elements = whole().value_or(0));
@@ -254,9 +263,11 @@ class EventReader {
         break;
       case 14:
         if (key == "cuda_sync_kind") return void(found.sync = sync_of(reader_.value()));
+        if (key == "engine_ordinal") return void(found.engine_ordinal = whole());
         if (key == "wait_on_stream") return void(found.wait_on_stream = number());
         if (key == "Out msg nelems") return void(found.out_elements = whole().value_or(0));
         if (key == "before command") return void(found.before = whole());
+        if (key == "Total Reserved") return void(found.reserved_bytes = whole());
         break;
       case 15:
         if (key == "Collective name") {
@@ -264,6 +275,7 @@ class EventReader {
           found.collective = collective_of(reader_.value());
           return;
         }
+        if (key == "Total Allocated") return void(found.allocated_bytes = whole());
         if (key == "Sequence number" && wants_inputs()) return void(found.sequence_number = whole());
         if (key == "Concrete Inputs" && wants_inputs() && KinetoInputReader::needs_values(event_.name))
           return inputs_.values();

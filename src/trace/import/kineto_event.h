@@ -25,7 +25,8 @@ enum class KinetoCategory : std::uint8_t {
   synchronization,
   annotation,
   operation,  // of a framework; those of collectives are always wanted
-  python
+  python,
+  instant  // of the host: an allocation
 };
 
 enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context };
@@ -34,11 +35,12 @@ enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context
 struct KinetoArguments {
   std::optional<std::int64_t> device, stream, wait_on_stream, rank;
   std::optional<std::uint64_t> queue, correlation, external, record_correlation;
-  std::optional<std::uint64_t> channel, channel_type;   // Kineto on CUDA since May 2026: CUPTI's
-  std::optional<std::uint64_t> hsa_queue;               // Kineto on ROCm since June 2026; 0: not known
-  std::optional<std::uint64_t> command, before, after;  // in Weir's own exports: numbers of commands
-  std::optional<std::int64_t> priority;                 // of the stream, since April 2026 on CUDA 13.1 and later
-  std::array<std::uint32_t, 3> grid{}, block{};         // as written; zeros where they are not
+  std::optional<std::uint64_t> channel, channel_type;         // Kineto on CUDA since May 2026: CUPTI's
+  std::optional<std::uint64_t> hsa_queue;                     // Kineto on ROCm since June 2026; 0: not known
+  std::optional<std::uint64_t> engine_ordinal, engine_index;  // Kineto on Intel's GPUs since September 2026
+  std::optional<std::uint64_t> command, before, after;        // in Weir's own exports: numbers of commands
+  std::optional<std::int64_t> priority;                       // of the stream, since April 2026 on CUDA 13.1 and later
+  std::array<std::uint32_t, 3> grid{}, block{};               // as written; zeros where they are not
   std::uint64_t bytes = 0;
   std::uint32_t iteration = 0;
   std::int64_t enqueued_ns = kNoTime, submitted_ns = kNoTime, accepted_ns = kNoTime, launched_ns = kNoTime;
@@ -57,6 +59,10 @@ struct KinetoArguments {
 
   std::optional<std::uint64_t> sequence_number;  // ties a backward operation to its forward operation
   std::int64_t forward_thread = 0;               // above 0 in backward operations
+
+  // Of an allocation on "Device Id": -1 is the host; "Bytes" are negative where it is freed.
+  std::optional<std::int64_t> memory_device, memory_bytes;
+  std::optional<std::uint64_t> allocated_bytes, reserved_bytes;
 
   std::uint32_t out_of_range = 0;  // numbers that were left out
 };
@@ -77,6 +83,8 @@ struct KinetoEvent {
   KinetoArguments arguments;
   KinetoInputs inputs;
 };
+
+inline constexpr std::string_view kMemoryEvent = "[memory]";
 
 // Whether this part of a Python stack says something of the program: a module, an optimizer, a line of its own.
 bool is_telling_frame(std::string_view name);

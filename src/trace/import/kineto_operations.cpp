@@ -347,18 +347,16 @@ void KinetoOperations::find_forwards(const std::vector<Frames>& threads) {
                       })->first;
 }
 
-void KinetoOperations::finish() {
+void KinetoOperations::describe_all(const std::vector<Frames>& threads, std::span<HostCall> all) {
   has_calls_.assign(frames_.size(), false);
-  const std::vector<Frames> sorted = threads();
-  find_forwards(sorted);
   std::vector<HostCall*> calls;
-  for (HostCall& call : to_.file_calls())
+  for (HostCall& call : all)
     if (call.started_ns != kNoTime) calls.push_back(&call);
   const auto place_of = [](const HostCall* call) { return std::tie(call->process, call->thread); };
   std::stable_sort(calls.begin(), calls.end(), [](const HostCall* a, const HostCall* b) {
     return std::tie(a->process, a->thread, a->started_ns) < std::tie(b->process, b->thread, b->started_ns);
   });
-  for (const Frames frames : sorted) {
+  for (const Frames frames : threads) {
     HostCall wanted;
     wanted.process = frames_[frames.front()].process;
     wanted.thread = frames_[frames.front()].thread;
@@ -366,6 +364,13 @@ void KinetoOperations::finish() {
                                       [&](const HostCall* a, const HostCall* b) { return place_of(a) < place_of(b); });
     walk(frames, Calls(own.first, own.second), [](const Frame&, const State&) {});
   }
+}
+
+void KinetoOperations::finish(std::span<HostCall> others) {
+  const std::vector<Frames> sorted = threads();
+  find_forwards(sorted);
+  describe_all(sorted, to_.file_calls());
+  if (!others.empty()) describe_all(sorted, others);
   frames_ = {};
   order_ = {};
   has_calls_ = {};

@@ -21,8 +21,9 @@ class KinetoOperations {
 
   // An operator, a frame of Python, or an annotation; the event has times. Others are ignored.
   void add(const KinetoEvent& event, std::uint16_t process, std::uint32_t thread);
-  // Says of the file's calls what they belong to. Call once, at the end of the file.
-  void finish();
+  // Says of the file's calls what they belong to, and of `others`, which are calls of no driver. Call once, at the end
+  // of the file.
+  void finish(std::span<HostCall> others);
 
  private:
   enum class Kind : std::uint8_t { operation, module, line, phase };
@@ -54,6 +55,7 @@ class KinetoOperations {
   using Frames = std::span<const std::uint32_t>;  // places of one thread's frames, by start
   using Calls = std::span<HostCall* const>;       // of one thread, by start
 
+  void describe_all(const std::vector<Frames>& threads, std::span<HostCall> all);
   std::vector<Frames> threads();
   bool is_backward_thread(Frames frames) const;
   template <class Visit>

@@ -46,9 +46,12 @@ bool has_type(const KinetoArguments& arguments, capture::ChannelType type) noexc
   return arguments.channel_type == static_cast<std::uint64_t>(type);
 }
 
+constexpr std::uint64_t kEngines = 1000;  // in a group
+
 struct Queue {
   std::uint64_t id;
   bool is_copy_engine;
+  bool is_engine = false;  // id: group * kEngines + number in it
 };
 std::optional<Queue> queue_of(const KinetoArguments& arguments) noexcept {
   if (arguments.queue) return Queue{*arguments.queue, arguments.is_copy_engine};
@@ -56,6 +59,10 @@ std::optional<Queue> queue_of(const KinetoArguments& arguments) noexcept {
   if (arguments.channel && !has_type(arguments, capture::ChannelType::unknown))
     return Queue{*arguments.channel, has_type(arguments, capture::ChannelType::async_memcpy)};
   if (arguments.hsa_queue.value_or(0) != 0) return Queue{*arguments.hsa_queue, false};
+  // "engine_ordinal": 1, "engine_index": 0: a group of engines, and one of it. What a group is for is not written.
+  if (arguments.engine_ordinal && arguments.engine_index && *arguments.engine_ordinal < kEngines &&
+      *arguments.engine_index < kEngines)
+    return Queue{*arguments.engine_ordinal * kEngines + *arguments.engine_index, false, true};
   return std::nullopt;
 }
 
@@ -95,6 +102,7 @@ void complete(TraceCollective& facts, const TraceCollective& from) noexcept {
 bool KinetoTimeline::add(KinetoEvent& event, bool is_damaged) {
   if (event.phase == 'B' || event.phase == 'E') return !is_damaged && pair(event);
   if (event.phase == 'X') return use(event, is_damaged);
+  if (event.phase == 'i') return !is_damaged && add_memory(event);
   if (event.phase == 0 && is_command(event.category) && !is_damaged) to_.drop("event without a phase", event.at);
   return false;
 }
@@ -150,6 +158,7 @@ bool KinetoTimeline::use(const KinetoEvent& event, bool is_damaged) {
     case KinetoCategory::python:
       return has_times(event, is_damaged) && add_range(event);
     case KinetoCategory::unknown:
+    case KinetoCategory::instant:
     case KinetoCategory::other:
       break;
   }
@@ -206,7 +215,7 @@ bool KinetoTimeline::place(const KinetoEvent& event, bool is_damaged, Place* to)
     to_.drop("command beyond 65,535 devices", event.at);
     return false;
   }
-  devices_.emplace(*device, DeviceKey{arguments.rank, id});
+  devices_.try_emplace(*device, UsedDevice{to->process, {arguments.rank, id}});
   to->device = *device;
   const auto stream = stream_of(*device, *lane, event.at);
   to->stream = stream.value_or(0);
@@ -251,7 +260,9 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
   command.seen_ns = arguments.seen_ns;
   command.at = event.at;
   if (const auto queue = queue_of(arguments)) {
-    command.queue = to_.queue(where.device, queue->id, queue->is_copy_engine);
+    command.queue = to_.queue(
+        where.device, queue->id, queue->is_copy_engine,
+        queue->is_engine ? fmt::format("engine {}.{}", queue->id / kEngines, queue->id % kEngines) : std::string());
   } else if (arguments.has_kind && !arguments.hsa_queue && arguments.stream && *arguments.stream >= 0) {
     // Kineto on ROCm until mid-2026, "kind": "Dispatch Kernel", "stream": 4, no "queue": its stream is roctracer's
     // queue. Can be removed when such files are no longer in use.
@@ -366,6 +377,30 @@ bool KinetoTimeline::add_range(const KinetoEvent& event) {
   return true;
 }
 
+// "args": {"Total Reserved": 2629828608, "Total Allocated": 1003059712, "Bytes": -18317312, "Device Id": 0, ...}
+bool KinetoTimeline::add_memory(const KinetoEvent& event) {
+  const KinetoArguments& arguments = event.arguments;
+  if (event.category != KinetoCategory::instant || event.name != kMemoryEvent) return false;
+  if (arguments.memory_device == -1) return false;  // the host's
+  if (event.has_bad_time || event.started_ns == kNoTime)
+    to_.drop("allocation without a time", event.at);
+  else if (!arguments.memory_device || !arguments.memory_bytes)
+    to_.drop("allocation without a size or a device", event.at);
+  else if (!arguments.allocated_bytes)
+    to_.drop("allocation without the sum of all (PyTorch before 1.12)", event.at);
+  else {
+    to_.charge(sizeof(Memory) * 2 + (to_.wants_operations() ? sizeof(HostCall) : 0));
+    MemoryChange change;
+    change.at_ns = event.started_ns;
+    change.bytes = *arguments.memory_bytes;
+    change.allocated_bytes = *arguments.allocated_bytes;
+    change.reserved_bytes = arguments.reserved_bytes.value_or(0);
+    memory_.push_back({process_of(event), folded(event.thread_id), *arguments.memory_device, event.at, change});
+    return true;
+  }
+  return false;
+}
+
 void KinetoTimeline::set_device(std::optional<std::int64_t> rank, std::int64_t device, DeviceFacts facts) {
   constexpr std::size_t kMaxDevices = 65'535;
   if (device_facts_.size() < kMaxDevices) device_facts_.insert_or_assign(DeviceKey{rank, device}, std::move(facts));
@@ -457,6 +492,42 @@ void KinetoTimeline::join_waits() {
   }
 }
 
+// Says which operators allocated, too: the ones around the call, as for calls of the driver.
+void KinetoTimeline::finish_memory() {
+  std::vector<HostCall> calls(to_.wants_operations() ? memory_.size() : 0);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    calls[i].process = memory_[i].process;
+    calls[i].thread = memory_[i].thread;
+    calls[i].started_ns = calls[i].ended_ns = memory_[i].change.at_ns;
+  }
+  stacks_.finish(calls);
+  std::map<std::pair<std::uint16_t, std::int64_t>, std::uint16_t> device_of;
+  std::map<std::uint16_t, std::size_t> devices_of;
+  for (const auto& [device, used] : devices_) {
+    device_of[{used.process, used.key.second}] = device;
+    ++devices_of[used.process];
+  }
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    Memory& memory = memory_[i];
+    auto found = device_of.find({memory.process, memory.device});
+    // On ROCm commands number devices with the CPUs among them, and allocations do not.
+    if (const auto own = devices_of.find(memory.process);
+        found == device_of.end() && own != devices_of.end() && own->second == 1)
+      found = device_of.lower_bound({memory.process, INT64_MIN});
+    if (found == device_of.end()) {
+      to_.drop("allocation on a device that ran no command", memory.at);
+      continue;
+    }
+    memory.change.device = found->second;
+    if (i < calls.size()) {
+      memory.change.operation = calls[i].operation;
+      memory.change.line = calls[i].line;
+    }
+    to_.add(memory.change, memory.at);
+  }
+  memory_ = {};
+}
+
 void KinetoTimeline::finish() {
   for (const auto& [key, events] : begun_)
     for (const KinetoEvent& event : events)
@@ -467,7 +538,7 @@ void KinetoTimeline::finish() {
   join_copies();
   join_grids();
   join_waits();
-  stacks_.finish();
+  finish_memory();
   // CUPTI's timestamps come from the GPU; Kineto on ROCm clips commands so that they do not overlap.
   if (are_gaps_exact_.value_or(has_cuda_calls_ && !has_rocm_ && has_fine_times_)) to_.trust_gaps();
   if (!are_gaps_exact_ && has_cuda_calls_ && !has_rocm_ && !has_fine_times_ && to_.command_count() > 0)
@@ -476,7 +547,8 @@ void KinetoTimeline::finish() {
     return each.second.name == device_facts_.begin()->second.name &&
            each.second.multiprocessors == device_facts_.begin()->second.multiprocessors;
   });
-  for (const auto& [device, key] : devices_) {
+  for (const auto& [device, used] : devices_) {
+    const DeviceKey& key = used.key;
     auto found = device_facts_.find(key);
     if (found == device_facts_.end()) found = device_facts_.find({std::nullopt, key.second});
     // On ROCm commands number devices with the CPUs among them, and properties do not.

@@ -63,6 +63,14 @@ class KinetoTimeline {
     std::uint32_t blocks = 0;
     std::uint64_t correlation = 0;
   };
+  // A change of a device's memory, by the device's number in the file.
+  struct Memory {
+    std::uint16_t process = 0;
+    std::uint32_t thread = 0;
+    std::int64_t device = 0;
+    std::uint64_t at = 0;  // position in the file
+    MemoryChange change;
+  };
   // record_param_comms and nccl:*
   struct Operation {
     std::uint16_t process = 0;
@@ -81,11 +89,13 @@ class KinetoTimeline {
   bool add_call(const KinetoEvent& event);
   bool add_sync(const KinetoEvent& event);
   bool add_range(const KinetoEvent& event);
+  bool add_memory(const KinetoEvent& event);
   TraceCollective facts_of(const KinetoEvent& event);
   void join_collectives();
   void join_copies();
   void join_grids();
   void join_waits();
+  void finish_memory();
 
   const TraceFile& file_;
   TimelineBuilder& to_;
@@ -96,13 +106,18 @@ class KinetoTimeline {
   std::uint16_t last_process_ = 0;
   using DeviceKey = std::pair<std::optional<std::int64_t>, std::int64_t>;  // rank, id
   std::map<DeviceKey, DeviceFacts> device_facts_;
-  std::unordered_map<std::uint16_t, DeviceKey> devices_;  // devices that were used
-  std::set<std::uint16_t> processes_;                     // of the ranks that events name
+  struct UsedDevice {
+    std::uint16_t process = 0;
+    DeviceKey key;
+  };
+  std::unordered_map<std::uint16_t, UsedDevice> devices_;
+  std::set<std::uint16_t> processes_;  // of the ranks that events name
   std::vector<Pending> collectives_, copies_, rocm_kernels_;
   std::vector<Call> launches_;
   std::vector<Copy> copy_calls_;
   std::vector<Grid> grids_;
   std::vector<Operation> operations_;
+  std::vector<Memory> memory_;
   std::unordered_map<std::uint64_t, std::uint32_t> commands_;          // by its number in an export by Weir
   std::vector<std::pair<std::uint64_t, std::uint64_t>> own_waits_;     // before, after, by those numbers
   std::unordered_map<std::uint64_t, std::vector<KinetoEvent>> begun_;  // by process and thread

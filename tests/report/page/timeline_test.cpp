@@ -199,19 +199,21 @@ TEST(DrawnTimeline, has_operators_above_their_kernels) {
     std::uint32_t operation;
     bool is_first;
   };
-  for (const Launch& launch : {Launch{0, true}, Launch{0, false}, Launch{0, true}, Launch{1, false}}) {
+  for (const Launch& launch :
+       {Launch{0, true}, Launch{0, false}, Launch{0, true}, Launch{1, false}, Launch{0, true}, Launch{0, false}}) {
     timeline.calls.push_back({.name = 2, .thread = 42, .started_ns = 900, .ended_ns = 950});
     timeline.calls.back().operation = launch.operation;
     timeline.calls.back().is_first_of_operation = launch.is_first;
   }
-  const std::uint32_t calls[] = {0, 1, 2, 2, 3, 2, kNoCall};
+  // The fifth call, the first of its operator, submits nothing, as where a collective records an event.
+  const std::uint32_t calls[] = {0, 1, 2, 2, 3, 2, 5, kNoCall};
   for (std::size_t i = 0; i < std::size(calls); ++i) {
     const auto at = static_cast<std::int64_t>(1000 + 100 * i);
     timeline.spans.push_back(span_of(0, at, at + 50));
     timeline.spans.back().call = calls[i];
   }
   const DrawnTimeline drawn = draw_timeline(timeline, 100);
-  EXPECT_EQ(drawn.spans, 11U) << "operators are drawn from commands and take no room from them";
+  EXPECT_EQ(drawn.spans, 14U) << "operators are drawn from commands and take no room from them";
   const Json* operators = group_of(drawn.fields, "Operators of GPU 0");
   ASSERT_NE(operators, nullptr) << drawn.fields.dump();
   ASSERT_EQ((*operators)["lanes"].size(), 1U);
@@ -219,8 +221,8 @@ TEST(DrawnTimeline, has_operators_above_their_kernels) {
   EXPECT_EQ(lane["label"], "stream 9");
   const auto spans = decode_lane(lane["spans"].get<std::string>());
   const std::uint64_t origin = drawn.fields["origin_ns"].get<std::uint64_t>();
-  ASSERT_EQ(spans.size(), 3U);
-  const std::pair<std::uint64_t, std::uint64_t> expected[] = {{1000, 1150}, {1200, 1350}, {1500, 1550}};
+  ASSERT_EQ(spans.size(), 4U);
+  const std::pair<std::uint64_t, std::uint64_t> expected[] = {{1000, 1150}, {1200, 1350}, {1500, 1550}, {1600, 1650}};
   for (std::size_t i = 0; i < spans.size(); ++i) {
     EXPECT_EQ(origin + spans[i].start, expected[i].first) << i;
     EXPECT_EQ(origin + spans[i].start + spans[i].duration, expected[i].second) << i;
