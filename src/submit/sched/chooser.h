@@ -9,6 +9,7 @@
 #include <string>
 
 #include "submit/sched/board.h"
+#include "submit/sched/part_fit.h"
 #include "submit/sched/policy.h"
 
 namespace weir::scheduler {
@@ -20,7 +21,9 @@ struct ClientFacts {
   std::uint64_t may_yield_to = 0;  // seats; see may_yield()
   Confinable confinable = Confinable::unknown;
   std::int64_t command_ns = 0;      // its longest command of late; 0: not known
+  std::uint64_t commands = 0;       // that passed its gate
   std::uint64_t requests = 0;       // that have ended
+  std::uint64_t requests_ns = 0;    // what these took together
   std::int64_t request_p99_ns = 0;  // of the latest kRequestWindow; 0: too few
 };
 
@@ -49,6 +52,8 @@ struct Choice {
   int bound = -1;               // the client whose bound has tightened this
   std::int64_t longest_ns = 0;  // commands that take longer are long
   std::int64_t command_ns = 0;  // the length that this follows from
+  bool is_tried = false;        // parts of other sizes are being tried
+  bool is_fitted = false;       // of the parts that were tried this one cost least
   bool operator==(const Choice&) const = default;
 };
 
@@ -121,6 +126,7 @@ class Chooser {
     std::int64_t short_ns = 0;      // the length that decides how many short ones are in flight
     std::int64_t length_ns = 0;     // the last one on the side that is_long says
     Bound bound;
+    PartFit fit;
   };
   struct Setting {
     Confine confine = Confine::never;
@@ -131,7 +137,9 @@ class Chooser {
   std::uint64_t coming_first(int seat) const;
   Why obstacle(int seat, std::uint64_t ahead) const;
   std::int64_t threshold_ns(std::uint64_t ahead) const;
+  bool has_bound(std::uint64_t ahead) const;
   void measure(int seat, std::int64_t now_ns);
+  void try_parts(int seat, std::int64_t now_ns);
   std::uint32_t gate_in_flight(const State& client) const;
   Setting setting(int seat, int level) const;
   bool differ(std::uint64_t company, int level, int other) const;

@@ -41,7 +41,10 @@ std::string Chooser::reason(int seat) const {
   const auto use = [&] {
     const std::string when =
         fmt::format("while {} is {}", name(choice.beside), choice.confine == Confine::always ? "about" : "active");
-    return fmt::format("they use {} % of the device {}", choice.part_percent, when);
+    const char* const found = choice.is_fitted  ? ", which costs it least of what was tried"
+                              : choice.is_tried ? "; other parts are being tried"
+                                                : "";
+    return fmt::format("they use {} % of the device {}{}", choice.part_percent, when, found);
   };
   const auto compared = [&](const char* how) {
     return fmt::format("its commands take {}, {} {}: {}", format_duration(choice.command_ns), how,

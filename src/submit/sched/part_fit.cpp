@@ -27,6 +27,7 @@ void PartFit::begin(std::span<const Candidate> candidates, std::int64_t command_
   at_ = round_ = 0;
   windows_ = {};
   is_settled_ = count_ < 2;
+  has_found_ = false;
   is_open_ = false;
   changed_ns_ = now_ns;
   command_ns_ = command_ns;
@@ -59,6 +60,11 @@ void PartFit::see(std::span<const Candidate> candidates, std::int64_t command_ns
                            now.requests - opened_.requests, now.requests_ns - opened_.requests_ns};
   is_open_ = false;
   changed_ns_ = now_ns;
+  if (windows_[at_][round_].requests < kTooFew) {
+    at_ = 0;
+    is_settled_ = true;
+    return;
+  }
   if (++at_ < count_) return;
   at_ = 0;
   if (++round_ == kRounds) settle(now_ns);
@@ -77,7 +83,6 @@ void PartFit::settle(std::int64_t now_ns) {
       all.requests += windows_[i][round].requests;
       all.requests_ns += windows_[i][round].requests_ns;
     }
-    if (all.requests < kTooFew * kRounds) return;  // the first candidate
     rates[i] = median(each);
     means[i] = static_cast<double>(all.requests_ns) / static_cast<double>(all.requests);
     if (best == 0 || means[i] < best) best = means[i];
@@ -91,6 +96,7 @@ void PartFit::settle(std::int64_t now_ns) {
     least = means[i];
     at_ = i;
   }
+  has_found_ = true;
 }
 
 }  // namespace weir::scheduler

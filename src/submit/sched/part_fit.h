@@ -33,6 +33,7 @@ class PartFit {
   void see(std::span<const Candidate> candidates, std::int64_t command_ns, const Counters& now, std::int64_t now_ns);
   Candidate candidate() const { return candidates_[at_]; }
   bool is_settled() const { return is_settled_; }
+  bool has_found() const { return is_settled_ && has_found_; }
 
   static constexpr std::size_t kMost = 4, kRounds = 3;
 
@@ -47,7 +48,7 @@ class PartFit {
   std::array<Candidate, kMost> candidates_{};
   std::size_t count_ = 0, at_ = 0, round_ = 0;
   std::array<std::array<Window, kRounds>, kMost> windows_{};
-  bool is_settled_ = false, is_open_ = false;
+  bool is_settled_ = false, has_found_ = false, is_open_ = false;
   Counters opened_;
   std::int64_t opened_ns_ = 0, changed_ns_ = 0, seen_ns_ = 0;
   std::int64_t command_ns_ = 0;

@@ -262,6 +262,7 @@ void Server::State::seat(ServerConnection& connection, const Request& request, s
   place.confined.store(0);
   place.command_ns.store(0);
   place.requests.store(0);
+  place.requests_ns.store(0);
   place.request_p99_ns.store(0);
   place.confine.store(0);
   place.part_percent.store(0);
@@ -343,7 +344,9 @@ void Server::State::choose(std::int64_t now) {
                                      ? static_cast<Confinable>(confinable)
                                      : Confinable::unknown,
                    .command_ns = std::clamp<std::int64_t>(place.command_ns.load(kRead), 0, kMost_ns),
+                   .commands = place.launches.load(kRead),
                    .requests = place.requests.load(kRead),
+                   .requests_ns = place.requests_ns.load(kRead),
                    .request_p99_ns = std::clamp<std::int64_t>(place.request_p99_ns.load(kRead), 0, kMost_ns)};
   }
   chooser.decide(conductor.seated(), recent, facts, now);

@@ -80,19 +80,19 @@ TEST(Chooser, goes_by_the_length_of_commands_and_by_who_is_about) {
                            "has the device: nobody that comes first was active lately"},
                           {10, 0, kBoth, "beside 80 1 unknown_length",
                            "not known yet: they use 80 % of the device while process 7 is active"},
-                          {20, 180, kBoth, "beside 80 2 short_commands",
+                          {20, 180, kBoth, "beside 80 3 short_commands",
                            "its commands take 180 us, no longer than 400 us: they use 80 %"},
                           {30, 180, kLoopAlone, "never 0 2 nobody_about", "nobody"},
-                          {40, 180, kBoth, "beside 80 2 short_commands", "while process 7 is active"},
+                          {40, 180, kBoth, "beside 80 3 short_commands", "while process 7 is active"},
                       });
   expect_all(
       Scene(),
       {
           {0, 0, kBoth, "beside 80 1 unknown_length", "not known"},
-          {2, 1600, kBoth, "always 85 2 long_commands",
+          {2, 1600, kBoth, "always 85 64 long_commands",
            "its commands take 1.60 ms, longer than 400 us: they use 85 % of the device while process 7 is about"},
           {4, 1600, kLoopAlone, "never 0 2 nobody_about", "nobody"},
-          {6, 1600, kBoth, "always 85 2 long_commands", "longer than"},
+          {6, 1600, kBoth, "always 85 64 long_commands", "longer than"},
       });
 }
 
@@ -105,12 +105,12 @@ TEST(Chooser, changes_its_choice_when_the_program_changes_and_not_before) {
                           {1100, 300, kBoth, "beside 80 2 short_commands", "take 300 us"},  // or not
                           {1200, 700, kBoth, "beside 80 2 short_commands", "take 300 us"},
                           {1399, 700, kBoth, "beside 80 2 short_commands", "take 300 us"},
-                          {1400, 700, kBoth, "always 85 2 long_commands", "take 700 us, longer than"},
-                          {1500, 300, kBoth, "always 85 2 long_commands", "take 700 us"},
-                          {2500, 300, kBoth, "always 85 2 long_commands", "take 700 us"},
-                          {2600, 200, kBoth, "always 85 2 long_commands", "take 700 us"},
+                          {1400, 700, kBoth, "always 85 64 long_commands", "take 700 us, longer than"},
+                          {1500, 300, kBoth, "always 85 64 long_commands", "take 700 us"},
+                          {2500, 300, kBoth, "always 85 64 long_commands", "take 700 us"},
+                          {2600, 200, kBoth, "always 85 64 long_commands", "take 700 us"},
                           {2800, 200, kBoth, "beside 80 2 short_commands", "take 200 us"},
-                          {2802, 5800, kBoth, "always 85 2 long_commands", "take 5.80 ms"},  // much longer: at once
+                          {2802, 5800, kBoth, "always 85 64 long_commands", "take 5.80 ms"},  // much longer: at once
                       });
 }
 
@@ -296,7 +296,9 @@ TEST(Chooser, never_confines_without_need_and_always_says_why) {
         if (below(5) == 0) each.confinable = static_cast<Confinable>(below(6));
         if (below(3) == 0)
           each.command_ns = static_cast<std::int64_t>(below(2) == 0 ? below(kMillisecond) : below(kLongestP99Ns));
+        each.commands = below(20) == 0 ? 0 : each.commands + below(1000);
         each.requests = below(20) == 0 ? 0 : each.requests + below(1000);
+        each.requests_ns = below(20) == 0 ? 0 : each.requests_ns + below(kSecond);
         each.request_p99_ns = static_cast<std::int64_t>(below(20 * kMillisecond));
       }
       const std::uint64_t seated = below(64), recent = below(64);
@@ -314,7 +316,7 @@ TEST(Chooser, never_confines_without_need_and_always_says_why) {
           EXPECT_EQ(choice.confine, Confine::never);
         }
         if (choice.confine != Confine::never) {
-          EXPECT_TRUE(choice.part_percent >= 50 && choice.part_percent <= 85) << choice.part_percent;
+          EXPECT_TRUE(choice.part_percent >= 50 && choice.part_percent <= 97) << choice.part_percent;
         }
         if (settings.in_flight != 0 && choice.in_flight != 0 && choice.in_flight != kNoBound) {
           EXPECT_EQ(choice.in_flight, settings.in_flight);
