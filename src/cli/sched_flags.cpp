@@ -53,6 +53,7 @@ void TermsFlags::add_to(CommandSyntax syntax) {
   syntax.add("--priority NAME", priority, "high, normal, low, or -10 to 10 (policy priority)");
   syntax.add("--weight N", weight, "share of the device, relative to the others' (policy weighted fair)");
   syntax.add("--deadline DURATION", deadline, "of each request, from its begin: 10ms (policy earliest deadline)");
+  syntax.add("--isolate", is_isolated, "held by the gate alone, and in no MPS, whose programs share faults");
 }
 
 scheduler::Terms TermsFlags::terms() const {
@@ -63,6 +64,7 @@ scheduler::Terms TermsFlags::terms() const {
     reject(fmt::format("--weight {}: {}", weight, share ? "out of range" : "not a number"),
            fmt::format("Use {} to {}.", scheduler::kMinWeight, scheduler::kMaxWeight));
   terms.weight = *share;
+  terms.is_isolated = is_isolated;
   if (!deadline.empty()) terms.deadline_ns = duration_of("--deadline", deadline, kMinDeadlineNs, kMaxDeadlineNs);
   scheduler::check(terms);
   return terms;

@@ -1,7 +1,9 @@
 // weir.sched_status/1: clients with a seat, who is waiting for whom, what each used.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "base/units.h"
 #include "report/text/documents.h"
@@ -122,6 +124,38 @@ ReportTable clients_table(const Json& status, const Json& before) {
 
 }  // namespace
 
+// "1 fault, 3.0 s ago: ..." of the latest.
+std::string fault_line(const Json& fault) {
+  const std::string kind = string(fault, {"kind"});
+  const std::string what = kind == "gpu_error"      ? "an error on the GPU"
+                           : kind == "server_ended" ? "its server ended"
+                                                    : "its control process ended";
+  std::string who;
+  for (const Json& client : list(fault, {"clients"}))
+    if (client.is_number()) who += (who.empty() ? "" : ", ") + fmt::format("{}", client.get<double>());
+  const bool is_noticed = number(fault, {"noticed_by"}).has_value();
+  return fmt::format(
+      "MPS fault {} ago: {}{}; lost their work there: {}", duration(fault, {"ns_ago"}, "some time"), what,
+      is_noticed ? fmt::format(", met first by {} (not always its cause)", text(fault, {"noticed_by"})) : "",
+      who.empty() ? "nobody" : who);
+}
+
+std::vector<std::string> mechanism_lines(const Json& status) {
+  std::vector<std::string> lines;
+  if (const std::string why = string(status, {"mechanism_reason"}); !why.empty())
+    lines.push_back(fmt::format("{}: the gate alone, because {}", string(status, {"mechanism"}), why));
+  const Json& mps = at(status, {"mps"});
+  if (!mps.is_object()) return lines;
+  const bool is_own = is_true(mps, {"is_own"});
+  const auto restarts = number(mps, {"restarts"}).value_or(0);
+  lines.push_back(fmt::format("MPS: {}{}, {} servers, {} clients{}", is_own ? "its own" : "somebody else's",
+                              is_own ? fmt::format(", process {}", text(mps, {"pid"})) : "",
+                              list(mps, {"servers"}).size(), list(mps, {"clients"}).size(),
+                              restarts > 0 ? fmt::format(", restarted {} times", restarts) : ""));
+  lines.push_back(fmt::format("  logs: {}", string(mps, {"log_folder"})));
+  return lines;
+}
+
 TextReport sched_status_report(const Json& status, const Json& before) {
   TextReport report{fmt::format("Scheduler, process {}, up for {}", text(status, {"pid"}),
                                 duration(status, {"uptime_ns"}, "some time"))};
@@ -129,6 +163,7 @@ TextReport sched_status_report(const Json& status, const Json& before) {
               duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
               text(status, {"in_flight"}));
   if (has_mechanism(status)) report.open("mechanism {}", text(status, {"mechanism"}));
+  for (const std::string& line : mechanism_lines(status)) report.open("{}", line);
   ReportTable table = clients_table(status, before);
   ReportSection& section =
       report.section(table.rows.size() == 1 ? "1 client" : fmt::format("{} clients", table.rows.size()));
@@ -138,10 +173,15 @@ TextReport sched_status_report(const Json& status, const Json& before) {
     const bool is_shared = at(status, {"is_shared"}) == true;
     section.tables.push_back(std::move(table));
     for (const Json& client : list(status, {"clients"}))
-      if (const std::string why = string(client, {"mechanism_reason"}); !why.empty())
+      if (const std::string why = string(client, {"mechanism_reason"});
+          !why.empty() && why != string(status, {"mechanism_reason"}))
         section.remark("{}: the gate alone, because {}", text(client, {"pid"}), why);
     if (!is_shared) section.remark("Alone on the device: nothing is held, and nothing is counted.");
   }
+  constexpr std::size_t kShownFaults = 3;
+  const Json& faults = list(status, {"mps", "faults"});
+  for (std::size_t i = faults.size() - std::min(kShownFaults, faults.size()); i < faults.size(); ++i)
+    section.remark("{}", fault_line(faults[i]));
   return report;
 }
 
