@@ -70,7 +70,10 @@ class MpsDaemon {
   ~MpsDaemon() {
     sched({"stop"});
     for (const pid_t pid : processes_with(folder_.path().string())) ::kill(pid, SIGKILL);
-    mps_soon([] { return ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD; });
+    mps_soon([&] {
+      reap_all();
+      return processes_with(folder_.path().string()).empty();
+    });
   }
   MpsDaemon(const MpsDaemon&) = delete;
   MpsDaemon& operator=(const MpsDaemon&) = delete;

@@ -95,11 +95,11 @@ class Control {
     server_ = ::fork();
     if (server_ == 0) {
       ::prctl(PR_SET_NAME, "nvidia-cuda-mps");
-      ::close(ends[1]);
-      ::close(listener_);
+      const int pipe_end = ::dup2(ends[0], 3);
+      for (int other = 4; other < 64; ++other) ::close(other);
       std::signal(SIGTERM, SIG_IGN);
       char nothing = 0;
-      while (::read(ends[0], &nothing, 1) < 0 && errno == EINTR) {
+      while (::read(pipe_end, &nothing, 1) < 0 && errno == EINTR) {
       }
       ::_exit(0);  // its control process is gone
     }
