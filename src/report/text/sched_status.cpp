@@ -124,7 +124,7 @@ ReportTable clients_table(const Json& status, const Json& before) {
 
 }  // namespace
 
-// "1 fault, 3.0 s ago: ..." of the latest.
+// "MPS fault 3.00 s ago: an error on the GPU, met first by 587 (not always its cause); lost their work there: 587, 599"
 std::string fault_line(const Json& fault) {
   const std::string kind = string(fault, {"kind"});
   const std::string what = kind == "gpu_error"      ? "an error on the GPU"
@@ -148,10 +148,13 @@ std::vector<std::string> mechanism_lines(const Json& status) {
   if (!mps.is_object()) return lines;
   const bool is_own = is_true(mps, {"is_own"});
   const auto restarts = number(mps, {"restarts"}).value_or(0);
-  lines.push_back(fmt::format("MPS: {}{}, {} servers, {} clients{}", is_own ? "its own" : "somebody else's",
-                              is_own ? fmt::format(", process {}", text(mps, {"pid"})) : "",
-                              list(mps, {"servers"}).size(), list(mps, {"clients"}).size(),
-                              restarts > 0 ? fmt::format(", restarted {} times", restarts) : ""));
+  const auto counted = [](std::size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  lines.push_back(fmt::format(
+      "MPS: {}{}, {}, {}{}", is_own ? "its own" : "somebody else's",
+      is_own ? fmt::format(", process {}", text(mps, {"pid"})) : "", counted(list(mps, {"servers"}).size(), "server"),
+      counted(list(mps, {"clients"}).size(), "client"), restarts > 0 ? fmt::format(", restarts: {}", restarts) : ""));
   lines.push_back(fmt::format("  logs: {}", string(mps, {"log_folder"})));
   return lines;
 }
