@@ -282,6 +282,18 @@ if(TARGET fake_cupti AND TARGET tests_submit_inject)
   add_dependencies(tests_submit_inject weir_cupti fake_cupti fake_gate_program)
 endif()
 
+# `weir sched` with a stand-in for NVIDIA's MPS, and for the driver that it asks for.
+if(TARGET tests_cli)
+  add_executable(fake_mps_control tests/fake_mps/fake_mps_control.cpp)
+  set_target_properties(fake_mps_control PROPERTIES OUTPUT_NAME nvidia-cuda-mps-control
+                                                    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_mps)
+  add_library(fake_mps_driver MODULE tests/fake_mps/fake_driver_library.cpp)
+  set_target_properties(fake_mps_driver PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1
+                                                   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_mps)
+  target_compile_definitions(tests_cli PRIVATE WEIR_FAKE_MPS="${PROJECT_BINARY_DIR}/fake_mps")
+  add_dependencies(tests_cli fake_mps_control fake_mps_driver)
+endif()
+
 # The page of `weir report`: its functions in node, the whole of it in a browser.
 if(WEIR_HAVE_HTML AND TARGET weir)
   add_test(NAME web.units COMMAND ${WEIR_NPM} run --silent test WORKING_DIRECTORY ${WEIR_WEB_DIR})

@@ -55,6 +55,7 @@ void TermsFlags::add_to(CommandSyntax syntax) {
   syntax.add("--deadline DURATION", deadline, "of each request, from its begin: 10ms (policy earliest deadline)");
   syntax.add("--p99 DURATION", p99,
              "99 of 100 of its requests shall end within this time: those that make way for it get less where needed");
+  syntax.add("--isolate", is_isolated, "held by the gate alone, and in no MPS, whose programs share faults");
 }
 
 scheduler::Terms TermsFlags::terms() const {
@@ -65,6 +66,7 @@ scheduler::Terms TermsFlags::terms() const {
     reject(fmt::format("--weight {}: {}", weight, share ? "out of range" : "not a number"),
            fmt::format("Use {} to {}.", scheduler::kMinWeight, scheduler::kMaxWeight));
   terms.weight = *share;
+  terms.is_isolated = is_isolated;
   if (!deadline.empty()) terms.deadline_ns = duration_of("--deadline", deadline, kMinDeadlineNs, kMaxDeadlineNs);
   if (!p99.empty()) terms.p99_ns = duration_of("--p99", p99, scheduler::kShortestP99Ns, scheduler::kLongestP99Ns);
   scheduler::check(terms);

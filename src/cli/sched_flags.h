@@ -20,6 +20,7 @@ struct SocketFlag {
 // As typed. Numbers are kept as text, so that messages can show the flag and the word.
 struct TermsFlags {
   std::string priority = "normal", weight = "1", deadline, p99;
+  bool is_isolated = false;
 
   void add_to(CommandSyntax syntax);
   // Rejects bad values, naming the flag.

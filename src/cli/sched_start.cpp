@@ -10,15 +10,18 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "base/console.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/vendor_library.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/sched_flags.h"
+#include "report/text/documents.h"
 #include "report/text/sections.h"
 #include "submit/sched/mechanism/list.h"
 #include "submit/sched/server.h"
@@ -32,7 +35,8 @@ constexpr int kMaxInFlight = 1024;
 
 struct SchedStartFlags {
   SocketFlag socket;
-  std::string policy = "priority", mechanism = "gate", slice = "2ms", ageing = "100ms", in_flight = "auto", log;
+  std::string policy = "priority", mechanism = "gate", mps = "own", slice = "2ms", ageing = "100ms", in_flight = "auto",
+              log;
   bool is_foreground = false, is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
@@ -44,6 +48,9 @@ struct SchedStartFlags {
     for (const scheduler::Mechanism& each : scheduler::mechanisms())
       mechanisms += (mechanisms.empty() ? "" : ", ") + std::string(each.name);
     syntax.add("--mechanism NAME", mechanism, "how a client that has to wait is kept from the device: " + mechanisms);
+    syntax.add("--mps NAME", mps,
+               "NVIDIA's MPS, for mechanisms over it: own (private, ends with the daemon), theirs (one that runs "
+               "already), none");
     syntax.add("--slice DURATION", slice,
                "how long a turn lasts, where turns are taken, and how long a client runs before it is suspended again");
     syntax.add("--ageing DURATION", ageing, "a client that waited this long comes first for one slice; 0: never");
@@ -66,11 +73,42 @@ auto* named_by(const char* flag, const std::string& name, Find find) {
   }
 }
 
+// Where CUDA looks for an MPS, and MPS for the folder of its logs, unless variables say otherwise.
+constexpr const char* kDefaultPipeFolder = "/tmp/nvidia-mps";
+constexpr const char* kDefaultLogFolder = "/var/log/nvidia-mps";
+
+scheduler::MpsSetup mps_setup_of(const SchedStartFlags& flags) {
+  scheduler::MpsSetup setup;
+  if (flags.mps == "theirs")
+    setup.choice = scheduler::MpsChoice::theirs;
+  else if (flags.mps == "none")
+    setup.choice = scheduler::MpsChoice::none;
+  else if (flags.mps != "own")
+    reject(fmt::format("--mps {}: not a choice", flags.mps),
+           "Use own (started by the daemon, and ended with it), theirs (one that somebody else runs) or none.");
+  const std::string pipe = environment_variable(scheduler::kMpsPipeVariable).value_or(kDefaultPipeFolder);
+  if (scheduler::is_mps_live(pipe)) {
+    setup.other_pipe = pipe;
+    setup.other_log = environment_variable(scheduler::kMpsLogVariable).value_or(kDefaultLogFolder);
+  }
+  if (const auto program = find_program(scheduler::kMpsProgram)) setup.program = program->string();
+  // The driver's own file, or its library where that is a stand-in.
+  std::error_code ignored;
+  if (!std::filesystem::exists("/dev/nvidiactl", ignored) && !VendorLibrary({"libcuda.so.1"}).is_open())
+    setup.no_driver = "there is no NVIDIA driver: neither /dev/nvidiactl nor libcuda.so.1";
+  return setup;
+}
+
 scheduler::ServerOptions server_options_of(const SchedStartFlags& flags) {
   scheduler::ServerOptions options;
   options.socket = flags.socket.path();
   options.policy = named_by("--policy", flags.policy, scheduler::policy_named);
   options.mechanism = named_by("--mechanism", flags.mechanism, scheduler::mechanism_named);
+  if (options.mechanism->uses_mps)
+    options.mps = mps_setup_of(flags);
+  else if (flags.mps != "own" && flags.mps != "none")
+    reject(fmt::format("--mps {}: mechanism {} uses no MPS", flags.mps, options.mechanism->name),
+           "Leave it out, or use --mechanism auto.");
   options.settings.slice_ns = duration_of("--slice", flags.slice, kMinSliceNs, scheduler::kLongestSliceNs);
   options.settings.ageing_ns =
       flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kMinAgeingNs, scheduler::kLongestAgeingNs);
@@ -102,9 +140,13 @@ void serve(scheduler::Server& server) {
 std::string words_of(const SchedStartFlags& flags, const scheduler::ServerOptions& options) {
   const scheduler::Mechanism& mechanism = *options.mechanism;
   const std::string how = mechanism.open ? fmt::format(", mechanism {}", mechanism.name) : "";
+  const std::string other =
+      options.mps.other_pipe.empty() || options.mps.choice == scheduler::MpsChoice::theirs
+          ? ""
+          : fmt::format("\n  Somebody else runs an MPS at {}; --mps theirs would use it", options.mps.other_pipe);
   const std::string notice = mechanism.notice.empty() ? "" : fmt::format("\n  Note: {}", wrapped(mechanism.notice, 8));
-  return fmt::format("policy {}, slice {}, ageing {}, {} in flight{}{}", options.policy->name, flags.slice,
-                     options.settings.ageing_ns == 0 ? "never" : flags.ageing, flags.in_flight, how, notice);
+  return fmt::format("policy {}, slice {}, ageing {}, {} in flight{}{}{}", options.policy->name, flags.slice,
+                     options.settings.ageing_ns == 0 ? "never" : flags.ageing, flags.in_flight, how, other, notice);
 }
 
 // What the daemon sends to its starter: "+" when it listens, or else the error as fault, what and hint, separated by
@@ -206,8 +248,10 @@ int execute_sched_start(const SchedStartFlags& flags) {
     return 0;
   }
   start_daemon(options, flags.log);
-  scheduler::ask_status(options.socket);
+  const Json status = scheduler::ask_status(options.socket);
   say("Started: a scheduler");
+  for (const std::string& line : mechanism_lines(status))
+    if (!flags.is_quiet) print_out("  {}\n", line);
   if (!flags.is_quiet) print_out("  Run programs under it: weir sched run --priority high -- ./program\n");
   return 0;
 }

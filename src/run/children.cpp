@@ -44,6 +44,17 @@ std::optional<fs::path> own_library(const char* file) {
   return std::nullopt;
 }
 
+std::string preloaded(std::string preload, std::initializer_list<const char*> libraries) {
+  for (const char* const name : libraries) {
+    const auto library = own_library(name);
+    if (!library) continue;
+    const std::string path = library->string();
+    if (path.find_first_of(": ") == std::string::npos && preload.find(path) == std::string::npos)
+      preload = path + (preload.empty() ? "" : ":" + preload);
+  }
+  return preload;
+}
+
 // weir: --streams 0: out of range
 //       Use 1 to 128.
 // preceded by anything that drivers or sanitizers print. Lines of the hint are joined.

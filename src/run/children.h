@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ std::filesystem::path own_binary();
 // A library of Weir that is loaded into other programs: next to this binary, or in ../lib/weir; empty where it was not
 // built.
 std::optional<std::filesystem::path> own_library(const char* file);
+// LD_PRELOAD with these libraries of Weir before what it has, the last one first. One that was not built, or is there
+// already, is left out, and so is one whose path has a blank or a colon: LD_PRELOAD is a list.
+std::string preloaded(std::string preload, std::initializer_list<const char*> libraries);
 
 inline constexpr int kNotExecuted = 127;  // exit code where a program could not be executed
 

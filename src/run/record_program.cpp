@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/user_program.h"
@@ -32,16 +33,9 @@ Variables recorder_variables(const RecordRequest& request, const RecordFolder& f
     variables.emplace_back("CUDA_INJECTION64_PATH", cuda->string());
     if (!request.has_nvtx_injection) variables.emplace_back("NVTX_INJECTION64_PATH", cuda->string());
   }
-  // LD_PRELOAD is a list, so no path in it may contain a separator: then calls come from CUPTI, which costs more.
-  std::string preload = request.preload;
-  for (const char* const name : {kHipRecorder, kCudaRecorder}) {
-    const auto library = own_library(name);
-    // Exact times are CUPTI's, and then the calls are, too.
-    if (!library || (request.is_exact && name == kCudaRecorder)) continue;
-    const std::string path = library->string();
-    if (path.find_first_of(": ") == std::string::npos && preload.find(path) == std::string::npos)
-      preload = path + (preload.empty() ? "" : ":" + preload);
-  }
+  // Without it calls come from CUPTI, which costs more. Exact times are CUPTI's, and then the calls are, too.
+  std::string preload = preloaded(request.preload, {kHipRecorder});
+  if (!request.is_exact) preload = preloaded(std::move(preload), {kCudaRecorder});
   if (preload != request.preload) variables.emplace_back("LD_PRELOAD", preload);
   return variables;
 }

@@ -44,6 +44,17 @@ std::string text(const Json& now, const Json& before = nullptr) {
   return report_text(sched_status_report(now, before));
 }
 
+// Remarks are wrapped.
+std::string without_breaks(const std::string& lines) {
+  std::string all;
+  for (const char c : lines)
+    if (c != '\n' && c != ' ')
+      all += c;
+    else if (!all.empty() && all.back() != ' ')
+      all += ' ';
+  return all;
+}
+
 TEST(SchedStatusText, says_who_waits_for_whom) {
   Json waits = client(7, "training"), idle = client(9, "served");
   waits["waits_for"] = {{{"seat", 3}, {"pid", 12}}, {{"seat", 9}, {"pid", nullptr}}};
@@ -152,6 +163,34 @@ TEST(SchedStatusText, says_how_each_client_makes_way_and_whether_bounds_are_kept
   const std::string printed = text(document);
   EXPECT_FALSE(has(printed, "confined by") || has(printed, "85 %")) << printed;
   EXPECT_TRUE(has(printed, "4000001: p99 450 us <= 1.00 ms: kept")) << printed;
+}
+
+TEST(SchedStatusText, tells_of_the_mps_and_of_those_who_lost_their_work_there) {
+  Json document = status(Json::array());
+  document["mechanism"] = "auto";
+  document["mps"] = {{"is_own", true},
+                     {"pid", 584},
+                     {"servers", Json::array({590})},
+                     {"clients", Json::array({587, 599})},
+                     {"restarts", 2},
+                     {"log_folder", "/run/user/1000/weir/sched.sock.mps-580/log"}};
+  const Json met = {
+      {"kind", "gpu_error"}, {"ns_ago", 3'000'000'000}, {"noticed_by", 587}, {"clients", Json::array({587, 599})}};
+  const Json ended = {
+      {"kind", "server_ended"}, {"ns_ago", 1'000}, {"noticed_by", nullptr}, {"clients", Json::array({7})}};
+  document["mps"]["faults"] = Json::array({met, ended});
+  const std::string printed = without_breaks(text(document));
+  EXPECT_TRUE(has(printed, "MPS: its own, process 584, 1 server, 2 clients, restarts: 2")) << printed;
+  EXPECT_TRUE(has(printed, "met first by 587 (not always its cause)")) << printed;
+  EXPECT_TRUE(has(printed, "587, 599")) << printed;
+  EXPECT_TRUE(has(printed, "its server ended; lost their work there: 7")) << printed;
+  for (const char* odd : {"1", "[]", R"({"faults":[1,null,{"clients":["x",null]}],"clients":3,"restarts":"x"})"}) {
+    document["mps"] = Json::parse(odd);
+    EXPECT_FALSE(text(document).empty()) << odd;
+  }
+  document["mps"] = nullptr;
+  document["mechanism_reason"] = "there is no nvidia-cuda-mps-control in PATH";
+  EXPECT_TRUE(has(text(document), "auto: the gate alone, because there is no"));
 }
 
 TEST(SchedStatusText, fits_80_columns_and_no_name_moves_the_cursor) {

@@ -222,6 +222,7 @@ constexpr Entry kEntries[] = {
     {"preempt", "--victims", [](const Typed&) { return several(words({"waves", "persistent", "memory"})); }},
     {"sched start", "--policy", policies},
     {"sched start", "--mechanism", mechanisms_of_sched},
+    {"sched start", "--mps", [](const Typed&) { return plain(words({"own", "theirs", "none"})); }},
     {"sched run", "--priority", [](const Typed&) { return plain(words({"high", "normal", "low"})); }},
     {"queues fairness", "--priorities", [](const Typed&) { return plain(words({"same", "mixed"})); }},
     {"watch", "--source", [](const Typed&) { return plain(words({"auto", "kfd", "device"})); }},

@@ -300,13 +300,14 @@ weir sched status
 weir sched stop)"},
     {"sched start",
      "The daemon is this user's, and goes on in the background unless `--foreground`. `--mechanism kfd_suspend` takes "
-     "the queues of a waiting program off an AMD GPU, which pauses all programs there for a moment: "
-     "[scheduling](scheduling.md#mechanisms).",
+     "the queues of a waiting program off an AMD GPU, which pauses all programs there for a moment. "
+     "`mps_priority`, `mps_share`, `partition` and `auto` start an MPS for programs on NVIDIA GPUs, which share faults "
+     "there: [scheduling](scheduling.md#mechanisms).",
      R"(weir sched start --policy time_slice --slice 5ms
 weir sched stop)"},
     {"sched run",
-     "`--weight` and `--deadline` are for the policies `weighted_fair` and `earliest_deadline`. The exit code is the "
-     "program's.",
+     "`--weight` and `--deadline` are for the policies `weighted_fair` and `earliest_deadline`, "
+     "`--share` and `--isolate` for mechanisms over [MPS](scheduling.md#mps). The exit code is the program's.",
      R"(weir sched start
 weir sched run --priority low -- weir run moe --device cpu --scale tiny
 weir sched stop)"},

@@ -121,6 +121,8 @@ std::string describe_fairness(const Json& document);
 // the same daemon or another: where a client was already present, its columns show what happened since then instead of
 // since it connected. Null: there is none.
 TextReport sched_status_report(const Json& status, const Json& before = nullptr);
+// Of such a document: the MPS that clients use, and why the mechanism does less than its name says.
+std::vector<std::string> mechanism_lines(const Json& status);
 
 // weir.amd_capture/1: what a capture contains and lacks. `bytes` has the size of each part by name; `folder` is the
 // name that suggested commands should use.

@@ -1,7 +1,9 @@
 // weir.sched_status/1: clients with a seat, who is waiting for whom, what each used.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "base/units.h"
 #include "report/text/documents.h"
@@ -151,7 +153,8 @@ namespace {
 void remark_on(ReportSection& section, const Json& status, const Json& client) {
   const std::string pid = text(client, {"pid"});
   const std::string name = pid == "-" ? "seat " + text(client, {"seat"}) : pid;
-  if (const std::string why = string(client, {"mechanism_reason"}); !why.empty())
+  if (const std::string why = string(client, {"mechanism_reason"});
+      !why.empty() && why != string(status, {"mechanism_reason"}))
     section.remark("{}: the gate alone, because {}", name, why);
   const std::string bound = string(client, {"p99_reason"});
   const std::string why = string(client, {"choice_reason"});
@@ -165,6 +168,41 @@ void remark_on(ReportSection& section, const Json& status, const Json& client) {
   if (!bound.empty()) section.remark("{}: {}", name, bound);
 }
 
+// "MPS fault 3.00 s ago: an error on the GPU, met first by 587 (not always its cause); lost their work there: 587, 599"
+std::string fault_line(const Json& fault) {
+  const std::string kind = string(fault, {"kind"});
+  const std::string what = kind == "gpu_error"      ? "an error on the GPU"
+                           : kind == "server_ended" ? "its server ended"
+                                                    : "its control process ended";
+  std::string who;
+  for (const Json& client : list(fault, {"clients"}))
+    if (client.is_number()) who += (who.empty() ? "" : ", ") + fmt::format("{}", client.get<double>());
+  const bool is_noticed = number(fault, {"noticed_by"}).has_value();
+  return fmt::format(
+      "MPS fault {} ago: {}{}; lost their work there: {}", duration(fault, {"ns_ago"}, "some time"), what,
+      is_noticed ? fmt::format(", met first by {} (not always its cause)", text(fault, {"noticed_by"})) : "",
+      who.empty() ? "nobody" : who);
+}
+
+std::vector<std::string> mps_lines(const Json& status) {
+  std::vector<std::string> lines;
+  if (const std::string why = string(status, {"mechanism_reason"}); !why.empty())
+    lines.push_back(fmt::format("{}: the gate alone, because {}", string(status, {"mechanism"}), why));
+  const Json& mps = at(status, {"mps"});
+  if (!mps.is_object()) return lines;
+  const bool is_own = is_true(mps, {"is_own"});
+  const auto restarts = number(mps, {"restarts"}).value_or(0);
+  const auto counted = [](std::size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  lines.push_back(fmt::format(
+      "MPS: {}{}, {}, {}{}", is_own ? "its own" : "somebody else's",
+      is_own ? fmt::format(", process {}", text(mps, {"pid"})) : "", counted(list(mps, {"servers"}).size(), "server"),
+      counted(list(mps, {"clients"}).size(), "client"), restarts > 0 ? fmt::format(", restarts: {}", restarts) : ""));
+  lines.push_back(fmt::format("  logs: {}", string(mps, {"log_folder"})));
+  return lines;
+}
+
 }  // namespace
 
 TextReport sched_status_report(const Json& status, const Json& before) {
@@ -174,6 +212,7 @@ TextReport sched_status_report(const Json& status, const Json& before) {
               duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
               number(status, {"in_flight"}) ? text(status, {"in_flight"}) : "auto");
   if (has_mechanism(status)) report.open("mechanism {}", text(status, {"mechanism"}));
+  for (const std::string& line : mps_lines(status)) report.open("{}", line);
   ReportTable table = clients_table(status, before);
   ReportSection& section =
       report.section(table.rows.size() == 1 ? "1 client" : fmt::format("{} clients", table.rows.size()));
@@ -185,6 +224,10 @@ TextReport sched_status_report(const Json& status, const Json& before) {
     for (const Json& client : list(status, {"clients"})) remark_on(section, status, client);
     if (!is_shared) section.remark("Alone on the device: nothing is held, and nothing is counted.");
   }
+  constexpr std::size_t kShownFaults = 3;
+  const Json& faults = list(status, {"mps", "faults"});
+  for (std::size_t i = faults.size() - std::min(kShownFaults, faults.size()); i < faults.size(); ++i)
+    section.remark("{}", fault_line(faults[i]));
   return report;
 }
 

@@ -153,7 +153,7 @@ class Chooser {
 
   std::string name(int seat) const;
 
-  const ChooserSettings settings_;
+  ChooserSettings settings_;
   std::array<State, kMaxClients> clients_{};
   std::array<ClientFacts, kMaxClients> facts_{};
   std::uint64_t seated_ = 0, recent_ = 0;

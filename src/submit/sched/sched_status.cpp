@@ -85,6 +85,8 @@ Json status_document(const SchedulerSnapshot& snapshot) {
       {"pid", snapshot.pid},
       {"policy", conductor.policy().name},
       {"mechanism", snapshot.mechanism != nullptr ? snapshot.mechanism->name : kGate},
+      {"mechanism_reason", text_or_null(snapshot.enforcer != nullptr ? snapshot.enforcer->reason() : std::string())},
+      {"mps", snapshot.enforcer != nullptr ? snapshot.enforcer->mps(snapshot.now_ns) : Json(nullptr)},
       {"confines", snapshot.mechanism != nullptr && snapshot.mechanism->confines},
       {"uptime_ns", snapshot.now_ns - snapshot.begun_ns},
       {"slice_ns", conductor.settings().slice_ns},

@@ -90,11 +90,16 @@ struct Server::State {
   explicit State(const ServerOptions& chosen)
       : options(checked(chosen)),
         conductor(*chosen.policy, chosen.settings),
-        chooser({.confines = chosen.mechanism != nullptr && chosen.mechanism->confines, .in_flight = chosen.in_flight}),
+        chooser({.in_flight = chosen.in_flight}),
         listener(std::in_place, chosen.socket),
         stop_bell(make_eventfd()),
         doorbell(make_eventfd()) {
-    if (options.mechanism != nullptr && options.mechanism->open) enforcer = options.mechanism->open(options.settings);
+    if (options.mechanism != nullptr && options.mechanism->open)
+      enforcer = options.mechanism->open({options.settings, options.socket, options.mps});
+    // Where processes share no MPS, the driver gives the whole device to one after the other.
+    const bool has_mps = enforcer == nullptr || !enforcer->mps(begun_ns).is_null();
+    confines = options.mechanism != nullptr && options.mechanism->confines && has_mps;
+    chooser = Chooser({.confines = confines, .in_flight = options.in_flight});
     make_board();
     has_spare();
   }
@@ -117,6 +122,8 @@ struct Server::State {
 
   // Those that have work and must wait for others.
   std::uint64_t waiting() const { return conductor.active() & ~conductor.running(); }
+  bool acts_on_running() const { return enforcer != nullptr && enforcer->acts_on_running(); }
+  bool holds_launches() const { return options.mechanism == nullptr || options.mechanism->holds_launches; }
 
   const ServerOptions options;
   Conductor conductor;
@@ -133,6 +140,7 @@ struct Server::State {
   std::uint64_t recent = 0;  // clients that were active within options.recent_ns and are not silent
   std::array<std::int64_t, kMaxClients> last_active_ns{};
   std::int64_t begun_ns = now_ns();
+  bool confines = false;              // clients' kernels may run in a part of the device
   std::int64_t accepts_again_ns = 0;  // set when no descriptors were left
   std::vector<pollfd> files;
   bool is_stopping = false;
@@ -148,8 +156,8 @@ void Server::State::make_board() {
   board.reset(new (memory) Board);
   board->bytes = sizeof(Board);
   // A mechanism that acts on running work has to know at once.
-  board->follows_arrivals.store(options.policy->follows_arrivals || enforcer != nullptr ? 1 : 0);
-  board->asks_to_trace.store(enforcer != nullptr ? 1 : 0);
+  board->follows_arrivals.store(options.policy->follows_arrivals || acts_on_running() ? 1 : 0);
+  board->asks_to_trace.store(acts_on_running() ? 1 : 0);
 }
 
 void Server::State::accept(std::int64_t now) {
@@ -223,6 +231,7 @@ void Server::State::read_requests(ServerConnection& connection, std::int64_t now
       return;
     case Ask::status:
       observe(now);
+      if (enforcer != nullptr) enforcer->attend(now);
       send_packet(connection.socket.get(), write_reply({Answer::status, 0, 0, status(now)}));
       connection.is_gone = true;
       return;
@@ -353,7 +362,7 @@ void Server::State::choose(std::int64_t now) {
 }
 
 void Server::State::publish(std::int64_t now) {
-  const std::uint64_t present = conductor.seated() & ~silent;
+  const std::uint64_t present = holds_launches() ? conductor.seated() & ~silent : 0;
   bool has_changed = false;
   // Clears old bits first, then sets new ones: between one set of masks and the other nobody waits in a circle, even if
   // this process is stopped or killed between two stores.
@@ -377,7 +386,7 @@ void Server::State::publish(std::int64_t now) {
     const Choice& choice = chooser.choice(static_cast<int>(seat));
     // Where a launch reads one and then the other, it finds a part whenever it is to be confined.
     // Before it is confined, a client that might be makes the part ready and says whether that works.
-    const bool may_be = options.mechanism != nullptr && options.mechanism->confines && !facts[seat].terms.is_isolated;
+    const bool may_be = confines && !facts[seat].terms.is_isolated;
     const std::uint32_t percent = choice.part_percent != 0 ? choice.part_percent : may_be ? Chooser::kFirstPart : 0;
     if (percent != 0) board->seats[seat].part_percent.store(percent, std::memory_order_relaxed);
     const auto confine = static_cast<std::uint32_t>(choice.confine);
@@ -385,8 +394,9 @@ void Server::State::publish(std::int64_t now) {
       board->seats[seat].confine.store(confine, std::memory_order_release);
       has_changed = true;
     }
-    if (board->seats[seat].in_flight.load() == choice.in_flight) continue;
-    board->seats[seat].in_flight.store(choice.in_flight, std::memory_order_seq_cst);
+    const std::uint32_t bound = choice.in_flight != 0 && !holds_launches() ? kNoBound : choice.in_flight;
+    if (board->seats[seat].in_flight.load() == bound) continue;
+    board->seats[seat].in_flight.store(bound, std::memory_order_seq_cst);
     has_changed = true;
   }
   if (has_changed) wake_waiting(*board);
@@ -403,10 +413,11 @@ std::int64_t Server::State::next_wake_ns(std::int64_t now) const {
   for (const ServerConnection& connection : connections) {
     if (connection.seat < 0) next = std::min(next, connection.since_ns + kSilentConnection_ns);
   }
+  if (enforcer != nullptr && conductor.clients() > 0) next = std::min(next, enforcer->attends_again_ns());
   // A single client waits for nobody: no heartbeat, and no power drawn.
   if (conductor.clients() < 2) return next;
   const bool is_active = (board->active.load() & conductor.seated()) != 0;
-  const bool is_held = enforcer != nullptr && waiting() != 0;
+  const bool is_held = acts_on_running() && waiting() != 0;
   next = std::min(next, now + (is_held ? kHeldTick_ns : is_active ? kTick_ns : kBeatNs));
   return std::min(next, conductor.next_change_ns());
 }
@@ -420,6 +431,7 @@ void Server::State::wait(std::int64_t now) {
   for (const ServerConnection& connection : connections) files.push_back({connection.socket.get(), POLLIN, 0});
   for (const ServerConnection& connection : connections)
     if (connection.process) files.push_back({connection.process.get(), POLLIN, 0});
+  if (enforcer != nullptr && enforcer->wake_file() >= 0) files.push_back({enforcer->wake_file(), POLLIN, 0});
   const std::int64_t next = next_wake_ns(now);
   timespec most{};
   const std::int64_t left = std::max<std::int64_t>(0, next - now);
@@ -454,6 +466,9 @@ void Server::State::serve() {
       return connection.is_gone;
     });
     if (files[2].revents != 0) accept(now);
+    // The last file is its own, if it has one; a client's end may concern it as well.
+    if (enforcer != nullptr && (files.back().revents != 0 || now >= enforcer->attends_again_ns()))
+      enforcer->attend(now);
     observe(now);
     publish(now);
     if (enforcer != nullptr) enforcer->hold(waiting(), now);
@@ -472,9 +487,10 @@ void Server::serve() {
   ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // slices are as short as 10 us
   state.serve();
   if (slack > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
-  state.enforcer.reset();                                      // puts everybody back on the device
+  if (state.acts_on_running()) state.enforcer.reset();         // puts everybody back on the device
   state.board->is_closed.store(1, std::memory_order_seq_cst);  // pairs with Gate::holds()
   wake_all_clients(*state.board);
+  state.enforcer.reset();  // others may take a while to end what they started
   // The client that asked for the end sees its connection closed last, and may then start the next daemon.
   state.listener.reset();
   state.connections.clear();

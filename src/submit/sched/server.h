@@ -22,6 +22,7 @@ struct ServerOptions {
   // A client that was idle for longer does not make others keep to that bound.
   std::int64_t recent_ns = 100'000'000;
   const Mechanism* mechanism = nullptr;  // null: the gate alone
+  MpsSetup mps;                          // for mechanisms that use it
   PeerOf peer = peer_of;                 // for tests
 };
 

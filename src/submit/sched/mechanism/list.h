@@ -6,7 +6,7 @@
 
 #include "submit/sched/mechanism.h"
 
-#define WEIR_SCHED_MECHANISMS gate(), kfd_suspend()
+#define WEIR_SCHED_MECHANISMS gate(), kfd_suspend(), mps_priority(), mps_share(), partition(), time_slice(), automatic()
 
 namespace weir::scheduler {
 

@@ -359,7 +359,7 @@ TEST(Mechanisms, are_listed_and_found) {
     EXPECT_TRUE(has(error.hint, "kfd_suspend")) << error.hint;
   }
   if (std::filesystem::exists("/dev/kfd")) GTEST_SKIP() << "this machine has the driver";
-  EXPECT_THROW(mechanism_named("kfd_suspend").open(Settings{}), Error);
+  EXPECT_THROW(mechanism_named("kfd_suspend").open({}), Error);
 }
 
 }  // namespace
