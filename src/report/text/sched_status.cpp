@@ -153,7 +153,7 @@ void remark_on(ReportSection& section, const Json& status, const Json& client) {
   const std::string name = pid == "-" ? "seat " + text(client, {"seat"}) : pid;
   if (const std::string why = string(client, {"mechanism_reason"}); !why.empty())
     section.remark("{}: the gate alone, because {}", name, why);
-  const std::string bound = string(client, {"p99_reason"});
+  const std::string bound = string(client, {"bound_reason"});
   const std::string why = string(client, {"choice_reason"});
   if (has_parts(status) && !why.empty()) {
     const bool has_run_so = number(client, {"confined"}).value_or(0) > 0;
