@@ -121,6 +121,9 @@ TEST(Sched, of_two_daemons_the_second_is_rejected) {
   EXPECT_EQ(second.code, 2);
   EXPECT_TRUE(has(second.err, daemon.socket())) << second.err;
   EXPECT_EQ(daemon.status()["pid"], daemon.pid());
+  // How many commands are in flight is chosen for each client.
+  EXPECT_TRUE(has(daemon.started.out, "auto in flight")) << daemon.started.out;
+  EXPECT_EQ(daemon.status()["in_flight"], nullptr);
 }
 
 TEST(Sched, a_socket_that_was_left_behind_is_replaced) {

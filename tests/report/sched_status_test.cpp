@@ -127,14 +127,14 @@ Json with_choice(Json client, const char* confine, const Json& percent, const ch
   client["choice_reason"] = reason;
   client["confined"] = percent.is_null() ? 0 : 900;
   client["command_ns"] = 1'600'000;
-  client["request_p99_ns"] = 450'000;
-  client["p99_reason"] = nullptr;
+  client["request_ns"] = {{"p99", 450'000}};
+  client["bound_reason"] = nullptr;
   return client;
 }
 
 TEST(SchedStatusText, says_how_each_client_makes_way_and_whether_bounds_are_kept) {
   Json served = with_choice(client(1, "served"), "never", nullptr, "comes_first", "makes way for nobody");
-  served["p99_reason"] = "p99 450 us <= 1.00 ms: kept";
+  served["bound_reason"] = "p99 450 us <= 1.00 ms: kept";
   const Json loop = with_choice(client(2, "training"), "always", 85, "long_commands",
                                 "its commands take 1.60 ms, longer than 400 us: they use 85 % of the device while "
                                 "process 4000001 is about");

@@ -156,7 +156,7 @@ void remark_on(ReportSection& section, const Json& status, const Json& client) {
   if (const std::string why = string(client, {"mechanism_reason"});
       !why.empty() && why != string(status, {"mechanism_reason"}))
     section.remark("{}: the gate alone, because {}", name, why);
-  const std::string bound = string(client, {"p99_reason"});
+  const std::string bound = string(client, {"bound_reason"});
   const std::string why = string(client, {"choice_reason"});
   if (has_parts(status) && !why.empty()) {
     const bool has_run_so = number(client, {"confined"}).value_or(0) > 0;

@@ -159,10 +159,4 @@ class Chooser {
   std::uint64_t seated_ = 0, recent_ = 0;
 };
 
-// "beside", "kept": as documents spell them.
-const char* name_of(Confine confine);
-const char* name_of(Confinable confinable);
-const char* name_of(BoundState state);
-const char* name_of(Why why);
-
 }  // namespace weir::scheduler

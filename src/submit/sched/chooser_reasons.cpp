@@ -1,8 +1,8 @@
-// What a chooser has chosen, and why, in words.
+#include "submit/sched/chooser_reasons.h"
+
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "submit/sched/chooser.h"
 
 namespace weir::scheduler {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "base/named_values.h"
 #include "base/schemas.h"
+#include "submit/sched/chooser_reasons.h"
 
 namespace weir::scheduler {
 namespace {
@@ -36,7 +37,7 @@ Json client_document(const SchedulerSnapshot& snapshot, int seat) {
   Json json =
       WEIR_NAMED(seat, positive_or_null(occupant.pid), occupant.program, client.terms.priority, client.terms.weight);
   json["deadline_ns"] = positive_or_null(client.terms.deadline_ns);
-  json["p99_ns"] = positive_or_null(client.terms.p99_ns);
+  json["request_bound_ns"] = {{"p99", positive_or_null(client.terms.p99_ns)}};
   json["is_isolated"] = client.terms.is_isolated;
   json["joined_ns_ago"] = std::max<std::int64_t>(0, snapshot.now_ns - occupant.joined_ns);
   json["is_active"] = is_shared ? Json(client.is_active) : Json(nullptr);
@@ -67,9 +68,9 @@ Json client_document(const SchedulerSnapshot& snapshot, int seat) {
   json["confined"] = counted(place.confined.load(kCount));
   json["command_ns"] = positive_or_null(place.command_ns.load(kCount));
   json["requests"] = counted(place.requests.load(kCount));
-  json["request_p99_ns"] = positive_or_null(place.request_p99_ns.load(kCount));
-  json["p99_state"] = name_of(chooser.bound_state(seat));
-  json["p99_reason"] = text_or_null(chooser.bound_reason(seat));
+  json["request_ns"] = {{"p99", positive_or_null(place.request_p99_ns.load(kCount))}};
+  json["bound_state"] = name_of(chooser.bound_state(seat));
+  json["bound_reason"] = text_or_null(chooser.bound_reason(seat));
   return json;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "submit/sched/chooser_reasons.h"
 #include "support/text.h"
 
 namespace weir::testing {

@@ -129,10 +129,10 @@ TEST(Server, chooses_how_a_client_makes_way_and_says_why) {
   const Json status = ask_status(folder.socket());
   EXPECT_EQ(status.at("confines"), true);
   EXPECT_EQ(status.at("in_flight"), nullptr);
-  EXPECT_EQ(client_of(status, "urgent").at("p99_ns"), 5'000'000);
-  EXPECT_EQ(client_of(status, "urgent").at("p99_state"), "unknown");
-  EXPECT_EQ(client_of(status, "patient").at("p99_state"), "none");
-  EXPECT_EQ(client_of(status, "patient").at("p99_reason"), nullptr);
+  EXPECT_EQ(client_of(status, "urgent").at("request_bound_ns").at("p99"), 5'000'000);
+  EXPECT_EQ(client_of(status, "urgent").at("bound_state"), "unknown");
+  EXPECT_EQ(client_of(status, "patient").at("bound_state"), "none");
+  EXPECT_EQ(client_of(status, "patient").at("bound_reason"), nullptr);
 }
 
 // A client that is a test: it holds a seat and writes to the board what a library would.
