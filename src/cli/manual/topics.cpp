@@ -133,8 +133,7 @@ Of drivers; they are read once, at the start of a process
   GPU_MAX_HW_QUEUES             hardware queues per process on AMD GPUs: 4
   DEBUG_HIP_IGNORE_STREAM_PRIORITY   0 lets stream priorities count
   CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES   which GPUs
-  CUDA_MPS_PIPE_DIRECTORY       an MPS of somebody else, for weir sched start;
-  CUDA_MPS_LOG_DIRECTORY        set by weir sched run where the daemon has one
+  CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY   an MPS (weir sched)
   CUDA_INJECTION64_PATH         another tool's library; then we stay out
   NVTX_INJECTION64_PATH         the same, for ranges that programs name
 Of the system
