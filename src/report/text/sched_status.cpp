@@ -145,10 +145,6 @@ ReportTable clients_table(const Json& status, const Json& before) {
   return table;
 }
 
-}  // namespace
-
-namespace {
-
 // Why a client is treated as it is, and whether its bound is kept: one line each.
 void remark_on(ReportSection& section, const Json& status, const Json& client) {
   const std::string pid = text(client, {"pid"});
@@ -184,7 +180,9 @@ std::string fault_line(const Json& fault) {
       who.empty() ? "nobody" : who);
 }
 
-std::vector<std::string> mps_lines(const Json& status) {
+}  // namespace
+
+std::vector<std::string> mechanism_lines(const Json& status) {
   std::vector<std::string> lines;
   if (const std::string why = string(status, {"mechanism_reason"}); !why.empty())
     lines.push_back(fmt::format("{}: the gate alone, because {}", string(status, {"mechanism"}), why));
@@ -203,8 +201,6 @@ std::vector<std::string> mps_lines(const Json& status) {
   return lines;
 }
 
-}  // namespace
-
 TextReport sched_status_report(const Json& status, const Json& before) {
   TextReport report{fmt::format("Scheduler, process {}, up for {}", text(status, {"pid"}),
                                 duration(status, {"uptime_ns"}, "some time"))};
@@ -212,7 +208,7 @@ TextReport sched_status_report(const Json& status, const Json& before) {
               duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
               number(status, {"in_flight"}) ? text(status, {"in_flight"}) : "auto");
   if (has_mechanism(status)) report.open("mechanism {}", text(status, {"mechanism"}));
-  for (const std::string& line : mps_lines(status)) report.open("{}", line);
+  for (const std::string& line : mechanism_lines(status)) report.open("{}", line);
   ReportTable table = clients_table(status, before);
   ReportSection& section =
       report.section(table.rows.size() == 1 ? "1 client" : fmt::format("{} clients", table.rows.size()));

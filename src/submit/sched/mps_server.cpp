@@ -48,7 +48,7 @@ void make_private_folder(const std::string& path) {
 }
 
 Descriptor locked_folder(const std::string& path) {
-  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Descriptor folder = open_kernel_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) folder.reset();
   return folder;
 }
