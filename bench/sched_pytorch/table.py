@@ -67,6 +67,7 @@ def main():
     parser.add_argument("--loops", default=",".join(LOOPS))
     parser.add_argument("--ways", default="together,gate,auto,share")
     parser.add_argument("--fair", type=float, default=0, help="first, two loops with weights 3 and 1 for so many seconds")
+    parser.add_argument("--once", action="store_true", help="the served model alone is measured at the begin only")
     parser.add_argument("--json", help="append every row to this file")
     arguments = parser.parse_args()
     python = [sys.executable, "-W", "ignore"]
@@ -77,8 +78,8 @@ def main():
         return python + [str(HERE / "serve.py"), "--seconds", str(arguments.seconds), "--warm-seconds", str(warm),
                          "--seed", str(number + 1)]
 
-    def add(loop, way, runs, rates, wrong, said=""):
-        row = {"loop": loop, "way": way, "served": runs, "products_per_s": rates, "wrong": wrong, "chosen": said}
+    def add(loop, way, runs, rates, wrong, said=None):
+        row = {"loop": loop, "way": way, "served": runs, "products_per_s": rates, "wrong": wrong, "client": said}
         if arguments.json:
             with open(arguments.json, "a") as file:
                 file.write(json.dumps(row) + "\n")
@@ -93,7 +94,12 @@ def main():
             text += f"  {statistics.median(rates):8.1f} products/s"
             if loop in base:
                 text += f" {100 * statistics.median(rates) / base[loop]:5.1f} %"
-        print(text + ("  WRONG OUTPUT" if wrong else "") + ("  " + said if said else ""), flush=True)
+        print(text + ("  WRONG OUTPUT" if wrong else ""), flush=True)
+        if said:
+            print(f"{'':>8}{said['choice_reason']}; {said['confined']} of {said['launches']} launches in a part", flush=True)
+            for tried in said["parts_tried"]:
+                print(f"{'':>10}{tried['confine']} {tried['part_percent']} %: {tried['launches_per_s']:.0f} launches/s, requests "
+                      f"{tried['request_ns']['mean'] / 1e6:.3f} ms", flush=True)
 
     def alone(name):
         runs = [served(serve(1 + number)) for number in range(arguments.runs)]
@@ -106,12 +112,15 @@ def main():
             low = sched.run + ["-q", "--priority", "low", *start[1], "--"] if start else []
             high = sched.run + ["-q", "--priority", "high", "--"] if start else []
             process = Loop(low + python + [str(HERE / "loop.py"), *LOOPS[loop]])
-            runs, rates, said = [], [], ""
-            for number in range(arguments.runs):
-                runs.append(served(high + serve(number), lambda: process.say("go")))
+            runs, rates, said = [], [], {}
+
+            def begin():
+                process.say("go")
                 if start:
-                    said = next((client.get("choice_reason") or "" for client in sched.clients()
-                                 if client["priority"] < 0), said)
+                    said.update(next((client for client in sched.clients() if client["priority"] < 0), {}))
+
+            for number in range(arguments.runs):
+                runs.append(served(high + serve(number), begin))
                 rates.append(process.stop())
             ended = process.end()
             add(loop, way, runs, rates, ended["wrong"] + sum(run["wrong"] for run in runs), said)
@@ -148,7 +157,8 @@ def main():
                 together(loop, way)
             except (RuntimeError, subprocess.SubprocessError, json.JSONDecodeError, BrokenPipeError) as error:
                 print(f"{loop:>6} {way:<10} failed: {error}", flush=True)
-    alone("alone again")
+    if not arguments.once:
+        alone("alone again")
 
 
 main()

@@ -82,6 +82,8 @@ class Chooser {
 
   const Choice& choice(int seat) const { return clients_[static_cast<std::size_t>(seat)].choice; }
   BoundState bound_state(int seat) const { return clients_[static_cast<std::size_t>(seat)].bound.state; }
+  // The parts that were tried for this client; none while that is not done.
+  std::span<const PartFit::Tried> tried(int seat) const { return clients_[static_cast<std::size_t>(seat)].fit.tried(); }
   // How many steps those who yield to this client are confined more for its bound.
   int tightened(int seat) const { return clients_[static_cast<std::size_t>(seat)].bound.level; }
   // For people: "its commands take 1.6 ms, longer than 400 us: they use 85 % of the device while process 7 is about".

@@ -7,11 +7,11 @@ namespace {
 
 constexpr std::int64_t kPauseNs = 20'000'000;  // after a change: what was launched before it ends
 constexpr std::int64_t kWindowNs = 150'000'000, kLongestWindowNs = 1'000'000'000;
-constexpr std::int64_t kAgainNs = 60'000'000'000;   // what fitted is tried again
+constexpr std::int64_t kAgainNs = 600'000'000'000;  // what fitted is tried again
 constexpr std::int64_t kGapNs = 500'000'000;        // nobody was about meanwhile
-constexpr std::uint64_t kEnough = 40, kTooFew = 5;  // requests in a window
-constexpr double kSlower = 1.1;                     // than with the best candidate, for requests on average
-constexpr double kEqual = 0.99;                     // rates that differ by less are equal
+constexpr std::uint64_t kEnough = 60, kTooFew = 5;  // requests in a window
+constexpr double kSlower = 1.25;                    // than with the best candidate, for requests on average, at most
+constexpr double kEqual = 1.01;                     // costs that differ by less are equal
 constexpr double kChanged = 1.5;
 
 double median(std::array<double, PartFit::kRounds> values) {
@@ -28,6 +28,7 @@ void PartFit::begin(std::span<const Candidate> candidates, std::int64_t command_
   windows_ = {};
   is_settled_ = count_ < 2;
   has_found_ = false;
+  tried_count_ = 0;
   is_open_ = false;
   changed_ns_ = now_ns;
   command_ns_ = command_ns;
@@ -71,32 +72,32 @@ void PartFit::see(std::span<const Candidate> candidates, std::int64_t command_ns
 }
 
 void PartFit::settle(std::int64_t now_ns) {
-  is_settled_ = true;
+  is_settled_ = has_found_ = true;
   changed_ns_ = now_ns;
-  std::array<double, kMost> rates{}, means{};
-  double best = 0;
+  double shortest = 0, best = 0, least = 0;
   for (std::size_t i = 0; i < count_; ++i) {
-    std::array<double, kRounds> each{};
+    std::array<double, kRounds> rates{};
     Window all;
     for (std::size_t round = 0; round < kRounds; ++round) {
-      each[round] = windows_[i][round].commands_per_s;
+      rates[round] = windows_[i][round].commands_per_s;
       all.requests += windows_[i][round].requests;
       all.requests_ns += windows_[i][round].requests_ns;
     }
-    rates[i] = median(each);
-    means[i] = static_cast<double>(all.requests_ns) / static_cast<double>(all.requests);
-    if (best == 0 || means[i] < best) best = means[i];
+    tried_[i] = {candidates_[i], std::max(median(rates), 1e-9),
+                 static_cast<double>(all.requests_ns) / static_cast<double>(all.requests)};
+    if (shortest == 0 || tried_[i].request_ns < shortest) shortest = tried_[i].request_ns;
   }
-  double most = 0;
-  for (std::size_t i = 0; i < count_; ++i)
-    if (means[i] <= kSlower * best) most = std::max(most, rates[i]);
-  double least = 0;
+  tried_count_ = count_;
+  const auto cost = [&](const Tried& one) { return one.request_ns / one.commands_per_s; };
+  const auto may_be = [&](const Tried& one) { return one.request_ns <= kSlower * shortest; };
+  for (const Tried& one : tried())
+    if (may_be(one) && (best == 0 || cost(one) < best)) best = cost(one);
   for (std::size_t i = 0; i < count_; ++i) {
-    if (means[i] > kSlower * best || rates[i] < kEqual * most || (least != 0 && means[i] >= least)) continue;
-    least = means[i];
+    if (!may_be(tried_[i]) || cost(tried_[i]) > kEqual * best) continue;
+    if (least != 0 && tried_[i].request_ns >= least) continue;
+    least = tried_[i].request_ns;
     at_ = i;
   }
-  has_found_ = true;
 }
 
 }  // namespace weir::scheduler

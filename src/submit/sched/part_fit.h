@@ -35,7 +35,14 @@ class PartFit {
   bool is_settled() const { return is_settled_; }
   bool has_found() const { return is_settled_ && has_found_; }
 
-  static constexpr std::size_t kMost = 4, kRounds = 3;
+  // What came of a candidate; only after all have been tried.
+  struct Tried {
+    Candidate candidate;
+    double commands_per_s = 0, request_ns = 0;
+  };
+  std::span<const Tried> tried() const { return std::span(tried_).first(tried_count_); }
+
+  static constexpr std::size_t kMost = 4, kRounds = 5;
 
  private:
   struct Window {
@@ -48,6 +55,8 @@ class PartFit {
   std::array<Candidate, kMost> candidates_{};
   std::size_t count_ = 0, at_ = 0, round_ = 0;
   std::array<std::array<Window, kRounds>, kMost> windows_{};
+  std::array<Tried, kMost> tried_{};
+  std::size_t tried_count_ = 0;
   bool is_settled_ = false, has_found_ = false, is_open_ = false;
   Counters opened_;
   std::int64_t opened_ns_ = 0, changed_ns_ = 0, seen_ns_ = 0;

@@ -64,6 +64,12 @@ Json client_document(const SchedulerSnapshot& snapshot, int seat) {
   json["part_percent"] = positive_or_null(choice.part_percent);
   json["choice"] = name_of(choice.why);
   json["choice_reason"] = chooser.reason(seat);
+  json["parts_tried"] = Json::array();
+  for (const PartFit::Tried& one : chooser.tried(seat))
+    json["parts_tried"].push_back({{"confine", name_of(one.candidate.confine)},
+                                   {"part_percent", one.candidate.percent},
+                                   {"launches_per_s", one.commands_per_s},
+                                   {"request_ns", {{"mean", one.request_ns}}}});
   json["confinable"] = name_of(static_cast<Confinable>(place.confinable.load(kCount)));
   json["confined"] = counted(place.confined.load(kCount));
   json["command_ns"] = positive_or_null(place.command_ns.load(kCount));

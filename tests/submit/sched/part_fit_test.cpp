@@ -63,6 +63,14 @@ TEST_F(PartFitTest, more_work_does_not_count_where_requests_take_longer) {
   EXPECT_EQ(fit_.candidate(), (Candidate{Confine::always, 91}));
 }
 
+TEST_F(PartFitTest, a_tenth_of_one_is_worth_a_tenth_of_the_other) {
+  run({.rates = {78, 97, 78, 77}, .requests_ms = {0.4, 0.47, 0.4, 0.4}});
+  EXPECT_EQ(fit_.candidate(), (Candidate{Confine::always, 97}));
+  ASSERT_EQ(fit_.tried().size(), 4U);
+  EXPECT_NEAR(fit_.tried()[1].commands_per_s, 97, 4);
+  EXPECT_NEAR(fit_.tried()[1].request_ns, 0.47e6, 0.02e6);
+}
+
 TEST_F(PartFitTest, of_equal_rates_the_shorter_requests_win) {
   run({.rates = {80, 80.1, 80, 80}, .requests_ms = {0.42, 0.43, 0.4, 0.41}});
   EXPECT_EQ(fit_.candidate(), (Candidate{Confine::always, 85}));
@@ -80,7 +88,7 @@ TEST_F(PartFitTest, begins_again_when_the_program_changes_and_after_a_while) {
   EXPECT_EQ(fit_.candidate(), (Candidate{Confine::always, 97}));  // what it found stays for a while
   run(changed, 10, 5'000'000);
   EXPECT_EQ(fit_.candidate(), (Candidate{Confine::always, 91}));
-  run({.rates = {78, 98, 78, 77}, .requests_ms = {0.4, 0.4, 0.4, 0.4}}, 80, 5'000'000);
+  run({.rates = {78, 98, 78, 77}, .requests_ms = {0.4, 0.4, 0.4, 0.4}}, 620, 5'000'000);
   EXPECT_EQ(fit_.candidate(), (Candidate{Confine::always, 97}));
 }
 
@@ -92,32 +100,31 @@ TEST_F(PartFitTest, a_client_that_comes_back_on_the_same_seat_is_measured_anew) 
   EXPECT_EQ(fit_.candidate(), (Candidate{Confine::always, 97}));
 }
 
-// Random devices: what is found is never more than 3 % from the best allowed one, although everything scatters.
+// Random devices, on which everything scatters: what is found costs hardly more than the best does.
 TEST(PartFit, finds_the_best_of_random_devices) {
   std::mt19937 random(7);
-  std::uniform_real_distribution<double> rate(60, 100), longer(0, 0.6);
+  std::uniform_real_distribution<double> rate(600, 1000), request(0.4, 0.6);
+  double worst = 1;
   for (int i = 0; i < 40; ++i) {
     Device device{.rates = {}, .requests_ms = {}, .scatter = 0.3};
     for (std::size_t c = 0; c < kCandidates.size(); ++c) {
       device.rates.push_back(rate(random));
-      // Clearly allowed, or clearly not.
-      device.requests_ms.push_back(longer(random) < 0.3 ? 0.4 : 0.6);
+      device.requests_ms.push_back(request(random));
     }
     PartFit fit;
     double now_s = 1;
     PartFit::Counters counted;
-    ASSERT_GT(run(fit, device, 10, &now_s, &counted), 0);
-    double best = 0, found = 0;
-    const double least = *std::min_element(device.requests_ms.begin(), device.requests_ms.end());
+    ASSERT_GT(run(fit, device, 20, &now_s, &counted), 0);
+    const double shortest = *std::min_element(device.requests_ms.begin(), device.requests_ms.end());
+    double best = 1e9, found = 1e9;
     for (std::size_t c = 0; c < kCandidates.size(); ++c) {
-      if (device.requests_ms[c] == least) best = std::max(best, device.rates[c]);
-      if (kCandidates[c] == fit.candidate()) {
-        found = device.rates[c];
-        EXPECT_EQ(device.requests_ms[c], least) << i;
-      }
+      const double cost = device.requests_ms[c] / device.rates[c];
+      if (device.requests_ms[c] <= 1.25 * shortest) best = std::min(best, cost);
+      if (kCandidates[c] == fit.candidate()) found = cost;
     }
-    EXPECT_GE(found, 0.97 * best) << i;
+    worst = std::max(worst, found / best);
   }
+  EXPECT_LT(worst, 1.1);
 }
 
 }  // namespace
