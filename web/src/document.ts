@@ -211,7 +211,7 @@ export interface UsedName {
   share: number; // of the time of all commands
 }
 
-// What a device worked for in the words of a model. Of several ranks, the one that idled most.
+// What a device worked for in the words of a model, and its collectives. Of several ranks, the one that idled most.
 export interface ModelUse extends Item {
   commands: number;
   total_ns: number; // of all commands
@@ -229,6 +229,9 @@ export interface ModelUse extends Item {
   peaks: string | null; // those that operators are compared with, and their source
   saved_ns: number | null; // if all operators that are known ran at the peaks
   efficiency_reason: string | null; // why there are no peaks
+  collectives: UsedCollective[]; // by kind and size; those with most time
+  collectives_left_out: number;
+  bandwidth_reason: string | null; // why some of their bandwidths are not known
 }
 
 export interface UsedWhole {
@@ -277,6 +280,19 @@ export interface UsedOperator {
   bound: string | null; // compute, memory
   saved_ns: number | null; // at that peak
   reason: string | null; // why some of these are not known, or in which respect they are estimates
+}
+
+// Collectives of one kind, of sizes from `from_bytes` to just below twice that. Bandwidths are as NCCL's tests define them.
+export interface UsedCollective {
+  collective: string; // all_reduce, all_gather, ...
+  from_bytes: number | null;
+  ranks: number | null;
+  count: number;
+  total_ns: number; // with the wait for other ranks
+  duration_ns: { p50: number | null };
+  algorithm_bytes_per_s: number | null;
+  bus_bytes_per_s: number | null;
+  best_bus_bytes_per_s: number | null; // of the one that was fastest
 }
 
 // Where a command's time goes, hop by hop.

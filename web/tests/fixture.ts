@@ -223,6 +223,13 @@ function pictures(next: () => number): Pick<ReportDocument, "usages" | "models" 
       peaks: "NVIDIA H200 SXM (data sheet)",
       saved_ns: 1_480_000,
       efficiency_reason: null,
+      collectives: [
+        { collective: "all_gather", from_bytes: 8_388_608, ranks: 4, count: 4, total_ns: 300_000, duration_ns: { p50: 74_000 }, algorithm_bytes_per_s: 118e9, bus_bytes_per_s: 88.5e9, best_bus_bytes_per_s: 96.2e9 },
+        { collective: "all_reduce", from_bytes: 33_554_432, ranks: 4, count: 6, total_ns: 1_200_000, duration_ns: { p50: 198_000 }, algorithm_bytes_per_s: 171e9, bus_bytes_per_s: 256e9, best_bus_bytes_per_s: 301e9 },
+        { collective: "unknown", from_bytes: null, ranks: null, count: 2, total_ns: 100_000, duration_ns: { p50: 50_000 }, algorithm_bytes_per_s: null, bus_bytes_per_s: null, best_bus_bytes_per_s: null },
+      ],
+      collectives_left_out: 1,
+      bandwidth_reason: "2 collectives have no size in the trace",
     },
   ];
   const overlaps: Overlap[] = [

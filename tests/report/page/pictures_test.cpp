@@ -255,7 +255,40 @@ TEST(AnalysisPicture, puts_efficiency_beside_its_operator) {
   const Json without = page_of(document);
   EXPECT_EQ(without["models"][0]["efficiency_reason"], "its model is not in the table");
   EXPECT_EQ(without["models"][0]["operators"][0]["reason"], "its model is not in the table");
-  EXPECT_TRUE(page_of(analysis_document())["models"].empty()) << "nothing was read of operators";
+  EXPECT_TRUE(page_of(analysis_document())["models"][0]["operators"].empty()) << "nothing was read of operators";
+}
+
+// Sizes of a kind stand below each other, whichever took longest.
+TEST(AnalysisPicture, has_collectives_by_kind_and_size) {
+  Json document = analysis_document();
+  for (Json& device : document["devices"])
+    device["collectives"] = Json::parse(R"json({"count": 7, "total_ns": 900, "classes": [
+      {"kind": "all_reduce", "group": "dp", "ranks": 4, "from_bytes": 2048, "count": 3, "total_ns": 600,
+       "duration_ns": {"p50": 200, "p99": 300}, "bytes": 6144, "algorithm_bytes_per_s": 1e10, "bus_bytes_per_s": 1.5e10,
+       "best_bus_bytes_per_s": 2e10},
+      {"kind": "all_gather", "ranks": null, "from_bytes": null, "count": 1, "total_ns": 200},
+      {"kind": "all_reduce", "ranks": 4, "from_bytes": 1024, "count": "three", "total_ns": -1, "bus_bytes_per_s": {}},
+      7]})json");
+  document["devices"][0]["unavailable"]["collectives.bandwidth"] = "one has no size";
+  document["devices"][1]["unavailable"]["collectives.bandwidth"] = "one has no size";
+  const Json report = page_of(document);
+  const Json& item = report["models"][0];
+  const Json& found = item["collectives"];
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0]["collective"], "all_gather");
+  EXPECT_TRUE(found[0]["from_bytes"].is_null());
+  EXPECT_TRUE(found[0]["bus_bytes_per_s"].is_null());
+  EXPECT_EQ(found[1]["from_bytes"], 1024);
+  EXPECT_EQ(found[1]["total_ns"], 0);
+  EXPECT_TRUE(found[1]["bus_bytes_per_s"].is_null());
+  EXPECT_EQ(found[2]["from_bytes"], 2048);
+  EXPECT_EQ(found[2]["ranks"], 4);
+  EXPECT_EQ(found[2]["duration_ns"]["p50"], 200);
+  EXPECT_EQ(found[2]["algorithm_bytes_per_s"], 1e10);
+  EXPECT_EQ(found[2]["bus_bytes_per_s"], 1.5e10);
+  EXPECT_EQ(found[2]["best_bus_bytes_per_s"], 2e10);
+  EXPECT_EQ(found[3]["collective"], "unknown");
+  EXPECT_EQ(item["bandwidth_reason"], "one has no size");
 }
 
 // With one file the finding is the headline; with several, each finding names its file.

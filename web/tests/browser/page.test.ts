@@ -69,6 +69,11 @@ describe("the full report", () => {
     expect(cells[2]?.[0]).toBe("(cudaGraphLaunch)");
     const titles = await page.locator("#models-1 .model-unknown").evaluateAll((all) => all.map((one) => one.getAttribute("title")));
     expect(titles.slice(0, 4)).toEqual(Array(4).fill(model.operators[1]!.reason));
+
+    const collectives = await page.locator('#models-1 [aria-label="Collectives"] tbody tr').evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent ?? "")));
+    expect(collectives[1]).toEqual(["all_reduce", "32.0 MiB", "4", "6", duration(1_200_000), duration(198_000), "171", "256", "301"]);
+    expect(collectives[2]?.slice(6)).toEqual(["–", "–", "–"]);
+    expect(titles.slice(-3)).toEqual(Array(3).fill(model.bandwidth_reason));
   });
 
   test("shows the document's numbers", async () => {
