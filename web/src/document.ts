@@ -193,6 +193,25 @@ export interface Usage extends Item {
   top: UsedName[]; // most time first
   names: number; // different names of commands, at least
   commands: number;
+  rank_phases: RankPhases | null; // of several ranks
+}
+
+// How long each rank took for each phase of a step, or of the trace.
+export interface RankPhases {
+  are_steps: boolean; // times are of a step
+  phases: RankPhase[];
+  ranks: RankOfPhases[];
+}
+
+export interface RankPhase {
+  phase: string; // forward, backward, optimizer, other, communication, data loading
+  slowest: number | null; // index into ranks; null where they are alike
+  words: string | null; // which rank is slowest, by how much, and why
+}
+
+export interface RankOfPhases {
+  label: string;
+  phases_ns: (number | null)[]; // in the order of phases
 }
 
 // What kind of work kernels do, by their names.
@@ -211,7 +230,8 @@ export interface UsedName {
   share: number; // of the time of all commands
 }
 
-// What a device worked for in the words of a model, and its collectives. Of several ranks, the one that idled most.
+// What a device worked for in the words of a model, its collectives and its memory. Of several ranks the one that idled most
+// comes first; others follow, up to 8 in all.
 export interface ModelUse extends Item {
   commands: number;
   total_ns: number; // of all commands
@@ -232,6 +252,7 @@ export interface ModelUse extends Item {
   collectives: UsedCollective[]; // by kind and size; those with most time
   collectives_left_out: number;
   bandwidth_reason: string | null; // why some of their bandwidths are not known
+  memory: UsedMemory | null; // where the trace has allocations
 }
 
 export interface UsedWhole {
@@ -293,6 +314,29 @@ export interface UsedCollective {
   algorithm_bytes_per_s: number | null;
   bus_bytes_per_s: number | null;
   best_bus_bytes_per_s: number | null; // of the one that was fastest
+}
+
+// What the program's allocator had on the device.
+export interface UsedMemory {
+  allocations: number;
+  frees: number;
+  allocated_bytes: number | null; // of all allocations together
+  allocated: MemoryPeak;
+  reserved: MemoryPeak;
+  steps: MemoryStep[]; // by start; empty where the trace marks none
+  growth: string | null; // that each step ends with more, in words; null where that is not so
+}
+
+export interface MemoryPeak {
+  bytes: number | null;
+  at_ns: number | null; // when it was reached first
+  words: string | null; // what ran then: "aten::mm, in Linear_3, forward"
+}
+
+export interface MemoryStep {
+  name: string;
+  peak_bytes: number | null;
+  end_bytes: number | null;
 }
 
 // Where a command's time goes, hop by hop.

@@ -8,6 +8,7 @@
 
 #include "base/named_values.h"
 #include "report/page/values.h"
+#include "report/text/analysis_sections.h"
 #include "report/text/module_tree.h"
 
 namespace weir::page {
@@ -114,12 +115,37 @@ Json collectives_of(const Json& classes) {
   return found;
 }
 
+Json memory_of(const Json& device) {
+  const Json& memory = values::at(device, {"memory"});
+  if (!memory.is_object()) return nullptr;
+  Json found = {{"allocations", values::count(memory, {"allocations"})},
+                {"frees", values::count(memory, {"frees"})},
+                {"allocated_bytes", number_or_null(values::amount(memory, {"allocated_bytes"}))}};
+  for (const char* which : {"allocated", "reserved"}) {
+    const Json& peak = values::at(memory, {which});
+    found[which] = {{"bytes", number_or_null(values::amount(peak, {"bytes"}))},
+                    {"at_ns", values::number(peak, {"at_ns"})},
+                    {"words", text_or_null(analysis::peak_words(peak))}};
+  }
+  const Json& steps = values::at(memory, {"steps"});
+  found["steps"] = Json::array();
+  for (const Json& each : values::list(steps, {"list"})) {
+    if (found["steps"].size() == kMaxSteps) break;
+    found["steps"].push_back({{"name", values::word(each, {"name"}, "without a name")},
+                              {"peak_bytes", number_or_null(values::amount(each, {"peak_bytes"}))},
+                              {"end_bytes", number_or_null(values::amount(each, {"end_bytes"}))}});
+  }
+  found["growth"] = text_or_null(analysis::growth_sentence(steps));
+  return found;
+}
+
 }  // namespace
 
 std::string add_model(Page& page, std::size_t source, const std::string& title, const Json& device) {
   const Json& model = values::at(device, {"model"});
   const Json& classes = values::list(device, {"collectives", "classes"});
-  if (!model.is_object() && classes.empty()) return {};
+  Json memory = memory_of(device);
+  if (!model.is_object() && classes.empty() && memory.is_null()) return {};
   const double all_ns = ns_of(model);
   Json item = page.item("models", title, source, page.environment_of(source));
   item["commands"] = values::count(model, {"commands"});
@@ -168,6 +194,7 @@ std::string add_model(Page& page, std::size_t source, const std::string& title, 
   item["collectives"] = collectives_of(classes);
   item["collectives_left_out"] = classes.size() - item["collectives"].size();
   item["bandwidth_reason"] = values::word_or_null(device, {"unavailable", "collectives.bandwidth"});
+  item["memory"] = std::move(memory);
   return page.add("models", std::move(item));
 }
 

@@ -1,6 +1,6 @@
 // What a device worked for in the words of a model: phases and steps, the tree of modules, operators by shape with what
-// is known of their efficiency, and collectives with their bandwidths.
-import type { ModelUse, ReportDocument, UsedModule, UsedOperator } from "../document";
+// is known of their efficiency, collectives with their bandwidths, and memory. Of a trace's devices the first is open.
+import type { ModelUse, ReportDocument, UsedMemory, UsedModule, UsedOperator } from "../document";
 import { el, type Child } from "../dom";
 import { bytes, count, duration, kNone, percent, plural, three_digits } from "../format";
 import { card } from "../item";
@@ -14,18 +14,23 @@ const kOpenRows = 16; // rows of the tree that are seen before anybody opens mor
 
 export function render(container: HTMLElement, items: readonly ModelUse[], report: ReportDocument): void {
   for (const item of items) {
-    container.append(
-      card(
-        item,
-        report,
-        item.phases.length > 0 && phases(item),
-        item.steps.length > 0 && numbers(plural(item.steps.length, "step"), () => steps(item)),
-        item.modules.length > 0 ? modules(item) : item.commands > 0 && el("p", { class: "hint" }, `Modules are not known: ${cut(item.modules_reason ?? "the trace names none")}.`),
-        item.operators.length > 0 && operators(item),
-        item.collectives.length > 0 && collectives(item),
-      ),
-    );
+    const parts = [
+      item.phases.length > 0 && phases(item),
+      item.steps.length > 0 && numbers(plural(item.steps.length, "step"), () => steps(item)),
+      item.modules.length > 0 ? modules(item) : item.commands > 0 && el("p", { class: "hint" }, `Modules are not known: ${cut(item.modules_reason ?? "the trace names none")}.`),
+      item.operators.length > 0 && operators(item),
+      item.collectives.length > 0 && collectives(item),
+      item.memory !== null && memory(item.memory),
+    ];
+    const is_first = report.models.find((one) => one.source === item.source) === item;
+    container.append(card(item, report, ...(is_first ? parts : [el("details", { class: "more" }, el("summary", {}, contents(item)), ...parts)])));
   }
+}
+
+/** "4 modules, 12 operators, 3 collectives, memory" */
+function contents(item: ModelUse): string {
+  const lists: [number, string][] = [[item.steps.length, "step"], [item.modules.length, "module"], [item.operators.length, "operator"]];
+  return [...lists.filter(([size]) => size > 0).map(([size, word]) => plural(size, word)), item.collectives.length > 0 && "collectives", item.memory !== null && "memory"].filter((part) => part !== false).join(", ");
 }
 
 function phases(item: ModelUse): HTMLElement {
@@ -203,6 +208,21 @@ function collectives(item: ModelUse): HTMLElement {
         .filter((part) => part !== false)
         .join(" "),
     ),
+  );
+}
+
+function memory(item: UsedMemory): HTMLElement {
+  const columns = [{ heading: "memory", is_text: true }, { heading: "at most" }, { heading: "first at" }, { heading: "what ran then", is_text: true }];
+  const peak = (title: string, one: UsedMemory["allocated"]): { cells: Child[] } => ({ cells: [title, bytes(one.bytes), duration(one.at_ns), one.words === null ? kNone : name(one.words)] });
+  return el(
+    "div",
+    {},
+    table("Memory that the program's allocator had", columns, [peak("allocated", item.allocated), peak("reserved", item.reserved)]),
+    item.steps.length > 0 &&
+      numbers(`Memory of ${plural(item.steps.length, "step")}`, () =>
+        table("Memory of steps", [{ heading: "step", is_text: true }, { heading: "at most" }, { heading: "at its end" }], item.steps.map((one) => ({ cells: [name(one.name, 48), bytes(one.peak_bytes), bytes(one.end_bytes)] })), { is_caption_hidden: true }),
+      ),
+    el("p", { class: "hint" }, `${plural(item.allocations, "allocation")}, ${bytes(item.allocated_bytes)} together; ${plural(item.frees, "time")} freed.`, item.growth !== null && ` ${cut(item.growth, 400)}`),
   );
 }
 
