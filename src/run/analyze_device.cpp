@@ -1,4 +1,6 @@
 // The part of the `analyze` document about each device of a trace.
+#include "run/analyze_device.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,12 +8,10 @@
 #include <span>
 
 #include "base/named_values.h"
-#include "run/analyze.h"
 #include "trace/analyse/breakdown.h"
 #include "trace/analyse/collectives.h"
 #include "trace/analyse/concurrency.h"
 #include "trace/analyse/critical_path.h"
-#include "trace/analyse/exposed_causes.h"
 #include "trace/analyse/false_serialisation.h"
 #include "trace/analyse/gaps.h"
 #include "trace/analyse/host_stalls.h"
@@ -19,14 +19,12 @@
 #include "trace/analyse/memory_held.h"
 #include "trace/analyse/model_use.h"
 #include "trace/analyse/overlap_slowdown.h"
-#include "trace/analyse/overlap_times.h"
 #include "trace/analyse/queue_map.h"
 #include "trace/analyse/queue_switch.h"
 #include "trace/analyse/slice.h"
 #include "trace/analyse/top_kernels.h"
 #include "trace/analyse/waterfall.h"
 #include "trace/analyse/work_uses.h"
-#include "trace/intervals.h"
 #include "trace/timeline_builder.h"
 
 namespace weir {
@@ -38,35 +36,7 @@ constexpr std::size_t kMaxLanes = 1000;  // streams or queues listed in a docume
 constexpr std::array kKinds = {SpanKind::kernel, SpanKind::collective, SpanKind::copy, SpanKind::memset,
                                SpanKind::host};
 
-// Indices refer to the whole timeline or, if a `part` is given, to a slice of it.
-struct Words {
-  const Timeline& whole;
-  std::int64_t origin_ns;
-
-  Json name(std::uint32_t name) const { return name < whole.names.size() ? Json(whole.names[name]) : Json(); }
-  Json stream(std::uint16_t stream) const {
-    return stream < whole.streams.size() ? Json(whole.streams[stream].label) : Json(stream);
-  }
-  Json queue(std::int32_t queue) const {
-    const auto at = std::lower_bound(whole.queues.begin(), whole.queues.end(), queue,
-                                     [](const TraceQueue& a, std::int32_t id) { return a.id < id; });
-    return at != whole.queues.end() && at->id == queue ? Json(at->label) : Json(queue);
-  }
-  Json at(std::int64_t ns) const { return ns == kNoTime ? Json() : Json(minus(ns, origin_ns)); }
-  Json call(const Timeline& part, std::uint32_t call) const {
-    return call < part.calls.size() ? name(part.calls[call].name) : Json();
-  }
-  Json span(const Timeline& part, std::uint32_t span) const {
-    return span < part.spans.size() ? name(part.spans[span].name) : Json();
-  }
-};
-
-template <class Item>
-std::span<const Item> first_of(const std::vector<Item>& all, std::size_t most) {
-  return std::span(all).first(std::min(most, all.size()));
-}
-
-Json times_json(const BusyTimes& times, const Words& words) {
+Json times_json(const BusyTimes& times, const AnalysisWords& words) {
   return WEIR_NAMED(words.at(times.first_ns), words.at(times.last_ns), times.span_ns, times.busy_ns, times.idle_ns,
                     times.compute_ns, times.communication_ns, times.copy_ns, times.hidden_communication_ns,
                     times.exposed_communication_ns, times.communication_beside_compute_ns, times.copy_beside_compute_ns,
@@ -78,13 +48,13 @@ Json levels_json(const std::optional<ConcurrencyLevels>& levels) {
   return WEIR_NAMED(levels->mean, levels->max, levels->busy_ns, levels->exactly_ns, levels->beyond_ns);
 }
 
-Json backlog_json(const std::optional<Backlog>& backlog, const Words& words) {
+Json backlog_json(const std::optional<Backlog>& backlog, const AnalysisWords& words) {
   if (!backlog) return Json();
   return WEIR_NAMED(backlog->commands, backlog->peak, named("peak_at_ns", words.at(backlog->peak_ns)), backlog->mean,
                     backlog->max_in_bucket, backlog->mean_in_bucket);
 }
 
-Json lanes_json(std::vector<LaneUse> lanes, const Words& words, bool are_queues, std::size_t* left_out) {
+Json lanes_json(std::vector<LaneUse> lanes, const AnalysisWords& words, bool are_queues, std::size_t* left_out) {
   if (lanes.size() > kMaxLanes) {
     std::stable_sort(lanes.begin(), lanes.end(),
                      [](const LaneUse& a, const LaneUse& b) { return a.busy_ns > b.busy_ns; });
@@ -101,7 +71,7 @@ Json lanes_json(std::vector<LaneUse> lanes, const Words& words, bool are_queues,
   });
 }
 
-Json queue_map_json(const QueueMap& map, const Words& words) {
+Json queue_map_json(const QueueMap& map, const AnalysisWords& words) {
   Json json = WEIR_NAMED(map.is_fixed, map.shared_queues, map.sharing_streams);
   json["queues"] = json_list(map.queues, [&](const QueueStreams& queue) -> Json {
     return {{"queue", words.queue(queue.queue)},
@@ -125,7 +95,7 @@ Json queue_map_json(const QueueMap& map, const Words& words) {
   return json;
 }
 
-Json serialisation_json(const FalseSerialisation& found, const Words& words) {
+Json serialisation_json(const FalseSerialisation& found, const AnalysisWords& words) {
   Json json = WEIR_NAMED(found.are_dependencies_known, found.pairs, found.lost_ns, found.behind, found.behind_ns,
                          found.wall_ns, found.back_to_back, found.not_ready, found.unknown, found.gap_limit_ns,
                          found.gap_limit_origin, found.stream_pairs);
@@ -155,7 +125,7 @@ Json switch_json(const QueueSwitch& found) {
   return json;
 }
 
-Json launch_bound_json(const LaunchBound& bound, const Timeline& part, const Words& words) {
+Json launch_bound_json(const LaunchBound& bound, const Timeline& part, const AnalysisWords& words) {
   Json json = WEIR_NAMED(bound.gaps, bound.idle_ns, bound.host_gaps, bound.host_ns, bound.launch_ns,
                          bound.share_of_idle, bound.calling_gaps, bound.calling_ns, bound.calling_launch_ns,
                          bound.held_gaps, bound.held_ns, bound.held_most_ns, bound.unknown_gaps, bound.unknown_ns,
@@ -171,7 +141,7 @@ Json launch_bound_json(const LaunchBound& bound, const Timeline& part, const Wor
   return json;
 }
 
-Json loading_json(const DataLoading& loading, const Words& words) {
+Json loading_json(const DataLoading& loading, const AnalysisWords& words) {
   Json json = WEIR_NAMED(loading.waits, loading.total_ns, loading.idle_ns);
   json["longest"] = json_list(loading.longest, [&](const LoaderWait& wait) -> Json {
     return {{"at_ns", words.at(wait.from_ns)}, {"took_ns", wait.to_ns - wait.from_ns}, {"idle_ns", wait.idle_ns}};
@@ -179,7 +149,7 @@ Json loading_json(const DataLoading& loading, const Words& words) {
   return json;
 }
 
-Json blocked_json(const HostBlocked& blocked, const Timeline& part, const Words& words, std::size_t top) {
+Json blocked_json(const HostBlocked& blocked, const Timeline& part, const AnalysisWords& words, std::size_t top) {
   const auto calls = [&](const BlockedCalls& found) {
     Json json = WEIR_NAMED(found.count, found.total_ns);
     json["longest"] = json_list(found.longest, [&](const BlockedCall& call) -> Json {
@@ -200,7 +170,7 @@ Json blocked_json(const HostBlocked& blocked, const Timeline& part, const Words&
   return json;
 }
 
-Json path_json(const CriticalPath& path, const Timeline& part, const Words& words, std::size_t top) {
+Json path_json(const CriticalPath& path, const Timeline& part, const AnalysisWords& words, std::size_t top) {
   Json json = WEIR_NAMED(path.span_ns, path.steps, path.commands, path.queue_steps, path.known, path.in_calls_ns);
   json["resources"] = Json::object();
   for (std::size_t i = 0; i < kPathResources; ++i)
@@ -229,31 +199,7 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
   return json;
 }
 
-Json collectives_json(const Collectives& found, const Words& words) {
-  Json json = WEIR_NAMED(found.count, found.total_ns);
-  json["classes"] = json_list(found.classes, [&](const CollectiveClass& each) {
-    const Json duration_ns = {{"p50", each.p50_ns}, {"p99", each.p99_ns}};
-    return WEIR_NAMED(
-        to_string(each.kind), words.name(each.group), positive_or_null(each.ranks), each.from_bytes, each.count,
-        each.total_ns, duration_ns, each.bytes, named("algorithm_bytes_per_s", each.algorithm_bandwidth),
-        named("bus_bytes_per_s", each.bus_bandwidth), named("best_bus_bytes_per_s", each.best_bus_bandwidth));
-  });
-  return json;
-}
-
-Json slowdown_json(const OverlapSlowdown& found, const Words& words, std::size_t top) {
-  Json json =
-      WEIR_NAMED(found.ratio, found.names, found.clear, found.beside_ns, found.cost_ns, found.partly, found.too_few);
-  json["kernels"] = json_list(first_of(found.kernels, top), [&](const KernelSlowdown& kernel) {
-    return WEIR_NAMED(words.name(kernel.name), kernel.alone, kernel.beside,
-                      named("alone_ns", Json{{"p50", kernel.alone_p50_ns}}),
-                      named("beside_ns", Json{{"p50", kernel.beside_p50_ns}}), kernel.ratio, kernel.p, kernel.is_clear,
-                      kernel.cost_ns);
-  });
-  return json;
-}
-
-Json gaps_json(const std::optional<IdleGaps>& found, const Timeline& part, const Words& words) {
+Json gaps_json(const std::optional<IdleGaps>& found, const Timeline& part, const AnalysisWords& words) {
   if (!found) return Json();
   const Json duration_ns = {{"mean", found->mean_ns},
                             {"p50", found->p50_ns},
@@ -272,7 +218,7 @@ Json gaps_json(const std::optional<IdleGaps>& found, const Timeline& part, const
   return json;
 }
 
-Json top_json(const TopKernels& found, const Words& words) {
+Json top_json(const TopKernels& found, const AnalysisWords& words) {
   Json json = WEIR_NAMED(found.kernels, found.commands, found.total_ns, found.rest_count, found.rest_ns);
   json["top"] = json_list(found.top, [&](const KernelUse& use) {
     const Json duration_ns = {
@@ -282,61 +228,16 @@ Json top_json(const TopKernels& found, const Words& words) {
   return json;
 }
 
-// Share of communication time that overlapped any other activity; null without communication.
-Json efficiency_json(const BusyTimes& times) {
-  if (times.communication_ns <= 0) return Json();
-  return times.hidden_communication_ns / times.communication_ns;
-}
-
-Json iterations_json(const Breakdown& found, const Words& words) {
+Json iterations_json(const Breakdown& found, const AnalysisWords& words) {
   return {{"count", found.iteration_count},
           {"outside", found.outside_iterations},
           {"list", json_list(found.iterations, [&](const IterationTimes& iteration) -> Json {
              return {{"number", iteration.number},
                      {"name", words.name(iteration.name)},
                      {"commands", iteration.commands},
-                     {"overlap_efficiency", iteration.times ? efficiency_json(*iteration.times) : Json()},
+                     {"overlap_efficiency", iteration.times ? overlap_efficiency_json(*iteration.times) : Json()},
                      {"times", iteration.times ? times_json(*iteration.times, words) : Json()}};
            })}};
-}
-
-Json overlap_json(const Timeline& part) {
-  const OverlapFound found = overlap_times(part);
-  if (!found.whole) return Json();
-  const OverlapTimes& whole = *found.whole;
-  Json kinds = Json::object();
-  for (std::size_t i = 0; i < kCollectiveKinds; ++i)
-    if (whole.collective_ns[i] > 0) kinds[to_string(static_cast<CollectiveKind>(i))] = whole.collective_ns[i];
-  return WEIR_NAMED(whole.times.communication_ns, whole.hidden_ns(), whole.exposed_ns(),
-                    named("efficiency", efficiency_json(whole.times)), named("collective_ns", std::move(kinds)),
-                    whole.communication_sum_ns, whole.compute_sum_ns);
-}
-
-Json exposed_causes_json(const ExposedCauses& found, const Timeline& part, const Words& words) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < kExposedCauses; ++i)
-    if (found.causes[i].stretches > 0) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return found.causes[a].total_ns > found.causes[b].total_ns; });
-  Json causes = json_list(order, [&](std::size_t i) -> Json {
-    const CauseTotal& total = found.causes[i];
-    const auto cause = static_cast<ExposedCause>(i);
-    Json worst = json_list(total.worst, [&](const ExposedStretch& stretch) -> Json {
-      return {{"at_ns", words.at(stretch.from_ns)},
-              {"took_ns", stretch.to_ns - stretch.from_ns},
-              {"iteration", stretch.iteration},
-              {"collective", words.span(part, stretch.collective)},
-              {"blocked", words.span(part, stretch.blocked)},
-              {"blocker", words.span(part, stretch.blocker)},
-              {"queue", stretch.queue == kNoQueue ? Json() : words.queue(stretch.queue)}};
-    });
-    return WEIR_NAMED(to_string(cause), total.total_ns, named("share", total.total_ns / found.exposed_ns),
-                      total.stretches, named("meaning", meaning_of(cause)), named("advice", advice_of(cause)),
-                      std::move(worst));
-  });
-  Json json = WEIR_NAMED(found.exposed_ns, found.are_submissions_known, found.are_dependencies_known);
-  json.update(WEIR_NAMED(text_or_null(found.reason), std::move(causes)));
-  return json;
 }
 
 }  // namespace
@@ -368,7 +269,7 @@ Json waterfall_json(const Timeline& timeline) {
 
 Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
                     std::span<const LastArrival> arrivals, const AnalyzeOptions& options) {
-  const Words words{whole, origin_ns};
+  const AnalysisWords words{whole, origin_ns};
   const Timeline part = slice(whole, device);
   const TraceDevice& facts = whole.devices[device];
   Json unavailable = Json::object();

@@ -29,12 +29,12 @@ constexpr double kHostBoundShare = 0.5;
 constexpr double kLongestDurationNs = 1e18;  // 31 years: longer ones are broken numbers, and could overflow later
 
 // A value and its path, so that every error message can name the place.
-struct Place {
+struct JsonPlace {
   const Json* json;
   std::string path;
 
   // A member, or a place without a value (also for null members and for anything that is not an object).
-  Place operator[](const char* name) const {
+  JsonPlace operator[](const char* name) const {
     const std::string inner = path.empty() || path.back() == ' ' ? path + name : path + "." + name;
     if (json == nullptr || !json->is_object()) return {nullptr, inner};
     const auto found = json->find(name);
@@ -44,22 +44,22 @@ struct Place {
   explicit operator bool() const { return json != nullptr; }
 };
 
-[[noreturn]] void reject_value(const Place& place, const std::string& expected) {
+[[noreturn]] void reject_value(const JsonPlace& place, const std::string& expected) {
   const std::string found = place ? fmt::format("found {}", place.json->type_name()) : std::string("it is missing");
   reject(fmt::format("{}: expected {}, {}", place.path, expected, found), kExpected);
 }
 
-Place object_at(const Place& place) {
+JsonPlace object_at(const JsonPlace& place) {
   if (!place || !place.json->is_object()) reject_value(place, "an object");
   return place;
 }
 
-std::string text_at(const Place& place) {
+std::string text_at(const JsonPlace& place) {
   if (!place || !place.json->is_string()) reject_value(place, "a text");
   return place.json->get<std::string>();
 }
 
-std::string text_or(const Place& place, const std::string& otherwise) { return place ? text_at(place) : otherwise; }
+std::string text_or(const JsonPlace& place, const std::string& otherwise) { return place ? text_at(place) : otherwise; }
 
 // Numbers that are equal print the same: 4096 and 4096.0 are one parameter value.
 std::string number_text(const Json& json) {
@@ -80,7 +80,7 @@ std::optional<std::string> scalar_text(const Json& json) {
 }
 
 // A scalar, or a list of scalars as "a,b,c".
-std::string value_text(const Place& place) {
+std::string value_text(const JsonPlace& place) {
   if (const auto text = scalar_text(*place.json)) return *text;
   if (!place.json->is_array()) reject_value(place, "a number, a text, true or false");
   std::string joined;
@@ -92,14 +92,14 @@ std::string value_text(const Place& place) {
   return joined;
 }
 
-double number_at(const Place& place) {
+double number_at(const JsonPlace& place) {
   if (!place || !place.json->is_number()) reject_value(place, "a number");
   const double value = place.json->get<double>();
   if (!std::isfinite(value)) reject_value(place, "a finite number");
   return value;
 }
 
-int streams_at(const Place& place) {
+int streams_at(const JsonPlace& place) {
   const double value = number_at(place);
   if (!(value >= 1 && value <= 1e6) || value != std::floor(value))
     reject(fmt::format("{}: expected a stream count, found {}", place.path, number_text(*place.json)), kExpected);
@@ -107,7 +107,7 @@ int streams_at(const Place& place) {
 }
 
 // Durations. A missing list is an empty one.
-std::vector<double> durations_at(const Place& place, double scale) {
+std::vector<double> durations_at(const JsonPlace& place, double scale) {
   std::vector<double> values;
   if (!place) return values;
   if (!place.json->is_array()) reject_value(place, "a list of durations");
@@ -135,8 +135,8 @@ void flatten(const Json& json, const std::string& path, int depth, std::map<std:
 }
 
 // "unavailable": {"metrics.latency_ns": "sync mode none"}: the reason for an entry whose name contains `metric`.
-std::string recorded_reason(const Place& result, std::string_view metric) {
-  const Place unavailable = result["unavailable"];
+std::string recorded_reason(const JsonPlace& result, std::string_view metric) {
+  const JsonPlace unavailable = result["unavailable"];
   if (!unavailable || !unavailable.json->is_object()) return {};
   for (const auto& [name, reason] : unavailable.json->items())
     if (name.find(metric) != std::string::npos && reason.is_string()) return reason.get<std::string>();
@@ -152,10 +152,10 @@ void set_rates(SampleSeries& series, double work, const std::vector<double>& tim
   series.reason = "the throughput is out of range";
 }
 
-SampleSeries weir_throughput(const Place& result, const std::vector<double>& intervals_ns) {
+SampleSeries weir_throughput(const JsonPlace& result, const std::vector<double>& intervals_ns) {
   SampleSeries series;
   series.unit = text_or(result["workload"]["unit"], "");
-  const Place work = result["work_per_iteration"];
+  const JsonPlace work = result["work_per_iteration"];
   const double amount = work ? number_at(work) : 0;
   const bool has_total = static_cast<bool>(result["metrics"]["throughput"]["value"]);
   const std::string recorded = recorded_reason(result, "throughput");
@@ -175,13 +175,13 @@ SampleSeries weir_throughput(const Place& result, const std::vector<double>& int
 }
 
 // "processes": [{"samples": 60, "seed": 1, "wall_ns": 812000000}, ...]: samples are listed process by process.
-std::vector<std::size_t> process_sizes(const Place& result) {
-  const Place processes = result["processes"];
+std::vector<std::size_t> process_sizes(const JsonPlace& result) {
+  const JsonPlace processes = result["processes"];
   std::vector<std::size_t> sizes;
   if (!processes) return sizes;
   if (!processes.json->is_array()) reject_value(processes, "a list of processes");
   for (const Json& item : *processes.json) {
-    const Place place{&item, fmt::format("{}[{}].samples", processes.path, sizes.size())};
+    const JsonPlace place{&item, fmt::format("{}[{}].samples", processes.path, sizes.size())};
     const double count = number_at({&at_path(item, {"samples"}), place.path});
     if (!(count >= 0 && count <= kMostSamples) || count != std::floor(count))
       reject_value(place, "a number of samples");
@@ -191,7 +191,7 @@ std::vector<std::size_t> process_sizes(const Place& result) {
 }
 
 // Some metrics have fewer values than iterations, but as many of each process.
-void divide(SampleSeries& series, const std::vector<std::size_t>& sizes, const Place& result) {
+void divide(SampleSeries& series, const std::vector<std::size_t>& sizes, const JsonPlace& result) {
   const std::size_t count = series.samples.size();
   if (sizes.size() < 2 || count == 0) return;
   if (std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}) == count)
@@ -205,9 +205,9 @@ void divide(SampleSeries& series, const std::vector<std::size_t>& sizes, const P
            kExpected);
 }
 
-std::vector<std::string> command_of(const Place& result) {
+std::vector<std::string> command_of(const JsonPlace& result) {
   std::vector<std::string> command;
-  const Place line = result["command_line"];
+  const JsonPlace line = result["command_line"];
   if (!line || !line.json->is_array()) return command;
   for (const Json& word : *line.json) {
     if (!word.is_string()) return {};
@@ -216,8 +216,8 @@ std::vector<std::string> command_of(const Place& result) {
   return command;
 }
 
-std::string weir_failure(const Place& result, const std::string& status) {
-  const Place check = result["check"];
+std::string weir_failure(const JsonPlace& result, const std::string& status) {
+  const JsonPlace check = result["check"];
   const std::string detail = text_or(result["failure"], text_or(check["reason"], ""));
   const std::string colon = detail.empty() ? "" : ": " + detail;
   if (status == "failed") return "the run failed" + colon;
@@ -226,7 +226,7 @@ std::string weir_failure(const Place& result, const std::string& status) {
 }
 
 // {"schema": "weir.result/2", "status": "complete", "workload": {"name": ...}, "streams": 8, "samples": {...}, ...}
-ResultPoint weir_point(const Place& result, const std::string& origin) {
+ResultPoint weir_point(const JsonPlace& result, const std::string& origin) {
   ResultPoint point;
   point.origin = origin;
   const std::string status = text_at(result["status"]);
@@ -235,27 +235,27 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
   point.key["workload"] = text_at(object_at(result["workload"])["name"]);
   point.key["streams"] = fmt::to_string(streams_at(result["streams"]));
   for (const char* name : {"submit", "placement", "sync_mode", "precision"})
-    if (const Place value = result[name]) point.key[name] = text_at(value);
+    if (const JsonPlace value = result[name]) point.key[name] = text_at(value);
   // Older files, from before ranks existed, have one.
-  const Place ranks = result["ranks"]["count"];
+  const JsonPlace ranks = result["ranks"]["count"];
   point.key["ranks"] = ranks ? value_text(ranks) : "1";
   // As requested, not as rounded by the driver: two requests that got the same units are still two points.
   for (const char* name : {"compute_units", "compute_units_asked"})
-    if (const Place units = result["device"][name]) point.key["compute_units"] = value_text(units);
+    if (const JsonPlace units = result["device"][name]) point.key["compute_units"] = value_text(units);
   // What tells the points of a sweep with --env apart.
-  if (const Place variables = result["set_variables"])
+  if (const JsonPlace variables = result["set_variables"])
     for (const auto& [name, value] : object_at(variables).json->items())
       point.key[kVariable + name] =
           value.is_null() ? "unset" : value_text({&value, fmt::format("{}.{}", variables.path, name)});
-  if (const Place parameters = result["parameters"]) {
+  if (const JsonPlace parameters = result["parameters"]) {
     const Json& object = *object_at(parameters).json;
     for (const auto& [name, value] : object.items())
       point.key["param." + name] = value_text({&value, fmt::format("{}.{}", parameters.path, name)});
   }
 
   point.device = text_or(result["device"]["name"], "");
-  if (const Place device = result["device"]) flatten(*object_at(device).json, "device", 0, point.settings);
-  if (const Place environment = result["environment"])
+  if (const JsonPlace device = result["device"]) flatten(*object_at(device).json, "device", 0, point.settings);
+  if (const JsonPlace environment = result["environment"])
     flatten(*object_at(environment).json, "environment", 0, point.settings);
   point.settings.erase("device.name");
   point.settings.erase("device.compute_units");
@@ -266,7 +266,7 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
   point.settings["weir.version"] = text_or(result["weir"]["version"], "unknown");
 
   point.failure = weir_failure(result, status);
-  const Place samples = result["samples"];
+  const JsonPlace samples = result["samples"];
   if (!samples && point.failure.empty()) reject_value(samples, "an object");
   if (samples) object_at(samples);
   point.latency.unit = "ns";
@@ -297,7 +297,7 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
 
 // {"throughput": 12.5, "throughput_unit": "ops/sec", "latency_ms": {"p50": ...}, "iteration_times_ms": [...],
 //  "stream_count": 4, "workload_name": "moe", "metadata": {"config": {"sync_mode": ...}, ...}}
-ResultPoint aorta_point(const Place& result, const std::string& sweep_workload, const std::string& origin) {
+ResultPoint aorta_point(const JsonPlace& result, const std::string& sweep_workload, const std::string& origin) {
   ResultPoint point;
   point.origin = origin;
   point.is_key_complete = false;
@@ -306,13 +306,14 @@ ResultPoint aorta_point(const Place& result, const std::string& sweep_workload, 
   if (workload.empty()) reject_value({nullptr, result.path + ".workload_name"}, "a text");
   point.key["workload"] = workload;
   point.key["streams"] = fmt::to_string(streams_at(result["stream_count"]));
-  const Place metadata = result["metadata"];
+  const JsonPlace metadata = result["metadata"];
   const std::string sync_mode = text_or(metadata["config"]["sync_mode"], "");
   if (!sync_mode.empty()) point.key["sync_mode"] = sync_mode;
   point.device = text_or(metadata["config"]["device"], "");
-  if (const Place model = metadata["device_info"]["name"]) point.settings["device.model"] = text_at(model);
+  if (const JsonPlace model = metadata["device_info"]["name"]) point.settings["device.model"] = text_at(model);
   for (const char* name : {"rocm_info", "driver_info"})
-    if (const Place info = metadata[name]) flatten(*info.json, std::string("environment.") + name, 0, point.settings);
+    if (const JsonPlace info = metadata[name])
+      flatten(*info.json, std::string("environment.") + name, 0, point.settings);
   point.settings["tool"] = "AORTA";
 
   const double total = number_at(result["throughput"]);
@@ -369,8 +370,8 @@ Sniffed sniff_schema(const std::string& schema) {
 
 Sniffed sniff(const Json& json) {
   if (!json.is_object()) return {Format::other, std::string(json.type_name()) + " instead of an object"};
-  const Place root{&json, ""};
-  if (const Place schema = root["schema"]) {
+  const JsonPlace root{&json, ""};
+  if (const JsonPlace schema = root["schema"]) {
     if (!schema.json->is_string()) return {Format::other, "a schema that is not a text"};
     return sniff_schema(schema.json->get<std::string>());
   }
@@ -388,19 +389,19 @@ Sniffed sniff(const Json& json) {
 }
 
 void append_points(const Json& json, Format format, const std::string& name, ResultFile& file) {
-  const Place root{&json, name + ": "};
+  const JsonPlace root{&json, name + ": "};
   if (format == Format::weir_result) {
     file.points.push_back(weir_point(root, name));
   } else if (format == Format::aorta_result) {
     file.points.push_back(aorta_point(root, "", name));
   } else {
-    const Place results = root["results"];
+    const JsonPlace results = root["results"];
     if (!results || !results.json->is_array()) reject_value(results, "a list of results");
     const std::string workload = format == Format::aorta_sweep ? text_at(root["workload"]) : std::string();
     std::size_t index = 0;
     for (const Json& item : *results.json) {
       const std::string inner = fmt::format("results[{}]", index++);
-      const Place place{&item, fmt::format("{}: {}", name, inner)};
+      const JsonPlace place{&item, fmt::format("{}: {}", name, inner)};
       object_at(place);
       if (format == Format::weir_sweep && sniff(item).format != Format::weir_result)
         reject(fmt::format("{}: expected {}, found {}", place.path, schemas::result, sniff(item).found), kExpected);

@@ -193,6 +193,25 @@ export interface Usage extends Item {
   top: UsedName[]; // most time first
   names: number; // different names of commands, at least
   commands: number;
+  rank_phases: RankPhases | null; // of several ranks
+}
+
+// How long each rank took for each phase of a step, or of the trace.
+export interface RankPhases {
+  are_steps: boolean; // times are of a step
+  phases: RankPhase[];
+  ranks: RankOfPhases[];
+}
+
+export interface RankPhase {
+  phase: string; // forward, backward, optimizer, other, communication, data loading
+  slowest: number | null; // index into ranks; null where they are alike
+  words: string | null; // which rank is slowest, by how much, and why
+}
+
+export interface RankOfPhases {
+  label: string;
+  phases_ns: (number | null)[]; // in the order of phases
 }
 
 // What kind of work kernels do, by their names.
@@ -211,7 +230,8 @@ export interface UsedName {
   share: number; // of the time of all commands
 }
 
-// What a device worked for in the words of a model. Of several ranks, the one that idled most.
+// What a device worked for in the words of a model, its collectives and its memory. Of several ranks the one that idled most
+// comes first; others follow, up to 8 in all.
 export interface ModelUse extends Item {
   commands: number;
   total_ns: number; // of all commands
@@ -229,6 +249,10 @@ export interface ModelUse extends Item {
   peaks: string | null; // those that operators are compared with, and their source
   saved_ns: number | null; // if all operators that are known ran at the peaks
   efficiency_reason: string | null; // why there are no peaks
+  collectives: UsedCollective[]; // by kind and size; those with most time
+  collectives_left_out: number;
+  bandwidth_reason: string | null; // why some of their bandwidths are not known
+  memory: UsedMemory | null; // where the trace has allocations
 }
 
 export interface UsedWhole {
@@ -277,6 +301,42 @@ export interface UsedOperator {
   bound: string | null; // compute, memory
   saved_ns: number | null; // at that peak
   reason: string | null; // why some of these are not known, or in which respect they are estimates
+}
+
+// Collectives of one kind, of sizes from `from_bytes` to just below twice that. Bandwidths are as NCCL's tests define them.
+export interface UsedCollective {
+  collective: string; // all_reduce, all_gather, ...
+  from_bytes: number | null;
+  ranks: number | null;
+  count: number;
+  total_ns: number; // with the wait for other ranks
+  duration_ns: { p50: number | null };
+  algorithm_bytes_per_s: number | null;
+  bus_bytes_per_s: number | null;
+  best_bus_bytes_per_s: number | null; // of the one that was fastest
+}
+
+// What the program's allocator had on the device.
+export interface UsedMemory {
+  allocations: number;
+  frees: number;
+  allocated_bytes: number | null; // of all allocations together
+  allocated: MemoryPeak;
+  reserved: MemoryPeak;
+  steps: MemoryStep[]; // by start; empty where the trace marks none
+  growth: string | null; // that each step ends with more, in words; null where that is not so
+}
+
+export interface MemoryPeak {
+  bytes: number | null;
+  at_ns: number | null; // when it was reached first
+  words: string | null; // what ran then: "aten::mm, in Linear_3, forward"
+}
+
+export interface MemoryStep {
+  name: string;
+  peak_bytes: number | null;
+  end_bytes: number | null;
 }
 
 // Where a command's time goes, hop by hop.

@@ -73,7 +73,7 @@ function words_of(item: object, section: string, report: ReportDocument): string
 const kSections = [
   each("comparisons", "What changed", "Test over baseline, with the interval of the ratio.", 520, comparisons.render),
   each("usages", "Where the time went", "All of each device's time, and the commands that took most of it.", 620, usages.render),
-  each("models", "In the words of the model", "What the device worked for: phases, modules, operators by shape.", 900, models.render),
+  each("models", "In the words of the model", "What the device worked for: phases, modules, operators by shape, collectives, memory.", 900, models.render),
   each("scaling", "Scaling", "Throughput and latency over streams.", 1180, scaling.render),
   each("distributions", "Latency distributions", "Share of samples at or below a latency.", 640, distributions.render),
   each("timelines", "Timeline", "A lane for each stream and hardware queue, and for the operators of each stream.", 860, timelines.render),

@@ -197,7 +197,7 @@ function pictures(next: () => number): Pick<ReportDocument, "usages" | "models" 
     },
   ];
   const usages: Usage[] = [
-    { ...item("usages-1", "trace.json.gz", 1, 2), bars: [0, 1].map((rank) => ({ label: `rank ${rank}, NVIDIA H200`, span_ns: 9_100_000, compute_only_ns: 4_000_000, hidden_ns: 1_000_000, exposed_ns: 600_000, idle_ns: 3_200_000, other_ns: 300_000 })), work: [{ work: "matrix", count: 480, total_ns: 3_900_000, share: 0.66 }, { work: "communication", count: 12, total_ns: 1_600_000, share: 0.27 }, { work: "unrecognised", count: 108, total_ns: 400_000, share: 0.07 }], top: [{ name: "void gemm_kernel<float, 128, 64, Tile<float, 16, 16>, false>(float const*, float const*, float*, int, int, int)", kind: "kernel", count: 480, total_ns: 3_900_000, share: 0.66 }, { name: "ncclDevKernel_AllReduce_Sum_f32_RING_LL", kind: "collective", count: 12, total_ns: 1_600_000, share: 0.27 }], names: 9, commands: 600 },
+    { ...item("usages-1", "trace.json.gz", 1, 2), bars: [0, 1].map((rank) => ({ label: `rank ${rank}, NVIDIA H200`, span_ns: 9_100_000, compute_only_ns: 4_000_000, hidden_ns: 1_000_000, exposed_ns: 600_000, idle_ns: 3_200_000, other_ns: 300_000 })), work: [{ work: "matrix", count: 480, total_ns: 3_900_000, share: 0.66 }, { work: "communication", count: 12, total_ns: 1_600_000, share: 0.27 }, { work: "unrecognised", count: 108, total_ns: 400_000, share: 0.07 }], top: [{ name: "void gemm_kernel<float, 128, 64, Tile<float, 16, 16>, false>(float const*, float const*, float*, int, int, int)", kind: "kernel", count: 480, total_ns: 3_900_000, share: 0.66 }, { name: "ncclDevKernel_AllReduce_Sum_f32_RING_LL", kind: "collective", count: 12, total_ns: 1_600_000, share: 0.27 }], names: 9, commands: 600, rank_phases: { are_steps: true, phases: [{ phase: "forward", slowest: null, words: null }, { phase: "backward", slowest: 1, words: "Backward: rank 1 takes 210 us more than rank 0, the median (12 %); commands take 190 us longer, most of all aten::mm (matrix, 150 us)." }, { phase: "data loading", slowest: null, words: null }], ranks: [{ label: "rank 0", phases_ns: [950_000, 1_740_000, null] }, { label: "rank 1", phases_ns: [951_000, 1_950_000, 12_000] }] } },
   ];
   const model_row = (name: string, parent: number | null, total_ns: number, own_ns: number): UsedModule => ({ name, parent, commands: 120, total_ns, own_ns, backward_ns: total_ns / 2, share: total_ns / 5_900_000 });
   const models: ModelUse[] = [
@@ -223,8 +223,25 @@ function pictures(next: () => number): Pick<ReportDocument, "usages" | "models" 
       peaks: "NVIDIA H200 SXM (data sheet)",
       saved_ns: 1_480_000,
       efficiency_reason: null,
+      collectives: [
+        { collective: "all_gather", from_bytes: 8_388_608, ranks: 4, count: 4, total_ns: 300_000, duration_ns: { p50: 74_000 }, algorithm_bytes_per_s: 118e9, bus_bytes_per_s: 88.5e9, best_bus_bytes_per_s: 96.2e9 },
+        { collective: "all_reduce", from_bytes: 33_554_432, ranks: 4, count: 6, total_ns: 1_200_000, duration_ns: { p50: 198_000 }, algorithm_bytes_per_s: 171e9, bus_bytes_per_s: 256e9, best_bus_bytes_per_s: 301e9 },
+        { collective: "unknown", from_bytes: null, ranks: null, count: 2, total_ns: 100_000, duration_ns: { p50: 50_000 }, algorithm_bytes_per_s: null, bus_bytes_per_s: null, best_bus_bytes_per_s: null },
+      ],
+      collectives_left_out: 1,
+      bandwidth_reason: "2 collectives have no size in the trace",
+      memory: {
+        allocations: 1200,
+        frees: 1188,
+        allocated_bytes: 80 * 2 ** 30,
+        allocated: { bytes: 61 * 2 ** 30, at_ns: 4_100_000, words: "aten::mm, in Linear_3, backward, ProfilerStep#2" },
+        reserved: { bytes: 72 * 2 ** 30, at_ns: 900_000, words: null },
+        steps: [1, 2].map((step) => ({ name: `ProfilerStep#${step}`, peak_bytes: (60 + step) * 2 ** 30, end_bytes: (20 + step) * 2 ** 30 })),
+        growth: null,
+      },
     },
   ];
+  models.push({ ...models[0]!, ...item("models-2", "trace.json.gz: rank 1, NVIDIA H200", 1, 2), memory: null });
   const overlaps: Overlap[] = [
     { ...item("overlaps-1", "all_reduce_overlap: step by rank", 1, 2), step_ns: { p50: 1_910_000 }, serial_step_ns: { p50: 2_840_000 }, efficiency: 0.71, best_efficiency: 0.92, inflation: 1.08, bars: [0, 1, 2, 3].map((rank) => ({ label: `rank ${rank}`, span_ns: 1_910_000, compute_only_ns: 880_000 - 9000 * rank, hidden_ns: 610_000, exposed_ns: 310_000 + 9000 * rank, idle_ns: 80_000, other_ns: 30_000 })), causes: [{ cause: "late start of the collective", ns_per_step: 210_000, share: 0.68, meaning: "The collective waits for the last gradient bucket.", advice: "Use smaller buckets." }, { cause: "slow links", ns_per_step: 100_000, share: 0.32, meaning: "Bandwidth is below the links' rate.", advice: "Check the ring's order." }] },
   ];

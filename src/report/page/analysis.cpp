@@ -11,6 +11,7 @@
 #include "report/page/list.h"
 #include "report/page/model.h"
 #include "report/page/values.h"
+#include "report/text/analysis_sections.h"
 #include "report/text/documents.h"
 #include "report/text/renewed.h"
 
@@ -21,6 +22,8 @@ constexpr std::size_t kMaxPicturedDevices = 64;  // that get their own pictures
 constexpr std::size_t kMaxBars = 1024;
 constexpr std::size_t kMaxNames = 15;
 constexpr std::size_t kMaxWork = 32;
+constexpr std::size_t kMaxPhases = 16;
+constexpr std::size_t kMaxModelledRanks = 8;
 
 // "rank 3, GPU 0: Tesla V100"; of several devices only what they do not share: "rank 3, GPU 0".
 std::string device_label(const Json& document, const Json& device) {
@@ -141,6 +144,38 @@ Json work_of(const Json& document) {
   });
 }
 
+// How long each rank took for each phase, and a sentence about the slowest; null for one rank.
+Json rank_phases_of(const Json& document) {
+  const Json& found = values::at(document, {"rank_phases"});
+  const Json& ranks = values::list(found, {"ranks"});
+  if (ranks.empty()) return nullptr;
+  Json phases = Json::array();
+  std::vector<std::string> keys;
+  for (const Json& each : values::list(found, {"phases"})) {
+    if (phases.size() == kMaxPhases) break;
+    const std::string phase = values::word(each, {"phase"}, "unknown");
+    const auto place = std::find_if(ranks.begin(), ranks.end(), [&](const Json& rank) {
+      const Json& slowest = values::at(each, {"slowest"});
+      return values::at(rank, {"rank"}) == values::at(slowest, {"rank"}) &&
+             values::at(rank, {"device"}) == values::at(slowest, {"device"});
+    });
+    const std::string words = analysis::slow_rank_sentence(each, ranks);
+    phases.push_back({{"phase", analysis::phase_words(phase)},
+                      {"slowest", place == ranks.end() || words.empty() ? Json() : Json(place - ranks.begin())},
+                      {"words", text_or_null(words)}});
+    keys.push_back(phase + "_ns");
+  }
+  Json rows = Json::array();
+  for (const Json& rank : ranks) {
+    if (rows.size() == kMaxBars) break;
+    Json times = Json::array();
+    for (const std::string& key : keys) times.push_back(values::duration(rank, {key.c_str()}));
+    rows.push_back({{"label", "rank " + analysis::rank_words(rank, ranks)}, {"phases_ns", std::move(times)}});
+  }
+  return {
+      {"are_steps", fields::is_true(found, {"are_steps"})}, {"phases", std::move(phases)}, {"ranks", std::move(rows)}};
+}
+
 // Where the time of each device went, and the commands that took most of it on all of them.
 std::string add_usage(Page& page, std::size_t source, const std::string& name, const Json& document) {
   Json bars = Json::array();
@@ -174,6 +209,7 @@ std::string add_usage(Page& page, std::size_t source, const std::string& name, c
                                      named("share", all_ns > 0 ? sum.ns / all_ns : 0)));
   }
   item["work"] = work_of(document);
+  item["rank_phases"] = rank_phases_of(document);
   item["names"] = std::max(all_names, static_cast<double>(top.size()));
   item["commands"] = all_count;
   if (const Json& window = values::at(document, {"window"}); window.is_object())
@@ -199,6 +235,15 @@ std::vector<const Json*> pictured_devices(const Json& document) {
   const auto idle = [](const Json* device) { return values::amount(*device, {"times", "idle_ns"}).value_or(0); };
   return {*std::max_element(devices.begin(), devices.end(),
                             [&](const Json* a, const Json* b) { return idle(a) < idle(b); })};
+}
+
+// Those whose model is shown: of several ranks the first ones, too, after the one that is pictured.
+std::vector<const Json*> modelled_devices(const Json& document, const std::vector<const Json*>& pictured) {
+  std::vector<const Json*> devices = pictured;
+  if (pictured.size() > 1) return devices;
+  for (const Json& device : values::list(document, {"devices"}))
+    if (devices.size() < kMaxModelledRanks && &device != pictured[0]) devices.push_back(&device);
+  return devices;
 }
 
 // Ids of the items that findings link to.
@@ -236,10 +281,11 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
   anchors.timeline = timeline;
   add_usage(page, source, name, document);
   const std::vector<const Json*> pictured = pictured_devices(document);
+  const std::vector<const Json*> modelled = modelled_devices(document, pictured);
+  for (const Json* const device : modelled) add_model(page, source, device_words(name, document, *device), *device);
   for (const Json* const each : pictured) {
     const Json& device = *each;
     const std::string where = device_words(name, document, device);
-    add_model(page, source, where, device);
     const std::string way = add_waterfalls(page, source, where, values::at(device, {"waterfall", "classes"}));
     if (anchors.waterfall.empty()) anchors.waterfall = way;
     const auto key = std::pair(static_cast<std::int64_t>(values::count(device, {"rank"})),
@@ -257,6 +303,10 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
                                  device_words("", document, *pictured[0]).substr(2), count)
                    : fmt::format("Waterfalls and queue maps of the first {} devices are shown.", pictured.size()),
                "", anchors.waterfall, name});
+  if (const std::size_t count = values::list(document, {"devices"}).size(); modelled.size() < count)
+    page.find({Tone::neutral, 0,
+               fmt::format("What devices worked for is shown for {} of {} devices.", modelled.size(), count), "",
+               anchors.timeline, name});
   add_text(page, source, document, name);
 }
 

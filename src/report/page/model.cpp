@@ -8,12 +8,13 @@
 
 #include "base/named_values.h"
 #include "report/page/values.h"
+#include "report/text/analysis_sections.h"
 #include "report/text/module_tree.h"
 
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMaxModules = 400, kMaxOperators = 40, kMaxSteps = 200, kMaxPhases = 16;
+constexpr std::size_t kMaxModules = 400, kMaxOperators = 40, kMaxSteps = 200, kMaxPhases = 16, kMaxCollectives = 32;
 
 Json share_of(double ns, double all_ns) { return all_ns > 0 ? Json(std::min(1.0, ns / all_ns)) : Json(nullptr); }
 
@@ -91,11 +92,60 @@ Json operators_of(const Json& device, double all_ns) {
   return operators;
 }
 
+// Those with most time, each kind by size, as the terminal has them.
+Json collectives_of(const Json& classes) {
+  Json found = Json::array();
+  for (const Json& each : classes) {
+    if (found.size() == kMaxCollectives) break;
+    found.push_back({{"collective", values::word(each, {"kind"}, "unknown")},
+                     {"from_bytes", number_or_null(values::amount(each, {"from_bytes"}))},
+                     {"ranks", number_or_null(values::amount(each, {"ranks"}))},
+                     {"count", values::count(each, {"count"})},
+                     {"total_ns", ns_of(each)},
+                     {"duration_ns", {{"p50", values::duration(each, {"duration_ns", "p50"})}}}});
+    for (const char* key : {"algorithm_bytes_per_s", "bus_bytes_per_s", "best_bus_bytes_per_s"})
+      found.back()[key] = number_or_null(values::amount(each, {key}));
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Json& a, const Json& b) {
+    const auto order = [](const Json& each) {
+      return std::pair(values::word(each, {"collective"}), ns_of(each, "from_bytes"));
+    };
+    return order(a) < order(b);
+  });
+  return found;
+}
+
+Json memory_of(const Json& device) {
+  const Json& memory = values::at(device, {"memory"});
+  if (!memory.is_object()) return nullptr;
+  Json found = {{"allocations", values::count(memory, {"allocations"})},
+                {"frees", values::count(memory, {"frees"})},
+                {"allocated_bytes", number_or_null(values::amount(memory, {"allocated_bytes"}))}};
+  for (const char* which : {"allocated", "reserved"}) {
+    const Json& peak = values::at(memory, {which});
+    found[which] = {{"bytes", number_or_null(values::amount(peak, {"bytes"}))},
+                    {"at_ns", values::number(peak, {"at_ns"})},
+                    {"words", text_or_null(analysis::peak_words(peak))}};
+  }
+  const Json& steps = values::at(memory, {"steps"});
+  found["steps"] = Json::array();
+  for (const Json& each : values::list(steps, {"list"})) {
+    if (found["steps"].size() == kMaxSteps) break;
+    found["steps"].push_back({{"name", values::word(each, {"name"}, "without a name")},
+                              {"peak_bytes", number_or_null(values::amount(each, {"peak_bytes"}))},
+                              {"end_bytes", number_or_null(values::amount(each, {"end_bytes"}))}});
+  }
+  found["growth"] = text_or_null(analysis::growth_sentence(steps));
+  return found;
+}
+
 }  // namespace
 
 std::string add_model(Page& page, std::size_t source, const std::string& title, const Json& device) {
   const Json& model = values::at(device, {"model"});
-  if (!model.is_object()) return {};
+  const Json& classes = values::list(device, {"collectives", "classes"});
+  Json memory = memory_of(device);
+  if (!model.is_object() && classes.empty() && memory.is_null()) return {};
   const double all_ns = ns_of(model);
   Json item = page.item("models", title, source, page.environment_of(source));
   item["commands"] = values::count(model, {"commands"});
@@ -140,6 +190,11 @@ std::string add_model(Page& page, std::size_t source, const std::string& title, 
   item["efficiency_reason"] =
       peaks.is_object() ? Json(nullptr)
                         : Json(values::word(device, {"efficiency", "peaks_reason"}, efficiency_reason(device)));
+
+  item["collectives"] = collectives_of(classes);
+  item["collectives_left_out"] = classes.size() - item["collectives"].size();
+  item["bandwidth_reason"] = values::word_or_null(device, {"unavailable", "collectives.bandwidth"});
+  item["memory"] = std::move(memory);
   return page.add("models", std::move(item));
 }
 

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "base/named_values.h"
-#include "base/units.h"
+#include "report/page/drawn_window.h"
 #include "report/page/lane_encoding.h"
 #include "report/page/span_names.h"
 #include "trace/analyse/iterations.h"
@@ -18,17 +18,8 @@
 namespace weir::page {
 namespace {
 
-// A page's numbers are exact up to 2^53 ns, which is 104 days; nothing that belongs together is further apart.
-constexpr std::uint64_t kFarthest = std::uint64_t{1} << 52;
 constexpr std::size_t kMaxLanes = 2000;     // of a group
 constexpr std::size_t kMaxSteps = 100'000;  // they are few, and do not count against the limit
-
-// Anything that is drawn, from any source.
-struct Piece {
-  std::int64_t started_ns = 0, ended_ns = 0;
-  std::uint32_t name = kNoName;
-  DrawnKind kind = DrawnKind::kernel;
-};
 
 struct Lane {
   std::string label;
@@ -39,69 +30,6 @@ struct Lane {
 struct LaneGroup {
   std::string label;
   std::map<std::int64_t, Lane> lanes;
-};
-
-std::uint64_t distance(std::int64_t a, std::int64_t b) noexcept {
-  return a > b ? static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)
-               : static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
-}
-
-// Selects which pieces are drawn, by their starts.
-class Window {
- public:
-  void consider(const Piece& piece) { starts_.push_back(piece.started_ns); }
-
-  void choose(std::size_t most) {
-    if (starts_.empty()) return;
-    const auto nth = [&](std::size_t n) {
-      std::nth_element(starts_.begin(), starts_.begin() + static_cast<std::ptrdiff_t>(n), starts_.end());
-      return starts_[n];
-    };
-    median_ = nth(starts_.size() / 2);
-    // A start far from the median is invalid; without those the rest fits.
-    std::erase_if(starts_, [&](std::int64_t start) { return distance(start, median_) > kFarthest; });
-    first_ = *std::min_element(starts_.begin(), starts_.end());
-    total_ = starts_.size();
-    if (total_ > most) {
-      is_cut_ = true;
-      const std::size_t before = (total_ - most) / 2;
-      low_ = nth(before);
-      high_ = nth(before + most);
-      const auto within = static_cast<std::size_t>(std::count_if(
-          starts_.begin(), starts_.end(), [&](std::int64_t start) { return start >= low_ && start < high_; }));
-      // Many pieces may start at the same time; only as many of them are drawn as there is room for.
-      room_ = within < most ? most - within : 0;
-    }
-    starts_.clear();
-    starts_.shrink_to_fit();
-  }
-
-  bool is_near(const Piece& piece) const noexcept {
-    return distance(piece.started_ns, median_) <= kFarthest && distance(piece.ended_ns, median_) <= kFarthest;
-  }
-  bool takes(const Piece& piece) noexcept {
-    if (!is_cut_) return true;
-    if (piece.started_ns >= low_ && piece.started_ns < high_) return true;
-    if (piece.started_ns != high_ || room_ == 0) return false;
-    --room_;
-    return true;
-  }
-  // Steps that begin within the window; they take no room from commands.
-  bool covers(const Piece& step) const noexcept {
-    return !is_cut_ || (step.started_ns >= low_ && step.started_ns <= high_);
-  }
-  bool is_cut() const noexcept { return is_cut_; }
-  std::size_t total() const noexcept { return total_; }
-  std::string words() const {
-    return fmt::format("{} to {} after its first", format_duration(static_cast<double>(low_ - first_)),
-                       format_duration(static_cast<double>(high_ - first_)));
-  }
-
- private:
-  std::vector<std::int64_t> starts_;
-  std::int64_t median_ = 0, first_ = 0, low_ = 0, high_ = 0;
-  std::size_t room_ = 0, total_ = 0;
-  bool is_cut_ = false;
 };
 
 struct Odd {
@@ -415,7 +343,7 @@ class Drawing {
   SpanNames names_;
   std::size_t max_;
   bool has_ranks_ = false, are_steps_numbers_ = false;
-  Window window_;
+  DrawnWindow window_;
   Odd odd_;
   std::map<std::uint16_t, std::vector<Piece>> steps_;
   std::map<std::uint32_t, std::uint32_t> step_names_;

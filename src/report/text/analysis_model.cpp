@@ -132,43 +132,47 @@ ReportSection copies_section(const Json& device, std::size_t most) {
   return section;
 }
 
+std::string peak_words(const Json& peak) {
+  // The last part of a module's path says most.
+  std::string module = at(peak, {"module"}).is_string() ? word(peak, "module") : "";
+  if (!module.empty()) module = "in " + module.substr(module.rfind('/') + 1);
+  std::string words;
+  for (const std::string& part : {at(peak, {"operator"}).is_string() ? word(peak, "operator") : "", module,
+                                  at(peak, {"phase"}).is_string() ? word(peak, "phase") : "",
+                                  at(peak, {"step"}).is_string() ? word(peak, "step") : ""})
+    if (!part.empty()) words += (words.empty() ? "" : ", ") + part;
+  return words;
+}
+
+std::string growth_sentence(const Json& steps) {
+  if (!is_true(steps, {"grows"})) return {};
+  return fmt::format(
+      "Each step from the third on ended with more than the one before, from {} after the first to {} after the last: "
+      "something keeps memory from step to step (a leak?).",
+      bytes(steps, {"first_bytes"}), bytes(steps, {"last_bytes"}));
+}
+
 ReportSection memory_section(const Json& device, std::size_t most) {
   ReportSection section{"Memory that the program's allocator had"};
   const Json& memory = at(device, {"memory"});
-  const auto bytes = [](const Json& of, const char* key) {
-    const auto value = number(of, {key});
-    return value ? format_bytes(static_cast<std::uint64_t>(std::max(*value, 0.0))) : "-";
-  };
   for (const char* which : {"allocated", "reserved"}) {
     const Json& peak = at(memory, {which});
-    std::string when = fmt::format("at most {}, first at {}", bytes(peak, "bytes"), duration(peak, "at_ns"));
-    // The last part of a module's path says most.
-    std::string module = at(peak, {"module"}).is_string() ? word(peak, "module") : "";
-    if (!module.empty()) module = "in " + module.substr(module.rfind('/') + 1);
-    std::string who;
-    for (const std::string& part : {at(peak, {"operator"}).is_string() ? word(peak, "operator") : "", module,
-                                    at(peak, {"phase"}).is_string() ? word(peak, "phase") : "",
-                                    at(peak, {"step"}).is_string() ? word(peak, "step") : ""})
-      if (!part.empty()) who += (who.empty() ? ": " : ", ") + part;
-    when += who;
-    section.fact(which, std::move(when));
+    const std::string words = peak_words(peak);
+    section.fact(which, "at most {}, first at {}{}{}", bytes(peak, {"bytes"}), duration(peak, "at_ns"),
+                 words.empty() ? "" : ": ", words);
   }
-  section.fact("allocations", "{}, {} together; {}", count(memory, "allocations"), bytes(memory, "allocated_bytes"),
+  section.fact("allocations", "{}, {} together; {}", count(memory, "allocations"), bytes(memory, {"allocated_bytes"}),
                counted(memory, "frees", "time") + " freed");
   const Json& steps = at(memory, {"steps"});
   if (!steps.is_object()) return section;
   ReportTable table{{{"step", true}, {"at most"}, {"at its end"}}};
   for (const Json& each : first(at(steps, {"list"}), most))
-    table.rows.push_back({word(each, "name"), bytes(each, "peak_bytes"), bytes(each, "end_bytes")});
+    table.rows.push_back({word(each, "name"), bytes(each, {"peak_bytes"}), bytes(each, {"end_bytes"})});
   const double all = number(steps, {"count"}).value_or(0);
   if (all > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {:.0f} more", all - static_cast<double>(table.rows.size()));
   section.tables.push_back(std::move(table));
-  if (is_true(steps, {"grows"}))
-    section.remark(
-        "Each step from the third on ended with more than the one before, from {} after the first to {} "
-        "after the last: something keeps memory from step to step (a leak?).",
-        bytes(steps, "first_bytes"), bytes(steps, "last_bytes"));
+  if (const std::string words = growth_sentence(steps); !words.empty()) section.remark(words);
   return section;
 }
 

@@ -11,19 +11,7 @@ namespace {
 
 constexpr const char* kRankPhaseKeys[] = {"forward", "backward", "optimizer", "other", "communication", "data_loading"};
 
-// Of devices of one rank the device, too.
-std::string rank_words(const Json& each, const Json& ranks) {
-  const auto same = std::count_if(ranks.begin(), ranks.end(),
-                                  [&](const Json& other) { return at(other, {"rank"}) == at(each, {"rank"}); });
-  return same > 1 ? fmt::format("{} ({})", count(each, "rank"), word(each, "device")) : count(each, "rank");
-}
-
-std::string phase_word(const std::string& phase) {
-  return phase == "data_loading" ? "data loading" : phase == "communication" ? "comm." : phase;
-}
-
-}  // namespace
-
+// Why, as a part of a sentence; empty where the ranks are alike.
 std::string slow_phase_words(const Json& phase) {
   const std::string reason = word(phase, "reason");
   const Json& most = at(phase, {"most"});
@@ -48,6 +36,26 @@ std::string slow_phase_words(const Json& phase) {
   return reason == "loading" ? "its program waits for data" : "";
 }
 
+}  // namespace
+
+std::string rank_words(const Json& each, const Json& ranks) {
+  const auto same = std::count_if(ranks.begin(), ranks.end(),
+                                  [&](const Json& other) { return at(other, {"rank"}) == at(each, {"rank"}); });
+  return same > 1 ? fmt::format("{} ({})", count(each, "rank"), word(each, "device")) : count(each, "rank");
+}
+
+std::string phase_words(const std::string& phase) { return phase == "data_loading" ? "data loading" : phase; }
+
+std::string slow_rank_sentence(const Json& phase, const Json& ranks) {
+  const std::string why = slow_phase_words(phase);
+  if (why.empty()) return {};
+  const double ns = number(phase, {"slowest_ns"}).value_or(0), median_ns = number(phase, {"against_ns"}).value_or(0);
+  return fmt::format("{}: rank {} takes {} more than rank {}, the median{}; {}.",
+                     sentence(phase_words(word(phase, "phase"))), rank_words(at(phase, {"slowest"}), ranks),
+                     format_duration(ns - median_ns), rank_words(at(phase, {"against"}), ranks),
+                     median_ns > 0 ? fmt::format(" ({:.0f} %)", 100 * (ns - median_ns) / median_ns) : "", why);
+}
+
 ReportSection rank_phases_section(const Json& document, std::size_t most) {
   const Json& found = at(document, {"rank_phases"});
   const bool are_steps = is_true(found, {"are_steps"});
@@ -58,7 +66,7 @@ ReportSection rank_phases_section(const Json& document, std::size_t most) {
   std::vector<std::string> keys;
   for (const char* phase : kRankPhaseKeys)
     if (std::any_of(phases.begin(), phases.end(), [&](const Json& each) { return at(each, {"phase"}) == phase; })) {
-      columns.push_back({phase_word(phase)});
+      columns.push_back({phase == std::string_view("communication") ? "comm." : phase_words(phase)});
       keys.push_back(std::string(phase) + "_ns");
     }
   ReportTable table{std::move(columns)};
@@ -68,17 +76,8 @@ ReportSection rank_phases_section(const Json& document, std::size_t most) {
   }
   if (ranks.size() > table.rows.size()) table.after = fmt::format("and {} more", ranks.size() - table.rows.size());
   section.tables.push_back(std::move(table));
-  for (const Json& phase : phases) {
-    const std::string why = slow_phase_words(phase);
-    if (why.empty()) continue;
-    const double ns = number(phase, {"slowest_ns"}).value_or(0), median_ns = number(phase, {"against_ns"}).value_or(0);
-    section.remark(
-        "{}: rank {} takes {} more than rank {}, the median{}; {}.",
-        sentence(phase_word(word(phase, "phase")) == "comm." ? "communication" : phase_word(word(phase, "phase"))),
-        rank_words(at(phase, {"slowest"}), ranks), format_duration(ns - median_ns),
-        rank_words(at(phase, {"against"}), ranks),
-        median_ns > 0 ? fmt::format(" ({:.0f} %)", 100 * (ns - median_ns) / median_ns) : "", why);
-  }
+  for (const Json& phase : phases)
+    if (const std::string words = slow_rank_sentence(phase, ranks); !words.empty()) section.remark(words);
   return section;
 }
 

@@ -13,6 +13,7 @@
 namespace weir::analysis {
 
 using fields::at;
+using fields::bytes;
 using fields::first;
 using fields::is_true;
 using fields::number;

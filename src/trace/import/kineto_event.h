@@ -29,6 +29,11 @@ enum class KinetoCategory : std::uint8_t {
   instant  // of the host: an allocation
 };
 
+constexpr bool is_command(KinetoCategory category) noexcept {
+  return category == KinetoCategory::kernel || category == KinetoCategory::copy || category == KinetoCategory::memset ||
+         category == KinetoCategory::host_function;
+}
+
 enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context };
 
 // Values from an event's args.

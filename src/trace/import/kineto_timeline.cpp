@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <tuple>
 
 #include "trace/capture_format.h"
 
@@ -14,13 +13,6 @@ namespace {
 
 // Limit of begun events that are open at a time.
 constexpr std::size_t kMaxOpenRanges = 20'000;
-// Limit of operations that share an external id; a collective has two or three.
-constexpr int kMaxOperations = 16;
-
-bool is_command(KinetoCategory category) noexcept {
-  return category == KinetoCategory::kernel || category == KinetoCategory::copy || category == KinetoCategory::memset ||
-         category == KinetoCategory::host_function;
-}
 
 SpanKind kind_of(KinetoCategory category) noexcept {
   switch (category) {
@@ -86,15 +78,6 @@ Extents blocks_of(const KinetoEvent& call) noexcept {
     blocks[i] = blocks[i] / threads + (blocks[i] % threads == 0 ? 0 : 1);
   }
   return blocks;
-}
-
-// Fills in the fields that are not known yet.
-void complete(TraceCollective& facts, const TraceCollective& from) noexcept {
-  if (facts.kind == CollectiveKind::unknown) facts.kind = from.kind;
-  if (facts.ranks == 0) facts.ranks = from.ranks;
-  if (facts.group == kNoName) facts.group = from.group;
-  if (facts.bytes == 0) facts.bytes = from.bytes;
-  if (facts.sequence == 0) facts.sequence = from.sequence;
 }
 
 }  // namespace
@@ -278,8 +261,8 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
   if (!number) return false;
   if (arguments.priority) to_.set_priority(where.stream, static_cast<std::int32_t>(*arguments.priority));
   if (event.category == KinetoCategory::kernel && arguments.has_kind && command.correlation != 0) {
-    to_.charge(sizeof(Pending));
-    rocm_kernels_.push_back({*number, where.process, command.correlation, 0});
+    to_.charge(sizeof(KinetoFacts::Pending));
+    facts_.rocm_kernels.push_back({*number, where.process, command.correlation, 0});
   }
   if (arguments.command) {
     to_.charge(64);
@@ -289,9 +272,9 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
     if (arguments.is_collective)
       to_.about_collective(*number, facts_of(event));
     else if (command.name != kNoName && to_.is_collective(command.name))
-      collectives_.push_back({*number, where.process, command.correlation, arguments.external.value_or(0)});
+      facts_.collectives.push_back({*number, where.process, command.correlation, arguments.external.value_or(0)});
   } else if (event.category != KinetoCategory::host_function && command.bytes == 0 && command.correlation != 0) {
-    copies_.push_back({*number, where.process, command.correlation, 0});
+    facts_.copies.push_back({*number, where.process, command.correlation, 0});
   }
   return true;
 }
@@ -313,15 +296,15 @@ bool KinetoTimeline::add_call(const KinetoEvent& event) {
   call.ended_ns = end_of(event);
   to_.add(call);
   if (call.correlation == 0) return true;
-  to_.charge(sizeof(Call));
+  to_.charge(sizeof(KinetoFacts::Call));
   if (call.kind == CallKind::launch)
-    launches_.push_back(
+    facts_.launches.push_back(
         {call.process, call.correlation, arguments.external.value_or(0), event.thread_id, call.started_ns});
   if (arguments.grid[0] != 0)
-    grids_.push_back({call.process, product_of<std::uint16_t>(arguments.block),
-                      product_of<std::uint32_t>(blocks_of(event)), call.correlation});
+    facts_.grids.push_back({call.process, product_of<std::uint16_t>(arguments.block),
+                            product_of<std::uint32_t>(blocks_of(event)), call.correlation});
   if (call.kind == CallKind::copy && arguments.bytes != 0)
-    copy_calls_.push_back({call.process, call.correlation, arguments.bytes});
+    facts_.copy_calls.push_back({call.process, call.correlation, arguments.bytes});
   return true;
 }
 
@@ -363,13 +346,13 @@ bool KinetoTimeline::add_range(const KinetoEvent& event) {
   if (to_.wants_operations()) stacks_.add(event, process, folded(event.thread_id));
   const bool is_of_collective = event.name == "record_param_comms" || event.name.starts_with("nccl:");
   if (is_of_collective) {
-    Operation made{
+    KinetoFacts::Operation made{
         process,        event.thread_id, event.started_ns, end_of(event), event.arguments.external.value_or(0),
         facts_of(event)};
     if (made.facts.kind == CollectiveKind::unknown && event.name.starts_with("nccl:"))
       made.facts.kind = collective_kind_of(event.name.substr(5, event.name.find(' ') - 5));
     to_.charge(sizeof(Operation) * 2);
-    operations_.push_back(made);
+    facts_.operations.push_back(made);
   }
   // Until 2022 the profiler's steps were operators.
   if (event.category == KinetoCategory::annotation || event.name.starts_with("ProfilerStep#"))
@@ -389,13 +372,13 @@ bool KinetoTimeline::add_memory(const KinetoEvent& event) {
   else if (!arguments.allocated_bytes)
     to_.drop("allocation without the sum of all (PyTorch before 1.12)", event.at);
   else {
-    to_.charge(sizeof(Memory) * 2 + (to_.wants_operations() ? sizeof(HostCall) : 0));
+    to_.charge(sizeof(KinetoFacts::Memory) * 2 + (to_.wants_operations() ? sizeof(HostCall) : 0));
     MemoryChange change;
     change.at_ns = event.started_ns;
     change.bytes = *arguments.memory_bytes;
     change.allocated_bytes = *arguments.allocated_bytes;
     change.reserved_bytes = arguments.reserved_bytes.value_or(0);
-    memory_.push_back({process_of(event), folded(event.thread_id), *arguments.memory_device, event.at, change});
+    facts_.memory.push_back({process_of(event), folded(event.thread_id), *arguments.memory_device, event.at, change});
     return true;
   }
   return false;
@@ -404,165 +387,6 @@ bool KinetoTimeline::add_memory(const KinetoEvent& event) {
 void KinetoTimeline::set_device(std::optional<std::int64_t> rank, std::int64_t device, DeviceFacts facts) {
   constexpr std::size_t kMaxDevices = 65'535;
   if (device_facts_.size() < kMaxDevices) device_facts_.insert_or_assign(DeviceKey{rank, device}, std::move(facts));
-}
-
-// A kernel belongs to the collective in which its call was made; files of 2024 and later give both the same external
-// id.
-void KinetoTimeline::join_collectives() {
-  if (collectives_.empty() || operations_.empty()) return;
-  const auto by_time = [](const Operation& a, const Operation& b) {
-    return std::tie(a.process, a.thread, a.started_ns) < std::tie(b.process, b.thread, b.started_ns);
-  };
-  std::sort(operations_.begin(), operations_.end(), by_time);
-  std::vector<const Operation*> by_external;
-  for (const Operation& operation : operations_)
-    if (operation.external != 0) by_external.push_back(&operation);
-  const auto earlier = [](const Operation* a, const Operation* b) {
-    return std::tie(a->process, a->external, a) < std::tie(b->process, b->external, b);
-  };
-  std::sort(by_external.begin(), by_external.end(), earlier);
-  const auto by_correlation = [](const Call& a, const Call& b) {
-    return std::tie(a.process, a.correlation) < std::tie(b.process, b.correlation);
-  };
-  std::sort(launches_.begin(), launches_.end(), by_correlation);
-  for (const Pending& pending : collectives_) {
-    TraceCollective facts;
-    const auto take = [&](std::uint64_t external) {
-      if (external == 0) return;
-      const auto before = [&](const Operation* operation, std::uint64_t id) {
-        return std::tie(operation->process, operation->external) < std::tie(pending.process, id);
-      };
-      auto at = std::lower_bound(by_external.begin(), by_external.end(), external, before);
-      for (int i = 0; i < kMaxOperations && at != by_external.end(); ++i, ++at) {
-        if ((*at)->process != pending.process || (*at)->external != external) break;
-        complete(facts, (*at)->facts);
-      }
-    };
-    take(pending.external);
-    const Call wanted{pending.process, pending.correlation, 0, 0, 0};
-    const auto call = std::lower_bound(launches_.begin(), launches_.end(), wanted, by_correlation);
-    if (pending.correlation != 0 && call != launches_.end() && !by_correlation(wanted, *call)) {
-      take(call->external);
-      const Operation now{call->process, call->thread, call->started_ns, 0, 0, {}};
-      auto at = std::upper_bound(operations_.begin(), operations_.end(), now, by_time);
-      // Few operations enclose a call: nccl:all_reduce in record_param_comms.
-      for (int i = 0; i < 4 && at != operations_.begin(); ++i) {
-        --at;
-        if (at->process != call->process || at->thread != call->thread) break;
-        if (at->ended_ns >= call->started_ns) complete(facts, at->facts);
-      }
-    }
-    to_.about_collective(pending.command, facts);
-  }
-}
-
-// ROCm records a copy's size only in its call.
-void KinetoTimeline::join_copies() {
-  if (copies_.empty() || copy_calls_.empty()) return;
-  const auto by_correlation = [](const Copy& a, const Copy& b) {
-    return std::tie(a.process, a.correlation) < std::tie(b.process, b.correlation);
-  };
-  std::stable_sort(copy_calls_.begin(), copy_calls_.end(), by_correlation);
-  for (const Pending& copy : copies_) {
-    const Copy wanted{copy.process, copy.correlation, 0};
-    const auto call = std::lower_bound(copy_calls_.begin(), copy_calls_.end(), wanted, by_correlation);
-    if (call != copy_calls_.end() && !by_correlation(wanted, *call)) to_.set_bytes(copy.command, call->bytes);
-  }
-}
-
-// Until 2025 ROCm recorded grids only in calls; and only a call shows in what its grid is counted.
-void KinetoTimeline::join_grids() {
-  if (rocm_kernels_.empty() || grids_.empty()) return;
-  const auto by_correlation = [](const Grid& a, const Grid& b) {
-    return std::tie(a.process, a.correlation) < std::tie(b.process, b.correlation);
-  };
-  std::stable_sort(grids_.begin(), grids_.end(), by_correlation);
-  for (const Pending& kernel : rocm_kernels_) {
-    const Grid wanted{kernel.process, 0, 0, kernel.correlation};
-    const auto grid = std::lower_bound(grids_.begin(), grids_.end(), wanted, by_correlation);
-    if (grid != grids_.end() && !by_correlation(wanted, *grid))
-      to_.set_grid(kernel.command, grid->blocks, grid->threads);
-  }
-}
-
-void KinetoTimeline::join_waits() {
-  for (const auto& [before, after] : own_waits_) {
-    const auto first = commands_.find(before), second = commands_.find(after);
-    if (first != commands_.end() && second != commands_.end()) to_.add(Dependency{first->second, second->second});
-  }
-}
-
-// Says which operators allocated, too: the ones around the call, as for calls of the driver.
-void KinetoTimeline::finish_memory() {
-  std::vector<HostCall> calls(to_.wants_operations() ? memory_.size() : 0);
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    calls[i].process = memory_[i].process;
-    calls[i].thread = memory_[i].thread;
-    calls[i].started_ns = calls[i].ended_ns = memory_[i].change.at_ns;
-  }
-  stacks_.finish(calls);
-  std::map<std::pair<std::uint16_t, std::int64_t>, std::uint16_t> device_of;
-  std::map<std::uint16_t, std::size_t> devices_of;
-  for (const auto& [device, used] : devices_) {
-    device_of[{used.process, used.key.second}] = device;
-    ++devices_of[used.process];
-  }
-  for (std::size_t i = 0; i < memory_.size(); ++i) {
-    Memory& memory = memory_[i];
-    auto found = device_of.find({memory.process, memory.device});
-    // On ROCm commands number devices with the CPUs among them, and allocations do not.
-    if (const auto own = devices_of.find(memory.process);
-        found == device_of.end() && own != devices_of.end() && own->second == 1)
-      found = device_of.lower_bound({memory.process, INT64_MIN});
-    if (found == device_of.end()) {
-      to_.drop("allocation on a device that ran no command", memory.at);
-      continue;
-    }
-    memory.change.device = found->second;
-    if (i < calls.size()) {
-      memory.change.operation = calls[i].operation;
-      memory.change.line = calls[i].line;
-    }
-    to_.add(memory.change, memory.at);
-  }
-  memory_ = {};
-}
-
-void KinetoTimeline::finish() {
-  for (const auto& [key, events] : begun_)
-    for (const KinetoEvent& event : events)
-      if (is_command(event.category) || event.category == KinetoCategory::call)
-        to_.drop("event that begins and never ends", event.at);
-  begun_.clear();
-  join_collectives();
-  join_copies();
-  join_grids();
-  join_waits();
-  finish_memory();
-  // CUPTI's timestamps come from the GPU; Kineto on ROCm clips commands so that they do not overlap.
-  if (are_gaps_exact_.value_or(has_cuda_calls_ && !has_rocm_ && has_fine_times_)) to_.trust_gaps();
-  if (!are_gaps_exact_ && has_cuda_calls_ && !has_rocm_ && !has_fine_times_ && to_.command_count() > 0)
-    to_.note("times are whole microseconds: gaps between commands are as coarse");
-  const bool is_one_model = std::all_of(device_facts_.begin(), device_facts_.end(), [&](const auto& each) {
-    return each.second.name == device_facts_.begin()->second.name &&
-           each.second.multiprocessors == device_facts_.begin()->second.multiprocessors;
-  });
-  for (const auto& [device, used] : devices_) {
-    const DeviceKey& key = used.key;
-    auto found = device_facts_.find(key);
-    if (found == device_facts_.end()) found = device_facts_.find({std::nullopt, key.second});
-    // On ROCm commands number devices with the CPUs among them, and properties do not.
-    if (found == device_facts_.end() && has_rocm_ && is_one_model) found = device_facts_.begin();
-    if (found == device_facts_.end()) continue;
-    const DeviceFacts& facts = found->second;
-    if (!facts.name.empty()) to_.label_device(device, fmt::format("GPU {}: {}", key.second, facts.name));
-    to_.describe_device(device, facts.name, facts.multiprocessors, facts.resident_threads);
-  }
-  // Clock numbers only need to differ between files.
-  if (is_one_clock_)
-    for (const std::uint16_t process : processes_) to_.set_clock(process, file_.process);
-  if (rank_ && !has_ranks_ && *rank_ >= 0 && *rank_ <= std::numeric_limits<int>::max())
-    to_.set_rank(file_.process, static_cast<int>(*rank_));
 }
 
 }  // namespace weir

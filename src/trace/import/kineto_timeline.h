@@ -13,6 +13,7 @@
 
 #include "trace/import/importer.h"
 #include "trace/import/kineto_event.h"
+#include "trace/import/kineto_finish.h"
 #include "trace/import/kineto_operations.h"
 
 namespace weir {
@@ -41,42 +42,6 @@ class KinetoTimeline {
  private:
   struct Place {
     std::uint16_t process = 0, device = 0, stream = 0;
-  };
-  // A command with facts in another event.
-  struct Pending {
-    std::uint32_t command = 0;
-    std::uint16_t process = 0;
-    std::uint64_t correlation = 0, external = 0;
-  };
-  struct Call {
-    std::uint16_t process = 0;
-    std::uint64_t correlation = 0, external = 0;
-    std::int64_t thread = 0, started_ns = 0;
-  };
-  struct Copy {
-    std::uint16_t process = 0;
-    std::uint64_t correlation = 0, bytes = 0;
-  };
-  // Of a call that launches a kernel.
-  struct Grid {
-    std::uint16_t process = 0, threads = 0;
-    std::uint32_t blocks = 0;
-    std::uint64_t correlation = 0;
-  };
-  // A change of a device's memory, by the device's number in the file.
-  struct Memory {
-    std::uint16_t process = 0;
-    std::uint32_t thread = 0;
-    std::int64_t device = 0;
-    std::uint64_t at = 0;  // position in the file
-    MemoryChange change;
-  };
-  // record_param_comms and nccl:*
-  struct Operation {
-    std::uint16_t process = 0;
-    std::int64_t thread = 0, started_ns = 0, ended_ns = 0;
-    std::uint64_t external = 0;
-    TraceCollective facts;
   };
 
   bool pair(KinetoEvent& event);
@@ -112,12 +77,7 @@ class KinetoTimeline {
   };
   std::unordered_map<std::uint16_t, UsedDevice> devices_;
   std::set<std::uint16_t> processes_;  // of the ranks that events name
-  std::vector<Pending> collectives_, copies_, rocm_kernels_;
-  std::vector<Call> launches_;
-  std::vector<Copy> copy_calls_;
-  std::vector<Grid> grids_;
-  std::vector<Operation> operations_;
-  std::vector<Memory> memory_;
+  KinetoFacts facts_;
   std::unordered_map<std::uint64_t, std::uint32_t> commands_;          // by its number in an export by Weir
   std::vector<std::pair<std::uint64_t, std::uint64_t>> own_waits_;     // before, after, by those numbers
   std::unordered_map<std::uint64_t, std::vector<KinetoEvent>> begun_;  // by process and thread

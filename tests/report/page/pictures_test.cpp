@@ -163,7 +163,8 @@ TEST(AnalysisPicture, speaks_the_words_of_the_model) {
   Timeline timeline = traced_model();
   Json document = analyze_timeline(timeline, {}, {});
   const Json whole = page_of(document);
-  ASSERT_EQ(whole["models"].size(), 1U) << "one of two ranks";
+  ASSERT_EQ(whole["models"].size(), 2U) << "a card for each rank";
+  EXPECT_NE(whole["models"][0]["title"], whole["models"][1]["title"]);
   const Json& item = whole["models"][0];
   EXPECT_EQ(item["total_ns"], 150'000) << "two steps of 40 us, 30 us and 5 us";
   const auto sum_of = [&](const char* list, const char* key) {
@@ -255,7 +256,90 @@ TEST(AnalysisPicture, puts_efficiency_beside_its_operator) {
   const Json without = page_of(document);
   EXPECT_EQ(without["models"][0]["efficiency_reason"], "its model is not in the table");
   EXPECT_EQ(without["models"][0]["operators"][0]["reason"], "its model is not in the table");
-  EXPECT_TRUE(page_of(analysis_document())["models"].empty()) << "nothing was read of operators";
+  EXPECT_TRUE(page_of(analysis_document())["models"][0]["operators"].empty()) << "nothing was read of operators";
+}
+
+TEST(AnalysisPicture, has_phases_by_rank_and_says_why_one_is_slow) {
+  Json document = analysis_document();
+  document["rank_phases"] = Json::parse(R"json({"are_steps": true,
+    "ranks": [{"rank": 0, "device": "GPU 0", "forward_ns": 100, "backward_ns": 200},
+              {"rank": 1, "device": "GPU 0", "forward_ns": 102, "backward_ns": 300},
+              {"rank": 2, "device": "GPU 0", "backward_ns": -5}],
+    "phases": [{"phase": "forward", "slowest": {"rank": 1, "device": "GPU 0"}, "reason": "none"},
+               {"phase": "backward", "slowest": {"rank": 1, "device": "GPU 0"},
+                "against": {"rank": 0, "device": "GPU 0"}, "slowest_ns": 300, "against_ns": 200,
+                "reason": "longer_kernels", "longer_ns": 90, "most": null},
+               {"phase": "data_loading", "slowest": 7}]})json");
+  const Json report = page_of(document);
+  const Json& found = report["usages"][0]["rank_phases"];
+  EXPECT_EQ(found["are_steps"], true);
+  ASSERT_EQ(found["phases"].size(), 3U);
+  EXPECT_TRUE(found["phases"][0]["slowest"].is_null()) << "ranks are alike";
+  EXPECT_TRUE(found["phases"][0]["words"].is_null());
+  EXPECT_EQ(found["phases"][1]["slowest"], 1);
+  EXPECT_EQ(found["phases"][1]["words"],
+            "Backward: rank 1 takes 100 ns more than rank 0, the median (50 %); commands take 90.0 ns longer.");
+  EXPECT_EQ(found["phases"][2]["phase"], "data loading");
+  ASSERT_EQ(found["ranks"].size(), 3U);
+  EXPECT_EQ(found["ranks"][1]["label"], "rank 1");
+  EXPECT_EQ(found["ranks"][1]["phases_ns"], Json::parse("[102, 300, null]"));
+  EXPECT_EQ(found["ranks"][2]["phases_ns"], Json::parse("[null, null, null]"));
+
+  document["rank_phases"] = nullptr;
+  EXPECT_TRUE(page_of(document)["usages"][0]["rank_phases"].is_null());
+}
+
+TEST(AnalysisPicture, has_the_peaks_of_memory) {
+  Json document = analysis_document();
+  for (Json& device : document["devices"])
+    device["memory"] = Json::parse(R"json({"allocations": 4, "frees": 1, "allocated_bytes": 8192,
+      "allocated": {"bytes": 4096, "at_ns": 50, "operator": "aten::mm", "module": "Net_0/Linear_1", "phase": "forward"},
+      "reserved": {"bytes": 1e300},
+      "steps": {"count": 2, "grows": true, "first_bytes": 1024, "last_bytes": 2048,
+                "list": [{"name": "step 1", "peak_bytes": 4096, "end_bytes": 1024}, {"name": null}]}})json");
+  const Json report = page_of(document);
+  const Json& found = report["models"][0]["memory"];
+  EXPECT_EQ(found["allocated"]["bytes"], 4096);
+  EXPECT_EQ(found["allocated"]["words"], "aten::mm, in Linear_1, forward");
+  EXPECT_TRUE(found["reserved"]["bytes"].is_null());
+  EXPECT_TRUE(found["reserved"]["words"].is_null());
+  ASSERT_EQ(found["steps"].size(), 2U);
+  EXPECT_EQ(found["steps"][0]["end_bytes"], 1024);
+  EXPECT_TRUE(found["steps"][1]["peak_bytes"].is_null());
+  EXPECT_NE(found["growth"].get<std::string>().find("from 1.00 KiB after the first to 2.00 KiB"), std::string::npos);
+}
+
+// Sizes of a kind stand below each other, whichever took longest.
+TEST(AnalysisPicture, has_collectives_by_kind_and_size) {
+  Json document = analysis_document();
+  for (Json& device : document["devices"])
+    device["collectives"] = Json::parse(R"json({"count": 7, "total_ns": 900, "classes": [
+      {"kind": "all_reduce", "group": "dp", "ranks": 4, "from_bytes": 2048, "count": 3, "total_ns": 600,
+       "duration_ns": {"p50": 200, "p99": 300}, "bytes": 6144, "algorithm_bytes_per_s": 1e10, "bus_bytes_per_s": 1.5e10,
+       "best_bus_bytes_per_s": 2e10},
+      {"kind": "all_gather", "ranks": null, "from_bytes": null, "count": 1, "total_ns": 200},
+      {"kind": "all_reduce", "ranks": 4, "from_bytes": 1024, "count": "three", "total_ns": -1, "bus_bytes_per_s": {}},
+      7]})json");
+  document["devices"][0]["unavailable"]["collectives.bandwidth"] = "one has no size";
+  document["devices"][1]["unavailable"]["collectives.bandwidth"] = "one has no size";
+  const Json report = page_of(document);
+  const Json& item = report["models"][0];
+  const Json& found = item["collectives"];
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0]["collective"], "all_gather");
+  EXPECT_TRUE(found[0]["from_bytes"].is_null());
+  EXPECT_TRUE(found[0]["bus_bytes_per_s"].is_null());
+  EXPECT_EQ(found[1]["from_bytes"], 1024);
+  EXPECT_EQ(found[1]["total_ns"], 0);
+  EXPECT_TRUE(found[1]["bus_bytes_per_s"].is_null());
+  EXPECT_EQ(found[2]["from_bytes"], 2048);
+  EXPECT_EQ(found[2]["ranks"], 4);
+  EXPECT_EQ(found[2]["duration_ns"]["p50"], 200);
+  EXPECT_EQ(found[2]["algorithm_bytes_per_s"], 1e10);
+  EXPECT_EQ(found[2]["bus_bytes_per_s"], 1.5e10);
+  EXPECT_EQ(found[2]["best_bus_bytes_per_s"], 2e10);
+  EXPECT_EQ(found[3]["collective"], "unknown");
+  EXPECT_EQ(item["bandwidth_reason"], "one has no size");
 }
 
 // With one file the finding is the headline; with several, each finding names its file.

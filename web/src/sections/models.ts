@@ -1,8 +1,8 @@
 // What a device worked for in the words of a model: phases and steps, the tree of modules, operators by shape with what
-// is known of their efficiency.
-import type { ModelUse, ReportDocument, UsedModule, UsedOperator } from "../document";
+// is known of their efficiency, collectives with their bandwidths, and memory. Of a trace's devices the first is open.
+import type { ModelUse, ReportDocument, UsedMemory, UsedModule, UsedOperator } from "../document";
 import { el, type Child } from "../dom";
-import { count, duration, kNone, percent, plural, three_digits } from "../format";
+import { bytes, count, duration, kNone, percent, plural, three_digits } from "../format";
 import { card } from "../item";
 import { numbers, table } from "../table";
 import { cut, name } from "../text";
@@ -14,17 +14,23 @@ const kOpenRows = 16; // rows of the tree that are seen before anybody opens mor
 
 export function render(container: HTMLElement, items: readonly ModelUse[], report: ReportDocument): void {
   for (const item of items) {
-    container.append(
-      card(
-        item,
-        report,
-        item.phases.length > 0 && phases(item),
-        item.steps.length > 0 && numbers(plural(item.steps.length, "step"), () => steps(item)),
-        item.modules.length > 0 ? modules(item) : el("p", { class: "hint" }, `Modules are not known: ${cut(item.modules_reason ?? "the trace names none")}.`),
-        item.operators.length > 0 && operators(item),
-      ),
-    );
+    const parts = [
+      item.phases.length > 0 && phases(item),
+      item.steps.length > 0 && numbers(plural(item.steps.length, "step"), () => steps(item)),
+      item.modules.length > 0 ? modules(item) : item.commands > 0 && el("p", { class: "hint" }, `Modules are not known: ${cut(item.modules_reason ?? "the trace names none")}.`),
+      item.operators.length > 0 && operators(item),
+      item.collectives.length > 0 && collectives(item),
+      item.memory !== null && memory(item.memory),
+    ];
+    const is_first = report.models.find((one) => one.source === item.source) === item;
+    container.append(card(item, report, ...(is_first ? parts : [el("details", { class: "more" }, el("summary", {}, contents(item)), ...parts)])));
   }
+}
+
+/** "4 modules, 12 operators, 3 collectives, memory" */
+function contents(item: ModelUse): string {
+  const lists: [number, string][] = [[item.steps.length, "step"], [item.modules.length, "module"], [item.operators.length, "operator"]];
+  return [...lists.filter(([size]) => size > 0).map(([size, word]) => plural(size, word)), item.collectives.length > 0 && "collectives", item.memory !== null && "memory"].filter((part) => part !== false).join(", ");
 }
 
 function phases(item: ModelUse): HTMLElement {
@@ -158,6 +164,65 @@ function operators(item: ModelUse): HTMLElement {
     table("Operators by shape", columns, rows.slice(0, kShown)),
     rest.length > 0 && el("details", { class: "more" }, el("summary", {}, plural(rest.length, "more operator")), table("More operators by shape", columns, rest, { is_caption_hidden: true })),
     el("p", { class: "hint" }, words(item, is_known)),
+  );
+}
+
+function collectives(item: ModelUse): HTMLElement {
+  const reason = item.bandwidth_reason;
+  const bandwidth = (value: number | null): Child => figure(value, (bytes_per_s) => rate(bytes_per_s / 1e9), value === null ? reason : null);
+  const has_sizes = item.collectives.some((one) => one.from_bytes !== null);
+  return el(
+    "div",
+    {},
+    table(
+      "Collectives",
+      [
+        { heading: "collective", is_text: true },
+        { heading: "size from", title: "the smallest size in the row; the largest is just below twice that" },
+        { heading: "ranks" },
+        { heading: "count" },
+        { heading: "total", title: "with the wait for other ranks" },
+        { heading: "p50" },
+        ...(has_sizes ? [{ heading: "algorithm GB/s", title: "bytes over time" }, { heading: "bus GB/s", title: "what the links carried, as NCCL's tests define it" }, { heading: "best bus GB/s", title: "of the one that was fastest" }] : []),
+      ],
+      item.collectives.map((one) => ({
+        cells: [
+          name(one.collective, 24),
+          bytes(one.from_bytes),
+          count(one.ranks),
+          count(one.count),
+          duration(one.total_ns),
+          duration(one.duration_ns.p50),
+          ...(has_sizes ? [bandwidth(one.algorithm_bytes_per_s), bandwidth(one.bus_bytes_per_s), bandwidth(one.best_bus_bytes_per_s)] : []),
+        ],
+      })),
+    ),
+    el(
+      "p",
+      { class: "hint" },
+      [
+        item.collectives_left_out > 0 && `${plural(item.collectives_left_out, "other row")} took less.`,
+        reason !== null && `Bandwidth: ${cut(reason, 160)}.`,
+        has_sizes && "Times include the wait for other ranks, so bandwidths are what the program achieved, not what the links can do.",
+      ]
+        .filter((part) => part !== false)
+        .join(" "),
+    ),
+  );
+}
+
+function memory(item: UsedMemory): HTMLElement {
+  const columns = [{ heading: "memory", is_text: true }, { heading: "at most" }, { heading: "first at" }, { heading: "what ran then", is_text: true }];
+  const peak = (title: string, one: UsedMemory["allocated"]): { cells: Child[] } => ({ cells: [title, bytes(one.bytes), duration(one.at_ns), one.words === null ? kNone : name(one.words)] });
+  return el(
+    "div",
+    {},
+    table("Memory that the program's allocator had", columns, [peak("allocated", item.allocated), peak("reserved", item.reserved)]),
+    item.steps.length > 0 &&
+      numbers(`Memory of ${plural(item.steps.length, "step")}`, () =>
+        table("Memory of steps", [{ heading: "step", is_text: true }, { heading: "at most" }, { heading: "at its end" }], item.steps.map((one) => ({ cells: [name(one.name, 48), bytes(one.peak_bytes), bytes(one.end_bytes)] })), { is_caption_hidden: true }),
+      ),
+    el("p", { class: "hint" }, `${plural(item.allocations, "allocation")}, ${bytes(item.allocated_bytes)} together; ${plural(item.frees, "time")} freed.`, item.growth !== null && ` ${cut(item.growth, 400)}`),
   );
 }
 

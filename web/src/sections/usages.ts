@@ -1,17 +1,18 @@
-// Where the time of a trace went: one bar for each device, then the commands that took most of it. The first thing below
-// the verdict of a trace.
+// Where the time of a trace went: one bar for each device, phases by rank, then the commands that took most of it. The
+// first thing below the verdict of a trace.
 
-import type { ReportDocument, Usage } from "../document";
+import type { RankPhases, ReportDocument, Usage } from "../document";
 import { el } from "../dom";
 import { count, duration, percent, plural } from "../format";
 import { card } from "../item";
 import { table } from "../table";
-import { command_name, cut, name } from "../text";
+import { command_name, cut, name, prose } from "../text";
 import { bars } from "./overlaps";
 import "./usages.css";
 
 const kSeries = 8; // colours of kinds of work; those that took least share the last
 const kShown = 8; // bars and names; the rest folds away
+const kShownRanks = 16;
 
 export function render(container: HTMLElement, items: readonly Usage[], report: ReportDocument): void {
   for (const item of items) {
@@ -22,6 +23,7 @@ export function render(container: HTMLElement, items: readonly Usage[], report: 
         report,
         bars(item.bars.slice(0, kShown), null),
         rest.length > 0 && el("details", { class: "more" }, el("summary", {}, plural(rest.length, "more device")), bars(rest, null)),
+        item.rank_phases !== null && rank_phases(item.rank_phases),
         item.work.length > 0 && work_bar(item),
         item.work.length > 0 && work(item),
         item.top.length > 0 && names(item),
@@ -41,6 +43,24 @@ export function most_of(all: readonly { share: number | null }[]): number {
 
 function colour_of(place: number): string {
   return `var(--series-${Math.min(place + 1, kSeries)})`;
+}
+
+/** A row for each rank; the slowest of a phase stands out, and a sentence below says why it is slow. */
+function rank_phases(item: RankPhases): HTMLElement {
+  const caption = item.are_steps ? "Phases of a step, by rank" : "Phases, by rank";
+  const columns = [{ heading: "rank", is_text: true }, ...item.phases.map((one) => ({ heading: name(one.phase, 24) }))];
+  const rows = item.ranks.map((rank, i) => ({
+    cells: [name(rank.label, 48), ...rank.phases_ns.map((ns, j) => (item.phases[j]?.slowest === i ? el("strong", { class: "usage-slowest", title: "the slowest" }, duration(ns)) : duration(ns)))],
+  }));
+  const words = item.phases.map((one) => one.words).filter((one) => one !== null);
+  const rest = rows.slice(kShownRanks);
+  return el(
+    "div",
+    {},
+    table(caption, columns, rows.slice(0, kShownRanks)),
+    rest.length > 0 && el("details", { class: "more" }, el("summary", {}, plural(rest.length, "more rank")), table(`${caption}: more`, columns, rest, { is_caption_hidden: true })),
+    words.length > 0 && el("ul", { class: "notes", "aria-label": "The slowest ranks" }, ...words.map((one) => el("li", {}, prose(one)))),
+  );
 }
 
 /** All devices' time by kinds of work, and idle. The table below has the same colours, and the numbers. */

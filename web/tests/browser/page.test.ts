@@ -39,7 +39,7 @@ describe("the full report", () => {
     const widths = await page.locator("#usages-1 .usage-kinds .overlap-part").evaluateAll((all) => all.map((one) => parseFloat((one as HTMLElement).style.width)));
     expect(widths.length).toBe(work.length + 1); // and idle
     expect(widths.reduce((all, one) => all + one, 0)).toBeCloseTo(100, 1);
-    const names = await page.locator("#usages-1 tbody th bdi").evaluateAll((all) => all.map((one) => [one.textContent, one.getAttribute("title")]));
+    const names = await page.locator('#usages-1 .table-frame:not([aria-label$="by rank"]) tbody th bdi').evaluateAll((all) => all.map((one) => [one.textContent, one.getAttribute("title")]));
     expect(names.slice(0, work.length).map(([shown]) => shown)).toEqual(work.map((one) => one.work));
     expect(names[work.length]).toEqual(["gemm_kernel<float, 128, 64, Tile<>, false>", top[0]!.name]);
     expect(names[work.length + 1]).toEqual([top[1]!.name, null]);
@@ -69,6 +69,27 @@ describe("the full report", () => {
     expect(cells[2]?.[0]).toBe("(cudaGraphLaunch)");
     const titles = await page.locator("#models-1 .model-unknown").evaluateAll((all) => all.map((one) => one.getAttribute("title")));
     expect(titles.slice(0, 4)).toEqual(Array(4).fill(model.operators[1]!.reason));
+
+    const collectives = await page.locator('#models-1 [aria-label="Collectives"] tbody tr').evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent ?? "")));
+    expect(collectives[1]).toEqual(["all_reduce", "32.0 MiB", "4", "6", duration(1_200_000), duration(198_000), "171", "256", "301"]);
+    expect(collectives[2]?.slice(6)).toEqual(["–", "–", "–"]);
+    expect(titles.slice(-3)).toEqual(Array(3).fill(model.bandwidth_reason));
+  });
+
+  test("shows phases by rank with the slowest marked, memory, and the models of other ranks folded", async () => {
+    const { page } = await whole_page();
+    const { phases } = report.usages[0]!.rank_phases!;
+    const cells = await page.locator('#usages-1 [aria-label="Phases of a step, by rank"] tbody tr').evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent ?? "")));
+    expect(cells).toEqual([["rank 0", duration(950_000), duration(1_740_000), "–"], ["rank 1", duration(951_000), duration(1_950_000), duration(12_000)]]);
+    expect(await page.locator("#usages-1 .usage-slowest").allTextContents()).toEqual([duration(1_950_000)]);
+    expect(await page.locator('#usages-1 [aria-label="The slowest ranks"] li').allTextContents()).toEqual([phases[1]!.words]);
+
+    const memory = await page.locator('#models-1 [aria-label="Memory that the program\'s allocator had"] tbody tr').allTextContents();
+    expect(memory).toEqual([`allocated61.0 GiB${duration(4_100_000)}${report.models[0]!.memory!.allocated.words}`, `reserved72.0 GiB${duration(900_000)}–`]);
+    const modules = page.locator('#models-2 [aria-label="Modules"]');
+    expect(await modules.isVisible()).toBe(false);
+    await page.locator("#models-2 details.more > summary").first().click();
+    expect(await modules.isVisible()).toBe(true);
   });
 
   test("shows the document's numbers", async () => {
