@@ -62,12 +62,19 @@ Json read_json_as_written(const fs::path& path) {
   return json;
 }
 
-std::string to_text(const Json& json) {
-  if (!has_secrets(json)) return json.dump(1) + "\n";
+namespace {
+
+std::string written(const Json& json, int indent) {
+  if (!has_secrets(json)) return json.dump(indent) + "\n";
   Json clean = json;
   redact(clean);
-  return clean.dump(1) + "\n";
+  return clean.dump(indent) + "\n";
 }
+
+}  // namespace
+
+std::string to_text(const Json& json) { return written(json, 1); }
+std::string to_line(const Json& json) { return written(json, -1); }
 
 Json number_or_null(std::optional<double> value) {
   if (!value || !std::isfinite(*value)) return nullptr;

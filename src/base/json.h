@@ -24,6 +24,7 @@ Json read_json(const std::filesystem::path& path);
 // A document as text for a file. Invalid UTF-8 (paths and variables may contain any bytes) is replaced, because it must
 // not cost a finished run its result.
 std::string to_text(const Json& json);
+std::string to_line(const Json& json);  // the same, in one line
 
 // A number, or null if there is none: results never use 0 for "no data". NaN and infinity are null too.
 Json number_or_null(std::optional<double> value);

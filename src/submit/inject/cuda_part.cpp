@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
+#include <exception>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -38,6 +40,7 @@ struct Driver {
   decltype(&cuStreamDestroy_v2) drop_stream = nullptr;
   decltype(&cuStreamSynchronize) synchronize = nullptr;
   decltype(&cuStreamWaitEvent) wait = nullptr;
+  decltype(&cuDevicePrimaryCtxGetState) primary_state = nullptr;
   decltype(&cuDevicePrimaryCtxRetain) retain = nullptr;
   decltype(&cuDevicePrimaryCtxRelease_v2) release = nullptr;
   decltype(&cuGraphClone) clone = nullptr;
@@ -75,22 +78,30 @@ struct Part {
 // An executable graph of the program's.
 struct Graph {
   CUgraph copy = nullptr;  // of what it was made of
+  unsigned long long flags = 0;
   CUgraphExec twin = nullptr;
   std::uint32_t percent = 0;  // of the part in which the twin runs
   bool fits = true, is_known = false, was_launched = false, was_twin = false;
-  void* stream = nullptr;  // where it was launched last
+  // Where it was launched last, and on which thread's stream where each thread has one of its own.
+  void* stream = nullptr;
+  const void* thread = nullptr;
+  Event last = nullptr;  // behind the twin's last launch
 };
 
-std::mutex g_mutex;  // protects what follows; held during calls of the driver
+std::mutex g_mutex;  // protects what follows
 CUcontext g_primary = nullptr;
-std::vector<Part> g_parts;
-std::unordered_map<CUgraphExec, Graph> g_graphs;
-std::atomic<bool> g_has_twins{false};
+std::uint32_t g_primary_id = 0;
+// Never destroyed: threads may launch while the program exits.
+std::vector<Part>& g_parts = *new std::vector<Part>;
+std::unordered_map<CUgraphExec, Graph>& g_graphs = *new std::unordered_map<CUgraphExec, Graph>;
+// Launches between enter_part() and leave_part(), and whether there may be new ones.
+std::atomic<int> g_under_way{0};
+std::atomic<bool> g_is_forgetting{false};
 
 // A launch that is under way in this thread.
 struct Way {
-  CUstream stream = nullptr;
-  Event after = nullptr;
+  CUstream stream = nullptr;  // null: a graph's twin, in the program's own stream
+  Event after = nullptr;      // to be recorded behind the launch
 };
 
 class Visiting {
@@ -108,10 +119,35 @@ class Visiting {
   bool is_in_;
 };
 
-// The context that green ones belong to.
+// What belonged to a context that is gone. The handles are the driver's no more.
+void lose_all() noexcept {
+  g_parts.clear();
+  for (auto& [executable, graph] : g_graphs) {
+    graph.twin = nullptr;
+    graph.last = nullptr;
+    graph.was_twin = graph.was_launched = false;
+  }
+  g_primary = nullptr;
+}
+
+// The context that green ones belong to; null where the program does not use it. cudaDeviceReset() makes another one of
+// it without a call that would say so.
 CUcontext primary() noexcept {
-  if (g_primary == nullptr && g_driver.retain(&g_primary, 0) == CUDA_SUCCESS) g_driver.release(0);
+  if (g_primary != nullptr && context_id_by_driver(g_primary) != g_primary_id) lose_all();
+  unsigned flags = 0;
+  int is_active = 0;
+  if (g_primary != nullptr || g_driver.primary_state(0, &flags, &is_active) != CUDA_SUCCESS || is_active == 0)
+    return g_primary;
+  if (g_driver.retain(&g_primary, 0) != CUDA_SUCCESS) return g_primary = nullptr;
+  g_driver.release(0);
+  g_primary_id = context_id_by_driver(g_primary);
   return g_primary;
+}
+
+// Tells streams apart that have one handle.
+const void* thread_of(Stream stream) noexcept {
+  static constexpr char kNobody = 0;
+  return stream.is_of_thread ? static_cast<const void*>(OfThread<Way>::get()) : &kNobody;
 }
 
 // Compute units come in groups, from a Hopper on in groups of eight.
@@ -151,11 +187,17 @@ Part* part_of(std::uint32_t percent) noexcept {
 
 // The calling thread visits the context.
 const Beside* beside(Part& part, Stream own) noexcept {
-  static constexpr char kNobody = 0;
-  const void* const thread = own.is_of_thread ? static_cast<const void*>(OfThread<Way>::get()) : &kNobody;
+  const void* const thread = thread_of(own);
   for (const Beside& one : part.streams)
     if (one.own == own.handle && one.thread == thread) return &one;
-  if (part.streams.size() == kMostStreams) return nullptr;
+  if (part.streams.size() == kMostStreams) {
+    if (g_under_way.load() > 1) return nullptr;  // somebody may be about to use the one that goes
+    const Beside& oldest = part.streams.front();
+    g_driver.drop_stream(oldest.stream);
+    cuda_driver().drop(oldest.before);
+    cuda_driver().drop(oldest.after);
+    part.streams.erase(part.streams.begin());
+  }
   int priority = 0;
   if (g_driver.priority(static_cast<CUstream>(own.handle), &priority) != CUDA_SUCCESS) priority = 0;
   Beside made{own.handle, thread, nullptr, cuda_driver().make(), cuda_driver().make()};
@@ -201,7 +243,7 @@ bool is_cooperative(CUgraphNode node) noexcept {
 
 // Puts all kernels of a graph into a context; null: only looks whether that can be done. Kernels of modules belong to
 // the context that the module was loaded in; those of libraries to none.
-bool put_into(CUgraph graph, CUcontext context, int depth = 0) noexcept {
+bool put_into(CUgraph graph, CUcontext context, int depth = 0) {
   constexpr int kMostDepth = 8;
   std::size_t count = 0;
   if (depth > kMostDepth || g_driver.nodes(graph, nullptr, &count) != CUDA_SUCCESS) return false;
@@ -229,6 +271,14 @@ bool put_into(CUgraph graph, CUcontext context, int depth = 0) noexcept {
   return true;
 }
 
+bool can_be_put_into(CUgraph graph, CUcontext context) noexcept {
+  try {
+    return put_into(graph, context);
+  } catch (const std::exception&) {
+    return false;  // no memory
+  }
+}
+
 void drop_twin(Graph& graph) noexcept {
   if (graph.twin != nullptr) g_driver.drop_executable(graph.twin);
   graph.twin = nullptr;
@@ -245,9 +295,9 @@ Graph* graph_of(CUgraphExec executable) noexcept {
   const auto found = g_graphs.find(executable);
   if (found == g_graphs.end()) return nullptr;
   Graph& graph = found->second;
-  if (graph.fits && !graph.is_known) graph.fits = put_into(graph.copy, nullptr);
+  if (graph.fits && !graph.is_known && !can_be_put_into(graph.copy, nullptr)) drop(graph);
   graph.is_known = true;
-  return graph.fits ? &graph : nullptr;
+  return &graph;
 }
 
 // The graph's twin for a part, or null.
@@ -255,29 +305,64 @@ CUgraphExec twin_of(Graph& graph, Part& part) noexcept {
   if (graph.twin != nullptr && graph.percent == part.percent) return graph.twin;
   drop_twin(graph);  // one that runs is freed when it has ended
   graph.percent = part.percent;
-  if (!put_into(graph.copy, part.context) || g_driver.instantiate(&graph.twin, graph.copy, 0) != CUDA_SUCCESS) {
+  if (!can_be_put_into(graph.copy, part.context) ||
+      g_driver.instantiate(&graph.twin, graph.copy, graph.flags) != CUDA_SUCCESS) {
     graph.twin = nullptr;
     drop(graph);
   }
   return graph.twin;
 }
 
-// A graph never runs beside itself, so it becomes its twin, or the other way, only on the stream that orders the two.
-bool enter_graph(CUgraphExec executable, Stream stream, std::uint32_t percent) noexcept {
+// A graph never runs beside itself. So it becomes its twin only on the stream that orders the two, and is itself again
+// behind an event.
+bool enter_graph(CUgraphExec executable, Stream stream, Context context, std::uint32_t percent) noexcept {
   Graph* const graph = graph_of(executable);
-  if (graph == nullptr) return false;
-  Part* const part = percent == 0 ? nullptr : part_of(percent);
-  const bool may_change = !graph->was_launched || graph->stream == stream.handle;
-  const bool as_twin = may_change ? part != nullptr : graph->was_twin;
+  Way* const way = OfThread<Way>::get();
+  if (graph == nullptr || way == nullptr) return false;
+  const void* const thread = thread_of(stream);
+  const bool is_ordered = !graph->was_launched || (graph->stream == stream.handle && graph->thread == thread);
+  const bool was_twin = graph->was_twin;
   graph->was_launched = true;
   graph->stream = stream.handle;
-  graph->was_twin &= as_twin;
-  if (!as_twin) return false;
-  const CUgraphExec twin = part != nullptr && may_change ? twin_of(*graph, *part) : graph->twin;
+  graph->thread = thread;
+  Part* const part = percent == 0 || !graph->fits || primary() != context ? nullptr : part_of(percent);
+  const Visiting visiting(context);
+  if (!visiting) return false;
+  if (graph->last == nullptr && part != nullptr) graph->last = cuda_driver().make();
+  // One that runs already is not made anew but on the stream behind it.
+  const bool is_at_hand = graph->twin != nullptr && part != nullptr && graph->percent == part->percent;
+  CUgraphExec twin = nullptr;
+  if (part != nullptr && graph->last != nullptr && (is_ordered || (was_twin && is_at_hand)))
+    twin = twin_of(*graph, *part);
   graph->was_twin = twin != nullptr;
-  if (twin == nullptr) return false;
-  g_has_twins.store(true, std::memory_order_relaxed);
+  if (twin == nullptr) {
+    if (was_twin && !is_ordered)
+      g_driver.wait(static_cast<CUstream>(stream.handle), static_cast<CUevent>(graph->last), 0);
+    return false;
+  }
+  *way = {nullptr, graph->last};
   redirect_call(nullptr, twin);
+  return true;
+}
+
+// Threads may do this at the same time for one stream: each waits for what was in it before, and what comes after waits
+// for each.
+bool enter_stream(Stream stream, Context context, std::uint32_t percent, Way* way) noexcept {
+  const Visiting visiting(context);
+  if (!visiting) return false;
+  Beside other;
+  {
+    const std::lock_guard lock(g_mutex);
+    Part* const part = primary() != context ? nullptr : part_of(percent);
+    const Beside* const found = part == nullptr ? nullptr : beside(*part, stream);
+    if (found == nullptr) return false;
+    other = *found;
+  }
+  if (!cuda_driver().record(other.before, stream.handle) ||
+      g_driver.wait(other.stream, static_cast<CUevent>(other.before), 0) != CUDA_SUCCESS)
+    return false;
+  *way = {other.stream, other.after};
+  redirect_call(other.stream, nullptr);
   return true;
 }
 
@@ -301,6 +386,7 @@ Confinable bind_cuda_part() noexcept {
   driver.need(found.drop_stream, "cuStreamDestroy_v2");
   driver.need(found.synchronize, "cuStreamSynchronize");
   driver.need(found.wait, "cuStreamWaitEvent");
+  driver.need(found.primary_state, "cuDevicePrimaryCtxGetState");
   driver.need(found.retain, "cuDevicePrimaryCtxRetain");
   driver.need(found.release, "cuDevicePrimaryCtxRelease_v2");
   driver.need(found.clone, "cuGraphClone");
@@ -326,8 +412,18 @@ Confinable prepare_part(Context context, std::uint32_t percent) noexcept {
   return part_of(percent) != nullptr ? Confinable::yes : Confinable::refused;
 }
 
-bool fits_part(const CudaFunction& function, const void* arguments) noexcept {
-  if (!g_is_bound.load(std::memory_order_acquire) || g_is_off) return false;
+bool fits_part(const CudaFunction& function, const void* arguments, Stream stream, Context context) noexcept {
+  if (!g_is_bound.load(std::memory_order_acquire) || g_is_off || context == nullptr) return false;
+  {
+    const std::lock_guard lock(g_mutex);
+    if (primary() != context) return false;
+    if (is_graph(function)) {
+      const Graph* const graph = graph_of(executable_of(function, arguments));
+      if (graph == nullptr || !graph->fits) return false;
+      return !graph->was_launched || graph->was_twin ||
+             (graph->stream == stream.handle && graph->thread == thread_of(stream));
+    }
+  }
   switch (function.id) {
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz:
@@ -335,11 +431,6 @@ bool fits_part(const CudaFunction& function, const void* arguments) noexcept {
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz:
       return is_launched_alone(static_cast<const cuLaunchKernelEx_params*>(arguments)->config);
-    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:
-    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz: {
-      const std::lock_guard lock(g_mutex);
-      return graph_of(executable_of(function, arguments)) != nullptr;
-    }
     default:
       // Copies and memsets need no compute units to speak of: they go where they went.
       return function.kind == record::Kind::copy || function.kind == record::Kind::synchronous_copy ||
@@ -349,52 +440,54 @@ bool fits_part(const CudaFunction& function, const void* arguments) noexcept {
 
 bool enter_part(const CudaFunction& function, const void* arguments, Stream stream, Context context,
                 std::uint32_t percent) noexcept {
-  if (g_is_off) return false;
-  if (is_graph(function)) {
-    const std::lock_guard lock(g_mutex);
-    return enter_graph(executable_of(function, arguments), stream, percent);
-  }
-  if (percent == 0 || function.kind != record::Kind::launch) return false;
+  if (g_is_off || (percent == 0 && !is_graph(function))) return false;
+  if (!is_graph(function) && function.kind != record::Kind::launch) return false;
   Way* const way = OfThread<Way>::get();
   if (way == nullptr) return false;
-  const std::lock_guard lock(g_mutex);
-  if (primary() != context) return false;
-  Part* const part = part_of(percent);
-  const Visiting visiting(context);
-  if (part == nullptr || !visiting) return false;
-  const Beside* const other = beside(*part, stream);
-  if (other == nullptr || !cuda_driver().record(other->before, stream.handle) ||
-      g_driver.wait(other->stream, static_cast<CUevent>(other->before), 0) != CUDA_SUCCESS)
-    return false;
-  *way = {other->stream, other->after};
-  redirect_call(other->stream, nullptr);
-  return true;
+  g_under_way.fetch_add(1);
+  bool is_redirected = !g_is_forgetting.load();
+  if (is_redirected && is_graph(function)) {
+    const std::lock_guard lock(g_mutex);
+    is_redirected = enter_graph(executable_of(function, arguments), stream, context, percent);
+  } else if (is_redirected) {
+    is_redirected = enter_stream(stream, context, percent, way);
+  }
+  if (!is_redirected) g_under_way.fetch_sub(1);
+  return is_redirected;
 }
 
 void leave_part(Stream stream, Context context) noexcept {
   Way* const way = OfThread<Way>::get();
-  if (way == nullptr || way->stream == nullptr || g_is_off) return;
+  if (way == nullptr || way->after == nullptr || g_is_off) return;
   const Way taken = *way;
   *way = {};
-  const std::lock_guard lock(g_mutex);
   const Visiting visiting(context);
-  if (visiting && cuda_driver().record(taken.after, taken.stream) &&
-      g_driver.wait(static_cast<CUstream>(stream.handle), static_cast<CUevent>(taken.after), 0) == CUDA_SUCCESS)
-    return;
-  // What comes next in the program's stream must not run before this.
-  if (visiting) g_driver.synchronize(taken.stream);
+  if (visiting && taken.stream == nullptr) {
+    cuda_driver().record(taken.after, stream.handle);
+  } else if (visiting && (!cuda_driver().record(taken.after, taken.stream) ||
+                          g_driver.wait(static_cast<CUstream>(stream.handle), static_cast<CUevent>(taken.after), 0) !=
+                              CUDA_SUCCESS)) {
+    // What comes next in the program's stream must not run before this.
+    g_driver.synchronize(taken.stream);
+  }
+  g_under_way.fetch_sub(1);
 }
 
-void follow_graph(const CudaFunction& function, const void* arguments) noexcept {
+namespace {
+
+void follow(const CudaFunction& function, const void* arguments) {
   using Role = CudaFunction::Role;
   if (!g_is_bound.load(std::memory_order_acquire) || g_is_off) return;
   const std::lock_guard lock(g_mutex);
   if (function.role != Role::graph_made) {
     const auto found = g_graphs.find(executable_of(function, arguments));
     if (found == g_graphs.end()) return;
-    drop(found->second);
     // One that differs from its copy is launched as it is from now on.
-    if (function.role == Role::graph_ends) g_graphs.erase(found);
+    drop(found->second);
+    if (function.role != Role::graph_ends) return;
+    if (const Visiting visiting(g_primary); found->second.last != nullptr && visiting)
+      cuda_driver().drop(found->second.last);
+    g_graphs.erase(found);
     return;
   }
   const auto& made = *static_cast<const cuGraphInstantiateWithFlags_params*>(arguments);
@@ -406,6 +499,7 @@ void follow_graph(const CudaFunction& function, const void* arguments) noexcept 
   }
   if (made.phGraphExec == nullptr || (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) return;
   Graph graph;
+  graph.flags = flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
   // Fails for graphs that must not be made twice: those that allocate memory.
   if (g_driver.clone(&graph.copy, made.hGraph) != CUDA_SUCCESS) return;
   Graph& known = g_graphs[*made.phGraphExec];
@@ -413,32 +507,45 @@ void follow_graph(const CudaFunction& function, const void* arguments) noexcept 
   known = graph;
 }
 
-bool has_twins() noexcept { return g_has_twins.load(std::memory_order_relaxed); }
+}  // namespace
+
+void follow_graph(const CudaFunction& function, const void* arguments) noexcept {
+  if (!g_is_bound.load(std::memory_order_acquire) || g_is_off) return;
+  try {
+    follow(function, arguments);
+  } catch (const std::exception&) {
+    // Without memory it is not known, and launched as it is.
+  }
+}
 
 void forget_parts() noexcept {
   if (!g_is_bound.load(std::memory_order_acquire) || g_is_off) return;
-  const std::lock_guard lock(g_mutex);
-  if (g_primary == nullptr) return;
+  g_is_forgetting.store(true);
+  // Launches do not take long; one that never returns has a context that goes under it anyway.
+  constexpr int kMostTries = 10'000;
+  const timespec rest{0, 100'000};
+  for (int tries = 0; g_under_way.load() > 0 && tries < kMostTries; ++tries)
+    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);
   {
-    const Visiting visiting(g_primary);
-    for (auto& [executable, graph] : g_graphs) {
-      if (visiting) drop_twin(graph);
-      graph.twin = nullptr;
-      graph.was_twin = graph.was_launched = false;
-    }
-    for (Part& part : g_parts) {
-      for (const Beside& one : part.streams) {
-        if (!visiting) break;
-        g_driver.drop_stream(one.stream);
-        cuda_driver().drop(one.before);
-        cuda_driver().drop(one.after);
+    const std::lock_guard lock(g_mutex);
+    const Visiting visiting(primary());
+    if (g_primary != nullptr && visiting) {
+      for (auto& [executable, graph] : g_graphs) {
+        drop_twin(graph);
+        if (graph.last != nullptr) cuda_driver().drop(graph.last);
       }
-      if (visiting && part.green != nullptr) g_driver.drop_part(part.green);
+      for (const Part& part : g_parts) {
+        for (const Beside& one : part.streams) {
+          g_driver.drop_stream(one.stream);
+          cuda_driver().drop(one.before);
+          cuda_driver().drop(one.after);
+        }
+        if (part.green != nullptr) g_driver.drop_part(part.green);
+      }
     }
+    lose_all();
   }
-  g_parts.clear();
-  g_primary = nullptr;
-  g_has_twins.store(false, std::memory_order_relaxed);
+  g_is_forgetting.store(false);
 }
 
 void abandon_parts() noexcept { g_is_off.store(true); }
@@ -447,11 +554,10 @@ void abandon_parts() noexcept { g_is_off.store(true); }
 
 scheduler::Confinable bind_cuda_part() noexcept { return scheduler::Confinable::no_driver; }
 scheduler::Confinable prepare_part(Context, std::uint32_t) noexcept { return scheduler::Confinable::no_driver; }
-bool fits_part(const CudaFunction&, const void*) noexcept { return false; }
+bool fits_part(const CudaFunction&, const void*, Stream, Context) noexcept { return false; }
 bool enter_part(const CudaFunction&, const void*, Stream, Context, std::uint32_t) noexcept { return false; }
 void leave_part(Stream, Context) noexcept {}
 void follow_graph(const CudaFunction&, const void*) noexcept {}
-bool has_twins() noexcept { return false; }
 void forget_parts() noexcept {}
 void abandon_parts() noexcept {}
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <string>
 
@@ -68,14 +69,35 @@ Context enter(const CudaFunction& function, const CUpti_CallbackData& data) noex
     }
   }
   const bool is_confinable = g_confinable.load(std::memory_order_relaxed) == Confinable::yes;
-  const bool fits = is_confinable && fits_part(function, data.functionParams);
+  const bool fits = is_confinable && fits_part(function, data.functionParams, stream, context_of(stream.handle));
   using Fits = scheduler::Gate::Fits;
   const Context context = g_gate->before(stream, fits ? Fits::part : Fits::whole);
-  if (context == nullptr || !is_confinable) return context;
+  const bool is_graph = function.kind == record::Kind::graph_launch;
+  if (context == nullptr || (!is_confinable && !is_graph)) return context;
   const std::uint32_t percent = fits ? gate.confines_to() : 0;
-  if (percent == 0 && !has_twins()) return context;
   if (enter_part(function, data.functionParams, stream, context, percent)) gate.count_confined();
   return context;
+}
+
+// Where nobody else is about. A graph of which nobody knows where it runs could not become its twin later.
+void note_graph(const CudaFunction& function, const CUpti_CallbackData& data) noexcept {
+  if (g_confinable.load(std::memory_order_relaxed) > Confinable::yes) return;
+  const Stream stream = gate_stream(function, data);
+  if (const Context context = context_of(stream.handle); context != nullptr)
+    enter_part(function, data.functionParams, stream, context, 0);
+}
+
+bool is_about_primary(const CudaFunction& function) noexcept {
+  switch (function.id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy:
+    case CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2:
+#if CUDA_VERSION >= 12040
+    case CUPTI_DRIVER_TRACE_CBID_cuGreenCtxDestroy:
+#endif
+      return false;
+    default:
+      return true;
+  }
 }
 
 void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
@@ -83,16 +105,16 @@ void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
   if (ends_context(function)) {
     // Before the driver has taken any lock for it: forget() waits for threads that are calling the driver.
     if (is_entry) g_teardowns.fetch_add(1, std::memory_order_relaxed);
-    if (is_entry) {
-      forget_parts();
-      g_gate->forget();
-    }
+    if (is_entry && is_about_primary(function)) forget_parts();
+    if (is_entry) g_gate->forget();
     return;
   }
   if (is_about_graphs(function)) {
     const bool is_made = function.role == CudaFunction::Role::graph_made;
     const bool has_failed = !is_entry && *static_cast<const CUresult*>(data.functionReturnValue) != CUDA_SUCCESS;
-    if (is_entry != is_made && !has_failed) follow_graph(function, data.functionParams);
+    // Where the daemon confines nobody, nobody needs a second one.
+    if (is_entry != is_made && !has_failed && (!is_made || g_gate->gate().part_percent() != 0))
+      follow_graph(function, data.functionParams);
     return;
   }
   if (is_entry) {
@@ -100,8 +122,8 @@ void on_call(const CudaFunction& function, const CUpti_CallbackData& data) {
     *data.correlationData = 0;
     if (g_gate->is_shared())
       *data.correlationData = reinterpret_cast<std::uintptr_t>(enter(function, data));
-    else if (has_twins())
-      enter_part(function, data.functionParams, gate_stream(function, data), nullptr, 0);
+    else if (function.kind == record::Kind::graph_launch)
+      note_graph(function, data);
   } else if (*data.correlationData != 0) {
     const bool was_launched = *static_cast<const CUresult*>(data.functionReturnValue) == CUDA_SUCCESS;
     const Stream stream = gate_stream(function, data);
@@ -131,6 +153,7 @@ std::string start() {
   g_confinable.store(bind_cuda_part());
   g_gate->gate().set_confinable(g_confinable.load());
   ::pthread_atfork(nullptr, nullptr, abandon_parts);
+  std::atexit(abandon_parts);
   std::string reason = follow_calls(on_call, is_held);
   if (!reason.empty()) g_gate->turn_off();
   return reason;

@@ -79,6 +79,14 @@ Why Chooser::obstacle(int seat, std::uint64_t ahead) const {
   if (!settings_.confines) return Why::no_mechanism;
   if (facts.terms.is_isolated) return Why::isolated;
   if (facts.confinable != Confinable::yes) return Why::not_confinable;
+  // Nothing runs beside a process that has the device to itself: it would wait for the driver's slices, instead of for
+  // launches that are held.
+  bool is_apart = facts.is_apart;
+  for_each_bit(ahead, [&](int other) {
+    const ClientFacts& theirs = facts_[static_cast<std::size_t>(other)];
+    is_apart |= theirs.is_apart || theirs.terms.is_isolated;
+  });
+  if (is_apart) return Why::apart;
   // Shares and turns come about because clients wait for each other. One that ran on in a part of the device would
   // take what is another one's turn.
   bool takes_turns = false;

@@ -20,6 +20,7 @@ struct ClientFacts {
   Terms terms;
   std::uint64_t may_yield_to = 0;  // seats; see may_yield()
   Confinable confinable = Confinable::unknown;
+  bool is_apart = false;            // its process does not run beside others': it is in no MPS, or that is down
   std::int64_t command_ns = 0;      // its longest command of late; 0: not known
   std::uint64_t commands = 0;       // that passed its gate
   std::uint64_t requests = 0;       // that have ended
@@ -34,6 +35,7 @@ enum class Why : std::uint8_t {
   nobody_about,  // there is, but nobody of late
   no_mechanism,  // the rest up to turns: held at the gate
   isolated,
+  apart,           // it, or one that it yields to, is given the device alone by the driver
   not_confinable,  // see ClientFacts
   turns,           // those that it yields to yield to it at other times
   unknown_length,  // confined, from here to the end of the ladder

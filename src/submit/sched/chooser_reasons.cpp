@@ -61,6 +61,8 @@ std::string Chooser::reason(int seat) const {
       return at_the_gate("the daemon's mechanism does not confine kernels");
     case Why::isolated:
       return at_the_gate("it shares no process with others, as it asked");
+    case Why::apart:
+      return at_the_gate("it, or one that comes first, shares no MPS with the other");
     case Why::not_confinable:
       return at_the_gate(why_not_confinable(facts_[static_cast<std::size_t>(seat)].confinable));
     case Why::turns:
@@ -147,6 +149,8 @@ const char* name_of(Why why) {
       return "no_mechanism";
     case Why::isolated:
       return "isolated";
+    case Why::apart:
+      return "apart";
     case Why::not_confinable:
       return "not_confinable";
     case Why::turns:

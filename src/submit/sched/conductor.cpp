@@ -18,7 +18,7 @@ void for_each_seat(std::uint64_t mask, Act act) {
 // passed since then, until it has been first for a slice in total. So with n clients every active one is among the
 // first for a slice in total within ageing_ns + n slices, and waits at most ageing_ns + n - 1 slices at a stretch: only
 // the others' slices can come before its own.
-Ranking ranks_with_ageing(const Policy& policy, const Situation& situation) {
+Ranking ranks_with_ageing(const Policy& policy, const Situation& situation, std::uint64_t beside) {
   Ranking ranking = policy.rank(situation);
   const std::int64_t ageing_ns = situation.settings.ageing_ns, now_ns = situation.now_ns;
   if (ageing_ns <= 0) return ranking;
@@ -30,7 +30,7 @@ Ranking ranks_with_ageing(const Policy& policy, const Situation& situation) {
   const Client* oldest = nullptr;
   for (std::size_t seat = 0; seat < situation.clients.size(); ++seat) {
     const Client& client = situation.clients[seat];
-    if (!client.is_active || ranking.ranks[seat] == first) continue;
+    if (!client.is_active || ranking.ranks[seat] == first || (beside >> seat & 1) != 0) continue;
     if (oldest == nullptr || client.first_ns < oldest->first_ns) oldest = &client;
   }
   if (oldest == nullptr) return ranking;  // nobody waits
@@ -76,6 +76,7 @@ void Conductor::leave(int seat, std::int64_t now_ns) {
   if (seat < 0 || seat >= kMaxClients || (seated_ & bit(seat)) == 0) return;
   now_ns = charge(now_ns);
   seated_ &= ~bit(seat);
+  beside_ &= ~bit(seat);
   active_ &= ~bit(seat);
   clients_[static_cast<std::size_t>(seat)] = {};
   // The turn ends but stays with this seat: the next client around the table must not depend on who leaves, and the
@@ -151,7 +152,8 @@ void Conductor::rank(std::int64_t now_ns) {
   const auto used_seats = static_cast<std::size_t>(std::bit_width(seated_));
   const Ranking ranking = ranks_with_ageing(
       *policy_,
-      {.clients = std::span(clients_).first(used_seats), .now_ns = now_ns, .turn = turn_, .settings = settings_});
+      {.clients = std::span(clients_).first(used_seats), .now_ns = now_ns, .turn = turn_, .settings = settings_},
+      beside_);
   turn_ = ranking.turn;
   aged_ = ranking.aged;
   next_change_ns_ = active_ == 0 ? kNever : ranking.asks_again_ns;

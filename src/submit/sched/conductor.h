@@ -22,6 +22,8 @@ class Conductor {
   // those that were not active before became so, by seat; null: now. A later time for one that was active before means
   // that it was idle in between and has a new request. Impossible arrival times are corrected.
   void set_active(std::uint64_t mask, std::int64_t now_ns, const std::int64_t* arrived_ns = nullptr);
+  // Those who run beside the ones that come first instead of waiting: they do not age.
+  void set_beside(std::uint64_t mask) { beside_ = mask; }
   // Time has passed: turns end, clients age. Here and above, a time before the last one counts as the last one.
   void advance(std::int64_t now_ns);
 
@@ -53,7 +55,7 @@ class Conductor {
   Settings settings_;
   std::array<Client, kMaxClients> clients_{};
   std::array<std::uint64_t, kMaxClients> yields_to_{};
-  std::uint64_t seated_ = 0, active_ = 0;
+  std::uint64_t seated_ = 0, active_ = 0, beside_ = 0;
   std::int64_t charged_ns_ = 0;  // up to when the device's time was charged: the time of the last event
   double min_virtual_ns_ = 0;    // the least of all clients that are, or last were, active: newcomers begin there
   Turn turn_;

@@ -171,13 +171,13 @@ class Guarding {
     ::_exit(127);
   }
 
-  // What the control program prints for a command; empty where it does not answer in time.
-  std::string answer_to(const std::string& command, std::int64_t limit_ns) {
+  // What the control program prints for a command; none where it does not answer in time.
+  std::optional<std::string> answer_to(const std::string& command, std::int64_t limit_ns) {
     int in[2], out[2];
-    if (::pipe2(in, O_CLOEXEC) != 0) return {};
+    if (::pipe2(in, O_CLOEXEC) != 0) return std::nullopt;
     const Descriptor in_read(in[0]);
     Descriptor in_write(in[1]);
-    if (::pipe2(out, O_CLOEXEC) != 0) return {};
+    if (::pipe2(out, O_CLOEXEC) != 0) return std::nullopt;
     const Descriptor out_read(out[0]);
     Descriptor out_write(out[1]);
     write_all(in_write.get(), command + "\n");  // fits into the pipe
@@ -189,7 +189,7 @@ class Guarding {
       if (::getppid() != guardian) ::_exit(127);
       become({}, in_read.get(), out_write.get());
     }
-    if (asking < 0) return {};
+    if (asking < 0) return std::nullopt;
     out_write.reset();
     std::string text;
     bool has_ended = false;
@@ -204,25 +204,33 @@ class Guarding {
     }
     ::kill(asking, SIGKILL);
     ::waitpid(asking, nullptr, 0);
-    return has_ended ? text : std::string();
+    return has_ended ? std::optional(text) : std::nullopt;
   }
 
-  std::vector<pid_t> clients() {
+  // None where that is not known: on a busy machine an answer takes its time.
+  std::optional<std::vector<pid_t>> clients() {
+    const auto servers = answer_to("get_server_list", kAskNs);
+    if (!servers) return std::nullopt;
     std::vector<pid_t> all;
-    for (const pid_t server : ids_in(answer_to("get_server_list", kAskNs)))
-      for (const pid_t client : ids_in(answer_to(fmt::format("get_client_list {}", server), kAskNs)))
-        all.push_back(client);
+    for (const pid_t server : ids_in(*servers)) {
+      const auto theirs = answer_to(fmt::format("get_client_list {}", server), kAskNs);
+      if (!theirs) return std::nullopt;
+      for (const pid_t client : ids_in(*theirs)) all.push_back(client);
+    }
     return all;
   }
 
   // Ending the MPS would end the work of all who are in it, and they have done nothing wrong.
   void let_clients_finish() {
+    constexpr int kMostSilent = 60;
     bool has_reported = false;
-    while (control_ > 0 && is_ready_ && !is_signalled_) {
-      const std::vector<pid_t> left = clients();
-      if (left.empty()) return;
-      if (!has_reported) report(MpsEvent::Kind::lingers, control_, static_cast<std::int32_t>(left.size()));
-      has_reported = true;
+    for (int silent = 0; control_ > 0 && is_ready_ && !is_signalled_ && silent < kMostSilent;) {
+      const auto known = clients();
+      silent = known ? 0 : silent + 1;
+      if (known && known->empty()) return;
+      const std::vector<pid_t> left = known.value_or(std::vector<pid_t>());
+      if (!has_reported && known) report(MpsEvent::Kind::lingers, control_, static_cast<std::int32_t>(left.size()));
+      has_reported |= known.has_value();
       // Asked again only when all of these have ended, and never without a pause: each question is a line in the log.
       const std::int64_t least_ns = now_ns() + 1'000 * kMs;
       while (control_ > 0 && !is_signalled_ &&

@@ -291,10 +291,12 @@ bool MpsServer::has_client(int pid) const {
 
 Json MpsServer::document(std::int64_t now_ns) const {
   const Json faults = json_list(log_.faults(), [&](const MpsFault& fault) {
+    constexpr std::size_t kMostShown = 32;  // a reply has an end
+    const auto shown_ids = static_cast<std::ptrdiff_t>(std::min(fault.clients.size(), kMostShown));
     return Json{{"kind", name_of(fault.kind)},
                 {"ns_ago", std::max<std::int64_t>(0, now_ns - fault.at_ns)},
                 {"noticed_by", positive_or_null(fault.noticed_by)},
-                {"clients", fault.clients}};
+                {"clients", std::vector<int>(fault.clients.begin(), fault.clients.begin() + shown_ids)}};
   });
   return {{"is_own", is_own_},
           {"is_up", is_up_},

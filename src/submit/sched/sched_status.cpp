@@ -94,7 +94,7 @@ Json status_document(const SchedulerSnapshot& snapshot) {
       {"mechanism", snapshot.mechanism != nullptr ? snapshot.mechanism->name : kGate},
       {"mechanism_reason", text_or_null(snapshot.enforcer != nullptr ? snapshot.enforcer->reason() : std::string())},
       {"mps", snapshot.enforcer != nullptr ? snapshot.enforcer->mps(snapshot.now_ns) : Json(nullptr)},
-      {"confines", snapshot.mechanism != nullptr && snapshot.mechanism->confines},
+      {"confines", snapshot.confines},
       {"uptime_ns", snapshot.now_ns - snapshot.begun_ns},
       {"slice_ns", conductor.settings().slice_ns},
       {"ageing_ns", positive_or_null(conductor.settings().ageing_ns)},

@@ -30,6 +30,7 @@ struct SchedulerSnapshot {
   std::int64_t begun_ns = 0, now_ns = 0;
   std::uint32_t in_flight = 0;       // 0: chosen for each client
   const Chooser* chooser = nullptr;  // after decide()
+  bool confines = false;             // not where the mechanism would, but has no MPS
 };
 
 Json status_document(const SchedulerSnapshot& snapshot);  // "schema": "weir.sched_status/1"

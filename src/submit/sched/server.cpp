@@ -97,8 +97,8 @@ struct Server::State {
     if (options.mechanism != nullptr && options.mechanism->open)
       enforcer = options.mechanism->open({options.settings, options.socket, options.mps});
     // Where processes share no MPS, the driver gives the whole device to one after the other.
-    const bool has_mps = enforcer == nullptr || !enforcer->mps(begun_ns).is_null();
-    confines = options.mechanism != nullptr && options.mechanism->confines && has_mps;
+    has_mps = enforcer != nullptr && !enforcer->mps(begun_ns).is_null();
+    confines = options.mechanism != nullptr && options.mechanism->confines && (has_mps || enforcer == nullptr);
     chooser = Chooser({.confines = confines, .in_flight = options.in_flight});
     make_board();
     has_spare();
@@ -140,6 +140,7 @@ struct Server::State {
   std::uint64_t recent = 0;  // clients that were active within options.recent_ns and are not silent
   std::array<std::int64_t, kMaxClients> last_active_ns{};
   std::int64_t begun_ns = now_ns();
+  bool has_mps = false;
   bool confines = false;              // clients' kernels may run in a part of the device
   std::int64_t accepts_again_ns = 0;  // set when no descriptors were left
   std::vector<pollfd> files;
@@ -352,6 +353,7 @@ void Server::State::choose(std::int64_t now) {
                    .confinable = confinable <= static_cast<std::uint32_t>(Confinable::refused)
                                      ? static_cast<Confinable>(confinable)
                                      : Confinable::unknown,
+                   .is_apart = has_mps && !enforcer->use(static_cast<int>(seat)).is_in_use,
                    .command_ns = std::clamp<std::int64_t>(place.command_ns.load(kRead), 0, kMost_ns),
                    .commands = place.launches.load(kRead),
                    .requests = place.requests.load(kRead),
@@ -359,6 +361,12 @@ void Server::State::choose(std::int64_t now) {
                    .request_p99_ns = std::clamp<std::int64_t>(place.request_p99_ns.load(kRead), 0, kMost_ns)};
   }
   chooser.decide(conductor.seated(), recent, facts, now);
+  std::uint64_t beside = 0;
+  for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1) {
+    const int seat = std::countr_zero(left);
+    if (chooser.choice(seat).confine != Confine::never) beside |= std::uint64_t{1} << seat;
+  }
+  conductor.set_beside(beside);
 }
 
 void Server::State::publish(std::int64_t now) {
@@ -403,8 +411,8 @@ void Server::State::publish(std::int64_t now) {
 }
 
 std::string Server::State::status(std::int64_t now) const {
-  return to_text(status_document({&conductor, board.get(), &occupants, options.mechanism, enforcer.get(),
-                                  static_cast<int>(::getpid()), begun_ns, now, options.in_flight, &chooser}));
+  return to_line(status_document({&conductor, board.get(), &occupants, options.mechanism, enforcer.get(),
+                                  static_cast<int>(::getpid()), begun_ns, now, options.in_flight, &chooser, confines}));
 }
 
 std::int64_t Server::State::next_wake_ns(std::int64_t now) const {

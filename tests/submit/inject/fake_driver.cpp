@@ -465,6 +465,12 @@ CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned is_e
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute, CUdevice) { return *value = 9, CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* is_active) {
+  const Lock lock(fake().mutex);
+  *flags = 0;
+  *is_active = fake().primary[device] != nullptr && fake().primary[device]->is_alive ? 1 : 0;
+  return CUDA_SUCCESS;
+}
 CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 CUresult cuStreamGetPriority(CUstream, int* priority) { return *priority = 0, CUDA_SUCCESS; }
 CUresult cuDeviceGetDevResource(CUdevice, CUdevResource* resource, CUdevResourceType) {

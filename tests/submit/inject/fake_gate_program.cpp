@@ -268,10 +268,10 @@ void ordered(CUcontext context, int count, int us, bool changes) {
 
 void report() {
   check(cuCtxSynchronize(), "cuCtxSynchronize");
-  std::printf("in part %llu\n", static_cast<unsigned long long>(fake_driver_in_part()));
   std::printf("ended %llu\nmost %llu\nevents %s\nmisuse %s\n", static_cast<unsigned long long>(fake_driver_ended()),
               static_cast<unsigned long long>(fake_driver_most_on_device()), fake_driver_events() > 0 ? "some" : "none",
               *fake_driver_misuse() == '\0' ? "none" : fake_driver_misuse());
+  std::printf("in part %llu\n", static_cast<unsigned long long>(fake_driver_in_part()));
 }
 
 }  // namespace
