@@ -18,7 +18,7 @@ void for_each_seat(std::uint64_t mask, Act act) {
 // passed since then, until it has been first for a slice in total. So with n clients every active one is among the
 // first for a slice in total within ageing_ns + n slices, and waits at most ageing_ns + n - 1 slices at a stretch: only
 // the others' slices can come before its own.
-Ranking ranks_with_ageing(const Policy& policy, const Situation& situation, std::uint64_t beside) {
+Ranking ranks_with_ageing(const Policy& policy, const Situation& situation) {
   Ranking ranking = policy.rank(situation);
   const std::int64_t ageing_ns = situation.settings.ageing_ns, now_ns = situation.now_ns;
   if (ageing_ns <= 0) return ranking;
@@ -30,7 +30,7 @@ Ranking ranks_with_ageing(const Policy& policy, const Situation& situation, std:
   const Client* oldest = nullptr;
   for (std::size_t seat = 0; seat < situation.clients.size(); ++seat) {
     const Client& client = situation.clients[seat];
-    if (!client.is_active || ranking.ranks[seat] == first || (beside >> seat & 1) != 0) continue;
+    if (!client.is_active || ranking.ranks[seat] == first) continue;
     if (oldest == nullptr || client.first_ns < oldest->first_ns) oldest = &client;
   }
   if (oldest == nullptr) return ranking;  // nobody waits
@@ -133,6 +133,7 @@ std::int64_t Conductor::charge(std::int64_t now_ns) {
     // Shorter periods in which it happened to be first do not count: they may be too short to launch anything.
     if (client.was_first_ns >= settings_.slice_ns) client.first_ns = now_ns;
   });
+  for_each_seat(active_ & beside_, [&](int seat) { clients_[static_cast<std::size_t>(seat)].first_ns = now_ns; });
   double least = std::numeric_limits<double>::infinity();
   for_each_seat(active_,
                 [&](int seat) { least = std::min(least, clients_[static_cast<std::size_t>(seat)].virtual_ns); });
@@ -152,8 +153,7 @@ void Conductor::rank(std::int64_t now_ns) {
   const auto used_seats = static_cast<std::size_t>(std::bit_width(seated_));
   const Ranking ranking = ranks_with_ageing(
       *policy_,
-      {.clients = std::span(clients_).first(used_seats), .now_ns = now_ns, .turn = turn_, .settings = settings_},
-      beside_);
+      {.clients = std::span(clients_).first(used_seats), .now_ns = now_ns, .turn = turn_, .settings = settings_});
   turn_ = ranking.turn;
   aged_ = ranking.aged;
   next_change_ns_ = active_ == 0 ? kNever : ranking.asks_again_ns;

@@ -145,6 +145,10 @@ TEST(Chooser, what_cannot_be_confined_is_held_and_says_why) {
   EXPECT_TRUE(has(of(Confinable::own_contexts), "contexts that it made itself"));
   EXPECT_TRUE(has(of(Confinable::refused), "refused"));
   EXPECT_TRUE(has(said([](auto& facts) { facts[kLoop].terms.is_isolated = true; }), "as it asked"));
+  // Beside a process to which the driver gives the whole device nothing runs: it would wait for the driver's slices.
+  EXPECT_TRUE(has(said([](auto& facts) { facts[kLoop].is_apart = true; }), "shares no MPS"));
+  EXPECT_TRUE(has(said([](auto& facts) { facts[kServed].is_apart = true; }), "shares no MPS"));
+  EXPECT_TRUE(has(said([](auto& facts) { facts[kServed].terms.is_isolated = true; }), "shares no MPS"));
   // Shares come from waiting: where each yields to the other at some time, nobody runs beside the other.
   EXPECT_TRUE(has(said([](auto& facts) { facts[kServed].may_yield_to = 1 << kLoop; }), "takes turns"));
 }

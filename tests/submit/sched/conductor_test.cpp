@@ -45,6 +45,27 @@ TEST(Conductor, every_policy_serves_a_full_table) {
   }
 }
 
+TEST(Conductor, who_runs_beside_the_first_does_not_age) {
+  for (const bool is_beside : {false, true}) {
+    Conductor conductor(policy_named("priority"), kSettings);
+    const int urgent = conductor.join({.priority = 10}, 0), other = conductor.join({.priority = -10}, 0);
+    conductor.set_active(0b11, 0);
+    conductor.set_beside(is_beside ? std::uint64_t{1} << other : 0);
+    bool was_first = false;
+    for (std::int64_t now = 0; now < 5 * kAgeing; now += kSlice / 2) {
+      conductor.advance(now);
+      was_first |= (conductor.running() & std::uint64_t{1} << urgent) == 0;
+    }
+    EXPECT_EQ(was_first, !is_beside);
+    // It ages from the moment when it has to wait.
+    conductor.set_beside(0);
+    conductor.advance(5 * kAgeing + kAgeing / 2);
+    if (is_beside) EXPECT_NE(conductor.running() & std::uint64_t{1} << urgent, 0U);
+    conductor.advance(7 * kAgeing);
+    if (is_beside) EXPECT_EQ(conductor.running() & std::uint64_t{1} << urgent, 0U);
+  }
+}
+
 TEST(Conductor, bits_of_empty_seats_are_ignored) {
   Conductor conductor(policy_named("fifo"), kSettings);
   conductor.join({}, 0);
