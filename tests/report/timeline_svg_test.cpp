@@ -123,7 +123,7 @@ TEST(TimelineSvg, a_lane_has_as_much_ink_as_it_was_busy) {
       span.kind = SpanKind::kernel;
       span.name = 0;
       // Some begin while the one before still runs.
-      span.started_ns = std::max<std::int64_t>(0, at + static_cast<std::int64_t>(random() % (2 * mean_gap)) - 500);
+      span.started_ns = std::max<std::int64_t>(0, at + static_cast<std::int64_t>(random()) % (2 * mean_gap) - 500);
       span.ended_ns = span.started_ns + 1 + static_cast<std::int64_t>(random() % (random() % 50 == 0 ? 200'000 : 4000));
       if (!timeline.spans.empty()) span.started_ns = std::max(span.started_ns, timeline.spans.back().started_ns);
       span.ended_ns = std::max(span.ended_ns, span.started_ns);
