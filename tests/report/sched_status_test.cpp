@@ -73,7 +73,7 @@ TEST(SchedStatusText, shows_the_term_that_the_policy_looks_at) {
   const std::vector<std::pair<const char*, const char*>> kTerms = {
       {"priority", "-10"}, {"weighted_fair", "99.25"}, {"time_slice", "99.25"}, {"earliest_deadline", "12.3 ms"}};
   for (const auto& [policy, shown] : kTerms) {
-    Json document = status({client(0, "a")});
+    Json document = status(Json::array({client(0, "a")}));
     document["policy"] = policy;
     const std::string printed = text(document);
     for (const auto& [other, value] : kTerms)
@@ -84,7 +84,7 @@ TEST(SchedStatusText, shows_the_term_that_the_policy_looks_at) {
 TEST(SchedStatusText, one_that_is_alone_is_not_told_as_idle) {
   Json alone = client(0, "only");
   alone["is_active"] = nullptr;
-  const std::string printed = text(status({alone}));
+  const std::string printed = text(status(Json::array({alone})));
   EXPECT_TRUE(has(printed, "1 client\n"));
   EXPECT_TRUE(has(printed, "alone"));
   EXPECT_TRUE(has(printed, "nothing is counted"));
@@ -207,7 +207,7 @@ TEST(SchedStatusText, fits_80_columns_and_no_name_moves_the_cursor) {
 }
 
 TEST(SchedStatusText, with_an_earlier_one_columns_say_what_happened_since) {
-  const Json before = status({client(0, "a"), client(1, "b"), client(2, "c")});
+  const Json before = status(Json::array({client(0, "a"), client(1, "b"), client(2, "c")}));
   Json a = client(0, "a"), b = client(1, "b"), c = client(2, "c");
   for (Json* one : {&a, &b, &c}) (*one)["joined_ns_ago"] = 7'000'000'000;
   a["used_ns"] = 2.5e9;            // half of two seconds
