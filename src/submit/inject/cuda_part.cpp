@@ -329,7 +329,7 @@ bool enter_graph(CUgraphExec executable, Stream stream, Context context, std::ui
   const Visiting visiting(context);
   if (!visiting) return false;
   if (graph->last == nullptr && part != nullptr) graph->last = cuda_driver().make();
-  // One that runs already is not made anew but on the stream behind it.
+  // A twin for a part of another size is made only where the stream orders the two.
   const bool is_at_hand = graph->twin != nullptr && part != nullptr && graph->percent == part->percent;
   CUgraphExec twin = nullptr;
   if (part != nullptr && graph->last != nullptr && (is_ordered || (was_twin && is_at_hand)))
