@@ -60,9 +60,13 @@ TEST(Conductor, who_runs_beside_the_first_does_not_age) {
     // It ages from the moment when it has to wait.
     conductor.set_beside(0);
     conductor.advance(5 * kAgeing + kAgeing / 2);
-    if (is_beside) EXPECT_NE(conductor.running() & std::uint64_t{1} << urgent, 0U);
+    if (is_beside) {
+      EXPECT_NE(conductor.running() & std::uint64_t{1} << urgent, 0U);
+    }
     conductor.advance(7 * kAgeing);
-    if (is_beside) EXPECT_EQ(conductor.running() & std::uint64_t{1} << urgent, 0U);
+    if (is_beside) {
+      EXPECT_EQ(conductor.running() & std::uint64_t{1} << urgent, 0U);
+    }
   }
 }
 
