@@ -21,6 +21,7 @@ CliCommand amd() { return group("amd", "AMD's hardware queues: logs, kernel trac
 CliCommand sched() {
   return group("sched", "let programs share a GPU by priority, weight, deadline or turns", {WEIR_SCHED_COMMANDS});
 }
+CliCommand fleet() { return group("fleet", "many nodes: which GPU is slow or wrong, and why", {WEIR_FLEET_COMMANDS}); }
 CliCommand history() {
   return group("history", "keep results over time, and say when and where they changed", {WEIR_HISTORY_COMMANDS});
 }
