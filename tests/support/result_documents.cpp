@@ -1,5 +1,8 @@
 #include "support/result_documents.h"
 
+#include "lab/fleet/figures.h"
+#include "lab/fleet/node.h"
+
 namespace weir::testing {
 
 Json result_document() {
@@ -53,6 +56,65 @@ Json preempt_document() {
     "mechanisms": [{"name": "priority", "points": [
       {"victim": {"kind": "waves", "waves": 4, "block_ns": 10000}, "failure": null, "requests": 1000,
        "to_start_ns": {"p50": 10000, "p99": 15000, "p99_interval": [14000, 16000]}, "victim_loss": 0.01}]}]})json");
+}
+
+Json fleet_probe_document() {
+  fleet::NodeReport node;
+  node.name = "n1";
+  node.created = "2026-01-31T12:00:00Z";
+  node.facts = {{"weir", "1.2.3"}};
+  node.duration_ns = 2.5e9;
+  fleet::NodeDevice& first = node.devices.emplace_back();
+  first.name = "cuda:0";
+  first.model = "NVIDIA H200";
+  first.serial = "165";
+  first.throttle = {"power cap"};
+  double value = 100;
+  for (const fleet::FigureKind& kind : fleet::figure_kinds())
+    first.figures.push_back({std::string(kind.name),
+                             kind.name == "copy_to_peer" ? "cuda:1" : "",
+                             value += 1,
+                             Interval{90, 140},
+                             {value, value + 1},
+                             ""});
+  fleet::NodeDevice& second = node.devices.emplace_back();
+  second.name = "cuda:1";
+  second.model = "NVIDIA H200";
+  second.wrong = {"gemm_bf16: 3 of 4096 values differ"};
+  second.figures.push_back({"gemm_fp8", "", std::nullopt, std::nullopt, {}, "the device has no fp8"});
+  return fleet::to_json(node);
+}
+
+Json fleet_document() {
+  return Json::parse(R"json({
+    "schema": "weir.fleet/1", "created": "2026-01-31T12:00:00Z", "command_line": [], "significance": 0.01,
+    "threshold": 0.03, "nodes": 2, "devices": 3,
+    "groups": [{"model": "NVIDIA H200", "settings": null, "devices": 3, "figures": [
+      {"name": "launch", "unit": "ns", "count": 3, "p50": 2000, "min": 1900, "max": 2500, "spread": 0.02},
+      {"name": "gemm_bf16", "unit": "flop/s", "count": 3, "p50": 8e14, "min": 7e14, "max": 8e14, "spread": 0.01},
+      {"name": "clock", "unit": "MHz", "count": 3, "p50": 1980, "min": 1980, "max": 1980, "spread": 0}]}],
+    "findings": [
+      {"kind": "wrong", "node": "n2", "device": "cuda:0", "serial": "7", "figure": null, "to": null, "value": null,
+       "typical": null, "effect": null, "p": null, "peers": 2, "cause": null, "sentence": "n2 cuda:0: wrong",
+       "is_unfit": true},
+      {"kind": "slow", "node": "n1", "device": "cuda:1", "serial": null, "figure": "gemm_bf16", "to": null,
+       "value": 7e14, "typical": 8e14, "effect": -0.125, "p": 1e-6, "peers": 2, "cause": "clock",
+       "sentence": "n1 cuda:1: GEMM bf16 12.5 % below its 2 peers", "is_unfit": true},
+      {"kind": "link", "node": "n1", "device": null, "serial": null, "figure": null, "to": "n2", "value": 1,
+       "typical": 2, "effect": -0.5, "p": 1e-6, "peers": 2, "cause": null, "sentence": "n1-n2 is slow",
+       "is_unfit": false}],
+    "differences": [{"name": "driver", "is_of_device": true, "values": [
+      {"value": "580.1", "count": 2, "first": ["n1"]}, {"value": "575.2", "count": 1, "first": ["n2"]}]}],
+    "verdicts": [{"name": "n1", "is_fit": false, "reason": "slow"}, {"name": "n2", "is_fit": false, "reason": "wrong"}],
+    "grid": {
+      "figures": [{"name": "launch", "unit": "ns", "words": "launch", "goal": "lower"},
+                  {"name": "gemm_bf16", "unit": "flop/s", "words": "GEMM bf16", "goal": "higher"},
+                  {"name": "clock", "unit": "MHz", "words": "clock", "goal": "none"}],
+      "rows": [
+        {"node": "n1", "device": "cuda:0", "serial": "165", "group": 0, "is_fit": true, "values": [2000, 8e14, 1980]},
+        {"node": "n1", "device": "cuda:1", "serial": null, "group": 0, "is_fit": false, "values": [1900, 7e14, 1980]},
+        {"node": "n2", "device": "cuda:0", "serial": "7", "group": 0, "is_fit": false, "values": [2500, null, 1980]}]},
+    "notes": []})json");
 }
 
 }  // namespace weir::testing
