@@ -1,8 +1,5 @@
 #include "support/result_documents.h"
 
-#include "lab/fleet/figures.h"
-#include "lab/fleet/node.h"
-
 namespace weir::testing {
 
 Json result_document() {
@@ -59,30 +56,28 @@ Json preempt_document() {
 }
 
 Json fleet_probe_document() {
-  fleet::NodeReport node;
-  node.name = "n1";
-  node.created = "2026-01-31T12:00:00Z";
-  node.facts = {{"weir", "1.2.3"}};
-  node.duration_ns = 2.5e9;
-  fleet::NodeDevice& first = node.devices.emplace_back();
-  first.name = "cuda:0";
-  first.model = "NVIDIA H200";
-  first.serial = "165";
-  first.throttle = {"power cap"};
-  double value = 100;
-  for (const fleet::FigureKind& kind : fleet::figure_kinds())
-    first.figures.push_back({std::string(kind.name),
-                             kind.name == "copy_to_peer" ? "cuda:1" : "",
-                             value += 1,
-                             Interval{90, 140},
-                             {value, value + 1},
-                             ""});
-  fleet::NodeDevice& second = node.devices.emplace_back();
-  second.name = "cuda:1";
-  second.model = "NVIDIA H200";
-  second.wrong = {"gemm_bf16: 3 of 4096 values differ"};
-  second.figures.push_back({"gemm_fp8", "", std::nullopt, std::nullopt, {}, "the device has no fp8"});
-  return fleet::to_json(node);
+  return Json::parse(R"json({
+    "schema": "weir.fleet_probe/1", "created": "2026-01-31T12:00:00Z", "command_line": [], "environment": {},
+    "name": "n1", "facts": {"weir": "1.2.3"}, "place": {}, "duration_ns": 2.5e9, "failure": null, "links": [],
+    "devices": [
+      {"name": "cuda:0", "model": "NVIDIA H200", "serial": "165", "bus": "0000:01:00.0", "facts": {"driver": "580.1"},
+       "throttle": ["power cap"], "wrong": [], "failure": null, "figures": [
+        {"name": "launch", "to": null, "unit": "ns", "value": 2000, "range": [1900, 2200], "samples": [1990, 2000, 2100],
+         "reason": null},
+        {"name": "copy_to_peer", "to": "cuda:1", "unit": "B/s", "value": 4e11, "range": [3e11, 5e11],
+         "samples": [4e11], "reason": null},
+        {"name": "gemm_bf16", "to": null, "unit": "flop/s", "value": 8e14, "range": [7e14, 9e14], "samples": [8e14],
+         "reason": null},
+        {"name": "clock", "to": null, "unit": "MHz", "value": 1980, "range": null, "samples": [], "reason": null},
+        {"name": "power", "to": null, "unit": "W", "value": 690, "range": null, "samples": [], "reason": null},
+        {"name": "temperature", "to": null, "unit": "C", "value": 61, "range": null, "samples": [], "reason": null},
+        {"name": "pcie_width", "to": null, "unit": "lanes", "value": 16, "range": null, "samples": [], "reason": null},
+        {"name": "retired_pages", "to": null, "unit": "count", "value": 0, "range": null, "samples": [],
+         "reason": null}]},
+      {"name": "cuda:1", "model": "NVIDIA H200", "serial": null, "bus": null, "facts": {}, "throttle": [],
+       "wrong": ["gemm_bf16: 3 of 4096 values differ"], "failure": null, "figures": [
+        {"name": "gemm_fp8", "to": null, "unit": "flop/s", "value": null, "range": null, "samples": [],
+         "reason": "the device has no fp8"}]}]})json");
 }
 
 Json fleet_document() {
