@@ -17,7 +17,7 @@ say() {
   if command -v logger > /dev/null; then logger -t "weir-$when" -- "$*" 2> /dev/null || true; fi
 }
 
-set -- fleet probe --budget "$WEIR_BUDGET" --quiet
+set -- fleet probe --alone --budget "$WEIR_BUDGET" --quiet
 if [ -n "$WEIR_DEVICE" ]; then
   set -- "$@" --device "$WEIR_DEVICE"
 elif [ -n "${SLURM_JOB_GPUS:-}" ]; then
@@ -33,8 +33,10 @@ fi
 
 message=$("$WEIR" "$@" 2>&1 > /dev/null)
 code=$?
-# Its last line says it; a reason of Slurm is short.
+# Its last line says it: "weir: n7 is unfit: REASON". A reason of Slurm is short.
 reason=$(printf '%s\n' "$message" | tail -n 1 | cut -c 1-200)
+reason=${reason#weir: }
+reason=${reason#"$node" is unfit: }
 case $code in
   0) exit 0 ;;
   5)

@@ -59,19 +59,19 @@ class Prolog {
 TEST(FleetProlog, a_fit_node_gets_the_job) {
   const Prolog prolog("WEIR_DEVICE=cpu\nWEIR_BUDGET=3s\nWEIR_PEERS=/peers\n", "exit 0\n");
   EXPECT_EQ(prolog.run().code, 0);
-  EXPECT_EQ(prolog.asked(), "fleet probe --budget 3s --quiet --device cpu --peers /peers\n");
+  EXPECT_EQ(prolog.asked(), "fleet probe --alone --budget 3s --quiet --device cpu --peers /peers\n");
   EXPECT_EQ(prolog.drained(), "");
 }
 
 TEST(FleetProlog, an_unfit_node_is_drained_with_the_reason) {
   const std::string unfit =
-      "echo progress >&2\necho \"n7 cuda:3: GEMM bf16 6.1 % below; \\$(touch x) 'y'\" >&2\nexit 5\n";
+      "echo progress >&2\necho \"weir: n7 is unfit: cuda:3: GEMM bf16 6.1 % below; \\$(touch x) 'y'\" >&2\nexit 5\n";
   const Prolog prolog("WEIR_DEVICE=cpu\n", unfit);
   const Outcome outcome = prolog.run();
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(prolog.drained(),
-            "update nodename=n7 state=drain reason=weir: n7 cuda:3: GEMM bf16 6.1 % below; $(touch x) 'y'\n");
-  EXPECT_TRUE(has(outcome.err, "job 12 does not start on n7: n7 cuda:3: GEMM bf16")) << outcome.err;
+            "update nodename=n7 state=drain reason=weir: cuda:3: GEMM bf16 6.1 % below; $(touch x) 'y'\n");
+  EXPECT_TRUE(has(outcome.err, "job 12 does not start on n7: cuda:3: GEMM bf16")) << outcome.err;
   const Prolog silent("WEIR_DEVICE=cpu\nWEIR_SET_REASON=no\nWEIR_IF_FAILED=run\n", unfit);
   EXPECT_EQ(silent.run().code, 1);
   EXPECT_EQ(silent.drained(), "");
@@ -256,8 +256,8 @@ TEST(FleetManifests, the_daemon_set_examines_exports_and_ends_when_it_is_told_to
     fs::create_directory(folder / name);
     script = std::regex_replace(script, std::regex(std::string("/") + name + "\\b"), folder / name);
   }
-  ASSERT_TRUE(has(script, "--budget 60s"));
-  script = std::regex_replace(script, std::regex("--budget 60s"), "--budget 2s --device cpu");
+  ASSERT_TRUE(has(script, "--budget 45s"));
+  script = std::regex_replace(script, std::regex("--budget 45s"), "--budget 2s --device cpu");
   fs::create_symlink(WEIR_BINARY, folder / "weir");
   const pid_t process = start_program({"env", "PATH=" + folder.path().string() + ":/usr/bin:/bin", "NODE_NAME=n1",
                                        "INTERVAL=infinity", "/bin/sh", "-c", script},
