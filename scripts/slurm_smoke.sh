@@ -124,6 +124,7 @@ awaited() {  # awaited COMMAND...: until it succeeds, for a minute at most
 }
 is_drained() { state | grep -q drain; }
 is_idle() { state | grep -q idle; }
+is_pending() { squeue -h -j "$1" -o %T | grep -q PENDING; }
 
 echo "prolog: a fit node gets the job, and the epilog keeps its document"
 settings WEIR_DEVICE=sim:h200
@@ -137,10 +138,9 @@ echo "prolog: a node with a slow device is drained, and its job does not start"
 settings "WEIR_DEVICE=sim:$folder/slow.yaml"
 job=$(sbatch --parsable --output /dev/null --wrap "touch $folder/began_slow")
 awaited is_drained
-scontrol show node "$host" | grep Reason=
+awaited is_pending "$job"
 scontrol show node "$host" | grep -q 'Reason=weir: .*GEMM'
 [ ! -e "$folder/began_slow" ] || { echo "the job began"; exit 1; }
-squeue -h -j "$job" -o %T | grep -q PENDING
 scancel "$job"
 
 echo "prolog: what cannot be examined does not keep jobs away"
