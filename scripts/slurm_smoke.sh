@@ -109,8 +109,8 @@ mkdir "$folder/peers"
 for peer in 1 2 3 4 5 6 7 8; do
   sed "s/\"name\": \"$host\"/\"name\": \"peer$peer\"/" "$folder/own.json" > "$folder/peers/peer$peer.json"
 done
-# One whose products take 10 % longer.
-sed 's/^name: .*/name: slow/; s/fp32: 52.0e12/fp32: 47.3e12/; s/bf16: 700.0e12/bf16: 636.0e12/' \
+# One whose products take twice as long.
+sed 's/^name: .*/name: slow/; s/fp32: 52.0e12/fp32: 26.0e12/; s/bf16: 700.0e12/bf16: 350.0e12/' \
   "$configs/devices/h200.yaml" > "$folder/slow.yaml"
 settings() {
   printf '%s\n' "WEIR=$weir" "WEIR_BUDGET=1s" "WEIR_PEERS=$folder/peers" "WEIR_KEEP=$folder/kept" "$@" > "$folder/etc/fleet.conf"
