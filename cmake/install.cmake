@@ -33,6 +33,9 @@ foreach(module weir_mpi weir_cupti weir_hip_gate)
   endif()
 endforeach()
 install(DIRECTORY config kernels DESTINATION ${CMAKE_INSTALL_DATADIR}/weir)
+# slurmd starts these as they are.
+install(PROGRAMS config/fleet/prolog.sh config/fleet/epilog.sh config/fleet/probe.sbatch
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/weir/config/fleet)
 if(WEIR_HAS_MANUAL)
   install(FILES ${WEIR_MANUAL_PAGE} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${WEIR_MANUAL_DIR}/weir.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME weir)

@@ -156,9 +156,9 @@ if(TARGET weir_mpi)
                          ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
   endif()
   if(TARGET weir AND NOT WEIR_SANITIZE)
-    add_test(NAME slurm.overlap COMMAND ${PROJECT_SOURCE_DIR}/scripts/slurm_smoke.sh $<TARGET_FILE:weir>
-                                        ${PROJECT_SOURCE_DIR}/config)
-    set_tests_properties(slurm.overlap PROPERTIES TIMEOUT 1500 LABELS rank RUN_SERIAL TRUE SKIP_RETURN_CODE 77)
+    add_test(NAME slurm.smoke COMMAND ${PROJECT_SOURCE_DIR}/scripts/slurm_smoke.sh $<TARGET_FILE:weir>
+                                      ${PROJECT_SOURCE_DIR}/config)
+    set_tests_properties(slurm.smoke PROPERTIES TIMEOUT 1500 LABELS rank RUN_SERIAL TRUE SKIP_RETURN_CODE 77)
   endif()
 endif()
 

@@ -14,14 +14,13 @@
           document(amd_join, 1) document(amd_log, 2) document(amd_queues, 1) document(amd_roadmap, 1)              \
               document(channel, 2) document(conformance, 2) document(probe_priority, 1) document(sched_status, 1)  \
                   document(trace_comparison, 2) document(trials, 2) document(overlap_sweep, 1) document(advice, 1) \
-                      document(fleet, 1)
+                      document(fleet, 1) document(fleet_probe, 1)
 
 // It shows these as pictures only (report/page/list.h), as measurements, or not at all.
-#define WEIR_OTHER_DOCUMENTS(document)                                                                          \
-  document(result, 2) document(sweep, 1) document(comparison, 2) document(bench, 2) document(bench_kernel, 2)   \
-      document(bench_environment, 1) document(kernel_manifest, 1) document(preempt, 2) document(watch, 1)       \
-          document(history, 2) document(report, 2) document(calibration, 1) document(info, 1) document(list, 1) \
-              document(fleet_probe, 1)
+#define WEIR_OTHER_DOCUMENTS(document)                                                                        \
+  document(result, 2) document(sweep, 1) document(comparison, 2) document(bench, 2) document(bench_kernel, 2) \
+      document(bench_environment, 1) document(kernel_manifest, 1) document(preempt, 2) document(watch, 1)     \
+          document(history, 2) document(report, 2) document(calibration, 1) document(info, 1) document(list, 1)
 
 // schemas::result is "weir.result/2".
 namespace weir::schemas {

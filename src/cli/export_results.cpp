@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHint = "Name files or folders that `weir run`, sweep, bench, overlap, preempt or channel wrote.";
+constexpr const char* kHint =
+    "Name files or folders that `weir run`, sweep, bench, overlap, preempt, channel or fleet wrote.";
 
 struct ExportResultsFlags {
   std::vector<std::string> paths;

@@ -88,6 +88,8 @@ std::optional<Ranks> launched_as() {
 // Also one that started a single process: that is what the user wants then.
 bool is_launched() { return part.has_value() || launched_as().has_value(); }
 
+bool names_mpi_rank() { return number_in("OMPI_COMM_WORLD_RANK") || number_in("PMI_RANK") || number_in("PMIX_RANK"); }
+
 // The GPUs that the ranks of a run on this device would take, one each.
 std::size_t gpus_for(const std::string& device) {
   if (device.find(':') != std::string::npos) return 0;
@@ -158,12 +160,13 @@ int start_ranks(int count) {
   return launch_ranks(launch, count_interrupts());
 }
 
+bool has_mpi_launcher() { return names_mpi_rank() && find_mpi_module(own_binary()).module != nullptr; }
+
 Communicator* join_ranks() {
   const Ranks job = job_ranks();
   if (job.count == 1) return nullptr;
   // Open MPI ends the process in MPI_Init where srun has no plugin for it, so this is reported before.
-  const bool has_launcher = number_in("OMPI_COMM_WORLD_RANK") || number_in("PMI_RANK") || number_in("PMIX_RANK");
-  if (!has_launcher) reject(fmt::format("srun started {} tasks without telling MPI", job.count), kSrunAdvice);
+  if (!names_mpi_rank()) reject(fmt::format("srun started {} tasks without telling MPI", job.count), kSrunAdvice);
   catch_interrupts();  // SIGUSR1 may arrive at any moment
   joined = new WatchedCommunicator(module_or_reject().open());
   catch_interrupts();  // again: what MPI loads may have handlers of its own

@@ -31,6 +31,9 @@ bool must_start_ranks(const std::string& flag);
 // Runs this command again, without `--ranks`, on `count` ranks under mpirun; returns its exit code.
 int start_ranks(int count);
 
+// Whether a launcher told this process how to reach the others by MPI: srun without a plugin for it does not, and this
+// build may have no MPI.
+bool has_mpi_launcher();
 // In a job of several ranks: opens MPI and agrees on rank numbers. Null where there is only this process.
 Communicator* join_ranks();
 // From here on, if a rank on this host dies, this one ends too, with a message. All ranks call it.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "device/board.h"
 #include "measure/timeline.h"
 #include "step/step.h"
 
@@ -241,6 +242,7 @@ class Device {
   virtual ~Device() = default;
   virtual DeviceInfo info() const = 0;
   virtual Telemetry telemetry() { return {}; }
+  virtual DeviceBoard board() { return {}; }  // of devices that are boards
   // Memory of the device, or host memory that the device's engines can reach. Devices without memory of their own (cpu,
   // null, sim) return plain host memory for both.
   virtual std::unique_ptr<DeviceMemory> memory(Place place);

@@ -64,7 +64,9 @@ struct RankGroup {
   // This rank among those of its group.
   constexpr Ranks within(Ranks all) const {
     if (has_all()) return all;
-    const int positions = all.count / stride, position = all.rank / stride, begin = first(all.rank) / stride;
+    // Of the ranks that are so far apart: there may be one more of the lower ones.
+    const int positions = (all.count - all.rank % stride + stride - 1) / stride;
+    const int position = all.rank / stride, begin = first(all.rank) / stride;
     const int end = std::min(positions, position - (position + offset) % size + size);
     return {position - begin, end - begin, all.has_lone_collectives};
   }

@@ -169,6 +169,7 @@ class GatedDevice final : public Device {
 
   DeviceInfo info() const override { return device_->info(); }
   Telemetry telemetry() override { return device_->telemetry(); }
+  DeviceBoard board() override { return device_->board(); }
   std::unique_ptr<DeviceMemory> memory(Place place) override { return device_->memory(place); }
   std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
                                    const SessionOptions& options) override {

@@ -9,7 +9,7 @@
 #include "kernel/chain.h"
 #include "kernel/kernel.h"
 #include "step/step.h"
-#include "support/thread_communicator.h"
+#include "device/rank/threads.h"
 
 namespace weir::collective_cases {
 

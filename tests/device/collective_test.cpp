@@ -8,7 +8,7 @@
 #include "device/collective_cases.h"
 #include "device/cpu_testing.h"
 #include "submit/submitter.h"
-#include "support/thread_communicator.h"
+#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

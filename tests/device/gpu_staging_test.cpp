@@ -18,7 +18,7 @@
 #include "lab/conformance/checks.h"
 #include "lab/conformance/steps.h"
 #include "submit/submitter.h"
-#include "support/thread_communicator.h"
+#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

@@ -69,7 +69,7 @@ WEIR_FAKE_EXPORT int rsmi_dev_power_get(std::uint32_t board, std::uint64_t* micr
 
 WEIR_FAKE_EXPORT int rsmi_dev_gpu_clk_freq_get(std::uint32_t board, int clock, Frequencies* frequencies) {
   if (board >= kBoards) return kInvalid;
-  if (clock != 0) return kNotSupported;
+  if (clock != 0 && clock != 4) return kNotSupported;
   // One by one, as the real one does: what lies between them stays as it was.
   frequencies->has_deep_sleep = false;
   frequencies->supported = 3;
@@ -77,6 +77,7 @@ WEIR_FAKE_EXPORT int rsmi_dev_gpu_clk_freq_get(std::uint32_t board, int clock, F
   frequencies->hertz[0] = 132'000'000;
   frequencies->hertz[1] = 1'300'000'000;
   frequencies->hertz[2] = 2'100'000'000;
+  if (clock == 4) frequencies->hertz[1] = 900'000'000;
   return kSuccess;
 }
 
@@ -92,6 +93,57 @@ WEIR_FAKE_EXPORT int rsmi_dev_energy_count_get(std::uint32_t board, std::uint64_
 WEIR_FAKE_EXPORT int rsmi_dev_busy_percent_get(std::uint32_t board, std::uint32_t* percent) {
   if (board >= kBoards) return kInvalid;
   *percent = 37;
+  return kSuccess;
+}
+
+WEIR_FAKE_EXPORT int rsmi_dev_serial_number_get(std::uint32_t board, char* text, std::uint32_t size) {
+  if (board >= kBoards) return kInvalid;
+  std::snprintf(text, size, "FAKE%04u", board);
+  return kSuccess;
+}
+
+WEIR_FAKE_EXPORT int rsmi_dev_unique_id_get(std::uint32_t board, std::uint64_t* id) {
+  if (board >= kBoards) return kInvalid;
+  *id = 0xfa4e000000000000u + board;
+  return kSuccess;
+}
+
+WEIR_FAKE_EXPORT int rsmi_dev_vbios_version_get(std::uint32_t board, char* text, std::uint32_t size) {
+  if (board >= kBoards) return kInvalid;
+  std::snprintf(text, size, "113-FAKE-001");
+  return kSuccess;
+}
+
+WEIR_FAKE_EXPORT int rsmi_dev_power_cap_get(std::uint32_t board, std::uint32_t sensor, std::uint64_t* microwatt) {
+  if (board >= kBoards || sensor != 0) return kInvalid;
+  *microwatt = 750'000'000;
+  return kSuccess;
+}
+
+WEIR_FAKE_EXPORT int rsmi_dev_perf_level_get(std::uint32_t board, int* level) {
+  if (board >= kBoards) return kInvalid;
+  *level = 0;
+  return kSuccess;
+}
+
+WEIR_FAKE_EXPORT int rsmi_dev_pci_replay_counter_get(std::uint32_t board, std::uint64_t* count) {
+  if (board >= kBoards) return kInvalid;
+  *count = 3;
+  return kSuccess;
+}
+
+// Two blocks have counters: the memory (1 << 0), which had an error, and the compute units (1 << 2).
+WEIR_FAKE_EXPORT int rsmi_dev_ecc_count_get(std::uint32_t board, std::uint64_t block, std::uint64_t* counts) {
+  if (board >= kBoards) return kInvalid;
+  if (block != 1 && block != 4) return kNotSupported;
+  counts[0] = block == 1 ? 2 : 0;
+  counts[1] = block == 1 ? 1 : 0;
+  return kSuccess;
+}
+
+WEIR_FAKE_EXPORT int rsmi_dev_memory_reserved_pages_get(std::uint32_t board, std::uint32_t* count, void* records) {
+  if (board >= kBoards || records != nullptr) return kInvalid;
+  *count = 5;
   return kSuccess;
 }
 

@@ -16,7 +16,7 @@
 #include "submit/placement.h"
 #include "submit/submitter.h"
 #include "support/text.h"
-#include "support/thread_communicator.h"
+#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "device/rank/alone.h"
 #include "support/programs.h"
-#include "support/thread_communicator.h"
+#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

@@ -13,7 +13,7 @@
 #include "submit/placement.h"
 #include "submit/submitter.h"
 #include "support/replay.h"
-#include "support/thread_communicator.h"
+#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "run/tiny_request.h"
-#include "support/thread_communicator.h"
+#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

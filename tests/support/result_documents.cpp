@@ -55,4 +55,61 @@ Json preempt_document() {
        "to_start_ns": {"p50": 10000, "p99": 15000, "p99_interval": [14000, 16000]}, "victim_loss": 0.01}]}]})json");
 }
 
+Json fleet_probe_document() {
+  return Json::parse(R"json({
+    "schema": "weir.fleet_probe/1", "created": "2026-01-31T12:00:00Z", "command_line": [], "environment": {},
+    "name": "n1", "facts": {"weir": "1.2.3"}, "place": {}, "duration_ns": 2.5e9, "failure": null, "links": [],
+    "devices": [
+      {"name": "cuda:0", "model": "NVIDIA H200", "serial": "165", "bus": "0000:01:00.0", "facts": {"driver": "580.1"},
+       "throttle": ["power cap"], "wrong": [], "failure": null, "figures": [
+        {"name": "launch", "to": null, "unit": "ns", "value": 2000, "range": [1900, 2200], "samples": [1990, 2000, 2100],
+         "reason": null},
+        {"name": "copy_to_peer", "to": "cuda:1", "unit": "B/s", "value": 4e11, "range": [3e11, 5e11],
+         "samples": [4e11], "reason": null},
+        {"name": "gemm_bf16", "to": null, "unit": "flop/s", "value": 8e14, "range": [7e14, 9e14], "samples": [8e14],
+         "reason": null},
+        {"name": "clock", "to": null, "unit": "MHz", "value": 1980, "range": null, "samples": [], "reason": null},
+        {"name": "power", "to": null, "unit": "W", "value": 690, "range": null, "samples": [], "reason": null},
+        {"name": "temperature", "to": null, "unit": "C", "value": 61, "range": null, "samples": [], "reason": null},
+        {"name": "pcie_width", "to": null, "unit": "lanes", "value": 16, "range": null, "samples": [], "reason": null},
+        {"name": "retired_pages", "to": null, "unit": "count", "value": 0, "range": null, "samples": [],
+         "reason": null}]},
+      {"name": "cuda:1", "model": "NVIDIA H200", "serial": null, "bus": null, "facts": {}, "throttle": [],
+       "wrong": ["gemm_bf16: 3 of 4096 values differ"], "failure": null, "figures": [
+        {"name": "gemm_fp8", "to": null, "unit": "flop/s", "value": null, "range": null, "samples": [],
+         "reason": "the device has no fp8"}]}]})json");
+}
+
+Json fleet_document() {
+  return Json::parse(R"json({
+    "schema": "weir.fleet/1", "created": "2026-01-31T12:00:00Z", "command_line": [], "significance": 0.01,
+    "threshold": 0.03, "nodes": 2, "devices": 3,
+    "groups": [{"model": "NVIDIA H200", "settings": null, "devices": 3, "figures": [
+      {"name": "launch", "unit": "ns", "count": 3, "p50": 2000, "min": 1900, "max": 2500, "spread": 0.02},
+      {"name": "gemm_bf16", "unit": "flop/s", "count": 3, "p50": 8e14, "min": 7e14, "max": 8e14, "spread": 0.01},
+      {"name": "clock", "unit": "MHz", "count": 3, "p50": 1980, "min": 1980, "max": 1980, "spread": 0}]}],
+    "findings": [
+      {"kind": "wrong", "node": "n2", "device": "cuda:0", "serial": "7", "figure": null, "to": null, "value": null,
+       "typical": null, "effect": null, "p": null, "peers": 2, "cause": null, "sentence": "n2 cuda:0: wrong",
+       "is_unfit": true},
+      {"kind": "slow", "node": "n1", "device": "cuda:1", "serial": null, "figure": "gemm_bf16", "to": null,
+       "value": 7e14, "typical": 8e14, "effect": -0.125, "p": 1e-6, "peers": 2, "cause": "clock",
+       "sentence": "n1 cuda:1: GEMM bf16 12.5 % below its 2 peers", "is_unfit": true},
+      {"kind": "link", "node": "n1", "device": null, "serial": null, "figure": null, "to": "n2", "value": 1,
+       "typical": 2, "effect": -0.5, "p": 1e-6, "peers": 2, "cause": null, "sentence": "n1-n2 is slow",
+       "is_unfit": false}],
+    "differences": [{"name": "driver", "is_of_device": true, "values": [
+      {"value": "580.1", "count": 2, "first": ["n1"]}, {"value": "575.2", "count": 1, "first": ["n2"]}]}],
+    "verdicts": [{"name": "n1", "is_fit": false, "reason": "slow"}, {"name": "n2", "is_fit": false, "reason": "wrong"}],
+    "grid": {
+      "figures": [{"name": "launch", "unit": "ns", "words": "launch", "goal": "lower"},
+                  {"name": "gemm_bf16", "unit": "flop/s", "words": "GEMM bf16", "goal": "higher"},
+                  {"name": "clock", "unit": "MHz", "words": "clock", "goal": "none"}],
+      "rows": [
+        {"node": "n1", "device": "cuda:0", "serial": "165", "group": 0, "is_fit": true, "values": [2000, 8e14, 1980]},
+        {"node": "n1", "device": "cuda:1", "serial": null, "group": 0, "is_fit": false, "values": [1900, 7e14, 1980]},
+        {"node": "n2", "device": "cuda:0", "serial": "7", "group": 0, "is_fit": false, "values": [2500, null, 1980]}]},
+    "notes": []})json");
+}
+
 }  // namespace weir::testing

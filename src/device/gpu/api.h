@@ -138,6 +138,7 @@ struct GpuManagement {
   Telemetry (*read)(void* board);
   // Optional: only the energy counter. A full reading takes about 5 ms on an H200 (driver 580, November 2026).
   std::optional<double> (*read_energy_j)(void* board);
+  DeviceBoard (*read_board)(void* board);
   std::string driver_version;
 };
 

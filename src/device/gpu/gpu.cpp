@@ -62,10 +62,17 @@ class GpuDevice final : public Device {
   }
 
   Telemetry telemetry() override {
-    const GpuManagement* management = context_->api().management(nullptr);
-    if (management == nullptr) return {};
-    if (board_ == nullptr) board_ = management->find(facts_.bus_id.c_str());
-    return board_ == nullptr ? Telemetry{} : management->read(board_);
+    const GpuManagement* management = found_board();
+    return management == nullptr ? Telemetry{} : management->read(board_);
+  }
+
+  DeviceBoard board() override {
+    const GpuManagement* management = found_board();
+    DeviceBoard board = management == nullptr ? DeviceBoard{} : management->read_board(board_);
+    board.bus = facts_.bus_id;
+    for (char& letter : board.bus)
+      if (letter >= 'A' && letter <= 'F') letter = static_cast<char>(letter - 'A' + 'a');
+    return board;
   }
 
   std::unique_ptr<DeviceMemory> memory(Place place) override { return make_gpu_memory(context_, place); }
@@ -78,6 +85,13 @@ class GpuDevice final : public Device {
   }
 
  private:
+  // Null where no library knows the board.
+  const GpuManagement* found_board() {
+    const GpuManagement* management = context_->api().management(nullptr);
+    if (management != nullptr && board_ == nullptr) board_ = management->find(facts_.bus_id.c_str());
+    return board_ == nullptr ? nullptr : management;
+  }
+
   // 580.65.06, CUDA 13.0
   std::string versions() const {
     const GpuApi& api = context_->api();

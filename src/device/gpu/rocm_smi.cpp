@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 
 #include "device/gpu/libraries.h"
 
@@ -37,6 +38,13 @@ ClockView view_of(const Clocks& clocks) {
   return view.count > kMaxClocks || view.current >= view.count ? ClockView{} : view;
 }
 
+// rsmi_error_count_t, of one block of the GPU.
+struct ErrorCount {
+  std::uint64_t corrected, uncorrected;
+};
+constexpr int kErrorBlocks = 14;  // RSMI_GPU_BLOCK_UMC is 1 << 0, RSMI_GPU_BLOCK_FUSE is 1 << 13
+constexpr int kRocmMemoryClock = 4;
+
 struct RocmSmiLibrary : VendorLibrary {
   RocmSmiLibrary()
       : VendorLibrary(
@@ -55,6 +63,16 @@ struct RocmSmiLibrary : VendorLibrary {
   int (*clocks)(std::uint32_t, int, Clocks*) = want("rsmi_dev_gpu_clk_freq_get");
   int (*busy)(std::uint32_t, std::uint32_t*) = want("rsmi_dev_busy_percent_get");  // in percent
   int (*version)(int, char*, std::uint32_t) = want("rsmi_version_str_get");
+
+  // For the board.
+  int (*serial)(std::uint32_t, char*, std::uint32_t) = want("rsmi_dev_serial_number_get");
+  int (*unique_id)(std::uint32_t, std::uint64_t*) = want("rsmi_dev_unique_id_get");
+  int (*vbios)(std::uint32_t, char*, std::uint32_t) = want("rsmi_dev_vbios_version_get");
+  int (*power_cap)(std::uint32_t, std::uint32_t, std::uint64_t*) = want("rsmi_dev_power_cap_get");  // microwatts
+  int (*performance)(std::uint32_t, int*) = want("rsmi_dev_perf_level_get");
+  int (*replays)(std::uint32_t, std::uint64_t*) = want("rsmi_dev_pci_replay_counter_get");
+  int (*ecc)(std::uint32_t, std::uint64_t, ErrorCount*) = want("rsmi_dev_ecc_count_get");
+  int (*reserved_pages)(std::uint32_t, std::uint32_t*, void*) = want("rsmi_dev_memory_reserved_pages_get");
 };
 
 const RocmSmiLibrary* g_rocm_smi = nullptr;  // written once, by fill_rocm_smi()
@@ -120,6 +138,54 @@ Telemetry read_rocm_smi(void* board) {
   return telemetry;
 }
 
+template <class Entry>
+std::string rocm_smi_text(Entry entry, std::uint32_t index) {
+  char text[256] = {};
+  if (entry == nullptr || entry(index, text, sizeof text) != 0) return "";
+  text[sizeof text - 1] = '\0';
+  return text;
+}
+
+DeviceBoard read_rocm_smi_board(void* board) {
+  const std::uint32_t index = index_of(board);
+  DeviceBoard found;
+  found.serial = rocm_smi_text(g_rocm_smi->serial, index);
+  std::uint64_t id = 0;
+  if (g_rocm_smi->unique_id != nullptr && g_rocm_smi->unique_id(index, &id) == 0)
+    found.uuid = fmt::format("{:016x}", id);
+  if (std::string vbios = rocm_smi_text(g_rocm_smi->vbios, index); !vbios.empty()) found.facts["vbios"] = vbios;
+  std::uint64_t microwatt = 0;
+  if (g_rocm_smi->power_cap != nullptr && g_rocm_smi->power_cap(index, 0, &microwatt) == 0) {
+    found.power_limit_w = static_cast<double>(microwatt) * 1e-6;
+    found.facts["power_limit"] = fmt::format("{:.0f} W", *found.power_limit_w);
+  }
+  // rsmi_dev_perf_level_t
+  constexpr const char* kLevels[] = {
+      "auto",       "low", "high", "manual", "stable_std", "stable_peak", "stable_min_mclk", "stable_min_sclk",
+      "determinism"};
+  int level = 0;
+  if (g_rocm_smi->performance != nullptr && g_rocm_smi->performance(index, &level) == 0 && level >= 0 &&
+      level < static_cast<int>(std::size(kLevels)))
+    found.facts["performance_level"] = kLevels[level];
+  Clocks clocks{};
+  if (g_rocm_smi->clocks != nullptr && g_rocm_smi->clocks(index, kRocmMemoryClock, &clocks) == 0)
+    if (const ClockView view = view_of(clocks); view.count > 0)
+      found.memory_clock_mhz = static_cast<double>(view.values[view.current]) * 1e-6;
+  std::uint64_t replays = 0;
+  if (g_rocm_smi->replays != nullptr && g_rocm_smi->replays(index, &replays) == 0)
+    found.pcie_replays = static_cast<double>(replays);
+  for (int block = 0; block < kErrorBlocks && g_rocm_smi->ecc != nullptr; ++block) {
+    ErrorCount errors{};
+    if (g_rocm_smi->ecc(index, std::uint64_t{1} << block, &errors) != 0) continue;
+    found.ecc_corrected = found.ecc_corrected.value_or(0) + static_cast<double>(errors.corrected);
+    found.ecc_uncorrected = found.ecc_uncorrected.value_or(0) + static_cast<double>(errors.uncorrected);
+  }
+  std::uint32_t pages = 0;
+  if (g_rocm_smi->reserved_pages != nullptr && g_rocm_smi->reserved_pages(index, &pages, nullptr) == 0)
+    found.retired_pages = pages;
+  return found;
+}
+
 std::string fill_rocm_smi(GpuManagement& management) {
   g_rocm_smi = new RocmSmiLibrary;
   if (std::string reason = g_rocm_smi->shortfall("ROCm SMI", g_rocm_smi->name()); !reason.empty()) return reason;
@@ -128,6 +194,7 @@ std::string fill_rocm_smi(GpuManagement& management) {
   management.find = find_rocm_smi_board;
   management.read = read_rocm_smi;
   management.read_energy_j = rocm_smi_energy_j;
+  management.read_board = read_rocm_smi_board;
   char version[128] = {};
   if (g_rocm_smi->version != nullptr && g_rocm_smi->version(kDriver, version, sizeof version) == 0)
     management.driver_version = fmt::format("amdgpu {}", version);

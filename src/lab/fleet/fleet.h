@@ -49,6 +49,7 @@ struct Finding {
   FindingKind kind = FindingKind::slow;
   std::string node, device, serial;  // device and serial empty for a node; for a link `to` is the other node
   std::string figure, to;
+  std::string place;  // "switch leaf3": all nodes there are slow; node and device are then empty
   std::optional<double> value, typical, effect;  // typical: the median of its peers; effect: value / typical - 1
   std::optional<double> p;                       // that a healthy fleet of this size shows as much anywhere
   std::size_t peers = 0;
@@ -79,7 +80,8 @@ struct FleetReport {
   JudgeOptions options;
   std::size_t nodes = 0, devices = 0;
   std::vector<PeerGroup> groups;
-  std::vector<Finding> findings;  // the worst first
+  std::vector<std::size_t> group_of_device;  // in the order of the nodes and their devices: its place in `groups`
+  std::vector<Finding> findings;             // the worst first
   std::vector<Difference> differences;
   std::vector<NodeVerdict> verdicts;  // by name
   std::vector<std::string> notes;     // what could not be judged, and why

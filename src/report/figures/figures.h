@@ -29,7 +29,7 @@ struct FigureSeries {
 };
 
 struct FigureRow {
-  std::string group;                                        // "run", "bench", "overlap", "preempt", "channel"
+  std::string group;  // "run", "bench", "overlap", "preempt", "channel", "fleet", ...
   std::vector<std::pair<std::string, std::string>> labels;  // identify the row; the same names for all rows of a group
   std::string status;                                       // of the run: complete, failed, skipped, ...
   std::string failure;                                      // why figures are missing; empty on success

@@ -28,8 +28,9 @@ std::string label(const Json& value);
 std::string settings(const Json& object);
 
 // The documents with figures: of_NAME reads weir.NAME. `name` is the file, for messages.
-#define WEIR_FIGURES(document) \
-  document(result) document(sweep) document(bench) document(overlap) document(preempt) document(channel)
+#define WEIR_FIGURES(document)                                                                           \
+  document(result) document(sweep) document(bench) document(overlap) document(preempt) document(channel) \
+      document(fleet_probe) document(fleet)
 
 #define WEIR_DECLARE(document_name) \
   std::vector<FigureRow> of_##document_name(const Json& document, const std::string& name);

@@ -1,4 +1,4 @@
-#include "support/thread_communicator.h"
+#include "device/rank/threads.h"
 
 #include <fmt/format.h>
 
@@ -118,6 +118,7 @@ class ThreadWorld::Rank final : public Communicator {
     const std::lock_guard lock(world_.mutex_);
     const auto found = in_flight_.find(request);
     if (found == in_flight_.end()) fail("test() of a request that is gone");
+    if (!world_.ended_.empty()) fail(world_.ended_);
     InFlight& mine = found->second;
     const auto meeting = world_.meetings_.find(mine.key);
     if (meeting->second.arrived != mine.count || mine.delay-- > 0) return false;
@@ -172,13 +173,15 @@ class ThreadWorld::Rank final : public Communicator {
   };
 
   void meet(std::unique_lock<std::mutex>& lock) {
+    if (!world_.ended_.empty()) fail(world_.ended_);
     const std::uint64_t now = world_.barriers_;
     if (++world_.waiting_ == ranks_.count) {
       world_.waiting_ = 0;
       ++world_.barriers_;
       world_.changed_.notify_all();
     }
-    world_.changed_.wait(lock, [&] { return world_.barriers_ != now; });
+    world_.changed_.wait(lock, [&] { return world_.barriers_ != now || !world_.ended_.empty(); });
+    if (world_.barriers_ == now) fail(world_.ended_);
   }
 
   ThreadWorld& world_;
@@ -203,6 +206,12 @@ std::uint64_t ThreadWorld::started(int rank, int channel) const {
   const std::lock_guard lock(mutex_);
   const auto& channels = ranks_[static_cast<std::size_t>(rank)]->started_;
   return static_cast<std::size_t>(channel) < channels.size() ? channels[static_cast<std::size_t>(channel)] : 0;
+}
+
+void ThreadWorld::end(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (ended_.empty()) ended_ = why.empty() ? "another rank has given up" : why;
+  changed_.notify_all();
 }
 
 void ThreadWorld::break_rank(int rank) {

@@ -1,5 +1,6 @@
-// Ranks as threads of one process: a Communicator for tests, with the real one's semantics and worse manners. A
-// collective that all ranks have started is done, but says so only after some calls of test().
+// Ranks as threads of one process: a Communicator with the semantics of MPI's, for the devices of a node that one
+// process has, and for tests. A collective that all ranks have started is done, but says so only after some calls of
+// test(), so that nobody relies on more than the interface promises.
 #pragma once
 
 #include <condition_variable>
@@ -31,6 +32,8 @@ class ThreadWorld {
   std::uint64_t started(int rank, int channel) const;
   // From now on every start() of this rank throws.
   void break_rank(int rank);
+  // A rank has given up: from now on the others throw where they would wait for it. From any thread.
+  void end(const std::string& why);
 
  private:
   class Rank;
@@ -49,6 +52,7 @@ class ThreadWorld {
   // By channel, group, its first rank, and sequence number
   std::map<std::tuple<int, RankGroup, int, std::uint64_t>, Meeting> meetings_;
   std::uint64_t seed_;
+  std::string ended_;  // why; empty: it has not
   int waiting_ = 0;
   std::uint64_t barriers_ = 0;
   std::vector<std::byte> broadcast_;
