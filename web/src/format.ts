@@ -122,3 +122,23 @@ export function moment(iso: string | null): string {
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
+
+/** A device's figure in its unit: 812 ns, 52.1 GB/s, 758 TFLOP/s, 1980 MHz, 16 lanes; a count stands alone. */
+export function measured(value: Maybe, unit: string): string {
+  if (!is_number(value)) return kNone;
+  if (unit === "ns") return duration(value);
+  if (unit === "B/s" || unit === "flop/s") {
+    const [, size, prefix] = /^(.*?)(?: ([kMGTP]))?$/.exec(quantity(value)) ?? [];
+    return `${size} ${prefix ?? ""}${unit === "B/s" ? "B/s" : "FLOP/s"}`;
+  }
+  const number = Number.isInteger(value) && Math.abs(value) < 1e6 ? String(value) : quantity(value);
+  return unit === "count" ? number : `${number} ${unit === "C" ? "°C" : unit}`;
+}
+
+/** An effect in words: 6.1 % below, 0.3 % above, "at the median". */
+export function beside(effect: Maybe): string {
+  if (effect === Infinity || effect === -Infinity) return `${effect < 0 ? "below" : "above"} a median of 0`;
+  if (!is_number(effect)) return kNone;
+  const points = fixed(100 * Math.abs(effect), 1);
+  return points === "0.0" ? "at the median" : `${points} % ${effect < 0 ? "below" : "above"}`;
+}
