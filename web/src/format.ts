@@ -131,7 +131,7 @@ export function measured(value: Maybe, unit: string): string {
     const [, size, prefix] = /^(.*?)(?: ([kMGTP]))?$/.exec(quantity(value)) ?? [];
     return `${size} ${prefix ?? ""}${unit === "B/s" ? "B/s" : "FLOP/s"}`;
   }
-  const number = Number.isInteger(value) && Math.abs(value) < 1e6 ? String(value) : quantity(value);
+  const number = Math.abs(value) < 1e6 ? String(Number(value.toPrecision(Number.isInteger(value) ? 6 : 4))) : quantity(value);
   return unit === "count" ? number : `${number} ${unit === "C" ? "°C" : unit}`;
 }
 
@@ -141,4 +141,14 @@ export function beside(effect: Maybe): string {
   if (!is_number(effect)) return kNone;
   const points = fixed(100 * Math.abs(effect), 1);
   return points === "0.0" ? "at the median" : `${points} % ${effect < 0 ? "below" : "above"}`;
+}
+
+/** Values of one figure in one unit, that of the largest: 55.9, 54.1 in GB/s. The unit stands beside them once. */
+export function in_one_unit(values: readonly number[], unit: string): { unit: string; text: (value: Maybe) => string } {
+  const most = Math.max(0, ...values.filter(is_number).map(Math.abs));
+  const [, size, shared] = /^([\d.]+) ?(.*)$/.exec(measured(most, unit)) ?? [];
+  if (most === 0 || size === undefined || shared === undefined) return { unit: "", text: (value) => measured(value, unit) };
+  const power = 10 ** Math.round(Math.log10(parseFloat(size) / most));
+  const is_whole = values.every((value) => Number.isInteger(value * power));
+  return { unit: shared, text: (value) => (!is_number(value) ? kNone : is_whole ? String(value * power) : three_digits(value * power)) };
 }

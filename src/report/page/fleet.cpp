@@ -32,7 +32,7 @@ constexpr std::array kKindWords = {
     KindWords{"fault", "device counts errors", "devices count errors"},
     KindWords{"slow", "device is slow", "devices are slow"},
     KindWords{"link", "link is slow", "links are slow"},
-    KindWords{"missing", "device or node was not examined", "devices or nodes were not examined"},
+    KindWords{"missing", "was not examined", "were not examined"},
     KindWords{"different", "is set differently", "are set differently"},
 };
 
@@ -278,11 +278,12 @@ void find_outliers(Page& page, const Json& document, const std::string& anchor) 
   std::map<std::string, std::size_t> seen;
   for (const Json& finding : values::list(document, {"findings"})) {
     const KindWords& kind = kind_of(finding);
-    const std::string sentence = values::sentence(values::word(finding, {"sentence"}));
+    const std::string sentence = values::ended(values::word(finding, {"sentence"}));
     if (sentence.empty() || ++seen[kind.name] > kMaxKindFindings) continue;
     const auto place = static_cast<double>(&kind - kKindWords.data());
-    page.find(
-        {values::is_true(finding, {"is_unfit"}) ? Tone::bad : Tone::warning, 0.9 - place / 10, sentence, "", anchor});
+    // One link for each kind: all lead to the same section.
+    page.find({values::is_true(finding, {"is_unfit"}) ? Tone::bad : Tone::warning, 0.9 - place / 10, sentence, "",
+               seen[kind.name] == 1 ? anchor : std::string()});
   }
   for (const KindWords& kind : kKindWords)
     if (seen[kind.name] > kMaxKindFindings)

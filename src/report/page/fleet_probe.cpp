@@ -78,16 +78,15 @@ Json figure_items(const Json& devices) {
 
 void find_in_probe(Page& page, const std::string& node, const Json& document, const std::string& anchor) {
   if (const std::string failure = values::word(document, {"failure"}); !failure.empty())
-    page.find(
-        {Tone::bad, 1, values::sentence(fmt::format("{} has no devices to show: {}", node, failure)), "", anchor});
+    page.find({Tone::bad, 1, values::ended(fmt::format("{} has no devices to show: {}", node, failure)), "", anchor});
   for (const Json& device : fields::first(values::list(document, {"devices"}), kMaxProbeDevices)) {
     const std::string name = fmt::format("{} {}", node, values::word(device, {"name"}, "?"));
     for (const Json& wrong : strings(values::list(device, {"wrong"})))
-      page.find({Tone::bad, 1, values::sentence(fmt::format("{} computes wrongly: {}", name, wrong.string())),
+      page.find({Tone::bad, 1, values::ended(fmt::format("{} computes wrongly: {}", name, wrong.string())),
                  "Take it out of service: its results cannot be trusted.", anchor});
     if (const std::string failure = values::word(device, {"failure"}); !failure.empty())
       page.find(
-          {Tone::bad, 0.9, values::sentence(fmt::format("{} could not be examined: {}", name, failure)), "", anchor});
+          {Tone::bad, 0.9, values::ended(fmt::format("{} could not be examined: {}", name, failure)), "", anchor});
     if (const Json throttle = strings(values::list(device, {"throttle"})); !throttle.empty())
       page.find({Tone::warning, 0.5,
                  fmt::format("{} lowered its clock under load: {}.", name, fields::joined(throttle)), "", anchor});

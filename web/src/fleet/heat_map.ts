@@ -6,7 +6,7 @@ import { cut, name } from "../text";
 import { is_print, on_theme } from "../theme";
 import { cell_at, corner, layout, type Layout } from "./layout";
 import type { FigureView, FleetModel } from "./model";
-import { ends_of, paint } from "./paint";
+import { paint, ramp } from "./paint";
 
 const kPrintWidth = 660;
 
@@ -118,17 +118,16 @@ export class HeatMap {
   }
 
   private key(): (HTMLElement | string)[] {
-    const { high, middle, low } = ends_of(this.view_);
     const { figure, reach, typical, sign } = this.view_;
     const end = (share: number): string => `${share > 0 ? "+" : "−"}${Number((100 * Math.abs(share)).toFixed(1))} %`;
     const is_state = figure.goal === "none";
     const middles = typical.filter((value) => value !== null);
-    const ramp = el("span", { class: "fleet-ramp", "aria-hidden": "true" });
+    const scale = el("span", { class: "fleet-ramp", "aria-hidden": "true" });
     // What is worse stands on the left; of a state, what is less.
-    ramp.style.background = `linear-gradient(to ${is_state ? "left" : "right"}, var(--${high}), var(--${middle}), var(--${low}))`;
+    scale.style.background = `linear-gradient(to ${is_state ? "right" : "left"}, ${ramp(this.view_).filter((_, i) => i % 4 === 0).join(", ")})`;
     const sides = is_state ? [end(-reach), end(reach)] : [`${end(reach * sign)}, worse`, `${end(-reach * sign)}, better`];
     return [
-      el("span", { class: "fleet-key-part" }, sides[0]!, ramp, sides[1]!),
+      el("span", { class: "fleet-key-part" }, sides[0]!, scale, sides[1]!),
       el("span", { class: "fleet-key-part" }, middles.length === 1 ? `the median is ${measured(middles[0], figure.unit)}` : "from the median of the same model and settings"),
       el("span", { class: "fleet-key-part" }, el("span", { class: "fleet-sign is-frame", "aria-hidden": "true" }), "named for this figure"),
       el("span", { class: "fleet-key-part" }, el("span", { "aria-hidden": "true" }, "●"), "for another"),

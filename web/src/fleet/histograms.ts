@@ -6,7 +6,7 @@ import { cut, name } from "../text";
 import { histogram, type FigureView, type FleetModel } from "./model";
 
 const kWidth = 340;
-const kHeight = 118;
+const kHeight = 114;
 const kFloor = 94; // where bars stand
 const kTop = 44; // of the highest bar; names of outliers are above
 const kBins = 61; // odd: the middle one is the median's
@@ -14,7 +14,10 @@ const kNameRows = 3;
 
 export function histograms(model: FleetModel, show: (figure: number) => void): HTMLElement {
   const judged = model.fleet.figures.flatMap((figure, i) => (figure.goal === "none" ? [] : [i]));
-  return el("div", { class: "fleet-histograms" }, ...judged.map((index) => one(model, index, show)));
+  // What has outliers comes first.
+  const is_named = (index: number): boolean => outliers(model, model.view(index)).length > 0;
+  const order = [...judged.filter(is_named), ...judged.filter((index) => !is_named(index))];
+  return el("div", { class: "fleet-histograms" }, ...order.map((index) => one(model, index, show)));
 }
 
 interface Named {
@@ -41,8 +44,8 @@ function one(model: FleetModel, index: number, show: (figure: number) => void): 
   const words = [
     middles.length === 1 ? `median ${measured(middles[0], figure.unit)}` : plural(model.fleet.groups.length, "group"),
     ...(spreads.length > 0 ? [`spread ${percent(Math.max(...spreads))}`] : []),
-    ...(present < model.size ? [`${count(model.size - present)} without a value`] : []),
-    named.length > 0 ? `${count(named.length)} named` : "none named",
+    ...(present < model.size ? [`${count(model.size - present)} missing`] : []),
+    ...(named.length > 0 ? [`${count(named.length)} named`] : []),
   ];
   const button = el("button", { type: "button", class: "fleet-figure", title: "Show it on the map" }, name(figure.words, 40));
   button.addEventListener("click", () => show(index));
@@ -54,7 +57,8 @@ function picture(model: FleetModel, view: FigureView, bins: readonly number[], f
   const most = Math.max(...bins, 1);
   const wide = (kWidth - 8) / kBins;
   const first = named.slice(0, 3).map(({ row, effect }) => `${cut(model.name_of(row), 60)} ${beside(effect)}`);
-  const drawn = svg("svg", { class: "fleet-svg", viewBox: `0 0 ${kWidth} ${kHeight}`, role: "img", "aria-label": `${cut(view.figure.words, 60)}: ${words.join(", ")}${first.length > 0 ? `: ${first.join("; ")}` : ""}.` });
+  const top = named.length > 0 ? 0 : kTop - 6; // names need room
+  const drawn = svg("svg", { class: "fleet-svg", viewBox: `0 ${top} ${kWidth} ${kHeight - top}`, role: "img", "aria-label": `${cut(view.figure.words, 60)}: ${words.join(", ")}${first.length > 0 ? `: ${first.join("; ")}` : ""}.` });
   // Square roots: a single device is still seen beside thousands.
   const bars = bins.map((bin, i) => (bin === 0 ? "" : bar_path(4 + i * wide, Math.max(1.5, Math.sqrt(bin / most) * (kFloor - kTop)), wide)));
   drawn.append(svg("path", { d: bars.join(""), class: "fleet-bar" }), svg("line", { x1: x(0), x2: x(0), y1: kTop - 4, y2: kFloor + 4, class: "fleet-median" }), svg("line", { x1: 4, x2: kWidth - 4, y1: kFloor, y2: kFloor, class: "fleet-axis" }));

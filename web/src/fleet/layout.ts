@@ -16,7 +16,7 @@ export const kBandHead = 18; // names of nodes above a band
 const kBandGap = 6;
 const kLargest = 26;
 const kSmallest = 3;
-const kTall = 620; // what the map may take before cells shrink
+const kTall = 680; // what the map may take before cells shrink
 
 export function layout(nodes: number, devices: number, width: number, left: number): Layout {
   const room = Math.max(kLargest, Math.floor(width - left - 2));

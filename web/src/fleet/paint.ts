@@ -18,15 +18,12 @@ function mix(a: Rgb, b: Rgb, share: number): string {
   return `rgb(${a.map((part, i) => Math.round(part + (b[i]! - part) * share)).join(" ")})`;
 }
 
-/** The two ends and the middle, as CSS variables: worse and better, or above and below where neither is. */
-export function ends_of(view: FigureView): { high: string; middle: string; low: string } {
-  return view.figure.goal === "none" ? { high: "series-4", middle: "band", low: "series-3" } : { high: "series-2", middle: "band", low: "series-1" };
-}
-
-function ramp(view: FigureView): string[] {
-  const { high, middle, low } = ends_of(view);
-  const [top, still, bottom] = [high, middle, low].map((name) => rgb_of(token(name))) as [Rgb, Rgb, Rgb];
-  return Array.from({ length: 2 * kSteps + 1 }, (_, i) => (i >= kSteps ? mix(still, top, (i - kSteps) / kSteps) : mix(still, bottom, (kSteps - i) / kSteps)));
+/** Colours from better to worse, or from below to above where neither is better: the ends are colours of series, which stay
+ *  apart for colour-blind eyes. What is usual is pale, so that what is not is seen. */
+export function ramp(view: FigureView): string[] {
+  const ends = view.figure.goal === "none" ? ["series-3", "series-4"] : ["series-1", "series-2"];
+  const [low, middle, high] = [ends[0]!, "band", ends[1]!].map((name) => rgb_of(token(name))) as [Rgb, Rgb, Rgb];
+  return Array.from({ length: 2 * kSteps + 1 }, (_, i) => mix(middle, i < kSteps ? low : high, (Math.abs(i - kSteps) / kSteps) ** 1.7));
 }
 
 /** The place in the ramp of an effect. */
@@ -57,7 +54,6 @@ export function paint(canvas: HTMLCanvasElement, { model, view, map, nodes, plac
   const colours = ramp(view);
   const side = map.cell - (map.cell >= 5 ? 1 : 0.5);
   const at = (row: number): [number, number] => corner(map, places[rows.nodes[row]!] ?? 0, rows.devices[row]!);
-  draw.lineWidth = 1;
   draw.strokeStyle = token("line-strong");
   for (let row = 0; row < model.size; ++row) {
     const [x, y] = at(row);
@@ -69,32 +65,50 @@ export function paint(canvas: HTMLCanvasElement, { model, view, map, nodes, plac
     draw.fillStyle = colours[ramp_step(view, effect)]!;
     draw.fillRect(x, y, side, side);
   }
-  for (const row of model.named_rows) mark(draw, at(row), side, model.named.get(row)!.map((finding) => [finding.kind, finding.figure === view.figure.name] as const));
+  for (const row of model.named_rows) {
+    const effect = view.effects[row]!;
+    const colour = Number.isNaN(effect) ? token("surface") : colours[ramp_step(view, effect)]!;
+    mark(draw, at(row), side, colour, model.named.get(row)!.map((finding) => [finding.kind, finding.figure === view.figure.name] as const));
+  }
   names(draw, model, map, nodes);
 }
 
-// A frame: the shown figure is why it is named. A dot: another one is. A cross: it computes something wrong.
-function mark(draw: CanvasRenderingContext2D, [x, y]: [number, number], side: number, findings: readonly (readonly [string, boolean])[]): void {
+// A frame: the shown figure is why it is named. A dot: another one is. A cross: it computes something wrong. All are as large
+// as can be seen, however small cells are, and stand out from them by a line of the ground's colour.
+function mark(draw: CanvasRenderingContext2D, [x, y]: [number, number], side: number, colour: string, findings: readonly (readonly [string, boolean])[]): void {
   const is_wrong = findings.some(([kind]) => kind === "wrong");
-  draw.strokeStyle = token("text");
-  draw.fillStyle = token("text");
-  if (is_wrong) {
-    const air = Math.max(1, side * 0.2);
-    draw.lineWidth = Math.max(1.4, side / 8);
+  const is_shown = findings.some(([, shown]) => shown);
+  const [middle_x, middle_y] = [x + side / 2, y + side / 2];
+  const stroke = (colour: string, width: number, trace: () => void): void => {
+    draw.strokeStyle = token(colour);
+    draw.lineWidth = width;
     draw.beginPath();
-    draw.moveTo(x + air, y + air);
-    draw.lineTo(x + side - air, y + side - air);
-    draw.moveTo(x + side - air, y + air);
-    draw.lineTo(x + air, y + side - air);
+    trace();
     draw.stroke();
+  };
+  const lined = (width: number, trace: () => void): void => {
+    stroke("surface", width + 2.4, trace);
+    stroke("text", width, trace);
+  };
+  const filled = (fill: string, around: number): void => {
+    draw.fillStyle = fill;
+    draw.fillRect(x - around, y - around, side + 2 * around, side + 2 * around);
+  };
+  if (is_shown) {
+    filled(token("surface"), 3.2);
+    filled(token("text"), 2);
+    filled(colour, 0);
   }
-  if (findings.some(([, is_shown]) => is_shown)) {
-    draw.lineWidth = 1.6;
-    draw.strokeRect(x - 0.8, y - 0.8, side + 1.6, side + 1.6);
-  } else if (!is_wrong) {
-    draw.beginPath();
-    draw.arc(x + side / 2, y + side / 2, Math.max(1.2, side / 6), 0, 2 * Math.PI);
-    draw.fill();
+  if (is_wrong) {
+    const arm = Math.max(3.4, side * 0.28);
+    lined(Math.max(1.8, side / 10), () => {
+      draw.moveTo(middle_x - arm, middle_y - arm);
+      draw.lineTo(middle_x + arm, middle_y + arm);
+      draw.moveTo(middle_x + arm, middle_y - arm);
+      draw.lineTo(middle_x - arm, middle_y + arm);
+    });
+  } else if (!is_shown) {
+    lined(Math.max(2.4, side / 7), () => draw.arc(middle_x, middle_y, Math.max(1.2, side / 14), 0, 2 * Math.PI));
   }
 }
 

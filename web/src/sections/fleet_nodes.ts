@@ -2,7 +2,7 @@
 // devices have a table of their own.
 import type { FleetNode, ProbedDevice, ProbedFigure, ProbedValue, ReportDocument } from "../document";
 import { el, svg, type Child } from "../dom";
-import { duration, interval, kNone, measured } from "../format";
+import { duration, in_one_unit, interval, kNone, measured } from "../format";
 import { card } from "../item";
 import { numbers, table, type Row } from "../table";
 import { cut, name, prose } from "../text";
@@ -13,7 +13,8 @@ const kStrip = 150; // width of a figure's strip
 export function render(container: HTMLElement, items: readonly FleetNode[], report: ReportDocument): void {
   for (const item of items) {
     const judged = item.figures.filter((figure) => figure.goal !== "none");
-    const states = item.figures.filter((figure) => figure.goal === "none");
+    const states = item.figures.filter((figure) => figure.goal === "none" && !is_shared(figure, item));
+    const shared = item.figures.filter((figure) => figure.goal === "none" && is_shared(figure, item));
     container.append(
       card(
         item,
@@ -24,6 +25,7 @@ export function render(container: HTMLElement, items: readonly FleetNode[], repo
         judged.length > 0 && figure_table("What it measured", item, judged, true),
         copies(item),
         states.length > 0 && figure_table("States under load, and counters", item, states, false),
+        shared.length > 0 && el("p", { class: "hint fleet-constants" }, `The same on all devices: ${shared.map((one) => `${cut(one.words, 60)} ${measured(one.values[0]?.value, one.unit)}`).join(", ")}.`),
         item.devices.length > 0 && numbers("Versions, settings and ranges", () => el("div", {}, facts(item), ranges(item))),
       ),
     );
@@ -39,6 +41,12 @@ function troubles(item: FleetNode): HTMLElement | null {
   return lines.length === 0 ? null : el("ul", { class: "fleet-findings", "aria-label": "What is wrong" }, ...lines);
 }
 
+// A state that every device has, and with one value. A single device has nothing to share.
+function is_shared(figure: ProbedFigure, item: FleetNode): boolean {
+  const values = new Set(figure.values.map((one) => one.value));
+  return item.devices.length > 1 && figure.values.length === item.devices.length && values.size === 1 && !values.has(null);
+}
+
 /** The value of a device that its cell shows: of copies to several the worst. */
 export function shown_value(figure: ProbedFigure, device: number): ProbedValue | null {
   const own = figure.values.filter((one) => one.device === device);
@@ -50,11 +58,13 @@ function figure_table(caption: string, item: FleetNode, figures: readonly Probed
   const rows = figures.map((figure): Row => {
     const shown = item.devices.map((_, device) => shown_value(figure, device));
     const reason = shown.find((one) => one !== null && one.value === null && one.reason !== null)?.reason ?? null;
-    if (shown.every((one) => one === null || one.value === null)) return { cells: [name(figure.words, 40), el("span", { class: "hint" }, reason === null ? "no value" : prose(reason, 200))] };
-    const cells: Child[] = shown.map((one) => (one === null || one.value === null ? el("span", { title: cut(one?.reason ?? "not measured", 300) }, kNone) : measured(one.value, figure.unit)));
-    return { cells: [name(figure.words, 40), ...cells, ...(has_strip ? [strip(figure, shown, item.devices)] : [])] };
+    const present = shown.flatMap((one) => (one === null || one.value === null ? [] : [one.value]));
+    if (present.length === 0) return { cells: [name(figure.words, 40), el("span", { class: "hint" }, reason === null ? "no value" : prose(reason, 200))] };
+    const scale = in_one_unit(present, figure.unit);
+    const cells: Child[] = shown.map((one) => (one === null || one.value === null ? el("span", { title: cut(one?.reason ?? "not measured", 300) }, kNone) : scale.text(one.value)));
+    return { cells: [el("span", {}, name(figure.words, 40), scale.unit !== "" && el("span", { class: "reason" }, cut(scale.unit, 20))), ...(has_strip ? [strip(figure, shown, item.devices)] : []), ...cells] };
   });
-  const columns = [{ heading: "figure", is_text: true }, ...item.devices.map((device) => ({ heading: name(device.name, 24) })), ...(has_strip ? [{ heading: "beside each other", is_text: true, title: "each device, and the range that a repetition may show" }] : [])];
+  const columns = [{ heading: "figure", is_text: true }, ...(has_strip ? [{ heading: "beside each other", is_text: true, title: "each device, and the range that a repetition may show" }] : []), ...item.devices.map((device) => ({ heading: name(device.name, 24) }))];
   return table(caption, columns, rows);
 }
 
@@ -77,7 +87,8 @@ function strip(figure: ProbedFigure, shown: readonly (ProbedValue | null)[], dev
 /** Figures that several devices are the other side of: a row for each device, a column for each that it copies to. */
 function copies(item: FleetNode): HTMLElement | null {
   const tables = item.figures.flatMap((figure) => {
-    const targets = [...new Set(figure.values.map((one) => one.to).filter((to) => to !== null))];
+    const natural = new Intl.Collator("en", { numeric: true });
+    const targets = [...new Set(figure.values.map((one) => one.to).filter((to) => to !== null))].sort(natural.compare);
     if (targets.length < 2) return [];
     const most = Math.max(...figure.values.map((one) => one.value ?? 0));
     const rows = item.devices.map((device, i): Row => {

@@ -1,7 +1,7 @@
 // A fleet: how many nodes are fit, what was found of which kind, the map of all values, how figures are distributed, and
 // what is set differently. One device at a time is shown with all its figures and a way to its history.
 import type { Fleet, FleetFinding, ReportDocument } from "../document";
-import { el, type Child } from "../dom";
+import { el } from "../dom";
 import { HeatMap } from "../fleet/heat_map";
 import { histograms } from "../fleet/histograms";
 import { FleetModel } from "../fleet/model";
@@ -66,22 +66,23 @@ export function render(container: HTMLElement, items: readonly Fleet[], report: 
       ),
     );
     map?.start();
-    const first = model.named_rows[0];
+    // The device that the map's first figure is shown for.
+    const first = item.findings.find((one) => one.row !== null && one.figure !== null)?.row ?? model.named_rows[0];
     if (map && first !== undefined) map.choose(first);
   }
 }
 
 function tally(item: Fleet): HTMLElement {
-  const entry = (value: number, words: string, sign: Child): HTMLElement => el("li", {}, el("strong", {}, count(value)), words, sign);
+  const entry = (value: number, words: string, is_bad = false): HTMLElement => el("li", { class: is_bad ? "failure" : null }, el("strong", {}, count(value)), words);
   return el(
     "div",
     {},
     el(
       "ul",
       { class: "tally", "aria-label": "Nodes" },
-      entry(Math.max(0, item.nodes - item.unfit), item.nodes - item.unfit === 1 ? "node is fit" : "nodes are fit", null),
-      entry(item.unfit, item.unfit === 1 ? "is unfit" : "are unfit", item.unfit > 0 && badge("bad", "unfit")),
-      entry(item.devices, item.devices === 1 ? "device" : "devices", null),
+      entry(Math.max(0, item.nodes - item.unfit), item.nodes - item.unfit === 1 ? "node is fit" : "nodes are fit"),
+      entry(item.unfit, item.unfit === 1 ? "is unfit" : "are unfit", item.unfit > 0),
+      entry(item.devices, item.devices === 1 ? "device" : "devices"),
     ),
     item.significance !== null &&
       el("p", { class: "hint" }, `Each device is compared with those of the same model and settings. A fleet without a slow device has any named with a chance of ${percent(item.significance)}${item.threshold === null ? "" : `; effects below ${percent(item.threshold)} do not count`}.`),
