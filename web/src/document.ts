@@ -143,10 +143,11 @@ export interface FleetConstant {
 }
 
 export interface FleetFinding {
-  kind: string; // wrong, fault, slow, link, missing, different
+  kind: string; // wrong, fault, slow, place, link, missing, different
   row: number | null; // index into rows; null: of a node, or not on the map
-  node: string;
+  node: string; // empty where it is of several
   device: string | null;
+  place: string | null; // where all nodes are slow: "switch leaf3"
   serial: string | null;
   figure: string | null;
   to: string | null; // the other node of a link, or the other device of a copy

@@ -70,6 +70,7 @@ export function quantity(value: Maybe): string {
 export function rate(value: Maybe, unit: string): string {
   if (!is_number(value)) return kNone;
   if (unit === "ns") return duration(value);
+  if (unit === "B/s" || unit === "flop/s") return measured(value, unit);
   return `${bare_rate(value, unit)} ${unit}`;
 }
 

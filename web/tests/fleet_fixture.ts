@@ -15,7 +15,7 @@ export const kFleetFigures = [
 ] as const;
 
 export function finding(kind: string, row: number | null, node: string, device: string | null, more: Partial<FleetFinding> = {}): FleetFinding {
-  return { kind, row, node, device, serial: null, figure: null, to: null, value: null, typical: null, effect: null, p: null, peers: 15, cause: null, sentence: `${node} ${device ?? ""}: ${kind}`, is_unfit: kind !== "different", ...more };
+  return { kind, row, node, device, place: null, serial: null, figure: null, to: null, value: null, typical: null, effect: null, p: null, peers: 15, cause: null, sentence: `${node} ${device ?? ""}: ${kind}`, is_unfit: kind !== "different", ...more };
 }
 
 /** Row r is device r % devices of node r / devices. Row 3 is 10 % slow at GEMM, row 9 computes wrongly, row 1 has no values. */

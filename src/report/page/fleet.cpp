@@ -23,7 +23,7 @@ constexpr std::size_t kMaxListed = 500;   // findings and unfit nodes
 constexpr std::size_t kMaxDifferences = 64, kMaxValues = 16, kMaxHolders = 8, kMaxFleetNotes = 50;
 constexpr std::size_t kMaxKindFindings = 4;  // of one kind in the report's verdict; the section has all
 
-// The worst first, as in the document: kind, what one is, what several are.
+// The worst first: kind, what one is, what several are. A place is a finding of its own: all nodes there are slow.
 struct KindWords {
   const char *name, *one, *several;
 };
@@ -31,16 +31,18 @@ constexpr std::array kKindWords = {
     KindWords{"wrong", "device computes something wrong", "devices compute something wrong"},
     KindWords{"fault", "device counts errors", "devices count errors"},
     KindWords{"slow", "device is slow", "devices are slow"},
+    KindWords{"place", "place is slow as a whole", "places are slow as a whole"},
     KindWords{"link", "link is slow", "links are slow"},
     KindWords{"missing", "was not examined", "were not examined"},
     KindWords{"different", "is set differently", "are set differently"},
 };
 
 const KindWords& kind_of(const Json& finding) {
-  const std::string name = values::word(finding, {"kind"});
-  for (const KindWords& kind : kKindWords)
-    if (name == kind.name) return kind;
-  return kKindWords[2];
+  const bool is_place = !values::word(finding, {"place"}).empty();
+  const std::string name = is_place ? "place" : values::word(finding, {"kind"});
+  const auto* const found =
+      std::find_if(kKindWords.begin(), kKindWords.end(), [&](const KindWords& kind) { return name == kind.name; });
+  return found == kKindWords.end() ? kKindWords[2] : *found;
 }
 
 std::string goal_of(const Json& figure) {
@@ -199,6 +201,7 @@ Json finding_item(const Json& finding, const FleetMap& map) {
           {"row", row ? Json(*row) : Json(nullptr)},
           {"node", node},
           {"device", text_or_null(device)},
+          {"place", values::word_or_null(finding, {"place"})},
           {"serial", values::word_or_null(finding, {"serial"})},
           {"figure", values::word_or_null(finding, {"figure"})},
           {"to", values::word_or_null(finding, {"to"})},
@@ -243,7 +246,8 @@ std::string kinds_in_words(const Json& document) {
   for (const Json& finding : values::list(document, {"findings"})) {
     if (!finding.is_object()) continue;
     const KindWords& kind = kind_of(finding);
-    std::string name = values::word(finding, {"node"}) + '\n' + values::word(finding, {"device"});
+    std::string name = values::word(finding, {"node"}) + '\n' + values::word(finding, {"device"}) + '\n' +
+                       values::word(finding, {"place"});
     if (std::string_view(kind.name) == "link") name += '\n' + values::word(finding, {"to"});
     named[kind.name].insert(std::move(name));
   }

@@ -104,6 +104,23 @@ TEST(FleetPicture, counts_a_device_with_two_findings_once) {
   EXPECT_NE(page_of(document)["verdict"]["headline"].get<std::string>().find("1 device is slow"), std::string::npos);
 }
 
+TEST(FleetPicture, counts_a_slow_place_apart_from_slow_devices) {
+  Json document = fleet_map_document();
+  Json place = document["findings"][1];
+  place["node"] = "";
+  place["device"] = nullptr;
+  place["place"] = "switch leaf3";
+  place["sentence"] = "all nodes at switch leaf3 are slow";
+  document["findings"].push_back(place);
+  const Json report = page_of(document);
+  EXPECT_NE(report["verdict"]["headline"].get<std::string>().find("1 device is slow, 1 place is slow as a whole"),
+            std::string::npos);
+  const Json& finding = report["fleets"][0]["findings"][4];
+  EXPECT_EQ(finding["kind"], "place");
+  EXPECT_EQ(finding["place"], "switch leaf3");
+  EXPECT_TRUE(finding["row"].is_null());
+}
+
 TEST(FleetPicture, names_few_of_each_kind_in_the_verdict_and_all_in_the_section) {
   Json document = fleet_map_document();
   const Json slow = document["findings"][1];

@@ -17,6 +17,7 @@ const kKinds: readonly [string, string][] = [
   ["wrong", "Compute something wrong"],
   ["fault", "Count errors"],
   ["slow", "Slow"],
+  ["place", "Slow as a whole place"],
   ["link", "Slow links"],
   ["missing", "Not examined"],
   ["different", "Set differently"],
@@ -143,7 +144,7 @@ function of_device(model: FleetModel, row: number, report: ReportDocument): HTML
     el("h4", {}, name(model.name_of(row), 80)),
     el("p", { class: "hint" }, [group?.model, serial === null ? "no serial number" : `serial ${serial}`, fleet.rows.unfit.includes(row) ? "unfit" : "fit"].filter((part) => part !== undefined).map((part) => cut(part, 80)).join(" · ")),
     ...findings.slice(0, kShown).map((one) => el("p", { class: "fleet-reason" }, prose(one.sentence, 400))),
-    ...(series.length > 0 ? [el("p", {}, "Its history: ", ...series.slice(0, 16).flatMap((one, i) => [i > 0 && ", ", el("a", { href: `#${one.id}` }, name(one.metric, 40))]).filter((part) => part !== false))] : []),
+    ...(series.length > 0 ? [el("p", {}, "Its history: ", ...series.slice(0, 16).flatMap((one, i) => [i > 0 && ", ", el("a", { href: `#${one.id}` }, name(fleet.figures.find((figure) => one.workload === `fleet/${figure.name}`)?.words ?? one.workload, 40))]).filter((part) => part !== false))] : []),
     table(`All figures of ${model.name_of(row)}`, [{ heading: "figure", is_text: true }, { heading: "value" }, { heading: "median of its peers" }, { heading: "", title: "how far from the median; to the left is worse, of a state less" }, { heading: "difference", is_text: true }], rows, { is_caption_hidden: true }),
   ];
 }

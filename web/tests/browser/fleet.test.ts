@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => browser.stop());
 
 function report(fleet: Fleet = make_fleet()): ReportDocument {
-  const history: History = { ...item("histories-1", "GEMM bf16 of SN1003"), workload: "fleet probe", metric: "GEMM bf16", unit: "flop/s", is_less_better: false, serial: "SN1003", points: [{ at: "2026-01-01T00:00:00Z", commit: "c", tag: null, p50: 1, interval: null, count: 1 }], changes: [] };
+  const history: History = { ...item("histories-1", "GEMM bf16 of SN1003"), workload: "fleet/gemm_bf16", metric: "throughput", unit: "flop/s", is_less_better: false, serial: "SN1003", points: [{ at: "2026-01-01T00:00:00Z", commit: "c", tag: null, p50: 1, interval: null, count: 1 }], changes: [] };
   return { ...empty_report(), fleets: [fleet], fleet_nodes: [make_fleet_node()], histories: [history] };
 }
 
@@ -76,6 +76,7 @@ describe("a fleet", () => {
     expect(await chosen(page)).toBe("node0 cuda:3");
     const link = page.locator("#fleets-1 .fleet-device a");
     expect(await link.getAttribute("href")).toBe("#histories-1");
+    expect(await link.textContent()).toBe("GEMM bf16");
     await page.keyboard.press("n");
     expect(await chosen(page)).toBe("node2 cuda:1");
     await page.keyboard.press("Escape");
