@@ -162,8 +162,8 @@ export class HeatMap {
     this.tip_.replaceChildren(el("strong", {}, name(this.model_.name_of(row), 80)), ...lines.map((line) => el("div", {}, line)));
     const [x, y] = corner(this.map_, this.places_[fleet.rows.nodes[row]!] ?? 0, fleet.rows.devices[row]!);
     const wide = this.tip_.offsetWidth;
-    const left = x + this.map_.cell + 10 - this.box_.scrollLeft;
-    this.tip_.style.left = `${Math.max(2, left + wide > this.box_.clientWidth ? left - wide - this.map_.cell - 20 : left) + this.box_.scrollLeft}px`;
+    const left = x + this.map_.cell + 10;
+    this.tip_.style.left = `${Math.max(2, left + wide > this.box_.clientWidth ? left - wide - this.map_.cell - 20 : left)}px`;
     this.tip_.style.top = `${y + this.map_.cell + 8}px`;
     if (is_by_key) this.live_.textContent = [this.tip_.firstChild?.textContent, ...lines].join("; ");
   }
