@@ -17,10 +17,10 @@
 namespace weir::page {
 namespace {
 
-constexpr std::size_t kMaxFigures = 64, kMaxGroups = 64, kMaxNodeDevices = 64;
-constexpr std::size_t kMaxRows = 32'768;  // devices on the map; those that are named stay
-constexpr std::size_t kMaxListed = 500;   // findings and unfit nodes
-constexpr std::size_t kMaxDifferences = 64, kMaxValues = 16, kMaxHolders = 8, kMaxFleetNotes = 50;
+constexpr std::size_t kMaxFigures = 64, kMaxPeerGroups = 64, kMaxNodeDevices = 64;
+constexpr std::size_t kMaxMapRows = 32'768;  // devices on the map; those that are named stay
+constexpr std::size_t kMaxListed = 500;      // findings and unfit nodes
+constexpr std::size_t kMaxDifferences = 64, kMaxHeldValues = 16, kMaxHolders = 8, kMaxFleetNotes = 50;
 constexpr std::size_t kMaxKindFindings = 4;  // of one kind in the report's verdict; the section has all
 
 // The worst first: kind, what one is, what several are. A place is a finding of its own: all nodes there are slow.
@@ -82,9 +82,9 @@ class FleetMap {
     for (const Json& finding : values::list(document, {"findings"}))
       named.emplace(values::word(finding, {"node"}), values::word(finding, {"device"}));
     const Json& rows = values::list(document, {"grid", "rows"});
-    const std::size_t groups = std::min(values::list(document, {"groups"}).size(), kMaxGroups);
+    const std::size_t groups = std::min(values::list(document, {"groups"}).size(), kMaxPeerGroups);
     // Where there are too many, those that nothing is said of go first.
-    std::size_t room = kMaxRows;
+    std::size_t room = kMaxMapRows;
     std::vector<char> is_kept(rows.size(), 0);
     for (const bool is_named : {true, false})
       for (std::size_t i = 0; i < rows.size() && room > 0; ++i) {
@@ -218,7 +218,7 @@ Json finding_item(const Json& finding, const FleetMap& map) {
 Json difference_item(const Json& difference) {
   Json list = Json::array();
   const Json& all = values::list(difference, {"values"});
-  for (const Json& value : fields::first(all, kMaxValues)) {
+  for (const Json& value : fields::first(all, kMaxHeldValues)) {
     Json first = Json::array();
     for (const Json& name : fields::first(values::list(value, {"first"}), kMaxHolders))
       if (name.is_string()) first.push_back(name);
@@ -232,7 +232,7 @@ Json difference_item(const Json& difference) {
           {"values", std::move(list)}};
 }
 
-Json listed(const Json& list, std::size_t most, Json (*item)(const Json&)) {
+Json fleet_items(const Json& list, std::size_t most, Json (*item)(const Json&)) {
   Json items = Json::array();
   for (const Json& each : fields::first(list, most))
     if (each.is_object()) items.push_back(item(each));
@@ -320,7 +320,7 @@ void section_list::fleet(Page& page, std::size_t source, const Json& document) {
   item["unfit"] = unfit_count(document);
   item["significance"] = number_or_null(values::amount(document, {"significance"}, 1));
   item["threshold"] = number_or_null(values::amount(document, {"threshold"}, 1));
-  item["groups"] = listed(values::list(document, {"groups"}), kMaxGroups, group_item);
+  item["groups"] = fleet_items(values::list(document, {"groups"}), kMaxPeerGroups, group_item);
   item["node_names"] = map.nodes();
   item["device_names"] = map.devices();
   item["rows"] = map.to_json();
@@ -331,7 +331,7 @@ void section_list::fleet(Page& page, std::size_t source, const Json& document) {
   for (const Json& finding : fields::first(findings, kMaxListed))
     if (finding.is_object()) item["findings"].push_back(finding_item(finding, map));
   item["findings_left_out"] = findings.size() - item["findings"].size();
-  item["differences"] = listed(values::list(document, {"differences"}), kMaxDifferences, difference_item);
+  item["differences"] = fleet_items(values::list(document, {"differences"}), kMaxDifferences, difference_item);
   item["unfit_nodes"] = Json::array();
   for (const Json& verdict : values::list(document, {"verdicts"}))
     if (values::at(verdict, {"is_fit"}) == Json(false) && item["unfit_nodes"].size() < kMaxListed)

@@ -25,7 +25,7 @@ Json fact_pairs(const Json& facts) {
   return pairs;
 }
 
-Json strings(const Json& list) {
+Json probe_texts(const Json& list) {
   Json kept = Json::array();
   for (const Json& text : list)
     if (text.is_string() && kept.size() < kMaxProbeTexts) kept.push_back(text);
@@ -38,8 +38,8 @@ Json device_item(const Json& device) {
           {"serial", values::word_or_null(device, {"serial"})},
           {"bus", values::word_or_null(device, {"bus"})},
           {"facts", fact_pairs(values::object(device, {"facts"}))},
-          {"throttle", strings(values::list(device, {"throttle"}))},
-          {"wrong", strings(values::list(device, {"wrong"}))},
+          {"throttle", probe_texts(values::list(device, {"throttle"}))},
+          {"wrong", probe_texts(values::list(device, {"wrong"}))},
           {"failure", values::word_or_null(device, {"failure"})}};
 }
 
@@ -81,13 +81,13 @@ void find_in_probe(Page& page, const std::string& node, const Json& document, co
     page.find({Tone::bad, 1, values::ended(fmt::format("{} has no devices to show: {}", node, failure)), "", anchor});
   for (const Json& device : fields::first(values::list(document, {"devices"}), kMaxProbeDevices)) {
     const std::string name = fmt::format("{} {}", node, values::word(device, {"name"}, "?"));
-    for (const Json& wrong : strings(values::list(device, {"wrong"})))
+    for (const Json& wrong : probe_texts(values::list(device, {"wrong"})))
       page.find({Tone::bad, 1, values::ended(fmt::format("{} computes wrongly: {}", name, wrong.string())),
                  "Take it out of service: its results cannot be trusted.", anchor});
     if (const std::string failure = values::word(device, {"failure"}); !failure.empty())
       page.find(
           {Tone::bad, 0.9, values::ended(fmt::format("{} could not be examined: {}", name, failure)), "", anchor});
-    if (const Json throttle = strings(values::list(device, {"throttle"})); !throttle.empty())
+    if (const Json throttle = probe_texts(values::list(device, {"throttle"})); !throttle.empty())
       page.find({Tone::warning, 0.5,
                  fmt::format("{} lowered its clock under load: {}.", name, fields::joined(throttle)), "", anchor});
   }
