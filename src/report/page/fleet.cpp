@@ -34,7 +34,7 @@ constexpr std::array kKindWords = {
     KindWords{"place", "place is slow as a whole", "places are slow as a whole"},
     KindWords{"link", "link is slow", "links are slow"},
     KindWords{"missing", "was not examined", "were not examined"},
-    KindWords{"different", "is set differently", "are set differently"},
+    KindWords{"different", "setting or version differs", "settings or versions differ"},
 };
 
 const KindWords& kind_of(const Json& finding) {
@@ -249,6 +249,7 @@ std::string kinds_in_words(const Json& document) {
     std::string name = values::word(finding, {"node"}) + '\n' + values::word(finding, {"device"}) + '\n' +
                        values::word(finding, {"place"});
     if (std::string_view(kind.name) == "link") name += '\n' + values::word(finding, {"to"});
+    if (std::string_view(kind.name) == "different") name = values::word(finding, {"sentence"});
     named[kind.name].insert(std::move(name));
   }
   std::string words;

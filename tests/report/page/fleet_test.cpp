@@ -98,6 +98,18 @@ TEST(FleetPicture, says_that_all_are_fit) {
   EXPECT_EQ(report["verdict"]["headline"], "All 3 nodes are fit.");
 }
 
+TEST(FleetPicture, names_differences_in_the_headline_where_there_is_nothing_else) {
+  Json document = fleet_map_document();
+  const Json different = document["findings"][3];
+  document["findings"] = Json::array({different, different});
+  document["findings"][1]["node"] = "";
+  document["findings"][1]["sentence"] = "driver 575 on 2 of 3 nodes";
+  for (Json& verdict : document["verdicts"]) verdict["is_fit"] = true;
+  const Json report = page_of(document);
+  EXPECT_EQ(report["verdict"]["tone"], "warning");
+  EXPECT_EQ(report["verdict"]["headline"], "All 3 nodes are fit: 2 settings or versions differ.");
+}
+
 TEST(FleetPicture, counts_a_device_with_two_findings_once) {
   Json document = fleet_map_document();
   document["findings"].push_back(document["findings"][1]);
