@@ -55,6 +55,18 @@ class History : public ::testing::Test {
   Json result_;
 };
 
+TEST_F(History, a_report_has_the_serial_of_the_device_of_a_series) {
+  result_["device"]["serial"] = "SN1003";
+  add_days();
+  const Outcome report = weir(
+      {"report", folder_ / "day_1.json", "--history", folder_ / "weir_history.db", "--json", folder_ / "report.json"},
+      folder_.path());
+  ASSERT_EQ(report.code, 0) << report.err;
+  const Json document = read_json(folder_ / "report.json");
+  ASSERT_FALSE(document["histories"].empty());
+  for (const Json& series : document["histories"]) EXPECT_EQ(series["serial"], "SN1003");
+}
+
 TEST_F(History, its_runs_show_how_much_processes_differ) {
   result_["device"]["name"] = "cuda:0";  // simulated devices need no history: their processes agree
   result_["device"]["backend"] = "cuda";

@@ -11,6 +11,8 @@ export interface ReportDocument {
   sources: Source[];
   refused: Refused[];
   verdict: Verdict;
+  fleets: Fleet[];
+  fleet_nodes: FleetNode[];
   comparisons: Comparison[];
   usages: Usage[];
   models: ModelUse[];
@@ -76,6 +78,145 @@ export interface Item {
 }
 
 export type Interval = [number, number];
+
+// Many nodes: which devices are slow, wrong or set differently, and the map of all their values.
+export interface Fleet extends Item {
+  nodes: number;
+  devices: number;
+  unfit: number; // nodes
+  significance: number | null; // chance that a fleet without a slow device has any named
+  threshold: number | null; // smaller effects do not matter
+  groups: FleetGroup[];
+  node_names: string[];
+  device_names: string[];
+  rows: FleetRows;
+  figures: FleetFigure[];
+  constants: FleetConstant[];
+  findings: FleetFinding[]; // the worst first
+  findings_left_out: number;
+  differences: FleetDifference[];
+  unfit_nodes: UnfitNode[]; // not all where there are many
+}
+
+// Devices that are compared with each other.
+export interface FleetGroup {
+  model: string;
+  settings: string | null; // null: all devices of the model have the same
+  devices: number;
+  figures: FleetSummary[];
+}
+
+export interface FleetSummary {
+  name: string;
+  unit: string;
+  count: number;
+  p50: number | null;
+  min: number | null;
+  max: number | null;
+  spread: number | null; // robust standard deviation between devices, relative to p50
+}
+
+// The devices of the map, in columns: lists of the same length, besides `unfit`.
+export interface FleetRows {
+  nodes: number[]; // indices into node_names
+  devices: number[]; // indices into device_names
+  groups: number[]; // indices into groups
+  serials: (string | null)[];
+  unfit: number[]; // indices of rows
+}
+
+export interface FleetFigure {
+  name: string;
+  unit: string;
+  words: string; // "GEMM bf16"
+  goal: string; // lower, higher, none
+  packed: string; // base64 of 32-bit floats, lowest byte first, one for each row; NaN: no value
+}
+
+// A state that all devices share, or a figure that none has.
+export interface FleetConstant {
+  name: string;
+  unit: string;
+  words: string;
+  value: number | null;
+  count: number; // devices that have it
+}
+
+export interface FleetFinding {
+  kind: string; // wrong, fault, slow, place, link, missing, different
+  row: number | null; // index into rows; null: of a node, or not on the map
+  node: string; // empty where it is of several
+  device: string | null;
+  place: string | null; // where all nodes are slow: "switch leaf3"
+  serial: string | null;
+  figure: string | null;
+  to: string | null; // the other node of a link, or the other device of a copy
+  value: number | null;
+  typical: number | null; // the median of its peers
+  effect: number | null; // value / typical - 1
+  p: number | null; // that a healthy fleet of this size shows as much anywhere
+  peers: number;
+  cause: string | null; // the likely one
+  sentence: string;
+  is_unfit: boolean;
+}
+
+// A version or a setting that is not the same everywhere.
+export interface FleetDifference {
+  name: string;
+  is_of_device: boolean;
+  left_out: number; // values beyond the list
+  values: FleetHolders[]; // the most frequent first
+}
+
+export interface FleetHolders {
+  value: string;
+  count: number;
+  first: string[]; // a few of their names
+}
+
+export interface UnfitNode {
+  name: string;
+  reason: string | null;
+}
+
+// What one node measured of its own devices.
+export interface FleetNode extends Item {
+  node: string;
+  duration_ns: number | null;
+  failure: string | null;
+  facts: [string, string][];
+  place: [string, string][]; // rack, switch, ...
+  devices: ProbedDevice[];
+  figures: ProbedFigure[];
+}
+
+export interface ProbedDevice {
+  name: string;
+  model: string;
+  serial: string | null;
+  bus: string | null;
+  facts: [string, string][];
+  throttle: string[]; // reasons for a lower clock under load
+  wrong: string[]; // outputs that were not right
+  failure: string | null;
+}
+
+export interface ProbedFigure {
+  name: string;
+  unit: string;
+  words: string;
+  goal: string; // lower, higher, none
+  values: ProbedValue[]; // several of one device: copies to others
+}
+
+export interface ProbedValue {
+  device: number; // index into devices
+  to: string | null;
+  value: number | null;
+  range: Interval | null; // what a repetition may show
+  reason: string | null; // why there is no value
+}
 
 export interface Comparison extends Item {
   baseline: string;
@@ -484,6 +625,7 @@ export interface History extends Item {
   is_less_better: boolean;
   points: HistoryPoint[];
   changes: HistoryChange[];
+  serial?: string | null; // of the device: what a fleet says of it links here
 }
 
 export interface HistoryPoint {

@@ -70,6 +70,7 @@ export function quantity(value: Maybe): string {
 export function rate(value: Maybe, unit: string): string {
   if (!is_number(value)) return kNone;
   if (unit === "ns") return duration(value);
+  if (unit === "B/s" || unit === "flop/s") return measured(value, unit);
   return `${bare_rate(value, unit)} ${unit}`;
 }
 
@@ -121,4 +122,34 @@ export function moment(iso: string | null): string {
 /** "1 point", "2 points" */
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+/** A device's figure in its unit: 812 ns, 52.1 GB/s, 758 TFLOP/s, 1980 MHz, 16 lanes; a count stands alone. */
+export function measured(value: Maybe, unit: string): string {
+  if (!is_number(value)) return kNone;
+  if (unit === "ns") return duration(value);
+  if (unit === "B/s" || unit === "flop/s") {
+    const [, size, prefix] = /^(.*?)(?: ([kMGTP]))?$/.exec(quantity(value)) ?? [];
+    return `${size} ${prefix ?? ""}${unit === "B/s" ? "B/s" : "FLOP/s"}`;
+  }
+  const number = Math.abs(value) < 1e6 ? String(Number(value.toPrecision(Number.isInteger(value) ? 6 : 4))) : quantity(value);
+  return unit === "count" ? number : `${number} ${unit === "C" ? "°C" : unit}`;
+}
+
+/** An effect in words: 6.1 % below, 0.3 % above, "at the median". */
+export function beside(effect: Maybe): string {
+  if (effect === Infinity || effect === -Infinity) return `${effect < 0 ? "below" : "above"} a median of 0`;
+  if (!is_number(effect)) return kNone;
+  const points = fixed(100 * Math.abs(effect), 1);
+  return points === "0.0" ? "at the median" : `${points} % ${effect < 0 ? "below" : "above"}`;
+}
+
+/** Values of one figure in one unit, that of the largest: 55.9, 54.1 in GB/s. The unit stands beside them once. */
+export function in_one_unit(values: readonly number[], unit: string): { unit: string; text: (value: Maybe) => string } {
+  const most = Math.max(0, ...values.filter(is_number).map(Math.abs));
+  const [, size, shared] = /^([\d.]+) ?(.*)$/.exec(measured(most, unit)) ?? [];
+  if (most === 0 || size === undefined || shared === undefined) return { unit: "", text: (value) => measured(value, unit) };
+  const power = 10 ** Math.round(Math.log10(parseFloat(size) / most));
+  const is_whole = values.every((value) => Number.isInteger(value * power));
+  return { unit: shared, text: (value) => (!is_number(value) ? kNone : is_whole ? String(value * power) : three_digits(value * power)) };
 }

@@ -16,6 +16,7 @@ const kKeys: readonly [string[], string][] = [
   [["/"], "filter; Esc clears it"],
   [["t"], "light or dark"],
   [["←", "→"], "in a chart: from point to point (Home, End: first, last)"],
+  [["←", "→", "↑", "↓"], "in the map of a fleet: from cell to cell (n, N: to the devices that are named)"],
   [["Esc"], "close, or leave the filter"],
   [["?"], "this list"],
 ];

@@ -9,6 +9,8 @@ import * as commands from "./sections/commands";
 import * as comparisons from "./sections/comparisons";
 import * as distributions from "./sections/distributions";
 import * as environments from "./sections/environments";
+import * as fleet_nodes from "./sections/fleet_nodes";
+import * as fleets from "./sections/fleets";
 import * as histories from "./sections/histories";
 import * as models from "./sections/models";
 import * as overlaps from "./sections/overlaps";
@@ -71,6 +73,8 @@ function words_of(item: object, section: string, report: ReportDocument): string
 }
 
 const kSections = [
+  each("fleets", "Fleet", "Which of many devices are slow, wrong or set differently.", 1800, fleets.render),
+  each("fleet_nodes", "Nodes", "What a node measured of each of its devices, and what a repetition may show.", 900, fleet_nodes.render),
   each("comparisons", "What changed", "Test over baseline, with the interval of the ratio.", 520, comparisons.render),
   each("usages", "Where the time went", "All of each device's time, and the commands that took most of it.", 620, usages.render),
   each("models", "In the words of the model", "What the device worked for: phases, modules, operators by shape, collectives, memory.", 900, models.render),

@@ -1,4 +1,5 @@
 // A full report as weir makes it, with every kind of item, from seeded noise; and a hostile one. For tests and for looking.
+import { make_fleet, make_fleet_node } from "./fleet_fixture";
 import { encode_spans, type Triple } from "./timeline_fixture";
 import type { Bench, ComparedMetric, Comparison, Distribution, DistributionSeries, DocumentText, History, ModelUse, Overlap, Preemption, QueueMap, ReportDocument, Scaling, ScalingCurve, ScalingPoint, Timeline, Usage, UsedModule, Waterfall } from "../src/document";
 
@@ -291,6 +292,8 @@ export function full_document(): ReportDocument {
         { tone: "neutral", text: "Two environments are in this report; nothing is drawn across them.", advice: null, anchor: null },
       ],
     },
+    fleets: [make_fleet()],
+    fleet_nodes: [make_fleet_node()],
     comparisons: comparisons(),
     scaling: scaling(next),
     distributions: distributions(next),
@@ -307,14 +310,14 @@ export function full_document(): ReportDocument {
 /** Everything empty but the verdict: what the report of one small file may come to. */
 export function bare_document(): ReportDocument {
   const full = full_document();
-  return { ...full, comparisons: [], usages: [], models: [], scaling: [], distributions: [], queue_maps: [], waterfalls: [], timelines: [], overlaps: [], preemptions: [], benches: [], histories: [], texts: [], environments: [], refused: [], sources: [], command_line: [], verdict: { tone: "neutral", headline: "Nothing stands out.", findings: [] } };
+  return { ...full, fleets: [], fleet_nodes: [], comparisons: [], usages: [], models: [], scaling: [], distributions: [], queue_maps: [], waterfalls: [], timelines: [], overlaps: [], preemptions: [], benches: [], histories: [], texts: [], environments: [], refused: [], sources: [], command_line: [], verdict: { tone: "neutral", headline: "Nothing stands out.", findings: [] } };
 }
 
 export const kHostile = `</script><script>window.pwned=1</script><img src=x onerror="window.pwned=1">\u202Egpj.exe\u2066\u0007 ${"W".repeat(100_000)}`;
 
 /** The full document with every string that a file can choose made hostile. Ids, statuses and units stay. */
 export function hostile_document(): ReportDocument {
-  const kept = new Set(["schema", "id", "anchor", "tone", "verdict", "created", "at", "spans", "kind", "side", "url", "unit", "basis"]);
+  const kept = new Set(["schema", "id", "anchor", "tone", "verdict", "created", "at", "spans", "packed", "kind", "side", "url", "unit", "basis"]);
   const visit = (value: unknown, key: string): unknown => {
     if (typeof value === "string") return kept.has(key) ? value : kHostile;
     if (Array.isArray(value)) return value.map((one) => visit(one, key));

@@ -18,6 +18,8 @@ export function empty_report(): ReportDocument {
     sources: [{ path: "results/trace.json", schema: "kineto", created: null, status: "complete", command_line: [], environment: 0 }],
     refused: [],
     verdict: { tone: "neutral", headline: "Pictures for a test", findings: [] },
+    fleets: [],
+    fleet_nodes: [],
     comparisons: [],
     scaling: [],
     distributions: [],

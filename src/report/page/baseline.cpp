@@ -72,6 +72,7 @@ void add_history(Page& page, const std::filesystem::path& file) {
     Json item = page.item("histories", values::word(series, {"title"}), source, index);
     for (const auto& [name, value] : series.items())
       if (name != "title" && name != "device" && name != "environment") item[name] = value;
+    if (const Json serial = values::word_or_null(device, {"serial"}); serial.is_string()) item["serial"] = serial;
     find_change(page, series, page.add("histories", std::move(item)));
   }
 }

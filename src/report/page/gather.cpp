@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 constexpr int kDeepest = 8;
 constexpr std::size_t kMaxEntries = 50'000;                      // in one path, of any kind
 constexpr std::size_t kMaxFiles = 5'000;                         // of all
+constexpr std::size_t kMaxProbes = 64;                           // nodes that are shown one by one
 constexpr std::uintmax_t kLargestSum = std::uintmax_t{1} << 30;  // of documents, which are parsed as a whole
 
 struct FoundFile {
@@ -306,6 +307,13 @@ class Gatherer {
   void take_section(const std::string& name, const std::string& schema, const Json& document) {
     Section* const section = section_for(schema);
     if (section == nullptr) reject_schema(schema);
+    if (schema == schemas::fleet_probe && ++probes_ > kMaxProbes) {
+      if (probes_ == kMaxProbes + 1)
+        page_.refuse(name, fmt::format("this node and all that follow: a report shows {} nodes one by one. "
+                                       "`weir fleet report` compares any number of them.",
+                                       kMaxProbes));
+      return;
+    }
     const std::size_t source = page_.add_source(name, schema, document);
     const std::size_t before = page_.item_count();
     section(page_, source, document);
@@ -333,6 +341,7 @@ class Gatherer {
   std::optional<BaselineTrace> baseline_;
   bool has_compared_ = false;
   std::uintmax_t sum_ = 0;
+  std::size_t probes_ = 0;  // documents of nodes
 };
 
 }  // namespace

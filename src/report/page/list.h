@@ -6,7 +6,7 @@
 
 #define WEIR_PICTURES(picture)                                                                                     \
   picture(comparison) picture(trace_comparison) picture(analysis) picture(bench) picture(overlap) picture(preempt) \
-      picture(profile) picture(queues)
+      picture(profile) picture(queues) picture(fleet) picture(fleet_probe)
 
 namespace weir::page::section_list {
 

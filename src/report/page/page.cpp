@@ -23,9 +23,9 @@ constexpr std::size_t kMaxFindings = 200;
 constexpr std::size_t kMaxRefused = 500;
 constexpr int kDeepestFact = 4;
 
-constexpr std::array kLists = {"comparisons", "usages",     "models",    "scaling",  "distributions",
-                               "queue_maps",  "waterfalls", "timelines", "overlaps", "preemptions",
-                               "benches",     "histories",  "texts"};
+constexpr std::array kLists = {"fleets",   "fleet_nodes",   "comparisons", "usages",     "models",
+                               "scaling",  "distributions", "queue_maps",  "waterfalls", "timelines",
+                               "overlaps", "preemptions",   "benches",     "histories",  "texts"};
 
 const char* tone_name(Tone tone) {
   constexpr std::array kNames = {"good", "neutral", "warning", "bad"};
@@ -37,13 +37,13 @@ std::string bounded(const std::string& text) {
   return fmt::format("{}... (cut: {} bytes in all)", whole_characters(text, kLongestText), text.size());
 }
 
-// Spans are Weir's own: packed by timeline.cpp, limited by --max-spans, and useless if truncated.
+// Spans and packed values are Weir's own: made by timeline.cpp and fleet.cpp, limited there, and useless if truncated.
 void bound(Json& json, bool is_packed = false) {
   if (json.is_string()) {
     auto& text = json.string();
     if (!is_packed && text.size() > kLongestText) text = bounded(text);
   } else if (json.is_object()) {
-    for (auto& [name, value] : json.items()) bound(value, name == "spans");
+    for (auto& [name, value] : json.items()) bound(value, name == "spans" || name == "packed");
   } else if (json.is_array()) {
     for (Json& value : json) bound(value);
   }
@@ -277,7 +277,7 @@ Json Page::verdict() const {
   std::string headline;
   if (tone == Tone::bad || tone == Tone::warning || (!sorted.empty() && sorted.front().leads)) {
     headline = first_sentence(sorted.front().text);
-    if (of_tone > 1 && (tone == Tone::bad || tone == Tone::warning))
+    if (of_tone > 1 && !sorted.front().sums_up && (tone == Tone::bad || tone == Tone::warning))
       headline += fmt::format(" And {} more {}{}.", of_tone - 1, tone == Tone::bad ? "problem" : "warning",
                               of_tone == 2 ? "" : "s");
   } else if (tone == Tone::good) {

@@ -20,10 +20,11 @@ struct Finding {
   Tone tone = Tone::neutral;
   double weight = 0;  // within a tone the largest comes first; for example, the share of time that it costs
   std::string text;
-  std::string advice;  // empty: none
-  std::string anchor;  // id of an item; empty: none
-  std::string about;   // the file; put before the text where the page has several
-  bool leads = false;  // comes before all others, whatever their tone: what was asked for
+  std::string advice;    // empty: none
+  std::string anchor;    // id of an item; empty: none
+  std::string about;     // the file; put before the text where the page has several
+  bool leads = false;    // comes before all others, whatever their tone: what was asked for
+  bool sums_up = false;  // says how many the others are, so the headline does not
 };
 
 class Page {

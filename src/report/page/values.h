@@ -57,12 +57,16 @@ inline Json word_or_null(const Json& json, Keys keys) {
   return value.is_string() && !value.string().empty() ? value : Json(nullptr);
 }
 
+// With an end: "node7 is slow" -> "node7 is slow."
+inline std::string ended(std::string text) {
+  if (!text.empty() && text.back() != '.' && text.back() != '!' && text.back() != '?') text += '.';
+  return text;
+}
+
 // As a sentence: "x" -> "X."
 inline std::string sentence(std::string text) {
-  if (text.empty()) return text;
-  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  if (text.back() != '.' && text.back() != '!' && text.back() != '?') text += '.';
-  return text;
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return ended(std::move(text));
 }
 
 }  // namespace weir::page::values

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "report/page/fleet_documents.h"
 #include "report/page/samples.h"
 
 namespace weir::page {
@@ -58,6 +59,19 @@ TEST(Gather, refuses_each_bad_file_with_its_reason_and_keeps_the_rest) {
   EXPECT_TRUE(says(reason(document, "deep.json"), "nested"));
   EXPECT_TRUE(reason(document, "notes.txt").empty());
   EXPECT_TRUE(reason(document, "picture.svg").empty());
+}
+
+TEST(Gather, shows_some_nodes_one_by_one_and_says_what_compares_many) {
+  PageFolder folder;
+  Json node = testing::probed_node_document();
+  for (int i = 100; i < 170; ++i) {
+    node["name"] = "node" + std::to_string(i);
+    folder.put("node" + std::to_string(i) + ".json", node);
+  }
+  const Json document = report_on({folder.path()});
+  EXPECT_EQ(document["fleet_nodes"].size(), 64u);
+  ASSERT_EQ(document["refused"].size(), 1u) << "said once";
+  EXPECT_TRUE(says(reason(document, "node164.json"), "`weir fleet report` compares any number"));
 }
 
 TEST(Gather, says_what_is_wrong_with_paths) {

@@ -24,7 +24,7 @@ describe("the full report", () => {
   test("opens from disk without a message, an error or a request, and shows every section", async () => {
     const { page, problems, requests } = await whole_page();
     const navigation = await page.locator("nav li a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
-    expect(navigation.slice(0, 4)).toEqual(["#verdict", "#comparisons", "#usages", "#models"]);
+    expect(navigation.slice(0, 6)).toEqual(["#verdict", "#fleets", "#fleet-nodes", "#comparisons", "#usages", "#models"]);
     expect(navigation.slice(-6)).toEqual(["#histories", "#texts", "#environments", "#reproduce", "#refused", "#sources"]);
     expect(await page.locator(".slot[data-waiting]").count()).toBe(0);
     expect(await page.locator(".failure-box").allTextContents()).toEqual([]);
@@ -229,11 +229,11 @@ describe("without a mouse", () => {
     const { page } = await browser.open(report);
     const focused = "document.activeElement?.id";
     await page.keyboard.press("j");
-    expect(await page.evaluate(focused)).toBe("comparisons");
+    expect(await page.evaluate(focused)).toBe("fleets");
     await page.keyboard.press("n");
-    expect(await page.evaluate(focused)).toBe("usages");
+    expect(await page.evaluate(focused)).toBe("fleet-nodes");
     await page.keyboard.press("k");
-    expect(await page.evaluate(focused)).toBe("comparisons");
+    expect(await page.evaluate(focused)).toBe("fleets");
     await page.keyboard.press("?");
     expect(await page.locator("dialog[open] h2").textContent()).toBe("Keys");
     await page.keyboard.press("Escape");
