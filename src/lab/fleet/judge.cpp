@@ -32,8 +32,10 @@ std::size_t nodes_of(const JudgeTable& table, const SlowUnit& unit) {
 std::string subject_of(const JudgeTable& table, const SlowUnit& unit) {
   const DeviceRow& row = table.rows[unit.rows[0]];
   if (unit.level == Level::device) return name_of_device(row);
-  if (unit.level == Level::node) return fmt::format("{} (all its devices)", plain_fact(row.node->name));
-  return fmt::format("{} (all its {} nodes)", plain_fact(unit.place), nodes_of(table, unit));
+  if (unit.level == Level::node)
+    return fmt::format("{} ({} of its {} devices)", plain_fact(row.node->name), unit.sharing, unit.rows.size());
+  return fmt::format("{} ({} of {} devices of its {} nodes)", plain_fact(unit.place), unit.sharing, unit.rows.size(),
+                     nodes_of(table, unit));
 }
 
 // "node7 cuda:3 (1320224): GEMM bf16 6.1 % below its 1,023 peers, GEMM fp8 5.8 % below: clock 1,410 MHz where they have
