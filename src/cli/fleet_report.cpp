@@ -1,12 +1,11 @@
 // weir fleet report: reads what nodes said of themselves, and prints who is slow or wrong among them. Measures nothing.
-#include <fmt/format.h>
+#include <string>
+#include <variant>
+#include <vector>
 
-#include <filesystem>
-
-#include "base/error.h"
-#include "base/file.h"
 #include "cli/document_output.h"
 #include "cli/flag_values.h"
+#include "cli/fleet_nodes.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "lab/fleet/fleet.h"
@@ -15,7 +14,6 @@
 namespace weir::cli {
 namespace {
 
-constexpr std::size_t kMostFleetFiles = 100'000;
 constexpr double kLargestSignificance = 0.5;
 
 struct FleetReportFlags : DocumentOutput {
@@ -23,7 +21,7 @@ struct FleetReportFlags : DocumentOutput {
   std::string significance = "1%", threshold = "3%";
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("path PATH", paths, "what `weir fleet probe -o` wrote: files, and folders of them (-: standard input)")
+    syntax.add("path PATH", paths, "what `weir fleet probe -o` wrote: files, and folders of them")
         .required()
         .takes_several();
     syntax.add("--peers PATH", peers, "more nodes to compare with, which are not judged: files and folders");
@@ -33,27 +31,6 @@ struct FleetReportFlags : DocumentOutput {
     syntax.footer("Exit code: 0 all nodes are fit, 2 bad input, 5 a node is unfit.");
   }
 };
-
-std::vector<fleet::NodeReport> read_nodes(const std::vector<std::string>& paths) {
-  std::vector<fleet::NodeReport> nodes;
-  const auto read = [&](const std::filesystem::path& file) {
-    if (nodes.size() >= kMostFleetFiles)
-      reject(fmt::format("more than {} files", kMostFleetFiles), "Give a part of the fleet at a time.");
-    nodes.push_back(fleet::read_node(read_json(file), file));
-  };
-  for (const std::string& path : paths) {
-    if (!std::filesystem::is_directory(path)) {
-      read(input_path(path));
-      continue;
-    }
-    const FilesInFolder found = files_in(path, ".json");
-    if (found.files.empty())
-      reject(fmt::format("{}: no .json file is in this folder", path),
-             "`weir fleet probe -o PATH/NODE.json` writes one.");
-    for (const std::filesystem::path& file : found.files) read(file);
-  }
-  return nodes;
-}
 
 int execute_fleet_report(const FleetReportFlags& flags) {
   constexpr int kExitUnfit = 5;

@@ -151,9 +151,11 @@ PeerSpread spread_of_few(std::vector<double> others, double prior) {
 }
 
 Deviation deviation_of(double value, const PeerSpread& spread, double noise, double typical_noise) {
-  // The spread has the typical noise in it; a device that is noisier than the others proves less.
+  // Many peers have the typical noise in their spread; a device that is noisier than they are proves less. Few peers
+  // may agree by chance: what a repetition may show is then the least that counts.
   const double more = std::max(0.0, noise * noise - typical_noise * typical_noise);
-  const double scale = std::sqrt(std::max(spread.scale * spread.scale + more, noise * noise));
+  const double least = spread.count < kFew ? noise : 0;
+  const double scale = std::sqrt(std::max(spread.scale * spread.scale + more, least * least));
   const double t = (value - spread.centre) / scale;
   return {value - spread.centre, t < 1 ? 0.5 : student_above(t, spread.degrees)};
 }

@@ -40,7 +40,7 @@ Figure measured(const FigureKind& kind, double centre, const MadeOptions& option
     figure.samples.push_back(centre * std::exp(options.within * draws.scatter(options.sample_degrees)));
   figure.value = median_known(figure.samples);
   const double error = options.within * std::sqrt(std::numbers::pi / 2 / options.samples);
-  figure.range = Interval{*figure.value * std::exp(-1.96 * error), *figure.value * std::exp(1.96 * error)};
+  figure.range = Interval{*figure.value * std::exp(-3 * error), *figure.value * std::exp(3 * error)};
   return figure;
 }
 
