@@ -17,6 +17,7 @@ using Level = SlowUnit::Level;
 
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMostDevices = 0.75;          // of a node or a place must share its effect
+constexpr std::size_t kMostToPredict = 64;     // more are no node, and would take long
 constexpr std::size_t kMinToPredict = 4;       // devices of a node
 constexpr std::size_t kEnoughToPredict = 200;  // devices in all: fewer do not say how much nodes have in common
 constexpr double kClippedAt = 2.5;             // scales
@@ -162,7 +163,7 @@ class SlowSearch {
     for (std::size_t from = 0, to = 0; from < values.size(); from = to) {
       for (to = from; to < values.size() && node_at(series.group, to) == node_at(series.group, from); ++to) {
       }
-      if (to - from < kMinToPredict) continue;
+      if (to - from < kMinToPredict || to - from > kMostToPredict) continue;
       for (std::size_t i = from; i < to; ++i) {
         std::vector<double> others;
         for (std::size_t other = from; other < to; ++other)

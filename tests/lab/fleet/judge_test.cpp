@@ -60,7 +60,7 @@ Score megatron_score_of(MadeOptions options, std::uint64_t seeds) {
   for (options.seed = 1; options.seed <= seeds; ++options.seed) {
     MadeFleet fleet = made_fleet(options);
     std::set<std::string> names;
-    for (const std::string& figure : {"gemm_fp32", "gemm_bf16", "gemm_fp8", "copy_to_device", "copy_to_host"}) {
+    for (const char* const figure : {"gemm_fp32", "gemm_bf16", "gemm_fp8", "copy_to_device", "copy_to_host"}) {
       double sum = 0, squares = 0, count = 0;
       for (NodeReport& node : fleet.nodes)
         for (NodeDevice& device : node.devices) {
