@@ -38,22 +38,30 @@ void add_fleet_findings(const Json& document, bool is_unfit, const char* heading
   if (!section.remarks.empty()) report.sections.push_back(std::move(section));
 }
 
-// "4.21 k ns" would be odd: times as durations, all others as quantities with their unit.
+// Times as durations, rates as 50.0 GB/s, states as plain numbers.
 std::string figure_value(const Json& figure, const char* key) {
   const auto value = number(figure, {key});
   const std::string unit = string(figure, {"unit"});
   if (!value) return "-";
   if (unit == "ns") return format_duration(*value);
-  return unit == "count" ? format_quantity(*value) : format_quantity(*value) + " " + unit;
+  if (unit == "B/s" || unit == "flop/s") return format_quantity(*value) + unit;
+  return fmt::format("{:.6g}{}{}", *value, unit == "count" ? "" : " ", unit == "count" ? "" : unit);
+}
+
+// A counter of errors that nobody has is not worth a line.
+bool is_all_zero(const Json& figure) {
+  return number(figure, {"min"}).value_or(1) == 0 && number(figure, {"max"}).value_or(1) == 0;
 }
 
 void add_fleet_groups(const Json& document, TextReport& report) {
   for (const Json& group : list(document, {"groups"})) {
     const std::string settings = string(group, {"settings"});
     ReportTable table{{{"figure", true}, {"devices"}, {"p50"}, {"min"}, {"max"}, {"spread"}}};
-    for (const Json& figure : list(group, {"figures"}))
+    for (const Json& figure : list(group, {"figures"})) {
+      if (is_all_zero(figure)) continue;
       table.rows.push_back({text(figure, {"name"}), count(figure, {"count"}), figure_value(figure, "p50"),
                             figure_value(figure, "min"), figure_value(figure, "max"), percent(figure, {"spread"})});
+    }
     report.add_unless_empty(fmt::format("{} of {}{}{}", counted(number(group, {"devices"}).value_or(0), "device"),
                                         text(group, {"model"}), settings.empty() ? "" : ", ", settings),
                             std::move(table));
