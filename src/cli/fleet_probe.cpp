@@ -43,6 +43,8 @@ struct FleetProbeFlags {
         .takes_several();
     syntax.add("--budget DURATION", budget,
                "no further repetition begins after this long; the rest takes some seconds");
+    syntax.add("--node NAME", node,
+               "the name of this node, in containers whose host name is another (default: the host's)");
     syntax.add("--alone", is_alone, "in a job of several processes: every node for itself, without MPI");
     syntax.add("--drain-command", prints_drain_command,
                "print, and do not run, the command by which Slurm takes an unfit node out of service");
@@ -51,7 +53,6 @@ struct FleetProbeFlags {
                     "NODE.json; of a job of several nodes a folder, with fleet.json beside the nodes' documents");
     syntax.add("--force,-f", is_forced, "replace files that exist");
     syntax.add("--quiet,-q", is_quiet, "print only the reason why a node is unfit, and the command to drain it");
-    syntax.add("--node NAME", node, "the name of this node").hidden();
     syntax.add("--each-rank", each_rank, "every process of a job is a node of its own").hidden();
     syntax.add("--slow-down FIGURE=PERCENT", slow_down, "for tests: the host waits so much longer in this figure")
         .hidden();
