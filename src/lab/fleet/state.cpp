@@ -59,7 +59,6 @@ void add_board(const DeviceInfo& info, const DeviceBoard& board, NodeDevice& dev
   device.bus = board.bus;
   device.facts = board.facts;
   if (!info.driver.empty()) device.facts["driver"] = info.driver;
-  if (!board.uuid.empty()) device.facts["uuid"] = board.uuid;
   if (const std::string node = pci_line(board.bus, "numa_node"); !node.empty()) device.facts["numa_node"] = node;
 
   const auto queues = info.hardware_queues;

@@ -46,7 +46,8 @@ TEST_F(Nvml, says_what_the_board_is_and_how_it_is_set) {
   EXPECT_EQ(fact("inforom"), "-") << "no library of this variant has it";
   EXPECT_EQ(fact("mig"), is_old_ ? "-" : "off");
   EXPECT_EQ(fact("firmware"), is_old_ ? "-" : "580.65.06");
-  EXPECT_EQ(fact("row_remapping"), is_old_ ? "-" : "pending: reset the GPU");
+  EXPECT_EQ(fact("row_remapping_pending"), is_old_ ? "-" : "yes");
+  EXPECT_EQ(fact("row_remapping_failed"), is_old_ ? "-" : "no");
   EXPECT_EQ(board.power_limit_w, is_old_ ? 600 : 550);
   EXPECT_EQ(board.memory_clock_mhz, 3201);
 }
