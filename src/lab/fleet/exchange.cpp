@@ -49,7 +49,7 @@ void DeviceExchange::measure_way(const Way& way, Device& device, std::size_t ind
   builder.collective(way.op, {}, {from}, {to});
   const Step step = std::move(builder).seal(1);
   const Placement placement = place(step, "natural");
-  const auto session = device.prepare(step, placement, {});
+  const auto session = device.prepare(step, placement, {.marks_iterations = false});
   Figure figure;
   figure.name = way.figure;
   if (way.has_target) figure.to = names_[(index + 1) % ranks];
@@ -73,7 +73,6 @@ void DeviceExchange::measure_way(const Way& way, Device& device, std::size_t ind
       submitter->submit_step();
       session->finish();
       times.push_back(static_cast<double>(session->now_ns() - begun_ns));
-      session->take_spans();
     }
     if (sample > 0) figure.samples.push_back(moved * 1e9 / median(times));  // the first one connects
   }

@@ -50,7 +50,9 @@ StepMeter::StepMeter(Device& device, StepPlan plan)
       placement_(place(plan_.step, "natural")) {
   figure.to = plan_.to;
   const SubmitChoice choice = parse_submit(plan_.submit, placement_.stream_count);
-  session_ = device.prepare(plan_.step, placement_, choice.session_options());
+  SessionOptions options = choice.session_options();
+  options.marks_iterations = false;  // they cost a launch, and the host's clock is enough
+  session_ = device.prepare(plan_.step, placement_, options);
   submitter_ = make_submitter(choice, plan_.step, placement_, *session_);
 }
 
@@ -72,13 +74,11 @@ double StepMeter::iterate() {
 
 double StepMeter::sample() {
   iterate();  // caches and clocks are those of other figures before it
-  session_->take_spans();
   std::vector<double> times;
   const std::int64_t begun_ns = session_->now_ns();
   while (times.size() < static_cast<std::size_t>(plan_.iterations) ||
          (session_->now_ns() - begun_ns < plan_.least_ns && times.size() < kMostIterations)) {
     times.push_back(iterate());
-    session_->take_spans();
   }
   compare_bits();
   const double ns = median(times);
@@ -90,7 +90,6 @@ std::optional<Telemetry> StepMeter::telemetry_under_load(Device& device) {
   submitter_->submit_step();
   Telemetry telemetry = device.telemetry();
   session_->finish();
-  session_->take_spans();
   return telemetry;
 }
 
