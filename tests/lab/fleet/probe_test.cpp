@@ -6,13 +6,15 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
 #include "base/error.h"
 #include "lab/fleet/figures.h"
 #include "lab/fleet/state.h"
+#include "support/programs.h"
 
 namespace weir::fleet {
 namespace {
@@ -275,6 +277,33 @@ TEST(FleetProbe, TheStateOfABoardBecomesFiguresAndFacts) {
   EXPECT_EQ(device.figure("temperature")->value, std::nullopt);
   EXPECT_EQ(device.figure("other_processes")->value, 1);
   EXPECT_EQ(device.throttle, (std::vector<std::string>{"power cap", "power brake"}));
+}
+
+TEST(FleetProbe, SettingsOfTheMachineBecomeFacts) {
+  const testing::Folder root;
+  const auto put = [&](const std::string& path, const char* text) {
+    const std::filesystem::path file = root.path() / path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  };
+  put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+  put("proc/sys/vm/nr_hugepages", "512\n");
+  put("sys/devices/system/node/online", "0-1\n");
+  put("proc/self/status", "Name:\tweir\nMems_allowed_list:\t0\nThreads:\t1\n");
+  NodeReport node;
+  node.environment = {{"governor", "performance"},
+                      {"cpus", 96},
+                      {"variables", {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, {"CUDA_TOKEN", "(not recorded)"}}}};
+  describe_node(node, root.path().string() + "/");
+  EXPECT_EQ(node.facts.at("governor"), "performance");
+  EXPECT_EQ(node.facts.at("cpus"), "96");
+  EXPECT_EQ(node.facts.at("huge_pages"), "madvise");
+  EXPECT_EQ(node.facts.at("reserved_huge_pages"), "512");
+  EXPECT_EQ(node.facts.at("numa"), "0 of 0-1");
+  EXPECT_EQ(node.facts.at("CUDA_DEVICE_MAX_CONNECTIONS"), "1");
+  EXPECT_EQ(node.facts.at("GPU_MAX_HW_QUEUES"), "not set");
+  EXPECT_FALSE(node.facts.contains("CUDA_TOKEN"));
+  EXPECT_FALSE(node.facts.contains("numa_balancing"));
 }
 
 }  // namespace
