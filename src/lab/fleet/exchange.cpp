@@ -42,7 +42,7 @@ void DeviceExchange::measure_way(const Way& way, Device& device, std::size_t ind
   const DeviceInfo info = device.info();
   const std::size_t ranks = names_.size();
   const bool is_large = info.is_gpu && info.memory_bytes.value.value_or(0) >= std::uint64_t{8} << 30;
-  const std::uint64_t bytes = (is_large ? std::uint64_t{256} : std::uint64_t{1}) << 20;
+  const std::uint64_t bytes = (is_large ? std::uint64_t{128} : std::uint64_t{1}) << 20;
   StepBuilder builder(1, {static_cast<int>(index), static_cast<int>(ranks)});
   const BufferId from = builder.sharded(ElementType::f32, bytes / sizeof(float));
   const BufferId to = builder.output(ElementType::f32, bytes / sizeof(float));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/relax.h"
@@ -14,6 +15,7 @@ namespace weir::fleet {
 namespace {
 
 constexpr std::size_t kMostIterations = 2000;
+constexpr double kReadingNs = 50e6;
 
 std::string_view words_of(const std::string& figure) {
   const FigureKind* const kind = find_figure(figure);
@@ -82,12 +84,17 @@ double StepMeter::sample() {
   }
   compare_bits();
   const double ns = median(times);
+  iteration_ns_ = ns;
   return plan_.is_rate ? plan_.amount * 1e9 / ns : ns / plan_.amount;
 }
 
 std::optional<Telemetry> StepMeter::telemetry_under_load(Device& device) {
-  session_->begin_iteration();
-  submitter_->submit_step();
+  // Enough that the device still works when the reading ends, which takes some milliseconds.
+  const double wanted = iteration_ns_ > 0 ? kReadingNs / iteration_ns_ : 1;
+  for (int i = std::clamp(static_cast<int>(std::min(wanted, 1e3)), 4, 100); i > 0; --i) {
+    session_->begin_iteration();
+    submitter_->submit_step();
+  }
   Telemetry telemetry = device.telemetry();
   session_->finish();
   return telemetry;
