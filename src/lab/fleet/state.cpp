@@ -30,7 +30,7 @@ std::string pci_line(const std::string& bus, const char* name) {
 
 std::optional<double> number_at_start(const std::string& text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
-  if (end == 0 || end > 12) return std::nullopt;
+  if (end == 0 || end > 12 || text[0] == '.') return std::nullopt;
   return std::stod(text.substr(0, end));
 }
 
