@@ -26,7 +26,8 @@ struct DocumentRow {
   enum { document, report, other } output = document;
 };
 
-// In a folder that holds a.json and b.json (results), trace.json, history.db, kernels/, and a daemon's sched.sock.
+// In a folder that holds a.json and b.json (results), trace.json, node.json (of a fleet), history.db, kernels/, and a
+// daemon's sched.sock.
 std::vector<DocumentRow> rows() {
   const Words tiny = {"--device", "sim:h200", "--scale", "tiny", "--iterations", "3"};
   const auto sim = [](Words words) {
@@ -72,6 +73,7 @@ std::vector<DocumentRow> rows() {
       {"history list", "history", {"--db", "history.db"}, DocumentRow::report},
       {"history show", "history", {"1", "--db", "history.db"}, DocumentRow::report},
       {"history trend", "history", {"moe", "--db", "history.db"}, DocumentRow::report},
+      {"fleet report", "fleet", {"node.json"}, DocumentRow::report},
       {"report", "report", {"a.json"}},
       {"sched status", "sched_status", {"--socket", "sched.sock"}, DocumentRow::report},
       {"amd capture", "amd_capture", {"--no-ftrace", "-o", "captured", "-f", "--", "true"}, DocumentRow::other},
@@ -117,6 +119,8 @@ class DocumentsOfCommands : public ::testing::Test {
     make({"run", "moe", "-o", "a.json"});
     make({"run", "moe", "-o", "b.json"});
     make({"profile", "moe", "-o", "trace.json"});
+    std::ofstream(folder_ / "node.json") << R"({"schema": "weir.fleet_probe/1", "name": "node1",
+      "devices": [{"name": "cpu", "model": "made"}]})";
     make_package(folder_.path(), "doubles", "precisions: [fp32]\n");
     ASSERT_EQ(weir({"history", "add", "a.json", "--db", "history.db"}, folder_.path()).code, 0);
     ASSERT_EQ(weir({"sched", "start", "--socket", "sched.sock"}, folder_.path()).code, 0);

@@ -236,6 +236,11 @@ weir conformance --device sim:h200 --filter gemm)"},
     {"watch", "The view, and the keys that change it: [watch](watch.md).",
      R"(weir watch --source device --device cpu --scale tiny --once
 weir watch --source device --device sim:h200 --scale tiny --once --json)"},
+    {"fleet report",
+     "Compares what `weir fleet probe` wrote on many nodes, and names the devices, nodes, switches and links that are "
+     "slow, wrong or worn, with the likely cause. How devices are judged: [fleet](fleet.md#how-devices-are-judged).",
+     R"(weir fleet probe --device cpu --budget 1s -o node.json -f
+weir fleet report node.json)"},
     {"probe", "Asks the user's own program, not weir's devices: [probe](probe.md).", "weir probe priority --snippet"},
     {"probe priority",
      "Starts the Python that is named after `--` several times with a script of ours, which uses the torch that it "

@@ -22,6 +22,7 @@ using Level = SlowUnit::Level;
 
 constexpr double kManySlow = 0.1;  // of a group: then it may be two kinds of device, which no fact tells apart
 constexpr std::size_t kEnoughForKinds = 30;
+constexpr std::size_t kMostCausesSought = 5000;  // each is compared with its whole group
 
 std::size_t nodes_of(const JudgeTable& table, const SlowUnit& unit) {
   std::set<std::size_t> nodes;
@@ -32,8 +33,10 @@ std::size_t nodes_of(const JudgeTable& table, const SlowUnit& unit) {
 std::string subject_of(const JudgeTable& table, const SlowUnit& unit) {
   const DeviceRow& row = table.rows[unit.rows[0]];
   if (unit.level == Level::device) return name_of_device(row);
-  if (unit.level == Level::node) return fmt::format("{} (all its devices)", plain_fact(row.node->name));
-  return fmt::format("{} (all its {} nodes)", plain_fact(unit.place), nodes_of(table, unit));
+  if (unit.level == Level::node)
+    return fmt::format("{} ({} of its {} devices)", plain_fact(row.node->name), unit.sharing, unit.rows.size());
+  return fmt::format("{} ({} of {} devices of its {} nodes)", plain_fact(unit.place), unit.sharing, unit.rows.size(),
+                     nodes_of(table, unit));
 }
 
 // "node7 cuda:3 (1320224): GEMM bf16 6.1 % below its 1,023 peers, GEMM fp8 5.8 % below: clock 1,410 MHz where they have
@@ -50,7 +53,7 @@ std::string slow_sentence(const JudgeTable& table, const SlowUnit& unit, const s
   return cause.empty() ? sentence : sentence + ": " + cause;
 }
 
-Finding slow_finding(const JudgeTable& table, const SlowUnit& unit, const Causes& causes) {
+Finding slow_finding(const JudgeTable& table, const SlowUnit& unit, const Causes* causes) {
   Finding finding;
   const DeviceRow& row = table.rows[unit.rows[0]];
   finding.place = unit.place;
@@ -65,7 +68,7 @@ Finding slow_finding(const JudgeTable& table, const SlowUnit& unit, const Causes
   finding.effect = unit.effect;
   finding.p = unit.p;
   finding.peers = unit.peers;
-  finding.cause = causes.of(unit);
+  if (causes != nullptr) finding.cause = causes->of(unit);
   finding.sentence = slow_sentence(table, unit, finding.cause);
   return finding;
 }
@@ -159,7 +162,9 @@ FleetReport judge(std::span<const NodeReport> nodes, std::span<const NodeReport>
     if (row.is_judged) report.group_of_device.push_back(row.group);
   const std::vector<SlowUnit> slow = slow_units(table, report);
   const Causes causes(table, facts, report);
-  for (const SlowUnit& unit : slow) report.findings.push_back(slow_finding(table, unit, causes));
+  for (const SlowUnit& unit : slow)
+    report.findings.push_back(
+        slow_finding(table, unit, report.findings.size() < kMostCausesSought ? &causes : nullptr));
   add_wrong(table, report);
   add_missing(table, report);
   add_faults(table, report);

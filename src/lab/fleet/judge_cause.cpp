@@ -69,7 +69,7 @@ std::string state_text(const FigureKind& kind, double mine, double theirs) {
 Causes::Causes(const JudgeTable& table, const std::vector<FactColumn>& facts, const FleetReport& report)
     : table_(table), report_(report), members_(report.groups.size()) {
   for (const FactColumn& fact : facts)
-    if (fact.differs() && !fact.is_identity() && fact.name != "power limit" && fact.name != "highest clock")
+    if (fact.differs() && !fact.is_identity() && fact.name != "power_limit" && fact.name != "max_clock")
       facts_.push_back(&fact);
   for (std::size_t row = 0; row < table.rows.size(); ++row) members_[table.rows[row].group].push_back(row);
   for (const std::vector<std::size_t>& members : members_) {

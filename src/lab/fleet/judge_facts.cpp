@@ -89,9 +89,9 @@ std::vector<FactColumn> fact_columns(const JudgeTable& table) {
     for (const auto& [name, value] : table.rows[row].device->facts) hold(name, value, row, true);
     for (const auto& [name, value] : table.rows[row].node->facts) hold(name, value, row, false);
     for (const char* const name : kSetNumbers)
-      if (const double value = table.values[kind_index(name)][row]; std::isfinite(value))
-        hold(std::string(find_figure(name)->words),
-             grouped(std::round(value)) + " " + std::string(find_figure(name)->unit), row, true);
+      if (const double value = table.values[kind_index(name)][row];
+          std::isfinite(value) && !table.rows[row].device->facts.contains(name))
+        hold(name, grouped(std::round(value)) + " " + std::string(find_figure(name)->unit), row, true);
   }
   std::vector<FactColumn> columns;
   for (const auto& [name, held] : found) {

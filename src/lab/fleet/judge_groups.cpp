@@ -21,7 +21,7 @@ constexpr double kClearly = 5;                          // standard errors betwe
 // Settings that change speed by themselves. Others split a model only where devices that have them are seen to differ.
 constexpr std::array kSplitting{"mig",          "mig_mode",           "ecc",
                                 "ecc_mode",     "application_clocks", "locked_clocks",
-                                "compute_mode", "power limit",        "CUDA_DEVICE_MAX_CONNECTIONS"};
+                                "compute_mode", "power_limit",        "CUDA_DEVICE_MAX_CONNECTIONS"};
 
 bool splits_always(const FactColumn& fact) {
   return std::find(kSplitting.begin(), kSplitting.end(), fact.name) != kSplitting.end();

@@ -14,7 +14,7 @@ namespace weir::fleet {
 namespace {
 
 constexpr double kPriorLink = 0.03;       // natural spread of bandwidths between nodes, where few links show none
-constexpr double kLinksShare = 0.2;       // of the significance that links may spend
+constexpr double kLinksShare = 0.1;       // of the significance that links may spend
 constexpr std::size_t kOwnLinks = 8;      // fewer links of a kind are compared with all others
 constexpr std::size_t kMinNodeLinks = 2;  // one slow link of a node does not say whose fault it is
 constexpr int kRounds = 10;

@@ -91,7 +91,7 @@ void add_missing_devices(const JudgeTable& table, FleetReport& report) {
   if (usual == nodes_with.end() || usual->second < kMinAlike || 3 * usual->second < 2 * table.nodes.size()) return;
   for (std::size_t at = 0; at < table.judged_nodes; ++at) {
     const NodeReport& node = *table.nodes[at];
-    if (!node.failure.empty() || node.devices.size() >= usual->first) continue;
+    if (!node.failure.empty() || node.devices.empty() || node.devices.size() >= usual->first) continue;
     Finding finding;
     finding.kind = FindingKind::missing;
     finding.node = node.name;
@@ -142,11 +142,12 @@ void add_wrong(const JudgeTable& table, FleetReport& report) {
 void add_missing(const JudgeTable& table, FleetReport& report) {
   for (std::size_t at = 0; at < table.judged_nodes; ++at) {
     const NodeReport& node = *table.nodes[at];
-    if (node.failure.empty()) continue;
+    if (node.failure.empty() && !node.devices.empty()) continue;
     Finding finding;
     finding.kind = FindingKind::missing;
     finding.node = node.name;
-    finding.sentence = fmt::format("{}: could not be examined: {}", plain_fact(node.name), plain_fact(node.failure));
+    finding.sentence = fmt::format("{}: could not be examined: {}", plain_fact(node.name),
+                                   node.failure.empty() ? "it has no devices" : plain_fact(node.failure));
     report.findings.push_back(std::move(finding));
   }
   for (const DeviceRow& row : table.rows) {

@@ -17,7 +17,6 @@ struct Together {
   std::array<std::string_view, 4> figures;
 };
 constexpr std::array kTogether{Together{Concern::speed, {"gemm_fp32", "gemm_bf16", "gemm_fp8"}},
-                               Together{Concern::speed, {"gemm_fp32", "gemm_bf16", "gemm_fp8", "memory"}},
                                Together{Concern::launch, {"launch", "launch_threads", "launch_graph", "round_trip"}},
                                Together{Concern::copies, {"copy_to_device", "copy_to_host"}},
                                Together{Concern::links, {"copy_to_peer", "all_reduce"}}};

@@ -16,11 +16,24 @@ namespace {
 using Level = SlowUnit::Level;
 
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
-constexpr double kMostDevices = 0.75;  // of a node or a place must share its effect
+constexpr double kMostDevices = 0.75;          // of a node or a place must share its effect
+constexpr std::size_t kMostToPredict = 64;     // more are no node, and would take long
+constexpr std::size_t kMinToPredict = 4;       // devices of a node
+constexpr std::size_t kEnoughToPredict = 200;  // devices in all: fewer do not say how much nodes have in common
+constexpr double kClippedAt = 2.5;             // scales
 constexpr std::size_t kMinPlaces = 3, kMinPlaceNodes = 2;
 
+// One p-value from several of which each may be small by itself (Simes 1986); sorts them.
+double simes(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  double least = 1;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    least = std::min(least, values[i] * static_cast<double>(values.size()) / static_cast<double>(i + 1));
+  return least;
+}
+
 // The part of the significance that each level may spend; links spend the rest.
-double share_of_level(Level level) { return level == Level::place ? 0.1 : level == Level::node ? 0.2 : 0.5; }
+double share_of_level(Level level) { return level == Level::place ? 0.05 : level == Level::node ? 0.15 : 0.7; }
 
 // A unit on one level as one series sees it.
 struct Candidate {
@@ -134,11 +147,44 @@ class SlowSearch {
         values.push_back(middle_of(series, units[unit], level));
         noise.push_back(level == Level::device ? series.noise[units[unit].members[0]] : 0);
       }
+      if (level == Level::device) take_out_common(series, values);
       const Deviations found = deviations(values, noise, prior_spread(series.concern));
       for (std::size_t i = 0; i < list.size(); ++i)
         if (!std::isnan(found.each[i].p) && found.spread.count > 1 && is_judged(series.group, units[list[i]]))
-          all.push_back({at, list[i], found.each[i].by, found.each[i].p, found.spread.count - 1});
+          all.push_back(
+              {at, list[i], middle_of(series, units[list[i]], level), found.each[i].p, found.spread.count - 1});
     }
+  }
+
+  // Where devices of a node have much in common, a device is seen better against the others of its node: takes out as
+  // much of their median as it predicts of a device's value.
+  void take_out_common(const Series& series, std::vector<double>& values) const {
+    std::vector<double> common(values.size(), kNotKnown);
+    for (std::size_t from = 0, to = 0; from < values.size(); from = to) {
+      for (to = from; to < values.size() && node_at(series.group, to) == node_at(series.group, from); ++to) {
+      }
+      if (to - from < kMinToPredict || to - from > kMostToPredict) continue;
+      for (std::size_t i = from; i < to; ++i) {
+        std::vector<double> others;
+        for (std::size_t other = from; other < to; ++other)
+          if (other != i) others.push_back(values[other]);
+        common[i] = median_known(std::move(others));
+      }
+    }
+    const double limit = kClippedAt * deviations(values, {}, prior_spread(series.concern)).spread.robust;
+    double product = 0, square = 0;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (std::isnan(common[i]) || std::isnan(values[i])) continue;
+      const double by = std::clamp(common[i], -limit, limit);
+      product += by * std::clamp(values[i], -limit, limit);
+      square += by * by;
+      ++count;
+    }
+    if (count < kEnoughToPredict || !(square > 0)) return;
+    const double share = std::clamp(product / square, 0.0, 1.0);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (!std::isnan(common[i])) values[i] -= share * std::clamp(common[i], -limit, limit);
   }
 
   std::vector<SlowUnit> search(Level level) {
@@ -146,17 +192,21 @@ class SlowSearch {
     for (std::size_t group = 0; group < members_.size(); ++group) units.push_back(units_of(group, level));
     std::vector<Candidate> all;
     for (std::size_t at = 0; at < series_.size(); ++at) add_candidates(at, units[series_[at].group], level, all);
-    std::vector<double> p_values;
-    for (const Candidate& each : all) p_values.push_back(each.p);
-    const double limit = passing_p(std::move(p_values), report_.options.significance * share_of_level(level));
-    std::map<UnitKey, Evidence> passing;
+    // One p-value for each unit and concern, so that a slow device does not count several times.
+    std::map<UnitKey, std::vector<double>> of_units;
     for (const Candidate& each : all) {
       const Series& series = series_[each.series];
-      if (each.p > limit || each.by <= series.threshold) continue;
-      if (level != Level::device && !is_shared(series, units[series.group][each.unit])) continue;
-      Evidence& evidence = passing[{series.group, each.unit, series.concern}];
-      evidence.p = std::min(evidence.p, each.p);
+      const bool counts =
+          each.by > series.threshold && (level == Level::device || is_shared(series, units[series.group][each.unit]));
+      of_units[{series.group, each.unit, series.concern}].push_back(counts ? each.p : 1);
     }
+    std::vector<double> p_values;
+    for (auto& [key, values] : of_units) p_values.push_back(simes(values));
+    const double limit = passing_p(p_values, report_.options.significance * share_of_level(level));
+    std::map<UnitKey, Evidence> passing;
+    std::size_t next = 0;
+    for (const auto& [key, values] : of_units)
+      if (const double p = p_values[next++]; p <= limit && p < 1) passing[key].p = p;
     if (passing.empty()) return {};
     for (const Candidate& each : all) {
       const Series& series = series_[each.series];
@@ -165,7 +215,7 @@ class SlowSearch {
         at->second.singles.push_back(each);
     }
     std::vector<SlowUnit> found;
-    const double tests = static_cast<double>(all.size()) / share_of_level(level);
+    const double tests = static_cast<double>(p_values.size()) / share_of_level(level);
     for (const auto& [key, evidence] : passing) {
       if (evidence.singles.empty()) continue;
       const auto& [group, unit, concern] = key;
@@ -183,7 +233,8 @@ class SlowSearch {
       if (series.group != std::get<0>(key) || series.concern != std::get<2>(key)) continue;
       const double middle = middle_of(series, unit, level);
       if (!(middle > 0)) continue;
-      for (const std::size_t member : unit.members) series.badness[member] -= middle;
+      for (const std::size_t member : unit.members)
+        if (series.badness[member] > middle / 2) series.badness[member] -= middle;
     }
   }
 
@@ -199,6 +250,8 @@ class SlowSearch {
         *std::min_element(evidence.singles.begin(), evidence.singles.end(),
                           [](const auto& a, const auto& b) { return a.p != b.p ? a.p < b.p : a.by > b.by; });
     slow.kind = series_[lead.series].kind;
+    for (const std::size_t member : unit.members)
+      slow.sharing += series_[lead.series].badness[member] > series_[lead.series].threshold / 2;
     slow.peers = lead.others;
     slow.value = value_of(slow.rows, slow.kind);
     slow.typical = typical_of(group, slow.kind);

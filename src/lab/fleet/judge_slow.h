@@ -17,6 +17,7 @@ struct SlowUnit {
   Level level = Level::device;
   std::string place;              // "switch leaf3"; of a place only
   std::vector<std::size_t> rows;  // the devices that it has: one, those of a node, or those of a place
+  std::size_t sharing = 0;        // of `rows`: have the effect
   Concern concern = Concern::speed;
   std::size_t kind = 0;  // the figure that shows it most clearly
   double value = 0, typical = 0, effect = 0;

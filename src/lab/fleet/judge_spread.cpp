@@ -15,7 +15,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kFew = 30;       // below, each value is compared with the others alone
 constexpr std::size_t kForTail = 200;  // fewer values say nothing about their tails
 constexpr double kPriorWeight = 6;     // the prior spread counts as much as so many peers
-constexpr double kCautious = 20;       // degrees of freedom at most where the tails are not known
+constexpr double kCautious = 12;       // degrees of freedom at most where the tails are not known
 constexpr double kSmallestScale = 1e-3;
 constexpr double kClearlyBad = 2.5;  // scales: what is left out when the peers' spread is measured
 
@@ -59,27 +59,33 @@ double log_density(double degrees) {
 // The t distribution that fits the distances of values on the good side best. Nothing slow is among them, so they show
 // the natural tail; the normal distribution is kept unless another is clearly likelier.
 Tail fitted_tail(std::vector<double> distances, double start) {
+  constexpr std::size_t kAlone = 40, kQuantiles = 400;
+  constexpr double kClearlyLikelier = 2;
   std::sort(distances.begin(), distances.end());
   distances.resize(distances.size() - distances.size() / 1000 - 1);  // a few that are odd are not a tail
+  // The largest stand for themselves; of the others one in the middle of each stretch stands for it.
+  struct Point {
+    double square, weight;
+  };
+  std::vector<Point> points;
+  const std::size_t most = distances.size() > kAlone ? distances.size() - kAlone : 0;
+  const std::size_t stretch = most / kQuantiles + 1;
+  for (std::size_t from = 0; from < most; from += stretch) {
+    const std::size_t count = std::min(stretch, most - from);
+    points.push_back({std::pow(distances[from + count / 2], 2), static_cast<double>(count)});
+  }
+  for (std::size_t at = most; at < distances.size(); ++at) points.push_back({std::pow(distances[at], 2), 1});
   const double count = static_cast<double>(distances.size());
   double squares = 0;
-  for (const double each : distances) squares += each * each;
+  for (const Point& point : points) squares += point.weight * point.square;
   Tail best{std::max(std::sqrt(squares / count), kSmallestScale)};
-  double highest = count * (log_density(best.degrees) - std::log(best.scale) - 0.5) + 2;
+  double highest = count * (log_density(best.degrees) - std::log(best.scale) - 0.5) + kClearlyLikelier;
   if (!(start > kSmallestScale)) return best;
-  // At most about 600 quantiles stand for all: the likelihood is then scaled to their number.
-  const std::size_t stride = distances.size() / 600 + 1;
-  std::vector<double> quantiles;
-  for (std::size_t i = stride / 2; i < distances.size(); i += stride) quantiles.push_back(distances[i]);
-  quantiles.insert(quantiles.end(), distances.end() - 20, distances.end());
-  // Weights: the last 20 stand for themselves, the others for the rest.
-  const double weight = (count - 20) / static_cast<double>(quantiles.size() - 20);
-  for (const double degrees : {2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0, 30.0, 50.0}) {
-    for (double scale = 0.7 * start; scale < 1.15 * start; scale += 0.04 * start) {
+  for (const double degrees : {2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 11.0, 15.0, 25.0, 50.0}) {
+    for (double part = 0.72; part < 1.12; part += 0.04) {
+      const double scale = part * start;
       double sum = 0;
-      for (std::size_t i = 0; i < quantiles.size(); ++i)
-        sum += (i + 20 < quantiles.size() ? weight : 1) *
-               std::log1p(quantiles[i] * quantiles[i] / (degrees * scale * scale));
+      for (const Point& point : points) sum += point.weight * std::log1p(point.square / (degrees * scale * scale));
       const double likelihood = count * (log_density(degrees) - std::log(scale)) - (degrees + 1) / 2 * sum;
       if (likelihood <= highest) continue;
       highest = likelihood;
@@ -145,9 +151,11 @@ PeerSpread spread_of_few(std::vector<double> others, double prior) {
 }
 
 Deviation deviation_of(double value, const PeerSpread& spread, double noise, double typical_noise) {
-  // The spread has the typical noise in it; a device that is noisier than the others proves less.
+  // Many peers have the typical noise in their spread; a device that is noisier than they are proves less. Few peers
+  // may agree by chance: what a repetition may show is then the least that counts.
   const double more = std::max(0.0, noise * noise - typical_noise * typical_noise);
-  const double scale = std::sqrt(std::max(spread.scale * spread.scale + more, noise * noise));
+  const double least = spread.count < kFew ? noise : 0;
+  const double scale = std::sqrt(std::max(spread.scale * spread.scale + more, least * least));
   const double t = (value - spread.centre) / scale;
   return {value - spread.centre, t < 1 ? 0.5 : student_above(t, spread.degrees)};
 }

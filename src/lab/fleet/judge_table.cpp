@@ -7,12 +7,12 @@ namespace weir::fleet {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr double kNormal95 = 1.959964;  // half of the width of a 95 % range, in standard deviations
+constexpr double kRangeHalf = 3;  // standard deviations: hardly any repetition lies outside of a stated range
 
 // The standard deviation of the logarithm, from the range that the figure states; 0 where it states none.
 double log_noise(const Figure& figure) {
   if (!figure.range || !(figure.range->low > 0) || !(figure.range->high >= figure.range->low)) return 0;
-  const double noise = std::log(figure.range->high / figure.range->low) / (2 * kNormal95);
+  const double noise = std::log(figure.range->high / figure.range->low) / (2 * kRangeHalf);
   return std::isfinite(noise) ? noise : 0;
 }
 
