@@ -54,6 +54,7 @@ StepMeter::StepMeter(Device& device, StepPlan plan)
   const SubmitChoice choice = parse_submit(plan_.submit, placement_.stream_count);
   SessionOptions options = choice.session_options();
   options.marks_iterations = false;  // they cost a launch, and the host's clock is enough
+  options.is_pipelined = plan_.same.has_value();  // telemetry_under_load() submits several at once
   session_ = device.prepare(plan_.step, placement_, options);
   submitter_ = make_submitter(choice, plan_.step, placement_, *session_);
 }
