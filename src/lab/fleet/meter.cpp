@@ -53,7 +53,7 @@ StepMeter::StepMeter(Device& device, StepPlan plan)
   figure.to = plan_.to;
   const SubmitChoice choice = parse_submit(plan_.submit, placement_.stream_count);
   SessionOptions options = choice.session_options();
-  options.marks_iterations = false;  // they cost a launch, and the host's clock is enough
+  options.marks_iterations = false;               // they cost a launch, and the host's clock is enough
   options.is_pipelined = plan_.same.has_value();  // telemetry_under_load() submits several at once
   session_ = device.prepare(plan_.step, placement_, options);
   submitter_ = make_submitter(choice, plan_.step, placement_, *session_);
@@ -68,8 +68,12 @@ double StepMeter::iterate() {
   std::int64_t ended_ns = session_->now_ns();
   if (plan_.extra > 0) {
     const auto until = ended_ns + static_cast<std::int64_t>(static_cast<double>(ended_ns - begun_ns) * plan_.extra);
-    if (is_virtual_) session_->pause(until - ended_ns);
-    while ((ended_ns = session_->now_ns()) < until) weir::relax(0);
+    if (is_virtual_) {
+      session_->pause(until - ended_ns);
+      ended_ns = session_->now_ns();
+    } else {
+      while ((ended_ns = session_->now_ns()) < until) weir::relax(0);
+    }
   }
   if (plan_.times_submit) session_->finish();
   return static_cast<double>(ended_ns - begun_ns);
@@ -80,9 +84,8 @@ double StepMeter::sample() {
   std::vector<double> times;
   const std::int64_t begun_ns = session_->now_ns();
   while (times.size() < static_cast<std::size_t>(plan_.iterations) ||
-         (session_->now_ns() - begun_ns < plan_.least_ns && times.size() < kMostIterations)) {
+         (session_->now_ns() - begun_ns < plan_.least_ns && times.size() < kMostIterations))
     times.push_back(iterate());
-  }
   compare_bits();
   const double ns = median(times);
   iteration_ns_ = ns;
