@@ -228,6 +228,22 @@ if(TARGET tests_cli AND WEIR_HAVE_CUDA)
                               WEIR_FAKE_CUDA_DIR="${PROJECT_BINARY_DIR}/fake_cuda")
 endif()
 
+# NVML for one board: a driver's library, so that it has to be there when the test's process starts.
+if(TARGET tests_device_nvml)
+  foreach(variant new old)
+    set(target fake_nvml_${variant})
+    add_library(${target} MODULE tests/fake_nvml/nvml.cpp)
+    set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME libnvidia-ml SUFFIX .so.1
+                                               LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_nvml/${variant})
+    add_dependencies(tests_device_nvml ${target})
+    add_test(NAME nvml.${variant} COMMAND tests_device_nvml --gtest_brief=1)
+    set_tests_properties(nvml.${variant} PROPERTIES
+                         FAIL_REGULAR_EXPRESSION "Skipped"
+                         ENVIRONMENT "LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/fake_nvml/${variant};WEIR_FAKE_NVML=${variant}")
+  endforeach()
+  target_compile_definitions(fake_nvml_old PRIVATE WEIR_FAKE_NVML_OLD)
+endif()
+
 # The fake GPU is a device like any other to those who examine devices, and packages launch on it.
 file(GLOB fake_gpu_sources CONFIGURE_DEPENDS tests/device/fake_gpu*.cpp)
 foreach(tests tests_lab_conformance tests_lab_kernels_package)

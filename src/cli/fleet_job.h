@@ -2,6 +2,7 @@
 // Knows the communicator; measures only links.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>

@@ -82,6 +82,7 @@ std::vector<DocumentRow> rows() {
       {"amd ftrace", "amd_ftrace", {kSeeds + "amd_ftrace/function.txt"}, DocumentRow::report},
       {"amd join", "amd_join", {"--log", kSeeds + "amd_log/rocm63_level5.log", "--no-timeline"}, DocumentRow::report},
       {"compare", "amd_compare", {"--queues", "trace.json", "trace.json"}, DocumentRow::report},
+      {"fleet probe", "fleet_probe", sim({})},
       {"info", "", {}, DocumentRow::other},
       {"list", "", {}, DocumentRow::other},
       {"conformance", "conformance", sim({"--filter", "gemm"})},

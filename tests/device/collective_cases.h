@@ -6,10 +6,10 @@
 #include <random>
 #include <vector>
 
+#include "device/rank/threads.h"
 #include "kernel/chain.h"
 #include "kernel/kernel.h"
 #include "step/step.h"
-#include "device/rank/threads.h"
 
 namespace weir::collective_cases {
 

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "device/collective_cases.h"
 #include "device/cpu_testing.h"
-#include "submit/submitter.h"
 #include "device/rank/threads.h"
+#include "submit/submitter.h"
 
 namespace weir {
 namespace {

@@ -15,10 +15,10 @@
 #include "device/lone_rank.h"
 #include "device/rank/alone.h"
 #include "device/rank/network.h"
+#include "device/rank/threads.h"
 #include "lab/conformance/checks.h"
 #include "lab/conformance/steps.h"
 #include "submit/submitter.h"
-#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

@@ -55,6 +55,9 @@ if ! has --help -h --list --dry-run; then
         [[ "${words[*]}" == *training.batch=* ]] || words+=(--set training.batch=8)
       fi
       ;;
+    fleet)
+      [[ $of == probe ]] && unless_set --budget 1ms
+      ;;
     watch)
       unless_set --interval 100ms
       has --once --iterations || words+=(--iterations 2)

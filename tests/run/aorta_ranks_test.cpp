@@ -6,13 +6,13 @@
 #include <cmath>
 #include <thread>
 
+#include "device/rank/threads.h"
 #include "run/check.h"
 #include "run/runner.h"
 #include "run/tiny_request.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
 #include "support/replay.h"
-#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

@@ -10,12 +10,12 @@
 
 #include "base/error.h"
 #include "device/list.h"
+#include "device/rank/threads.h"
 #include "run/check.h"
 #include "step/workload/workload.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
 #include "support/replay.h"
-#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

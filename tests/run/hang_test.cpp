@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/rank/network.h"
+#include "device/rank/threads.h"
 #include "run/hang_watch.h"
 #include "run/passes.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
 #include "support/text.h"
-#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "device/rank/alone.h"
-#include "support/programs.h"
 #include "device/rank/threads.h"
+#include "support/programs.h"
 
 namespace weir {
 namespace {

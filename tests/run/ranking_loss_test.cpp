@@ -7,13 +7,13 @@
 #include <thread>
 
 #include "device/rank/alone.h"
+#include "device/rank/threads.h"
 #include "run/check.h"
 #include "step/workload/ranking_transformer.h"
 #include "step/workload/workload.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
 #include "support/replay.h"
-#include "device/rank/threads.h"
 
 namespace weir {
 namespace {

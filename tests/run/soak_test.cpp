@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/error.h"
-#include "run/tiny_request.h"
 #include "device/rank/threads.h"
+#include "run/tiny_request.h"
 
 namespace weir {
 namespace {

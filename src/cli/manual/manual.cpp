@@ -250,6 +250,11 @@ weir fleet report node.json)"},
      "container without weir, and `--samples` judges what it printed: [probe](probe.md).",
      R"(weir probe priority --snippet > probe.py
 weir probe priority -- python3 train.py   # needs an NVIDIA GPU)"},
+    {"fleet probe",
+     "What is measured, how devices are judged, and how it runs in a cluster: [fleet](fleet.md). Started by `srun` or "
+     "`mpirun`, each node probes once, and the first process compares all of them.",
+     R"(weir fleet probe --device sim:h200
+weir fleet probe --device cpu --budget 1s -o node.json -f)"},
     {"bench",
      R"(Finds kernel packages (folders with `kernel.cpp`, `kernel.cu`, `kernel.cl`, ..., a library or an executable), measures each in processes of its own, checks results against a reference, writes reports and compares with a baseline. What a package is, and what the reports hold: [bench](bench.md); how it measures: [bench_method](bench_method.md); when a slowdown is certain: [bench_regressions](bench_regressions.md).
 

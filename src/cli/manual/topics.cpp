@@ -13,6 +13,7 @@ constexpr Topic kTopics[] = {
   2    bad usage or bad input: a flag, a file, a value. Nothing was run
   3    a comparison found something slower (or less accurate) for certain
   4    only with --strict: too noisy to say
+  5    weir fleet: a node is not fit for work; the reason is one line on stderr
   130  interrupted by Ctrl-C or SIGUSR1 (143 by SIGTERM, 129 by SIGHUP, which
        comes when the terminal is closed): the iteration was finished, and what
        was measured is written. A second signal ends within a second, a third at

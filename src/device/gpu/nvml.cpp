@@ -202,8 +202,8 @@ void count_nvml_errors(void* board, DeviceBoard& found) {
   if (g_nvml->remapped_rows != nullptr &&
       g_nvml->remapped_rows(board, &corrected, &uncorrected, &is_pending, &has_failed) == 0) {
     found.remapped_rows = static_cast<double>(corrected) + uncorrected;
-    if (is_pending != 0) found.facts["row_remapping"] = "pending: reset the GPU";
-    if (has_failed != 0) found.facts["row_remapping"] = "failed";
+    found.facts["row_remapping_pending"] = is_pending != 0 ? "yes" : "no";  // until the GPU is reset
+    found.facts["row_remapping_failed"] = has_failed != 0 ? "yes" : "no";
   }
 }
 

@@ -42,14 +42,14 @@ void DeviceExchange::measure_way(const Way& way, Device& device, std::size_t ind
   const DeviceInfo info = device.info();
   const std::size_t ranks = names_.size();
   const bool is_large = info.is_gpu && info.memory_bytes.value.value_or(0) >= std::uint64_t{8} << 30;
-  const std::uint64_t bytes = (is_large ? std::uint64_t{256} : std::uint64_t{1}) << 20;
+  const std::uint64_t bytes = (is_large ? std::uint64_t{128} : std::uint64_t{1}) << 20;
   StepBuilder builder(1, {static_cast<int>(index), static_cast<int>(ranks)});
   const BufferId from = builder.sharded(ElementType::f32, bytes / sizeof(float));
   const BufferId to = builder.output(ElementType::f32, bytes / sizeof(float));
   builder.collective(way.op, {}, {from}, {to});
   const Step step = std::move(builder).seal(1);
   const Placement placement = place(step, "natural");
-  const auto session = device.prepare(step, placement, {});
+  const auto session = device.prepare(step, placement, {.marks_iterations = false});
   Figure figure;
   figure.name = way.figure;
   if (way.has_target) figure.to = names_[(index + 1) % ranks];
@@ -73,7 +73,6 @@ void DeviceExchange::measure_way(const Way& way, Device& device, std::size_t ind
       submitter->submit_step();
       session->finish();
       times.push_back(static_cast<double>(session->now_ns() - begun_ns));
-      session->take_spans();
     }
     if (sample > 0) figure.samples.push_back(moved * 1e9 / median(times));  // the first one connects
   }

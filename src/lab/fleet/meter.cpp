@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/relax.h"
@@ -14,6 +15,7 @@ namespace weir::fleet {
 namespace {
 
 constexpr std::size_t kMostIterations = 2000;
+constexpr double kReadingNs = 50e6;
 
 std::string_view words_of(const std::string& figure) {
   const FigureKind* const kind = find_figure(figure);
@@ -50,7 +52,10 @@ StepMeter::StepMeter(Device& device, StepPlan plan)
       placement_(place(plan_.step, "natural")) {
   figure.to = plan_.to;
   const SubmitChoice choice = parse_submit(plan_.submit, placement_.stream_count);
-  session_ = device.prepare(plan_.step, placement_, choice.session_options());
+  SessionOptions options = choice.session_options();
+  options.marks_iterations = false;               // they cost a launch, and the host's clock is enough
+  options.is_pipelined = plan_.same.has_value();  // telemetry_under_load() submits several at once
+  session_ = device.prepare(plan_.step, placement_, options);
   submitter_ = make_submitter(choice, plan_.step, placement_, *session_);
 }
 
@@ -63,8 +68,12 @@ double StepMeter::iterate() {
   std::int64_t ended_ns = session_->now_ns();
   if (plan_.extra > 0) {
     const auto until = ended_ns + static_cast<std::int64_t>(static_cast<double>(ended_ns - begun_ns) * plan_.extra);
-    if (is_virtual_) session_->pause(until - ended_ns);
-    while ((ended_ns = session_->now_ns()) < until) weir::relax(0);
+    if (is_virtual_) {
+      session_->pause(until - ended_ns);
+      ended_ns = session_->now_ns();
+    } else {
+      while ((ended_ns = session_->now_ns()) < until) weir::relax(0);
+    }
   }
   if (plan_.times_submit) session_->finish();
   return static_cast<double>(ended_ns - begun_ns);
@@ -72,25 +81,26 @@ double StepMeter::iterate() {
 
 double StepMeter::sample() {
   iterate();  // caches and clocks are those of other figures before it
-  session_->take_spans();
   std::vector<double> times;
   const std::int64_t begun_ns = session_->now_ns();
   while (times.size() < static_cast<std::size_t>(plan_.iterations) ||
-         (session_->now_ns() - begun_ns < plan_.least_ns && times.size() < kMostIterations)) {
+         (session_->now_ns() - begun_ns < plan_.least_ns && times.size() < kMostIterations))
     times.push_back(iterate());
-    session_->take_spans();
-  }
   compare_bits();
   const double ns = median(times);
+  iteration_ns_ = ns;
   return plan_.is_rate ? plan_.amount * 1e9 / ns : ns / plan_.amount;
 }
 
 std::optional<Telemetry> StepMeter::telemetry_under_load(Device& device) {
-  session_->begin_iteration();
-  submitter_->submit_step();
+  // Enough that the device still works when the reading ends, which takes some milliseconds.
+  const double wanted = iteration_ns_ > 0 ? kReadingNs / iteration_ns_ : 1;
+  for (int i = std::clamp(static_cast<int>(std::min(wanted, 1e3)), 4, 100); i > 0; --i) {
+    session_->begin_iteration();
+    submitter_->submit_step();
+  }
   Telemetry telemetry = device.telemetry();
   session_->finish();
-  session_->take_spans();
   return telemetry;
 }
 

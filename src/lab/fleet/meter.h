@@ -65,6 +65,7 @@ class StepMeter final : public Meter {
   std::unique_ptr<Submitter> submitter_;
   std::optional<std::uint64_t> bits_;
   std::size_t sample_count_ = 0;
+  double iteration_ns_ = 0;  // the median of the last sample
   std::vector<std::string> wrong_;
 };
 

@@ -25,11 +25,11 @@ class NodeProbe {
       : options_(options), begun_ns_(options.now_ns()), deadline_ns_(weir::now_ns() + options.patience_ns) {
     for (const std::string& name : options.devices)
       examined_.push_back({.probe = std::make_shared<DeviceProbe>(name, options), .last = {}});
-    for (Examined& each : examined_) each.last.name = each.probe->report().name;
+    for (Examined& each : examined_) each.last = each.probe->report();
   }
 
   ProbedDevices run() {
-    show("preparing", 0, 0);
+    show("preparing", 0, 1);
     together("preparing", [](DeviceProbe& probe) { probe.open(); });
     const std::int64_t prepared_ns = options_.now_ns() - begun_ns_;
     const std::int64_t warm_ns = round(0);

@@ -5,27 +5,30 @@ namespace weir::fleet {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr int kCopies = 4;  // per iteration, so that launching and waiting cost nearly nothing
+constexpr std::uint64_t kParts = 4;  // per iteration, so that launching and waiting cost nearly nothing
 
+// Each part is written once in an iteration: what is overwritten could not be checked.
 // A copy by the device's engines, from or to host memory that they can reach.
-Step copies(bool to_device, std::uint64_t bytes) {
+Step copies(bool to_device, std::uint64_t part_bytes) {
   StepBuilder builder(1);
-  const std::uint64_t count = bytes / sizeof(float);
+  const std::uint64_t part = part_bytes / sizeof(float), count = kParts * part;
   const BufferId from =
       to_device ? builder.host(ElementType::f32, count, Init::uniform) : builder.uniform(ElementType::f32, count);
   const BufferId to =
       to_device ? builder.output(ElementType::f32, count) : builder.host(ElementType::f32, count, Init::poison);
-  for (int i = 0; i < kCopies; ++i) builder.copy({}, {from}, {to});
+  for (std::uint64_t i = 0; i < kParts; ++i) builder.copy({}, {from, i * part, part}, {to, i * part, part});
   return std::move(builder).seal(1);
 }
 
-// By the device's compute units: one pass reads all and writes all.
-Step memory_passes(std::uint64_t bytes, int passes) {
+// By the device's compute units: each pass reads all of one array and writes all of another.
+Step memory_passes(std::uint64_t bytes) {
   StepBuilder builder(1);
   const std::uint64_t count = bytes / sizeof(float);
-  const BufferId from = builder.uniform(ElementType::f32, count), to = builder.output(ElementType::f32, count);
-  for (int i = 0; i < passes; ++i)
+  const BufferId from = builder.uniform(ElementType::f32, count);
+  for (std::uint64_t i = 0; i < kParts; ++i) {
+    const BufferId to = builder.output(ElementType::f32, count);
     builder.launch("copy", {}, {.dims = {static_cast<std::int64_t>(count)}, .scalars = {}}, {{from}, {to}});
+  }
   return std::move(builder).seal(1);
 }
 
@@ -48,13 +51,12 @@ void add_copy_meters(const MeterContext& context, Meters& meters) {
       return meter;
     });
   };
-  const std::uint64_t copied = context.is_large ? 128 * kMiB : 4 * kMiB;
-  add("copy_to_device", copies(true, copied), static_cast<double>(kCopies * copied), false);
-  add("copy_to_host", copies(false, copied), static_cast<double>(kCopies * copied), false);
+  const std::uint64_t part = context.is_large ? 64 * kMiB : kMiB;
+  add("copy_to_device", copies(true, part), static_cast<double>(kParts * part), false);
+  add("copy_to_host", copies(false, part), static_cast<double>(kParts * part), false);
   // Beyond the caches of GPUs; on a CPU, whose caches may be as large, of what fits a shared machine.
-  const std::uint64_t array = context.is_large ? 512 * kMiB : 16 * kMiB;
-  const int passes = context.is_large ? 8 : 2;
-  add("memory", memory_passes(array, passes), 2.0 * static_cast<double>(array) * passes, true);
+  const std::uint64_t array = context.is_large ? 256 * kMiB : 8 * kMiB;
+  add("memory", memory_passes(array), static_cast<double>(2 * kParts * array), true);
 }
 
 }  // namespace weir::fleet

@@ -25,7 +25,6 @@ constexpr ProductKind kProducts[] = {
 
 StepPlan product_plan(const ProductKind& kind, bool is_large) {
   const std::int64_t size = is_large ? kind.large : kind.small;
-  const int products = is_large ? 4 : 1;
   StepBuilder builder(1);
   const auto elements = static_cast<std::uint64_t>(size * size);
   const BufferId a = builder.uniform(kind.type, elements), b = builder.uniform(kind.type, elements),
@@ -34,7 +33,7 @@ StepPlan product_plan(const ProductKind& kind, bool is_large) {
                           .precision = kind.precision,
                           .dims = {size, size, size, gemm_flags(false, false, 1)},
                           .scalars = {1, 0}};
-  for (int i = 0; i < products; ++i) builder.launch("gemm", {}, shape, {{a}, {b}, {c}});
+  builder.launch("gemm", {}, shape, {{a}, {b}, {c}});
   StepPlan plan{.figure = kind.figure, .to = {}, .step = std::move(builder).seal(1)};
   plan.amount = plan.step.cost().flop;
   plan.is_rate = true;

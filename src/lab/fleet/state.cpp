@@ -30,7 +30,7 @@ std::string pci_line(const std::string& bus, const char* name) {
 
 std::optional<double> number_at_start(const std::string& text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
-  if (end == 0 || end > 12) return std::nullopt;
+  if (end == 0 || end > 12 || text[0] == '.') return std::nullopt;
   return std::stod(text.substr(0, end));
 }
 
@@ -59,7 +59,6 @@ void add_board(const DeviceInfo& info, const DeviceBoard& board, NodeDevice& dev
   device.bus = board.bus;
   device.facts = board.facts;
   if (!info.driver.empty()) device.facts["driver"] = info.driver;
-  if (!board.uuid.empty()) device.facts["uuid"] = board.uuid;
   if (const std::string node = pci_line(board.bus, "numa_node"); !node.empty()) device.facts["numa_node"] = node;
 
   const auto queues = info.hardware_queues;

@@ -23,16 +23,15 @@ Worker::Worker() {
 }
 
 Worker::~Worker() {
-  if (is_stuck_) {
-    thread_.detach();
-    return;
-  }
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->is_ending = true;
   }
   shared_->changed.notify_all();
-  thread_.join();
+  if (is_stuck_)
+    thread_.detach();
+  else
+    thread_.join();
 }
 
 void Worker::start(std::function<void()> work) {

@@ -52,6 +52,22 @@ TEST_F(Hip, asks_the_board_by_its_place_on_the_bus) {
   EXPECT_NEAR(*telemetry.energy_j, 1525.9, 0.1);
 }
 
+TEST_F(Hip, asks_what_the_board_is_and_what_it_has_counted) {
+  const DeviceBoard board = open()->board();
+  EXPECT_EQ(board.serial, "FAKE0003");
+  EXPECT_EQ(board.uuid, "fa4e000000000003");
+  EXPECT_EQ(board.facts.at("vbios"), "113-FAKE-001");
+  EXPECT_EQ(board.facts.at("power_limit"), "750 W");
+  EXPECT_EQ(board.facts.at("performance_level"), "auto");
+  EXPECT_EQ(board.power_limit_w, 750);
+  EXPECT_EQ(board.memory_clock_mhz, 900);
+  EXPECT_EQ(board.pcie_replays, 3);
+  EXPECT_EQ(board.ecc_corrected, 2);
+  EXPECT_EQ(board.ecc_uncorrected, 1);
+  EXPECT_EQ(board.retired_pages, 5);
+  EXPECT_EQ(board.nvlink_links, std::nullopt);
+}
+
 TEST_F(Hip, any_way_to_submit_gives_the_same_buffers) {
   const auto device = open();
   for (std::uint64_t seed = 1; seed <= 6; ++seed) expect_same_buffers(*device, seed);
