@@ -138,7 +138,7 @@ Json gate_json(const std::vector<Series>& all, std::size_t within) {
 Json added_document(const Store& store, const Added& added, const AddOptions& options, const Intake& intake) {
   Json json = document_of("add", store);
   json.update(WEIR_NAMED(added.entry, text_or_null(options.commit), text_or_null(options.commit_basis),
-                         text_or_null(options.tag), added.points, added.failed, added.known, added.known_entries));
+                         text_or_null(options.tag), added.points, added.failed, added.known, added.known_entries, added.documents));
   std::map<std::string, std::string> labels;
   for (const NewPoint& point : intake.points) labels[point.machine.id] = point.machine.label;
   json["machines"] = Json::array();
@@ -149,21 +149,23 @@ Json added_document(const Store& store, const Added& added, const AddOptions& op
 
 Json list_document(Store& store, const EntryFilter& filter) {
   Json json = document_of("list", store);
+  json["size_bytes"] = store.size_bytes();
   json["machines"] = json_list(store.machines(), machine_json);
   json["entries"] = json_list(store.entries(filter), entry_json);
   return json;
 }
 
 Json show_document(Store& store, std::int64_t id) {
-  const std::vector<Entry> entries = store.entries();
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.id == id; });
-  if (found == entries.end())
+  EntryFilter wanted;
+  wanted.id = id;
+  const std::vector<Entry> entries = store.entries(wanted);
+  if (entries.empty())
     reject(fmt::format("{}: has no entry {}", store.name(), id), "`weir history list` shows them.");
   Json json = document_of("show", store);
-  json["entry"] = entry_json(*found);
+  json["entry"] = entry_json(entries[0]);
   json["machines"] = Json::array();
   for (const Machine& machine : store.machines())
-    if (std::find(found->machines.begin(), found->machines.end(), machine.id) != found->machines.end())
+    if (std::find(entries[0].machines.begin(), entries[0].machines.end(), machine.id) != entries[0].machines.end())
       json["machines"].push_back(machine_json(machine));
   json["points"] = Json::array();
   PointFilter filter;
