@@ -57,13 +57,18 @@ Json explanations(Store& store, const Series& series, const ChangePoint& change)
   if (before.weir_version != after.weir_version)
     found.push_back({{"fact", "weir"}, {"before", before.weir_version}, {"after", after.weir_version}});
   if (before.conditions == after.conditions) return found;
-  const Json old_facts = store.conditions(before.conditions).second,
-             new_facts = store.conditions(after.conditions).second;
-  for (const char* fact : {"system", "kernel", "compiler"}) {
-    if (!old_facts.is_object() || !new_facts.is_object()) break;
-    const Json was = old_facts.value(fact, Json()), is = new_facts.value(fact, Json());
-    if (was != is && was.is_string() && is.is_string())
-      found.push_back({{"fact", fact}, {"before", was}, {"after", is}});
+  const auto was = store.conditions(before.conditions), is = store.conditions(after.conditions);
+  const auto compare = [&](const Json& old_facts, const Json& new_facts, const std::string& fact) {
+    const Json &one = member(old_facts, fact), &two = member(new_facts, fact);
+    if (one != two && one.is_string() && two.is_string())
+      found.push_back({{"fact", fact}, {"before", one}, {"after", two}});
+  };
+  // Of a fleet's device nearly everything may change while it stays the same device.
+  if (before.workload().starts_with("fleet/")) {
+    for (const auto& [fact, value] : was.first.items()) compare(was.first, is.first, std::string(fact));
+    for (const auto& [fact, value] : was.second.items()) compare(was.second, is.second, std::string(fact));
+  } else {
+    for (const char* fact : {"system", "kernel", "compiler"}) compare(was.second, is.second, fact);
   }
   return found;
 }

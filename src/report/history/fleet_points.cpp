@@ -16,8 +16,8 @@ constexpr std::size_t kLongestName = 200;
 Machine machine_of_device(const fleet::NodeReport& node, const fleet::NodeDevice& device) {
   const std::string serial = device.serial.substr(0, kLongestName);
   if (!serial.empty())
-    return machine_with({{"serial", serial}, {"model", device.model}}, fmt::format("{} {}", device.model, serial));
-  return machine_with({{"host", node.name}, {"device", device.name}, {"model", device.model}},
+    return machine_from({{"serial", serial}, {"model", device.model}}, fmt::format("{} {}", device.model, serial));
+  return machine_from({{"host", node.name}, {"device", device.name}, {"model", device.model}},
                       fmt::format("{}, {} {}", device.model, node.name, device.name));
 }
 

@@ -150,7 +150,7 @@ std::string digest_of(std::string_view text) {
   return fmt::format("{:016x}{:016x}", static_cast<std::uint64_t>(hash >> 64), static_cast<std::uint64_t>(hash));
 }
 
-Machine machine_with(std::map<std::string, std::string> facts, const std::string& label) {
+Machine machine_from(std::map<std::string, std::string> facts, const std::string& label) {
   Machine machine;
   std::string all;
   for (const auto& [name, value] : facts) all += fmt::format("{}:{}={}:{}\n", name.size(), name, value.size(), value);
@@ -179,7 +179,7 @@ Machine machine_of(const ResultPoint& point) {
   const auto model = point.settings.find("device.model");
   std::string label = model == point.settings.end() ? "" : model->second;
   if (!point.device.empty()) label += (label.empty() ? "" : ", ") + point.device;
-  return machine_with(std::move(machine.facts), label);
+  return machine_from(std::move(machine.facts), label);
 }
 
 bool is_time(std::string_view text) {

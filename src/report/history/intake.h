@@ -25,7 +25,7 @@ struct Machine {
 
 Machine machine_of(const ResultPoint& point);
 // With the id that follows from its facts.
-Machine machine_with(std::map<std::string, std::string> facts, const std::string& label);
+Machine machine_from(std::map<std::string, std::string> facts, const std::string& label);
 
 // FNV-1a of 128 bits, as 32 hexadecimal digits. Distinguishes contents; not secure against attacks.
 std::string digest_of(std::string_view text);

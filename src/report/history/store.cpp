@@ -188,9 +188,9 @@ std::vector<double> Store::samples(std::int64_t point, const std::string& metric
   return *samples;
 }
 
-std::vector<KeptDocument> Store::newest_documents(const std::string& kind, const std::string& since) {
-  std::vector<KeptDocument> documents;
-  if (database_.version() < 2) return documents;
+void Store::newest_documents(const std::string& kind, const std::string& since,
+                             const std::function<void(const KeptDocument&)>& take) {
+  if (database_.version() < 2) return;
   Statement rows(database_,
                  "SELECT d.subject, d.measured, d.body FROM document d JOIN (SELECT max(c.id) AS id FROM document c "
                  "JOIN (SELECT subject, max(measured) AS measured FROM document WHERE kind = ? AND measured >= ? "
@@ -198,7 +198,7 @@ std::vector<KeptDocument> Store::newest_documents(const std::string& kind, const
                  "AND c.measured = newest.measured GROUP BY c.subject) AS chosen ON chosen.id = d.id ORDER BY 1");
   rows.bind(kind, since, kind);
   std::size_t size = 0;
-  while (rows.next() && documents.size() < kMaxRead) {
+  while (rows.next()) {
     auto text = unpack_text(rows.bytes(2), kLargestText);
     if (!text)
       reject(fmt::format("{}: the document of {} is damaged, or was packed with zlib, which this Weir lacks", name(),
@@ -207,9 +207,8 @@ std::vector<KeptDocument> Store::newest_documents(const std::string& kind, const
     size += text->size();
     if (size > kMostText)
       reject(fmt::format("{}: its documents hold more than {} GiB", name(), kMostText >> 30), "Select less: --since does.");
-    documents.push_back({rows.text(0), rows.text(1), std::move(*text)});
+    take({rows.text(0), rows.text(1), std::move(*text)});
   }
-  return documents;
 }
 
 }  // namespace weir::history

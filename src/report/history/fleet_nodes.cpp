@@ -1,0 +1,145 @@
+#include "report/history/fleet_nodes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/error.h"
+#include "lab/fleet/figures.h"
+
+namespace weir::history {
+namespace {
+
+constexpr double kOf95 = 1.96;
+constexpr std::string_view kFleet = "fleet/";
+// Workloads of fleets, as a range that an index can answer: '0' follows '/'.
+constexpr const char* kIsFleet = "point.workload >= 'fleet/' AND point.workload < 'fleet0' AND point.failure IS NULL";
+constexpr std::size_t kMostSeries = 100'000;
+
+struct Place {
+  std::int64_t machine = 0;
+  std::string workload, key;
+};
+
+// Series whose values differ by less than the threshold cannot have changed by more; the database sorts them out.
+std::vector<Place> places(Database& database, const std::string& since, const ChangeOptions& options) {
+  Statement rows(database,
+                 fmt::format("SELECT point.machine, point.workload, point.key FROM point WHERE {} AND measured >= ? "
+                             "GROUP BY point.workload, point.machine, point.key HAVING count(*) >= {} AND "
+                             "max(coalesce(latency_median, throughput_median)) > "
+                             "min(coalesce(latency_median, throughput_median)) * {}",
+                             kIsFleet, 2 * kMinPerLevel, 1 + options.threshold));
+  rows.bind(std::string_view(since));
+  std::vector<Place> found;
+  while (rows.next()) {
+    if (found.size() == kMostSeries)
+      reject(fmt::format("{}: more than {} figures of devices vary", database.name(), kMostSeries),
+             "Look at less of the past, or use a larger threshold.");
+    Place place;
+    rows.read(0, place.machine, place.workload, place.key);
+    found.push_back(std::move(place));
+  }
+  return found;
+}
+
+struct Value {
+  std::string at;
+  double median = 0, error = 0;
+  std::int64_t conditions = 0;
+};
+
+std::string text_in(const Json& json, const char* name) {
+  const Json& value = member(json, name);
+  return value.is_string() ? value.string() : std::string();
+}
+
+void put_sentence(DeviceChange& change) {
+  const fleet::FigureKind* const kind = fleet::find_figure(change.figure);
+  const std::string place = fmt::format("{} {}", change.node, change.device);
+  change.sentence = fmt::format(
+      "{}: {}{} slower by {:.1f} % since {}",
+      change.serial.empty() ? place : fmt::format("GPU {} ({})", change.serial, place),
+      kind == nullptr ? std::string_view(change.figure) : kind->words, change.to.empty() ? "" : " to " + change.to,
+      std::fabs(change.ratio - 1) * 100, change.at.substr(0, 10));
+}
+
+}  // namespace
+
+std::vector<fleet::NodeReport> newest_nodes(Store& store, const std::string& since) {
+  std::vector<fleet::NodeReport> nodes;
+  store.newest_documents("fleet_probe", since, [&](const KeptDocument& kept) {
+    const std::string name = fmt::format("{}: probe of {}", store.name(), kept.subject);
+    nodes.push_back(fleet::read_node(parse_json(kept.text, name), name));
+  });
+  return nodes;
+}
+
+std::vector<DeviceChange> device_changes(Store& store, const std::string& since, const ChangeOptions& options) {
+  std::vector<DeviceChange> changes;
+  Database& database = store.database();
+  if (database.version() < 2) return changes;
+  ChangeDetector detector(options);
+  Statement rows(database,
+                 "SELECT measured, conditions, latency_median, latency_low, latency_high, throughput_median, "
+                 "throughput_low, throughput_high FROM point WHERE workload = ? AND machine = ? AND key = ? AND "
+                 "failure IS NULL AND measured >= ? ORDER BY measured, id");
+  Statement machine(database, "SELECT fingerprint, facts FROM machine WHERE id = ?");
+  for (const Place& place : places(database, since, options)) {
+    std::vector<Value> values;
+    bool is_less_better = true;
+    rows.bind(place.workload, place.machine, place.key, since);
+    while (rows.next()) {
+      Value value;
+      std::optional<double> latency, low, high, throughput, least, most;
+      rows.read(0, value.at, value.conditions, latency, low, high, throughput, least, most);
+      const auto& median = latency ? latency : throughput;
+      if (!median || !(*median > 0)) continue;
+      is_less_better = latency.has_value();
+      const auto& from = latency ? low : least;
+      const auto& to = latency ? high : most;
+      value.median = *median;
+      value.error = from && to ? (*to - *from) / (2 * kOf95 * *median) : std::numeric_limits<double>::quiet_NaN();
+      values.push_back(std::move(value));
+    }
+    rows.run();
+    if (values.size() > kLongestSeries) values.erase(values.begin(), values.end() - kLongestSeries);
+    std::vector<double> medians, errors;
+    for (const Value& value : values) {
+      medians.push_back(value.median);
+      errors.push_back(value.error);
+    }
+    const ChangeReport judged = detector.judge(medians, errors);
+    if (judged.changes.empty() || (judged.changes.back().ratio > 1) != is_less_better) continue;
+    const ChangePoint& last = judged.changes.back();
+    DeviceChange change;
+    change.at = values[last.index].at;
+    change.before_at = values[last.index - 1].at;
+    change.ratio = last.ratio;
+    change.p = last.p;
+    change.figure = place.workload.substr(kFleet.size());
+    if (const auto key = Json::parse_if_valid(place.key)) change.to = text_in(*key, "to");
+    if (machine.bind(place.machine).next()) {
+      change.machine = machine.text(0);
+      if (const auto facts = Json::parse_if_valid(machine.text(1))) {
+        change.serial = text_in(*facts, "serial");
+        change.model = text_in(*facts, "model");
+      }
+    }
+    machine.run();
+    const Json device = store.conditions(values.back().conditions).first;
+    change.node = text_in(device, "host");
+    change.device = text_in(device, "name");
+    put_sentence(change);
+    changes.push_back(std::move(change));
+  }
+  std::sort(changes.begin(), changes.end(), [](const DeviceChange& one, const DeviceChange& two) {
+    const double first = std::fabs(std::log(one.ratio)), second = std::fabs(std::log(two.ratio));
+    return first != second ? first > second : one.sentence < two.sentence;
+  });
+  return changes;
+}
+
+}  // namespace weir::history
