@@ -39,8 +39,8 @@ std::string time_of(const std::string& when) {
   const std::time_t then = std::time(nullptr) - static_cast<std::time_t>(*days) * 24 * 3600;
   std::tm utc{};
   gmtime_r(&then, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
-                     utc.tm_min, utc.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                     utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
 std::string words_of(const history::Pruned& pruned) {
@@ -57,8 +57,8 @@ int remove_old(const HistoryRemoveFlags& flags) {
   options.is_keeping_daily = flags.is_keeping_daily;
   if (flags.is_dry_run) {
     history::Store store(flags.database, history::DatabaseAccess::read);
-    print_out("Measured before {}: {} would be removed from {}.\n", options.before, words_of(store.would_prune(options)),
-              store.name());
+    print_out("Measured before {}: {} would be removed from {}.\n", options.before,
+              words_of(store.would_prune(options)), store.name());
     return 0;
   }
   history::Store(flags.database, history::DatabaseAccess::read);

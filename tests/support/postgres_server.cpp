@@ -52,8 +52,8 @@ PostgresServer::PostgresServer() : programs_(programs_of_server()), user_(::getu
     user_ = found->pw_uid;
     group_ = found->pw_gid;
   }
-  const Outcome made = run_program(as_its_user({programs_ + "/initdb", "-D", folder_ / "data", "-U", "weir", "-A", "trust",
-                                                "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"}),
+  const Outcome made = run_program(as_its_user({programs_ + "/initdb", "-D", folder_ / "data", "-U", "weir", "-A",
+                                                "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"}),
                                    folder_.path());
   if (made.code != 0)
     reason_ = "initdb failed: " + made.err.substr(0, 500);
@@ -84,8 +84,8 @@ bool PostgresServer::start() {
     if (!server_ || !server_->listen(0)) {
       // Refuses to start while processes of the one before still have its memory, so it is tried again.
       ProcessOptions options;
-      options.command = as_its_user({programs_ + "/postgres", "-D", folder_ / "data", "-k", folder_.path().string(), "-c",
-                                     "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c",
+      options.command = as_its_user({programs_ + "/postgres", "-D", folder_ / "data", "-k", folder_.path().string(),
+                                     "-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c",
                                      "shared_buffers=32MB", "-c", "max_connections=100"});
       options.folder = folder_.path();
       server_ = std::make_unique<Process>(std::move(options));

@@ -61,8 +61,8 @@ Database::Database(const std::string& where, DatabaseAccess access)
     check_version();
     if (access == DatabaseAccess::write && version_ < kVersion) upgrade();
   });
-  if (version_ == 0) reject(fmt::format("{}: is empty, and no history yet", name()),
-                            "`weir history add RESULTS...` makes one of it.");
+  if (version_ == 0)
+    reject(fmt::format("{}: is empty, and no history yet", name()), "`weir history add RESULTS...` makes one of it.");
 }
 
 void Database::check_version() {
@@ -70,7 +70,8 @@ void Database::check_version() {
   if (version_ > kVersion)
     reject(fmt::format("{}: is a history of version {}, this Weir knows version {}", name(), version_, kVersion),
            "Use the newer Weir that wrote it.");
-  if (version_ < 0) reject(fmt::format("{}: is a history without a version: it is damaged", name()), "Put back a copy.");
+  if (version_ < 0)
+    reject(fmt::format("{}: is a history without a version: it is damaged", name()), "Put back a copy.");
 }
 
 void Database::upgrade() {

@@ -143,7 +143,8 @@ Json gate_json(const std::vector<Series>& all, std::size_t within) {
 Json added_document(const Store& store, const Added& added, const AddOptions& options, const Intake& intake) {
   Json json = document_of("add", store);
   json.update(WEIR_NAMED(added.entry, text_or_null(options.commit), text_or_null(options.commit_basis),
-                         text_or_null(options.tag), added.points, added.failed, added.known, added.known_entries, added.documents));
+                         text_or_null(options.tag), added.points, added.failed, added.known, added.known_entries,
+                         added.documents));
   std::map<std::string, std::string> labels;
   for (const NewPoint& point : intake.points) labels[point.machine.id] = point.machine.label;
   json["machines"] = Json::array();
@@ -164,8 +165,7 @@ Json show_document(Store& store, std::int64_t id) {
   EntryFilter wanted;
   wanted.id = id;
   const std::vector<Entry> entries = store.entries(wanted);
-  if (entries.empty())
-    reject(fmt::format("{}: has no entry {}", store.name(), id), "`weir history list` shows them.");
+  if (entries.empty()) reject(fmt::format("{}: has no entry {}", store.name(), id), "`weir history list` shows them.");
   Json json = document_of("show", store);
   json["entry"] = entry_json(entries[0]);
   json["machines"] = Json::array();

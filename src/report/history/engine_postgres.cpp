@@ -1,5 +1,5 @@
-// Histories in a PostgreSQL database, in a schema of their own ("weir"). Knows libpq, SQL states and what may be printed
-// of an address; the server keeps the tables.
+// Histories in a PostgreSQL database, in a schema of their own ("weir"). Knows libpq, SQL states and what may be
+// printed of an address; the server keeps the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -292,15 +292,16 @@ PostgresEngine::PostgresEngine(const std::string& where, DatabaseAccess access)
 
 void* PostgresEngine::attempt() {
   // What the address says comes after our defaults, and wins.
-  constexpr std::array<const char*, 6> kNames = {"fallback_application_name", "connect_timeout", "tcp_user_timeout",
-                                                 "dbname", "client_encoding", nullptr};
+  constexpr std::array<const char*, 6> kNames = {
+      "fallback_application_name", "connect_timeout", "tcp_user_timeout", "dbname", "client_encoding", nullptr};
   const std::array<const char*, 6> values = {"weir", "10", "30000", where_.c_str(), "UTF8", nullptr};
   return pq_.connect(kNames.data(), values.data(), 1);
 }
 
 void PostgresEngine::set_up() {
   pq_.on_notice(connection_, [](void*, const char*) {}, nullptr);  // libpq would print them
-  run(fmt::format("SET search_path = weir, pg_temp; SET statement_timeout = '{0}s'; SET lock_timeout = '{0}s'; "
+  run(
+      fmt::format("SET search_path = weir, pg_temp; SET statement_timeout = '{0}s'; SET lock_timeout = '{0}s'; "
                   "SET idle_in_transaction_session_timeout = '{0}s'; SET bytea_output = hex; "
                   "SET extra_float_digits = 1; SET default_transaction_read_only = {1}",
                   kPatienceS, access_ == DatabaseAccess::read ? "on" : "off"));
@@ -312,9 +313,9 @@ void PostgresEngine::reconnect() {
   prepared_.clear();
   connection_ = attempt();
   if (pq_.connection_status(connection_) != kConnectionOk)
-    throw TryAgain(fmt::format("{}: the connection broke, and there is no new one: {}", name_,
-                               first_line(pq_.error(connection_))),
-                   "Try again; nothing is added twice.", true);
+    throw TryAgain(
+        fmt::format("{}: the connection broke, and there is no new one: {}", name_, first_line(pq_.error(connection_))),
+        "Try again; nothing is added twice.", true);
   set_up();
 }
 

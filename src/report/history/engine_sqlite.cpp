@@ -60,8 +60,8 @@ class SqliteEngine final : public Engine {
     return found->next() && found->integer(0) == 1;
   }
   std::uint64_t size_bytes() override {
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, pragma("PRAGMA page_count") *
-                                                                    pragma("PRAGMA page_size")));
+    return static_cast<std::uint64_t>(
+        std::max<std::int64_t>(0, pragma("PRAGMA page_count") * pragma("PRAGMA page_size")));
   }
 
   [[noreturn]] void fail_with_code(int code) const;

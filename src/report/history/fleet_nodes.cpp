@@ -59,11 +59,11 @@ std::string text_in(const Json& json, const char* name) {
 void put_sentence(DeviceChange& change) {
   const fleet::FigureKind* const kind = fleet::find_figure(change.figure);
   const std::string place = fmt::format("{} {}", change.node, change.device);
-  change.sentence = fmt::format(
-      "{}: {}{} slower by {:.1f} % since {}",
-      change.serial.empty() ? place : fmt::format("GPU {} ({})", change.serial, place),
-      kind == nullptr ? std::string_view(change.figure) : kind->words, change.to.empty() ? "" : " to " + change.to,
-      std::fabs(change.ratio - 1) * 100, change.at.substr(0, 10));
+  change.sentence = fmt::format("{}: {}{} slower by {:.1f} % since {}",
+                                change.serial.empty() ? place : fmt::format("GPU {} ({})", change.serial, place),
+                                kind == nullptr ? std::string_view(change.figure) : kind->words,
+                                change.to.empty() ? "" : " to " + change.to, std::fabs(change.ratio - 1) * 100,
+                                change.at.substr(0, 10));
 }
 
 }  // namespace

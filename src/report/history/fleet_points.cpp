@@ -62,7 +62,8 @@ std::vector<NewPoint> fleet_points(const Json& document, const std::string& name
     for (const fleet::Figure& figure : device.figures) {
       const fleet::FigureKind* const kind = fleet::find_figure(figure.name);
       // A state explains other figures and has no series of its own: the whole document has it.
-      if (kind == nullptr || kind->goal == fleet::Goal::none || !figure.value || !std::isfinite(*figure.value)) continue;
+      if (kind == nullptr || kind->goal == fleet::Goal::none || !figure.value || !std::isfinite(*figure.value))
+        continue;
       NewPoint point;
       point.point.origin = fmt::format("{}: {} {}", name, device.name, figure.name);
       point.point.key = {{"workload", "fleet/" + figure.name}};
@@ -73,9 +74,9 @@ std::vector<NewPoint> fleet_points(const Json& document, const std::string& name
       point.device = conditions;
       point.environment = environment;
       point.measured = is_time(node.created) ? node.created : "";
-      point.digest = digest_of(fmt::format("fleet\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", node.created, node.name, device.name,
-                                           machine.id, figure.name, figure.to, *figure.value,
-                                           Json(figure.samples).dump()));
+      point.digest =
+          digest_of(fmt::format("fleet\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", node.created, node.name, device.name,
+                                machine.id, figure.name, figure.to, *figure.value, Json(figure.samples).dump()));
       points.push_back(std::move(point));
     }
   }

@@ -1,5 +1,5 @@
-// PostgreSQL's client library, opened when a history is in PostgreSQL: a program that starts everywhere must not need it
-// to start. Declares the few entry points that are used; a test compares them with libpq-fe.h.
+// PostgreSQL's client library, opened when a history is in PostgreSQL: a program that starts everywhere must not need
+// it to start. Declares the few entry points that are used; a test compares them with libpq-fe.h.
 #pragma once
 
 #include <string>
@@ -47,7 +47,6 @@ struct LibPq : VendorLibrary {
   void (*free_cancellation)(void*) = need("PQfreeCancel");
   ConnectionOption* (*parse)(const char*, char**) = need("PQconninfoParse");
   void (*free_options)(ConnectionOption*) = need("PQconninfoFree");
-  void (*free_text)(void*) = need("PQfreemem");
   void* (*on_notice)(void*, void (*)(void*, const char*), void*) = need("PQsetNoticeProcessor");
 };
 

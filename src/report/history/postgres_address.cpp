@@ -12,9 +12,10 @@ namespace {
 
 // host=... and the like begin a connection string of keywords.
 bool is_keywords(std::string_view where) {
-  constexpr std::array<std::string_view, 7> kKeywords = {"host=",    "hostaddr=", "dbname=",  "service=",
-                                                         "user=",    "port=",     "password="};
-  return std::any_of(kKeywords.begin(), kKeywords.end(), [&](std::string_view each) { return where.starts_with(each); });
+  constexpr std::array<std::string_view, 7> kKeywords = {
+      "host=", "hostaddr=", "dbname=", "service=", "user=", "port=", "password="};
+  return std::any_of(kKeywords.begin(), kKeywords.end(),
+                     [&](std::string_view each) { return where.starts_with(each); });
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxRead = 1'000'000;
 constexpr std::size_t kLargestText = std::size_t{64} << 20;  // of a document
-constexpr std::size_t kMostText = std::size_t{4} << 30;     // of all documents of one answer
+constexpr std::size_t kMostText = std::size_t{4} << 30;      // of all documents of one answer
 
 // Accepts any text: null where it is not an object.
 Json object_of(const std::string& text) {
@@ -95,7 +95,9 @@ std::vector<Point> Store::points(const PointFilter& filter) {
   const std::string machine = resolve_machine(filter.machine);
   // Only what is asked for, so that the database can use its indices.
   std::string wanted;
-  const auto want = [&](const char* condition) { wanted += fmt::format("{}{}", wanted.empty() ? " WHERE " : " AND ", condition); };
+  const auto want = [&](const char* condition) {
+    wanted += fmt::format("{}{}", wanted.empty() ? " WHERE " : " AND ", condition);
+  };
   if (filter.entry) want("point.entry = ?");
   if (!filter.workload.empty()) want("point.workload = ?");
   if (!machine.empty()) want("machine.fingerprint = ?");
@@ -114,8 +116,7 @@ std::vector<Point> Store::points(const PointFilter& filter) {
   std::unordered_map<std::string, std::map<std::string, std::string>> keys;  // a series has one, and many points
   while (rows.next()) {
     if (points.size() == kMaxRead)
-      reject(fmt::format("{}: more than {} points fit", name(), kMaxRead),
-             "Select less: --workload and --machine do.");
+      reject(fmt::format("{}: more than {} points fit", name(), kMaxRead), "Select less: --workload and --machine do.");
     Point point;
     std::string added, key;
     rows.read(0, point.id, point.entry, point.machine, point.measured, added, point.tag, point.commit, point.origin,
@@ -206,7 +207,8 @@ void Store::newest_documents(const std::string& kind, const std::string& since,
              "Put back a copy, or install zlib1g-dev and build again.");
     size += text->size();
     if (size > kMostText)
-      reject(fmt::format("{}: its documents hold more than {} GiB", name(), kMostText >> 30), "Select less: --since does.");
+      reject(fmt::format("{}: its documents hold more than {} GiB", name(), kMostText >> 30),
+             "Select less: --since does.");
     take({rows.text(0), rows.text(1), std::move(*text)});
   }
 }

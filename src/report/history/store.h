@@ -25,8 +25,8 @@ struct AddOptions {
 struct Added {
   std::optional<std::int64_t> entry;  // empty where all points existed already
   std::size_t points = 0;
-  std::size_t failed = 0;  // part of them
-  std::size_t known = 0;   // existed already, and were not added again
+  std::size_t failed = 0;     // part of them
+  std::size_t known = 0;      // existed already, and were not added again
   std::size_t documents = 0;  // kept whole, beside their points
   std::vector<std::int64_t> known_entries;
 };
@@ -74,7 +74,7 @@ struct PointFilter {
 };
 
 struct PruneOptions {
-  std::string before;          // a time; what was measured earlier goes
+  std::string before;             // a time; what was measured earlier goes
   bool is_keeping_daily = false;  // but the last of each series and day, and of each node and day
 };
 
@@ -102,8 +102,8 @@ class Store {
 
   std::vector<Entry> entries(const EntryFilter& filter = {});
   std::vector<Point> points(const PointFilter& filter = {});  // in order of time
-  // Id of the machine with this serial number, or whose id begins like this. Rejects what matches no machine or several;
-  // empty stays empty.
+  // Id of the machine with this serial number, or whose id begins like this. Rejects what matches no machine or
+  // several; empty stays empty.
   std::string resolve_machine(const std::string& begin);
   std::vector<Machine> machines(const std::string& id = {});
   std::vector<std::string> workloads();

@@ -30,8 +30,8 @@ std::size_t remove_unused(Database& database) {
   Statement unused(database, fmt::format("SELECT count(*) FROM entry WHERE {}", kUnused));
   const std::size_t entries = count(unused);
   Statement(database, fmt::format("DELETE FROM entry WHERE {}", kUnused)).run();
-  Statement(database,
-            "DELETE FROM machine WHERE NOT EXISTS (SELECT 1 FROM point WHERE point.machine = machine.id)").run();
+  Statement(database, "DELETE FROM machine WHERE NOT EXISTS (SELECT 1 FROM point WHERE point.machine = machine.id)")
+      .run();
   Statement(database,
             "DELETE FROM conditions WHERE NOT EXISTS (SELECT 1 FROM point WHERE point.conditions = conditions.id)")
       .run();

@@ -87,9 +87,9 @@ std::string words_of_add(const Json& document) {
   if (points == 0)
     return fmt::format("Nothing was added: {} {}.",
                        known == 1 ? "the one result" : fmt::format("all {} results", known), there);
-  std::string words = fmt::format("{}{} added as entry {}", counted(points, "result"),
-                                  probes > 0 ? fmt::format(" of {}", counted(probes, "probe")) : "",
-                                  word(document, "entry"));
+  std::string words =
+      fmt::format("{}{} added as entry {}", counted(points, "result"),
+                  probes > 0 ? fmt::format(" of {}", counted(probes, "probe")) : "", word(document, "entry"));
   if (failed > 0) words += fmt::format(", {} of them failed", failed);
   if (known > 0) words += fmt::format("; {} {}", known, there);
   return words + ".";
@@ -114,7 +114,8 @@ TextReport list_report(const Json& document) {
   const Json& entries = at(document, {"entries"});
   report.title = fmt::format("weir history list: {}", word(document, "file"));
   std::string size;
-  if (const auto bytes = number(document, {"size_bytes"})) size = ", " + format_bytes(static_cast<std::uint64_t>(std::max(0.0, *bytes)));
+  if (const auto bytes = number(document, {"size_bytes"}))
+    size = ", " + format_bytes(static_cast<std::uint64_t>(std::max(0.0, *bytes)));
   report.open((entries.size() == 1 ? "1 entry" : fmt::format("{} entries", entries.size())) + size);
   ReportSection& section = report.section("Entries");
   ReportTable& table = section.table(

@@ -171,8 +171,8 @@ TEST_P(Engines, what_was_killed_in_the_middle_leaves_nothing) {
 
 TEST_P(Engines, what_is_old_goes_and_a_run_of_each_day_stays) {
   MadeResult made;
-  for (const char* created : {"2026-03-01T01:00:00Z", "2026-03-01T02:00:00Z", "2026-03-02T01:00:00Z",
-                              "2026-04-01T00:00:00Z"}) {
+  for (const char* created :
+       {"2026-03-01T01:00:00Z", "2026-03-01T02:00:00Z", "2026-03-02T01:00:00Z", "2026-04-01T00:00:00Z"}) {
     made.created = created;
     made.latency_ns += 10;
     add({made});

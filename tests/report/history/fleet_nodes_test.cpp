@@ -1,5 +1,5 @@
-// Probes of nodes in a history: a GPU keeps its series where it is moved, the newest probe of each node is found, and one
-// that became slower is named with the day.
+// Probes of nodes in a history: a GPU keeps its series where it is moved, the newest probe of each node is found, and
+// one that became slower is named with the day.
 #include "report/history/fleet_nodes.h"
 
 #include <gtest/gtest.h>

@@ -92,7 +92,9 @@ WEIR_IN_EVERY_ENGINE(Killed);
 TEST_P(Killed, writers_and_servers_lose_nothing_and_double_nothing) {
   const bool is_long = std::getenv("WEIR_LONG_TESTS") != nullptr;
   const int writers = is_long ? kMostWriters : 8, kills = is_long ? 200 : 10;
-  { Store store(where(), DatabaseAccess::write); }
+  {
+    Store store(where(), DatabaseAccess::write);
+  }
   void* const shared = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
   Board& board = *new (shared) Board;

@@ -115,7 +115,7 @@ class EngineTest : public HistoryTest, public ::testing::WithParamInterface<cons
   bool is_sqlite() const { return std::string_view(GetParam()) == "sqlite"; }
 };
 
-#define WEIR_IN_EVERY_ENGINE(tests)                                                   \
+#define WEIR_IN_EVERY_ENGINE(tests)                                                  \
   INSTANTIATE_TEST_SUITE_P(Engine, tests, ::testing::Values("sqlite", "postgresql"), \
                            [](const auto& each) { return std::string(each.param); })
 
