@@ -24,13 +24,6 @@ constexpr std::uint64_t kMostBytes = 4ULL << 30;      // of the rows of one stat
 constexpr int kRowsToDrain = 64;                      // cheaper than asking the server to stop
 constexpr std::chrono::seconds kPatienceAtStart{10};  // with a server that is just starting
 
-std::string first_line(const char* text) {
-  std::string line = text == nullptr ? "" : text;
-  line = line.substr(0, line.find('\n'));
-  if (line.starts_with("ERROR:  ")) line.erase(0, 8);
-  return line.substr(0, 500);
-}
-
 // "?" outside of quotes becomes $1, $2, ...
 std::string numbered(const std::string& sql) {
   std::string text;
@@ -392,29 +385,13 @@ std::uint64_t PostgresEngine::size_bytes() {
 }
 
 void PostgresEngine::fail_with(const void* result) const {
-  const char* const field = result == nullptr ? nullptr : pq_.result_field(result, kFieldOfState);
-  const std::string state = field == nullptr ? "" : field;
+  const char* const state = result == nullptr ? nullptr : pq_.result_field(result, kFieldOfState);
   const char* const message = result == nullptr ? nullptr : pq_.result_field(result, kFieldOfMessage);
-  const std::string reason = first_line(message != nullptr  ? message
-                                        : result == nullptr ? pq_.error(connection_)
-                                                            : pq_.result_error(result));
-  const auto is = [&](std::string_view begin) { return state.starts_with(begin); };
-  // 08: connection; 57P: the server shuts down or starts; 25P03: we were idle for too long; 53300: too many clients
-  if (pq_.connection_status(connection_) != kConnectionOk || is("08") || is("57P") || is("25P03") || is("53300"))
-    throw TryAgain(fmt::format("{}: the connection broke: {}", name_, reason), "Try again; nothing is added twice.",
-                   true);
-  if (is("40001") || is("40P01"))  // serialization failure, deadlock
-    throw TryAgain(fmt::format("{}: others changed the same rows again and again: {}", name_, reason), "Try again.",
-                   false);
-  if (is("57014") || is("55P03"))
-    fail(fmt::format("{}: the server took longer than {} s: {}", name_, kPatienceS, reason),
-         "Another process may be changing it; try again.");
-  if (is("42501") || is("25006"))
-    reject(fmt::format("{}: {}", name_, reason), "Ask its administrator for the right, or name another one with --db.");
-  if (is("42"))  // a table, a column or a type is not what a statement needs
-    reject(fmt::format("{}: is not a history that this Weir can read: {}", name_, reason), "--db names another one.");
-  if (is("54") || is("22")) reject(fmt::format("{}: cannot keep this: {}", name_, reason));
-  fail(fmt::format("{}: {}", name_, reason), is("53100") ? "The server's disk is full." : "");
+  throw_server_error(name_, state == nullptr ? "" : state,
+                     first_line(message != nullptr  ? message
+                                : result == nullptr ? pq_.error(connection_)
+                                                    : pq_.result_error(result)),
+                     pq_.connection_status(connection_) == kConnectionOk, kPatienceS);
 }
 
 }  // namespace

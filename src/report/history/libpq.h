@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/vendor_library.h"
 
@@ -49,6 +50,13 @@ struct LibPq : VendorLibrary {
   void (*free_options)(ConnectionOption*) = need("PQconninfoFree");
   void* (*on_notice)(void*, void (*)(void*, const char*), void*) = need("PQsetNoticeProcessor");
 };
+
+// The first line of a message of libpq, without its level.
+std::string first_line(const char* text);
+// Throws what an error of the server means to the user. `state`: SQLSTATE, empty where there is none; `patience_s`: how
+// long statements may take.
+[[noreturn]] void throw_server_error(const std::string& name, std::string_view state, const std::string& reason,
+                                     bool is_connected, int patience_s);
 
 // Opened once; null where it cannot be used, with the reason.
 const LibPq* libpq(std::string* reason = nullptr);

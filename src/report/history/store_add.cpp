@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 
 #include "base/clock.h"
 #include "measure/statistics.h"
@@ -17,7 +18,7 @@ namespace {
 // For a median; a folder of a hundred results must not take a minute. The median of few samples takes few values, and a
 // fleet's figures have five samples each, a hundred thousand of them in a night: 0.1 ms each instead of 0.45.
 constexpr std::size_t kResamples = 2'000, kResamplesPerSample = 100;
-constexpr std::size_t kAtOnce = 64;
+constexpr std::size_t kAtOnce = 64;  // rows of one statement: a round trip costs more than a row
 
 // Keys and facts are objects of strings.
 std::string key_text(const std::map<std::string, std::string>& values) { return Json(values).dump(); }
@@ -43,7 +44,8 @@ Middle middle_of(const SampleSeries& series) {
 // A point and what is computed of it before the transaction, which others wait for.
 struct Prepared {
   const NewPoint* point;
-  Middle latency, throughput;
+  std::string conditions = {};  // digest
+  Middle latency = {}, throughput = {};
 };
 
 void bind_series(Statement& statement, const SampleSeries& series, const Middle& middle) {
@@ -55,20 +57,37 @@ void bind_series(Statement& statement, const SampleSeries& series, const Middle&
     statement.bind_bytes(pack_samples(series.samples));
 }
 
-// Digests of a table that exist already, with their entries.
-template <class List, class Digest>
-std::map<std::string, std::int64_t> known_in(Database& database, const char* table, const List& list, Digest digest) {
-  std::map<std::string, std::int64_t> known;
+// Which of these texts a table has in a column, and the number beside each: one round trip for many.
+std::map<std::string, std::int64_t> numbers_in(Database& database, const char* table, const char* column,
+                                               const char* number, const std::vector<std::string>& texts) {
+  std::map<std::string, std::int64_t> found;
   std::string marks;
   for (std::size_t i = 0; i < kAtOnce; ++i) marks += i == 0 ? "?" : ",?";
-  Statement rows(database, fmt::format("SELECT digest, entry FROM {} WHERE digest IN ({})", table, marks));
-  for (std::size_t begin = 0; begin < list.size(); begin += kAtOnce) {
-    for (std::size_t i = 0; i < kAtOnce; ++i)
-      rows.bind(std::string_view(digest(list[std::min(begin + i, list.size() - 1)])));
-    while (rows.next()) known[rows.text(0)] = rows.integer(1).value_or(0);
+  Statement rows(database, fmt::format("SELECT {}, {} FROM {} WHERE {} IN ({})", column, number, table, column, marks));
+  for (std::size_t begin = 0; begin < texts.size(); begin += kAtOnce) {
+    for (std::size_t i = 0; i < kAtOnce; ++i) rows.bind(std::string_view(texts[std::min(begin + i, texts.size() - 1)]));
+    while (rows.next()) found[rows.text(0)] = rows.integer(1).value_or(0);
     rows.run();
   }
-  return known;
+  return found;
+}
+
+template <class List>
+std::vector<std::string> digests_of(const List& list) {
+  std::vector<std::string> digests;
+  for (const auto& each : list) digests.push_back(each.digest);
+  return digests;
+}
+
+std::string insert_of(std::size_t rows) {
+  std::string sql =
+      "INSERT INTO point(entry, machine, conditions, digest, origin, measured, weir_version, weir_commit, workload, "
+      "key, failure, latency_unit, latency_reason, latency_count, latency_median, latency_low, latency_high, "
+      "latency_samples, throughput_unit, throughput_reason, throughput_count, throughput_median, throughput_low, "
+      "throughput_high, throughput_samples) VALUES ";
+  for (std::size_t i = 0; i < rows; ++i)
+    sql += fmt::format("{}(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", i == 0 ? "" : ",");
+  return sql + " ON CONFLICT(digest) DO NOTHING RETURNING digest";
 }
 
 // One attempt, in one transaction.
@@ -78,36 +97,19 @@ class Adding {
       : database_(database),
         options_(options),
         transaction_(database, Writing::beside_others),
-        insert_(database,
-                "INSERT INTO point(entry, machine, conditions, digest, origin, measured, weir_version, weir_commit, "
-                "workload, key, failure, latency_unit, latency_reason, latency_count, latency_median, latency_low, "
-                "latency_high, latency_samples, throughput_unit, throughput_reason, throughput_count, "
-                "throughput_median, throughput_low, throughput_high, throughput_samples) "
-                "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(digest) DO NOTHING "
-                "RETURNING id"),
-        entry_of_point_(database, "SELECT entry FROM point WHERE digest = ?"),
+        many_(database, insert_of(kAtOnce)),
+        one_(database, insert_of(1)),
         keep_(database,
               "INSERT INTO document(entry, digest, kind, subject, measured, body) VALUES (?,?,?,?,?,?) "
               "ON CONFLICT(digest) DO NOTHING RETURNING id") {}
 
-  void add(const Prepared& prepared, Added& added) {
-    const NewPoint& point = *prepared.point;
-    const std::int64_t entry = entry_id();
-    insert_.bind(entry, machine_id(point.machine), conditions_id(point), point.digest, point.point.origin);
-    insert_.bind_or_null(point.measured).bind_or_null(point.weir_version).bind_or_null(point.weir_commit);
-    insert_.bind(point.point.key.at("workload"), key_text(point.point.key)).bind_or_null(point.point.failure);
-    bind_series(insert_, point.point.latency, prepared.latency);
-    bind_series(insert_, point.point.throughput, prepared.throughput);
-    if (insert_.first_integer()) {
-      is_used_ = true;
-      ++added.points;
-      if (!point.point.failure.empty()) ++added.failed;
-      return;
+  void add(std::span<const Prepared> points, Added& added) {
+    look_up(points);
+    for (std::size_t begin = 0; begin < points.size();) {
+      const std::size_t count = points.size() - begin < kAtOnce ? 1 : kAtOnce;
+      insert(count == 1 ? one_ : many_, points.subspan(begin, count), added);
+      begin += count;
     }
-    // Twice in this intake, or another process has added it since we looked.
-    ++added.known;
-    if (const auto known = entry_of_point_.bind(std::string_view(point.digest)).first_integer())
-      known_entries_.insert(*known);
   }
 
   void add(const NewDocument& document, Added& added) {
@@ -128,6 +130,48 @@ class Adding {
   void commit() { transaction_.commit(); }
 
  private:
+  // The machines and conditions of these points that exist already.
+  void look_up(std::span<const Prepared> points) {
+    std::set<std::string> machines, conditions;
+    for (const Prepared& each : points) {
+      machines.insert(each.point->machine.id);
+      conditions.insert(each.conditions);
+    }
+    machines_ = numbers_in(database_, "machine", "fingerprint", "id", {machines.begin(), machines.end()});
+    conditions_ = numbers_in(database_, "conditions", "digest", "id", {conditions.begin(), conditions.end()});
+  }
+
+  void insert(Statement& statement, std::span<const Prepared> points, Added& added) {
+    for (const Prepared& prepared : points) {
+      const NewPoint& point = *prepared.point;
+      // In this order: each may ask the database itself.
+      const std::int64_t entry = entry_id(), machine = machine_id(point.machine), conditions = conditions_id(prepared);
+      statement.bind(entry, machine, conditions, point.digest, point.point.origin);
+      statement.bind_or_null(point.measured).bind_or_null(point.weir_version).bind_or_null(point.weir_commit);
+      statement.bind(point.point.key.at("workload"), key_text(point.point.key)).bind_or_null(point.point.failure);
+      bind_series(statement, point.point.latency, prepared.latency);
+      bind_series(statement, point.point.throughput, prepared.throughput);
+    }
+    std::set<std::string> fresh;
+    while (statement.next()) fresh.insert(statement.text(0));
+    statement.run();
+    std::vector<std::string> known;
+    for (const Prepared& prepared : points) {
+      if (fresh.erase(prepared.point->digest) == 1) {
+        is_used_ = true;
+        ++added.points;
+        if (!prepared.point->point.failure.empty()) ++added.failed;
+      } else {
+        known.push_back(prepared.point->digest);
+      }
+    }
+    if (known.empty()) return;
+    // Twice in this intake, or another process has added it since we looked.
+    added.known += known.size();
+    for (const auto& [digest, entry] : numbers_in(database_, "point", "digest", "entry", known))
+      known_entries_.insert(entry);
+  }
+
   std::int64_t entry_id() {
     if (entry_) return *entry_;
     Statement insert(database_,
@@ -165,30 +209,24 @@ class Adding {
                     });
   }
 
-  std::int64_t conditions_id(const NewPoint& point) {
-    // Points of one document share them, one after the other.
-    if (conditions_ && point.device == device_ && point.environment == environment_) return *conditions_;
-    device_ = point.device;
-    environment_ = point.environment;
-    const std::string device = document_text(point.device), environment = document_text(point.environment);
-    const std::string digest = digest_of(device + "\n" + environment);
-    conditions_ = identity(all_conditions_, digest, "SELECT id FROM conditions WHERE digest = ?",
-                           "INSERT INTO conditions(digest, device, environment) VALUES (?,?,?) "
-                           "ON CONFLICT(digest) DO NOTHING RETURNING id",
-                           [&](Statement& insert) {
-                             insert.bind(std::string_view(digest)).bind_or_null(device).bind_or_null(environment);
-                           });
-    return *conditions_;
+  std::int64_t conditions_id(const Prepared& prepared) {
+    return identity(conditions_, prepared.conditions, "SELECT id FROM conditions WHERE digest = ?",
+                    "INSERT INTO conditions(digest, device, environment) VALUES (?,?,?) "
+                    "ON CONFLICT(digest) DO NOTHING RETURNING id",
+                    [&](Statement& insert) {
+                      insert.bind(std::string_view(prepared.conditions));
+                      insert.bind_or_null(document_text(prepared.point->device));
+                      insert.bind_or_null(document_text(prepared.point->environment));
+                    });
   }
 
   Database& database_;
   const AddOptions& options_;
   Transaction transaction_;
-  Statement insert_, entry_of_point_, keep_;
-  std::optional<std::int64_t> entry_, conditions_;
+  Statement many_, one_, keep_;
+  std::optional<std::int64_t> entry_;
   bool is_used_ = false;
-  Json device_, environment_;
-  std::map<std::string, std::int64_t> machines_, all_conditions_;
+  std::map<std::string, std::int64_t> machines_, conditions_;  // by id and digest
   std::set<std::int64_t> known_entries_;
 };
 
@@ -203,18 +241,17 @@ Added Store::add(const Intake& intake, const AddOptions& options) {
     documents.clear();
     before = {};
     std::set<std::int64_t> entries;
-    const auto points = known_in(database_, "point", intake.points, [](const NewPoint& each) { return each.digest; });
+    const auto points = numbers_in(database_, "point", "digest", "entry", digests_of(intake.points));
     for (const NewPoint& point : intake.points) {
       const auto known = points.find(point.digest);
       if (known == points.end()) {
-        fresh.push_back({&point, {}, {}});
+        fresh.push_back({&point});
         continue;
       }
       entries.insert(known->second);
       ++before.known;
     }
-    const auto kept =
-        known_in(database_, "document", intake.documents, [](const NewDocument& each) { return each.digest; });
+    const auto kept = numbers_in(database_, "document", "digest", "entry", digests_of(intake.documents));
     for (const NewDocument& document : intake.documents)
       if (const auto known = kept.find(document.digest); known == kept.end())
         documents.push_back(&document);
@@ -223,9 +260,16 @@ Added Store::add(const Intake& intake, const AddOptions& options) {
     before.known_entries.assign(entries.begin(), entries.end());
   });
   if (fresh.empty() && documents.empty()) return before;
+  const NewPoint* before_it = nullptr;  // points of one document share their conditions, one after the other
   for (Prepared& each : fresh) {
-    each.latency = middle_of(each.point->point.latency);
-    each.throughput = middle_of(each.point->point.throughput);
+    const NewPoint& point = *each.point;
+    each.conditions =
+        before_it != nullptr && point.device == before_it->device && point.environment == before_it->environment
+            ? (&each - 1)->conditions
+            : digest_of(document_text(point.device) + "\n" + document_text(point.environment));
+    each.latency = middle_of(point.point.latency);
+    each.throughput = middle_of(point.point.throughput);
+    before_it = &point;
   }
   Added attempted;  // whose commit was sent; whether it arrived is unknown if the connection broke then
   return database_.repeated([&] {
@@ -238,7 +282,7 @@ Added Store::add(const Intake& intake, const AddOptions& options) {
     }
     Added added = before;
     Adding adding(database_, options);
-    for (const Prepared& each : fresh) adding.add(each, added);
+    adding.add(fresh, added);
     for (const NewDocument* const each : documents) adding.add(*each, added);
     adding.finish(added);
     attempted = added;
