@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <exception>
 #include <limits>
-#include <map>
+#include <mutex>
+#include <thread>
 
 #include "base/error.h"
 #include "lab/fleet/figures.h"
+#include "report/history/packed_text.h"
 
 namespace weir::history {
 namespace {
@@ -18,6 +22,9 @@ constexpr std::string_view kFleet = "fleet/";
 // Workloads of fleets, as a range that an index can answer: '0' follows '/'.
 constexpr const char* kIsFleet = "point.workload >= 'fleet/' AND point.workload < 'fleet0' AND point.failure IS NULL";
 constexpr std::size_t kMostSeries = 100'000;
+constexpr std::size_t kLargestText = std::size_t{64} << 20;  // of one probe
+constexpr std::size_t kMostText = std::size_t{4} << 30;      // of all of them
+constexpr std::size_t kMostThreads = 8, kProbesPerThread = 16;
 
 struct Place {
   std::int64_t machine = 0;
@@ -69,11 +76,38 @@ void put_sentence(DeviceChange& change) {
 }  // namespace
 
 std::vector<fleet::NodeReport> newest_nodes(Store& store, const std::string& since) {
-  std::vector<fleet::NodeReport> nodes;
-  store.newest_documents("fleet_probe", since, [&](const KeptDocument& kept) {
-    const std::string name = fmt::format("{}: probe of {}", store.name(), kept.subject);
-    nodes.push_back(fleet::read_node(parse_json(kept.text, name), name));
-  });
+  const std::vector<KeptDocument> documents = store.newest_documents("fleet_probe", since);
+  std::vector<fleet::NodeReport> nodes(documents.size());
+  std::atomic<std::size_t> next{0}, size{0};
+  std::exception_ptr error;
+  std::mutex guard;  // of error
+  const auto read = [&] {
+    try {
+      for (std::size_t i = next++; i < documents.size(); i = next++) {
+        const std::string name = fmt::format("{}: probe of {}", store.name(), documents[i].subject);
+        const auto text = unpack_text(documents[i].packed, kLargestText);
+        if (!text)
+          reject(name + ": is damaged, or was packed with zlib, which this Weir lacks",
+                 "Put back a copy, or install zlib1g-dev and build again.");
+        if ((size += text->size()) > kMostText)
+          reject(fmt::format("{}: its probes hold more than {} GiB", store.name(), kMostText >> 30),
+                 "Look at less of the past.");
+        nodes[i] = fleet::read_node(parse_json(*text, name), name);
+      }
+    } catch (...) {
+      const std::lock_guard lock(guard);
+      error = std::current_exception();
+      next = documents.size();
+    }
+  };
+  // A thousand probes are 45 MB of JSON: a second's work for one thread.
+  std::vector<std::thread> threads;
+  const std::size_t wanted = std::min<std::size_t>(
+      {std::thread::hardware_concurrency(), kMostThreads, documents.size() / kProbesPerThread + 1});
+  for (std::size_t i = 1; i < wanted; ++i) threads.emplace_back(read);
+  read();
+  for (std::thread& thread : threads) thread.join();
+  if (error) std::rethrow_exception(error);
   return nodes;
 }
 

@@ -7,15 +7,13 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "report/history/packed_text.h"
 #include "report/history/samples.h"
 
 namespace weir::history {
 namespace {
 
 constexpr std::size_t kMaxRead = 1'000'000;
-constexpr std::size_t kLargestText = std::size_t{64} << 20;  // of a document
-constexpr std::size_t kMostText = std::size_t{4} << 30;      // of all documents of one answer
+constexpr std::size_t kMostPacked = std::size_t{1} << 30;  // of all documents of one answer
 
 // Accepts any text: null where it is not an object.
 Json object_of(const std::string& text) {
@@ -189,9 +187,9 @@ std::vector<double> Store::samples(std::int64_t point, const std::string& metric
   return *samples;
 }
 
-void Store::newest_documents(const std::string& kind, const std::string& since,
-                             const std::function<void(const KeptDocument&)>& take) {
-  if (database_.version() < 2) return;
+std::vector<KeptDocument> Store::newest_documents(const std::string& kind, const std::string& since) {
+  std::vector<KeptDocument> documents;
+  if (database_.version() < 2) return documents;
   Statement rows(database_,
                  "SELECT d.subject, d.measured, d.body FROM document d JOIN (SELECT max(c.id) AS id FROM document c "
                  "JOIN (SELECT subject, max(measured) AS measured FROM document WHERE kind = ? AND measured >= ? "
@@ -199,18 +197,14 @@ void Store::newest_documents(const std::string& kind, const std::string& since,
                  "AND c.measured = newest.measured GROUP BY c.subject) AS chosen ON chosen.id = d.id ORDER BY 1");
   rows.bind(kind, since, kind);
   std::size_t size = 0;
-  while (rows.next()) {
-    auto text = unpack_text(rows.bytes(2), kLargestText);
-    if (!text)
-      reject(fmt::format("{}: the document of {} is damaged, or was packed with zlib, which this Weir lacks", name(),
-                         rows.text(0)),
-             "Put back a copy, or install zlib1g-dev and build again.");
-    size += text->size();
-    if (size > kMostText)
-      reject(fmt::format("{}: its documents hold more than {} GiB", name(), kMostText >> 30),
-             "Select less: --since does.");
-    take({rows.text(0), rows.text(1), std::move(*text)});
+  while (rows.next() && documents.size() < kMaxRead) {
+    documents.push_back({rows.text(0), rows.text(1), rows.bytes(2)});
+    size += documents.back().packed.size();
+    if (size > kMostPacked)
+      reject(fmt::format("{}: its documents take more than {} GiB", name(), kMostPacked >> 30),
+             "Look at less of the past.");
   }
+  return documents;
 }
 
 }  // namespace weir::history

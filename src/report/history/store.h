@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -83,7 +82,8 @@ struct Pruned {
 };
 
 struct KeptDocument {
-  std::string subject, measured, text;
+  std::string subject, measured;
+  std::string packed;  // by pack_text()
 };
 
 class Store {
@@ -112,10 +112,8 @@ class Store {
   // Empty where the point has no samples of this metric ("latency", "throughput"). Rejects damaged ones.
   std::vector<double> samples(std::int64_t point, const std::string& metric);
 
-  // Of each subject the newest document of this kind that was measured at `since` or later, by subject. Rejects damaged
-  // ones.
-  void newest_documents(const std::string& kind, const std::string& since,
-                        const std::function<void(const KeptDocument&)>& take);
+  // Of each subject the newest document of this kind that was measured at `since` or later, by subject.
+  std::vector<KeptDocument> newest_documents(const std::string& kind, const std::string& since);
 
   const std::string& name() const noexcept { return database_.name(); }
   std::uint64_t size_bytes() { return database_.size_bytes(); }
