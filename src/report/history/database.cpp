@@ -40,7 +40,7 @@ CREATE TABLE document(
 CREATE INDEX document_of_subject ON document(kind, subject, measured);
 CREATE INDEX document_of_entry ON document(entry);
 DROP INDEX point_of_workload;
-CREATE INDEX point_of_series ON point(workload, machine);
+CREATE INDEX point_of_series ON point(workload, machine, measured, latency_median, throughput_median);
 CREATE INDEX point_of_machine ON point(machine);
 CREATE INDEX point_of_conditions ON point(conditions);
 CREATE TABLE IF NOT EXISTS prediction(

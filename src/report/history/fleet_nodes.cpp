@@ -7,7 +7,10 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <thread>
 
 #include "base/error.h"
@@ -19,8 +22,6 @@ namespace {
 
 constexpr double kOf95 = 1.96;
 constexpr std::string_view kFleet = "fleet/";
-// Workloads of fleets, as a range that an index can answer: '0' follows '/'.
-constexpr const char* kIsFleet = "point.workload >= 'fleet/' AND point.workload < 'fleet0' AND point.failure IS NULL";
 constexpr std::size_t kMostSeries = 100'000;
 constexpr std::size_t kLargestText = std::size_t{64} << 20;  // of one probe
 constexpr std::size_t kMostText = std::size_t{4} << 30;      // of all of them
@@ -28,17 +29,18 @@ constexpr std::size_t kMostThreads = 8, kProbesPerThread = 16;
 
 struct Place {
   std::int64_t machine = 0;
-  std::string workload, key;
+  std::string workload;
 };
 
-// Series whose values differ by less than the threshold cannot have changed by more; the database sorts them out.
+// Devices and figures whose values differ by less than the threshold cannot have changed by more: the database sorts
+// them out, from an index alone. '0' follows '/'.
 std::vector<Place> places(Database& database, const std::string& since, const ChangeOptions& options) {
   Statement rows(database,
-                 fmt::format("SELECT point.machine, point.workload, point.key FROM point WHERE {} AND measured >= ? "
-                             "GROUP BY point.workload, point.machine, point.key HAVING count(*) >= {} AND "
+                 fmt::format("SELECT machine, workload FROM point WHERE workload >= 'fleet/' AND workload < 'fleet0' "
+                             "AND measured >= ? GROUP BY workload, machine HAVING count(*) >= {} AND "
                              "max(coalesce(latency_median, throughput_median)) > "
                              "min(coalesce(latency_median, throughput_median)) * {}",
-                             kIsFleet, 2 * kMinPerLevel, 1 + options.threshold));
+                             2 * kMinPerLevel, 1 + options.threshold));
   rows.bind(std::string_view(since));
   std::vector<Place> found;
   while (rows.next()) {
@@ -46,7 +48,7 @@ std::vector<Place> places(Database& database, const std::string& since, const Ch
       reject(fmt::format("{}: more than {} figures of devices vary", database.name(), kMostSeries),
              "Look at less of the past, or use a larger threshold.");
     Place place;
-    rows.read(0, place.machine, place.workload, place.key);
+    rows.read(0, place.machine, place.workload);
     found.push_back(std::move(place));
   }
   return found;
@@ -71,6 +73,25 @@ void put_sentence(DeviceChange& change) {
                                 kind == nullptr ? std::string_view(change.figure) : kind->words,
                                 change.to.empty() ? "" : " to " + change.to, std::fabs(change.ratio - 1) * 100,
                                 change.at.substr(0, 10));
+}
+
+// The last change of a series, where it is for the worse.
+std::optional<DeviceChange> change_of(std::span<const Value> values, bool is_less_better, ChangeDetector& detector) {
+  if (values.size() > kLongestSeries) values = values.last(kLongestSeries);
+  std::vector<double> medians, errors;
+  for (const Value& value : values) {
+    medians.push_back(value.median);
+    errors.push_back(value.error);
+  }
+  const ChangeReport judged = detector.judge(medians, errors);
+  if (judged.changes.empty() || (judged.changes.back().ratio > 1) != is_less_better) return std::nullopt;
+  const ChangePoint& last = judged.changes.back();
+  DeviceChange change;
+  change.at = values[last.index].at;
+  change.before_at = values[last.index - 1].at;
+  change.ratio = last.ratio;
+  change.p = last.p;
+  return change;
 }
 
 }  // namespace
@@ -117,18 +138,19 @@ std::vector<DeviceChange> device_changes(Store& store, const std::string& since,
   if (database.version() < 2) return changes;
   ChangeDetector detector(options);
   Statement rows(database,
-                 "SELECT measured, conditions, latency_median, latency_low, latency_high, throughput_median, "
-                 "throughput_low, throughput_high FROM point WHERE workload = ? AND machine = ? AND key = ? AND "
+                 "SELECT key, measured, conditions, latency_median, latency_low, latency_high, throughput_median, "
+                 "throughput_low, throughput_high FROM point WHERE workload = ? AND machine = ? AND "
                  "failure IS NULL AND measured >= ? ORDER BY measured, id");
   Statement machine(database, "SELECT fingerprint, facts FROM machine WHERE id = ?");
   for (const Place& place : places(database, since, options)) {
-    std::vector<Value> values;
+    std::map<std::string, std::vector<Value>> by_key;  // copies to each other device are series of their own
     bool is_less_better = true;
-    rows.bind(place.workload, place.machine, place.key, since);
+    rows.bind(place.workload, place.machine, since);
     while (rows.next()) {
       Value value;
+      std::string key;
       std::optional<double> latency, low, high, throughput, least, most;
-      rows.read(0, value.at, value.conditions, latency, low, high, throughput, least, most);
+      rows.read(0, key, value.at, value.conditions, latency, low, high, throughput, least, most);
       const auto& median = latency ? latency : throughput;
       if (!median || !(*median > 0)) continue;
       is_less_better = latency.has_value();
@@ -136,38 +158,27 @@ std::vector<DeviceChange> device_changes(Store& store, const std::string& since,
       const auto& to = latency ? high : most;
       value.median = *median;
       value.error = from && to ? (*to - *from) / (2 * kOf95 * *median) : std::numeric_limits<double>::quiet_NaN();
-      values.push_back(std::move(value));
+      by_key[key].push_back(std::move(value));
     }
     rows.run();
-    if (values.size() > kLongestSeries) values.erase(values.begin(), values.end() - kLongestSeries);
-    std::vector<double> medians, errors;
-    for (const Value& value : values) {
-      medians.push_back(value.median);
-      errors.push_back(value.error);
-    }
-    const ChangeReport judged = detector.judge(medians, errors);
-    if (judged.changes.empty() || (judged.changes.back().ratio > 1) != is_less_better) continue;
-    const ChangePoint& last = judged.changes.back();
-    DeviceChange change;
-    change.at = values[last.index].at;
-    change.before_at = values[last.index - 1].at;
-    change.ratio = last.ratio;
-    change.p = last.p;
-    change.figure = place.workload.substr(kFleet.size());
-    if (const auto key = Json::parse_if_valid(place.key)) change.to = text_in(*key, "to");
-    if (machine.bind(place.machine).next()) {
-      change.machine = machine.text(0);
-      if (const auto facts = Json::parse_if_valid(machine.text(1))) {
-        change.serial = text_in(*facts, "serial");
-        change.model = text_in(*facts, "model");
+    for (const auto& [key, values] : by_key)
+      if (auto change = change_of(values, is_less_better, detector)) {
+        change->figure = place.workload.substr(kFleet.size());
+        if (const auto names = Json::parse_if_valid(key)) change->to = text_in(*names, "to");
+        if (machine.bind(place.machine).next()) {
+          change->machine = machine.text(0);
+          if (const auto facts = Json::parse_if_valid(machine.text(1))) {
+            change->serial = text_in(*facts, "serial");
+            change->model = text_in(*facts, "model");
+          }
+        }
+        machine.run();
+        const Json device = store.conditions(values.back().conditions).first;
+        change->node = text_in(device, "host");
+        change->device = text_in(device, "name");
+        put_sentence(*change);
+        changes.push_back(std::move(*change));
       }
-    }
-    machine.run();
-    const Json device = store.conditions(values.back().conditions).first;
-    change.node = text_in(device, "host");
-    change.device = text_in(device, "name");
-    put_sentence(change);
-    changes.push_back(std::move(change));
   }
   std::sort(changes.begin(), changes.end(), [](const DeviceChange& one, const DeviceChange& two) {
     const double first = std::fabs(std::log(one.ratio)), second = std::fabs(std::log(two.ratio));
