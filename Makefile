@@ -32,14 +32,15 @@ test-gpu: ## The tests that need a GPU
 	@scripts/setup.sh test
 	@scripts/test.sh gpu
 
-test-long: ## Everything under ASan+UBSan, all threads under TSan; 10^9 commands through each channel, none lost; the queue probe 200 times; 500 kills, 200 random signals, 10,000 preemptions; one of each is added and found
+test-long: ## Everything under ASan+UBSan, all threads under TSan; 10^9 commands through each channel, none lost; the queue probe 200 times; 500 kills, 200 random signals, 10,000 preemptions; 32 writers of a history and its server killed 200 times; one of each is added and found
 	@scripts/setup.sh test
 	@scripts/test.sh asan-all tsan-all
-	@$(BUILD) tests_lab_queues tests_channel tests_lab_preempt tests_cli
+	@$(BUILD) tests_lab_queues tests_channel tests_lab_preempt tests_cli tests_report_history
 	WEIR_LONG_TESTS=1 build/release/tests_lab_queues --gtest_filter='ProbeCpuLong.*'
 	WEIR_LONG_TESTS=1 build/release/tests_channel --gtest_filter='ChannelLong*'
 	WEIR_LONG_TESTS=1 build/release/tests_cli --gtest_filter='SchedFaults.*:SchedSoak.*:Stop.random*'
 	WEIR_LONG_TESTS=1 build/release/tests_lab_preempt
+	WEIR_LONG_TESTS=1 build/release/tests_report_history --gtest_filter='*Killed*'
 	scripts/one_of_each.sh
 
 bench: setup ## Run the benchmarks that need no GPU, then all kernel packages, 30 samples each; writes reports/

@@ -27,6 +27,7 @@ zlib1g-dev|header:zlib.h
 libsqlite3-dev|header:sqlite3.h
 libarchive-dev|header:archive.h
 libncurses-dev|header:ncurses.h
+libpq5|file:/usr/lib/'$(uname -m)'-linux-gnu/libpq.so.5
 ccache|command:ccache'
 # Other people's queues, which `weir channel` measures ours against.
 queues='libboost-dev|header:boost/lockfree/spsc_queue.hpp
@@ -42,6 +43,10 @@ slurm='slurmctld|command:slurmctld
 slurmd|command:slurmd
 slurm-client|command:srun
 munge|command:munged'
+# A PostgreSQL server that tests start for themselves, and its client library, which weir opens when a history is there.
+postgres='postgresql|file:/usr/lib/postgresql
+libpq5|file:/usr/lib/'$(uname -m)'-linux-gnu/libpq.so.5
+libpq-dev|header:postgresql/libpq-fe.h'
 # AMD GPUs: a compiler for device code and the runtime's headers; 390 MB. CI compiles it and runs it on a fake runtime.
 hip='hipcc|command:hipcc
 libamdhip64-dev|file:/usr/include/hip/hip_runtime_api.h'
@@ -67,7 +72,7 @@ esac
 case $purpose in
   test)
     # The importers' fuzz targets run in CI too.
-    required+=$'\npython3|command:python3\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibarchive-dev|header:archive.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl_headers$'\n'$opencl$'\n'$slurm$'\n'$web$'\n'$cross${browser:+$'\n'$browser}
+    required+=$'\npython3|command:python3\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibarchive-dev|header:archive.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl_headers$'\n'$opencl$'\n'$slurm$'\n'$postgres$'\n'$web$'\n'$cross${browser:+$'\n'$browser}
     optional+=$'\npython3-jsonschema|python:jsonschema'
     ;;
   lint)

@@ -21,7 +21,9 @@ struct HistoryAddFlags : HistoryFlags {
   void add_to(CommandSyntax syntax) {
     syntax
         .add("results PATH", paths,
-             "results, sweeps, summaries of weir bench, documents of weir channel, or folders of them; the same result "
+             "results, sweeps, summaries of weir bench, documents of weir channel or weir fleet probe, or folders of "
+             "them; the "
+             "same result "
              "is never added twice")
         .required();
     syntax.add("--tag NAME", tag, "a word to find this entry by: nightly, v1.2, ...");

@@ -18,8 +18,8 @@ struct HistoryExportFlags {
 
   void add_to(CommandSyntax syntax) {
     syntax.add("--workload NAME", filter.workload, "only this workload");
-    syntax.add("--machine NAME", filter.machine, "only this machine: its id, or the beginning of it");
-    syntax.add("--db PATH", database, "the history's file (SQLite)");
+    syntax.add("--machine NAME", filter.machine, kOneMachine);
+    syntax.add("--db PATH", database, kHistoryPlace);
     syntax.add("--output,-o PATH", output, "write to this file");
     syntax.add("--force,-f", is_forced, "replace a file that exists");
     syntax.add("--quiet,-q", is_quiet, "print no names of files");

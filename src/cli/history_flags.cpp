@@ -8,7 +8,7 @@
 namespace weir::cli {
 
 void HistoryFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--db PATH", database, "the history's file (SQLite)");
+  syntax.add("--db PATH", database, kHistoryPlace);
   DocumentOutput::add_to(syntax);
 }
 

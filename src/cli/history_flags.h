@@ -9,6 +9,11 @@
 
 namespace weir::cli {
 
+// What --db takes.
+inline constexpr const char* kHistoryPlace =
+    "the history: a file (SQLite), or a PostgreSQL database as postgresql://USER@HOST/NAME";
+inline constexpr const char* kOneMachine = "only this machine: its id, the beginning of it, or a GPU's serial number";
+
 struct HistoryFlags : DocumentOutput {
   std::string database = history::kDefaultFile;
 

@@ -13,7 +13,7 @@ struct HistoryListFlags : HistoryFlags {
   void add_to(CommandSyntax syntax) {
     syntax.add("--tag NAME", filter.tag, "only entries with this tag");
     syntax.add("--workload NAME", filter.workload, "only entries with this workload");
-    syntax.add("--machine NAME", filter.machine, "only entries of this machine: its id, or the beginning of it");
+    syntax.add("--machine NAME", filter.machine, kOneMachine);
     HistoryFlags::add_to(syntax);
   }
 };

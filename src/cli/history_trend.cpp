@@ -28,7 +28,7 @@ struct HistoryTrendFlags : HistoryFlags {
     syntax.add("--param NAME=VALUE", params, "name=value, repeatable: only runs with this parameter");
     syntax.add("--key NAME=VALUE", keys,
                "name=value, repeatable: submit, placement, sync_mode, precision, ranks, backend, ...");
-    syntax.add("--machine NAME", machine, "only this machine: its id, or the beginning of it");
+    syntax.add("--machine NAME", machine, kOneMachine);
     syntax.add("--threshold PERCENT", threshold, "the smallest change that matters");
     syntax.add("--gate", is_gate,
                "exit 3 if the last change of a series is for the worse and recent, or its newest run failed");

@@ -14,6 +14,7 @@
 #include "device/gpu/activity.h"
 #include "device/gpu/cuda.h"
 #include "measure/environment.h"
+#include "report/history/engine.h"
 #include "weir_build.h"
 
 namespace weir::cli {
@@ -144,6 +145,9 @@ int execute_info(const InfoFlags& flags) {
             WEIR_HAVE_LIBARCHIVE ? "yes" : "left out: libarchive was not found when this was built");
   print_out("  SQLite traces      {}\n",
             WEIR_HAVE_SQLITE ? "yes" : "left out: SQLite was not found when this was built");
+  const std::string no_postgres = history::postgres_shortfall();
+  print_out("  PostgreSQL         {}\n",
+            no_postgres.empty() ? "yes, by libpq.so.5" : "not here: " + no_postgres + "; libpq5 is the package");
   print_out("  ncurses            {}\n",
             WEIR_HAVE_NCURSES ? "yes" : "left out: not found when this was built, so `weir watch` has no live view");
   print_out("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");

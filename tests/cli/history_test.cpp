@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 #include <weir_build.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "base/json.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
+#include "support/postgres_server.h"
 
 namespace weir::testing {
 namespace {
@@ -162,6 +164,52 @@ TEST_F(History, entries_can_be_removed_and_exported) {
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 12) << csv.out;
   EXPECT_EQ(history({"export", "-o", "points.csv"}).code, 0);
   EXPECT_EQ(history({"export", "-o", "points.csv"}).code, 2) << "nothing is overwritten";
+}
+
+TEST_F(History, what_is_old_can_be_removed_and_is_counted_first) {
+  add_days();
+  const Outcome asked = history({"remove", "--before", "2026-03-05", "--dry-run"});
+  EXPECT_EQ(asked.code, 0) << asked.err;
+  EXPECT_TRUE(has(asked.out, "4 results, 0 probes and 4 entries of which nothing is left would be removed"))
+      << asked.out;
+  EXPECT_TRUE(has(history({"list"}).out, "12 entries"));
+  EXPECT_TRUE(has(history({"remove", "--before", "2026-03-05", "--keep-daily"}).out, "0 results")) << "one a day";
+  EXPECT_EQ(history({"remove", "--before", "2026-03-05", "-q"}).code, 0);
+  EXPECT_TRUE(has(history({"list"}).out, "8 entries"));
+  EXPECT_EQ(history({"remove", "--before", "1d"}).code, 0);
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"remove"},
+                                             {"remove", "1", "--before", "1d"},
+                                             {"remove", "1", "--dry-run"},
+                                             {"remove", "--before", "yesterday"},
+                                             {"remove", "--before", "0d"},
+                                             {"remove", "--before", "1d", "--db", "nowhere.db"}})
+    EXPECT_EQ(history(wrong).code, 2);
+}
+
+TEST_F(History, a_database_takes_the_place_of_the_file) {
+  if (const std::string& reason = PostgresServer::shared().reason(); !reason.empty()) GTEST_SKIP() << reason;
+  const std::string database = PostgresServer::shared().make_database();
+  const auto there = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--db", database});
+    return history(words);
+  };
+  EXPECT_EQ(there({"list"}).code, 2) << "there is no history yet";
+  for (int day = 1; day <= 12; ++day)
+    ASSERT_EQ(there({"add", made(day, (day < 8 ? 10e6 : 10.8e6) + day * 3000 % 50000), "-q"}).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "weir_history.db"));
+  EXPECT_TRUE(has(there({"list"}).out, "12 entries"));
+  EXPECT_TRUE(has(there({"trend", "hetero_kernels"}).out, "Slower by "));
+  EXPECT_EQ(there({"trend", "hetero_kernels", "--gate"}).code, 3);
+  EXPECT_EQ(there({"list", "--json", "-o", "list.json", "-q"}).code, 0);
+  expect_valid_as(folder_ / "list.json", "weir.history.2.json");
+  EXPECT_EQ(there({"remove", "12"}).code, 0);
+  const Outcome csv = there({"export"});
+  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 12) << csv.out;
+  const Outcome nobody = history({"list", "--db", "postgresql://ann:s3cret@127.0.0.1:1/fleet"});
+  EXPECT_EQ(nobody.code, 1);
+  EXPECT_TRUE(has(nobody.err, "postgresql://ann@127.0.0.1:1/fleet: cannot connect")) << nobody.err;
+  EXPECT_FALSE(has(nobody.err, "s3cret")) << nobody.err;
 }
 
 TEST_F(History, takes_the_commit_from_git) {

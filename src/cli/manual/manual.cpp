@@ -135,7 +135,8 @@ weir export exported.json --format csv --samples)"},
 
 constexpr ManualEntry kHistory[] = {
     {"history",
-     "Results over time in one SQLite file, machines kept apart, and where a series changed: [history](history.md).",
+     "Results over time in one SQLite file or a PostgreSQL database, machines kept apart, and where a series changed: "
+     "[history](history.md).",
      R"(weir run hetero_kernels --device sim:h200 -o monday.json --quiet
 weir history add monday.json --tag nightly --db weeks.db
 weir history list --db weeks.db)"},
@@ -148,7 +149,9 @@ weir history add tuesday.json --tag nightly --db weeks.db)"},
      "Exits 3 with `--gate` where the latest change is for the worse; the page says what counts as one: "
      "[history](history.md).",
      "weir history trend hetero_kernels --db weeks.db"},
-    {"history remove", "", "weir history remove 2 --db weeks.db"},
+    {"history remove", "With `--before`, `--dry-run` says first what would go.",
+     R"(weir history remove 2 --db weeks.db
+weir history remove --before 90d --keep-daily --dry-run --db weeks.db)"},
     {"history export", "", "weir history export --db weeks.db"},
 };
 

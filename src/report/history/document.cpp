@@ -57,13 +57,18 @@ Json explanations(Store& store, const Series& series, const ChangePoint& change)
   if (before.weir_version != after.weir_version)
     found.push_back({{"fact", "weir"}, {"before", before.weir_version}, {"after", after.weir_version}});
   if (before.conditions == after.conditions) return found;
-  const Json old_facts = store.conditions(before.conditions).second,
-             new_facts = store.conditions(after.conditions).second;
-  for (const char* fact : {"system", "kernel", "compiler"}) {
-    if (!old_facts.is_object() || !new_facts.is_object()) break;
-    const Json was = old_facts.value(fact, Json()), is = new_facts.value(fact, Json());
-    if (was != is && was.is_string() && is.is_string())
-      found.push_back({{"fact", fact}, {"before", was}, {"after", is}});
+  const auto was = store.conditions(before.conditions), is = store.conditions(after.conditions);
+  const auto compare = [&](const Json& old_facts, const Json& new_facts, const std::string& fact) {
+    const Json &one = member(old_facts, fact), &two = member(new_facts, fact);
+    if (one != two && one.is_string() && two.is_string())
+      found.push_back({{"fact", fact}, {"before", one}, {"after", two}});
+  };
+  // Of a fleet's device nearly everything may change while it stays the same device.
+  if (before.workload().starts_with("fleet/")) {
+    for (const auto& [fact, value] : was.first.items()) compare(was.first, is.first, std::string(fact));
+    for (const auto& [fact, value] : was.second.items()) compare(was.second, is.second, std::string(fact));
+  } else {
+    for (const char* fact : {"system", "kernel", "compiler"}) compare(was.second, is.second, fact);
   }
   return found;
 }
@@ -138,7 +143,8 @@ Json gate_json(const std::vector<Series>& all, std::size_t within) {
 Json added_document(const Store& store, const Added& added, const AddOptions& options, const Intake& intake) {
   Json json = document_of("add", store);
   json.update(WEIR_NAMED(added.entry, text_or_null(options.commit), text_or_null(options.commit_basis),
-                         text_or_null(options.tag), added.points, added.failed, added.known, added.known_entries));
+                         text_or_null(options.tag), added.points, added.failed, added.known, added.known_entries,
+                         added.documents));
   std::map<std::string, std::string> labels;
   for (const NewPoint& point : intake.points) labels[point.machine.id] = point.machine.label;
   json["machines"] = Json::array();
@@ -149,21 +155,22 @@ Json added_document(const Store& store, const Added& added, const AddOptions& op
 
 Json list_document(Store& store, const EntryFilter& filter) {
   Json json = document_of("list", store);
+  json["size_bytes"] = store.size_bytes();
   json["machines"] = json_list(store.machines(), machine_json);
   json["entries"] = json_list(store.entries(filter), entry_json);
   return json;
 }
 
 Json show_document(Store& store, std::int64_t id) {
-  const std::vector<Entry> entries = store.entries();
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.id == id; });
-  if (found == entries.end())
-    reject(fmt::format("{}: has no entry {}", store.name(), id), "`weir history list` shows them.");
+  EntryFilter wanted;
+  wanted.id = id;
+  const std::vector<Entry> entries = store.entries(wanted);
+  if (entries.empty()) reject(fmt::format("{}: has no entry {}", store.name(), id), "`weir history list` shows them.");
   Json json = document_of("show", store);
-  json["entry"] = entry_json(*found);
+  json["entry"] = entry_json(entries[0]);
   json["machines"] = Json::array();
   for (const Machine& machine : store.machines())
-    if (std::find(found->machines.begin(), found->machines.end(), machine.id) != found->machines.end())
+    if (std::find(entries[0].machines.begin(), entries[0].machines.end(), machine.id) != entries[0].machines.end())
       json["machines"].push_back(machine_json(machine));
   json["points"] = Json::array();
   PointFilter filter;

@@ -50,7 +50,7 @@ Json object_or_null(const Json& json) { return json.is_object() ? json : Json();
 bool is_result(const Json& json) {
   const std::string schema = value_text(member(json, "schema"));
   // A newer version of a known schema is refused with its own message, not skipped.
-  for (const char* known : {schemas::result, schemas::sweep, schemas::bench, schemas::channel})
+  for (const char* known : {schemas::result, schemas::sweep, schemas::bench, schemas::channel, schemas::fleet_probe})
     if (schema.starts_with(schemas::kind_of(known))) return true;
   return schema.empty() && json.is_object() &&
          ((json.contains("throughput") && json.contains("stream_count")) ||
@@ -87,9 +87,11 @@ void read_document(const Json& written, const std::string& name, Intake& into) {
   Json document = written;
   upgrade(document);
   const std::string schema = value_text(member(document, "schema"));
-  std::vector<NewPoint> points = schema == schemas::bench     ? bench_points(document, written, name)
-                                 : schema == schemas::channel ? channel_points(document, name)
-                                                              : result_points(document, written, name);
+  std::vector<NewPoint> points = schema == schemas::bench         ? bench_points(document, written, name)
+                                 : schema == schemas::channel     ? channel_points(document, name)
+                                 : schema == schemas::fleet_probe ? fleet_points(document, name)
+                                                                  : result_points(document, written, name);
+  if (schema == schemas::fleet_probe) into.documents.push_back(fleet_document_of(document, name));
   into.points.insert(into.points.end(), std::make_move_iterator(points.begin()), std::make_move_iterator(points.end()));
 }
 
@@ -148,6 +150,16 @@ std::string digest_of(std::string_view text) {
   return fmt::format("{:016x}{:016x}", static_cast<std::uint64_t>(hash >> 64), static_cast<std::uint64_t>(hash));
 }
 
+Machine machine_from(std::map<std::string, std::string> facts, const std::string& label) {
+  Machine machine;
+  std::string all;
+  for (const auto& [name, value] : facts) all += fmt::format("{}:{}={}:{}\n", name.size(), name, value.size(), value);
+  machine.id = digest_of(all).substr(0, kIdDigits);
+  machine.label = label.empty() ? "unknown device" : label.substr(0, kLongestLabel);
+  machine.facts = std::move(facts);
+  return machine;
+}
+
 Machine machine_of(const ResultPoint& point) {
   Machine machine;
   if (!point.device.empty()) machine.facts["device.name"] = point.device;
@@ -164,15 +176,10 @@ Machine machine_of(const ResultPoint& point) {
     else if (name.starts_with("environment.rocm_info.") || name.starts_with("environment.driver_info."))
       machine.facts[name] = value;  // AORTA's names for driver facts
   }
-  std::string all;
-  for (const auto& [name, value] : machine.facts)
-    all += fmt::format("{}:{}={}:{}\n", name.size(), name, value.size(), value);
-  machine.id = digest_of(all).substr(0, kIdDigits);
   const auto model = point.settings.find("device.model");
   std::string label = model == point.settings.end() ? "" : model->second;
   if (!point.device.empty()) label += (label.empty() ? "" : ", ") + point.device;
-  machine.label = label.empty() ? "unknown device" : label.substr(0, kLongestLabel);
-  return machine;
+  return machine_from(std::move(machine.facts), label);
 }
 
 bool is_time(std::string_view text) {

@@ -36,8 +36,8 @@ Json item_of(Store& store, const Series& series) {
 
 }  // namespace
 
-std::vector<Json> history_items(const std::filesystem::path& file, const HistorySelection& selection) {
-  Store store(file, DatabaseAccess::read);
+std::vector<Json> history_items(const std::string& where, const HistorySelection& selection) {
+  Store store(where, DatabaseAccess::read);
   std::vector<Series> all = make_series(store, selection);
   // A series whose runs all failed has nothing to draw.
   std::erase_if(all, [](const Series& series) { return series.points.empty(); });

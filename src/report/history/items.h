@@ -2,7 +2,6 @@
 // Knows the page's fields; the page owns ids, sources and environments.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,7 +14,7 @@ namespace weir::history {
 struct HistorySelection {
   std::string workload;
   std::string metric;   // "latency" or "throughput"; empty: latency where there is one
-  std::string machine;  // id of a machine, or its beginning
+  std::string machine;  // id of a machine, its beginning, or a serial number
   std::map<std::string, std::string>
       key;  // names and values of ResultPoint::key that must agree: "streams", "param.size"
 };
@@ -26,8 +25,8 @@ struct HistorySelection {
 // It lacks id, source and the environment's number, so that a page does
 //   Json item = page.item("histories", series["title"], source, page.environment(series["device"],
 //   series["environment"]));
-// and takes over the other fields, except device and environment. Rejects a file that is not a history, and any file
-// where this build has no SQLite. Reads only; while a history is being added to, its previous state is read.
-std::vector<Json> history_items(const std::filesystem::path& file, const HistorySelection& selection = {});
+// and takes over the other fields, except device and environment. Rejects what is not a history, and any file where
+// this build has no SQLite. Reads only; while a history is being added to, its previous state is read.
+std::vector<Json> history_items(const std::string& where, const HistorySelection& selection = {});
 
 }  // namespace weir::history

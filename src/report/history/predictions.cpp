@@ -8,16 +8,9 @@
 
 namespace weir::history {
 
-// Not among the versions of the file: histories without predictions stay readable by every Weir.
-void add_prediction(const std::filesystem::path& file, const KeptPrediction& prediction) {
-  Database database(file, DatabaseAccess::write);
-  Transaction transaction(database);
-  Statement(
-      database,
-      "CREATE TABLE IF NOT EXISTS prediction(id INTEGER PRIMARY KEY, created TEXT NOT NULL, program TEXT NOT NULL, "
-      "setting TEXT NOT NULL, gain REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, measured REAL, "
-      "measured_low REAL, measured_high REAL)")
-      .run();
+void add_prediction(const std::string& where, const KeptPrediction& prediction) {
+  Database database(where, DatabaseAccess::write);
+  Transaction transaction(database, Writing::beside_others);
   Statement insert(database,
                    "INSERT INTO prediction(created, program, setting, gain, low, high, measured, measured_low, "
                    "measured_high) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -31,11 +24,10 @@ void add_prediction(const std::filesystem::path& file, const KeptPrediction& pre
   transaction.commit();
 }
 
-PredictionRecord prediction_record(const std::filesystem::path& file) {
-  Database database(file, DatabaseAccess::read);
+PredictionRecord prediction_record(const std::string& where) {
+  Database database(where, DatabaseAccess::read);
   PredictionRecord record;
-  Statement tables(database, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'prediction'");
-  if (!tables.next() || tables.integer(0) != 1) return record;
+  if (!database.has_table("prediction")) return record;
   std::vector<double> errors;
   Statement rows(
       database,

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -23,7 +22,7 @@ struct PredictionRecord {
 };
 
 // Creates the history where there is none. Predictions whose proof measured nothing are kept, and not counted.
-void add_prediction(const std::filesystem::path& file, const KeptPrediction& prediction);
-PredictionRecord prediction_record(const std::filesystem::path& file);
+void add_prediction(const std::string& where, const KeptPrediction& prediction);
+PredictionRecord prediction_record(const std::string& where);
 
 }  // namespace weir::history

@@ -115,7 +115,7 @@ std::vector<Series> make_series(Store& store, const HistorySelection& selection,
     if (point.key.contains("workload") && fits(point, selection))
       lines[{point.machine, point.key}].push_back(std::move(point));
   std::map<std::string, Machine> machines;
-  for (Machine& machine : store.machines()) machines[machine.id] = machine;
+  for (Machine& machine : store.machines(store.resolve_machine(selection.machine))) machines[machine.id] = machine;
   ChangeDetector detector(options);
   std::vector<Series> all;
   for (const auto& [line, points] : lines) {

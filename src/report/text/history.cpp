@@ -79,11 +79,17 @@ std::string words_of_add(const Json& document) {
   std::string entries;
   for (const Json& entry : at(document, {"known_entries"}))
     entries += (entries.empty() ? "" : ", ") + (entry.is_number() ? fields::text(entry, {}) : std::string("?"));
+  const std::size_t probes = count_of(document, "documents");
   const std::string there = fmt::format("{} there already (entry {})", known == 1 ? "was" : "were", entries);
+  if (points == 0 && probes > 0)
+    return fmt::format("{} added as entry {}.", counted(probes, "probe"), word(document, "entry"));
+  if (points == 0 && known == 0) return "Nothing was added: it was there already.";
   if (points == 0)
     return fmt::format("Nothing was added: {} {}.",
                        known == 1 ? "the one result" : fmt::format("all {} results", known), there);
-  std::string words = fmt::format("{} added as entry {}", counted(points, "result"), word(document, "entry"));
+  std::string words =
+      fmt::format("{}{} added as entry {}", counted(points, "result"),
+                  probes > 0 ? fmt::format(" of {}", counted(probes, "probe")) : "", word(document, "entry"));
   if (failed > 0) words += fmt::format(", {} of them failed", failed);
   if (known > 0) words += fmt::format("; {} {}", known, there);
   return words + ".";
@@ -107,7 +113,10 @@ TextReport list_report(const Json& document) {
   TextReport report;
   const Json& entries = at(document, {"entries"});
   report.title = fmt::format("weir history list: {}", word(document, "file"));
-  report.open(entries.size() == 1 ? "1 entry" : fmt::format("{} entries", entries.size()));
+  std::string size;
+  if (const auto bytes = number(document, {"size_bytes"}))
+    size = ", " + format_bytes(static_cast<std::uint64_t>(std::max(0.0, *bytes)));
+  report.open((entries.size() == 1 ? "1 entry" : fmt::format("{} entries", entries.size())) + size);
   ReportSection& section = report.section("Entries");
   ReportTable& table = section.table(
       {{"id"}, {"added", true}, {"commit", true}, {"tag", true}, {"machine", true}, {"points"}, {"failed"}});

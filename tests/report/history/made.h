@@ -1,4 +1,4 @@
-// Results made up for histories, and a file for them that goes away with the test.
+// Results made up for histories, and a file or a database for them that goes away with the test.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 
 #include "report/history/intake.h"
 #include "report/history/store.h"
+#include "support/postgres_server.h"
 
 namespace weir::testing {
 
@@ -63,12 +64,15 @@ class HistoryTest : public ::testing::Test {
     std::string name = (std::filesystem::temp_directory_path() / "weir_history_XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
+    where_ = file().string();
   }
   void TearDown() override {
     std::error_code ignored;
     if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
   }
   std::filesystem::path file(const std::string& name = "history.db") const { return folder_ / name; }
+  // What --db would name.
+  const std::string& where() const { return where_; }
   std::filesystem::path write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name, std::ios::binary) << text;
     return folder_ / name;
@@ -82,7 +86,7 @@ class HistoryTest : public ::testing::Test {
       paths.push_back(write(fmt::format("made_{}.json", number++), result_json(made).dump()));
     const history::Intake intake = history::read_intake(paths);
     EXPECT_TRUE(intake.refused.empty()) << intake.refused[0];
-    history::Store store(file(), history::DatabaseAccess::write);
+    history::Store store(where(), history::DatabaseAccess::write);
     return store.add(intake, {tag, commit, commit.empty() ? "" : "given"});
   }
   // One entry for each value, a day apart.
@@ -95,6 +99,24 @@ class HistoryTest : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
+  std::string where_;
 };
+
+// The same in every engine: "sqlite", "postgresql".
+class EngineTest : public HistoryTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    HistoryTest::SetUp();
+    if (IsSkipped() || is_sqlite()) return;
+    if (const std::string missing = history::postgres_shortfall(); !missing.empty()) GTEST_SKIP() << missing;
+    if (const std::string& reason = PostgresServer::shared().reason(); !reason.empty()) GTEST_SKIP() << reason;
+    where_ = PostgresServer::shared().make_database();
+  }
+  bool is_sqlite() const { return std::string_view(GetParam()) == "sqlite"; }
+};
+
+#define WEIR_IN_EVERY_ENGINE(tests)                                                  \
+  INSTANTIATE_TEST_SUITE_P(Engine, tests, ::testing::Values("sqlite", "postgresql"), \
+                           [](const auto& each) { return std::string(each.param); })
 
 }  // namespace weir::testing

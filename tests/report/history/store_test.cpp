@@ -1,10 +1,12 @@
 #include "report/history/store.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
+
+#include <algorithm>
 
 #include "base/error.h"
 #include "measure/bootstrap.h"
+#include "report/history/fleet_nodes.h"
 #include "report/history/made.h"
 
 #if WEIR_HAVE_SQLITE
@@ -29,109 +31,6 @@ std::string refusal(const std::filesystem::path& path, DatabaseAccess access) {
     EXPECT_EQ(error.fault, Fault::input) << error.what();
     return error.what();
   }
-}
-
-TEST_F(Stores, keeps_entries_points_and_every_sample) {
-  MadeResult failed;
-  failed.workload = "moe";
-  failed.failure = "out of memory";
-  const Added added = add({{}, failed}, "abc1234", "nightly");
-  EXPECT_EQ(added.points, 2U);
-  EXPECT_EQ(added.failed, 1U);
-  Store store(file(), DatabaseAccess::read);
-  const std::vector<Entry> entries = store.entries();
-  ASSERT_EQ(entries.size(), 1U);
-  EXPECT_EQ(entries[0].commit, "abc1234");
-  EXPECT_EQ(entries[0].tag, "nightly");
-  EXPECT_EQ(entries[0].points, 2U);
-  EXPECT_EQ(entries[0].failed, 1U);
-  EXPECT_EQ(entries[0].workloads, (std::vector<std::string>{"hetero_kernels", "moe"}));
-  const std::vector<Point> points = store.points();
-  ASSERT_EQ(points.size(), 2U);
-  EXPECT_EQ(points[0].key.at("streams"), "8");
-  EXPECT_EQ(points[0].key.at("param.size"), "4096");
-  EXPECT_EQ(points[0].latency.median, 1000);
-  ASSERT_TRUE(points[0].latency.low.has_value());
-  EXPECT_LE(*points[0].latency.low, 1000);
-  EXPECT_EQ(points[0].latency.count, 20U);
-  EXPECT_EQ(store.samples(points[0].id, "latency").size(), 20U);
-  EXPECT_EQ(store.samples(points[0].id, "latency")[0], 998);
-  EXPECT_NEAR(store.samples(points[0].id, "throughput")[2], 2.0 * 1e9 / 1000, 1e-6);
-  EXPECT_EQ(points[1].failure, "the run failed: out of memory");
-  EXPECT_EQ(store.conditions(points[0].conditions).first["model"], "NVIDIA H200");
-}
-
-TEST_F(Stores, the_same_result_is_added_once) {
-  EXPECT_EQ(add({{}}).points, 1U);
-  const Added again = add({{}});
-  EXPECT_EQ(again.points, 0U);
-  EXPECT_EQ(again.known, 1U);
-  EXPECT_FALSE(again.entry.has_value());
-  EXPECT_EQ(again.known_entries, (std::vector<std::int64_t>{1}));
-  MadeResult later;
-  later.created = "2026-11-02T00:00:00Z";
-  const Added both = add({{}, later, later});
-  EXPECT_EQ(both.points, 1U);
-  EXPECT_EQ(both.known, 2U);
-  EXPECT_EQ(Store(file(), DatabaseAccess::read).entries().size(), 2U);
-}
-
-TEST_F(Stores, points_come_in_the_order_of_measuring) {
-  MadeResult made;
-  made.created = "2026-11-05T00:00:00Z";
-  add({made}, "new");
-  made.created = "2026-11-03T00:00:00Z";
-  add({made}, "old");
-  const auto points = Store(file(), DatabaseAccess::read).points();
-  ASSERT_EQ(points.size(), 2U);
-  EXPECT_EQ(points[0].commit, "old");
-}
-
-TEST_F(Stores, filters_and_machines) {
-  add({{}}, "", "nightly");
-  MadeResult other;
-  other.model = "MI300X";
-  other.workload = "moe";
-  add({other});
-  Store store(file(), DatabaseAccess::read);
-  EntryFilter by_tag;
-  by_tag.tag = "nightly";
-  EXPECT_EQ(store.entries(by_tag).size(), 1U);
-  EntryFilter by_workload;
-  by_workload.workload = "moe";
-  ASSERT_EQ(store.entries(by_workload).size(), 1U);
-  EXPECT_EQ(store.entries(by_workload)[0].id, 2);
-  const auto machines = store.machines();
-  ASSERT_EQ(machines.size(), 2U);
-  EntryFilter by_machine;
-  by_machine.machine = machines[1].id.substr(0, 8);
-  EXPECT_EQ(store.entries(by_machine).size(), 1U);
-  EXPECT_THROW(store.resolve_machine("nonsense"), Error);
-}
-
-TEST_F(Stores, a_removed_entry_is_gone_and_can_be_added_again) {
-  add({{}});
-  {
-    Store store(file(), DatabaseAccess::write);
-    EXPECT_TRUE(store.remove(1));
-    EXPECT_FALSE(store.remove(1));
-    EXPECT_TRUE(store.points().empty());
-    EXPECT_TRUE(store.machines().empty());
-  }
-  const Added again = add({{}});
-  EXPECT_EQ(again.points, 1U);
-  EXPECT_EQ(again.entry, 2) << "numbers are not given twice";
-}
-
-TEST_F(Stores, hostile_texts_stay_texts) {
-  MadeResult made;
-  made.workload = "x'); DROP TABLE point; --\x1b[2J<script>\"";
-  made.model = std::string("a\0b", 3);
-  EXPECT_EQ(add({made}, "'; DELETE FROM entry; --", "\"").points, 1U);
-  Store store(file(), DatabaseAccess::read);
-  ASSERT_EQ(store.points().size(), 1U);
-  EXPECT_EQ(store.points()[0].workload(), made.workload);
-  EXPECT_EQ(store.entries()[0].commit, "'; DELETE FROM entry; --");
 }
 
 TEST_F(Stores, what_is_no_history_is_refused_in_words) {
@@ -160,11 +59,48 @@ TEST_F(Stores, databases_of_others_and_of_newer_versions_are_left_alone) {
   for (const DatabaseAccess access : {DatabaseAccess::read, DatabaseAccess::write})
     EXPECT_NE(refusal(file("other.db"), access).find("another program"), std::string::npos);
   add({{}});
-  run_sql(file(), "PRAGMA user_version = 2");
+  run_sql(file(), "PRAGMA user_version = 3");
   for (const DatabaseAccess access : {DatabaseAccess::read, DatabaseAccess::write})
-    EXPECT_NE(refusal(file(), access).find("version 2"), std::string::npos);
-  run_sql(file(), "PRAGMA user_version = 1; ALTER TABLE point RENAME TO dot");
+    EXPECT_NE(refusal(file(), access).find("version 3"), std::string::npos);
+  run_sql(file(), "PRAGMA user_version = 2; ALTER TABLE point RENAME TO dot");
   EXPECT_NE(refusal(file(), DatabaseAccess::read).find("not a history that this Weir can read"), std::string::npos);
+}
+
+// tests/data/history/version1.db is what weir 0.1 made of result_1.json and another one.
+TEST_F(Stores, a_file_of_version_1_is_read_as_it_is_and_upgraded_by_the_next_add) {
+  const std::filesystem::path data = WEIR_SOURCE_DIR "/tests/data/history";
+  std::filesystem::copy_file(data / "version1.db", file());
+  std::vector<Point> before;
+  {
+    Store store(where(), DatabaseAccess::read);
+    EXPECT_EQ(store.database().version(), 1);
+    before = store.points();
+    ASSERT_EQ(before.size(), 2U);
+    EXPECT_EQ(store.entries().size(), 2U);
+    EXPECT_EQ(store.resolve_machine(before[0].machine.substr(0, 6)), before[0].machine);
+    EXPECT_TRUE(newest_nodes(store).empty());
+    EXPECT_TRUE(device_changes(store).empty());
+    EXPECT_EQ(store.would_prune({"2026-11-12T00:00:00Z", false}).points, 1U);
+  }
+  const std::vector<std::filesystem::path> known = {data / "result_1.json"};
+  {
+    Store store(where(), DatabaseAccess::write);
+    EXPECT_EQ(store.database().version(), 2);
+    EXPECT_EQ(store.add(read_intake(known), {}).known, 1U) << "digests of version 1 are recognised";
+  }
+  EXPECT_EQ(add({{}}).points, 1U);
+  Store store(where(), DatabaseAccess::read);
+  EXPECT_EQ(store.database().version(), 2);
+  const std::vector<Point> after = store.points();
+  ASSERT_EQ(after.size(), 3U);
+  for (const Point& old : before) {
+    const auto same = std::find_if(after.begin(), after.end(), [&](const Point& each) { return each.id == old.id; });
+    ASSERT_NE(same, after.end());
+    EXPECT_EQ(same->key, old.key);
+    EXPECT_EQ(same->latency.median, old.latency.median);
+    EXPECT_EQ(same->commit, old.commit);
+    EXPECT_EQ(store.samples(same->id, "latency").size(), same->latency.count);
+  }
 }
 
 TEST_F(Stores, rows_that_make_no_sense_are_read_without_harm) {
@@ -206,58 +142,6 @@ TEST_F(Stores, damaged_files_are_refused_or_read_but_never_crash) {
     } catch (const Error&) {
     }
   }
-}
-
-TEST_F(Stores, many_who_add_at_once_all_succeed) {
-  constexpr int kProcesses = 6;
-  std::vector<pid_t> children;
-  for (int i = 0; i < kProcesses; ++i) {
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      int failures = 0;
-      for (int k = 0; k < 5; ++k) {
-        MadeResult made;
-        made.created = fmt::format("2026-{:02}-{:02}T00:00:00Z", i + 1, k + 1);
-        const std::vector<std::filesystem::path> paths = {
-            write(fmt::format("of_{}_{}.json", i, k), testing::result_json(made).dump())};
-        try {
-          Store store(file(), DatabaseAccess::write);
-          if (store.add(read_intake(paths), {}).points != 1) ++failures;
-        } catch (...) {
-          ++failures;
-        }
-      }
-      ::_exit(failures);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
-  EXPECT_EQ(Store(file(), DatabaseAccess::read).entries().size(), 5U * kProcesses);
-}
-
-TEST_F(Stores, what_was_killed_in_the_middle_leaves_nothing) {
-  add({{}});
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    Database database(file(), DatabaseAccess::write);
-    Transaction transaction(database);
-    Statement(database, "DELETE FROM point").run();
-    Statement(database, "DELETE FROM entry").run();
-    ::kill(::getpid(), SIGKILL);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFSIGNALED(status));
-  EXPECT_EQ(Store(file(), DatabaseAccess::read).points().size(), 1U);
-  MadeResult next;
-  next.created = "2026-12-01T00:00:00Z";
-  EXPECT_EQ(add({next}).points, 1U);
 }
 
 }  // namespace
