@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,5 +31,8 @@ class TraceExchange {
   std::size_t total_;
   std::vector<std::vector<std::size_t>> held_;  // on rank 0, by rank: its traces
 };
+
+// Which captures a rank reads, ascending, so that all read about as much. Depends on the sizes only.
+std::vector<std::size_t> captures_of_rank(std::span<const std::uint64_t> sizes, const Ranks& ranks);
 
 }  // namespace weir
