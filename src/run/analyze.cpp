@@ -65,6 +65,9 @@ Json analyze_traces(Communicator& ranks, TraceShare& share, const AnalyzeOptions
   std::size_t next = 0;
   said = ask([&](TraceAnalysis& trace) { return trace.is_steady(told[next++]).dump(); });
   told = tell([&] { return whole.window(said); });
+  next = 0;
+  said = ask([&](TraceAnalysis& trace) { return trace.first_submitted(told[next++]).dump(); });
+  told = tell([&] { return whole.submission(said); });
   for (std::size_t i = 0; i < own.size(); ++i) own[i].cut(told[i]);
   said = ask([](TraceAnalysis& trace) { return trace.counts().dump(); });
   told = tell([&, drawn = outlines()] { return whole.order(said, drawn); });

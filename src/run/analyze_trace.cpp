@@ -153,10 +153,16 @@ Json TraceAnalysis::is_steady(const Json& start) {
   return steady_ns.is_null() ? Json() : Json(are_steady_from(trace_.timeline, steady_ns.get<std::int64_t>()));
 }
 
-void TraceAnalysis::cut(const Json& part) {
+Json TraceAnalysis::first_submitted(const Json& part) {
   const Json& window = part["window"];
-  if (window.is_null()) return;
-  part_ = within(trace_.timeline, {window[0].get<std::int64_t>(), window[1].get<std::int64_t>()});
+  if (window.is_null()) return Json();
+  window_ = {window[0].get<std::int64_t>(), window[1].get<std::int64_t>()};
+  return first_submission(trace_.timeline, *window_);
+}
+
+void TraceAnalysis::cut(const Json& part) {
+  if (!window_) return;
+  part_ = within(trace_.timeline, *window_, part["submitted_ns"].get<std::int64_t>());
   is_cut_ = true;
   if (!keeps_trace_) trace_.timeline = {};
 }

@@ -27,7 +27,9 @@ class TraceAnalysis {
   Json times() const;
   // {"origin_ns", "steady_ns"}: the document's, and when the steady part may begin. Returns whether it does so here.
   Json is_steady(const Json& start);
-  // {"window"}: null, or from and to. From here on the trace is that part of it.
+  // {"window"}: null, or from and to. Returns the first submission of what is in it, null without a window.
+  Json first_submitted(const Json& part);
+  // {"submitted_ns"}: the first of all traces. From here on the trace is the part of it in the window.
   void cut(const Json& part);
   // {"commands", "dependencies"}
   Json counts() const;
@@ -45,6 +47,7 @@ class TraceAnalysis {
   bool keeps_trace_, is_cut_ = false;
   Timeline part_;
   std::int64_t origin_ns_ = 0;
+  std::optional<TimeInterval> window_;
   std::vector<std::uint16_t> devices_;  // that were analysed
   std::vector<RankUse> uses_;           // of them
 };

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
-#include <unordered_map>
 #include <utility>
 
 #include "base/clock.h"
@@ -171,6 +171,13 @@ std::vector<std::string> WholeAnalysis::window(const std::vector<std::string>& a
   return same_for_all({{"window", window_ ? Json::array({window_->from_ns, window_->to_ns}) : Json()}});
 }
 
+std::vector<std::string> WholeAnalysis::submission(const std::vector<std::string>& first_submitted) {
+  std::int64_t first_ns = INT64_MAX;
+  for (const std::string& text : first_submitted)
+    if (const Json one = message(text); !one.is_null()) first_ns = std::min(first_ns, one.get<std::int64_t>());
+  return same_for_all({{"submitted_ns", first_ns}});
+}
+
 Json WholeAnalysis::window_json(std::size_t commands) const {
   if (!window_) return Json();
   const double last_ns = length_between(origin_ns_, last_ns_);
@@ -261,17 +268,22 @@ std::vector<std::string> WholeAnalysis::ask_phases(std::vector<std::string> devi
 }
 
 Json WholeAnalysis::document(const std::vector<std::string>& commands) {
+  // By text, so that sums of commands have one order however the traces number their names.
+  std::vector<Json> answers;
+  std::map<std::string, std::uint32_t> number_of;
+  for (const std::string& text : commands) {
+    answers.push_back(message(text));
+    for (const Json& name : answers.back()["names"]) number_of.emplace(name.get<std::string>(), 0);
+  }
   std::vector<std::string> names;
-  std::unordered_map<std::string, std::uint32_t> number_of;
-  for (std::size_t trace = 0; trace < commands.size(); ++trace) {
-    const Json one = message(commands[trace]);
+  for (auto& [text, number] : number_of) {
+    number = static_cast<std::uint32_t>(names.size());
+    names.push_back(text);
+  }
+  for (std::size_t trace = 0; trace < answers.size(); ++trace) {
+    const Json& one = answers[trace];
     std::vector<std::uint32_t> name_of;
-    for (const Json& text : one["names"]) {
-      const auto [at, is_new] =
-          number_of.try_emplace(text.get<std::string>(), static_cast<std::uint32_t>(names.size()));
-      if (is_new) names.push_back(at->first);
-      name_of.push_back(at->second);
-    }
+    for (const Json& name : one["names"]) name_of.push_back(number_of.at(name.get<std::string>()));
     for (const Json& use : one["uses"]) {
       const std::size_t device = first_device_[trace] + use["device"].get<std::size_t>();
       const auto at = std::find(devices_.begin(), devices_.end(), static_cast<std::uint16_t>(device));

@@ -22,6 +22,7 @@ class WholeAnalysis {
   std::vector<std::string> agree(const std::vector<std::string>& facts, const std::vector<std::string>& outlines);
   std::vector<std::string> start(const std::vector<std::string>& times);
   std::vector<std::string> window(const std::vector<std::string>& are_steady);
+  std::vector<std::string> submission(const std::vector<std::string>& first_submitted);
   // Rejects a window without commands.
   std::vector<std::string> order(const std::vector<std::string>& counts, const std::vector<std::string>& outlines);
   std::vector<std::string> ask_phases(std::vector<std::string> devices);

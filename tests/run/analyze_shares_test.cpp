@@ -204,7 +204,7 @@ TEST(AnalyzeShares, give_the_same_document_however_traces_are_shared) {
     const Json document = Json::parse(expected);
     with_ranks += document["ranks"].is_null() ? 0 : 1;
     with_window += document["window"].is_null() ? 0 : 1;
-    for (const Json& clock : document["clocks"]["ranks"]) shifted += clock["is_shifted"].get<bool>() ? 1 : 0;
+    for (const Json& clock : at_path(document, {"clocks", "ranks"})) shifted += clock["is_shifted"].get<bool>() ? 1 : 0;
   }
   // The jobs are of use only if they have what is shared.
   EXPECT_GT(with_ranks, 5u);
