@@ -94,8 +94,8 @@ std::vector<fs::path> trace_files(const std::vector<std::string>& typed, const I
       }
     }
     if (traces == 0)
-      reject(fmt::format("{}: there is no trace directly in this folder, which has {} other file{}", each, others,
-                         others == 1 ? "" : "s"),
+      reject(fmt::format("{}: there is no trace directly in this folder{}", each,
+                         others > 0 ? fmt::format("; {} of its files are something else", others) : ""),
              "Name the folder that the traces lie in, or the traces.");
     if (others > 0)
       notes.push_back(fmt::format("{}: {} file{} passed over, not recognised as traces: {}{}", each, others,
