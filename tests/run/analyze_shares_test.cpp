@@ -185,7 +185,7 @@ std::string shared_document_of(const std::vector<ImportedTrace>& traces, const A
     threads.emplace_back([&, rank] {
       const Json document = analyze_traces(world.rank(rank), shares[static_cast<std::size_t>(rank)], options);
       if (rank == 0) found = text_of(document);
-      if (rank != 0) EXPECT_TRUE(document.is_null());
+      EXPECT_EQ(document.is_null(), rank != 0);
     });
   for (std::thread& thread : threads) thread.join();
   return found;
