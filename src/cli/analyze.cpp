@@ -14,9 +14,13 @@
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/ranks.h"
+#include "cli/trace_files.h"
 #include "cli/trace_flags.h"
+#include "device/rank/alone.h"
 #include "report/text/documents.h"
 #include "report/text/svg.h"
+#include "run/analyze_exchange.h"
 #include "trace/export/chrome_json.h"
 #include "trace/export/timeline_csv.h"
 #include "trace/export/timeline_sqlite.h"
@@ -33,10 +37,19 @@ struct AnalyzeFlags : DocumentOutput {
   std::string top = "15";
   bool are_ranks = false, is_full = false, is_strict = false;
 
+  // The files that need the whole timeline.
+  std::vector<std::string> exports() const {
+    std::vector<std::string> paths;
+    for (const std::string* path : {&svg, &kineto, &csv, &sqlite})
+      if (!path->empty()) paths.push_back(*path);
+    return paths;
+  }
+
   void add_to(CommandSyntax syntax) {
     syntax
         .add("files FILE", files,
-             "traces: Kineto/PyTorch, rocprofv3 and rocprof-sys (Perfetto too), JAX/XLA, Nsight Systems, "
+             "traces, or folders with traces in them: Kineto/PyTorch, rocprofv3 and rocprof-sys (Perfetto too), "
+             "JAX/XLA, Nsight Systems, "
              "rocmProfileData, "
              "CUPTI text or Weir's own; packed ones and archives too (.gz, .zst, .xz, .tar, .zip; -: standard input). "
              "Files of several ranks are put together")
@@ -60,7 +73,7 @@ struct AnalyzeFlags : DocumentOutput {
     // Two runs of the same ranks, which is an old spelling of `weir compare`.
     syntax.add("--threshold PERCENT", threshold, "").hidden();
     syntax.add("--strict", is_strict, "").hidden();
-    syntax.footer("Exit code: 0 fine, 2 bad input.");
+    syntax.footer("Exit code: 0 fine, 2 bad input. Under mpirun or srun each process reads its share: docs/traces.md.");
   }
 };
 
@@ -95,51 +108,59 @@ void export_kineto(const AnalyzeFlags& flags, const Timeline& timeline) {
   }
 }
 
-int execute_analyze(const AnalyzeFlags& flags) {
-  flags.check_output();
-  for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv, &flags.sqlite})
-    if (!path->empty()) check_writable(*path, flags.is_forced);
-  if (!flags.sqlite.empty()) check_sqlite_export(flags.sqlite);
-  AnalyzeOptions options;
-  if (!flags.peaks.empty()) options.peaks = peaks_measured(read_json(flags.peaks), flags.peaks);
-  options.top = static_cast<std::size_t>(number_within("--top", flags.top, 1, 1000));
-  options.command_line = run_context().command_line;
-  options.window = window_named(flags.trace.window);
-
-  ProgressLine line(flags.is_quiet);
-  line.show("reading", 0, 1);
-  const ImportOptions import = flags.trace.import_options();
-  std::vector<ImportedTrace> traces;
-  try {
-    std::vector<std::filesystem::path> files;
-    for (const std::string& file : flags.files) files.emplace_back(input_path(file));
-    traces = import_traces(files, import);
-  } catch (const Interrupted&) {
-    line.clear();
-    return kExitInterrupted;
+// Reads this process's share; all ranks agree on who reads what. Memory that nobody limited is for all processes of
+// the host together.
+TraceShare read_share(const AnalyzeFlags& flags, ImportOptions import, Communicator* ranks) {
+  TraceShare share;
+  std::vector<std::string> notes;
+  std::vector<std::filesystem::path> files;
+  if (is_first_rank()) files = trace_files(flags.files, import, notes);
+  for (const std::string& note : notes) print_err("weir: {}\n", note);
+  if (ranks == nullptr) {
+    share.traces = import_traces(files, import);
+    share.total = share.traces.size();
+    for (std::size_t i = 0; i < share.total; ++i) share.numbers.push_back(i);
+    share.keeps_traces = !flags.exports().empty();
+    return share;
   }
-  line.clear();
-  if (are_two_runs(flags, traces)) {
-    for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv, &flags.sqlite})
-      if (!path->empty())
-        reject("--svg, --export, --csv and --sqlite are for one timeline", "Pass only one file, or use --ranks.");
-    print_err("weir: two traces of the same ranks are two runs: weir compare A B (--ranks: one job)\n");
-    CompareOptions compare;
-    compare.threshold = share_of("--threshold", flags.threshold);
-    return print_trace_comparison(traces[0], traces[1], options.window, compare, flags.is_strict, flags);
-  }
+  const std::vector<CaptureFiles> captures =
+      broadcast_captures(*ranks, is_first_rank() ? captures_of(files, import) : std::vector<CaptureFiles>());
+  if (flags.trace.memory.empty())
+    import.limits.memory_bytes /= static_cast<std::uint64_t>(std::max(1, ranks->local_ranks().count));
+  share.total = captures.size();
+  std::vector<std::uint64_t> sizes;
+  for (const CaptureFiles& capture : captures) sizes.push_back(capture.bytes);
+  share.numbers = captures_of_rank(sizes, ranks->ranks());
+  files.clear();
+  for (const std::size_t number : share.numbers)
+    files.insert(files.end(), captures[number].paths.begin(), captures[number].paths.end());
+  share.traces = import_traces(files, import);
+  return share;
+}
 
-  std::vector<ImportedFile> files;
+// In a job the two may be in different processes.
+void reject_two_runs(const AnalyzeFlags& flags, const TraceShare& share, Communicator& ranks) {
+  if (flags.are_ranks || share.total != 2) return;
+  std::vector<std::string> own;
+  for (const ImportedTrace& trace : share.traces) own.push_back(Json(ranks_of(trace.timeline)).dump());
+  const std::vector<std::string> all = TraceExchange(ranks, share.numbers, share.total).gather(own);
+  if (all.empty()) return;
+  const Json first = Json::parse(all[0]), second = Json::parse(all[1]);
+  const bool are_alike = std::any_of(first.begin(), first.end(), [&](const Json& rank) {
+    return std::find(second.begin(), second.end(), rank) != second.end();
+  });
+  if (are_alike)
+    reject("two traces of the same ranks are two runs, which are compared by one process",
+           "weir compare A B, without mpirun or srun; --ranks says that they are one job.");
+}
+
+void write_exports(const AnalyzeFlags& flags, const ImportOptions& import, const std::vector<ImportedFile>& files,
+                   std::vector<ImportedTrace> traces, const Json& document) {
   std::vector<Timeline> parts;
-  for (ImportedTrace& trace : traces) {
-    files.insert(files.end(), trace.files.begin(), trace.files.end());
-    parts.push_back(std::move(trace.timeline));
-  }
-  Timeline timeline = parts.size() == 1 ? std::move(parts[0]) : merge(std::move(parts));
-  line.show("analysing", 0, 1);
-  const Json document = analyze_timeline(timeline, files, options);
-  line.clear();
-  flags.print(document, analysis_report(document, flags.is_full));
+  for (ImportedTrace& trace : traces) parts.push_back(std::move(trace.timeline));
+  Timeline timeline = merge(std::move(parts));
+  timeline.notes.clear();
+  for (const Json& note : document["notes"]) timeline.notes.push_back(note.get<std::string>());
   if (!flags.svg.empty()) flags.write(flags.svg, timeline_svg(analysed_part(timeline, document), {title_of(files)}));
   if (!flags.kineto.empty()) export_kineto(flags, timeline);
   if (!flags.csv.empty()) {
@@ -150,6 +171,63 @@ int execute_analyze(const AnalyzeFlags& flags) {
     write_timeline_sqlite(timeline, flags.sqlite, flags.is_forced, import.progress);
     flags.report_written(flags.sqlite);
   }
+}
+
+void check_files(const AnalyzeFlags& flags) {
+  flags.check_output();
+  for (const std::string& path : flags.exports()) check_writable(path, flags.is_forced);
+  if (!flags.sqlite.empty()) check_sqlite_export(flags.sqlite);
+}
+
+int execute_analyze(const AnalyzeFlags& flags) {
+  const bool is_job = job_ranks().count > 1;
+  if (is_job && !flags.exports().empty())
+    reject("--svg, --export, --csv and --sqlite need all timelines in one process, and this job has several",
+           "Start weir without mpirun or srun for them.");
+  if (is_job && std::find(flags.files.begin(), flags.files.end(), "-") != flags.files.end())
+    reject("-: standard input is one process's, and this job has several", "Name files or a folder.");
+  if (!is_job) check_files(flags);
+  AnalyzeOptions options;
+  if (!flags.peaks.empty()) options.peaks = peaks_measured(read_json(flags.peaks), flags.peaks);
+  options.top = static_cast<std::size_t>(number_within("--top", flags.top, 1, 1000));
+  options.command_line = run_context().command_line;
+  options.window = window_named(flags.trace.window);
+  const ImportOptions import = flags.trace.import_options();
+
+  Communicator* const ranks = join_ranks();
+  if (is_job && is_first_rank()) check_files(flags);
+  watch_ranks();
+  ProgressLine line(flags.is_quiet || !is_first_rank());
+  line.show("reading", 0, 1);
+  TraceShare share;
+  try {
+    share = read_share(flags, import, ranks);
+  } catch (const Interrupted&) {
+    line.clear();
+    return kExitInterrupted;
+  }
+  line.clear();
+  if (ranks != nullptr) {
+    reject_two_runs(flags, share, *ranks);
+  } else if (are_two_runs(flags, share.traces)) {
+    if (!flags.exports().empty())
+      reject("--svg, --export, --csv and --sqlite are for one timeline", "Pass only one file, or use --ranks.");
+    print_err("weir: two traces of the same ranks are two runs: weir compare A B (--ranks: one job)\n");
+    CompareOptions compare;
+    compare.threshold = share_of("--threshold", flags.threshold);
+    return print_trace_comparison(share.traces[0], share.traces[1], options.window, compare, flags.is_strict, flags);
+  }
+
+  std::vector<ImportedFile> files;
+  for (const ImportedTrace& trace : share.traces) files.insert(files.end(), trace.files.begin(), trace.files.end());
+  line.show("analysing", 0, 1);
+  AloneCommunicator alone;
+  const Json document = analyze_traces(ranks != nullptr ? *ranks : alone, share, options);
+  line.clear();
+  leave_ranks();
+  if (!is_first_rank()) return 0;
+  flags.print(document, analysis_report(document, flags.is_full));
+  if (!flags.exports().empty()) write_exports(flags, import, files, std::move(share.traces), document);
   return 0;
 }
 

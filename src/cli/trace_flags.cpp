@@ -37,7 +37,7 @@ void TraceFlags::add_to(CommandSyntax syntax) {
   syntax.add("--collective PATTERN", collectives,
              "kernels of traces whose name has this in it communicate; * stands for any text, repeatable");
   syntax.add("--window PART", window, kWindowHelp);
-  syntax.add("--memory SIZE", memory, "most memory for timelines, e.g. 4G (default: half of the machine's)");
+  syntax.add("--memory SIZE", memory, "most memory of a process for timelines, e.g. 4G (default: half of the machine's)");
 }
 
 ImportOptions TraceFlags::import_options() const {

@@ -18,10 +18,13 @@
 
 namespace weir {
 
+class Communicator;
 struct Hop;
 struct MemoryHeld;
 struct ModelUse;
 struct RankCollectives;
+struct RankOfPhases;
+struct RankPhases;
 
 struct AnalyzeOptions {
   std::size_t top = 15;  // length of the lists of kernels and other names
@@ -34,11 +37,28 @@ struct AnalyzeOptions {
 
 inline constexpr TimeInterval kWholeTrace{INT64_MIN, INT64_MAX};  // as AnalyzeOptions::window
 
-// Several processes with commands are ranks: their clocks are aligned first, which may shift times in `timeline`.
+// The traces that one process of a job has read.
+struct TraceShare {
+  std::size_t total = 0;             // traces of all processes
+  std::vector<std::size_t> numbers;  // of these among all, from 0
+  std::vector<ImportedTrace> traces;
+  bool keeps_traces = false;  // for the caller, aligned; otherwise they are given up as soon as they are not needed
+};
+
+// The document, on rank 0; null elsewhere. All ranks call it with the same options. Timelines stay where they are; the
+// document does not depend on how the traces are shared among the ranks. Several processes with commands are ranks:
+// their clocks are aligned first, which shifts times.
+Json analyze_traces(Communicator& ranks, TraceShare& share, const AnalyzeOptions& options);
+
+// The same for one timeline, which it aligns, and nobody else.
 Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files, const AnalyzeOptions& options);
 
 // The window (as AnalyzeOptions::window) as times of the timeline; empty where it is all of it.
 std::optional<TimeInterval> window_in(const Timeline& timeline, const std::optional<TimeInterval>& window);
+
+// The same where the first start is known, and from where on the timeline is steady.
+std::optional<TimeInterval> window_from(std::int64_t origin_ns, const std::optional<TimeInterval>& window,
+                                        std::optional<std::int64_t> steady_ns);
 
 // The part of the timeline that this document of it is about.
 Timeline analysed_part(const Timeline& timeline, const Json& document);
@@ -48,9 +68,12 @@ Timeline analysed_part(const Timeline& timeline, const Json& document);
 Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
                     std::span<const LastArrival> arrivals, const AnalyzeOptions& options);
 
-// Phases of several ranks. `devices` are those of the document, `numbers` theirs in the timeline.
-Json rank_phases_json(const Timeline& timeline, const Json& devices, const std::vector<std::uint16_t>& numbers,
-                      const RankCollectives& collectives);
+// What is known of the phases of ranks before their commands are looked at. `devices` are those of the document,
+// `numbers` theirs in the timeline.
+std::vector<RankOfPhases> ranks_of_phases(const Json& devices, const std::vector<std::uint16_t>& numbers,
+                                          const RankCollectives& collectives);
+// `names` are those of the commands in `found`.
+Json rank_phases_json(const RankPhases& found, const Timeline& timeline, const std::vector<std::string>& names);
 // What a device worked for, of which there is some; `top` is the length of lists.
 Json model_json(const ModelUse& found, const std::vector<std::string>& names, std::size_t top);
 // The memory of a device; `steps` are those of memory_held().

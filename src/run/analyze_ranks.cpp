@@ -9,8 +9,8 @@
 
 namespace weir {
 
-Json rank_phases_json(const Timeline& timeline, const Json& devices, const std::vector<std::uint16_t>& numbers,
-                      const RankCollectives& collectives) {
+std::vector<RankOfPhases> ranks_of_phases(const Json& devices, const std::vector<std::uint16_t>& numbers,
+                                          const RankCollectives& collectives) {
   std::vector<RankOfPhases> ranks;
   for (std::size_t i = 0; i < devices.size() && i < numbers.size(); ++i) {
     RankOfPhases rank;
@@ -22,10 +22,11 @@ Json rank_phases_json(const Timeline& timeline, const Json& devices, const std::
     if (wait != collectives.ranks.end()) rank.waiting_ns = wait->waiting_ns;
     ranks.push_back(std::move(rank));
   }
-  const RankPhases found = rank_phases(timeline, std::move(ranks));
-  const auto name = [&](std::uint32_t number) {
-    return number < timeline.names.size() ? Json(timeline.names[number]) : Json();
-  };
+  return ranks;
+}
+
+Json rank_phases_json(const RankPhases& found, const Timeline& timeline, const std::vector<std::string>& names) {
+  const auto name = [&](std::uint32_t number) { return number < names.size() ? Json(names[number]) : Json(); };
   const auto rank_of = [&](std::size_t place) -> Json {
     const TraceDevice& device = timeline.devices[found.ranks[place].device];
     return {{"rank", timeline.processes[device.process].rank}, {"device", device.label}};
@@ -44,9 +45,8 @@ Json rank_phases_json(const Timeline& timeline, const Json& devices, const std::
       most = {{"operator", name(each.most->operator_name)},
               {"shapes", name(each.most->shapes)},
               {"name", name(each.most->name)},
-              {"work", to_string(work_class_of(each.most->kind, each.most->name < timeline.names.size()
-                                                                    ? timeline.names[each.most->name]
-                                                                    : std::string()))},
+              {"work", to_string(work_class_of(
+                           each.most->kind, each.most->name < names.size() ? names[each.most->name] : std::string()))},
               {"more_ns", each.most->more_ns}};
     return {
         {"phase", to_string(each.phase)}, {"slowest", rank_of(each.slowest)},    {"against", rank_of(each.median)},

@@ -55,6 +55,10 @@ class WatchedCommunicator final : public Communicator {
     const Wait wait(*this);
     return inner_->gather(text);
   }
+  std::string scatter(const std::vector<std::string>& texts) override {
+    const Wait wait(*this);
+    return inner_->scatter(texts);
+  }
   bool any(bool claim) override {
     const Wait wait(*this);
     return inner_->any(claim);

@@ -64,17 +64,17 @@ ClockCurve::ClockCurve(std::vector<ClockPair> pairs) {
   if (pairs.empty()) return;
   std::sort(pairs.begin(), pairs.end(),
             [](const ClockPair& a, const ClockPair& b) { return a.theirs_ns < b.theirs_ns; });
-  origin_ns_ = pairs.front().theirs_ns;
-  base_ns_ = minus(pairs.front().theirs_ns, pairs.front().ours_ns);
+  fit_.origin_ns = pairs.front().theirs_ns;
+  fit_.base_ns = minus(pairs.front().theirs_ns, pairs.front().ours_ns);
   std::vector<Knot> found;
   std::vector<double> distances;
   for (const ClockPair& pair : pairs) {
-    const std::int64_t distance = minus(minus(pair.theirs_ns, pair.ours_ns), base_ns_);
-    found.push_back({static_cast<double>(minus(pair.theirs_ns, origin_ns_)), static_cast<double>(distance)});
+    const std::int64_t distance = minus(minus(pair.theirs_ns, pair.ours_ns), fit_.base_ns);
+    found.push_back({static_cast<double>(minus(pair.theirs_ns, fit_.origin_ns)), static_cast<double>(distance)});
     distances.push_back(found.back().distance_ns);
   }
-  usual_ns_ = median(distances);
-  knots_ = {{0, usual_ns_}};
+  fit_.usual_ns = median(distances);
+  fit_.knots = {{0, fit_.usual_ns}};
   if (pairs.size() >= kMinForLines) fit_lines(found);
   for (std::size_t i = 0; i < found.size(); ++i)
     distances[i] = std::fabs(found[i].distance_ns - beyond_base(found[i].at_ns));
@@ -83,7 +83,7 @@ ClockCurve::ClockCurve(std::vector<ClockPair> pairs) {
     return std::all_of(pairs.begin(), pairs.end(), [&](const ClockPair& pair) { return pair.*side % 1000 == 0; });
   };
   const bool are_coarse = is_coarse(&ClockPair::ours_ns) || is_coarse(&ClockPair::theirs_ns);
-  error_ns_ = std::max(quantile(distances, 0.9), are_coarse ? 1000.0 : 0);
+  fit_.error_ns = std::max(quantile(distances, 0.9), are_coarse ? 1000.0 : 0);
 }
 
 // Medians of blocks of neighbours are not moved by single outliers. Begins with one line, and bends it at the block
@@ -104,7 +104,7 @@ void ClockCurve::fit_lines(const std::vector<Knot>& pairs) {
   const double noise = noise_of(pairs), each = static_cast<double>(pairs.size()) / static_cast<double>(count);
   // 1.25: a median is that much less certain than a mean. Times are whole nanoseconds.
   const double tolerated = std::max({kClearlyOff * 1.25 * noise / std::sqrt(each), noise, 1.0});
-  const std::vector<Knot> constant = knots_;
+  const std::vector<Knot> constant = fit_.knots;
   std::vector<std::size_t> at = {0, blocks.size() - 1};
   for (bool is_first = true;; is_first = false) {
     double worst = tolerated;
@@ -117,33 +117,34 @@ void ClockCurve::fit_lines(const std::vector<Knot>& pairs) {
     }
     if (worst_at == SIZE_MAX || at.size() == kMaxKnots) break;
     if (!is_first) at.insert(std::upper_bound(at.begin(), at.end(), worst_at), worst_at);
-    knots_ = joined_lines(blocks, at);
+    fit_.knots = joined_lines(blocks, at);
   }
-  for (std::size_t i = 1; i < knots_.size(); ++i) {
-    const double rise = knots_[i].distance_ns - knots_[i - 1].distance_ns;
-    if (std::fabs(rise) <= kSteepest * (knots_[i].at_ns - knots_[i - 1].at_ns)) continue;
-    knots_ = constant;
+  for (std::size_t i = 1; i < fit_.knots.size(); ++i) {
+    const double rise = fit_.knots[i].distance_ns - fit_.knots[i - 1].distance_ns;
+    if (std::fabs(rise) <= kSteepest * (fit_.knots[i].at_ns - fit_.knots[i - 1].at_ns)) continue;
+    fit_.knots = constant;
     return;
   }
 }
 
 double ClockCurve::beyond_base(double at_ns) const noexcept {
-  if (knots_.empty()) return 0;
-  if (knots_.size() == 1) return knots_.front().distance_ns;
-  auto after = std::upper_bound(knots_.begin() + 1, knots_.end() - 1, at_ns,
+  if (fit_.knots.empty()) return 0;
+  if (fit_.knots.size() == 1) return fit_.knots.front().distance_ns;
+  auto after = std::upper_bound(fit_.knots.begin() + 1, fit_.knots.end() - 1, at_ns,
                                 [](double at, const Knot& knot) { return at < knot.at_ns; });
   const Knot &from = after[-1], &to = *after;
   return from.distance_ns + (to.distance_ns - from.distance_ns) * (at_ns - from.at_ns) / (to.at_ns - from.at_ns);
 }
 
 std::int64_t ClockCurve::distance_ns(std::int64_t theirs_ns) const noexcept {
-  const std::int64_t beyond = std::llround(beyond_base(static_cast<double>(minus(theirs_ns, origin_ns_))));
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(base_ns_) + static_cast<std::uint64_t>(beyond));
+  const std::int64_t beyond = std::llround(beyond_base(static_cast<double>(minus(theirs_ns, fit_.origin_ns))));
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(fit_.base_ns) + static_cast<std::uint64_t>(beyond));
 }
 
 std::optional<double> ClockCurve::drift_ppm() const noexcept {
   if (!is_drifting()) return std::nullopt;
-  return (knots_.back().distance_ns - knots_.front().distance_ns) / (knots_.back().at_ns - knots_.front().at_ns) * 1e6;
+  return (fit_.knots.back().distance_ns - fit_.knots.front().distance_ns) /
+         (fit_.knots.back().at_ns - fit_.knots.front().at_ns) * 1e6;
 }
 
 }  // namespace weir

@@ -16,16 +16,6 @@ namespace {
 
 constexpr std::size_t kMaxMergedLanes = 65'535;
 
-// Timelines of Weir's own sessions have spans only.
-void add_lanes(Timeline& part) {
-  if (part.processes.empty()) part.processes.push_back({0, part.source});
-  if (part.devices.empty()) part.devices.push_back({0, 0, "GPU 0"});
-  if (!part.streams.empty()) return;
-  std::size_t streams = 0;
-  for (const Span& span : part.spans) streams = std::max(streams, std::size_t{span.stream} + 1);
-  for (std::size_t i = 0; i < streams; ++i) part.streams.push_back({0, i, fmt::format("stream {}", i)});
-}
-
 class Merger {
  public:
   Timeline merge(std::vector<Timeline>& parts) {
@@ -217,6 +207,15 @@ class Merger {
 };
 
 }  // namespace
+
+void add_lanes(Timeline& part) {
+  if (part.processes.empty()) part.processes.push_back({0, part.source});
+  if (part.devices.empty()) part.devices.push_back({0, 0, "GPU 0"});
+  if (!part.streams.empty()) return;
+  std::size_t streams = 0;
+  for (const Span& span : part.spans) streams = std::max(streams, std::size_t{span.stream} + 1);
+  for (std::size_t i = 0; i < streams; ++i) part.streams.push_back({0, i, fmt::format("stream {}", i)});
+}
 
 Timeline merge(std::vector<Timeline> parts) {
   if (parts.size() == 1) return std::move(parts.front());

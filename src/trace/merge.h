@@ -12,6 +12,9 @@ namespace weir {
 // renumbered, which a note reports. Rejects more than 65,535 processes, devices or streams.
 Timeline merge(std::vector<Timeline> parts);
 
+// Gives a timeline of spans only (from Weir's own sessions) its process, device and streams, as merge() does.
+void add_lanes(Timeline& part);
+
 // Sorts spans by start (then end, stream), and updates everything that refers to them by number.
 void sort_by_start(Timeline& timeline);
 

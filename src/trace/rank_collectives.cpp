@@ -112,20 +112,23 @@ void add_rank_spans(const Timeline& timeline, std::map<std::uint16_t, RankWait>&
 
 }  // namespace
 
-std::vector<std::vector<LastArrival>> last_arrivals(const Timeline& aligned,
+std::vector<std::uint32_t> slice_places(const Timeline& timeline) {
+  std::vector<std::uint32_t> counts(timeline.devices.size()), places(timeline.spans.size(), UINT32_MAX);
+  for (std::size_t i = 0; i < timeline.spans.size(); ++i)
+    if (const std::uint16_t stream = timeline.spans[i].stream; stream < timeline.streams.size())
+      places[i] = counts[timeline.streams[stream].device]++;
+  return places;
+}
+
+std::vector<std::vector<LastArrival>> last_arrivals(const Timeline& aligned, std::span<const std::uint32_t> places,
                                                     const std::optional<ClockAlignment>& alignment) {
   std::vector<std::vector<LastArrival>> found(aligned.devices.size());
   if (!alignment) return found;
-  // The position of each span in its device's slice.
-  std::vector<std::uint32_t> counts(aligned.devices.size()), place(aligned.spans.size(), UINT32_MAX);
-  for (std::size_t i = 0; i < aligned.spans.size(); ++i)
-    if (const std::uint16_t stream = aligned.spans[i].stream; stream < aligned.streams.size())
-      place[i] = counts[aligned.streams[stream].device]++;
   for (const MatchedCollective& match : matches_of(aligned, *alignment)) {
     const Arrivals arrivals = arrivals_of(aligned, match);
     const int rank = aligned.processes[aligned.devices[arrivals.last.device].process].rank;
     for (const Participant& one : match.participants)
-      found[one.device].push_back({place[one.span], arrivals.last_ns, rank});
+      found[one.device].push_back({places[one.span], arrivals.last_ns, rank});
   }
   return found;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,9 +67,12 @@ struct LastArrival {
   int rank = 0;  // the rank that arrived last
 };
 
-// By device; spans are those of its slice (trace/analyse/slice.h). Empty for one rank, and for ranks that could not be
-// aligned.
-std::vector<std::vector<LastArrival>> last_arrivals(const Timeline& aligned,
+// The position of each span in the slice of its device (trace/analyse/slice.h).
+std::vector<std::uint32_t> slice_places(const Timeline& timeline);
+
+// By device; spans are those of its slice: `places` is by span of `aligned`, which may be an outline
+// (trace/outline.h). Empty for one rank, and for ranks that could not be aligned.
+std::vector<std::vector<LastArrival>> last_arrivals(const Timeline& aligned, std::span<const std::uint32_t> places,
                                                     const std::optional<ClockAlignment>& alignment);
 
 // `aligned` is the timeline after apply_alignment(). Ranks whose clocks could not be aligned are left out.

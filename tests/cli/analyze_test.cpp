@@ -554,7 +554,7 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
   };
   expect({"text"}, "not a recognised trace");
   expect({"empty"}, "is empty");
-  expect({"dir"}, "is a folder");
+  expect({"dir"}, "dir: there is no trace directly in this folder");
   expect({"missing.json"}, "cannot be read");
   expect({"t.json", "--input-format", "nsys"}, WEIR_HAVE_SQLITE ? "is not an SQLite database" : "built without SQLite");
   expect({"t.json", "--input-format", "nope"}, "unknown trace format");

@@ -24,7 +24,7 @@ TEST(LastArrivals, TellWhoCameLastAndAreExposedTime) {
   const auto alignment = align_clocks(timeline);
   ASSERT_TRUE(alignment);
   apply_alignment(timeline, *alignment);
-  const auto arrivals = last_arrivals(timeline, alignment);
+  const auto arrivals = last_arrivals(timeline, slice_places(timeline), alignment);
   ASSERT_EQ(arrivals.size(), 3u);
   for (std::uint16_t device = 0; device < 3; ++device) {
     const Timeline part = slice(timeline, device);
@@ -38,7 +38,7 @@ TEST(LastArrivals, TellWhoCameLastAndAreExposedTime) {
     EXPECT_EQ(found.exposed_ns, breakdown(part).times->exposed_communication_ns);
     EXPECT_EQ(found.of(ExposedCause::rank_skew).total_ns, device == 1 ? 0 : 20 * 300);
   }
-  EXPECT_TRUE(last_arrivals(timeline, std::nullopt).at(0).empty());
+  EXPECT_TRUE(last_arrivals(timeline, slice_places(timeline), std::nullopt).at(0).empty());
 }
 
 }  // namespace

@@ -16,6 +16,15 @@
 namespace weir {
 namespace {
 
+RankPhases phases_of(const Timeline& timeline, std::vector<RankOfPhases> ranks) {
+  std::vector<std::uint16_t> devices;
+  for (const RankOfPhases& rank : ranks) devices.push_back(rank.device);
+  const std::vector<RankUse> uses = rank_uses(timeline, devices);
+  RankPhases found = slowest_ranks(std::move(ranks), uses);
+  explain_slowest(found, uses);
+  return found;
+}
+
 struct Work {
   std::uint32_t name = 0;
   std::int64_t submitted = 0, started = 0, lasts = 0;
@@ -54,7 +63,7 @@ RankPhases phases_with(const std::function<void(std::vector<Work>&)>& change, st
     ranks.push_back({.device = rank, .steps = 2});
     if (waiting) ranks.back().waiting_ns = rank == 2 ? *waiting : 0;
   }
-  return rank_phases(timeline, std::move(ranks));
+  return phases_of(timeline, std::move(ranks));
 }
 
 SlowestRank backward_of(const RankPhases& found) {
@@ -137,7 +146,7 @@ TEST(RankPhases, real_ranks_add_up) {
     }
     for (std::uint16_t device = 0; device < spans.size(); ++device)
       if (spans[device].first < spans[device].second) ranks.push_back({.device = device});
-    const RankPhases found = rank_phases(timeline, ranks);
+    const RankPhases found = phases_of(timeline, ranks);
     ASSERT_GE(found.ranks.size(), 4U) << name;
     EXPECT_FALSE(found.are_steps);
     for (const RankOfPhases& rank : found.ranks) {

@@ -18,6 +18,7 @@ class AloneCommunicator final : public Communicator {
   void barrier() override {}
   void broadcast(std::span<std::byte>, int) override {}
   std::vector<std::string> gather(const std::string& text) override { return {text}; }
+  std::string scatter(const std::vector<std::string>& texts) override { return texts.front(); }
   [[noreturn]] void abort(int code) noexcept override;
 };
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernel/numeric.h"
@@ -58,6 +59,8 @@ class Communicator {
   virtual void barrier() = 0;
   virtual void broadcast(std::span<std::byte> bytes, int from) = 0;
   virtual std::vector<std::string> gather(const std::string& text) = 0;  // on rank 0: by rank; on others: empty
+  // Rank 0 passes one text per rank, the others nothing; returns this rank's.
+  virtual std::string scatter(const std::vector<std::string>& texts);
   // True on every rank if it is on any; returns only after all ranks have called it.
   virtual bool any(bool claim) {
     std::byte answer{0};
@@ -80,6 +83,15 @@ inline std::string broadcast_text(Communicator& ranks, std::string text) {
   text.resize(size);
   ranks.broadcast(std::as_writable_bytes(std::span(text)), 0);
   return text;
+}
+
+inline std::string Communicator::scatter(const std::vector<std::string>& texts) {
+  std::string own;
+  for (int rank = 0; rank < ranks().count; ++rank) {
+    std::string text = broadcast_text(*this, texts.empty() ? std::string() : texts[static_cast<std::size_t>(rank)]);
+    if (rank == ranks().rank) own = std::move(text);
+  }
+  return own;
 }
 
 }  // namespace weir

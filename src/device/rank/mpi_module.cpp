@@ -132,6 +132,7 @@ class MpiCommunicator final : public Communicator {
     }
   }
   std::vector<std::string> gather(const std::string& text) override;
+  std::string scatter(const std::vector<std::string>& texts) override;
   bool any(bool claim) override {
     const int mine = claim ? 1 : 0;
     int all = 0;
@@ -157,6 +158,10 @@ class MpiCommunicator final : public Communicator {
     MPI_Error_string(status, text, &length);
     fail(fmt::format("{}: {}: {}", name(), call, std::string_view(text, static_cast<std::size_t>(length))));
   }
+
+  // In pieces that MPI can count.
+  void send(const std::string& text, int to) const;
+  std::string receive(int from) const;
 
   // Waits without taking a core from ranks that still measure; then all leave within one short barrier.
   void meet(MPI_Request& request) const {
@@ -282,26 +287,40 @@ bool MpiCommunicator::test(Request request) {
   return false;
 }
 
+void MpiCommunicator::send(const std::string& text, int to) const {
+  const std::uint64_t size = text.size();
+  check(MPI_Send(&size, 1, MPI_UINT64_T, to, 1, control_), "MPI_Send");
+  for (std::size_t done = 0; done < text.size(); done += kLargestMessage)
+    check(MPI_Send(text.data() + done, static_cast<int>(std::min(kLargestMessage, text.size() - done)), MPI_CHAR, to, 1,
+                   control_),
+          "MPI_Send");
+}
+
+std::string MpiCommunicator::receive(int from) const {
+  std::uint64_t size = 0;
+  check(MPI_Recv(&size, 1, MPI_UINT64_T, from, 1, control_, MPI_STATUS_IGNORE), "MPI_Recv");
+  std::string text(size, '\0');
+  for (std::size_t done = 0; done < size; done += kLargestMessage)
+    check(MPI_Recv(text.data() + done, static_cast<int>(std::min(kLargestMessage, size - done)), MPI_CHAR, from, 1,
+                   control_, MPI_STATUS_IGNORE),
+          "MPI_Recv");
+  return text;
+}
+
 std::vector<std::string> MpiCommunicator::gather(const std::string& text) {
-  std::uint64_t size = text.size();
   if (ranks_.rank != 0) {
-    check(MPI_Send(&size, 1, MPI_UINT64_T, 0, 1, control_), "MPI_Send");
-    for (std::size_t done = 0; done < text.size(); done += kLargestMessage)
-      check(MPI_Send(text.data() + done, static_cast<int>(std::min(kLargestMessage, text.size() - done)), MPI_CHAR, 0,
-                     1, control_),
-            "MPI_Send");
+    send(text, 0);
     return {};
   }
   std::vector<std::string> texts = {text};
-  for (int rank = 1; rank < ranks_.count; ++rank) {
-    check(MPI_Recv(&size, 1, MPI_UINT64_T, rank, 1, control_, MPI_STATUS_IGNORE), "MPI_Recv");
-    std::string& other = texts.emplace_back(size, '\0');
-    for (std::size_t done = 0; done < size; done += kLargestMessage)
-      check(MPI_Recv(other.data() + done, static_cast<int>(std::min(kLargestMessage, size - done)), MPI_CHAR, rank, 1,
-                     control_, MPI_STATUS_IGNORE),
-            "MPI_Recv");
-  }
+  for (int rank = 1; rank < ranks_.count; ++rank) texts.push_back(receive(rank));
   return texts;
+}
+
+std::string MpiCommunicator::scatter(const std::vector<std::string>& texts) {
+  if (ranks_.rank != 0) return receive(0);
+  for (int rank = 1; rank < ranks_.count; ++rank) send(texts[static_cast<std::size_t>(rank)], rank);
+  return texts.front();
 }
 
 RankClockOffset MpiCommunicator::clock_offset() {

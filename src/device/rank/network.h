@@ -39,6 +39,7 @@ class NetworkCommunicator final : public Communicator {
   void barrier() override { inner_.barrier(); }
   void broadcast(std::span<std::byte> bytes, int from) override { inner_.broadcast(bytes, from); }
   std::vector<std::string> gather(const std::string& text) override { return inner_.gather(text); }
+  std::string scatter(const std::vector<std::string>& texts) override { return inner_.scatter(texts); }
   bool any(bool claim) override { return inner_.any(claim); }
   RankClockOffset clock_offset() override { return inner_.clock_offset(); }
   std::string host() const override { return inner_.host(); }

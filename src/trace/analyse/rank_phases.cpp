@@ -15,18 +15,6 @@ constexpr double kAlike = 0.02;       // a phase that is not longer by this shar
 constexpr double kUniform = 0.8;      // share of the time that a slower clock must slow down
 constexpr std::size_t kMinNames = 5;  // of commands, to speak of a clock
 
-using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, SpanKind>;  // operator, shapes, name, kind
-struct Sum {
-  double count = 0, ns = 0;
-};
-
-struct PhaseUse {
-  double busy_ns = 0, late_host_ns = 0, waiting_ns = 0;
-  std::map<Key, Sum> commands;  // busy: where two run at once, the one that began first counts
-  double ns() const noexcept { return busy_ns + late_host_ns + waiting_ns; }
-};
-using RankUse = std::array<PhaseUse, kRankPhases>;
-
 std::size_t number_of(RankPhase phase) noexcept { return static_cast<std::size_t>(phase); }
 
 const Operation* operation_of_span(const Timeline& timeline, const Span& span) {
@@ -50,7 +38,7 @@ RankPhase phase_of_span(const Span& span, const Operation* operation) {
   return RankPhase::other;
 }
 
-Key key_of(const Span& span, const Operation* operation) {
+CommandKey key_of(const Span& span, const Operation* operation) {
   return {operation == nullptr ? kNoName : operation->name, operation == nullptr ? kNoName : operation->shapes,
           span.name, span.kind};
 }
@@ -73,7 +61,7 @@ RankUse use_of_rank(const Timeline& timeline, const std::vector<std::uint32_t>& 
     const Span& span = timeline.spans[index];
     const Operation* const operation = operation_of_span(timeline, span);
     PhaseUse& phase = use[number_of(phase_of_span(span, operation))];
-    Sum& sum = phase.commands[key_of(span, operation)];
+    CommandSum& sum = phase.commands[key_of(span, operation)];
     ++sum.count;
     const double length_ns = length_between(span.started_ns, span.ended_ns);
     if (span.kind == SpanKind::collective) {
@@ -103,7 +91,7 @@ RankUse use_of_rank(const Timeline& timeline, const std::vector<std::uint32_t>& 
   return use;
 }
 
-void divide(PhaseUse& use, double by) {
+PhaseUse divided(PhaseUse use, double by) {
   use.busy_ns /= by;
   use.late_host_ns /= by;
   use.waiting_ns /= by;
@@ -111,6 +99,11 @@ void divide(PhaseUse& use, double by) {
     sum.count /= by;
     sum.ns /= by;
   }
+  return use;
+}
+
+double steps_of(const RankPhases& found, std::size_t rank) {
+  return found.are_steps ? static_cast<double>(found.ranks[rank].steps) : 1;
 }
 
 // Of the commands that both ranks have: how much longer they take, and whether nearly all of them do.
@@ -142,7 +135,7 @@ void compare(const PhaseUse& slow, const PhaseUse& median, SlowestRank& to) {
   to.waiting_ns += slow.waiting_ns - median.waiting_ns;
   for (const auto& [key, sum] : slow.commands) {
     const auto same = median.commands.find(key);
-    const Sum before = same == median.commands.end() ? Sum{} : same->second;
+    const CommandSum before = same == median.commands.end() ? CommandSum{} : same->second;
     to.more_work_ns += before.count > 0 ? (sum.count - before.count) * before.ns / before.count : sum.ns;
     if (const double more_ns = sum.ns - before.ns; more_ns > 0 && (!to.most || more_ns > to.most->more_ns))
       to.most = {std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), more_ns};
@@ -179,12 +172,10 @@ const char* to_string(SlowReason reason) noexcept {
   return kNames[static_cast<std::size_t>(reason)];
 }
 
-RankPhases rank_phases(const Timeline& timeline, std::vector<RankOfPhases> ranks) {
-  RankPhases found;
-  found.are_steps = std::all_of(ranks.begin(), ranks.end(), [](const RankOfPhases& rank) { return rank.steps > 0; });
+std::vector<RankUse> rank_uses(const Timeline& timeline, std::span<const std::uint16_t> devices) {
   std::vector<std::size_t> place(timeline.devices.size(), SIZE_MAX);
-  for (std::size_t i = 0; i < ranks.size(); ++i) place[ranks[i].device] = i;
-  std::vector<std::vector<std::uint32_t>> orders(ranks.size());
+  for (std::size_t i = 0; i < devices.size(); ++i) place[devices[i]] = i;
+  std::vector<std::vector<std::uint32_t>> orders(devices.size());
   for (const std::uint32_t index : device_work_by_start(timeline)) {
     const std::uint16_t stream = timeline.spans[index].stream;
     if (stream >= timeline.streams.size()) continue;
@@ -192,42 +183,55 @@ RankPhases rank_phases(const Timeline& timeline, std::vector<RankOfPhases> ranks
       orders[rank].push_back(index);
   }
   std::vector<RankUse> uses;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const double steps = found.are_steps ? static_cast<double>(ranks[i].steps) : 1;
-    uses.push_back(use_of_rank(timeline, orders[i]));
+  for (const std::vector<std::uint32_t>& order : orders) uses.push_back(use_of_rank(timeline, order));
+  return uses;
+}
+
+RankPhases slowest_ranks(std::vector<RankOfPhases> ranks, std::span<const RankUse> uses) {
+  RankPhases found;
+  found.are_steps = std::all_of(ranks.begin(), ranks.end(), [](const RankOfPhases& rank) { return rank.steps > 0; });
+  found.ranks = std::move(ranks);
+  for (std::size_t i = 0; i < found.ranks.size(); ++i) {
+    RankOfPhases& rank = found.ranks[i];
+    const double steps = steps_of(found, i);
     for (std::size_t phase = 0; phase < kRankPhases; ++phase) {
-      divide(uses[i][phase], steps);
-      ranks[i].ns[phase] = uses[i][phase].ns();
+      const PhaseUse& use = uses[i][phase];
+      rank.ns[phase] = use.busy_ns / steps + use.late_host_ns / steps + use.waiting_ns / steps;
     }
-    for (std::optional<double>* host : {&ranks[i].loading_ns, &ranks[i].waiting_ns})
+    for (std::optional<double>* host : {&rank.loading_ns, &rank.waiting_ns})
       if (*host) **host /= steps;
-    ranks[i].ns[number_of(RankPhase::data_loading)] = ranks[i].loading_ns.value_or(0);
+    rank.ns[number_of(RankPhase::data_loading)] = rank.loading_ns.value_or(0);
   }
   for (std::size_t phase = 0; phase < kRankPhases; ++phase) {
-    std::vector<std::size_t> order(ranks.size());
+    std::vector<std::size_t> order(found.ranks.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return ranks[a].ns[phase] < ranks[b].ns[phase]; });
+                     [&](std::size_t a, std::size_t b) { return found.ranks[a].ns[phase] < found.ranks[b].ns[phase]; });
     SlowestRank one;
     one.phase = static_cast<RankPhase>(phase);
     one.slowest = order.back();
     one.median = order[(order.size() - 1) / 2];
-    one.ns = ranks[one.slowest].ns[phase];
-    one.median_ns = ranks[one.median].ns[phase];
-    if (one.ns <= 0) continue;
+    one.ns = found.ranks[one.slowest].ns[phase];
+    one.median_ns = found.ranks[one.median].ns[phase];
+    if (one.ns > 0) found.phases.push_back(one);
+  }
+  return found;
+}
+
+void explain_slowest(RankPhases& found, std::span<const RankUse> uses) {
+  for (SlowestRank& one : found.phases) {
     if (one.phase == RankPhase::data_loading) {
       if (one.ns - one.median_ns > kAlike * one.median_ns) one.reason = SlowReason::loading;
-    } else {
-      const auto &slow = ranks[one.slowest].waiting_ns, &median = ranks[one.median].waiting_ns;
-      // A collective lasts as long as it waits for others, but not more than is exposed of it.
-      if (one.phase == RankPhase::communication && slow && median)
-        one.waiting_ns = std::clamp(*slow - *median, 0.0, one.ns - one.median_ns);
-      compare(uses[one.slowest][phase], uses[one.median][phase], one);
+      continue;
     }
-    found.phases.push_back(one);
+    const auto &slow = found.ranks[one.slowest].waiting_ns, &median = found.ranks[one.median].waiting_ns;
+    // A collective lasts as long as it waits for others, but not more than is exposed of it.
+    if (one.phase == RankPhase::communication && slow && median)
+      one.waiting_ns = std::clamp(*slow - *median, 0.0, one.ns - one.median_ns);
+    const std::size_t phase = number_of(one.phase);
+    compare(divided(uses[one.slowest][phase], steps_of(found, one.slowest)),
+            divided(uses[one.median][phase], steps_of(found, one.median)), one);
   }
-  found.ranks = std::move(ranks);
-  return found;
 }
 
 }  // namespace weir

@@ -1,13 +1,14 @@
 // Which rank is slowest in each phase of a step, and why: its kernels take longer, it does more, or its host is later.
-// Reads all ranks; each device counts as a rank.
+// Each device counts as a rank. Ranks are summed up one by one, so their timelines may be in different processes.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
-#include <string>
+#include <tuple>
 #include <vector>
 
 #include "measure/timeline.h"
@@ -65,13 +66,34 @@ struct SlowestRank {
   std::optional<SlowCommands> most;  // that contribute most to longer kernels or more work
 };
 
+// operator, shapes, name, kind
+using CommandKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, SpanKind>;
+struct CommandSum {
+  double count = 0, ns = 0;
+};
+
+struct PhaseUse {
+  double busy_ns = 0, late_host_ns = 0, waiting_ns = 0;
+  std::map<CommandKey, CommandSum> commands;  // busy: where two run at once, the one that began first counts
+  double ns() const noexcept { return busy_ns + late_host_ns + waiting_ns; }
+};
+// What one device did, in all its steps together.
+using RankUse = std::array<PhaseUse, kRankPhases>;
+
+// By position in `devices`; names are those of the timeline.
+std::vector<RankUse> rank_uses(const Timeline& timeline, std::span<const std::uint16_t> devices);
+
 struct RankPhases {
   std::vector<RankOfPhases> ranks;
   bool are_steps = false;           // times are of one step
   std::vector<SlowestRank> phases;  // of which there is some; by RankPhase
 };
 
-// `ranks` are devices with commands, two or more, in the order of the result.
-RankPhases rank_phases(const Timeline& timeline, std::vector<RankOfPhases> ranks);
+// `ranks` are devices with commands, two or more, in the order of the result; `uses` are theirs. Needs no commands, and
+// leaves out the reasons.
+RankPhases slowest_ranks(std::vector<RankOfPhases> ranks, std::span<const RankUse> uses);
+
+// Adds the reasons. Needs the commands of the slowest and the median rank of each phase; names are those of one list.
+void explain_slowest(RankPhases& found, std::span<const RankUse> uses);
 
 }  // namespace weir

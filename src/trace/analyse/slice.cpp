@@ -24,6 +24,10 @@ Timeline framed(const Timeline& whole) {
   return part;
 }
 
+bool begins_in(const Span& span, const TimeInterval& interval) noexcept {
+  return span.started_ns != kNoTime && span.started_ns >= interval.from_ns && span.started_ns < interval.to_ns;
+}
+
 // The commands for which `keeps` returns true, with their dependencies and collectives; `call_at` is by call of the
 // whole.
 template <class Keeps>
@@ -66,16 +70,20 @@ Timeline slice(const Timeline& whole, std::uint16_t device) {
   return part;
 }
 
-Timeline within(const Timeline& whole, const TimeInterval& interval) {
-  Timeline part = framed(whole);
-  part.names = whole.names;
-  const auto is_kept = [&](const Span& span) {
-    return span.started_ns != kNoTime && span.started_ns >= interval.from_ns && span.started_ns < interval.to_ns;
-  };
-  // The host runs ahead of the device.
+std::int64_t first_submission(const Timeline& whole, const TimeInterval& interval) noexcept {
   std::int64_t from_ns = interval.from_ns;
   for (const Span& span : whole.spans)
-    if (is_kept(span) && span.submitted_ns != kNoTime) from_ns = std::min(from_ns, span.submitted_ns);
+    if (begins_in(span, interval) && span.submitted_ns != kNoTime) from_ns = std::min(from_ns, span.submitted_ns);
+  return from_ns;
+}
+
+Timeline within(const Timeline& whole, const TimeInterval& interval) {
+  return within(whole, interval, first_submission(whole, interval));
+}
+
+Timeline within(const Timeline& whole, const TimeInterval& interval, std::int64_t from_ns) {
+  Timeline part = framed(whole);
+  part.names = whole.names;
   const auto reaches_in = [&](const auto& one) {
     return one.started_ns != kNoTime && one.ended_ns != kNoTime && one.ended_ns >= from_ns &&
            one.started_ns < interval.to_ns;
@@ -86,7 +94,7 @@ Timeline within(const Timeline& whole, const TimeInterval& interval) {
     call_at[i] = static_cast<std::uint32_t>(part.calls.size());
     part.calls.push_back(whole.calls[i]);
   }
-  take_commands(whole, call_at, part, is_kept);
+  take_commands(whole, call_at, part, [&](const Span& span) { return begins_in(span, interval); });
   for (const TraceRange& range : whole.ranges)
     if (reaches_in(range)) part.ranges.push_back(range);
   for (const MemoryChange& change : whole.memory)

@@ -78,30 +78,47 @@ std::optional<std::int64_t> steady_from(const Timeline& timeline, const Order& o
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<std::int64_t> steady_from(const Timeline& timeline) {
+std::vector<Order> orders_by_device(const Timeline& timeline) {
   std::vector<Order> orders(std::max<std::size_t>(1, timeline.devices.size()));
   for (const std::uint32_t i : device_work_by_start(timeline)) {
     const std::uint16_t stream = timeline.spans[i].stream;
     const std::size_t device = stream < timeline.streams.size() ? timeline.streams[stream].device : 0;
     if (device < orders.size()) orders[device].push_back(i);
   }
-  std::optional<std::int64_t> from;
-  for (const Order& order : orders) {
+  return orders;
+}
+
+}  // namespace
+
+std::vector<std::optional<std::int64_t>> steady_starts(const Timeline& timeline) {
+  std::vector<std::optional<std::int64_t>> starts;
+  for (const Order& order : orders_by_device(timeline)) {
     const Work all = work_of(timeline, order);
-    if (all.count < kMinKernels) continue;
-    const std::optional<std::int64_t> own = steady_from(timeline, order, all);
+    if (all.count >= kMinKernels) starts.push_back(steady_from(timeline, order, all));
+  }
+  return starts;
+}
+
+std::optional<std::int64_t> common_steady_start(std::span<const std::optional<std::int64_t>> starts) {
+  std::optional<std::int64_t> from;
+  for (const std::optional<std::int64_t>& own : starts) {
     if (!own) return std::nullopt;
     from = from ? std::max(*from, *own) : *own;
   }
-  if (!from) return std::nullopt;
-  // Ranks that start far apart have no steady part in common.
-  for (const Order& order : orders) {
-    const Work all = work_of(timeline, order);
-    if (all.count >= kMinKernels && !work_of(timeline, order, *from).is_within(kMaxWork, all)) return std::nullopt;
-  }
   return from;
+}
+
+bool are_steady_from(const Timeline& timeline, std::int64_t from_ns) {
+  for (const Order& order : orders_by_device(timeline)) {
+    const Work all = work_of(timeline, order);
+    if (all.count >= kMinKernels && !work_of(timeline, order, from_ns).is_within(kMaxWork, all)) return false;
+  }
+  return true;
+}
+
+std::optional<std::int64_t> steady_from(const Timeline& timeline) {
+  const std::optional<std::int64_t> from = common_steady_start(steady_starts(timeline));
+  return from && are_steady_from(timeline, *from) ? from : std::nullopt;
 }
 
 }  // namespace weir

@@ -100,10 +100,6 @@ class Capture {
   }
 
   std::uint64_t used_bytes() const noexcept { return builder_.used_bytes() - options_.limits.used_bytes; }
-  bool has(const std::filesystem::path& path) const {
-    return std::any_of(files_.begin(), files_.end(),
-                       [&](const ImportedFile& file) { return file.name == path.string(); });
-  }
   ImportedTrace finish() {
     ImportedTrace made{std::move(files_), builder_.finish()};
     note_names(options_, made.timeline);
@@ -173,38 +169,67 @@ class Capture {
   std::map<std::string, std::uint16_t> process_of_;  // by what the parts of a capture have in common
 };
 
+// Which files are parts of one capture. Captures are numbered in the order of their first files.
+class CaptureNumbers {
+ public:
+  explicit CaptureNumbers(const ImportOptions& options) : options_(options) {}
+
+  std::size_t of(const std::filesystem::path& path, std::string_view start) {
+    const Importer* const importer = options_.format.empty() ? importer_for(start) : &importer_of(options_.format);
+    if (importer == nullptr || importer->capture_of == nullptr) return count_++;
+    Known& known = known_[std::string(importer->name) + "\n" + importer->capture_of(path)];
+    // A file that is listed twice is not a second part.
+    if (known.paths.empty() || std::find(known.paths.begin(), known.paths.end(), path) != known.paths.end())
+      known = {count_++, {}};
+    known.paths.push_back(path);
+    return known.number;
+  }
+
+ private:
+  struct Known {
+    std::size_t number = 0;
+    std::vector<std::filesystem::path> paths;
+  };
+
+  const ImportOptions& options_;
+  std::size_t count_ = 0;
+  std::map<std::string, Known> known_;  // by what the parts of a capture have in common
+};
+
 }  // namespace
 
 bool looks_like_trace(std::string_view start) {
   return importer_for(start) != nullptr || TarReader::sniff(start) || is_zip(start);
 }
 
+std::vector<CaptureFiles> captures_of(const std::vector<std::filesystem::path>& paths, const ImportOptions& options) {
+  CaptureNumbers numbers(options);
+  std::vector<CaptureFiles> captures;
+  for (const std::filesystem::path& path : paths) {
+    const std::size_t number = numbers.of(path, open_bytes(path)->peek(kSniffBytes));
+    if (number == captures.size()) captures.emplace_back();
+    captures[number].paths.push_back(path);
+    std::error_code ignored;
+    if (const std::uintmax_t size = std::filesystem::file_size(path, ignored); !ignored) captures[number].bytes += size;
+  }
+  return captures;
+}
+
 std::vector<ImportedTrace> import_traces(const std::vector<std::filesystem::path>& paths,
                                          const ImportOptions& options) {
   // Parts of one capture go into one builder, in the order given.
+  CaptureNumbers numbers(options);
   std::vector<std::unique_ptr<Capture>> captures;
-  std::map<std::string, Capture*> parts;
   for (const std::filesystem::path& path : paths) {
     const auto bytes = open_bytes(path);
-    const Importer* const importer =
-        options.format.empty() ? importer_for(bytes->peek(kSniffBytes)) : &importer_of(options.format);
-    Capture* capture = nullptr;
-    std::string key;
-    if (importer != nullptr && importer->capture_of != nullptr) {
-      key = std::string(importer->name) + "\n" + importer->capture_of(path);
-      // A file that is listed twice is not a second part.
-      if (const auto found = parts.find(key); found != parts.end() && !found->second->has(path))
-        capture = found->second;
-    }
-    if (capture == nullptr) {
+    const std::size_t number = numbers.of(path, bytes->peek(kSniffBytes));
+    if (number == captures.size()) {
       ImportOptions own = options;  // the limit applies to all of them together
       for (const auto& other : captures) own.limits.used_bytes += other->used_bytes();
       captures.push_back(std::make_unique<Capture>(own));
-      capture = captures.back().get();
-      if (!key.empty()) parts[key] = capture;
     }
     try {
-      capture->read(path, *bytes);
+      captures[number]->read(path, *bytes);
     } catch (const std::bad_alloc&) {
       reject_memory(path.string());
     } catch (const std::length_error&) {

@@ -41,7 +41,17 @@ bool looks_like_trace(std::string_view start);
 // are its processes. Rejects files that are missing, empty or not a trace, and names the formats that were tried.
 std::vector<ImportedTrace> import_traces(const std::vector<std::filesystem::path>& paths, const ImportOptions& options);
 
-// The same for memory, for tests and fuzzing.
+// Files that are one capture, in the order given.
+struct CaptureFiles {
+  std::vector<std::filesystem::path> paths;
+  std::uint64_t bytes = 0;  // as they lie on disk
+};
+
+// What import_traces() makes one trace each of, in its order; it reads only the beginnings. Rejects files that are
+// missing.
+std::vector<CaptureFiles> captures_of(const std::vector<std::filesystem::path>& paths, const ImportOptions& options);
+
+// One trace from memory, for tests and fuzzing.
 ImportedTrace import_memory(std::string_view text, const std::string& name, const ImportOptions& options);
 
 }  // namespace weir
