@@ -39,7 +39,7 @@ struct FleetProbeFlags {
   void add_to(CommandSyntax syntax) {
     syntax.add("--device NAME", devices,
                "cuda:0, hip:0, cpu, sim:h200 ..., with commas, repeatable (default: all GPUs of the node, else cpu)");
-    syntax.add("--peers PATH", peers, "documents of other nodes, or folders of them: this node is judged against these")
+    syntax.add("--peers PATH", peers, fmt::format("this node is judged against the nodes of these: {}", kNodePaths))
         .takes_several();
     syntax.add("--budget DURATION", budget,
                "no further repetition begins after this long; the rest takes some seconds");

@@ -58,7 +58,7 @@ std::optional<MadeReport> report_document(const ReportRequest& request) {
     if (!request.baseline.empty() && !gathered.is_baseline_trace)
       page::add_baseline(page, request.baseline, gathered.measured);
     page::add_results(page, gathered.measured);
-    if (!request.history.empty()) page::add_history(page, request.history);
+    if (!request.history.empty()) page::add_history(page, request.history, request.machines);
   } catch (const Interrupted&) {
     return std::nullopt;
   }

@@ -21,6 +21,7 @@ struct ReportRequest {
   std::optional<TimeInterval> window = {};    // of traces, as in AnalyzeOptions
   const std::atomic<bool>* stop = nullptr;    // ends it early
   bool is_quiet = true;                       // shows no progress
+  std::vector<std::string> machines = {};     // of the history; none: all
 };
 
 // Why this program cannot write HTML; empty where it can.

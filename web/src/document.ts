@@ -143,7 +143,7 @@ export interface FleetConstant {
 }
 
 export interface FleetFinding {
-  kind: string; // wrong, fault, slow, place, link, missing, different
+  kind: string; // wrong, fault, slow, place, link, changed, missing, different
   row: number | null; // index into rows; null: of a node, or not on the map
   node: string; // empty where it is of several
   device: string | null;

@@ -42,6 +42,7 @@ enum class FindingKind : std::uint8_t {
   different,  // a setting or a version that few have; alone it makes nobody unfit
   link,       // a link between two nodes is slow, and neither node is with others
   missing,    // a node or a device could not be examined
+  changed,    // a device became slower than it was, though not clearly slower than its peers
 };
 std::string_view name_of(FindingKind kind);
 

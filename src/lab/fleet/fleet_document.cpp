@@ -105,6 +105,8 @@ std::string_view name_of(FindingKind kind) {
       return "link";
     case FindingKind::missing:
       return "missing";
+    case FindingKind::changed:
+      return "changed";
   }
   return "missing";
 }

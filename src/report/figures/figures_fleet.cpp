@@ -36,7 +36,7 @@ constexpr std::array kUnits = {
     FigureUnit{"count", "reading", "reading_low", "reading_high", "", 1},
 };
 
-constexpr std::array kKinds = {"wrong", "slow", "fault", "different", "link", "missing"};
+constexpr std::array kKinds = {"wrong", "slow", "fault", "different", "link", "missing", "changed"};
 
 FigureRow begun_fleet(const Json& document, const char* group) {
   FigureRow row;

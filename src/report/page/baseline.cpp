@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "report/history/engine.h"
 #include "report/history/items.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
@@ -63,9 +64,12 @@ void add_baseline(Page& page, const std::filesystem::path& baseline, const std::
   }
 }
 
-void add_history(Page& page, const std::filesystem::path& file) {
-  std::vector<Json> items = history::history_items(file);
-  const std::size_t source = page.add_source(file.string(), "weir history", Json());
+void add_history(Page& page, const std::string& where, const std::vector<std::string>& machines) {
+  std::vector<Json> items;
+  if (machines.empty()) items = history::history_items(where);
+  for (const std::string& machine : machines)
+    for (Json& each : history::history_items(where, {.machine = machine})) items.push_back(std::move(each));
+  const std::size_t source = page.add_source(history::without_password(where), "weir history", Json());
   for (Json& series : items) {
     const Json device = values::object(series, {"device"}), environment = values::object(series, {"environment"});
     const auto index = device.empty() && environment.empty() ? std::nullopt : page.environment(device, environment);

@@ -13,7 +13,7 @@ namespace weir::page {
 // measurement.
 void add_baseline(Page& page, const std::filesystem::path& baseline, const std::vector<Measured>& measured);
 
-// Adds the series of a history file, and their latest changes.
-void add_history(Page& page, const std::filesystem::path& file);
+// Adds the series of a history, and their latest changes; with `machines` (ids or serial numbers) only theirs.
+void add_history(Page& page, const std::string& where, const std::vector<std::string>& machines = {});
 
 }  // namespace weir::page

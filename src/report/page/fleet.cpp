@@ -33,6 +33,7 @@ constexpr std::array kKindWords = {
     KindWords{"slow", "device is slow", "devices are slow"},
     KindWords{"place", "place is slow as a whole", "places are slow as a whole"},
     KindWords{"link", "link is slow", "links are slow"},
+    KindWords{"changed", "device became slower", "devices became slower"},
     KindWords{"missing", "was not examined", "were not examined"},
     KindWords{"different", "setting or version differs", "settings or versions differ"},
 };

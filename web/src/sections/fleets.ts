@@ -19,6 +19,7 @@ const kKinds: readonly [string, string][] = [
   ["slow", "Slow"],
   ["place", "Slow as a whole place"],
   ["link", "Slow links"],
+  ["changed", "Slower than before"],
   ["missing", "Not examined"],
   ["different", "Set differently"],
 ];
