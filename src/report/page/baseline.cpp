@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "report/history/engine.h"
 #include "report/history/items.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
@@ -65,7 +66,9 @@ void add_baseline(Page& page, const std::filesystem::path& baseline, const std::
 
 void add_history(Page& page, const std::filesystem::path& file) {
   std::vector<Json> items = history::history_items(file);
-  const std::size_t source = page.add_source(file.string(), "weir history", Json());
+  const std::string place = file.string();
+  const std::size_t source =
+      page.add_source(history::is_postgres(place) ? history::without_password(place) : place, "weir history", Json());
   for (Json& series : items) {
     const Json device = values::object(series, {"device"}), environment = values::object(series, {"environment"});
     const auto index = device.empty() && environment.empty() ? std::nullopt : page.environment(device, environment);
