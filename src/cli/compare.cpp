@@ -80,19 +80,23 @@ FindSpread known_spreads(const CompareCommandFlags& flags) {
            "`weir calibrate --output FILE` writes one.");
   const std::vector<CalibratedStep> steps =
       load_calibration(flags.calibration.empty() ? calibration_file() : std::filesystem::path(flags.calibration));
-  std::vector<history::Point> runs;
-  if (!flags.history.empty()) runs = history::Store(flags.history, history::DatabaseAccess::read).points();
-  return [steps, runs, name = flags.history](const ResultPoint& baseline,
-                                             const ResultPoint& test) -> std::optional<Spread> {
+  std::shared_ptr<history::Store> store;
+  if (!flags.history.empty()) store = std::make_shared<history::Store>(flags.history, history::DatabaseAccess::read);
+  return [steps, store](const ResultPoint& baseline, const ResultPoint& test) -> std::optional<Spread> {
     if (auto spread = find_spread(steps, baseline, test)) return spread;
     const std::string machine = history::machine_of(baseline).id;
     if (machine != history::machine_of(test).id) return std::nullopt;
+    if (store == nullptr || store->machines(machine).empty()) return std::nullopt;
     std::vector<double> medians;
-    for (const history::Point& run : runs)
-      if (run.machine == machine && run.key == baseline.key && run.failure.empty())
+    history::PointFilter of_machine;
+    of_machine.machine = machine;
+    const auto workload = baseline.key.find("workload");
+    if (workload != baseline.key.end()) of_machine.workload = workload->second;
+    for (const history::Point& run : store->points(of_machine))
+      if (run.key == baseline.key && run.failure.empty())
         if (const auto& middle = run.latency.median ? run.latency.median : run.throughput.median)
           medians.push_back(*middle);
-    return spread_of_runs(medians, fmt::format("{} runs in {}", medians.size(), name));
+    return spread_of_runs(medians, fmt::format("{} runs in {}", medians.size(), store->name()));
   };
 }
 

@@ -109,23 +109,25 @@ std::vector<Series> make_series(Store& store, const HistorySelection& selection,
   PointFilter filter;
   filter.workload = selection.workload;
   filter.machine = selection.machine;
-  using Line = std::pair<std::string, std::map<std::string, std::string>>;  // machine and key
-  std::map<Line, std::vector<Point>> lines;
+  std::map<std::string, std::map<std::map<std::string, std::string>, std::vector<Point>>> lines;  // by machine and key
   for (Point& point : store.points(filter))
-    if (point.key.contains("workload") && fits(point, selection))
-      lines[{point.machine, point.key}].push_back(std::move(point));
+    if (point.key.contains("workload") && fits(point, selection)) {
+      std::vector<Point>& line = lines[point.machine][point.key];
+      line.push_back(std::move(point));
+    }
   std::map<std::string, Machine> machines;
   for (Machine& machine : store.machines(store.resolve_machine(selection.machine))) machines[machine.id] = machine;
   ChangeDetector detector(options);
   std::vector<Series> all;
-  for (const auto& [line, points] : lines) {
-    Series series;
-    series.machine = machines[line.first];
-    series.key = line.second;
-    choose_metric(series, selection.metric, points);
-    fill(series, points, detector);
-    all.push_back(std::move(series));
-  }
+  for (const auto& [machine, keys] : lines)
+    for (const auto& [key, points] : keys) {
+      Series series;
+      series.machine = machines[machine];
+      series.key = key;
+      choose_metric(series, selection.metric, points);
+      fill(series, points, detector);
+      all.push_back(std::move(series));
+    }
   set_titles(all);
   return all;
 }

@@ -75,7 +75,9 @@ std::vector<Entry> Store::entries(const EntryFilter& filter) {
     const auto note = [](std::vector<std::string>& list, const std::string& text) {
       if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
     };
-    note(entry.machines, points.text(1));
+    // In their order, and there may be thousands.
+    if (std::string machine_id = points.text(1); entry.machines.empty() || entry.machines.back() != machine_id)
+      entry.machines.push_back(std::move(machine_id));
     note(entry.workloads, points.text(2));
   }
   std::vector<Entry> wanted;

@@ -69,7 +69,8 @@ void add_history(Page& page, const std::string& where, const std::vector<std::st
   if (machines.empty()) items = history::history_items(where);
   for (const std::string& machine : machines)
     for (Json& each : history::history_items(where, {.machine = machine})) items.push_back(std::move(each));
-  const std::size_t source = page.add_source(history::without_password(where), "weir history", Json());
+  const std::size_t source =
+      page.add_source(history::is_postgres(where) ? history::without_password(where) : where, "weir history", Json());
   for (Json& series : items) {
     const Json device = values::object(series, {"device"}), environment = values::object(series, {"environment"});
     const auto index = device.empty() && environment.empty() ? std::nullopt : page.environment(device, environment);

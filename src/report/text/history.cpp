@@ -19,6 +19,8 @@ constexpr std::size_t kShownRuns = 20;
 constexpr std::size_t kSparkCells = 50;
 constexpr std::size_t kCommitDigits = 10;
 constexpr std::size_t kMaxListed = 1'000;
+constexpr std::size_t kMaxMachines = 20;  // of a fleet thousands differ, by their serial numbers
+constexpr std::size_t kMaxSeries = 100;   // of more, only those that changed are shown
 
 std::string commit_of(const Json& json) { return word(json, "commit").substr(0, kCommitDigits); }
 
@@ -280,7 +282,7 @@ TextReport trend_report(const Json& document, bool is_full) {
   if (machines.size() > 1) {
     report.open("Measured on {} machines, each with series of its own: their numbers cannot be compared.",
                 machines.size());
-    for (const Json& machine : machines) {
+    for (const Json& machine : first(machines, kMaxMachines)) {
       std::string facts;
       for (const Json& fact : at(machine, {"differs_from_first"}))
         if (facts.size() < 200)
@@ -289,7 +291,17 @@ TextReport trend_report(const Json& document, bool is_full) {
       report.open("{} {}{}", word(machine, "id"), word(machine, "label"), facts);
     }
   }
-  for (const Json& one : series) add_history_series(document, one, is_full, report);
+  if (machines.size() > kMaxMachines) report.open("and {} more, which --json has", machines.size() - kMaxMachines);
+  std::size_t shown = 0;
+  for (const Json& one : series) {
+    const bool has_changed = !at(one, {"changes"}).empty() || !at(one, {"failed"}).empty();
+    if (series.size() > kMaxSeries && (!has_changed || shown == kMaxSeries)) continue;
+    add_history_series(document, one, is_full, report);
+    ++shown;
+  }
+  if (shown < series.size())
+    report.open("Shown are {} series of {}, all of which changed or failed: --machine selects others, --json has all.",
+                shown, series.size());
   add_gate(document, report);
   return report;
 }
