@@ -59,7 +59,8 @@ void describe_node(NodeReport& node, const std::string& root) {
   for (const char* const name : {"CUDA_DEVICE_MAX_CONNECTIONS", "GPU_MAX_HW_QUEUES"}) node.facts[name] = "not set";
   if (const Json& variables = member(node.environment, "variables"); variables.is_object())
     for (const auto& [name, value] : variables.items())
-      if (value.is_string() && value.string() != kNotRecorded) node.facts[name] = value.string();
+      if (value.is_string() && value.string() != kNotRecorded && !name.ends_with("RANK"))
+        node.facts[name] = value.string();
 }
 
 }  // namespace weir::fleet
