@@ -44,7 +44,7 @@ void Meters::lacks(const std::string& figure, std::string reason) {
   without.push_back(std::move(none));
 }
 
-StepMeter::StepMeter(Device& device, StepPlan plan)
+StepMeter::StepMeter(Device& device, MeterPlan plan)
     : Meter(plan.figure),
       plan_(std::move(plan)),
       computes_(device.info().computes),

@@ -33,7 +33,7 @@ class Meter {
   bool is_load = false;  // bound by the device: devices of a node are measured side by side, as jobs use them
 };
 
-struct StepPlan {
+struct MeterPlan {
   std::string figure, to;
   Step step;
   std::string submit = "inline";
@@ -48,7 +48,7 @@ struct StepPlan {
 
 class StepMeter final : public Meter {
  public:
-  StepMeter(Device& device, StepPlan plan);
+  StepMeter(Device& device, MeterPlan plan);
 
   double sample() override;
   std::optional<Telemetry> telemetry_under_load(Device& device) override;
@@ -58,7 +58,7 @@ class StepMeter final : public Meter {
   double iterate();  // in ns
   void compare_bits();
 
-  StepPlan plan_;
+  MeterPlan plan_;
   bool computes_, is_virtual_;
   Placement placement_;
   std::unique_ptr<Session> session_;
@@ -74,7 +74,7 @@ struct MeterContext {
   Device& device;
   DeviceInfo info;
   bool is_large = false;  // a GPU with memory and time for what jobs compute; else small enough for a CPU
-  std::map<std::string, double> slow_down = {};  // for tests: StepPlan::extra by figure
+  std::map<std::string, double> slow_down = {};  // for tests: MeterPlan::extra by figure
   double extra(const std::string& figure) const {
     const auto found = slow_down.find(figure);
     return found == slow_down.end() ? 0 : found->second;

@@ -42,7 +42,7 @@ void add_copy_meters(const MeterContext& context, Meters& meters) {
   }
   const auto add = [&](const std::string& figure, Step step, double amount, bool is_load) {
     meters.add(figure, [&] {
-      StepPlan plan{.figure = figure, .to = {}, .step = std::move(step)};
+      MeterPlan plan{.figure = figure, .to = {}, .step = std::move(step)};
       plan.amount = amount;
       plan.is_rate = true;
       plan.extra = context.extra(figure);

@@ -31,7 +31,7 @@ Step small_kernels(int count, int streams) {
 
 std::unique_ptr<Meter> launch_meter(const MeterContext& context, const std::string& figure, const std::string& submit,
                                     int commands, int streams, bool times_submit, int iterations) {
-  StepPlan plan{.figure = figure, .to = {}, .step = small_kernels(commands, streams)};
+  MeterPlan plan{.figure = figure, .to = {}, .step = small_kernels(commands, streams)};
   plan.submit = submit;
   plan.amount = commands;
   plan.times_submit = times_submit;

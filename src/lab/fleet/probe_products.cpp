@@ -23,7 +23,7 @@ constexpr ProductKind kProducts[] = {
     {"gemm_fp8", ElementType::bf16, Precision::fp8_e4m3, 8192, 256},
 };
 
-StepPlan product_plan(const ProductKind& kind, bool is_large) {
+MeterPlan product_plan(const ProductKind& kind, bool is_large) {
   const std::int64_t size = is_large ? kind.large : kind.small;
   StepBuilder builder(1);
   const auto elements = static_cast<std::uint64_t>(size * size);
@@ -34,7 +34,7 @@ StepPlan product_plan(const ProductKind& kind, bool is_large) {
                           .dims = {size, size, size, gemm_flags(false, false, 1)},
                           .scalars = {1, 0}};
   builder.launch("gemm", {}, shape, {{a}, {b}, {c}});
-  StepPlan plan{.figure = kind.figure, .to = {}, .step = std::move(builder).seal(1)};
+  MeterPlan plan{.figure = kind.figure, .to = {}, .step = std::move(builder).seal(1)};
   plan.amount = plan.step.cost().flop;
   plan.is_rate = true;
   plan.same = c;
@@ -53,7 +53,7 @@ void add_product_meters(const MeterContext& context, Meters& meters) {
       meters.lacks(kind.figure, "the device does not offer this precision");
     } else {
       meters.add(kind.figure, [&] {
-        StepPlan plan = product_plan(kind, context.is_large);
+        MeterPlan plan = product_plan(kind, context.is_large);
         // Virtual time passes on the host's: a load of a quarter of a second is nothing to wait for.
         if (context.info.is_virtual) plan.least_ns = 0;
         plan.extra = context.extra(kind.figure);
