@@ -93,7 +93,7 @@ void note_many_slow(const JudgeTable& table, const std::vector<SlowUnit>& slow, 
 void note_what_was_not_judged(const JudgeTable& table, FleetReport& report) {
   for (const PeerGroup& group : report.groups)
     if (group.devices == 1)
-      report.notes.push_back(fmt::format("model {}{}{} has one device only: its speed is compared with nobody's",
+      report.notes.push_back(fmt::format("there is one device of {}{}{}: its speed is compared with nobody's",
                                          plain_fact(group.model), group.settings.empty() ? "" : ", ", group.settings));
   std::map<std::string, std::size_t> reports;
   for (std::size_t at = 0; at < table.judged_nodes; ++at) ++reports[table.nodes[at]->name];

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/units.h"
+#include "lab/fleet/figures.h"
 #include "report/text/documents.h"
 #include "report/text/fields.h"
 
@@ -59,8 +60,10 @@ void add_fleet_groups(const Json& document, TextReport& report) {
     ReportTable table{{{"figure", true}, {"devices"}, {"p50"}, {"min"}, {"max"}, {"spread"}}};
     for (const Json& figure : list(group, {"figures"})) {
       if (is_all_zero(figure)) continue;
-      table.rows.push_back({text(figure, {"name"}), count(figure, {"count"}), figure_value(figure, "p50"),
-                            figure_value(figure, "min"), figure_value(figure, "max"), percent(figure, {"spread"})});
+      const fleet::FigureKind* const kind = fleet::find_figure(string(figure, {"name"}));
+      table.rows.push_back({kind == nullptr ? text(figure, {"name"}) : std::string(kind->words),
+                            count(figure, {"count"}), figure_value(figure, "p50"), figure_value(figure, "min"),
+                            figure_value(figure, "max"), percent(figure, {"spread"})});
     }
     report.add_unless_empty(fmt::format("{} of {}{}{}", counted(number(group, {"devices"}).value_or(0), "device"),
                                         text(group, {"model"}), settings.empty() ? "" : ", ", settings),
