@@ -1,5 +1,9 @@
 // weir fleet report: reads what nodes said of themselves, and says who is slow or wrong among them, as text and as a
 // page. Measures nothing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -53,6 +57,15 @@ std::vector<std::string> machines_of(const fleet::FleetReport& report, const std
   return ids;
 }
 
+// "probes, fleet.db and 2 more"
+std::string names_of(const std::vector<std::string>& paths) {
+  constexpr std::size_t kMost = 3;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(paths.size(), kMost); ++i)
+    names += (i == 0 ? "" : ", ") + (history::is_postgres(paths[i]) ? history::without_password(paths[i]) : paths[i]);
+  return paths.size() <= kMost ? names : fmt::format("{} and {} more", names, paths.size() - kMost);
+}
+
 void write_page(const FleetReportFlags& flags, const fleet::FleetReport& report, const Json& document) {
   const PrivateFolder folder;
   ReportRequest request;
@@ -64,8 +77,10 @@ void write_page(const FleetReportFlags& flags, const fleet::FleetReport& report,
   if (request.machines.empty()) request.history.clear();
   request.stop = &catch_interrupts();
   request.is_quiet = flags.is_quiet;
-  const std::optional<MadeReport> made = report_document(request);
+  std::optional<MadeReport> made = report_document(request);
   if (!made) throw Interrupted{};
+  for (Json& source : made->document["sources"])
+    if (source["path"] == request.paths[0]) source["path"] = names_of(flags.paths);
   write_file(flags.page, report_html(made->document), flags.is_forced);
   flags.report_written(flags.page);
 }
