@@ -66,7 +66,8 @@ std::string names_of(const std::vector<std::string>& paths) {
   return paths.size() <= kMost ? names : fmt::format("{} and {} more", names, paths.size() - kMost);
 }
 
-void write_page(const FleetReportFlags& flags, const fleet::FleetReport& report, const Json& document) {
+// False where it was interrupted.
+bool write_page(const FleetReportFlags& flags, const fleet::FleetReport& report, const Json& document) {
   const PrivateFolder folder;
   ReportRequest request;
   request.paths = {(folder.path() / "fleet.json").string()};
@@ -78,11 +79,12 @@ void write_page(const FleetReportFlags& flags, const fleet::FleetReport& report,
   request.stop = &catch_interrupts();
   request.is_quiet = flags.is_quiet;
   std::optional<MadeReport> made = report_document(request);
-  if (!made) throw Interrupted{};
+  if (!made) return false;
   for (Json& source : made->document["sources"])
     if (source["path"] == request.paths[0]) source["path"] = names_of(flags.paths);
   write_file(flags.page, report_html(made->document), flags.is_forced);
   flags.report_written(flags.page);
+  return true;
 }
 
 int execute_fleet_report(const FleetReportFlags& flags) {
@@ -102,7 +104,7 @@ int execute_fleet_report(const FleetReportFlags& flags) {
     report.findings.push_back(std::move(change));
   const Json document = fleet_document(report, nodes, run_context().command_line);
   flags.print(document, std::get<TextReport>(text_list::fleet(document)));
-  if (!flags.page.empty()) write_page(flags, report, document);
+  if (!flags.page.empty() && !write_page(flags, report, document)) return kExitInterrupted;
   for (const fleet::NodeVerdict& verdict : report.verdicts)
     if (!verdict.is_fit) return kExitUnfit;
   return 0;

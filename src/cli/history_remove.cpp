@@ -33,10 +33,10 @@ struct HistoryRemoveFlags {
 std::string time_of(const std::string& when) {
   if (history::is_time(when)) return when;
   if (history::is_time(when + "T00:00:00Z")) return when + "T00:00:00Z";
-  const auto days = when.ends_with("d") ? parse_integer(when.substr(0, when.size() - 1)) : std::nullopt;
-  if (!days || *days < 1 || *days > 36'500)
+  const std::int64_t days = when.ends_with("d") ? parse_integer(when.substr(0, when.size() - 1)).value_or(0) : 0;
+  if (days < 1 || days > 36'500)
     reject(fmt::format("--before {}: is neither a day nor an age", when), "Write 2026-01-31, or 90d for 90 days ago.");
-  const std::time_t then = std::time(nullptr) - static_cast<std::time_t>(*days) * 24 * 3600;
+  const std::time_t then = std::time(nullptr) - static_cast<std::time_t>(days) * 24 * 3600;
   std::tm utc{};
   gmtime_r(&then, &utc);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,

@@ -9,10 +9,10 @@
 
 #include "base/error.h"
 #include "device/rank/alone.h"
+#include "device/rank/threads.h"
 #include "measure/bootstrap.h"
 #include "run/analyze.h"
 #include "run/analyze_exchange.h"
-#include "support/thread_communicator.h"
 #include "trace/merge.h"
 #include "trace/rank_collectives.h"
 
