@@ -145,7 +145,7 @@ int check_help(std::vector<std::string> command) {
   EXPECT_EQ(outcome.code, 0) << name;
   EXPECT_TRUE(has(outcome.out, name)) << outcome.out;
   EXPECT_LE(widest_line(outcome.out), 80u) << outcome.out;
-  EXPECT_EQ(has(outcome.out, " TEXT"), name == "report") << "say what it takes: " << outcome.out;
+  EXPECT_EQ(has(outcome.out, " TEXT"), command == std::vector<std::string>{"report"}) << "say what it takes: " << outcome.out;
   int looked_at = 1;
   std::istringstream lines(outcome.out);
   bool lists_commands = false;

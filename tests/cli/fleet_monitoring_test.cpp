@@ -69,7 +69,8 @@ Json dashboard() { return Json::parse(content(kFleetConfig / "dashboard.json"));
 
 std::vector<std::string> dashboard_expressions() {
   std::vector<std::string> expressions;
-  for (const Json& panel : dashboard()["panels"])
+  const Json page = dashboard();
+  for (const Json& panel : page["panels"])
     for (const Json& target : panel["targets"]) expressions.push_back(target["expr"].get<std::string>());
   return expressions;
 }
@@ -112,7 +113,8 @@ TEST(FleetMonitoring, the_dashboard_asks_for_what_is_exported) {
 TEST(FleetMonitoring, the_dashboards_panels_have_places_of_their_own) {
   std::set<int> ids;
   std::set<std::pair<int, int>> taken;
-  for (const Json& panel : dashboard()["panels"]) {
+  const Json page = dashboard();
+  for (const Json& panel : page["panels"]) {
     EXPECT_TRUE(ids.insert(panel["id"].get<int>()).second) << panel["title"];
     const Json& place = panel["gridPos"];
     EXPECT_LE(place["x"].get<int>() + place["w"].get<int>(), 24) << panel["title"] << ": a row has 24 columns";
@@ -123,7 +125,8 @@ TEST(FleetMonitoring, the_dashboards_panels_have_places_of_their_own) {
     std::set<std::string> queries;
     for (const Json& target : panel["targets"])
       EXPECT_TRUE(queries.insert(target["refId"].get<std::string>()).second) << panel["title"];
-    for (const Json& each : panel["fieldConfig"].value("overrides", Json::array())) {
+    const Json overrides = panel["fieldConfig"].value("overrides", Json::array());
+    for (const Json& each : overrides) {
       if (each["matcher"]["id"] == "byFrameRefID") {
         EXPECT_TRUE(queries.contains(each["matcher"]["options"].get<std::string>())) << panel["title"];
       }

@@ -84,7 +84,7 @@ const std::vector<Mistake>& mistakes() {
       {{"analyze", "reslut.json"}, 2, {"reslut.json: cannot be read", "Did you mean 'result.json'?"}},
       {{"compare", "result.json", "no/such.json"}, 2, {"no/such.json: cannot be read", "Check the path"}},
       {{"report", "missing.json", "--json"}, 2, {"missing.json: no such file or folder", "`weir run`"}},
-      {{"analyze", "folder"}, 2, {"folder: is a folder, not a file", "Name a file in it."}},
+      {{"analyze", "folder"}, 2, {"folder: there is no trace directly in this folder", "Name the folder that the traces lie in"}},
       {{"report", "folder", "--json"}, 2, {"folder: the folder is empty", "`weir run -o`"}},
       {{"analyze", "result.json"}, 2, {"(weir.result/2) and not a trace", "`weir report FILE`", "`weir compare A B`"}},
       {{"analyze", "queues.json"}, 2, {"(weir.queues/2) and not a trace", "`weir report FILE`"}},

@@ -145,6 +145,8 @@ Of the system
   XDG_RUNTIME_DIR        the scheduler's socket, recordings (weir record)
   TMPDIR                 temporary files; recordings, where nothing else is left
   PATH                   mpirun, rocprofv3 and programs after --
+  SLURM_LOCALID, SLURMD_NODENAME   the node's name, and who probes it (weir fleet)
+  SLURM_TOPOLOGY_ADDR, SLURM_TOPOLOGY_ADDR_PATTERN   its switches
   HWLOC_COMPONENTS       for mpirun; without OpenCL where it is not set
   COLUMNS                width of reports, 40 to 80; without it the terminal's
   LD_LIBRARY_PATH, LD_PRELOAD, TERM   as everywhere
