@@ -104,6 +104,7 @@ in _bytes, rates in _per_s; quantiles are under them: latency_ns.p50.
   weir overlap -o DIR     summary.json (weir.overlap/2), traces, report.md
   weir bench              reports/: summary.json (weir.bench/2), one per kernel
   weir report -o FILE     one HTML page; -o FILE.json: weir.report/2
+  weir fleet probe -o DIR a weir.fleet_probe/1 per node, fleet.json (weir.fleet/1)
   weir history            one SQLite file, or a PostgreSQL database (--db)
   weir channel            .weir/channel: baselines
 
@@ -145,7 +146,8 @@ Of the system
   XDG_RUNTIME_DIR        the scheduler's socket, recordings (weir record)
   TMPDIR                 temporary files; recordings, where nothing else is left
   PATH                   mpirun, rocprofv3 and programs after --
-  SLURM_LOCALID, SLURMD_NODENAME   the node's name, and who probes it (weir fleet)
+  SLURM_LOCALID          which task of a node probes it (weir fleet probe)
+  SLURMD_NODENAME        the node's name there
   SLURM_TOPOLOGY_ADDR, SLURM_TOPOLOGY_ADDR_PATTERN   its switches
   HWLOC_COMPONENTS       for mpirun; without OpenCL where it is not set
   COLUMNS                width of reports, 40 to 80; without it the terminal's
