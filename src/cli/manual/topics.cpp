@@ -104,7 +104,7 @@ in _bytes, rates in _per_s; quantiles are under them: latency_ns.p50.
   weir overlap -o DIR     summary.json (weir.overlap/2), traces, report.md
   weir bench              reports/: summary.json (weir.bench/2), one per kernel
   weir report -o FILE     one HTML page; -o FILE.json: weir.report/2
-  weir fleet probe -o DIR a weir.fleet_probe/1 per node, fleet.json (weir.fleet/1)
+  weir fleet probe -o DIR weir.fleet_probe/1 per node; fleet.json: weir.fleet/1
   weir history            one SQLite file, or a PostgreSQL database (--db)
   weir channel            .weir/channel: baselines
 
