@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -58,11 +57,8 @@ std::vector<fleet::NodeReport> read_nodes(const std::vector<std::string>& paths,
   return nodes;
 }
 
-std::vector<fleet::Finding> changes_of(const std::vector<fleet::NodeReport>& nodes,
-                                       const std::vector<std::string>& paths, const std::string& since,
+std::vector<fleet::Finding> changes_of(const std::vector<std::string>& paths, const std::string& since,
                                        double threshold) {
-  std::set<std::string> names;
-  for (const fleet::NodeReport& node : nodes) names.insert(node.name);
   std::vector<fleet::Finding> findings;
   for (const std::string& path : paths) {
     if (!is_history(path)) continue;
@@ -70,7 +66,6 @@ std::vector<fleet::Finding> changes_of(const std::vector<fleet::NodeReport>& nod
     ChangeOptions options;
     options.threshold = threshold;
     for (const history::DeviceChange& change : history::device_changes(store, since, options)) {
-      if (!names.contains(change.node)) continue;
       fleet::Finding finding;
       finding.kind = fleet::FindingKind::changed;
       finding.node = change.node;

@@ -21,9 +21,8 @@ bool is_history(const std::string& path);
 // and a path without any node.
 std::vector<fleet::NodeReport> read_nodes(const std::vector<std::string>& paths, const std::string& since = {});
 
-// Devices of these nodes that became slower, as the histories among the paths know.
-std::vector<fleet::Finding> changes_of(const std::vector<fleet::NodeReport>& nodes,
-                                       const std::vector<std::string>& paths, const std::string& since,
+// Devices that became slower, as the histories among the paths know.
+std::vector<fleet::Finding> changes_of(const std::vector<std::string>& paths, const std::string& since,
                                        double threshold);
 
 }  // namespace weir::cli
