@@ -126,9 +126,7 @@ and .bz2 files are read as they are.
   WEIR_CAPTURE_WHOLE_GRAPHS
   WEIR_RECORD_FOLDER     set by `weir record` for the program that it runs, like
   WEIR_RECORD_BYTES      these four
-  WEIR_RECORD_EXACT
-  WEIR_RECORD_OFF
-  WEIR_RECORD_HANG
+  WEIR_RECORD_EXACT, WEIR_RECORD_OFF, WEIR_RECORD_HANG
   WEIR_TERMINAL          set by `--ranks` for rank 0: its progress is a line
 Of drivers; they are read once, at the start of a process
   CUDA_DEVICE_MAX_CONNECTIONS   hardware queues on NVIDIA GPUs: 8, up to 32
@@ -146,8 +144,7 @@ Of the system
   XDG_RUNTIME_DIR        the scheduler's socket, recordings (weir record)
   TMPDIR                 temporary files; recordings, where nothing else is left
   PATH                   mpirun, rocprofv3 and programs after --
-  SLURM_LOCALID          which task of a node probes it (weir fleet probe)
-  SLURMD_NODENAME        the node's name there
+  SLURMD_NODENAME, SLURM_LOCALID   a node, and its task that probes it
   SLURM_TOPOLOGY_ADDR, SLURM_TOPOLOGY_ADDR_PATTERN   its switches
   HWLOC_COMPONENTS       for mpirun; without OpenCL where it is not set
   COLUMNS                width of reports, 40 to 80; without it the terminal's
