@@ -31,8 +31,8 @@ bool must_start_ranks(const std::string& flag);
 // Runs this command again, without `--ranks`, on `count` ranks under mpirun; returns its exit code.
 int start_ranks(int count);
 
-// Whether a launcher told this process how to reach the others by MPI: srun without a plugin for it does not, and this
-// build may have no MPI.
+// Whether this process can reach the others by MPI: srun without a plugin for it leaves each alone, and this build may
+// have no MPI.
 bool has_mpi_launcher();
 // In a job of several ranks: opens MPI and agrees on rank numbers. Null where there is only this process.
 Communicator* join_ranks();

@@ -48,34 +48,34 @@ Json analyze_traces(Communicator& ranks, TraceShare& share, const AnalyzeOptions
     for (TraceAnalysis& trace : own) texts.push_back(say(trace));
     return exchange.gather(texts);
   };
-  // What each trace is told: on rank 0 `answer` returns that.
-  const auto tell = [&](auto answer) {
-    std::vector<Json> told;
+  // The answer for each trace of this process: on rank 0 `answer` returns those of all.
+  const auto reply = [&](auto answer) {
+    std::vector<Json> answers;
     for (const std::string& text : exchange.scatter(exchange.is_first() ? answer() : std::vector<std::string>()))
-      told.push_back(parse_json(text, "a message between ranks"));
-    return told;
+      answers.push_back(parse_json(text, "a message between ranks"));
+    return answers;
   };
   const auto outlines = [&] { return ask([](TraceAnalysis& trace) { return trace.outline_bytes(); }); };
 
   std::vector<std::string> said = ask([](TraceAnalysis& trace) { return trace.facts().dump(); });
-  std::vector<Json> told = tell([&, drawn = outlines()] { return whole.agree(said, drawn); });
-  for (std::size_t i = 0; i < own.size(); ++i) own[i].agree(told[i]);
+  std::vector<Json> answers = reply([&, drawn = outlines()] { return whole.agree(said, drawn); });
+  for (std::size_t i = 0; i < own.size(); ++i) own[i].agree(answers[i]);
   said = ask([](TraceAnalysis& trace) { return trace.times().dump(); });
-  told = tell([&] { return whole.start(said); });
+  answers = reply([&] { return whole.start(said); });
   std::size_t next = 0;
-  said = ask([&](TraceAnalysis& trace) { return trace.is_steady(told[next++]).dump(); });
-  told = tell([&] { return whole.window(said); });
+  said = ask([&](TraceAnalysis& trace) { return trace.is_steady(answers[next++]).dump(); });
+  answers = reply([&] { return whole.window(said); });
   next = 0;
-  said = ask([&](TraceAnalysis& trace) { return trace.first_submitted(told[next++]).dump(); });
-  told = tell([&] { return whole.submission(said); });
-  for (std::size_t i = 0; i < own.size(); ++i) own[i].cut(told[i]);
+  said = ask([&](TraceAnalysis& trace) { return trace.first_submitted(answers[next++]).dump(); });
+  answers = reply([&] { return whole.submission(said); });
+  for (std::size_t i = 0; i < own.size(); ++i) own[i].cut(answers[i]);
   said = ask([](TraceAnalysis& trace) { return trace.counts().dump(); });
-  told = tell([&, drawn = outlines()] { return whole.order(said, drawn); });
+  answers = reply([&, drawn = outlines()] { return whole.order(said, drawn); });
   next = 0;
-  said = ask([&](TraceAnalysis& trace) { return trace.analyze(told[next++]).dump(); });
-  told = tell([&] { return whole.ask_phases(std::move(said)); });
+  said = ask([&](TraceAnalysis& trace) { return trace.analyze(answers[next++]).dump(); });
+  answers = reply([&] { return whole.ask_phases(std::move(said)); });
   next = 0;
-  said = ask([&](TraceAnalysis& trace) { return trace.commands(told[next++]).dump(); });
+  said = ask([&](TraceAnalysis& trace) { return trace.commands(answers[next++]).dump(); });
   return exchange.is_first() ? whole.document(said) : Json();
 }
 

@@ -14,7 +14,7 @@
 
 namespace weir {
 
-// Takes what TraceAnalysis says, by trace, and returns what it is to be told, by trace.
+// Takes what TraceAnalysis says, by trace, and returns the answers, by trace.
 class WholeAnalysis {
  public:
   WholeAnalysis(const AnalyzeOptions& options, std::size_t traces) : options_(options), traces_(traces) {}

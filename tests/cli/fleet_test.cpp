@@ -171,5 +171,53 @@ TEST(FleetProbeCli, WithoutMpiEachNodeIsForItself) {
   EXPECT_FALSE(std::filesystem::exists(folder / "probes/node3.json"));
 }
 
+// Twelve days of four nodes, one of which loses 4 % on the seventh: too little among three peers, enough against
+// itself.
+TEST(FleetReportCli, AHistoryNamesTheDeviceThatBecameSlowerAndTheDay) {
+  const Folder folder;
+  ASSERT_EQ(probe({"-o", "one.json", "-q"}, folder.path()).code, 0);
+  Json node = read_json(folder / "one.json");
+  std::filesystem::create_directory(folder / "days");
+  for (int day = 1; day <= 12; ++day)
+    for (int at = 1; at <= 4; ++at) {
+      node["name"] = "node" + std::to_string(at);
+      node["created"] = (day < 10 ? "2026-11-0" : "2026-11-") + std::to_string(day) + "T03:00:00Z";
+      Json device = node["devices"][0];
+      device["serial"] = "16520" + std::to_string(at);
+      for (Json& figure : device["figures"]) {
+        if (figure["name"] != "gemm_bf16") continue;
+        const double rate = (700 + (day * 7 + at) % 3) * 1e12 * (at == 3 && day >= 7 ? 0.96 : 1);
+        figure["value"] = rate;
+        figure["range"] = Json::array({rate * 0.98, rate * 1.02});
+        figure["samples"] = Json::array({rate, rate, rate, rate, rate});
+      }
+      node["devices"][0] = device;
+      std::ofstream(folder / ("days/" + std::to_string(at) + "-" + std::to_string(day) + ".json")) << to_text(node);
+    }
+  const Outcome added = weir({"history", "add", "days", "--db", "fleet.db", "-q"}, folder.path());
+  if (has(added.err, "without SQLite")) GTEST_SKIP() << added.err;
+  ASSERT_EQ(added.code, 0) << added.err;
+
+  const Outcome report = weir({"fleet", "report", "fleet.db"}, folder.path());
+  EXPECT_EQ(report.code, 0) << report.out << report.err;
+  EXPECT_TRUE(has(report.out, "4 nodes, 4 devices: all are fit")) << report.out;
+  EXPECT_TRUE(has(report.out, "GPU 165203 (node3 sim:h200): GEMM bf16 slower by 4.")) << report.out;
+  EXPECT_TRUE(has(report.out, "since 2026-11-07")) << report.out;
+  for (const std::string& line : lines_of(report.out)) EXPECT_LE(line.size(), 80u) << line;
+  const Outcome early = weir({"fleet", "report", "fleet.db", "--since", "2026-11-10"}, folder.path());
+  EXPECT_FALSE(has(early.out, "slower by")) << early.out;
+  EXPECT_EQ(weir({"fleet", "report", "fleet.db", "--since", "2027"}, folder.path()).code, 2);
+
+  const Outcome judged =
+      probe({"--node", "node9", "--peers", "fleet.db", "-q", "--slow-down", "gemm_fp32=30%"}, folder.path());
+  EXPECT_EQ(judged.code, 5) << judged.err;
+  const Outcome page = weir({"fleet", "report", "fleet.db", "--html", "fleet.html", "-q"}, folder.path());
+  if (has(page.err, "without the report's page")) GTEST_SKIP() << page.err;
+  EXPECT_EQ(page.code, 0) << page.err;
+  const std::string html = content(folder / "fleet.html");
+  EXPECT_TRUE(has(html, "since 2026-11-07"));
+  EXPECT_FALSE(has(html, "weir_child_")) << "the page names what was read";
+}
+
 }  // namespace
 }  // namespace weir::testing

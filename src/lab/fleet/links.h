@@ -1,5 +1,5 @@
-// Links between nodes: pairs of nodes exchange data between their host memories, so that a bad link can be told from a
-// bad node. One rank of each node takes part. Knows the communicator; no device.
+// Links between nodes: pairs of nodes exchange data between their host memories, which tells bad links and bad
+// nodes apart. One rank of each node takes part. Knows the communicator; no device.
 #pragma once
 
 #include <functional>

@@ -37,7 +37,7 @@ std::string without_password(std::string_view where) {
     pq->free_options(options);
     return is_postgres(shown) ? shown : "PostgreSQL";
   }
-  // postgresql://user:password@host:1/db?password=x. What cannot be told from a password is left out.
+  // postgresql://user:password@host:1/db?password=x. What may be a password is left out.
   const std::size_t begin = where.find("://") + 3;
   const std::size_t question = std::min(where.find('?'), where.size());
   std::string shown(where.substr(0, begin));

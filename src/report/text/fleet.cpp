@@ -1,7 +1,10 @@
 // weir.fleet/1: how many nodes are fit, and what is wrong with the others.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "lab/fleet/figures.h"
@@ -57,13 +60,20 @@ bool is_all_zero(const Json& figure) {
 void add_fleet_groups(const Json& document, TextReport& report) {
   for (const Json& group : list(document, {"groups"})) {
     const std::string settings = string(group, {"settings"});
-    ReportTable table{{{"figure", true}, {"devices"}, {"p50"}, {"min"}, {"max"}, {"spread"}}};
-    for (const Json& figure : list(group, {"figures"})) {
+    const double devices = number(group, {"devices"}).value_or(0);
+    const auto has_all = [&](const Json& figure) { return number(figure, {"count"}) == devices; };
+    const Json& figures = list(group, {"figures"});
+    const bool are_all = std::all_of(figures.begin(), figures.end(), has_all);
+    ReportTable table{{{"figure", true}, {"p50"}, {"min"}, {"max"}, {"spread"}}};
+    if (!are_all) table.columns.insert(table.columns.begin() + 1, {"devices"});
+    for (const Json& figure : figures) {
       if (is_all_zero(figure)) continue;
       const fleet::FigureKind* const kind = fleet::find_figure(string(figure, {"name"}));
-      table.rows.push_back({kind == nullptr ? text(figure, {"name"}) : std::string(kind->words),
-                            count(figure, {"count"}), figure_value(figure, "p50"), figure_value(figure, "min"),
-                            figure_value(figure, "max"), percent(figure, {"spread"})});
+      table.rows.push_back({kind == nullptr ? text(figure, {"name"}) : std::string(kind->words)});
+      std::vector<std::string>& row = table.rows.back();
+      if (!are_all) row.push_back(count(figure, {"count"}));
+      for (const char* const key : {"p50", "min", "max"}) row.push_back(figure_value(figure, key));
+      row.push_back(percent(figure, {"spread"}));
     }
     report.add_unless_empty(fmt::format("{} of {}{}{}", counted(number(group, {"devices"}).value_or(0), "device"),
                                         text(group, {"model"}), settings.empty() ? "" : ", ", settings),
