@@ -71,6 +71,40 @@ void add_rates(const JudgeTable& table, std::string_view figure, std::string_vie
   }
 }
 
+// What somebody lowered slows a device under long loads, which a probe of seconds need not show: a device is named
+// where nearly all of its peers have more.
+void add_lowered(const JudgeTable& table, std::string_view figure, std::string_view what_to_do, FleetReport& report) {
+  constexpr double kLower = 0.98, kSame = 0.005;
+  const std::size_t kind = kind_index(figure);
+  const FigureKind& described = figure_kinds()[kind];
+  std::vector<std::vector<double>> by_group(report.groups.size());
+  for (std::size_t row = 0; row < table.rows.size(); ++row)
+    if (const double value = table.values[kind][row]; !std::isnan(value))
+      by_group[table.rows[row].group].push_back(value);
+  std::vector<double> typical(by_group.size());  // 0: no two are alike
+  for (std::size_t group = 0; group < by_group.size(); ++group) {
+    const std::vector<double>& values = by_group[group];
+    const double middle = values.size() > kMinAlike ? median_known(values) : 0;
+    const auto alike = std::count_if(values.begin(), values.end(),
+                                     [&](double value) { return std::fabs(value - middle) <= kSame * middle; });
+    // One may be the lowered one itself.
+    if (static_cast<double>(alike) >= kNearlyAll * static_cast<double>(values.size() - 1)) typical[group] = middle;
+  }
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const double value = table.values[kind][row], theirs = typical[table.rows[row].group];
+    if (!table.rows[row].is_judged || !(value < kLower * theirs)) continue;
+    add_fault(table.rows[row], figure_kinds().size(), 0, true,
+              fmt::format("{} {} {} where nearly all of its {} peers have {}; {}", described.words, grouped(value),
+                          described.unit, by_group[table.rows[row].group].size() - 1, grouped(theirs), what_to_do),
+              report);
+    Finding& finding = report.findings.back();
+    finding.figure = described.name;
+    finding.value = value;
+    finding.typical = theirs;
+    finding.peers = by_group[table.rows[row].group].size() - 1;
+  }
+}
+
 // "remapping_pending", "retirement_pending" and the like, where it is so.
 bool is_pending(std::string_view name, std::string_view value) {
   const bool is_about = name.find("pending") != std::string_view::npos;
@@ -179,6 +213,8 @@ void add_faults(const JudgeTable& table, FleetReport& report) {
         add_fault(row, no_figure, 0, true, "memory waits to be taken out of use: reset the device", report);
     }
   }
+  add_lowered(table, "power_limit", "raise it again", report);
+  add_lowered(table, "max_clock", "the board is another one, or its clocks are limited", report);
   add_rates(table, "ecc_corrected", "its memory wears out", report);
   add_rates(table, "pcie_replays", "its PCIe link repeats transfers: reseat the board or its riser", report);
   add_rates(table, "nvlink_errors", "an NVLink repeats transfers", report);

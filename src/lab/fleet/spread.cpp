@@ -21,7 +21,7 @@ struct ProcessSpread {
   double share;
 };
 constexpr ProcessSpread kProcessSpreads[] = {
-    {"launch", 0.10},       {"launch_threads", 0.20}, {"launch_graph", 0.05}, {"round_trip", 0.10},
+    {"launch", 0.35},       {"launch_threads", 0.25}, {"launch_graph", 0.05}, {"round_trip", 0.20},
     {"queue_switch", 0.30}, {"copy_to_device", 0.02}, {"copy_to_host", 0.02}, {"copy_to_peer", 0.03},
     {"memory", 0.01},       {"gemm_fp32", 0.02},      {"gemm_bf16", 0.025},   {"gemm_fp8", 0.025},
     {"all_reduce", 0.03},

@@ -342,6 +342,24 @@ TEST(JudgeFleet, reports_wrong_outputs_first_then_faults_and_what_is_missing) {
   EXPECT_EQ(std::count_if(report.verdicts.begin(), report.verdicts.end(), [](const auto& v) { return v.is_fit; }), 5);
 }
 
+// On an H200 a limit of 500 W slows nothing that a probe of seconds measures.
+TEST(JudgeFleet, names_a_lowered_limit_that_slows_nothing_yet) {
+  MadeFleet fleet = small_fleet(11);
+  for (NodeReport& node : fleet.nodes) node.devices.resize(1);
+  made_figure(fleet.nodes[4].devices[0], "power_limit")->value = 500;
+  const FleetReport report = judge(fleet.nodes);
+  const Finding& finding = finding_of(report, FindingKind::fault, "node4");
+  EXPECT_TRUE(finding.is_unfit);
+  EXPECT_TRUE(is_in("power limit 500 W where nearly all of its 10 peers have 700", finding.sentence))
+      << finding.sentence;
+  EXPECT_EQ(report.verdicts.size() - 1,
+            static_cast<std::size_t>(std::count_if(report.verdicts.begin(), report.verdicts.end(),
+                                                   [](const auto& verdict) { return verdict.is_fit; })));
+  // Half of them: nobody knows which is right.
+  for (std::size_t node = 0; node < 5; ++node) made_figure(fleet.nodes[node].devices[0], "power_limit")->value = 500;
+  for (const Finding& each : judge(fleet.nodes).findings) EXPECT_NE(each.kind, FindingKind::fault) << each.sentence;
+}
+
 TEST(JudgeFleet, compares_one_node_with_peers_that_are_not_judged) {
   MadeFleet peers = small_fleet(40, 2), fleet = small_fleet(1, 3);
   fleet.nodes[0].name = "new";
