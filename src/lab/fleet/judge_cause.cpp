@@ -15,6 +15,7 @@ namespace weir::fleet {
 namespace {
 
 constexpr std::size_t kMostCauses = 3;
+constexpr std::size_t kMinNeighbours = 3;
 constexpr double kCommonFact = 0.6;  // of the peers hold a value: others differ from it
 
 enum class Toward : std::uint8_t { less, more };
@@ -131,6 +132,43 @@ std::string Causes::of_fact(const SlowUnit& unit, std::size_t fact_at) const {
                      plain_fact(fact.values[most]));
 }
 
+// Those who share a node or a switch with it, where they are slower than the others, too, if not so much; and other
+// programs on them, where the host's threads and copies suffer.
+std::string Causes::of_neighbours(const SlowUnit& unit) const {
+  if (unit.level == SlowUnit::Level::place) return {};
+  const DeviceRow& self = table_.rows[unit.rows[0]];
+  const std::vector<double>& badness = table_.badness[unit.kind];
+  const std::vector<std::size_t>& members = members_[self.group];
+  double programs = 0;
+  for (const std::size_t row : members)
+    if (const double count = table_.values[kind_index("other_processes")][row];
+        table_.rows[row].node_at == self.node_at && !std::binary_search(unit.rows.begin(), unit.rows.end(), row))
+      programs += count > 0 ? count : 0;
+  if (programs > 0 && unit.concern != Concern::speed)
+    return fmt::format("{} other process{} on its neighbours in the node", grouped(programs),
+                       programs == 1 ? "" : "es");
+  // The larger ones first.
+  std::vector<std::pair<std::string, std::string>> shared(self.node->place.begin(), self.node->place.end());
+  if (unit.level == SlowUnit::Level::device) shared.emplace_back("node", self.node->name);
+  for (const auto& [kind, name] : shared) {
+    std::vector<double> near, far;
+    for (const std::size_t row : members) {
+      const DeviceRow& other = table_.rows[row];
+      if (std::isnan(badness[row]) || std::binary_search(unit.rows.begin(), unit.rows.end(), row)) continue;
+      const auto at = other.node->place.find(kind);
+      const bool is_near =
+          kind == "node" ? other.node_at == self.node_at : at != other.node->place.end() && at->second == name;
+      (is_near ? near : far).push_back(badness[row]);
+    }
+    if (near.size() < kMinNeighbours || far.size() < kMinNeighbours) continue;
+    const double by = median_known(near) - median_known(far);
+    if (by > report_.options.threshold / 2)
+      return fmt::format("its neighbours on {}{} are {:.1f} % slower than the others as well",
+                         kind == "node" ? "" : kind + " ", plain_fact(name), 100 * (1 - std::exp(-by)));
+  }
+  return {};
+}
+
 std::string Causes::of(const SlowUnit& unit) const {
   std::vector<std::string> causes;
   for (const StateCause& state : kStates) {
@@ -153,6 +191,8 @@ std::string Causes::of(const SlowUnit& unit) const {
   for (std::size_t fact = 0; fact < facts_.size() && causes.size() < kMostCauses; ++fact)
     if (can_explain(facts_[fact]->name, unit.concern))
       if (std::string text = of_fact(unit, fact); !text.empty()) causes.push_back(std::move(text));
+  if (causes.size() < kMostCauses)
+    if (std::string text = of_neighbours(unit); !text.empty()) causes.push_back(std::move(text));
   std::string text;
   for (std::size_t i = 0; i < std::min(causes.size(), kMostCauses); ++i) text += (i == 0 ? "" : ", ") + causes[i];
   return text;

@@ -20,6 +20,7 @@ class Causes {
  private:
   std::string of_throttling(const SlowUnit& unit) const;
   std::string of_fact(const SlowUnit& unit, std::size_t fact_at) const;
+  std::string of_neighbours(const SlowUnit& unit) const;
   double typical(const SlowUnit& unit, std::size_t kind) const;
 
   const JudgeTable& table_;

@@ -296,6 +296,23 @@ TEST(JudgeFleet, says_a_slow_switch_once) {
   EXPECT_EQ(unfit, 16U);
 }
 
+// The others of the switch are a little slow: not enough for a finding of their own.
+TEST(JudgeFleet, says_that_the_neighbours_are_slower_too) {
+  MadeFleet fleet = small_fleet(160);
+  for (std::size_t node = 32; node < 48; ++node)
+    for (NodeDevice& device : fleet.nodes[node].devices) make_slower(device, {"copy_to_host"}, 0.975);
+  make_slower(fleet.nodes[40].devices[2], {"copy_to_host"}, 0.85);
+  make_slower(fleet.nodes[90].devices[0], {"copy_to_host"}, 0.85);
+  for (std::size_t device = 1; device < 4; ++device)
+    made_figure(fleet.nodes[90].devices[device], "other_processes")->value = 1;
+  make_slower(fleet.nodes[120].devices[0], {"copy_to_host"}, 0.85);
+  const FleetReport report = judge(fleet.nodes);
+  const std::string near = finding_of(report, FindingKind::slow, "node40").cause;
+  EXPECT_TRUE(is_in("its neighbours on switch leaf2 are 2", near)) << near;
+  EXPECT_EQ(finding_of(report, FindingKind::slow, "node90").cause, "3 other processes on its neighbours in the node");
+  EXPECT_EQ(finding_of(report, FindingKind::slow, "node120").cause, "");
+}
+
 void add_links(MadeFleet& fleet, std::uint64_t seed) {
   MadeDraws draws(seed);
   const std::size_t nodes = fleet.nodes.size();
