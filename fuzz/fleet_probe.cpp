@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "lab/fleet/fleet.h"
+#include "lab/fleet/judge/judge.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

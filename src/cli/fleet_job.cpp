@@ -8,7 +8,7 @@
 #include "base/options.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "lab/fleet/links.h"
+#include "lab/fleet/probe/links.h"
 
 namespace weir::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/fleet/fleet.h"
+#include "lab/fleet/judge/judge.h"
 #include "lab/fleet/node.h"
 
 namespace weir::cli {

@@ -20,8 +20,8 @@
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "lab/fleet/figures.h"
-#include "lab/fleet/fleet.h"
-#include "lab/fleet/probe.h"
+#include "lab/fleet/judge/judge.h"
+#include "lab/fleet/probe/probe.h"
 #include "report/text/documents.h"
 
 namespace weir::cli {

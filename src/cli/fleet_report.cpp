@@ -19,7 +19,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/report_page.h"
-#include "lab/fleet/fleet.h"
+#include "lab/fleet/judge/judge.h"
 #include "report/history/store.h"
 #include "report/text/documents.h"
 
