@@ -1,5 +1,5 @@
-// What happens before what in one run: stream order, events, synchronisation, and the rules of the legacy default stream,
-// as vector clocks. Knows calls, not memory.
+// What happens before what in one run: stream order, events, synchronisation, and the rules of the legacy default
+// stream, as vector clocks. Knows calls, not memory.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class Order {
   // The next call; ignores those that are not its own.
   void take(std::uint32_t call);
 
-  // Of the call that was taken last, if it was an operation of a stream: where it is, and whether it is certain to begin
-  // only when an earlier one has ended.
+  // Of the call that was taken last, if it was an operation of a stream: where it is, and whether it is certain to
+  // begin only when an earlier one has ended.
   Moment now() const { return now_; }
   bool is_after(Moment earlier) const { return knows(lanes_[now_.lane].clock, earlier); }
   // Whether a thread of the host, or any of them, has waited for it.
@@ -42,7 +42,7 @@ class Order {
   struct Lane {
     Clock clock;
     std::uint32_t stream = 0;
-    std::uint32_t host = 0;          // whose waits it has taken over last, and how many of them
+    std::uint32_t host = 0;  // whose waits it has taken over last, and how many of them
     std::uint64_t host_version = 0;
     std::uint64_t legacy_version = 0;
     bool is_unseen = false;  // by the legacy default stream

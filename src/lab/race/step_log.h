@@ -1,5 +1,5 @@
-// The log that a step leaves, made from its plan instead of a run: every range is exact. Buffers get addresses that they
-// have nowhere else. Runs nothing.
+// The log that a step leaves, made from its plan instead of a run: every range is exact. Buffers get addresses that
+// they have nowhere else. Runs nothing.
 #pragma once
 
 #include <cstdint>

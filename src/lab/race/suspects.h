@@ -16,8 +16,8 @@ struct Suspect {
   std::uint64_t begin = 0, end = 0;     // what both touch
   bool is_exact = false;                // both ranges are known, and one is known to write
   std::int64_t apart_ns = 0;            // between their submissions
-  std::uint32_t repeats = 1;            // pairs of the same labels, streams and kind of meeting, of which this stands for all
-  double score = 0;                     // higher: more probable
+  std::uint32_t repeats = 1;  // pairs of the same labels, streams and kind of meeting, of which this stands for all
+  double score = 0;           // higher: more probable
 };
 inline constexpr std::uint32_t kHost = UINT32_MAX;
 
