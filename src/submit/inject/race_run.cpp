@@ -1,5 +1,6 @@
 #include "submit/inject/race_run.h"
 
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <unordered_map>
 
 #include "submit/inject/program_stacks.h"
 #include "submit/inject/recorder.h"
@@ -127,6 +129,8 @@ bool claim_race() noexcept {
   return is_ours;
 }
 
+bool claim_race_is_ours() noexcept { return g_race_state.load(std::memory_order_acquire) == RaceState::claimed; }
+
 void stop_racing() noexcept { g_race_state.store(RaceState::off, std::memory_order_release); }
 
 void add_block(RaceRun& run, const RaceMemory::Block& block, std::uint32_t thread, std::uint32_t stream) {
@@ -138,6 +142,17 @@ void add_block(RaceRun& run, const RaceMemory::Block& block, std::uint32_t threa
   entry.stream = stream;
   entry.time_ns = monotonic_ns();
   run.log.add(entry, std::array{race_format::Access{block.begin, block.bytes, 0, 0}});
+}
+
+std::uint32_t kernel_text(RaceRun& run, const char* mangled) {
+  static auto& kKnown = *new std::unordered_map<std::string, std::uint32_t>;
+  if (!run.log.is_open()) return 0;
+  if (const auto known = kKnown.find(mangled); known != kKnown.end()) return known->second;
+  int status = -1;
+  char* const plain = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  const std::uint32_t number = run.log.text(status == 0 && plain != nullptr ? plain : mangled);
+  std::free(plain);
+  return kKnown.emplace(mangled, number).first->second;
 }
 
 void note_race(const std::string& line) noexcept {

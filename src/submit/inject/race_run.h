@@ -30,10 +30,15 @@ bool prepare_race() noexcept;
 bool is_racing() noexcept;
 // At the first command: whether this is the process that follows the plan. No mutex may be held.
 bool claim_race() noexcept;
+// Whether it has been claimed by this process.
+bool claim_race_is_ours() noexcept;
 void stop_racing() noexcept;
 
 // Notes a block, in the log as well if that is open; with the mutex. `thread`: its number; `stream`: or kNone.
 void add_block(RaceRun& run, const RaceMemory::Block& block, std::uint32_t thread, std::uint32_t stream);
+
+// The log's number of a kernel's name, as people write it; with the mutex.
+std::uint32_t kernel_text(RaceRun& run, const char* mangled);
 
 // What was done for an instruction, or why not. Any thread, with or without the mutex.
 void note_race(const std::string& line) noexcept;
