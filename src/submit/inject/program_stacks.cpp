@@ -179,4 +179,46 @@ std::string ProgramStacks::take() {
   return text.substr(0, kMaxText);
 }
 
+std::string own_native_stack() {
+  void* frames[kMaxFrames];
+  const int count = ::backtrace(frames, kMaxFrames);
+  Dl_info own{};
+  if (::dladdr(reinterpret_cast<void*>(&own_native_stack), &own) == 0) own.dli_fbase = nullptr;
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    Dl_info info{};
+    const bool is_own = ::dladdr(frames[i], &info) != 0 && info.dli_fbase == own.dli_fbase;
+    if (!is_own) text += frame_text(frames[i]) + "\n";
+  }
+  return text;
+}
+
+// The interpreter's own function for crashes: it takes no lock and allocates nothing. Versions that hide it are asked
+// by their public interface, which is only for threads that have the interpreter's lock.
+std::string write_own_python_stack(int descriptor) {
+  const auto is_there = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
+  if (is_there == nullptr || is_there() == 0) return "";
+  const auto state_of_thread = reinterpret_cast<void* (*)()>(::dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
+  void* const state = state_of_thread == nullptr ? nullptr : state_of_thread();
+  if (state == nullptr) return ", and no Python runs in this thread";
+  if (const auto dump = reinterpret_cast<void (*)(int, void*)>(::dlsym(RTLD_DEFAULT, "_Py_DumpTraceback"))) {
+    dump(descriptor, state);
+    return "";
+  }
+  const auto has_lock = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "PyGILState_Check"));
+  const auto enter = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "PyGILState_Ensure"));
+  const auto leave = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "PyGILState_Release"));
+  const auto run = reinterpret_cast<int (*)(const char*)>(::dlsym(RTLD_DEFAULT, "PyRun_SimpleString"));
+  if (has_lock == nullptr || enter == nullptr || leave == nullptr || run == nullptr) return ", without Python's frames";
+  // The driver holds no lock of the program's here, so another thread will give the interpreter's lock back.
+  const bool had_lock = has_lock() != 0;
+  const int before = had_lock ? 0 : enter();
+  const std::string code =
+      "exec(\"import faulthandler\\nfaulthandler.dump_traceback(file=" + std::to_string(descriptor) +
+      ", all_threads=False)\", {})";
+  const bool is_done = run(code.c_str()) == 0;
+  if (!had_lock) leave(before);
+  return is_done ? "" : ", without Python's frames: faulthandler failed";
+}
+
 }  // namespace weir::inject

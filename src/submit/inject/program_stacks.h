@@ -22,4 +22,10 @@ class ProgramStacks {
   std::size_t read_ = 0;
 };
 
+// What the calling thread is doing, without frames of this library; a line per frame.
+std::string own_native_stack();
+// Writes the frames of Python of the calling thread into an open file, whether or not it has the interpreter's lock;
+// returns why there are none, as the rest of a sentence, or empty. Nothing is interrupted.
+std::string write_own_python_stack(int descriptor);
+
 }  // namespace weir::inject
