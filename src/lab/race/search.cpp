@@ -328,4 +328,32 @@ void Search::hunt() {
   summarise();
 }
 
+void Search::replay(Race race, std::size_t times, bool verifies) {
+  begun_ns_ = now_ns();
+  std::vector<Outputs> plain = run_plainly();
+  reference_.emplace(options_.rules, std::move(plain));
+  findings_.judged = reference_->judged();
+  findings_.varying = reference_->varying();
+  for (const std::string& varying : findings_.varying)
+    findings_.warnings.push_back(
+        fmt::format("Not judged, because it differs from one plain run to the next: {}.", varying));
+  RunPlan delayed, cured;
+  delayed.delays = cured.delays = race.delays;
+  cured.waits = race.waits;
+  race.delayed_runs = race.delayed_changes = race.cured_runs = race.cured_changes = 0;
+  for (std::size_t i = 0; i < times; ++i) {
+    const Tried tried = try_plan(delayed, Purpose::confirm);
+    ++race.delayed_runs;
+    race.delayed_changes += tried.change.has_value();
+    if (tried.change) race.change = *tried.change;
+    if (!verifies) continue;
+    ++race.cured_runs;
+    race.cured_changes += try_plan(cured, Purpose::verify).change.has_value();
+  }
+  const bool is_there = race.delayed_changes > 0;
+  findings_.ended_by = fmt::format("the delays were tried {}", counted(times, "time"));
+  if (is_there) findings_.races.push_back(std::move(race));
+  summarise();
+}
+
 }  // namespace weir::race

@@ -106,6 +106,8 @@ class Search {
   // Fails where the program fails by itself, or submits nothing. `Interrupted` passes through: findings() has what is
   // known so far.
   void hunt();
+  // Runs the delays of a race that is known, `times` times, and with `verifies` its waits in turn: counts the changes.
+  void replay(Race race, std::size_t times, bool verifies);
   const Findings& findings() const { return findings_; }
 
   struct Tried {
@@ -146,11 +148,6 @@ class Search {
   Log log_;
   Suspects suspects_;
   std::optional<Calls> calls_;
-};
-
-// Runs the delays again and again, with the waits or without; returns in how many runs the output changed.
-struct ReplayCount {
-  std::uint32_t runs = 0, changes = 0;
 };
 
 }  // namespace weir::race
