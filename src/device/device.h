@@ -125,7 +125,7 @@ enum class SubmitMode : std::uint8_t {
 
 // What is wrong with a session on purpose, to see whether it is found (weir race).
 struct Disturbance {
-  // Holds a command up at the head of its stream, once per iteration.
+  // Holds a command up at the head of its stream.
   struct Delay {
     CommandId command = 0;
     std::int64_t ns = 0;
@@ -133,6 +133,7 @@ struct Disturbance {
     // then. sim, whose time costs nothing, always takes all of it.
     std::optional<CommandId> until;
     std::uint32_t iterations_later = 0;
+    std::optional<std::uint32_t> iteration;  // of the session, from 0; nothing: each
   };
   std::vector<std::uint32_t> missing_waits;  // left out: numbers in StepPlan::waits
   std::vector<Delay> delays;                 // cpu and sim, without graphs; at most one per command

@@ -135,6 +135,7 @@ void PreparedStep::hold_up(const Disturbance& disturbance) {
     HeldCommand& mine = held.emplace_back();
     mine.command = delay.command;
     mine.ns = delay.ns;
+    mine.iteration = delay.iteration;
     if (!delay.until) continue;
     mine.has_end = true;
     mine.until_stream = commands[*delay.until].stream;
@@ -146,7 +147,7 @@ void PreparedStep::hold_up(const Disturbance& disturbance) {
 
 bool PreparedStep::holds(CommandId command, std::uint32_t iteration) noexcept {
   for (HeldCommand& mine : held) {
-    if (mine.command != command) continue;
+    if (mine.command != command || mine.iteration.value_or(iteration) != iteration) continue;
     const std::int64_t now = now_ns();
     if (mine.since_ns == kNoTime) mine.since_ns = now;
     const std::uint64_t until = mine.until_count + std::uint64_t{iteration} * stream_commands[mine.until_stream];

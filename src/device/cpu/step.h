@@ -105,6 +105,7 @@ struct EventState {
 struct HeldCommand {
   CommandId command = 0;
   std::int64_t ns = 0;
+  std::optional<std::uint32_t> iteration;
   std::int64_t since_ns = kNoTime;  // while it is held
   bool has_end = false;             // over as soon as the stream has ended so many commands, and as many per iteration
   StreamId until_stream = 0;

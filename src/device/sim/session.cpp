@@ -27,7 +27,10 @@ SimSession::SimSession(std::shared_ptr<Shared> shared, const Step& step, const P
   client_.works.reserve(count);
   for (CommandId id = 0; id < count; ++id) client_.works.push_back(model.work_of(step, id));
   check_delays(step, options);
-  for (const Disturbance::Delay& delay : options.disturbance.delays) client_.works[delay.command].delay_ns = delay.ns;
+  for (const Disturbance::Delay& delay : options.disturbance.delays) {
+    client_.works[delay.command].delay_ns = delay.ns;
+    client_.works[delay.command].delayed_iteration = delay.iteration;
+  }
   allocate();
   client_.streams.resize(static_cast<std::size_t>(placement.stream_count));
   client_.events.resize(plan_.event_count);
