@@ -1,5 +1,5 @@
 // weir race: finds commands of any GPU program that nothing orders: delays some of them and looks whether an output
-// changes, then names the pair whose wait is missing.
+// changes, then names the pair whose wait is missing. Or takes waits away from a workload of ours, and finds them.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -15,6 +15,7 @@
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/run_flags.h"
 #include "lab/race/race_document.h"
 #include "report/text/documents.h"
 #include "report/text/svg.h"
@@ -31,11 +32,11 @@ constexpr std::size_t kReplays = 10;
 struct RaceFlags {
   std::vector<std::string> words, judged, ignored, numbers;
   std::string plain = "3", seeds = "6", delay = "400us", one_in = "4", budget = "5m", races = "3", tolerance = "0",
-              replay, race = "1", svg, output;
+              replay, race = "1", svg, output, device = "cpu", streams, scale, missing, seed = "1";
   bool verifies = false, is_json = false, is_forced = false, is_quiet = false;
 
   void add_to(CommandSyntax syntax) {
-    syntax.add("program WORD", words, "after --: your program and its arguments");
+    syntax.add("program WORD", words, "after --: your program and its arguments; or a workload");
     syntax.add("--judge WHAT", judged,
                "what must not change: stdout, status, or a file that it writes; repeatable (default: stdout and "
                "status; checkpoints always)");
@@ -52,13 +53,19 @@ struct RaceFlags {
     syntax.add("--race N", race, "which race of that document");
     syntax.add("--verify", verifies, "with --replay: also with the missing wait put in from outside");
     syntax.add("--svg PATH", svg, "draw the first race to this file");
+    syntax.add("--device NAME", device, "of a workload: cpu or sim");
+    syntax.add("--streams N", streams, "of a workload");
+    syntax.add("--scale NAME", scale, "of a workload").one_of({"tiny", "small", "full"});
+    syntax.add("--inject-missing-wait N", missing, "take so many waits away from a workload, one at a time; find them");
+    syntax.add("--seed N", seed, "which waits are taken away");
     syntax.add("--output,-o PATH", output, "the document (default: results/race.json if a race is found)");
     syntax.add("--json", is_json, "print the document (weir.race/1), and no text");
     syntax.add("--force,-f", is_forced, "replace files that exist");
     syntax.add("--quiet,-q", is_quiet, "print the result only");
     syntax.footer(
         "Exit code: 0 no race was found, 1 the program failed or was not seen, 2 bad input, or no\n"
-        "output is the same twice, 3 a race was found, 4 a delayed run did not end, 130 interrupted.");
+        "output is the same twice, 3 a race was found, 4 a delayed run did not end, or a\n"
+        "wait that was taken away was not found, 130 interrupted.");
   }
 
   bool prints_json() const { return is_json || output == "-"; }
@@ -67,7 +74,7 @@ struct RaceFlags {
 
 std::vector<std::string> race_program_of(const RaceFlags& flags) {
   const auto words = words_after_mark();
-  if (!words && !flags.words.empty())
+  if (!words && flags.words.size() > 1)
     reject(fmt::format("{}: a program goes after --", flags.words[0]),
            fmt::format("Write weir race -- {}", flags.words[0]));
   if (!words || words->empty()) reject("a program is required after --", kRaceUsage);
@@ -184,7 +191,36 @@ int race_exit_code(const race::Findings& findings) {
   return 1;
 }
 
+// A workload of ours, on cpu or sim.
+int race_workload(const RaceFlags& flags) {
+  RunRequest request;
+  request.workload = flags.words[0];
+  const Workload& workload = workload_of(request);
+  if (!flags.streams.empty())
+    request.streams = one_stream_count(flags.streams, workload, "One count: each has waits of its own.");
+  request.scale = flags.scale.empty() ? Scale::tiny : scale_named(flags.scale);
+  race::StepRaceOptions options;
+  options.seed = seed_of(flags.seed);
+  options.missing = flags.missing.empty()
+                        ? 0
+                        : static_cast<std::uint32_t>(number_within("--inject-missing-wait", flags.missing, 0, 10'000));
+  const race::StepRace found = race::race_step(flags.device, request, options);
+  const Json document = race::step_race_document(request.workload, found, run_context());
+  if (flags.has_file()) write_file(flags.output, to_text(document), flags.is_forced);
+  if (flags.prints_json())
+    write_json(to_text(document));
+  else
+    print_out("{}", report_text(race_report(document)));
+  if (flags.has_file() && !flags.prints_json()) print_out("\nWritten to {}\n", flags.output);
+  const std::string answer = document["answer"].string();
+  return answer == "clean" ? 0 : answer == "found" ? 3 : 4;
+}
+
 int execute_race(const RaceFlags& flags) {
+  if (!words_after_mark() && flags.words.size() == 1) {
+    if (flags.has_file()) check_writable(flags.output, flags.is_forced);
+    return race_workload(flags);
+  }
   const std::vector<std::string> program = race_program_of(flags);
   const race::SearchOptions options = options_of(flags);
   const auto number = static_cast<std::size_t>(number_within("--race", flags.race, 1, 1'000));

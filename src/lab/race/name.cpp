@@ -182,25 +182,24 @@ void explain(Search& search, const Candidate& found, Race& race) {
   if (const auto stack = tried.run.stacks.find(first); stack != tried.run.stacks.end())
     race.first_stack = stack->second;
   if (found.second == kHost) {
-    race.meeting = meeting_of(search.log(), found.first, kHost);
+    race.hazard = hazard_of(search.log(), found.first, kHost);
     return;
   }
   const CommandName second = search.log().calls[found.second].name;
   if (const auto stack = tried.run.stacks.find(second); stack != tried.run.stacks.end())
     race.second_stack = stack->second;
-  race.meeting = meeting_of(search.log(), found.first, found.second);
+  race.hazard = hazard_of(search.log(), found.first, found.second);
   if (!tried.run.log) return;
   // Addresses differ from run to run, so it is judged in the log of the run with the hashes.
   const Calls calls(*tried.run.log);
   const auto one = calls.find(first), other = calls.find(second);
   if (!one || !other) return;
-  if (const Meeting meeting = meeting_of(*tried.run.log, *one, *other); meeting != Meeting::unknown)
-    race.meeting = meeting;
+  if (const Hazard hazard = hazard_of(*tried.run.log, *one, *other); hazard != Hazard::unknown) race.hazard = hazard;
 }
 
 }  // namespace
 
-Meeting meeting_of(const Log& log, std::uint32_t first, std::uint32_t second) {
+Hazard hazard_of(const Log& log, std::uint32_t first, std::uint32_t second) {
   if (second == kHost) {
     // The suspect range is host memory: what a copy writes there is read too early, what it reads is overwritten.
     for (const Range& range : log.ranges_of(log.calls[first])) {
@@ -208,17 +207,17 @@ Meeting meeting_of(const Log& log, std::uint32_t first, std::uint32_t second) {
         return call.kind == Kind::allocate && call.is_host && !log.ranges_of(call).empty() &&
                do_overlap(log.ranges_of(call).front(), range);
       });
-      if (is_host && range.reads != range.writes) return range.writes ? Meeting::host_reads : Meeting::host_writes;
+      if (is_host && range.reads != range.writes) return range.writes ? Hazard::host_reads : Hazard::host_writes;
     }
-    return Meeting::unknown;
+    return Hazard::unknown;
   }
   const Sides one = sides_of(log, first, second), other = sides_of(log, second, first);
-  if (!one.writes && !other.writes) return Meeting::unknown;
+  if (!one.writes && !other.writes) return Hazard::unknown;
   const bool first_writes = one.writes.value_or(!*other.writes);
   const bool second_writes = other.writes.value_or(!first_writes);
-  if (first_writes && second_writes) return Meeting::write_after_write;
-  if (first_writes) return Meeting::read_after_write;
-  return second_writes ? Meeting::write_after_read : Meeting::unknown;
+  if (first_writes && second_writes) return Hazard::write_after_write;
+  if (first_writes) return Hazard::read_after_write;
+  return second_writes ? Hazard::write_after_read : Hazard::unknown;
 }
 
 Race name_race(Search& search, std::vector<Delay> delays, const std::string& change) {

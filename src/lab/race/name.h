@@ -14,6 +14,6 @@ Race name_race(Search& search, std::vector<Delay> delays, const std::string& cha
 
 // Who reads and who writes what both touch: from what is known of their accesses, and from hashes of the memory before
 // and after each of them.
-Meeting meeting_of(const Log& log, std::uint32_t first, std::uint32_t second);
+Hazard hazard_of(const Log& log, std::uint32_t first, std::uint32_t second);
 
 }  // namespace weir::race

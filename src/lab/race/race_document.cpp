@@ -53,7 +53,7 @@ Json race_json(const Race& race) {
                     named("waits", json_list(race.waits, wait_json)), named("first", facts_or_null(race.first)),
                     named("second", facts_or_null(race.second)), is_host, race.is_suspect,
                     named("address", race.end > race.begin ? Json(fmt::format("{:#x}", race.begin)) : Json()),
-                    named("bytes", bytes_between(race.begin, race.end)), race.is_exact, race.repeats, race.meeting,
+                    named("bytes", bytes_between(race.begin, race.end)), race.is_exact, race.repeats, race.hazard,
                     race.is_reused, named("missing", text_or_null(missing_call(race))),
                     named("with_delay", counts_json(race.delayed_runs, race.delayed_changes)),
                     named("with_wait", counts_json(race.cured_runs, race.cured_changes)), race.first_stack,
@@ -95,10 +95,10 @@ std::optional<CommandFacts> facts_in(const Json& json) {
   return CommandFacts{text_of("command"), text_of("label"), text_of("stream"), text_of("kind")};
 }
 
-Meeting meeting_in(const Json& json) {
-  for (int i = 0; i <= static_cast<int>(Meeting::host_writes); ++i)
-    if (const auto meeting = static_cast<Meeting>(i); json == Json(name_of(meeting))) return meeting;
-  return Meeting::unknown;
+Hazard hazard_in(const Json& json) {
+  for (int i = 0; i <= static_cast<int>(Hazard::host_writes); ++i)
+    if (const auto hazard = static_cast<Hazard>(i); json == Json(name_of(hazard))) return hazard;
+  return Hazard::unknown;
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ std::string missing_call(const Race& race) {
   if (!race.first) return {};
   const std::string& one = race.first->stream;
   if (!race.second) {
-    if (race.meeting == Meeting::host_writes)
+    if (race.hazard == Hazard::host_writes)
       return fmt::format(
           "the host changes memory that {} still copies from: before that, wait for the copy (cudaEventSynchronize, "
           "event.synchronize()), or use another buffer",
@@ -127,7 +127,7 @@ std::string missing_call(const Race& race) {
         "the memory is given away while {} still uses it: free it only after that (in PyTorch "
         "tensor.record_stream(stream); with cudaFreeAsync, free it on that stream or let the freeing one wait)",
         one);
-  if (race.meeting == Meeting::write_after_read)
+  if (race.hazard == Hazard::write_after_read)
     return fmt::format(
         "{}; if the memory was a tensor that had been freed, then the allocator gave it away too early: "
         "tensor.record_stream(stream)",
@@ -181,7 +181,7 @@ Race race_in(const Json& document, std::size_t number, const std::string& name) 
   race.delayed = facts_in(member(json, "delayed"));
   race.first = facts_in(member(json, "first"));
   race.second = facts_in(member(json, "second"));
-  race.meeting = meeting_in(member(json, "meeting"));
+  race.hazard = hazard_in(member(json, "hazard"));
   race.is_reused = member(json, "is_reused") == Json(true);
   race.is_suspect = member(json, "is_suspect") == Json(true);
   return race;

@@ -16,7 +16,6 @@ namespace weir::race {
 namespace {
 
 constexpr std::size_t kMostSuspects = 1'000, kShownSuspects = 50, kMostGroups = 12, kMostTogether = 32;
-constexpr double kShortestLimitS = 30;
 
 std::optional<std::int64_t> median_of(const std::vector<RunRecord>& runs, std::initializer_list<Purpose> purposes) {
   std::vector<std::int64_t> times;
@@ -67,10 +66,10 @@ const char* name_of(Purpose purpose) {
   return kNames[static_cast<std::size_t>(purpose)];
 }
 
-const char* name_of(Meeting meeting) {
+const char* name_of(Hazard hazard) {
   constexpr const char* kNames[] = {"unknown",           "read_after_write", "write_after_read",
                                     "write_after_write", "host_reads",       "host_writes"};
-  return kNames[static_cast<std::size_t>(meeting)];
+  return kNames[static_cast<std::size_t>(hazard)];
 }
 
 const char* name_of(Answer answer) {
@@ -114,7 +113,7 @@ Search::Tried Search::try_plan(RunPlan plan, Purpose purpose) {
 std::vector<Outputs> Search::run_plainly() {
   std::vector<Outputs> plain;
   std::int64_t longest_ns = 0;
-  limit_s_ = std::max(kShortestLimitS, static_cast<double>(options_.budget_ns) / 1e9);
+  limit_s_ = std::max(30.0, static_cast<double>(options_.budget_ns) / 1e9);
   for (std::size_t i = 0; i < options_.plain_runs; ++i) {
     Tried tried = try_plan({}, Purpose::plain);
     if (tried.run.end.how == ProcessEnd::How::timed_out)
@@ -132,7 +131,7 @@ std::vector<Outputs> Search::run_plainly() {
     }
     plain.push_back(std::move(tried.run.outputs));
   }
-  limit_s_ = 10 * static_cast<double>(longest_ns) / 1e9 + kShortestLimitS;
+  limit_s_ = 10 * static_cast<double>(longest_ns) / 1e9 + options_.shortest_limit_s;
   return plain;
 }
 

@@ -17,6 +17,7 @@ namespace weir::race {
 struct SearchOptions {
   OutputRules rules;
   std::size_t plain_runs = 3, seeds = 6, races = 3, confirmations = 3;
+  double shortest_limit_s = 30;  // a run is ended after that and ten times a plain one
   std::int64_t delay_ns = 400'000, budget_ns = 300'000'000'000;
   std::uint32_t one_in = 4;
 };
@@ -40,7 +41,7 @@ struct CommandFacts {
 };
 CommandFacts facts_of(const Log& log, std::uint32_t call);
 
-enum class Meeting : std::uint8_t {
+enum class Hazard : std::uint8_t {
   unknown,
   read_after_write,
   write_after_read,
@@ -48,7 +49,7 @@ enum class Meeting : std::uint8_t {
   host_reads,   // what a copy still writes
   host_writes,  // what a copy still reads
 };
-const char* name_of(Meeting meeting);
+const char* name_of(Hazard hazard);
 
 struct LaneCommand {
   CommandFacts facts;
@@ -66,7 +67,7 @@ struct Race {
   std::uint64_t begin = 0, end = 0;           // that memory, in the observed run; equal: not known
   bool is_exact = false;
   std::uint32_t repeats = 1;
-  Meeting meeting = Meeting::unknown;
+  Hazard hazard = Hazard::unknown;
   bool is_reused = false;  // the memory was given away in between
   std::uint32_t delayed_runs = 0, delayed_changes = 0, cured_runs = 0, cured_changes = 0;
   std::vector<std::string> first_stack, second_stack;

@@ -38,7 +38,7 @@ std::string memory_words(const Json& race) {
 
 std::string what_races(const Json& race) {
   const Json &first = at(race, {"first"}), &second = at(race, {"second"});
-  const std::string meeting = string(race, {"meeting"});
+  const std::string meeting = string(race, {"hazard"});
   if (!first.is_object())
     return fmt::format("The output depends on when {} runs, and no wait that was tried makes it right again.",
                        at(race, {"delayed"}).is_object() ? command_words(at(race, {"delayed"})) : "a command");
@@ -161,9 +161,44 @@ ReportTable suspects_table(const Json& document) {
   return table;
 }
 
+TextReport step_report(const Json& step) {
+  TextReport report;
+  report.title = "weir race";
+  const Json& missing = list(step, {"missing"});
+  report.open("{} on {}, {}: {} in its plan, {} that nothing orders as it is.", text(step, {"workload"}),
+              text(step, {"device"}), counted(number(step, {"streams"}).value_or(0), "stream"),
+              counted(number(step, {"waits"}).value_or(0), "wait"),
+              counted(number(step, {"intact_pairs"}).value_or(0), "pair"));
+  if (missing.empty()) return report;
+  report.open("{} taken away, one at a time: {} found by the plan{}.", counted(missing.size(), "wait"),
+              count(step, {"found"}),
+              at(step, {"shown"}).is_number() ? fmt::format(", {} shown by a run", count(step, {"shown"})) : "");
+  ReportTable table{{{"wait"}, {"writes or reads first", true}, {"then", true}, {"buffer", true}, {"shown", true}}};
+  for (const Json& wait : missing) {
+    const Json& pairs = list(wait, {"pairs"});
+    if (pairs.empty()) {
+      table.rows.push_back({count(wait, {"wait"}), "not found", "-", "-", "-"});
+      continue;
+    }
+    const Json& pair = pairs[0];
+    const auto side = [&](const char* name, const char* command, const char* stream) {
+      return fmt::format("{} (command {}, stream {})", text(pair, {name}), count(pair, {command}),
+                         count(pair, {stream}));
+    };
+    table.rows.push_back({count(wait, {"wait"}), side("first", "first_command", "first_stream"),
+                          side("second", "second_command", "second_stream"), text(pair, {"buffer"}),
+                          at(pair, {"is_shown"}).is_null() ? "-"
+                          : is_true(pair, {"is_shown"})    ? "yes"
+                                                           : "no"});
+  }
+  report.add_unless_empty("Missing waits", std::move(table));
+  return report;
+}
+
 }  // namespace
 
 TextReport race_report(const Json& document) {
+  if (const Json& step = at(document, {"step"}); step.is_object()) return step_report(step);
   TextReport report;
   report.title = "weir race";
   open_race(document, report);
