@@ -64,8 +64,8 @@ struct RaceFlags {
     syntax.add("--quiet,-q", is_quiet, "print the result only");
     syntax.footer(
         "Exit code: 0 no race was found, 1 the program failed or was not seen, 2 bad input, or no\n"
-        "output is the same twice, 3 a race was found, 4 a delayed run did not end, or a\n"
-        "wait that was taken away was not found, 130 interrupted.");
+        "output is the same twice, 3 a race was found, 4 delays change the output and no wait ends\n"
+        "that, or a run did not end, or a wait that was taken away was not found, 130 interrupted.");
   }
 
   bool prints_json() const { return is_json || output == "-"; }

@@ -40,8 +40,12 @@ class Naming {
 
   // Among suspects: each of the best alone, then all at once and fewer and fewer.
   std::vector<Candidate> by_suspects() {
+    const Log& log = search_->log();
+    // An output that changes without delays says nothing about which commands these ones are about.
     const std::vector<Candidate> all =
-        candidates(search_->log(), search_->calls(), search_->suspects(), delays_, kMostCandidates);
+        search_->findings().is_by_itself
+            ? all_candidates(log, search_->calls(), search_->suspects(), kMostCandidates)
+            : candidates(log, search_->calls(), search_->suspects(), delays_, kMostCandidates);
     if (all.empty()) return {};
     for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 2); ++i)
       if (cures({all[i]})) return {latest(all[i], all)};

@@ -136,12 +136,13 @@ void OutputReader::take(std::string line) {
   if (found_.lines.size() == kMostLines) {  // the last one stands for all that follow
     digest.add(fmt::format("{}", found_.lines.back().digest));
     digest.add(judged);
-    found_.lines.back() = {digest.value(), "the lines after that"};
+    found_.lines.back() = {digest.value(), true, "the lines after that"};
     return;
   }
   digest.add(judged);
   const bool is_kept = found_.lines.size() < kKeptLines;
-  found_.lines.push_back({digest.value(), is_kept ? line.substr(0, kLongestKeptLine) : std::string()});
+  found_.lines.push_back(
+      {digest.value(), !judged.empty() && judged == line, is_kept ? line.substr(0, kLongestKeptLine) : std::string()});
 }
 
 void OutputReader::finish(Outputs& outputs) {
@@ -252,7 +253,11 @@ Reference::Reference(OutputRules rules, std::vector<Outputs> plain) : rules_(std
     varying_.push_back(fmt::format("{} of {} lines of standard output, such as {}", varying, right_.lines.size(),
                                    shown(right_.lines[first].text)));
   }
-  if (judges_lines_ && varying < right_.lines.size()) judged_.emplace_back("standard output");
+  // Where some lines vary, those that are the same but for times are no ground to judge by.
+  bool says_something = varying == 0 && !right_.lines.empty();
+  for (std::size_t i = 0; i < right_.lines.size(); ++i)
+    says_something = says_something || (!is_varying_line_[i] && right_.lines[i].says_something);
+  if (judges_lines_ && says_something) judged_.emplace_back("standard output");
 }
 
 bool Reference::is_alike(double one, double other) const {

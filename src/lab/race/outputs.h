@@ -39,6 +39,7 @@ std::string without_times(std::string_view line);
 // One line of standard output; the text of the first ones is kept for messages.
 struct OutputLine {
   std::uint64_t digest = 0;
+  bool says_something = false;  // besides times
   std::string text;
 };
 

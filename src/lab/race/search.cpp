@@ -120,9 +120,10 @@ std::vector<Outputs> Search::run_plainly() {
       fail(fmt::format("the program did not end by itself within {:.0f} s", limit_s_),
            "Give it less to do, or raise --budget.");
     if (!tried.run.has_commands)
-      fail(fmt::format("the program submitted no GPU command that could be seen (it ended with {})",
-                       words_for(tried.run.end)),
-           "It must use CUDA, and the CUDA driver must load libweir_cupti.so: `weir info` says whether it was built.");
+      fail(fmt::format("no process of the program submitted a GPU command that could be seen: no CUDA driver loaded "
+                       "libweir_cupti.so ({})",
+                       "it " + tried.run.end.words()),
+           "The program must use CUDA; `weir info` says whether the library was built.");
     longest_ns = std::max(longest_ns, tried.run.duration_ns);
     if (i == 0 && !tried.run.end.is_success()) {
       const std::string line = last_line(tried.run.errors);
@@ -261,6 +262,14 @@ std::vector<Delay> Search::shrink(const Hit& hit) {
   return shrunk<Delay>(hit.delays, changes);
 }
 
+// Whether the output changes again with the delays, and is right again without them.
+bool Search::is_due_to_delays(const Race& race) {
+  if (race.delayed_changes == 0) return false;
+  for (std::uint32_t i = 0; i < race.delayed_runs; ++i)
+    if (try_plan({}, Purpose::confirm).change) return false;
+  return true;
+}
+
 void Search::summarise() {
   findings_.plain_ns = median_of(findings_.runs, {Purpose::plain});
   findings_.observed_ns = median_of(findings_.runs, {Purpose::observe});
@@ -272,7 +281,12 @@ void Search::summarise() {
         "{} did not end within {:.0f} s and {} ended: delays of a few milliseconds must not do that to a program.",
         counted(late, "run"), limit_s_, late == 1 ? "was" : "were"));
   if (findings_.answer == Answer::varying) return;
-  findings_.answer = !findings_.races.empty() ? Answer::found : late > 0 ? Answer::unclear : Answer::clean;
+  const bool is_named =
+      std::any_of(findings_.races.begin(), findings_.races.end(), [](const Race& race) { return !race.waits.empty(); });
+  if (is_named)
+    findings_.answer = Answer::found;
+  else if (late > 0 || !findings_.races.empty())
+    findings_.answer = Answer::unclear;
 }
 
 void Search::hunt() {
@@ -312,10 +326,17 @@ void Search::hunt() {
       ++next;
       continue;
     }
-    findings_.races.push_back(name_race(*this, std::move(delays), hit.change));
+    Race found = name_race(*this, std::move(delays), hit.change);
+    if (found.waits.empty() && !is_due_to_delays(found)) {
+      findings_.warnings.push_back(
+          fmt::format("The output changed once ({}), and not because of the delays of that run.", hit.change));
+      ++next;
+      continue;
+    }
+    findings_.races.push_back(std::move(found));
     const Race& race = findings_.races.back();
     if (race.waits.empty()) {  // it would be found again and again
-      findings_.ended_by = "a race was found that no wait ends";
+      findings_.ended_by = "the output changed and no wait was found that ends that";
       break;
     }
     if (findings_.races.size() >= options_.races) {

@@ -136,6 +136,7 @@ class Search {
   void judge_varying();
   std::vector<RunPlan> disturbances() const;
   std::vector<Delay> shrink(const Hit& hit);
+  bool is_due_to_delays(const Race& race);
   void summarise();
 
   SearchOptions options_;

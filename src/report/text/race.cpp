@@ -134,7 +134,11 @@ void open_race(const Json& document, TextReport& report) {
   else if (answer == "varying")
     report.open("The output differs from one plain run to the next, so delays cannot be judged by it.");
   else
-    report.open("No race was found, but not all runs ended.");
+    report.open("{}", races > 0
+                          ? "Delays change the output, and no wait that was tried makes it right again. The program "
+                            "may choose by time what it computes (torch.backends.cudnn.benchmark), or commands "
+                            "share memory in a way that cannot be seen."
+                          : "No race was found, but not all runs ended.");
   report.open("{}, {} in {}, {}. Why it ended: {}.", counted(runs.size(), "run"),
               counted(number(document, {"commands"}).value_or(0), "command"),
               counted(number(document, {"streams"}).value_or(0), "stream"),
