@@ -1,8 +1,10 @@
 // A prefetcher with two buffers: before it fills one again, it waits for the consumer of three steps ago, but the
 // buffer's last consumer was that of two steps ago (off by one). Like https://github.com/NVIDIA/Megatron-LM/pull/5222
 // and https://github.com/ROCm/Megatron-LM/pull/146: a buffer of a pool of two is given out again before its last user
-// has ended. edge: accumulate@main -> copy@side, missing: wait_event
+// has ended.
 #include "racing.h"
+
+// edge: accumulate@main -> copy@side, missing: wait_event
 
 int main(int argc, char** argv) {
   const int back = is_fixed(argc, argv) ? 2 : 3;

@@ -1,8 +1,9 @@
 // A buffer of the stream-ordered allocator is freed on the stream that allocated it, while a kernel of another stream
 // reads it; the next allocation of the first stream gets the same memory and writes it. Like
-// https://github.com/meta-pytorch/torchrec/pull/4231, with cudaFreeAsync() in place of a caching allocator. edge:
-// accumulate@side -> produce@main, missing: wait_stream
+// https://github.com/meta-pytorch/torchrec/pull/4231, with cudaFreeAsync() in place of a caching allocator.
 #include "racing.h"
+
+// edge: accumulate@side -> produce@main, missing: wait_stream
 
 int main(int argc, char** argv) {
   const bool fixed = is_fixed(argc, argv);

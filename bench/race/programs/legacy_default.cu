@@ -1,8 +1,10 @@
 // A kernel of the legacy default stream fills a buffer that a non-blocking stream reads. Blocking streams would wait
 // for the default stream by themselves; a stream made with cudaStreamNonBlocking does not. Like
 // https://github.com/pytorch/pytorch/issues/2702 and the side streams of
-// https://github.com/pytorch/pytorch/pull/192141. edge: produce@main -> accumulate@side, missing: wait_stream
+// https://github.com/pytorch/pytorch/pull/192141.
 #include "racing.h"
+
+// edge: produce@main -> accumulate@side, missing: wait_stream
 
 int main(int argc, char** argv) {
   const bool fixed = is_fixed(argc, argv);

@@ -1,8 +1,9 @@
-// Two streams fill the halves of a buffer; the consumer waits for one of them.
-// Like https://github.com/pytorch/pytorch/pull/137199 (parts that several streams make, of which not all are waited
-// for) and https://github.com/pytorch/pytorch/pull/195798. edge: produce_upper@side -> accumulate@main, missing:
-// wait_stream
+// Two streams fill the halves of a buffer; the consumer waits for one of them. Like
+// https://github.com/pytorch/pytorch/pull/137199 (parts that several streams make, of which not all are waited for) and
+// https://github.com/pytorch/pytorch/pull/195798.
 #include "racing.h"
+
+// edge: produce_upper@side -> accumulate@main, missing: wait_stream
 
 __global__ void produce_upper(float* to, int step) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
