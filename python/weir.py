@@ -1,5 +1,5 @@
-"""Tells `weir race` what a program computes: weir.checkpoint("loss", tensor). One file without dependencies: copy it beside
-your program, or put its folder into PYTHONPATH. Where weir does not run the program, a checkpoint does nothing.
+"""Tells `weir race` what a program computes: weir.checkpoint("loss", tensor). One file without dependencies: copy it
+beside your program, or put its folder into PYTHONPATH. Where weir does not run the program, a checkpoint does nothing.
 Knows PyTorch only through the tensor that it is given; hashing is done by weir's library in the process."""
 import ctypes
 import os
@@ -38,7 +38,7 @@ def _loaded():
 
 
 def _function():
-    """None while the library is not in the process; it may come with the first call of CUDA, so it is looked for again."""
+    """None while the library is not in the process. It may come with the first call of CUDA: it is looked for again."""
     global _found
     if _found is None and "WEIR_RACE_FOLDER" in os.environ:
         try:
@@ -91,9 +91,9 @@ def _bytes(function, name, value):
 
 
 def checkpoint(name, value):
-    """Says that `value` is a result, called `name`: a tensor of the host or of CUDA, an array of NumPy, a number, text or
-    bytes. The memory of a CUDA tensor is hashed in the tensor's current stream; the program is not made to wait. Checkpoints
-    of the same name are counted: the first is compared with the first of other runs, and so on."""
+    """Says that `value` is a result, called `name`: a tensor of the host or of CUDA, an array of NumPy, a number, text
+    or bytes. The memory of a CUDA tensor is hashed in its device's current stream; the program is not made to wait.
+    Checkpoints of the same name are counted: the first is compared with the first of other runs, and so on."""
     function = _function()
     if function is None:
         return

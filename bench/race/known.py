@@ -1,12 +1,13 @@
-"""The programs of this folder: where they are, how they are started, and which race each is known to have. Knows nothing of
-what weir says about them."""
+"""The programs of this folder: where they are, how they are started, and which race each is known to have. Knows
+nothing of what weir says about them."""
 import pathlib
 import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 # `# edge: KERNEL@side -> KERNEL@main, missing: wait_stream`; parts of names, or copy, set, graph, host_function, host
-EDGE = re.compile(r"^(?:#|//) edge: (?P<first>[^@\n]+)@\w+ -> (?P<second>[^@,\n]+)(?:@\w+)?, missing: (?P<missing>\w+)$", re.M)
+EDGE = re.compile(r"^(?:#|//) edge: (?P<first>[^@\n]+)@\w+ -> (?P<second>[^@,\n]+)(?:@\w+)?, "
+                  r"missing: (?P<missing>\w+)$", re.M)
 
 
 class Program:

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Runs every program of this folder plainly and says which do not do what they should without anybody disturbing them: the
+"""Runs every program of this folder plainly and says which do not do what they should while nobody disturbs them: the
 same digest each time, and that of the corrected variant. PyTorch is imported once; each run is a fork of this process.
 usage: trial.py BUILD_FOLDER [TIMES]    BUILD_FOLDER: the programs in CUDA, as trial.sh builds them"""
 import os
 import pathlib
 import re
 import runpy
+import select
+import signal
 import subprocess
 import sys
 import time
+import traceback
 
 import known
 
@@ -36,14 +39,11 @@ def in_fork(program, fixed):
                 print(end.code)
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
         except BaseException:
-            import traceback
             traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
     os.close(write)
-    import select
-    import signal
     output, end = b"", time.monotonic() + LIMIT_S
     while True:
         ready, _, _ = select.select([read], [], [], max(0.0, end - time.monotonic()))
@@ -63,8 +63,8 @@ def run(program, fixed):
     begun = time.monotonic()
     if program.is_cuda:
         try:
-            end = subprocess.run(program.command_line(fixed), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                 timeout=LIMIT_S)
+            end = subprocess.run(program.command_line(fixed), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 text=True, timeout=LIMIT_S)
             output, status = end.stdout, end.returncode
         except (OSError, subprocess.TimeoutExpired) as error:
             output, status = str(error), -1
@@ -91,7 +91,8 @@ def main():
         else:
             verdict = "right"
         wrong += verdict != "right"
-        print(f"{program.name:24} {verdict:30} {runs[-1][2]:5.1f} s  {' '.join(sorted(set(map(str, digests))))}", flush=True)
+        seen = " ".join(sorted(set(map(str, digests))))
+        print(f"{program.name:24} {verdict:30} {runs[-1][2]:5.1f} s  {seen}", flush=True)
         for digest, output, _ in runs:
             if digest is None:
                 print("    " + "\n    ".join(output.strip().splitlines()[-12:]))

@@ -1,5 +1,5 @@
-"""Gradients are gathered into buckets and reduced on a communication stream as backward makes them, as DDP does; each bucket
-has an event, and the optimizer waits for all of them. There is nothing to find."""
+"""Gradients are gathered into buckets and reduced on a communication stream as backward makes them, as DDP does;
+each bucket has an event, and the optimizer waits for all of them. There is nothing to find."""
 import pathlib
 import sys
 

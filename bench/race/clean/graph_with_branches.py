@@ -1,5 +1,5 @@
-"""A graph that is captured over two streams, forked and joined, and eager copies into its static input that it waits for and
-that wait for it. There is nothing to find."""
+"""A graph that is captured over two streams, forked and joined, and eager copies into its static input that it waits
+for and that wait for it. There is nothing to find."""
 import pathlib
 import sys
 

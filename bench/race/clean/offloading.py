@@ -1,5 +1,5 @@
-"""Saved activations go to pinned memory on one stream during forward and come back on another during backward; every copy
-has its event, and the host frees nothing early. There is nothing to find."""
+"""Saved activations go to pinned memory on one stream during forward and come back on another during backward; every
+copy has its event, and the host frees nothing early. There is nothing to find."""
 import pathlib
 import sys
 

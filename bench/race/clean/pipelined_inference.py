@@ -1,5 +1,5 @@
-"""Inference in three stages on three streams: copies to the device, the model, copies back. Tensors that pass from one stream
-to another are recorded on it, so the allocator may have them at once. There is nothing to find."""
+"""Inference in three stages on three streams: copies to the device, the model, copies back. Tensors that pass from
+one stream to another are recorded on it, so the allocator may have them at once. There is nothing to find."""
 import pathlib
 import sys
 

@@ -1,5 +1,5 @@
-"""A training step whose batches come by copies on a stream of its own, one step ahead, through two staging buffers; the loss
-goes back to the host by a copy on a third stream. All is ordered by events: there is nothing to find."""
+"""A training step whose batches come by copies on a stream of its own, one step ahead, through two staging buffers;
+the loss goes back to the host by a copy on a third stream. All is ordered by events: there is nothing to find."""
 import pathlib
 import sys
 

@@ -1,7 +1,7 @@
-"""Two layers share one gradient bucket. The second layer's backward writes it while the reduction of the first one's still
-reads it.
-Like https://github.com/NVIDIA/Megatron-LM/pull/5222 and https://github.com/NVIDIA/Megatron-LM/pull/6060: wgrad storage is
-used again while an asynchronous reduce-scatter reads it."""
+"""Two layers share one gradient bucket. The second layer's backward writes it while the reduction of the first one's
+still reads it.
+Like https://github.com/NVIDIA/Megatron-LM/pull/5222 and https://github.com/NVIDIA/Megatron-LM/pull/6060: wgrad
+storage is used again while an asynchronous reduce-scatter reads it."""
 # edge: CUDAFunctor_add@side -> MulFunctor@main, missing: wait_stream
 from racing import *
 

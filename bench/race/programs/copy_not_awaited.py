@@ -1,6 +1,6 @@
 """Weights are copied to the device on a transfer stream, and the forward pass does not wait for them.
-Like https://github.com/ROCm/pytorch/issues/3194 and https://github.com/huggingface/diffusers/pull/13502: group offloading
-onloads the next block on a stream of its own and returns without default_stream.wait_stream(transfer)."""
+Like https://github.com/ROCm/pytorch/issues/3194 and https://github.com/huggingface/diffusers/pull/13502: group
+offloading onloads the next block on a stream of its own and returns without default_stream.wait_stream(transfer)."""
 # edge: copy@side -> MulFunctor@main, missing: wait_stream
 from racing import *
 

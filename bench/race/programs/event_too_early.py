@@ -1,6 +1,6 @@
 """The event that the consumer waits for is recorded before the producer is submitted: it orders nothing.
-Like https://github.com/huggingface/trl/pull/7195: the clone of a saved tensor is submitted after the transfer stream has
-taken its snapshot of the compute stream."""
+Like https://github.com/huggingface/trl/pull/7195: the clone of a saved tensor is submitted after the transfer stream
+has taken its snapshot of the compute stream."""
 # edge: neg_kernel@side -> CUDAFunctor_add@main, missing: wait_event
 from racing import *
 

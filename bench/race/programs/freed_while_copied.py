@@ -1,5 +1,5 @@
-"""An activation is stashed into host memory on a copy stream and freed at once; without record_stream() the allocator gives
-its block to the next tensor of the main stream while the copy still reads it.
+"""An activation is stashed into host memory on a copy stream and freed at once; without record_stream() the
+allocator gives its block to the next tensor of the main stream while the copy still reads it.
 Like https://github.com/meta-pytorch/torchrec/pull/4231 and https://github.com/NVIDIA/Megatron-LM/issues/5788."""
 # edge: copy@side -> FillFunctor@main, missing: record_stream
 from racing import *

@@ -1,6 +1,6 @@
 """Parameters are gathered on a stream of their own, which does not wait for the optimizer that writes them.
-Like https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/1706 and https://github.com/pytorch/pytorch/pull/192141: a side
-stream reads what the main stream has only just begun to write."""
+Like https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/1706 and https://github.com/pytorch/pytorch/pull/192141: a
+side stream reads what the main stream has only just begun to write."""
 # edge: CUDAFunctor_add@main -> MulFunctor@side, missing: wait_stream
 from racing import *
 

@@ -1,4 +1,5 @@
-"""A captured graph reads a static input that an eager kernel of another stream writes; the launch does not wait for it.
+"""A captured graph reads a static input that an eager kernel of another stream writes; the launch does not wait for
+it.
 Like the static inputs and gradients of https://github.com/pytorch/pytorch/issues/181723 and of
 https://github.com/NVIDIA/Megatron-LM/pull/6060: replay and eager work share storage, and nothing orders them."""
 # edge: CUDAFunctor_add@side -> graph|MulFunctor@main, missing: wait_stream

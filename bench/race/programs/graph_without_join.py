@@ -1,5 +1,5 @@
-"""A graph is captured over two streams. The branch that makes y is joined at the end of the capture, after the kernel that
-reads y: the edge inside the graph is missing, in every replay.
+"""A graph is captured over two streams. The branch that makes y is joined at the end of the capture, after the
+kernel that reads y: the edge inside the graph is missing, in every replay.
 Like https://github.com/NVIDIA/Megatron-LM/pull/6060 (side streams of captured graphs) and
 https://github.com/pytorch/pytorch/pull/185627 (a wait between streams that is moved before what it should wait for)."""
 # edge: neg_kernel@side -> CUDAFunctor_add@main, missing: wait_stream

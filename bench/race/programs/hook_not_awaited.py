@@ -1,7 +1,7 @@
-"""A gradient hook scales the bucket on a stream of its own; the communication stream waits for the main stream only, and
-reduces what the hook has not scaled yet.
-Like https://github.com/NVIDIA/Megatron-LM/issues/3670: the post-hook inherits a side stream, and the reduce-scatter starts
-without waiting for it."""
+"""A gradient hook scales the bucket on a stream of its own; the communication stream waits for the main stream only,
+and reduces what the hook has not scaled yet.
+Like https://github.com/NVIDIA/Megatron-LM/issues/3670: the post-hook inherits a side stream, and the reduce-scatter
+starts without waiting for it."""
 # edge: MulFunctor@side -> CUDAFunctor_add@side, missing: wait_stream
 from racing import *
 

@@ -1,5 +1,5 @@
-"""A reduced gradient is allocated on the reduce-scatter stream and offloaded by a copy on the all-reduce stream. Its last
-reference goes before the copy has run, and the next allocation of the reduce-scatter stream gets its block.
+"""A reduced gradient is allocated on the reduce-scatter stream and offloaded by a copy on the all-reduce stream. Its
+last reference goes before the copy has run, and the next allocation of the reduce-scatter stream gets its block.
 Like https://github.com/pytorch/pytorch/pull/180665 (HSDP with CPUOffloadPolicy) and
 https://github.com/NVIDIA/Megatron-LM/pull/6187."""
 # edge: copy@side -> FillFunctor@side, missing: record_stream

@@ -1,6 +1,7 @@
-"""A training step: gradients are reduced on a communication stream (the peer is a tensor), and the optimizer does not wait.
-Like https://github.com/pytorch/pytorch/pull/181218 (post_backward leaves without waiting for the reduction's event) and
-https://github.com/meta-pytorch/torchrec/pull/2071."""
+"""A training step: gradients are reduced on a communication stream (the peer is a tensor), and the optimizer does
+not wait.
+Like https://github.com/pytorch/pytorch/pull/181218 (post_backward leaves without waiting for the reduction's event)
+and https://github.com/meta-pytorch/torchrec/pull/2071."""
 # edge: CUDAFunctor_add@side -> multi_tensor_apply_kernel@main, missing: wait_stream
 from racing import *
 

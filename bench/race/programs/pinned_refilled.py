@@ -1,6 +1,6 @@
 """The host fills a pinned staging buffer with the next batch while the copy of the last one may still read it.
-Like https://github.com/pytorch/tutorials/pull/3261: after a non-blocking copy from pinned memory, changing the original
-may corrupt what the device gets."""
+Like https://github.com/pytorch/tutorials/pull/3261: after a non-blocking copy from pinned memory, changing the
+original may corrupt what the device gets."""
 # edge: copy@side -> host, missing: host
 from racing import *
 

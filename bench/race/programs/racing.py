@@ -1,8 +1,8 @@
-"""What the programs with known races share: their switch, work of a known length, and the digest of a result. Knows nothing
-of weir: each program is an ordinary PyTorch program, and runs without it.
+"""What the programs with known races share: their switch, work of a known length, and the digest of a result. Knows
+nothing of weir: each program is an ordinary PyTorch program, and runs without it.
 
-Conventions: a program runs STEPS steps after one that warms up. Undisturbed, a step's racing commands lie about GAP_US apart,
-so the result is right every time; `--fixed` adds the missing call. It prints one line, `digest HEX`."""
+Conventions: a program runs STEPS steps after one that warms up. Undisturbed, a step's racing commands lie about
+GAP_US apart, so the result is right every time; `--fixed` adds the missing call. It prints one line, `digest HEX`."""
 import ctypes
 import hashlib
 import os
@@ -45,7 +45,7 @@ def host_work(microseconds=GAP_US):
 
 
 def run(step):
-    """The steps, from 1; step 0 warms up: kernels are loaded and memory is allocated, with the device idle around it."""
+    """The steps; step 0 warms up: kernels are loaded and memory is allocated, with the device idle around it."""
     torch.cuda.synchronize()
     for index in range(STEPS + 1):
         step(index)

@@ -1,4 +1,5 @@
-"""An activation is offloaded into pinned memory on one stream and reloaded on another, which does not wait for the first.
+"""An activation is offloaded into pinned memory on one stream and reloaded on another, which does not wait for the
+first.
 Like https://github.com/NVIDIA/Megatron-LM/issues/7398: the inline reload races its own device-to-host copy."""
 # edge: copy@side -> copy@side, missing: wait_event
 from racing import *
