@@ -5,7 +5,7 @@
 
 // edge: produce@side -> accumulate@main, missing: wait_event
 
-__global__ void produce_bias(float* to, int step) {
+__global__ void make_bias(float* to, int step) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   to[i] = static_cast<float>(i % 13 + 2 * step);
 }
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     wait_stream(second, compute);
     produce<<<kGrid, kBlock, 0, first>>>(x, step);
     CHECK(cudaEventRecord(fixed ? other : ready, first));
-    produce_bias<<<kGrid, kBlock, 0, second>>>(bias, step);
+    make_bias<<<kGrid, kBlock, 0, second>>>(bias, step);
     CHECK(cudaEventRecord(ready, second));
     work<<<1, 1, 0, compute>>>(kGapNs);
     CHECK(cudaStreamWaitEvent(compute, ready, 0));
