@@ -15,7 +15,7 @@ mkdir -p "$build" || exit 2
 libraries=$(cd "$(dirname "$(readlink -f "$nvcc")")/../lib64" && pwd) || exit 2
 for source in "$here"/programs/*.cu; do
   name=$(basename "$source" .cu)
-  [ "$build/$name" -nt "$source" ] && [ "$build/$name" -nt "$here/programs/racing.h" ] && continue
+  [ "$build/$name" -nt "$source" ] && [ "$build/$name" -nt "$here/programs/racing.cuh" ] && continue
   "$nvcc" -O2 -std=c++17 -cudart shared -arch="${CUDA_ARCH:-native}" -Xlinker -rpath -Xlinker "$libraries" \
     -o "$build/$name" "$source" || exit 2
 done

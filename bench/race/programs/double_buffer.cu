@@ -2,7 +2,7 @@
 // buffer's last consumer was that of two steps ago (off by one). Like https://github.com/NVIDIA/Megatron-LM/pull/5222
 // and https://github.com/ROCm/Megatron-LM/pull/146: a buffer of a pool of two is given out again before its last user
 // has ended.
-#include "racing.h"
+#include "racing.cuh"
 
 // edge: accumulate@main -> copy@side, missing: wait_event
 

@@ -1,7 +1,7 @@
 // Two producers record the same event; the second record replaces the first, so the consumer waits for one of them.
 // Like https://github.com/NVIDIA/Megatron-LM/pull/3140, where an event that is recorded on the wrong stream stands for
 // a copy of another one.
-#include "racing.h"
+#include "racing.cuh"
 
 // edge: produce@side -> accumulate@main, missing: wait_event
 

@@ -1,7 +1,7 @@
 // A buffer of the stream-ordered allocator is freed on the stream that allocated it, while a kernel of another stream
 // reads it; the next allocation of the first stream gets the same memory and writes it. Like
 // https://github.com/meta-pytorch/torchrec/pull/4231, with cudaFreeAsync() in place of a caching allocator.
-#include "racing.h"
+#include "racing.cuh"
 
 // edge: accumulate@side -> produce@main, missing: wait_stream
 

@@ -1,7 +1,7 @@
 // A host function of one stream fills a staging buffer with the next batch; the copy of another stream may still read
 // the batch before it. Like https://github.com/pytorch/tutorials/pull/3261 (pinned memory that is changed after a
 // non-blocking copy), with a callback in place of the main thread.
-#include "racing.h"
+#include "racing.cuh"
 
 // edge: copy@main -> host_function@side, missing: wait_stream
 

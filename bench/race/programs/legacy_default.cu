@@ -2,7 +2,7 @@
 // for the default stream by themselves; a stream made with cudaStreamNonBlocking does not. Like
 // https://github.com/pytorch/pytorch/issues/2702 and the side streams of
 // https://github.com/pytorch/pytorch/pull/192141.
-#include "racing.h"
+#include "racing.cuh"
 
 // edge: produce@main -> accumulate@side, missing: wait_stream
 

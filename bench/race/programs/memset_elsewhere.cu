@@ -1,7 +1,7 @@
 // A buffer is cleared on another stream than the one that accumulates into it. Like
 // https://github.com/pytorch/pytorch/pull/185252 and https://github.com/sgl-project/sglang/pull/39143: a helper that
 // touches a buffer uses a stream of its own, and its caller believes it to be done.
-#include "racing.h"
+#include "racing.cuh"
 
 // edge: set@side -> accumulate@main, missing: wait_stream
 

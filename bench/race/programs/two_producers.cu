@@ -1,7 +1,7 @@
 // Two streams fill the halves of a buffer; the consumer waits for one of them. Like
 // https://github.com/pytorch/pytorch/pull/137199 (parts that several streams make, of which not all are waited for) and
 // https://github.com/pytorch/pytorch/pull/195798.
-#include "racing.h"
+#include "racing.cuh"
 
 // edge: produce_upper@side -> accumulate@main, missing: wait_stream
 
