@@ -5,12 +5,13 @@ corrected variants and the clean programs, where every race that is reported is 
 
 Needs an NVIDIA GPU, PyTorch, and the programs in CUDA that trial.sh has built. Reads documents weir.race/1.
 usage: table.py [--weir PATH] [--programs A,B] [--build FOLDER] [--budget SECONDS] [--clean] [--seeds N]
-                [--json PATH] [--keep FOLDER]"""
+                [--flags WORDS] [--json PATH] [--keep FOLDER]"""
 import argparse
 import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import statistics
 import subprocess
@@ -90,6 +91,7 @@ def shown(value, form="{:.2f}"):
 class Bench:
     def __init__(self, options):
         self.options = options
+        self.flags = shlex.split(options.flags)
         self.folder = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="race_table_"))
         self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -97,8 +99,8 @@ class Bench:
         path, log = self.folder / f"{program.name}{'.fixed' * fixed}.json", self.folder / f"{program.name}.log"
         path.unlink(missing_ok=True)
         budget_s = max(budget_s, 10)
-        took, status = run([self.options.weir, "race", "--budget", f"{budget_s:.0f}s", *more, "-o", str(path), "--",
-                            *program.command_line(fixed)], 3 * budget_s + 120, log)
+        took, status = run([self.options.weir, "race", "--budget", f"{budget_s:.0f}s", *self.flags, *more, "-o",
+                            str(path), "--", *program.command_line(fixed)], 3 * budget_s + 120, log)
         return path, document(path), took, status, log
 
     def replay(self, program, path):
@@ -185,6 +187,7 @@ def main():
     usage.add_argument("--budget", type=float, default=600, help="seconds for all searches together")
     usage.add_argument("--clean", action="store_true", help="look for false alarms")
     usage.add_argument("--seeds", type=int, default=20, help="blind runs of each program with --clean")
+    usage.add_argument("--flags", default="--races 1", help="further flags of weir race, as one word")
     usage.add_argument("--json", type=pathlib.Path, help="write the rows to this file, too")
     usage.add_argument("--keep", help="a folder for the documents and what the runs printed; a new one below /tmp")
     options = usage.parse_args()

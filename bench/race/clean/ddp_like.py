@@ -9,7 +9,7 @@ from racing import *
 torch.manual_seed(3)
 main, communication = torch.cuda.current_stream(), torch.cuda.Stream()
 model = torch.nn.Sequential(*[torch.nn.Linear(192, 192) for _ in range(4)]).cuda()
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+parameters = list(model.parameters())
 x = torch.randn(64, 192).cuda()
 buckets = [torch.zeros(192 * 192 + 192, **KIND) for _ in model]
 peers = [torch.randn(192 * 192 + 192).cuda() for _ in model]
@@ -45,13 +45,14 @@ for each in zip(model, buckets, peers):
 
 
 def step(index):
-    optimizer.zero_grad(set_to_none=False)
+    for parameter in parameters:
+        parameter.grad = None
     model(x).square().mean().backward()
     for event in reduced:
         main.wait_event(event)
     reduced.clear()
-    optimizer.step()
+    sgd(parameters)
 
 
 run(step)
-print_digest(*model.parameters())
+print_digest(*parameters)

@@ -9,7 +9,7 @@ from racing import *
 torch.manual_seed(5)
 main, offload, reload = torch.cuda.current_stream(), torch.cuda.Stream(), torch.cuda.Stream()
 model = torch.nn.Sequential(*[part for _ in range(3) for part in (torch.nn.Linear(256, 256), torch.nn.Tanh())]).cuda()
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+parameters = list(model.parameters())
 x = torch.randn(128, 256).cuda()
 owned = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
 held = []
@@ -42,14 +42,15 @@ def unpack(packed):
 
 
 def step(index):
-    optimizer.zero_grad(set_to_none=True)
+    for parameter in parameters:
+        parameter.grad = None
     with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
         loss = model(x).square().mean()
     loss.backward()
-    optimizer.step()
+    sgd(parameters)
     main.synchronize()
     held.clear()
 
 
 run(step)
-print_digest(*model.parameters())
+print_digest(*parameters)

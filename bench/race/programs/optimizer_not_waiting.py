@@ -1,5 +1,5 @@
-"""A training step: gradients are reduced on a communication stream (the peer is a tensor), and the optimizer does
-not wait.
+"""A training step: gradients are reduced on a communication stream (the peer is a tensor), and the optimizer, one
+launch for all parameters, does not wait.
 Like https://github.com/pytorch/pytorch/pull/181218 (post_backward leaves without waiting for the reduction's event)
 and https://github.com/meta-pytorch/torchrec/pull/2071."""
 # edge: CUDAFunctor_add@side -> multi_tensor_apply_kernel@main, missing: wait_stream
@@ -8,25 +8,26 @@ from racing import *
 torch.manual_seed(1)
 main, communication = torch.cuda.current_stream(), torch.cuda.Stream()
 model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256)).cuda()
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
+parameters = list(model.parameters())
 x = torch.randn(64, 256).cuda()
-peers = [torch.randn(parameter.shape).cuda() for parameter in model.parameters()]
+peers = [torch.randn(parameter.shape).cuda() for parameter in parameters]
 
 
 def step(index):
-    optimizer.zero_grad(set_to_none=False)
+    for parameter in parameters:
+        parameter.grad = None
     model(x).square().mean().backward()
     communication.wait_stream(main)
     with torch.cuda.stream(communication):
-        for parameter, peer in zip(model.parameters(), peers):
+        for parameter, peer in zip(parameters, peers):
             parameter.grad.add_(peer)
     work()  # the metrics of the step
     if FIXED:
         main.wait_stream(communication)
-    optimizer.step()
+    sgd(parameters)
     weir.checkpoint("weights", model[0].weight)
     main.wait_stream(communication)
 
 
 run(step)
-print_digest(*model.parameters())
+print_digest(*parameters)
