@@ -26,7 +26,7 @@ set(WEIR_LAYER_TESTS amd_capture amd_ftrace amd_join amd_kfd amd_log base channe
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
-list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/submit/inject/fake_")
+list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/submit/inject/fake_|/tests/lab/race/fake_")
 file(GLOB_RECURSE test_headers CONFIGURE_DEPENDS src/*.h)
 
 # What every test sees.
@@ -267,6 +267,18 @@ endif()
 # Command lines of the docs are run as those of tests/cli are.
 if(TARGET tests_docs)
   target_sources(tests_docs PRIVATE ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp)
+endif()
+
+# `weir race -- program` without a GPU: a program that does what the library in a program does, in virtual time.
+if(TARGET tests_lab_race)
+  add_executable(fake_racy_program tests/lab/race/fake_racy_program.cpp)
+  target_include_directories(fake_racy_program PRIVATE src)
+  foreach(tests IN ITEMS tests_lab_race tests_cli)
+    if(TARGET ${tests})
+      target_compile_definitions(${tests} PRIVATE WEIR_FAKE_RACY_PROGRAM="$<TARGET_FILE:fake_racy_program>")
+      add_dependencies(${tests} fake_racy_program)
+    endif()
+  endforeach()
 endif()
 
 # `weir profile -- program` without a GPU: a program that does what the CUDA driver does, and a CUPTI that makes records

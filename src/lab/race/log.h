@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weir::race {
@@ -47,6 +49,9 @@ struct Call {
   Kind kind = Kind::kernel;
   bool is_captured = false;     // into a graph: it runs with each launch of that
   bool is_synchronous = false;  // a command whose end the host has waited for
+  bool is_host = false;         // an allocation of host memory
+  std::uint16_t device = 0;     // whose streams a context_synchronize waits for
+  std::uint32_t capture = 0;    // with is_captured: which one, from 1; 0: not known
   CommandName name;             // sequence 0: no command
   std::uint32_t stream = 0;     // index into streams; kNoStream
   std::uint32_t label = 0;      // index into texts: kernel, or what a checkpoint is called
@@ -60,14 +65,22 @@ struct Stream {
   std::string name;          // "stream 7"
   bool is_blocking = false;  // waits for, and is waited for by, the legacy default stream
   bool is_legacy = false;
+  std::uint16_t device = 0;
+};
+
+// What a command's pointers led to: hashes before it and behind it, in the order of its accesses.
+struct Hashes {
+  CommandName name;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> before_behind;
 };
 
 struct Log {
   std::vector<Call> calls;
   std::vector<Range> ranges;
   std::vector<Stream> streams;
-  std::vector<std::string> texts;  // 0: empty
-  std::uint64_t unread = 0;        // entries that made no sense
+  std::vector<std::string> texts{1};  // 0: empty
+  std::vector<Hashes> hashes;
+  std::uint64_t unread = 0;  // entries that made no sense
 
   std::span<const Range> ranges_of(const Call& call) const {
     return std::span(ranges).subspan(call.first_range, call.range_count);

@@ -16,15 +16,17 @@ struct Suspect {
   std::uint64_t begin = 0, end = 0;     // what both touch
   bool is_exact = false;                // both ranges are known, and one is known to write
   std::int64_t apart_ns = 0;            // between their submissions
-  std::uint32_t repeats = 1;            // pairs of the same labels, streams and kind of meeting, of which this stands for all
-  double score = 0;                     // higher: more probable
+  std::uint32_t repeats = 1;  // pairs of the same labels, streams and kind of meeting, of which this stands for all
+  double score = 0;           // higher: more probable
 };
 inline constexpr std::uint32_t kHost = UINT32_MAX;
 
 struct Suspects {
-  std::vector<Suspect> pairs;  // best first; one per place in the program
+  std::vector<Suspect> pairs;  // best first; of each place in the program the nearest ones, at most kMostAlike
   std::uint64_t found = 0;     // pairs in all
+  std::uint64_t cut = 0;       // accesses that were looked at only in part, because there was too much to compare
 };
+inline constexpr std::size_t kMostAlike = 3;
 
 // At most `limit` are kept.
 Suspects find_suspects(const Log& log, std::size_t limit = 1000);

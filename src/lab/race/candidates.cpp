@@ -1,0 +1,130 @@
+#include "lab/race/candidates.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "lab/race/order.h"
+#include "trace/race_format.h"
+
+namespace weir::race {
+namespace {
+
+constexpr std::size_t kMostDelaysLookedAt = 16;
+
+std::optional<Candidate> as_commands(const Suspect& suspect, const Log& log, const Calls& calls) {
+  if (suspect.first >= log.calls.size()) return std::nullopt;
+  if (suspect.second != kHost && suspect.second >= log.calls.size()) return std::nullopt;
+  const auto first = calls.command_before(suspect.first);
+  if (!first) return std::nullopt;
+  if (suspect.second == kHost) return Candidate{*first, kHost, suspect};
+  const auto second = calls.command_at(suspect.second);
+  if (!second || *second == *first) return std::nullopt;
+  return Candidate{*first, *second, suspect};
+}
+
+// For each call whether it can begin only after the command, which a delay before the command delays as well.
+std::vector<bool> behind(const Log& log, std::uint32_t command) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (std::uint32_t i = command + 1; i < log.calls.size(); ++i)
+    if (log.calls[i].stream != kNoStream) pairs.emplace_back(command, i);
+  const std::vector<bool> ordered = are_ordered(log, pairs);
+  std::vector<bool> found(log.calls.size(), false);
+  found[command] = true;
+  for (std::size_t i = 0; i < pairs.size(); ++i) found[pairs[i].second] = ordered[i];
+  return found;
+}
+
+}  // namespace
+
+Calls::Calls(const Log& log) : log_(&log), by_stream_(log.streams.size()) {
+  for (std::uint32_t i = 0; i < log.calls.size(); ++i) {
+    const Call& call = log.calls[i];
+    if (!is_command(call.kind) || call.name.sequence == 0) continue;
+    by_name_.emplace(call.name, i);
+    if (call.stream < by_stream_.size()) by_stream_[call.stream].push_back(i);
+  }
+}
+
+std::optional<std::uint32_t> Calls::find(CommandName name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::span<const std::uint32_t> Calls::commands_of(std::uint32_t stream) const {
+  if (stream >= by_stream_.size()) return {};
+  return by_stream_[stream];
+}
+
+std::optional<std::uint32_t> Calls::command_at(std::uint32_t call) const {
+  const auto commands = commands_of(log_->calls[call].stream);
+  const auto found = std::lower_bound(commands.begin(), commands.end(), call);
+  return found == commands.end() ? std::nullopt : std::optional(*found);
+}
+
+std::optional<std::uint32_t> Calls::command_before(std::uint32_t call) const {
+  const auto commands = commands_of(log_->calls[call].stream);
+  const auto found = std::upper_bound(commands.begin(), commands.end(), call);
+  return found == commands.begin() ? std::nullopt : std::optional(*(found - 1));
+}
+
+Wait wait_for(const Candidate& candidate, const Log& log) {
+  Wait wait{log.calls[candidate.first].name, std::nullopt};
+  if (candidate.second != kHost) wait.second = log.calls[candidate.second].name;
+  return wait;
+}
+
+std::vector<Candidate> candidates(const Log& log, const Calls& calls, const Suspects& suspects,
+                                  std::span<const Delay> delays, std::size_t limit) {
+  std::vector<std::pair<int, Candidate>> found;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  // With many delays each is looked at only where it is of a suspect itself.
+  std::set<CommandName> delayed_names;
+  for (const Delay& delay : delays) delayed_names.insert(delay.before);
+  std::vector<std::vector<bool>> reached;
+  if (delays.size() <= kMostDelaysLookedAt)
+    for (const Delay& delay : delays)
+      if (const auto call = calls.find(delay.before)) reached.push_back(behind(log, *call));
+  for (const Suspect& suspect : suspects.pairs) {
+    const auto candidate = as_commands(suspect, log, calls);
+    if (!candidate || !seen.emplace(candidate->first, candidate->second).second) continue;
+    const bool is_own = delayed_names.contains(log.calls[candidate->first].name);
+    bool is_first_delayed = is_own, is_second_delayed = false;
+    for (const std::vector<bool>& reach : reached) {
+      is_first_delayed = is_first_delayed || reach[candidate->first];
+      if (candidate->second != kHost) is_second_delayed = is_second_delayed || reach[candidate->second];
+    }
+    if (!is_first_delayed) continue;
+    found.emplace_back((is_second_delayed ? 2 : 0) + (is_own ? 0 : 1), *candidate);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Candidate> best;
+  for (const auto& [tier, candidate] : found)
+    if (best.size() < limit) best.push_back(candidate);
+  return best;
+}
+
+std::vector<Candidate> all_candidates(const Log& log, const Calls& calls, const Suspects& suspects, std::size_t limit) {
+  std::vector<Candidate> all;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  for (const Suspect& suspect : suspects.pairs) {
+    const auto candidate = as_commands(suspect, log, calls);
+    if (all.size() < limit && candidate && seen.emplace(candidate->first, candidate->second).second)
+      all.push_back(*candidate);
+  }
+  return all;
+}
+
+std::vector<Delay> aimed_delays(const Log& log, const Calls& calls, const Suspects& suspects, std::int64_t ns) {
+  std::vector<Delay> delays;
+  std::set<CommandName> seen;
+  for (const Suspect& suspect : suspects.pairs) {
+    const auto candidate = as_commands(suspect, log, calls);
+    if (!candidate || !seen.insert(log.calls[candidate->first].name).second) continue;
+    const std::int64_t apart = std::clamp<std::int64_t>(suspect.apart_ns, 0, race_format::kLongestDelayNs);
+    delays.push_back({log.calls[candidate->first].name, std::min(2 * apart + ns, race_format::kLongestDelayNs)});
+  }
+  return delays;
+}
+
+}  // namespace weir::race
