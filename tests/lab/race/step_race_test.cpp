@@ -207,19 +207,23 @@ TEST(RaceStep, a_workload_by_its_name) {
   EXPECT_EQ(race.shown, 1u);
 }
 
-TEST(RaceStep, TEMP_cpu_workloads) {
+TEST(RaceStep, missing_waits_of_workloads_are_shown_on_cpu) {
+  Tally tally;
+  const DeviceInfo info = open_device("cpu", {})->info();
   for (const Workload& workload : workloads()) {
-    RunRequest request = tiny(workload.name, workload.streams.recommended);
-    const DeviceInfo info = open_device("cpu", {})->info();
+    SCOPED_TRACE(workload.name);
+    const RunRequest request = tiny(workload.name, workload.streams.recommended);
     const BuiltRun built = build_run(info, request);
     const auto waits = static_cast<std::uint32_t>(make_plan(built.step, built.placement, false).waits.size());
-    fprintf(stderr, "%s waits %u", workload.name.c_str(), waits);
-    const StepRace race = race_step("cpu", request, {.missing = std::min(waits, 80u)});
-    fprintf(stderr, " found %u shown %u\n", race.found, *race.shown);
-    for (auto& m : race.missing)
-      for (auto& p : m.pairs)
-        if (p.is_overtaken && !*p.is_overtaken) fprintf(stderr, "   %s\n", p.shown.c_str());
+    const StepRace race = race_step("cpu", request, {.missing = std::min(waits, 3u), .patience_ns = 60'000'000'000});
+    EXPECT_EQ(race.intact_pairs, 0u);
+    count(built.step, built.placement, race, tally);
   }
+  EXPECT_GE(tally.deleted, 30);
+  EXPECT_EQ(tally.found, tally.deleted);
+  EXPECT_GE(tally.overtaken, tally.deleted);
+  EXPECT_GE(tally.shown, 25);
+  EXPECT_EQ(tally.right_with_wait, tally.shown);
 }
 
 TEST(RaceStep, workloads_are_not_accused_and_their_missing_waits_are_found) {
