@@ -22,6 +22,7 @@ namespace weir::inject {
 namespace {
 
 constexpr int kMaxFrames = 40, kOwnFrames = 2;  // the handler and the kernel's trampoline
+constexpr int kMaxOwnFrames = 128;              // frameworks are deep
 constexpr std::size_t kMaxText = 60'000, kMaxThreads = 256;
 constexpr int kWaitsMs = 50;  // for one thread
 
@@ -61,12 +62,18 @@ std::string line_of(const char* path) {
   return line;
 }
 
-std::string frame_text(void* address) {
+// `has_place`: where no name is known, the place in the file stands for it.
+std::string frame_text(void* address, bool has_place = false) {
   Dl_info info{};
   if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "  ?";
   const char* const slash = std::strrchr(info.dli_fname, '/');
   const std::string library = slash == nullptr ? info.dli_fname : slash + 1;
-  if (info.dli_sname == nullptr) return "  [" + library + "]";
+  if (info.dli_sname == nullptr) {
+    char place[32] = "";
+    const auto at = static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase);
+    if (has_place) std::snprintf(place, sizeof(place), "+0x%llx", static_cast<unsigned long long>(at));
+    return "  [" + library + place + "]";
+  }
   int status = -1;
   char* const plain = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
   std::string text = "  " + std::string(status == 0 && plain != nullptr ? plain : info.dli_sname).substr(0, 160) +
@@ -180,15 +187,15 @@ std::string ProgramStacks::take() {
 }
 
 std::string own_native_stack() {
-  void* frames[kMaxFrames];
-  const int count = ::backtrace(frames, kMaxFrames);
+  void* frames[kMaxOwnFrames];
+  const int count = ::backtrace(frames, kMaxOwnFrames);
   Dl_info own{};
   if (::dladdr(reinterpret_cast<void*>(&own_native_stack), &own) == 0) own.dli_fbase = nullptr;
   std::string text;
   for (int i = 0; i < count; ++i) {
     Dl_info info{};
     const bool is_own = ::dladdr(frames[i], &info) != 0 && info.dli_fbase == own.dli_fbase;
-    if (!is_own) text += frame_text(frames[i]) + "\n";
+    if (!is_own) text += frame_text(frames[i], true) + "\n";
   }
   return text;
 }

@@ -14,6 +14,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "submit/inject/process.h"
 #include "submit/inject/program_stacks.h"
 #include "submit/inject/recorder.h"
 
@@ -57,7 +58,7 @@ bool read_plan_of(const char* folder) {
 bool claim_folder() {
   RaceFolder& files = race_folder();
   const std::string claim = files.path + race_format::kClaimFile;
-  const int descriptor = ::open(claim.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int descriptor = open_own_file(claim, O_WRONLY | O_CREAT | O_EXCL);
   if (descriptor < 0) {
     if (errno != EEXIST) give_up(claim + ": " + std::strerror(errno));
     return false;
