@@ -330,7 +330,18 @@ void find_word_accesses(const CudaFunction& function, const void* arguments, Rac
   const auto word = [&](std::uint64_t address, std::uint64_t bytes, std::uint32_t how) {
     accesses.list.push_back({address, bytes, how | kExact, 0});
   };
+  const auto batch = [&](const cuStreamBatchMemOp_v2_params& all) {
+    if (all.paramArray == nullptr) return;
+    for (std::size_t i = 0; i < std::min(std::size_t{all.count}, kMostAccesses); ++i) {
+      const CUstreamBatchMemOpParams& one = all.paramArray[i];
+      if (one.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32) word(one.waitValue.address, 4, kReads);
+      if (one.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64) word(one.waitValue.address, 8, kReads);
+      if (one.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32) word(one.writeValue.address, 4, kWrites);
+      if (one.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64) word(one.writeValue.address, 8, kWrites);
+    }
+  };
   switch (function.id) {
+    WEIR_CALL(cuStreamBatchMemOp_v2) batch(WEIR_AS(cuStreamBatchMemOp_v2));
     WEIR_CALL(cuStreamWaitValue32_v2) word(WEIR_AS(cuStreamWaitValue32_v2).addr, 4, kReads);
     WEIR_CALL(cuStreamWaitValue64_v2) word(WEIR_AS(cuStreamWaitValue64_v2).addr, 8, kReads);
     WEIR_CALL(cuStreamWriteValue32_v2) word(WEIR_AS(cuStreamWriteValue32_v2).addr, 4, kWrites);
@@ -375,48 +386,5 @@ void find_accesses(const CudaFunction& function, const void* arguments, bool is_
 }
 
 void forget_kernels_parameters() noexcept { g_parameters_epoch.fetch_add(1, std::memory_order_acq_rel); }
-
-RaceBlock block_of(const CudaFunction& function, const void* arguments) noexcept {
-  const auto made = [](const auto* address, std::uint64_t bytes, bool is_host) {
-    RaceBlock one;
-    if (address != nullptr) one = {true, false, false, {(std::uint64_t)*address, bytes, is_host}};
-    return one;
-  };
-  const auto gone = [](std::uint64_t address, bool waits) {
-    return RaceBlock{address != 0, true, waits, {address, 0, false}};
-  };
-  switch (function.id) {
-    case CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2:
-      return made(WEIR_AS(cuMemAlloc_v2).dptr, WEIR_AS(cuMemAlloc_v2).bytesize, false);
-    case CUPTI_DRIVER_TRACE_CBID_cuMemAllocPitch_v2: {
-      const auto& all = WEIR_AS(cuMemAllocPitch_v2);
-      return made(all.dptr, all.pPitch == nullptr ? 0 : *all.pPitch * all.Height, false);
-    }
-    case CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged:
-      return made(WEIR_AS(cuMemAllocManaged).dptr, WEIR_AS(cuMemAllocManaged).bytesize, false);
-      WEIR_CALL(cuMemAllocAsync) made(WEIR_AS(cuMemAllocAsync).dptr, WEIR_AS(cuMemAllocAsync).bytesize, false);
-      WEIR_CALL(cuMemAllocFromPoolAsync)
-      made(WEIR_AS(cuMemAllocFromPoolAsync).dptr, WEIR_AS(cuMemAllocFromPoolAsync).bytesize, false);
-    case CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc:
-      return made(WEIR_AS(cuMemHostAlloc).pp, WEIR_AS(cuMemHostAlloc).bytesize, true);
-    case CUPTI_DRIVER_TRACE_CBID_cuMemAllocHost_v2:
-      return made(WEIR_AS(cuMemAllocHost_v2).pp, WEIR_AS(cuMemAllocHost_v2).bytesize, true);
-    case CUPTI_DRIVER_TRACE_CBID_cuMemHostRegister_v2:
-      return made(&WEIR_AS(cuMemHostRegister_v2).p, WEIR_AS(cuMemHostRegister_v2).bytesize, true);
-    case CUPTI_DRIVER_TRACE_CBID_cuMemMap:
-      return made(&WEIR_AS(cuMemMap).ptr, WEIR_AS(cuMemMap).size, false);
-    case CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2:
-      return gone(WEIR_AS(cuMemFree_v2).dptr, true);
-    case CUPTI_DRIVER_TRACE_CBID_cuMemFreeHost:
-      return gone(bits(WEIR_AS(cuMemFreeHost).p), true);
-      WEIR_CALL(cuMemFreeAsync) gone(WEIR_AS(cuMemFreeAsync).dptr, false);
-    case CUPTI_DRIVER_TRACE_CBID_cuMemHostUnregister:
-      return gone(bits(WEIR_AS(cuMemHostUnregister).p), false);
-    case CUPTI_DRIVER_TRACE_CBID_cuMemUnmap:
-      return gone(WEIR_AS(cuMemUnmap).ptr, false);
-    default:
-      return {};
-  }
-}
 
 }  // namespace weir::inject

@@ -145,6 +145,7 @@ const char* bind_race_driver() noexcept {
   EntryPoints driver(library);
   driver.want(found.parameter, "cuFuncGetParamInfo");
   driver.want(found.library_parameter, "cuKernelGetParamInfo");
+  driver.want(found.load_function, "cuFuncLoad");
   driver.want(found.stream_id, "cuStreamGetId");
   driver.want(found.error_name, "cuGetErrorName");
   driver.need(found.address_range, "cuMemGetAddressRange_v2");
@@ -190,6 +191,9 @@ std::string find_race_kernels(CUcontext context, RaceKernels& kernels) {
   CUresult result = g_race_driver.load(&module, kRacePtx);
   if (result == CUDA_SUCCESS) result = g_race_driver.function(&kernels.delay, module, "weir_race_delay");
   if (result == CUDA_SUCCESS) result = g_race_driver.function(&kernels.hash, module, "weir_race_hash");
+  // Else a kernel is loaded when it is first launched, which may be in a capture.
+  for (const CUfunction kernel : {kernels.delay, kernels.hash})
+    if (result == CUDA_SUCCESS && g_race_driver.load_function != nullptr) result = g_race_driver.load_function(kernel);
   std::string reason = result == CUDA_SUCCESS ? "" : "kernels cannot be loaded: " + describe_answer(result);
   const std::lock_guard lock(g_kernels_mutex);
   g_kernels[context] = {kernels, reason};

@@ -25,6 +25,7 @@ struct RaceDriver {
   CUresult (*current)(CUcontext*) = nullptr;
   CUresult (*load)(CUmodule*, const void*) = nullptr;
   CUresult (*function)(CUfunction*, CUmodule, const char*) = nullptr;
+  CUresult (*load_function)(CUfunction) = nullptr;  // since CUDA 12.4, else null
   CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**,
                      void**) = nullptr;
   CUresult (*record)(CUevent, CUstream) = nullptr;

@@ -24,8 +24,8 @@ class ProgramStacks {
 
 // What the calling thread is doing, without frames of this library; a line per frame.
 std::string own_native_stack();
-// Writes the frames of Python of the calling thread into an open file, whether or not it has the interpreter's lock;
-// returns why there are none, as the rest of a sentence, or empty. Nothing is interrupted.
-std::string write_own_python_stack(int descriptor);
+// The frames of Python of the calling thread, whether or not it has the interpreter's lock, for which this waits: call
+// it without a lock. Else empty, with the reason where the thread runs Python. Nothing is interrupted.
+std::string own_python_stack(std::string& reason);
 
 }  // namespace weir::inject

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "submit/inject/process.h"
+
 namespace weir::inject {
 namespace {
 
@@ -34,14 +36,10 @@ int write_whole(int descriptor, const char* bytes, std::size_t size) noexcept {
   return 0;
 }
 
-int create_in_folder(const std::string& path, int more) noexcept {
-  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | more, 0600);
-}
-
 }  // namespace
 
 std::string RaceLines::open(const std::string& path) {
-  if (descriptor_ < 0) descriptor_ = create_in_folder(path, O_APPEND);
+  if (descriptor_ < 0) descriptor_ = open_own_file(path, O_WRONLY | O_CREAT | O_APPEND);
   return descriptor_ >= 0 ? std::string() : path + ": " + std::strerror(errno);
 }
 
@@ -53,7 +51,7 @@ void RaceLines::add(std::string_view text) noexcept {
 }
 
 std::string RaceLog::open(const std::string& path, std::int64_t now_ns) {
-  descriptor_ = create_in_folder(path, O_EXCL);
+  descriptor_ = open_own_file(path, O_WRONLY | O_CREAT | O_EXCL);
   if (descriptor_ < 0) return path + ": " + std::strerror(errno);
   limit_ = most_file_bytes();
   buffer_.reserve(kLogBuffer);

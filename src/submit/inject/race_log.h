@@ -19,7 +19,6 @@ class RaceLines {
   // Returns why the file cannot be had, or empty.
   std::string open(const std::string& path);
   void add(std::string_view text) noexcept;  // as it is
-  int descriptor() const noexcept { return descriptor_; }
 
  private:
   int descriptor_ = -1;

@@ -10,6 +10,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "submit/inject/process.h"
+
 namespace weir::inject {
 namespace {
 
@@ -120,7 +122,7 @@ std::optional<RacePlan> read_race_plan(std::string_view text, std::string& reaso
 }
 
 std::optional<RacePlan> read_race_plan_file(const std::string& path, std::string& reason) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const int descriptor = open_own_file(path, O_RDONLY | O_NONBLOCK);
   struct stat facts{};
   if (descriptor < 0 || ::fstat(descriptor, &facts) != 0) {
     reason = std::strerror(errno);

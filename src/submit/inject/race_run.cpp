@@ -14,6 +14,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "submit/inject/process.h"
 #include "submit/inject/program_stacks.h"
 #include "submit/inject/recorder.h"
 
@@ -57,7 +58,7 @@ bool read_plan_of(const char* folder) {
 bool claim_folder() {
   RaceFolder& files = race_folder();
   const std::string claim = files.path + race_format::kClaimFile;
-  const int descriptor = ::open(claim.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int descriptor = open_own_file(claim, O_WRONLY | O_CREAT | O_EXCL);
   if (descriptor < 0) {
     if (errno != EEXIST) give_up(claim + ": " + std::strerror(errno));
     return false;
@@ -180,13 +181,14 @@ void write_digest(const std::string& name, std::uint64_t count, std::uint64_t di
 
 void write_race_stack(RaceName name) noexcept {
   RaceFolder& files = race_folder();
-  const std::lock_guard lock(files.mutex);
   try {
-    files.stacks.add("command " + text_of(name) + "\n" + own_native_stack());
-    files.notes.add("stack " + text_of(name) + ": done" + write_own_python_stack(files.stacks.descriptor()) + "\n");
-    files.stacks.add("\n");
+    std::string reason;
+    const std::string text = "command " + text_of(name) + "\n" + own_native_stack() + own_python_stack(reason) + "\n";
+    note_race("stack " + text_of(name) + ": done" + (reason.empty() ? "" : ", but " + reason));
+    const std::lock_guard lock(files.mutex);
+    files.stacks.add(text);
   } catch (const std::bad_alloc&) {
-    files.notes.add("a stack was lost: out of memory\n");
+    note_race("a stack was lost: out of memory");
   }
 }
 

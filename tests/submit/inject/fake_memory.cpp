@@ -39,6 +39,16 @@ CUresult add(std::map<CUdeviceptr, std::size_t>& blocks, CUdeviceptr begin, std:
   return CUDA_SUCCESS;
 }
 
+// Not by the exported functions, which in a program with hooks are others.
+CUresult allocate(CUdeviceptr* made, std::size_t bytes) {
+  *made = reinterpret_cast<CUdeviceptr>(std::calloc(1, bytes));
+  return add(memory().device, *made, bytes);
+}
+CUresult release(CUdeviceptr address) {
+  const std::lock_guard lock(memory().mutex);
+  return memory().device.erase(address) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;  // its memory stays
+}
+
 // As the kernel in PTX does it, written down once more.
 std::uint64_t hash(const unsigned char* at, std::uint64_t bytes) {
   std::uint64_t sum = 0;
@@ -100,16 +110,10 @@ const char* fake_driver_journal() {
   return m.journal_text.c_str();
 }
 
-CUresult cuMemAlloc(CUdeviceptr* made, std::size_t bytes) {
-  *made = reinterpret_cast<CUdeviceptr>(std::calloc(1, bytes));
-  return add(memory().device, *made, bytes);
-}
-CUresult cuMemAllocAsync(CUdeviceptr* made, std::size_t bytes, CUstream) { return cuMemAlloc(made, bytes); }
-CUresult cuMemFree(CUdeviceptr address) {
-  const std::lock_guard lock(memory().mutex);
-  return memory().device.erase(address) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;  // its memory stays
-}
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream) { return cuMemFree(address); }
+CUresult cuMemAlloc(CUdeviceptr* made, std::size_t bytes) { return allocate(made, bytes); }
+CUresult cuMemAllocAsync(CUdeviceptr* made, std::size_t bytes, CUstream) { return allocate(made, bytes); }
+CUresult cuMemFree(CUdeviceptr address) { return release(address); }
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream) { return release(address); }
 CUresult cuMemHostAlloc(void** made, std::size_t bytes, unsigned) {
   *made = std::calloc(1, bytes);
   return add(memory().pinned, reinterpret_cast<CUdeviceptr>(*made), bytes);
