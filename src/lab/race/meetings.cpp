@@ -22,11 +22,19 @@ struct Seen {
   bool writes = false;
 };
 
+// Accesses that only may reach so far are many, and two of those say nothing: a piece keeps the latest few.
+constexpr std::size_t kMostFar = 8;
+
+struct Piece {
+  std::vector<Seen> sure, far;
+};
+
 // The calls of one capture, or all that ran.
 class World {
  public:
-  World(const Log& log, std::span<const Extent> extents, std::uint32_t capture, std::vector<std::uint32_t> calls)
-      : log_(log), extents_(extents), order_(log, capture), calls_(std::move(calls)) {
+  World(const Log& log, std::span<const Extent> extents, std::uint32_t capture, std::vector<std::uint32_t> calls,
+        std::vector<std::uint32_t>& met_at)
+      : log_(log), extents_(extents), order_(log, capture), calls_(std::move(calls)), met_at_(met_at) {
     for (const std::uint32_t call : calls_) {
       if (!is_command(log.calls[call].kind)) continue;
       for_ranges(call, [&](std::uint32_t range) {
@@ -85,14 +93,29 @@ class World {
     }
   }
 
-  void touch(std::vector<Seen>& piece, const Seen& mine) {
-    visits_ += 1 + piece.size();
-    std::erase_if(piece, [&](const Seen& other) {
-      const bool is_over = other.moment.lane == mine.moment.lane || order_.is_after(other.moment);
-      if (!is_over && (other.writes || mine.writes)) meet(other, mine);
-      return is_over && mine.reach >= other.reach && (mine.writes || !other.writes);
+  void touch(Piece& piece, const Seen& mine) {
+    visits_ += 1 + piece.sure.size() + piece.far.size();
+    if (mine.reach == Reach::far) {
+      for (const Seen& other : piece.sure) compare(other, mine);
+      std::erase_if(piece.far,
+                    [&](const Seen& other) { return is_over(other, mine) && (mine.writes || !other.writes); });
+      if (piece.far.size() == kMostFar) piece.far.erase(piece.far.begin());
+      piece.far.push_back(mine);
+      return;
+    }
+    for (const Seen& other : piece.far) compare(other, mine);
+    std::erase_if(piece.far, [&](const Seen& other) { return is_over(other, mine) && (mine.writes || !other.writes); });
+    std::erase_if(piece.sure, [&](const Seen& other) {
+      compare(other, mine);
+      return is_over(other, mine) && mine.reach >= other.reach && (mine.writes || !other.writes);
     });
-    piece.push_back(mine);
+    piece.sure.push_back(mine);
+  }
+  bool is_over(const Seen& other, const Seen& mine) const {
+    return other.moment.lane == mine.moment.lane || order_.is_after(other.moment);
+  }
+  void compare(const Seen& other, const Seen& mine) {
+    if ((other.writes || mine.writes) && !is_over(other, mine)) meet(other, mine);
   }
 
   void meet(const Seen& other, const Seen& mine) {
@@ -111,11 +134,12 @@ class World {
     const auto is_known = [&](const Seen& seen) { return seen.reach == Reach::exact && seen.writes; };
     pair.is_write_known = is_known(other) || is_known(mine);
     // Two commands meet in many pieces and by several operands; the surest is what to say of them.
-    for (MeetingPair& known : met_) {
-      if (known.first != pair.first) continue;
-      if (pair.meeting > known.meeting) known = pair;
+    const std::uint32_t known = met_at_[pair.first];
+    if (known < met_.size() && met_[known].first == pair.first) {
+      if (pair.meeting > met_[known].meeting) met_[known] = pair;
       return;
     }
+    met_at_[pair.first] = static_cast<std::uint32_t>(met_.size());
     met_.push_back(pair);
   }
 
@@ -125,8 +149,9 @@ class World {
   std::vector<std::uint32_t> calls_;
   std::vector<std::uint64_t> borders_;  // of the pieces that ranges cut memory into
   std::size_t sorted_ = 0;
-  std::vector<std::vector<Seen>> pieces_;
-  std::vector<MeetingPair> met_;  // of the call at hand
+  std::vector<Piece> pieces_;
+  std::vector<MeetingPair> met_;        // of the call at hand
+  std::vector<std::uint32_t>& met_at_;  // where in `met_` an earlier call may be, by call
   std::uint64_t visits_ = 0, cut_ = 0;
 };
 
@@ -145,8 +170,9 @@ std::uint64_t find_meetings(const Log& log, std::span<const Extent> extents,
     calls.push_back(i);
   }
   std::uint64_t cut = 0;
+  std::vector<std::uint32_t> met_at(log.calls.size(), 0);
   for (const std::uint32_t capture : captures)
-    cut += World(log, extents, capture, std::move(worlds[capture])).run(found);
+    cut += World(log, extents, capture, std::move(worlds[capture]), met_at).run(found);
   return cut;
 }
 

@@ -15,7 +15,7 @@
 namespace weir::race {
 namespace {
 
-constexpr std::size_t kMostPairs = 8, kMostTrials = 3;
+constexpr std::size_t kMostPairs = 8, kMostTrials = 8;
 // With the wait back nothing overtakes, so the whole delay passes; long enough for what comes behind to be ready.
 constexpr std::int64_t kControlNs = 20'000'000;
 
@@ -112,12 +112,15 @@ bool show(StepTrial& trial, MissingWait& missing, std::int64_t patience_ns) {
     if (!pair.is_ordered_with_wait) continue;
     Disturbance disturbance = trial.disturbance(pair.first, pair.second, patience_ns);
     disturbance.missing_waits = {missing.number};
-    pair.is_shown = trial.is_wrong(disturbance, pair.first, pair.second, pair.shown);
-    if (!*pair.is_shown) continue;
-    disturbance = trial.disturbance(pair.first, pair.second, kControlNs);
-    std::string said;
-    pair.is_right_with_wait = !trial.is_wrong(disturbance, pair.first, pair.second, said);
-    if (!*pair.is_right_with_wait) pair.shown += fmt::format("; with the wait: {}", said);
+    const TrialVerdict without = trial.judge(disturbance, pair.first, pair.second);
+    pair.is_overtaken = without.is_overtaken;
+    pair.is_shown = without.is_wrong;
+    pair.shown = without.said;
+    if (!without.is_wrong) continue;
+    const TrialVerdict with =
+        trial.judge(trial.disturbance(pair.first, pair.second, kControlNs), pair.first, pair.second);
+    pair.is_right_with_wait = !with.is_overtaken && !with.is_wrong;
+    if (!*pair.is_right_with_wait) pair.shown += fmt::format("; with the wait: {}", with.said);
     return true;
   }
   return false;

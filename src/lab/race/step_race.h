@@ -33,6 +33,7 @@ struct StepRacePair {
   std::string buffer_name;
   std::uint64_t offset_bytes = 0, size_bytes = 0;  // that both touch
   bool is_ordered_with_wait = false;               // by the plan that has the wait
+  std::optional<bool> is_overtaken;                // in a run without the wait; nothing: there was none
   std::optional<bool> is_shown;                    // a run without the wait was wrong; nothing: there was none
   std::optional<bool> is_right_with_wait;          // a run with the wait, and the same delay, was right
   std::string shown;                               // what the run showed, or why there is no answer

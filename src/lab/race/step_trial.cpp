@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -53,9 +54,9 @@ StepOutcome StepTrial::run(const Disturbance& disturbance) {
   SessionOptions options;
   options.is_pipelined = is_pipelined_;
   options.disturbance = disturbance;
-  options.is_traced = is_virtual_;
+  options.is_traced = true;
   const int iterations = is_pipelined_ ? 2 : 1;
-  options.trace_iterations = is_virtual_ ? iterations : 0;
+  options.trace_iterations = iterations;
   const auto session = device_.prepare(step_, placement_, options);
   std::vector<CommandId> ids(step_.commands().size());
   std::iota(ids.begin(), ids.end(), 0);
@@ -69,10 +70,8 @@ StepOutcome StepTrial::run(const Disturbance& disturbance) {
   } catch (const Error& error) {
     outcome.wrong = error.what();
   }
-  if (is_virtual_) {
-    outcome.timeline = session->timeline();
-    return outcome;
-  }
+  outcome.timeline = session->timeline();
+  if (is_virtual_) return outcome;
   std::vector<std::byte> bytes;
   for (BufferId id = 0; id < step_.buffers().size(); ++id) {
     bytes.resize(step_.buffers()[id].size_bytes());
@@ -94,34 +93,34 @@ const StepOutcome& StepTrial::intact() {
   return *intact_;
 }
 
-bool StepTrial::is_wrong(const Disturbance& disturbance, StepCommand first, StepCommand second, std::string& said) {
-  if (is_virtual_) {
-    const StepOutcome outcome = run(disturbance);
-    const auto span_of = [&](StepCommand which) {
-      for (const Span& span : outcome.timeline.spans)
-        if (span.command == which.command && span.iteration == which.iteration) return span;
-      fail("the timeline lacks a command of the step");
-    };
-    const Span before = span_of(first), after = span_of(second);
-    const bool is_overtaken = after.started_ns < before.ended_ns;
-    said = is_overtaken ? fmt::format("the second started {} ns before the first ended, in virtual time",
-                                      before.ended_ns - after.started_ns)
-                        : "the second started after the first had ended, in virtual time";
-    return is_overtaken;
-  }
-  const StepOutcome& right = intact();
+TrialVerdict StepTrial::judge(const Disturbance& disturbance, StepCommand first, StepCommand second) {
+  if (!is_virtual_) intact();
   const StepOutcome outcome = run(disturbance);
-  if (!outcome.wrong.empty()) {
-    said = outcome.wrong;
-    return true;
+  const auto span_of = [&](StepCommand which) {
+    for (const Span& span : outcome.timeline.spans)
+      if (span.command == which.command && span.iteration == which.iteration) return span;
+    fail("the timeline lacks a command of the step");
+  };
+  const Span before = span_of(first), after = span_of(second);
+  TrialVerdict verdict;
+  verdict.is_overtaken = after.started_ns < before.ended_ns;
+  verdict.said = verdict.is_overtaken ? fmt::format("the second started {} ns before the first ended",
+                                                    before.ended_ns - after.started_ns)
+                                      : "the second started after the first had ended";
+  if (is_virtual_) {
+    verdict.is_wrong = verdict.is_overtaken;
+    verdict.said += ", in virtual time";
+  } else if (!outcome.wrong.empty()) {
+    verdict.is_wrong = true;
+    verdict.said += "; " + outcome.wrong;
+  } else if (const auto other = std::mismatch(outcome.digests.begin(), outcome.digests.end(), intact().digests.begin());
+             other.first != outcome.digests.end()) {
+    verdict.is_wrong = true;
+    verdict.said += fmt::format("; buffer {} ends with other contents", other.first - outcome.digests.begin());
+  } else {
+    verdict.said += "; all buffers end with the same contents as otherwise";
   }
-  for (BufferId id = 0; id < outcome.digests.size(); ++id) {
-    if (outcome.digests[id] == right.digests[id]) continue;
-    said = fmt::format("buffer {} has other contents", id);
-    return true;
-  }
-  said = "all buffers have the same contents as without the delay";
-  return false;
+  return verdict;
 }
 
 }  // namespace weir::race

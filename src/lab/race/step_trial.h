@@ -15,16 +15,21 @@ namespace weir::race {
 struct StepOutcome {
   std::vector<std::uint64_t> digests;  // by buffer; empty on sim
   std::string wrong;                   // what the check of outputs, or the run, said; empty: nothing, or not asked
-  Timeline timeline;                   // of sim
+  Timeline timeline;
+};
+
+struct TrialVerdict {
+  bool is_overtaken = false;  // the second started before the first had ended
+  bool is_wrong = false;      // cpu: outputs are wrong, or others than otherwise; sim, which has none: is_overtaken
+  std::string said;           // both, in words
 };
 
 class StepTrial {
  public:
   StepTrial(Device& device, const Step& step, const Placement& placement, bool is_pipelined);
 
-  // Whether the second command of the pair overtook the first one, which was held up, and it mattered. `said`: how that
-  // shows.
-  bool is_wrong(const Disturbance& disturbance, StepCommand first, StepCommand second, std::string& said);
+  // One run. What the disturbance did to the pair, and whether that mattered.
+  TrialVerdict judge(const Disturbance& disturbance, StepCommand first, StepCommand second);
   Disturbance disturbance(StepCommand first, StepCommand second, std::int64_t patience_ns) const;
 
  private:

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "lab/race/extents.h"
@@ -20,6 +20,13 @@ constexpr double kHostScores[] = {0.6, 0.3, 0.1};  // by HostWait
 
 // One place in the program: calls of the same names and streams that meet in the same way.
 using PlaceKey = std::array<std::uint64_t, 6>;
+struct KeyHash {
+  std::size_t operator()(const PlaceKey& key) const {
+    std::uint64_t hash = 0;
+    for (const std::uint64_t part : key) hash = (hash ^ part) * 0x9e3779b97f4a7c15u ^ hash >> 31;
+    return hash;
+  }
+};
 struct SuspectGroup {
   std::vector<Suspect> nearest;  // best first
   std::uint32_t repeats = 0;
@@ -80,7 +87,7 @@ class Grouping {
   }
 
   const Log& log_;
-  std::map<PlaceKey, SuspectGroup> groups_;
+  std::unordered_map<PlaceKey, SuspectGroup, KeyHash> groups_;
 };
 
 }  // namespace

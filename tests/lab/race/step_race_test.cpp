@@ -64,7 +64,7 @@ std::uint64_t exact_pairs(const Log& log) {
 }
 
 struct Tally {
-  int deleted = 0, found = 0, shown = 0, right_with_wait = 0;
+  int deleted = 0, found = 0, overtaken = 0, shown = 0, right_with_wait = 0;
 };
 
 // Counts waits that matter by the truth above, and what was said of them.
@@ -82,6 +82,8 @@ void count(const Step& step, const Placement& placement, const StepRace& race, T
       EXPECT_TRUE(pair.is_ordered_with_wait);
       EXPECT_NE(pair.first_stream, pair.second_stream);
       EXPECT_GT(pair.size_bytes, 0u);
+      tally.overtaken += pair.is_overtaken.value_or(false) ? 1 : 0;
+      EXPECT_NE(pair.is_overtaken, false) << pair.shown;
       tally.shown += pair.is_shown.value_or(false) ? 1 : 0;
       tally.right_with_wait += pair.is_right_with_wait.value_or(false) ? 1 : 0;
     }
