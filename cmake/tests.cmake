@@ -259,7 +259,7 @@ endif()
 
 # What lives in other people's programs is no part of this one.
 if(TARGET tests_submit_inject)
-  foreach(stem launch_gate process recorder stream_marks)
+  foreach(stem launch_gate process race_plan recorder stream_marks)
     target_sources(tests_submit_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/submit/inject/${stem}.cpp)
   endforeach()
 endif()
@@ -294,7 +294,7 @@ if(TARGET weir_cupti AND TARGET tests_cli)
 endif()
 # And `weir sched run`: a driver whose GPU is made of threads, for the launch gate in a program of its own.
 if(TARGET fake_cupti AND TARGET tests_submit_inject)
-  add_library(fake_cuda_driver SHARED tests/submit/inject/fake_driver.cpp)
+  add_library(fake_cuda_driver SHARED tests/submit/inject/fake_driver.cpp tests/submit/inject/fake_memory.cpp)
   set_target_properties(fake_cuda_driver PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 NO_SONAME ON
                                                     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_cuda/driver)
   target_link_options(fake_cuda_driver PRIVATE -Wl,-soname,libcuda.so.1)
@@ -304,10 +304,14 @@ if(TARGET fake_cupti AND TARGET tests_submit_inject)
   target_link_libraries(fake_gate_program PRIVATE fake_cuda_driver Threads::Threads)
   # Comes before LD_LIBRARY_PATH, which may hold a real driver.
   target_link_options(fake_gate_program PRIVATE -Wl,--disable-new-dtags)
+  add_executable(fake_race_program tests/submit/inject/fake_race_program.cpp)
+  target_link_libraries(fake_race_program PRIVATE fake_cuda_driver Threads::Threads ${CMAKE_DL_LIBS})
+  target_link_options(fake_race_program PRIVATE -Wl,--disable-new-dtags)
   target_compile_definitions(tests_submit_inject PRIVATE WEIR_FAKE_GATE_PROGRAM="$<TARGET_FILE:fake_gate_program>"
+                                                  WEIR_FAKE_RACE_PROGRAM="$<TARGET_FILE:fake_race_program>"
                                                   WEIR_FAKE_CUPTI="$<TARGET_FILE:fake_cupti>"
                                                   WEIR_CUPTI_MODULE="$<TARGET_FILE:weir_cupti>")
-  add_dependencies(tests_submit_inject weir_cupti fake_cupti fake_gate_program)
+  add_dependencies(tests_submit_inject weir_cupti fake_cupti fake_gate_program fake_race_program)
 endif()
 
 # `weir sched` with a stand-in for NVIDIA's MPS, and for the driver that it asks for.

@@ -10,25 +10,27 @@ namespace weir::race_format {
 
 inline constexpr const char* kFolderVariable = "WEIR_RACE_FOLDER";  // set by `weir race`; exists and is private
 
-// Files in the folder. The first process that submits a command creates `claim` (it must not exist) with its pid, and
-// follows the plan; its children and siblings run undisturbed.
+// Files in the folder. The first process that submits a command, begins a capture or makes a checkpoint creates `claim`
+// (it must not exist) with its pid, and follows the plan; its children and siblings run undisturbed.
 inline constexpr const char* kPlanFile = "plan";
 inline constexpr const char* kClaimFile = "claim";
 inline constexpr const char* kLogFile = "log";          // with `observe`
 inline constexpr const char* kDigestsFile = "digests";  // one line per checkpoint: NAME COUNT HEX
-inline constexpr const char* kNotesFile = "notes";      // one line per instruction: what was done, or why not
-inline constexpr const char* kStacksFile = "stacks";    // with `stack`: "command T.S", then the frames, an empty line
+// A line per instruction, as the plan has it: "delay 1.7 400000: done", "wait 1.3 1.9: left out: REASON"; so too for
+// each delay by `blind`. "command 9.9: was not reached" at the end. Other lines say what else went wrong.
+inline constexpr const char* kNotesFile = "notes";
+inline constexpr const char* kStacksFile = "stacks";  // with `stack`: "command T.S", then the frames, an empty line
 
 // The plan is text: kPlanTitle, then an instruction per line. A command is named T.S: the S-th (from 1) that the T-th
-// thread (from 1, in the order of their first commands) submitted, which is the same in every run of a program whose
-// threads each do the same again. Commands are kernels, copies, sets, host functions, graph launches and operations on
-// memory, captured ones included.
+// thread (from 1, in the order of their first commands, records of events and waits of streams) submitted, which is the
+// same in every run of a program whose threads each do the same again. Commands are kernels, copies, sets, host
+// functions, graph launches and operations on memory, captured ones included.
 //   observe               write the log
 //   blind SEED ONE_IN NS  a delay before every command for which mix(SEED, T, S) % ONE_IN == 0
 //   most COUNT            no more than so many delays by `blind` (default kMostDelays)
 //   delay T.S NS          a delay in the command's stream, before it
 //   wait T.S T.S          an event is recorded behind the first, and the second's stream waits for it
-//   join T.S              the host waits for the command before its call returns
+//   join T.S              the host waits for the command before its call returns, 5 s at most
 //   hash T.S              what the command's pointers lead to is hashed before and behind it, the device being idle
 //   stack T.S             the host's stack at the call
 inline constexpr const char* kPlanTitle = "weir race plan 1";
@@ -81,12 +83,14 @@ enum class Kind : std::uint8_t {
   // The program said what it computes. `name`: as the program called it.
   checkpoint = 50,
   hashed = 51,  // of a `hash`: `thread` and `sequence` name the command; each access has the hash before it in `begin`
-                // and behind it in `bytes`, in the order of the command's own accesses
+                // and behind it in `bytes`, in the order of the command's own accesses (the first 256); `how` is 0
+                // where there are no hashes
 };
 
 inline constexpr std::uint8_t kFailed = 1;       // the driver returned an error: nothing was done
 inline constexpr std::uint8_t kCaptured = 2;     // into a graph: nothing ran
-inline constexpr std::uint8_t kSynchronous = 4;  // a command: the host has waited for its end
+inline constexpr std::uint8_t kSynchronous = 4;  // a command: the host has waited for its end; so too asynchronous
+                                                 // copies into pageable memory, as the driver does
 inline constexpr std::uint8_t kBlocking = 8;     // a stream: ordered with the legacy default stream
 inline constexpr std::uint8_t kLegacy = 16;      // a stream: the legacy default stream
 inline constexpr std::uint8_t kHost = 32;        // an allocation: host memory
@@ -96,7 +100,7 @@ struct Entry {
   std::uint32_t accesses;  // Access structs that follow, or bytes of text
   std::uint8_t kind, flags;
   std::uint16_t device;
-  std::uint32_t thread;    // from 1
+  std::uint32_t thread;    // from 1; also 1: memory of a thread that has submitted nothing yet
   std::uint32_t sequence;  // of commands, from 1; else 0
   std::uint32_t stream;    // number, or kNone
   std::uint32_t name;      // text: kernel; 0: none
